@@ -1,0 +1,1 @@
+"""Spatial algebra, rotations and small dense linear algebra for kernels."""

@@ -1,0 +1,53 @@
+"""Scalar precision of a kernel: the Warp vector and matrix types that belong to one scalar type.
+
+Stages that exist in single and double precision make their kernels in a cached factory whose argument is the scalar
+type, `wp.float32` or `wp.float64`; the types in this module are the ones such a factory works with.
+"""
+
+import functools
+from typing import Any
+
+import warp as wp
+
+
+@functools.cache
+def vec3_type(real: Any) -> Any:
+    """Return the 3-vector type with scalars of type `real`."""
+    return wp.types.vector(length=3, dtype=real)
+
+
+@functools.cache
+def vec6_type(real: Any) -> Any:
+    """Return the spatial vector type [angular; linear] with scalars of type `real`."""
+    return wp.types.vector(length=6, dtype=real)
+
+
+@functools.cache
+def mat33_type(real: Any) -> Any:
+    """Return the 3x3 matrix type with scalars of type `real`."""
+    return wp.types.matrix(shape=(3, 3), dtype=real)
+
+
+@functools.cache
+def quat_type(real: Any) -> Any:
+    """Return the quaternion type (xyzw) with scalars of type `real`."""
+    return wp.types.quaternion(dtype=real)
+
+
+@functools.cache
+def transform_type(real: Any) -> Any:
+    """Return the rigid transform type (position, quaternion xyzw) with scalars of type `real`."""
+    return wp.types.transformation(dtype=real)
+
+
+def precision_name(real: Any) -> str:
+    """Return `f32` or `f64`, as used in the names of kernel modules.
+
+    Raises:
+        ValueError: If `real` is neither `wp.float32` nor `wp.float64`.
+    """
+    if real is wp.float32:
+        return "f32"
+    if real is wp.float64:
+        return "f64"
+    raise ValueError(f"precision {real!r} is not supported: pass wp.float32 or wp.float64.")
