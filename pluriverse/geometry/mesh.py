@@ -1,0 +1,299 @@
+"""Triangle mesh: its arrays, where they come from, its mass properties and its convex hull."""
+
+import functools
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pluriverse.geometry.convex_hull import compute_convex_hull
+from pluriverse.geometry.inertia import MassProperties
+from pluriverse.geometry.vertex_merge import merge_vertices
+
+
+# Vertices of a convex hull unless the caller says otherwise. Support queries cost time in proportion to it;
+# 64 vertices describe a robot link to about 1 % of its size (a sphere: 0.03 r of sagitta).
+MESH_HULL_VERTEX_COUNT = 64
+
+
+class Mesh:
+    """Triangles in the local frame of the mesh [m].
+
+    Meshes are immutable and compare by identity; `content_key` tells meshes of equal content.
+
+    Args:
+        vertices: Vertex positions [m], shape [vertex, 3].
+        indices: Three vertex indices per triangle, counterclockwise seen from outside; flat or of shape
+            [triangle, 3].
+        compute_inertia: Whether the mesh has mass. With False it only displays: its mass properties are zero.
+        is_solid: Whether the enclosed volume carries the mass (the mesh must then be closed) or the surface.
+        color: Colour as red, green, blue from 0 to 1, or None.
+        name: What the mesh is called in messages, for example its file.
+
+    Raises:
+        ValueError: If the arrays have wrong shapes, values that are not finite, or indices out of range.
+    """
+
+    def __init__(
+        self,
+        vertices: Any,
+        indices: Any,
+        *,
+        compute_inertia: bool = True,
+        is_solid: bool = True,
+        color: Sequence[float] | None = None,
+        name: str = "mesh",
+    ):
+        self.name = name
+        """What the mesh is called in messages."""
+        self.vertices: np.ndarray = _checked_vertices(vertices, name)
+        """Vertex positions [m], local frame, shape [vertex, 3], float32, read-only."""
+        self.indices: np.ndarray = _checked_indices(indices, len(self.vertices), name)
+        """Vertex indices, three per triangle, shape [3 * triangle], int32, read-only."""
+        self.compute_inertia = compute_inertia
+        """Whether the mesh has mass."""
+        self.is_solid = is_solid
+        """Whether the enclosed volume carries the mass, or the surface."""
+        self.color = None if color is None else tuple(float(channel) for channel in color)
+        """Red, green and blue from 0 to 1, or None."""
+        self._hulls: dict[int, Mesh] = {}
+
+    @property
+    def triangles(self) -> np.ndarray:
+        """Vertex indices, shape [triangle, 3], int32."""
+        return self.indices.reshape(-1, 3)
+
+    @functools.cached_property
+    def content_key(self) -> bytes:
+        """Digest of vertices, indices and of what they weigh: equal for meshes of equal content."""
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(
+            np.array([len(self.vertices), self.compute_inertia, self.is_solid], dtype=np.int64).tobytes()
+        )
+        digest.update(self.vertices.tobytes())
+        digest.update(self.indices.tobytes())
+        return digest.digest()
+
+    @functools.cached_property
+    def aabb(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper corner of the bounding box [m], local axes, float32."""
+        return self.vertices.min(axis=0), self.vertices.max(axis=0)
+
+    @functools.cached_property
+    def is_closed(self) -> bool:
+        """Whether the surface has no boundary, vertices at equal positions being one."""
+        _, merged = merge_vertices(self.vertices)
+        corners = merged[self.triangles]
+        edges = np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [2, 0]]])
+        low, high = edges.min(axis=1), edges.max(axis=1)
+        # A surface is closed when it runs along every edge as often one way as the other.
+        _, edge = np.unique(low * len(self.vertices) + high, return_inverse=True)
+        return not np.any(np.bincount(edge.reshape(-1), weights=np.sign(edges[:, 1] - edges[:, 0])))
+
+    def mass_properties(self, density: float, *, thickness: float | None = None) -> MassProperties:
+        """Return mass [kg], centre of mass [m] and inertia about it [kg·m²], exact for the triangles.
+
+        A solid mesh is integrated by the divergence theorem: the signed tetrahedra between the triangles and
+        a common point have volume, first and second moments in closed form ([Mirtich1996]). Of a surface mesh
+        each triangle is a sheet of the given thickness.
+
+        Args:
+            density: Density [kg/m³].
+            thickness: Thickness of the sheet [m] of a mesh with `is_solid=False`.
+
+        Raises:
+            ValueError: If the density is negative, a solid mesh is not closed or encloses no volume, or a
+                surface mesh
+                has no thickness.
+        """
+        if not 0.0 <= density < np.inf:
+            raise ValueError(f"{self.name}: density is {density} kg/m³, but it must be finite and >= 0.")
+        if density == 0.0 or not self.compute_inertia:
+            return MassProperties(0.0, np.zeros(3), np.zeros((3, 3)))
+        if self.is_solid:
+            return self._solid_mass_properties(density)
+        if thickness is None or not 0.0 < thickness < np.inf:
+            raise ValueError(
+                f"{self.name}: the thickness of the surface is {thickness} m, but a mesh with is_solid=False "
+                "weighs area * thickness * density. Give a thickness > 0 (for a shape: its margin), or make "
+                "the mesh solid."
+            )
+        return self._surface_mass_properties(density * thickness)
+
+    def _solid_mass_properties(self, density: float) -> MassProperties:
+        if not self.is_closed:
+            raise ValueError(
+                f"{self.name}: the surface has holes, so it encloses no definite volume to weigh. Repair the "
+                "mesh, use its convex_hull(), pass is_solid=False to weigh the surface, or give mass and "
+                "inertia of the body."
+            )
+        centre = 0.5 * (self.aabb[0].astype(np.float64) + self.aabb[1])
+        a, b, c = (self.vertices.astype(np.float64) - centre)[self.triangles.T]
+        volumes = np.einsum("ij,ij->i", a, np.cross(b, c)) / 6.0
+        volume = volumes.sum()
+        extent = (self.aabb[1] - self.aabb[0]).astype(np.float64)
+        # float32 vertices leave a flat closed surface with a volume of rounding errors; relative to its
+        # bounding box.
+        if not abs(volume) > 1e-7 * max(extent.prod(), 1e-7 * extent.max() ** 3):
+            raise ValueError(
+                f"{self.name}: the surface encloses no volume (a bounding box of {extent.tolist()} m holds "
+                f"{volume:.3g} m³). Pass is_solid=False to weigh the surface, or give mass and inertia of "
+                "the body."
+            )
+        total = a + b + c
+        first = np.einsum("i,ij->j", volumes, total) / 4.0
+        # ∫ x xᵀ over a tetrahedron (0, a, b, c) is V/20 (aaᵀ + bbᵀ + ccᵀ + ssᵀ) with s = a + b + c.
+        second = sum(np.einsum("i,ij,ik->jk", volumes, p, p) for p in (a, b, c, total)) / 20.0
+        return self._from_moments(
+            density, volume, first, second, centre
+        )  # an inside-out surface has V, S < 0
+
+    def _surface_mass_properties(self, area_density: float) -> MassProperties:
+        centre = 0.5 * (self.aabb[0].astype(np.float64) + self.aabb[1])
+        a, b, c = (self.vertices.astype(np.float64) - centre)[self.triangles.T]
+        areas = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
+        total = a + b + c
+        first = np.einsum("i,ij->j", areas, total) / 3.0
+        # ∫ x xᵀ over a triangle (a, b, c) is A/12 (aaᵀ + bbᵀ + ccᵀ + ssᵀ) with s = a + b + c.
+        second = sum(np.einsum("i,ij,ik->jk", areas, p, p) for p in (a, b, c, total)) / 12.0
+        if not areas.sum() > 0.0:
+            raise ValueError(f"{self.name}: every triangle has zero area, so the surface cannot be weighed.")
+        return self._from_moments(area_density, areas.sum(), first, second, centre)
+
+    @staticmethod
+    def _from_moments(
+        density: float, measure: float, first: np.ndarray, second: np.ndarray, centre: np.ndarray
+    ) -> MassProperties:
+        com = first / measure
+        central = (second - measure * np.outer(com, com)) * np.sign(measure)
+        inertia = np.trace(central) * np.eye(3) - central
+        return MassProperties(density * abs(float(measure)), com + centre, density * inertia)
+
+    def convex_hull(self, max_vertices: int = MESH_HULL_VERTEX_COUNT) -> "Mesh":
+        """Return the convex hull, a closed mesh of at most `max_vertices` of the vertices of this one.
+
+        A hull of more vertices is approximated from inside: starting from the extreme points along x, y and
+        z, the point farthest from the hull so far is added until the limit is reached. The result depends on
+        the vertices only, and is kept for the next call.
+
+        Raises:
+            ValueError: If the vertices lie in a plane, or the limit is below 4.
+        """
+        hull = self._hulls.get(max_vertices)
+        if hull is None:
+            vertices, triangles = compute_convex_hull(self.vertices, max_vertices, self.name)
+            hull = Mesh(vertices, triangles, color=self.color, name=f"convex hull of {self.name}")
+            hull.__dict__["is_closed"] = True
+            self._hulls[max_vertices] = hull
+        return hull
+
+    def scaled(self, scale: float | Sequence[float]) -> "Mesh":
+        """Return this mesh scaled by one factor, or one per axis (negative ones mirror).
+
+        Raises:
+            ValueError: If a factor is zero or not finite.
+        """
+        factors = _checked_scale(scale, self.name)
+        triangles = self.triangles[:, ::-1] if factors.prod() < 0.0 else self.triangles
+        return Mesh(
+            self.vertices * factors,
+            triangles,
+            compute_inertia=self.compute_inertia,
+            is_solid=self.is_solid,
+            color=self.color,
+            name=self.name,
+        )
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        scale: float | Sequence[float] = 1.0,
+        *,
+        compute_inertia: bool = True,
+        is_solid: bool = True,
+        apply_up_axis: bool = False,
+    ) -> "Mesh":
+        """Return the triangles of a file (STL, OBJ, DAE, PLY, GLB: what trimesh reads) as one mesh.
+
+        The parts of a scene are placed by its scene graph and joined. Lengths of a DAE file are converted to
+        metres by its `<unit>`; other formats carry no unit and are taken as metres. The `<up_axis>` of a DAE
+        file is ignored unless `apply_up_axis` is set, as ROS tools do and as robot descriptions are authored.
+
+        Args:
+            path: The file.
+            scale: Factor on all lengths, or one per axis.
+            compute_inertia: As for the constructor.
+            is_solid: As for the constructor.
+            apply_up_axis: Whether a DAE file with another up axis than z is turned upright.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If the file cannot be read or holds no triangles.
+        """
+        from pluriverse.geometry.mesh_file import load_triangles  # noqa: PLC0415 (trimesh loads on first use)
+
+        vertices, triangles, color = load_triangles(Path(path), apply_up_axis=apply_up_axis)
+        mesh = cls(
+            vertices,
+            triangles,
+            compute_inertia=compute_inertia,
+            is_solid=is_solid,
+            color=color,
+            name=str(path),
+        )
+        return mesh if np.all(np.asarray(scale) == 1.0) else mesh.scaled(scale)
+
+    def __repr__(self) -> str:
+        return f"Mesh({self.name!r}, {len(self.vertices)} vertices, {len(self.indices) // 3} triangles)"
+
+
+def _checked_vertices(vertices: Any, name: str) -> np.ndarray:
+    array = np.array(vertices, dtype=np.float32, order="C")
+    if array.ndim != 2 or array.shape[1] != 3 or len(array) < 3:
+        raise ValueError(
+            f"{name}: vertices have shape {array.shape}, but [vertex, 3] with 3 or more vertices is needed."
+        )
+    bad = ~np.isfinite(array).all(axis=1)
+    if bad.any():
+        index = int(bad.argmax())
+        raise ValueError(
+            f"{name}: vertex {index} is {array[index].tolist()}; all {int(bad.sum())} vertices that are not "
+            "finite must be removed or repaired."
+        )
+    array.flags.writeable = False
+    return array
+
+
+def _checked_indices(indices: Any, vertex_count: int, name: str) -> np.ndarray:
+    array = np.array(indices)
+    if array.size == 0:
+        raise ValueError(f"{name}: there are no triangles.")
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"{name}: indices have type {array.dtype}, but integers are needed.")
+    if (array.ndim == 2 and array.shape[1] != 3) or array.ndim not in (1, 2) or array.size % 3:
+        raise ValueError(
+            f"{name}: indices have shape {array.shape}, but three indices per triangle are needed."
+        )
+    array = array.reshape(-1)
+    bad = (array < 0) | (array >= vertex_count)
+    if bad.any():
+        at = int(bad.argmax())
+        raise ValueError(
+            f"{name}: triangle {at // 3} uses vertex {int(array[at])}, but there are {vertex_count} vertices "
+            f"(0 to {vertex_count - 1})."
+        )
+    array = np.ascontiguousarray(array, dtype=np.int32)
+    array.flags.writeable = False
+    return array
+
+
+def _checked_scale(scale: float | Sequence[float], name: str) -> np.ndarray:
+    factors = np.asarray(scale, dtype=np.float64)
+    if factors.shape not in ((), (1,), (3,)):
+        raise ValueError(f"{name}: scale is {scale}, but one factor or one per axis (3) is needed.")
+    if not np.all(np.isfinite(factors) & (factors != 0.0)):
+        raise ValueError(f"{name}: scale is {scale}, but every factor must be finite and other than 0.")
+    return np.broadcast_to(factors, (3,))
