@@ -1,0 +1,1 @@
+"""The same scenes in Drake and in Pluriverse."""
