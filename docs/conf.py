@@ -1,0 +1,21 @@
+"""Sphinx configuration: Markdown pages, mathematics, and the public interface from docstrings."""
+
+from importlib.metadata import version as _version
+
+project = "Pluriverse"
+author = "The Pluriverse developers"
+copyright = author  # noqa: A001  (the name that Sphinx expects)
+version = release = _version("pluriverse")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = "Pluriverse"

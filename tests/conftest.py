@@ -1,0 +1,24 @@
+"""What all tests share: where robots from outside the repository lie, and a quiet Warp."""
+
+import os
+from pathlib import Path
+
+import pytest
+import warp as wp
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let Warp report problems only, not each module it loads."""
+    wp.config.log_level = wp.LOG_WARNING
+
+
+@pytest.fixture(scope="session")
+def robot_assets() -> Path:
+    """Return the folder of robots that are not part of the repository; skip the test where it is missing."""
+    chosen = os.environ.get("PLURIVERSE_TEST_ASSETS")
+    folder = Path(chosen) if chosen else REPOSITORY.parent / "shared" / "assets"
+    if not folder.is_dir():
+        pytest.skip(f"no robots in '{folder}': set PLURIVERSE_TEST_ASSETS to a folder that has them")
+    return folder
