@@ -1,0 +1,88 @@
+"""Step thousands of independent rigid-body worlds at once, all of them different.
+
+`ModelBuilder` describes worlds on the host, `ModelBuilder.finalize` makes a `Model` of them on a device, and
+`Simulation`, or a loop over `CollisionPipeline.collide` and `SolverSAP.step`, moves its `State`.
+
+The names below load on first use, so that importing the package costs next to nothing.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pluriverse.builder import JointDofConfig, ModelBuilder, ShapeConfig
+    from pluriverse.collision import CollisionPipeline
+    from pluriverse.dynamics import eval_fk
+    from pluriverse.geometry import Mesh
+    from pluriverse.model import Contacts, Control, Model, State
+    from pluriverse.scene import load_scene
+    from pluriverse.simulation import Simulation
+    from pluriverse.solvers.sap import SolverSAP
+    from pluriverse.types import (
+        Axis,
+        BodyFlags,
+        GeoType,
+        JointTargetMode,
+        JointType,
+        ShapeFlags,
+    )
+
+__version__ = "0.1.0"
+
+_LAZY_MODULES = {
+    "Axis": "pluriverse.types",
+    "BodyFlags": "pluriverse.types",
+    "CollisionPipeline": "pluriverse.collision",
+    "Contacts": "pluriverse.model",
+    "Control": "pluriverse.model",
+    "GeoType": "pluriverse.types",
+    "JointDofConfig": "pluriverse.builder",
+    "JointTargetMode": "pluriverse.types",
+    "JointType": "pluriverse.types",
+    "Mesh": "pluriverse.geometry",
+    "Model": "pluriverse.model",
+    "ModelBuilder": "pluriverse.builder",
+    "ShapeConfig": "pluriverse.builder",
+    "ShapeFlags": "pluriverse.types",
+    "Simulation": "pluriverse.simulation",
+    "SolverSAP": "pluriverse.solvers.sap",
+    "State": "pluriverse.model",
+    "eval_fk": "pluriverse.dynamics",
+    "load_scene": "pluriverse.scene",
+}
+"""Module that each public name is loaded from on first use."""
+
+__all__ = [
+    "Axis",
+    "BodyFlags",
+    "CollisionPipeline",
+    "Contacts",
+    "Control",
+    "GeoType",
+    "JointDofConfig",
+    "JointTargetMode",
+    "JointType",
+    "Mesh",
+    "Model",
+    "ModelBuilder",
+    "ShapeConfig",
+    "ShapeFlags",
+    "Simulation",
+    "SolverSAP",
+    "State",
+    "eval_fk",
+    "load_scene",
+]
+
+
+def __getattr__(name: str) -> Any:
+    module = _LAZY_MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module 'pluriverse' has no attribute {name!r}")
+    value = getattr(importlib.import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,88 @@
+"""Contacts: where shapes touch, kept per world so that no world can take another's place."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import warp as wp
+
+if TYPE_CHECKING:
+    from pluriverse.model.model import Model
+
+
+class Contacts:
+    """Contact points of all worlds. World w owns the slots from `rigid_contact_start[w]` to `[w + 1]`.
+
+    Only the first `rigid_contact_count[w]` slots of a world hold contacts; the others hold what was there before.
+
+    Args:
+        model: Model whose shapes touch.
+        capacity: Number of slots, the same for all worlds or one number per world.
+
+    Raises:
+        ValueError: If a capacity is negative or there is not one per world.
+    """
+
+    rigid_contact_max: int
+    """Number of slots of all worlds together."""
+    rigid_contact_start: wp.array[int]
+    """First slot of each world and, at the end, the number of slots, shape [world + 1]."""
+    rigid_contact_count: wp.array[int]
+    """Number of contacts stored, shape [world]."""
+    rigid_contact_found: wp.array[int]
+    """Number of contacts found, shape [world]; above the world's capacity the surplus was not stored."""
+    rigid_contact_shape0: wp.array[int]
+    """First shape, shape [slot]. Its type has the lower `GeoType` of the two."""
+    rigid_contact_shape1: wp.array[int]
+    """Second shape, shape [slot]."""
+    rigid_contact_point0: wp.array[wp.vec3]
+    """Point on the true surface of shape 0 [m], in the frame of its body (of the world without one), shape [slot]."""
+    rigid_contact_point1: wp.array[wp.vec3]
+    """Point on the true surface of shape 1 [m], in the frame of its body (of the world without one), shape [slot]."""
+    rigid_contact_normal: wp.array[wp.vec3]
+    """Unit normal from shape 0 to shape 1, world axes, shape [slot]."""
+    rigid_contact_margin0: wp.array[float]
+    """Margin of shape 0 [m], shape [slot]."""
+    rigid_contact_margin1: wp.array[float]
+    """Margin of shape 1 [m], shape [slot]."""
+    rigid_contact_force: wp.array[wp.vec3]
+    """Force on the body of shape 1 [N], world axes, shape [slot]; on that of shape 0 acts the opposite. Written by
+    the solver."""
+
+    def __init__(self, model: "Model", capacity: int | Sequence[int] | np.ndarray):
+        capacities = np.asarray(capacity, dtype=np.int64)
+        if capacities.ndim == 0:
+            capacities = np.full(model.world_count, capacities)
+        if capacities.shape != (model.world_count,):
+            raise ValueError(
+                f"Contacts: {capacities.size} capacities for {model.world_count} worlds. "
+                "Pass one number, or one number per world."
+            )
+        if (capacities < 0).any():
+            world = int(np.argmax(capacities < 0))
+            raise ValueError(
+                f"Contacts: the capacity of world {world} is {capacities[world]}, but it must be >= 0."
+            )
+        start = np.concatenate([[0], np.cumsum(capacities)])
+        if start[-1] > np.iinfo(np.int32).max:
+            raise ValueError(
+                f"Contacts: {start[-1]} slots in all, more than 32-bit indices reach. Lower the capacity per world."
+            )
+        device, slot_count = model.device, int(start[-1])
+        self.rigid_contact_max = slot_count
+        self.rigid_contact_start = wp.array(start.astype(np.int32), dtype=wp.int32, device=device)
+        self.rigid_contact_count = wp.zeros(model.world_count, dtype=wp.int32, device=device)
+        self.rigid_contact_found = wp.zeros(model.world_count, dtype=wp.int32, device=device)
+        self.rigid_contact_shape0 = wp.full(slot_count, -1, dtype=wp.int32, device=device)
+        self.rigid_contact_shape1 = wp.full(slot_count, -1, dtype=wp.int32, device=device)
+        self.rigid_contact_point0 = wp.zeros(slot_count, dtype=wp.vec3, device=device)
+        self.rigid_contact_point1 = wp.zeros(slot_count, dtype=wp.vec3, device=device)
+        self.rigid_contact_normal = wp.zeros(slot_count, dtype=wp.vec3, device=device)
+        self.rigid_contact_margin0 = wp.zeros(slot_count, dtype=wp.float32, device=device)
+        self.rigid_contact_margin1 = wp.zeros(slot_count, dtype=wp.float32, device=device)
+        self.rigid_contact_force = wp.zeros(slot_count, dtype=wp.vec3, device=device)
+
+    def clear(self) -> None:
+        """Forget all contacts."""
+        self.rigid_contact_count.zero_()
+        self.rigid_contact_found.zero_()

@@ -1,0 +1,36 @@
+"""Control: what a user commands from step to step."""
+
+import warp as wp
+
+
+class Control:
+    """Forces and drive targets of all degrees of freedom. Made by `Model.control`."""
+
+    joint_f: wp.array[float]
+    """Generalized force, applied as it is [N or N·m], shape [dof]. A free joint has the force on the body, then the
+    torque about its centre of mass, both in world axes."""
+    joint_target_pos: wp.array[float]
+    """Position that the drive pulls to [m or rad], shape [dof]."""
+    joint_target_vel: wp.array[float]
+    """Velocity that the drive pulls to [m/s or rad/s], shape [dof]."""
+    joint_act: wp.array[float]
+    """Force added to that of the drive and limited with it by `joint_effort_limit` [N or N·m], shape [dof]."""
+
+    def __init__(
+        self,
+        joint_f: wp.array[float],
+        joint_target_pos: wp.array[float],
+        joint_target_vel: wp.array[float],
+        joint_act: wp.array[float],
+    ):
+        self.joint_f = wp.clone(joint_f)
+        self.joint_target_pos = wp.clone(joint_target_pos)
+        self.joint_target_vel = wp.clone(joint_target_vel)
+        self.joint_act = wp.clone(joint_act)
+
+    def clear(self) -> None:
+        """Set all forces and all targets to zero (targets do not return to those of the model)."""
+        self.joint_f.zero_()
+        self.joint_target_pos.zero_()
+        self.joint_target_vel.zero_()
+        self.joint_act.zero_()

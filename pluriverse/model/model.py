@@ -1,0 +1,289 @@
+"""Model: everything about all worlds that a step does not change."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.model.batches import Batch
+from pluriverse.model.control import Control
+from pluriverse.model.state import State
+from pluriverse.model.topology import Template, Topology
+
+
+class Model:
+    """All worlds of a simulation on one device. Made by `ModelBuilder.finalize`.
+
+    Entities are stored flat, per kind, sorted by world: global ones (world -1) in front and at the back, worlds 0,
+    1, ... between. `*_world` tells the world of an entity. `*_world_start`, of length `world_count + 2`, tells where
+    each world begins, then where the global entities at the back begin, then how many there are in all.
+
+    A model authored without worlds has one world, 0; its entities are listed as global (`*_world` -1,
+    `*_world_start` [n, n, n]) but simulated as that world.
+
+    Arrays may be written to between steps (masses, materials, gains, limits, gravity ...); what follows from the
+    structure (types, parents, groups, flags, filters) was evaluated in `finalize` and stays.
+    """
+
+    device: wp.Device
+    """Device of all arrays."""
+
+    world_count: int
+    """Number of worlds."""
+    body_count: int
+    """Number of bodies."""
+    joint_count: int
+    """Number of joints."""
+    joint_coord_count: int
+    """Number of joint coordinates."""
+    joint_dof_count: int
+    """Number of joint degrees of freedom."""
+    joint_constraint_count: int
+    """Number of degrees of freedom that joints take away (6 less their own)."""
+    articulation_count: int
+    """Number of articulations."""
+    shape_count: int
+    """Number of shapes."""
+    equality_constraint_count: int
+    """Number of equality constraints; 0, they are not supported yet."""
+    particle_count: int
+    """Number of particles; 0, they are not supported yet."""
+
+    # worlds
+    gravity: wp.array[wp.vec3]
+    """Acceleration of gravity [m/s²], world axes, shape [world]."""
+    world_label: list[str]
+    """Name of each world."""
+    body_world_start: wp.array[int]
+    """First body of each world, shape [world + 2]."""
+    shape_world_start: wp.array[int]
+    """First shape of each world, shape [world + 2]."""
+    joint_world_start: wp.array[int]
+    """First joint of each world, shape [world + 2]."""
+    articulation_world_start: wp.array[int]
+    """First articulation of each world, shape [world + 2]."""
+    joint_dof_world_start: wp.array[int]
+    """First joint degree of freedom of each world, shape [world + 2]."""
+    joint_coord_world_start: wp.array[int]
+    """First joint coordinate of each world, shape [world + 2]."""
+    joint_constraint_world_start: wp.array[int]
+    """First joint constraint of each world, shape [world + 2]."""
+    equality_constraint_world_start: wp.array[int]
+    """First equality constraint of each world, shape [world + 2]."""
+    particle_world_start: wp.array[int]
+    """First particle of each world, shape [world + 2]."""
+
+    # bodies
+    body_q: wp.array[wp.transform]
+    """Initial pose of the body origin in the world [m, xyzw], shape [body]."""
+    body_qd: wp.array[wp.spatial_vector]
+    """Initial velocity of the centre of mass [m/s], then angular velocity [rad/s], world axes, shape [body]."""
+    body_mass: wp.array[float]
+    """Mass [kg], shape [body]."""
+    body_inertia: wp.array[wp.mat33]
+    """Rotational inertia about the centre of mass [kg·m²], body axes, shape [body]."""
+    body_com: wp.array[wp.vec3]
+    """Centre of mass [m], body frame, shape [body]."""
+    body_flags: wp.array[int]
+    """`BodyFlags`, shape [body]."""
+    body_world: wp.array[int]
+    """World, shape [body]."""
+    body_label: list[str]
+    """Name, shape [body]. Labels repeat from world to world."""
+
+    # joints
+    joint_type: wp.array[int]
+    """`JointType`, shape [joint]."""
+    joint_parent: wp.array[int]
+    """Parent body, -1 for the world, shape [joint]."""
+    joint_child: wp.array[int]
+    """Child body, the one that the joint moves, shape [joint]."""
+    joint_X_p: wp.array[wp.transform]
+    """Joint frame in the parent body [m, xyzw], shape [joint]."""
+    joint_X_c: wp.array[wp.transform]
+    """Joint frame in the child body [m, xyzw], shape [joint]."""
+    joint_articulation: wp.array[int]
+    """Articulation, shape [joint]."""
+    joint_enabled: wp.array[bool]
+    """Whether the joint acts; always true, others are not supported yet, shape [joint]."""
+    joint_world: wp.array[int]
+    """World, shape [joint]."""
+    joint_label: list[str]
+    """Name, shape [joint]. Labels repeat from world to world."""
+    joint_q_start: wp.array[int]
+    """First coordinate in `joint_q`, and at the end their number, shape [joint + 1]."""
+    joint_qd_start: wp.array[int]
+    """First degree of freedom in `joint_qd`, and at the end their number, shape [joint + 1]."""
+    joint_dof_dim: wp.array2d[int]
+    """Number of linear and of angular degrees of freedom, shape [joint, 2]."""
+    joint_q: wp.array[float]
+    """Initial coordinates [m, rad or quaternion xyzw] as in `State.joint_q`, shape [coord]."""
+
+    # degrees of freedom
+    joint_qd: wp.array[float]
+    """Initial velocities [m/s or rad/s] as in `State.joint_qd`, shape [dof]."""
+    joint_f: wp.array[float]
+    """Initial generalized force [N or N·m] of `Control.joint_f`, shape [dof]."""
+    joint_act: wp.array[float]
+    """Initial force of the drive [N or N·m] of `Control.joint_act`, shape [dof]."""
+    joint_axis: wp.array[wp.vec3]
+    """Unit axis, joint frame, shape [dof]."""
+    joint_armature: wp.array[float]
+    """Inertia added to the diagonal of the mass matrix [kg or kg·m²], shape [dof]."""
+    joint_damping: wp.array[float]
+    """Viscous damping [N·s/m or N·m·s/rad], shape [dof]."""
+    joint_friction: wp.array[float]
+    """Dry friction: largest force that holds the joint still [N or N·m], shape [dof]."""
+    joint_target_mode: wp.array[int]
+    """`JointTargetMode` of the drive, shape [dof]."""
+    joint_target_ke: wp.array[float]
+    """Stiffness of the drive [N/m or N·m/rad], shape [dof]."""
+    joint_target_kd: wp.array[float]
+    """Damping of the drive [N·s/m or N·m·s/rad], shape [dof]."""
+    joint_target_pos: wp.array[float]
+    """Initial position target [m or rad] of `Control.joint_target_pos`, shape [dof]."""
+    joint_target_vel: wp.array[float]
+    """Initial velocity target [m/s or rad/s] of `Control.joint_target_vel`, shape [dof]."""
+    joint_limit_lower: wp.array[float]
+    """Lower limit of the position [m or rad], shape [dof]."""
+    joint_limit_upper: wp.array[float]
+    """Upper limit of the position [m or rad], shape [dof]."""
+    joint_limit_ke: wp.array[float]
+    """Stiffness of the limits [N/m or N·m/rad], shape [dof]."""
+    joint_limit_kd: wp.array[float]
+    """Damping of the limits [N·s/m or N·m·s/rad], shape [dof]."""
+    joint_effort_limit: wp.array[float]
+    """Largest force of the drive [N or N·m]; 0 means none at all, infinity no limit, shape [dof]."""
+    joint_velocity_limit: wp.array[float]
+    """Rated speed [m/s or rad/s]. Stored; no solver enforces it yet, shape [dof]."""
+
+    # articulations
+    articulation_start: wp.array[int]
+    """First entry in `articulation_joint`, and at the end their number, shape [articulation + 1]."""
+    articulation_joint: wp.array[int]
+    """Joints sorted by articulation, shape [joint]. Entry k is joint k wherever the joints of each articulation were
+    added one after the other, articulation by articulation."""
+    articulation_world: wp.array[int]
+    """World, shape [articulation]."""
+    articulation_label: list[str]
+    """Name, shape [articulation]. Labels repeat from world to world."""
+
+    # shapes
+    shape_body: wp.array[int]
+    """Body that carries the shape, -1 for the world, shape [shape]."""
+    shape_type: wp.array[int]
+    """`GeoType`, shape [shape]."""
+    shape_transform: wp.array[wp.transform]
+    """Pose in the frame of the body (of the world without one) [m, xyzw], shape [shape]."""
+    shape_scale: wp.array[wp.vec3]
+    """Size [m], or factors of a mesh, as `GeoType` says, shape [shape]."""
+    shape_flags: wp.array[int]
+    """`ShapeFlags`, shape [shape]."""
+    shape_world: wp.array[int]
+    """World, -1 for a shape that all worlds share, shape [shape]."""
+    shape_collision_group: wp.array[int]
+    """Collision group, shape [shape]."""
+    shape_source_index: wp.array[int]
+    """Index into `meshes`, -1 for none, shape [shape]."""
+    shape_margin: wp.array[float]
+    """Distance by which the surface that makes contact lies outside the shape [m], shape [shape]."""
+    shape_gap: wp.array[float]
+    """Distance beyond the margin from which contacts are created [m], shape [shape]."""
+    shape_material_ke: wp.array[float]
+    """Contact stiffness [N/m], shape [shape]."""
+    shape_material_tau: wp.array[float]
+    """Contact dissipation time [s], shape [shape]."""
+    shape_material_mu: wp.array[float]
+    """Coefficient of friction, shape [shape]."""
+    shape_material_restitution: wp.array[float]
+    """Coefficient of restitution; stored, not used by `SolverSAP`, shape [shape]."""
+    shape_material_mu_torsional: wp.array[float]
+    """Coefficient of torsional friction [m]; stored, not used by `SolverSAP`, shape [shape]."""
+    shape_material_mu_rolling: wp.array[float]
+    """Coefficient of rolling friction [m]; stored, not used by `SolverSAP`, shape [shape]."""
+    shape_material_kh: wp.array[float]
+    """Hydroelastic modulus [Pa]; stored, not used yet, shape [shape]."""
+    shape_is_solid: wp.array[bool]
+    """Whether the shape is solid (or a shell), shape [shape]."""
+    shape_collision_radius: wp.array[float]
+    """Radius of the bounding sphere about the centre of the bounding box, without margin [m], shape [shape]."""
+    shape_aabb_lower: wp.array[wp.vec3]
+    """Lower corner of the bounding box without margin [m], shape frame, shape [shape]."""
+    shape_aabb_upper: wp.array[wp.vec3]
+    """Upper corner of the bounding box without margin [m], shape frame, shape [shape]."""
+    shape_color: wp.array[wp.vec3]
+    """Red, green and blue from 0 to 1, shape [shape]."""
+    shape_label: list[str]
+    """Name, shape [shape]. Labels repeat from world to world."""
+    meshes: list[Any]
+    """The different `Mesh`es of all shapes."""
+
+    # structure
+    topology: Topology
+    """How bodies hang together and which shapes may touch, for kernels."""
+    templates: list[Template]
+    """The kinds of worlds, on the host, in the order of `Topology`."""
+    world_template: np.ndarray
+    """Template of each world, on the host, shape [world]."""
+    tree_count: int
+    """Number of trees of all worlds."""
+    world_row_count: int
+    """Number of packed row entries of all worlds."""
+    worlds: wp.array[int]
+    """All worlds, to launch over, shape [world]."""
+    batches: list[Batch]
+    """The worlds by size class."""
+
+    def __init__(self, device: wp.Device):
+        self.device = device
+
+    @property
+    def shape_source(self) -> list[Any]:
+        """The `Mesh` of each shape, None for primitives, shape [shape]."""
+        return [self.meshes[index] if index >= 0 else None for index in self.shape_source_index.numpy()]
+
+    def state(self) -> State:
+        """Return a new state, as the worlds begin."""
+        return State(self.joint_q, self.joint_qd, self.body_q, self.body_qd)
+
+    def control(self) -> Control:
+        """Return a new control: the targets of the model, and no force."""
+        return Control(self.joint_f, self.joint_target_pos, self.joint_target_vel, self.joint_act)
+
+    def set_gravity(
+        self, gravity: float | Sequence[float] | np.ndarray, world: int | Sequence[int] | None = None
+    ) -> None:
+        """Set gravity [m/s²]: a vector, or its z component.
+
+        Args:
+            gravity: Vector in world axes of shape [3], or its z component; or one vector per world, shape [world, 3].
+            world: World or worlds concerned; all if None.
+
+        Raises:
+            ValueError: If gravity has another shape or is not finite.
+            IndexError: If there is no such world.
+        """
+        value = np.asarray(gravity, dtype=np.float64)
+        if value.ndim == 0:
+            value = np.array([0.0, 0.0, float(value)])
+        worlds = np.arange(self.world_count) if world is None else np.atleast_1d(np.asarray(world))
+        if value.shape not in ((3,), (len(worlds), 3)) or not np.isfinite(value).all():
+            raise ValueError(
+                f"set_gravity: gravity is {np.asarray(gravity).tolist()}, but it must be a finite number (along z), "
+                f"a vector of 3, or {len(worlds)} vectors for the worlds concerned."
+            )
+        if len(worlds) and (worlds.min() < 0 or worlds.max() >= self.world_count):
+            raise IndexError(
+                f"set_gravity: world {np.asarray(world).tolist()} does not exist; the model has worlds 0 to "
+                f"{self.world_count - 1}."
+            )
+        rows = self.gravity.numpy().copy()
+        rows[worlds] = value
+        self.gravity.assign(rows)
+
+    def __repr__(self) -> str:
+        return (
+            f"Model({self.world_count} worlds of {len(self.templates)} kinds, {self.body_count} bodies, "
+            f"{self.joint_dof_count} degrees of freedom, {self.shape_count} shapes, on {self.device})"
+        )

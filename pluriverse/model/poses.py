@@ -1,0 +1,44 @@
+"""Rigid transforms on the host, many at a time, in float64.
+
+A pose is a row (position [m], quaternion xyzw) of an array of shape [..., 7].
+"""
+
+import numpy as np
+
+
+def rotate(quat: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Turn vectors by unit quaternions."""
+    axis, w = quat[..., :3], quat[..., 3:]
+    turn = 2.0 * np.cross(axis, vector)
+    return vector + w * turn + np.cross(axis, turn)
+
+
+def quat_multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the quaternions of turning by `b`, then by `a`."""
+    xyz = a[..., 3:] * b[..., :3] + b[..., 3:] * a[..., :3] + np.cross(a[..., :3], b[..., :3])
+    w = a[..., 3:] * b[..., 3:] - np.sum(a[..., :3] * b[..., :3], axis=-1, keepdims=True)
+    return np.concatenate([xyz, w], axis=-1)
+
+
+def quat_from_axis_angle(axis: np.ndarray, angle: np.ndarray) -> np.ndarray:
+    """Return the quaternions of turning by angles [rad] about unit axes."""
+    half = 0.5 * angle[..., None]
+    return np.concatenate([np.sin(half) * axis, np.cos(half)], axis=-1)
+
+
+def quat_to_matrix(quat: np.ndarray) -> np.ndarray:
+    """Return the rotation matrices of unit quaternions, shape [..., 3, 3]."""
+    columns = [rotate(quat, np.broadcast_to(unit, quat.shape[:-1] + (3,))) for unit in np.eye(3)]
+    return np.stack(columns, axis=-1)
+
+
+def compose(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the poses `a * b`: `b` given in the frame `a`."""
+    position = a[..., :3] + rotate(a[..., 3:], b[..., :3])
+    return np.concatenate([position, quat_multiply(a[..., 3:], b[..., 3:])], axis=-1)
+
+
+def inverse(pose: np.ndarray) -> np.ndarray:
+    """Return the inverse poses."""
+    quat = pose[..., 3:] * np.array([-1.0, -1.0, -1.0, 1.0])
+    return np.concatenate([-rotate(quat, pose[..., :3]), quat], axis=-1)

@@ -1,0 +1,69 @@
+"""State: what changes from step to step."""
+
+import warp as wp
+
+
+class State:
+    """Positions, velocities and external forces of all worlds at one time. Made by `Model.state`."""
+
+    joint_q: wp.array[float]
+    """Joint coordinates [m, rad or quaternion xyzw], shape [coord]. A free joint has the position of the body origin
+    and the orientation of the body in the world."""
+    joint_qd: wp.array[float]
+    """Joint velocities [m/s or rad/s], shape [dof]. A free joint has the velocity of the centre of mass, then the
+    angular velocity, both in world axes; a ball joint the angular velocity in its parent frame."""
+    body_q: wp.array[wp.transform]
+    """Pose of the body origin in the world [m, xyzw], shape [body]."""
+    body_qd: wp.array[wp.spatial_vector]
+    """Velocity of the centre of mass [m/s], then angular velocity [rad/s], world axes, shape [body]."""
+    body_f: wp.array[wp.spatial_vector]
+    """External force [N], then torque about the centre of mass [N·m], world axes, shape [body]. Stays until it is
+    changed; `clear_forces` zeroes it."""
+
+    def __init__(
+        self,
+        joint_q: wp.array[float],
+        joint_qd: wp.array[float],
+        body_q: wp.array[wp.transform],
+        body_qd: wp.array[wp.spatial_vector],
+    ):
+        self.joint_q = wp.clone(joint_q)
+        self.joint_qd = wp.clone(joint_qd)
+        self.body_q = wp.clone(body_q)
+        self.body_qd = wp.clone(body_qd)
+        self.body_f = wp.zeros(body_q.size, dtype=wp.spatial_vector, device=body_q.device)
+
+    @property
+    def joint_coord_count(self) -> int:
+        """Number of joint coordinates."""
+        return int(self.joint_q.size)
+
+    @property
+    def joint_dof_count(self) -> int:
+        """Number of joint degrees of freedom."""
+        return int(self.joint_qd.size)
+
+    @property
+    def body_count(self) -> int:
+        """Number of bodies."""
+        return int(self.body_q.size)
+
+    def clear_forces(self) -> None:
+        """Set the external forces of all bodies to zero."""
+        self.body_f.zero_()
+
+    def assign(self, other: "State") -> None:
+        """Copy every array of `other`, a state of the same model.
+
+        Raises:
+            ValueError: If `other` belongs to a model with other counts.
+        """
+        for name in ("joint_coord_count", "joint_dof_count", "body_count"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine != theirs:
+                raise ValueError(
+                    f"State.assign: {name} is {mine} here and {theirs} in the other state. "
+                    "Assign states of the same model only."
+                )
+        for name in ("joint_q", "joint_qd", "body_q", "body_qd", "body_f"):
+            wp.copy(getattr(self, name), getattr(other, name))

@@ -1,0 +1,126 @@
+"""Vocabulary: the enumerations and flags that the arrays of a model are written in.
+
+The numbers are part of the interface: they stand in the model's arrays and agree with Newton's.
+"""
+
+import enum
+
+
+class Axis(enum.IntEnum):
+    """Coordinate axis."""
+
+    X = 0
+    Y = 1
+    Z = 2
+
+    @property
+    def vector(self) -> tuple[float, float, float]:
+        """Unit vector along the axis."""
+        return (float(self is Axis.X), float(self is Axis.Y), float(self is Axis.Z))
+
+
+class JointType(enum.IntEnum):
+    """What a joint lets its child body do relative to its parent body."""
+
+    PRISMATIC = 0
+    """Slide along one axis: q = [distance], qd = [speed]."""
+    REVOLUTE = 1
+    """Turn about one axis: q = [angle], qd = [rate]."""
+    BALL = 2
+    """Turn about a point: q = quaternion xyzw, qd = angular velocity in the joint's parent frame."""
+    FIXED = 3
+    """Nothing: no coordinates."""
+    FREE = 4
+    """Anything: q = position, quaternion xyzw; qd = velocity of the centre of mass, angular velocity (world)."""
+    DISTANCE = 5
+    """Stay within a distance of a point. Not supported yet."""
+    D6 = 6
+    """Slide along and turn about up to three axes each. Not supported yet."""
+
+    @property
+    def coord_count(self) -> int:
+        """Number of coordinates in `joint_q`; for `D6`, which has as many as axes, 0."""
+        return _JOINT_COORD_COUNT[self]
+
+    @property
+    def dof_count(self) -> int:
+        """Number of degrees of freedom in `joint_qd`; for `D6`, which has as many as axes, 0."""
+        return sum(_JOINT_DOF_DIM[self])
+
+    @property
+    def dof_dim(self) -> tuple[int, int]:
+        """Number of linear and of angular degrees of freedom."""
+        return _JOINT_DOF_DIM[self]
+
+
+_JOINT_COORD_COUNT = (1, 1, 4, 0, 7, 7, 0)
+_JOINT_DOF_DIM = ((1, 0), (0, 1), (0, 3), (0, 0), (3, 3), (3, 3), (0, 0))
+
+
+class JointTargetMode(enum.IntEnum):
+    """What the drive of a degree of freedom follows."""
+
+    AUTO = -1
+    """Decided in `ModelBuilder.finalize` from the gains: `POSITION_VELOCITY` if `target_ke` > 0 and
+    `target_kd * target_vel` is not 0, else `POSITION` if `target_ke` > 0, else `VELOCITY` if `target_kd` > 0,
+    else `NONE`. Never found in a model."""
+    NONE = 0
+    """No drive."""
+    POSITION = 1
+    """`target_pos`, with stiffness `target_ke` and damping `target_kd`."""
+    VELOCITY = 2
+    """`target_vel`, with gain `target_kd`."""
+    POSITION_VELOCITY = 3
+    """`target_pos` and `target_vel`."""
+    EFFORT = 4
+    """The force or torque `joint_act`."""
+
+
+class GeoType(enum.IntEnum):
+    """Geometry of a shape, in its own frame; `scale` is the shape's `shape_scale`."""
+
+    NONE = 0
+    PLANE = 1
+    """z = 0 with the solid below; scale = (width along x, length along y, 0), 0 meaning infinite."""
+    HFIELD = 2
+    """Height field. Not supported yet."""
+    SPHERE = 3
+    """scale = (radius, 0, 0)."""
+    CAPSULE = 4
+    """Axis z; scale = (radius, half height without the caps, 0)."""
+    ELLIPSOID = 5
+    """scale = semi-axes along x, y, z."""
+    CYLINDER = 6
+    """Axis z; scale = (radius, half height, 0)."""
+    BOX = 7
+    """scale = half extents along x, y, z."""
+    MESH = 8
+    """Triangle mesh; scale = factors along x, y, z."""
+    CONE = 9
+    """Axis z, apex at +z; scale = (radius of the base, half height, 0)."""
+    CONVEX_MESH = 10
+    """Convex hull of a triangle mesh; scale = factors along x, y, z."""
+
+
+class ShapeFlags(enum.IntFlag):
+    """What a shape takes part in."""
+
+    VISIBLE = 1
+    """Is drawn."""
+    COLLIDE_SHAPES = 2
+    """Collides with other shapes."""
+    COLLIDE_PARTICLES = 4
+    """Collides with particles."""
+    SITE = 8
+    """Marks a frame; has no mass and never collides."""
+    HYDROELASTIC = 16
+    """Stored for hydroelastic contact, which is not supported yet."""
+
+
+class BodyFlags(enum.IntFlag):
+    """How a body moves."""
+
+    DYNAMIC = 1
+    """Under forces."""
+    KINEMATIC = 2
+    """As told. Not supported yet."""
