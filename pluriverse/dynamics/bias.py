@@ -1,0 +1,163 @@
+"""Bias stage: all forces on the joints at zero joint acceleration, by recursive Newton-Euler sweeps.
+
+Reads   joint_f, body_f, gravity, joint_damping, body_mass; the workspace of the kinematics stage
+Writes  workspace: node_acceleration, node_wrench, dof_force
+
+    dof_force = joint_f + sum_b J_b^T (body_f + gravity) - c(q, v) - D v
+
+with the velocity-product forces c (Coriolis, centrifugal, gyroscopic) and the joint damping D. Gravity enters as an
+acceleration of the world in the opposite direction ([Featherstone2008] section 5.3).
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.dynamics.kinematics import FREE
+from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.math.precision import precision_name, vec3_type, vec6_type
+from pluriverse.math.spatial import spatial_functions
+from pluriverse.model import Control, Model, State, Topology
+
+
+@functools.cache
+def _kernels(real: Any) -> SimpleNamespace:
+    vec3 = vec3_type(real)
+    vec6 = vec6_type(real)
+    data_struct = workspace_struct(real)
+    functions = spatial_functions(real)
+    spatial = functions.spatial
+    angular_part = functions.angular_part
+    linear_part = functions.linear_part
+    sym_times_vec = functions.sym_times_vec
+
+    @wp.func
+    def required_wrench(
+        mass: real, com: vec3, inertia: vec6, velocity: vec6, acceleration: vec6, external: wp.spatial_vector
+    ) -> vec6:
+        """Return the wrench about the reference point that the joint must give the body, by Newton and Euler.
+
+        `external` is body_f: force, and torque about the centre of mass.
+        """
+        omega = angular_part(velocity)
+        alpha = angular_part(acceleration)
+        com_velocity = linear_part(velocity) + wp.cross(omega, com)
+        # A spatial acceleration lacks the w x v of the material point that it is read at.
+        com_acceleration = linear_part(acceleration) + wp.cross(alpha, com) + wp.cross(omega, com_velocity)
+        force = mass * com_acceleration - vec3(real(external[0]), real(external[1]), real(external[2]))
+        torque = sym_times_vec(inertia, alpha) + wp.cross(omega, sym_times_vec(inertia, omega))
+        torque -= vec3(real(external[3]), real(external[4]), real(external[5]))
+        return spatial(torque + wp.cross(com, force), force)
+
+    @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.bias.{precision_name(real)}")
+    def sum_forces(
+        worlds: wp.array(dtype=int),  # [slot]
+        # model
+        topology: Topology,
+        gravity: wp.array(dtype=wp.vec3),  # [world] m/s^2
+        body_mass: wp.array(dtype=float),  # [body] kg
+        joint_damping: wp.array(dtype=float),  # [dof] N s/m or N m s
+        # state and control
+        joint_qd: wp.array(dtype=float),  # [dof]
+        body_f: wp.array(dtype=wp.spatial_vector),  # [body] N, N m about the centre of mass
+        joint_f: wp.array(dtype=float),  # [dof] N or N m
+        # workspace
+        data: data_struct,
+    ):
+        world = worlds[wp.tid()]
+        template = topology.world_template[world]
+        first_node = topology.template_node[template]
+        node_count = topology.template_node[template + 1] - first_node
+        node_base = topology.world_joint[world]
+        body_base = topology.world_body[world]
+        dof_base = topology.world_dof[world]
+        g = gravity[world]
+        lift = vec3(-real(g[0]), -real(g[1]), -real(g[2]))
+
+        # From the roots outward: accelerations, and the wrench that each body alone needs.
+        for local_node in range(node_count):
+            index = first_node + local_node
+            node = node_base + local_node
+            body = body_base + topology.node_body[index]
+            local_parent = topology.node_parent[index]
+            velocity = data.node_velocity[node]
+            acceleration = spatial(vec3(), lift)
+            if local_parent >= 0:
+                # The joint adds S qd to the parent's velocity, and every S moves with the parent: dS/dt = V_p x S.
+                parent = node_base + local_parent
+                parent_velocity = data.node_velocity[parent]
+                omega = angular_part(parent_velocity)
+                acceleration = data.node_acceleration[parent] + spatial(
+                    wp.cross(omega, angular_part(velocity)),
+                    wp.cross(omega, linear_part(velocity))
+                    + wp.cross(linear_part(parent_velocity), angular_part(velocity)),
+                )
+            elif topology.node_type[index] == FREE:
+                # dv_origin/dt = 0 is the acceleration of a material point, w x v more than the spatial one.
+                acceleration = spatial(vec3(), lift - wp.cross(angular_part(velocity), linear_part(velocity)))
+            data.node_acceleration[node] = acceleration
+            data.node_wrench[node] = required_wrench(
+                real(body_mass[body]),
+                data.node_com[node],
+                data.node_inertia[node],
+                velocity,
+                acceleration,
+                body_f[body],
+            )
+
+        # Back to the roots: what the joints carry.
+        for reverse_node in range(node_count):
+            local_node = node_count - 1 - reverse_node
+            index = first_node + local_node
+            node = node_base + local_node
+            wrench = data.node_wrench[node]
+            local_parent = topology.node_parent[index]
+            if local_parent >= 0:
+                parent = node_base + local_parent
+                data.node_wrench[parent] = data.node_wrench[parent] + wrench
+            dof_count = topology.node_dof_count[index]
+            if dof_count > 0:
+                dof = dof_base + topology.node_dof[index]
+                public_dof = dof_base + topology.node_qd[index]
+                if topology.node_type[index] == FREE:
+                    # Public force (f, torque about com) to internal [torque about origin; f].
+                    applied = vec6()
+                    for k in range(6):
+                        applied[k] = real(joint_f[public_dof + k]) - real(
+                            joint_damping[public_dof + k]
+                        ) * real(joint_qd[public_dof + k])
+                    force = angular_part(applied)
+                    torque = linear_part(applied) + wp.cross(data.node_com[node], force)
+                    total = spatial(torque, force) - wrench
+                    for k in range(6):
+                        data.dof_force[dof + k] = total[k]
+                else:
+                    for k in range(dof_count):
+                        applied_force = real(joint_f[public_dof + k]) - real(
+                            joint_damping[public_dof + k]
+                        ) * real(joint_qd[public_dof + k])
+                        data.dof_force[dof + k] = applied_force - wp.dot(data.dof_motion[dof + k], wrench)
+
+    return SimpleNamespace(sum_forces=sum_forces)
+
+
+def eval_bias(model: Model, worlds: wp.array, state: State, control: Control, workspace: Workspace) -> None:
+    """Compute the generalized force `workspace.dof_force` (module docstring), after `eval_kinematics`."""
+    wp.launch(
+        _kernels(workspace.real).sum_forces,
+        dim=worlds.size,
+        inputs=[
+            worlds,
+            model.topology,
+            model.gravity,
+            model.body_mass,
+            model.joint_damping,
+            state.joint_qd,
+            state.body_f,
+            control.joint_f,
+            workspace.data,
+        ],
+        device=model.device,
+    )

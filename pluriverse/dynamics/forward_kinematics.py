@@ -1,0 +1,315 @@
+"""Forward kinematics: public body poses and velocities from joint coordinates and velocities.
+
+Reads   joint_q, joint_qd; joint frames and axes, body_com
+Writes  body_q, body_qd
+
+body_qd is the velocity of the centre of mass and the angular velocity, in world axes.
+"""
+
+import functools
+import weakref
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.dynamics.kinematics import BALL, FREE, PRISMATIC, REVOLUTE, joint_functions
+from pluriverse.dynamics.workspace import Workspace
+from pluriverse.math.precision import precision_name, quat_type, vec3_type, vec6_type
+from pluriverse.math.rotations import rotation_functions
+from pluriverse.math.spatial import spatial_functions
+from pluriverse.model import Model, State, Topology
+
+
+@functools.cache
+def _kernels(real: Any) -> SimpleNamespace:
+    vec3 = vec3_type(real)
+    vec6 = vec6_type(real)
+    quat = quat_type(real)
+    place_child = joint_functions(real).place_child
+    unit_quat = rotation_functions(real).unit_quat
+    unit_axis = rotation_functions(real).unit_axis
+    spatial = spatial_functions(real).spatial
+    angular_part = spatial_functions(real).angular_part
+    linear_part = spatial_functions(real).linear_part
+
+    @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.forward_kinematics.{precision_name(real)}")
+    def place_bodies(
+        worlds: wp.array(dtype=int),  # [slot]
+        # model
+        topology: Topology,
+        joint_X_p: wp.array(dtype=wp.transform),  # [joint] m, parent body frame
+        joint_X_c: wp.array(dtype=wp.transform),  # [joint] m, child body frame
+        joint_axis: wp.array(dtype=wp.vec3),  # [dof] unit, joint frame
+        body_com: wp.array(dtype=wp.vec3),  # [body] m, body frame
+        joint_articulation: wp.array(dtype=int),  # [joint]
+        selected: wp.array(dtype=int),  # [articulation] 0: leave alone; empty: all
+        # joint state
+        joint_q: wp.array(dtype=float),  # [coord]
+        joint_qd: wp.array(dtype=float),  # [dof]
+        # scratch, as in the workspace; positions and velocities about the origin of the tree's root body
+        node_quat: wp.array(dtype=quat),  # [node]
+        node_offset: wp.array(dtype=vec3),  # [node] m
+        node_velocity: wp.array(dtype=vec6),  # [node]
+        # body state
+        body_q: wp.array(dtype=wp.transform),  # [body] m, xyzw
+        body_qd: wp.array(dtype=wp.spatial_vector),  # [body] m/s of the centre of mass, rad/s
+    ):
+        world = worlds[wp.tid()]
+        template = topology.world_template[world]
+        first_node = topology.template_node[template]
+        node_base = topology.world_joint[world]
+        body_base = topology.world_body[world]
+        coord_base = topology.world_coord[world]
+        dof_base = topology.world_dof[world]
+        ref = vec3()
+        for local_node in range(topology.template_node[template + 1] - first_node):
+            index = first_node + local_node
+            node = node_base + local_node
+            joint = node_base + topology.node_joint[index]
+            body = body_base + topology.node_body[index]
+            local_parent = topology.node_parent[index]
+            local_com = body_com[body]
+            com_in_body = vec3(real(local_com[0]), real(local_com[1]), real(local_com[2]))
+
+            if selected.shape[0] > 0:
+                articulation = joint_articulation[joint]
+                chosen = bool(False)
+                if articulation >= 0:
+                    chosen = selected[articulation] != 0
+                if not chosen:
+                    # The body stays as it is; selected joints further out hang on it.
+                    pose = body_q[body]
+                    twist = body_qd[body]
+                    p = wp.transform_get_translation(pose)
+                    r = wp.transform_get_rotation(pose)
+                    position = vec3(real(p[0]), real(p[1]), real(p[2]))
+                    kept = wp.normalize(quat(real(r[0]), real(r[1]), real(r[2]), real(r[3])))
+                    if local_parent < 0:
+                        ref = position
+                    omega = vec3(real(twist[3]), real(twist[4]), real(twist[5]))
+                    com = position - ref + wp.quat_rotate(kept, com_in_body)
+                    v_com = vec3(real(twist[0]), real(twist[1]), real(twist[2]))
+                    node_quat[node] = kept
+                    node_offset[node] = position - ref
+                    node_velocity[node] = spatial(omega, v_com - wp.cross(omega, com))
+                    continue
+
+            joint_type = topology.node_type[index]
+            coord = coord_base + topology.node_coord[index]
+            public_dof = dof_base + topology.node_qd[index]
+            parent_frame = joint_X_p[joint]
+            parent_p = wp.transform_get_translation(parent_frame)
+            parent_r = wp.transform_get_rotation(parent_frame)
+            anchor_p = vec3(real(parent_p[0]), real(parent_p[1]), real(parent_p[2]))
+            anchor = unit_quat(parent_r)
+            omega = vec3()
+            linear = vec3()
+            if local_parent >= 0:
+                parent = node_base + local_parent
+                parent_quat = node_quat[parent]
+                anchor = parent_quat * anchor
+                anchor_p = node_offset[parent] + wp.quat_rotate(parent_quat, anchor_p)
+                parent_velocity = node_velocity[parent]
+                omega = angular_part(parent_velocity)
+                linear = linear_part(parent_velocity)
+            axis = vec3()
+            if joint_type == REVOLUTE or joint_type == PRISMATIC:
+                local_axis = joint_axis[public_dof]
+                axis = wp.quat_rotate(anchor, unit_axis(local_axis))
+            rotation, shift = place_child(joint_type, coord, joint_q, anchor, axis, joint_X_c[joint])
+            offset = anchor_p + shift
+            if local_parent < 0:
+                ref = offset
+                offset = vec3()
+                anchor_p = -shift
+            com_arm = wp.quat_rotate(rotation, com_in_body)
+
+            if joint_type == REVOLUTE:
+                rate = real(joint_qd[public_dof]) * axis
+                omega += rate
+                linear += wp.cross(anchor_p, rate)
+            elif joint_type == PRISMATIC:
+                linear += real(joint_qd[public_dof]) * axis
+            elif joint_type == BALL:
+                rate = wp.quat_rotate(
+                    anchor,
+                    vec3(
+                        real(joint_qd[public_dof]),
+                        real(joint_qd[public_dof + 1]),
+                        real(joint_qd[public_dof + 2]),
+                    ),
+                )
+                omega += rate
+                linear += wp.cross(anchor_p, rate)
+            elif joint_type == FREE:
+                omega = vec3(
+                    real(joint_qd[public_dof + 3]),
+                    real(joint_qd[public_dof + 4]),
+                    real(joint_qd[public_dof + 5]),
+                )
+                linear = vec3(
+                    real(joint_qd[public_dof]), real(joint_qd[public_dof + 1]), real(joint_qd[public_dof + 2])
+                ) - wp.cross(omega, com_arm)
+
+            node_quat[node] = rotation
+            node_offset[node] = offset
+            node_velocity[node] = spatial(omega, linear)
+            position = ref + offset
+            v_com = linear + wp.cross(omega, offset + com_arm)
+            body_q[body] = wp.transform(
+                wp.vec3(float(position[0]), float(position[1]), float(position[2])),
+                wp.quat(float(rotation[0]), float(rotation[1]), float(rotation[2]), float(rotation[3])),
+            )
+            body_qd[body] = wp.spatial_vector(
+                float(v_com[0]),
+                float(v_com[1]),
+                float(v_com[2]),
+                float(omega[0]),
+                float(omega[1]),
+                float(omega[2]),
+            )
+
+    return SimpleNamespace(place_bodies=place_bodies)
+
+
+@wp.kernel(enable_backward=False)
+def mark_articulation(
+    indices: wp.array(dtype=int),  # [entry] articulation
+    selected: wp.array(dtype=int),  # [articulation]
+):
+    articulation = indices[wp.tid()]
+    if articulation >= 0 and articulation < selected.shape[0]:
+        selected[articulation] = 1
+
+
+@wp.kernel(enable_backward=False)
+def mark_masked_articulation(
+    mask: wp.array(dtype=bool),  # [articulation]
+    selected: wp.array(dtype=int),  # [articulation]
+):
+    selected[wp.tid()] = wp.where(mask[wp.tid()], 1, 0)
+
+
+class _Scratch:
+    """What `eval_fk` keeps per model, so that a recorded call stays valid and later calls allocate nothing."""
+
+    def __init__(self, model: Model):
+        node = model.joint_count
+        self.real = wp.float64
+        self.node_quat = wp.empty(node, dtype=quat_type(self.real), device=model.device)
+        self.node_offset = wp.empty(node, dtype=vec3_type(self.real), device=model.device)
+        self.node_velocity = wp.empty(node, dtype=vec6_type(self.real), device=model.device)
+        self.selected = wp.zeros(model.articulation_count, dtype=int, device=model.device)
+        self.all = wp.empty(0, dtype=int, device=model.device)
+
+
+_scratches: weakref.WeakKeyDictionary[Model, _Scratch] = weakref.WeakKeyDictionary()
+
+
+def _scratch_of(model: Model) -> _Scratch:
+    scratch = _scratches.get(model)
+    if scratch is None:
+        scratch = _scratches[model] = _Scratch(model)
+    return scratch
+
+
+def _launch_place_bodies(
+    model: Model,
+    worlds: wp.array,
+    joint_q: wp.array,
+    joint_qd: wp.array,
+    state: State,
+    selected: wp.array,
+    scratch: tuple[wp.array, wp.array, wp.array],
+    real: Any,
+) -> None:
+    wp.launch(
+        _kernels(real).place_bodies,
+        dim=worlds.size,
+        inputs=[
+            worlds,
+            model.topology,
+            model.joint_X_p,
+            model.joint_X_c,
+            model.joint_axis,
+            model.body_com,
+            model.joint_articulation,
+            selected,
+            joint_q,
+            joint_qd,
+        ],
+        outputs=[*scratch, state.body_q, state.body_qd],
+        device=model.device,
+    )
+
+
+def eval_body_state(model: Model, worlds: wp.array, state: State, workspace: Workspace) -> None:
+    """Write the body poses and velocities of `state` from its own joint state, for the worlds given.
+
+    Overwrites `node_quat`, `node_offset` and `node_acceleration` of the workspace.
+    """
+    scratch = (workspace.node_quat, workspace.node_offset, workspace.node_acceleration)
+    _launch_place_bodies(
+        model, worlds, state.joint_q, state.joint_qd, state, workspace.no_selection, scratch, workspace.real
+    )
+
+
+def _selection(model: Model, mask: wp.array | None, indices: wp.array | None) -> wp.array:
+    """Return the per-articulation selection as integers on the device, empty for all."""
+    scratch = _scratch_of(model)
+    if mask is None and indices is None:
+        return scratch.all
+    if mask is not None and indices is not None:
+        raise ValueError("eval_fk: both mask and indices were given; pass the articulations one way only.")
+    if mask is not None:
+        if mask.shape != (model.articulation_count,):
+            raise ValueError(
+                f"eval_fk: mask has shape {mask.shape}, but the model has {model.articulation_count} articulations; "
+                f"pass one entry per articulation."
+            )
+        wp.launch(
+            mark_masked_articulation,
+            dim=mask.size,
+            inputs=[mask],
+            outputs=[scratch.selected],
+            device=model.device,
+        )
+    else:
+        scratch.selected.zero_()
+        wp.launch(
+            mark_articulation,
+            dim=indices.size,
+            inputs=[indices],
+            outputs=[scratch.selected],
+            device=model.device,
+        )
+    return scratch.selected
+
+
+def eval_fk(
+    model: Model,
+    joint_q: wp.array,
+    joint_qd: wp.array,
+    state: State,
+    mask: wp.array | None = None,
+    indices: wp.array | None = None,
+) -> None:
+    """Write body poses and velocities of `state` from joint coordinates and velocities.
+
+    Args:
+        model: Model that the joint state belongs to.
+        joint_q: Joint coordinates, shape [coord].
+        joint_qd: Joint velocities in the public convention, shape [dof].
+        state: State whose `body_q` and `body_qd` are written; its joint arrays are not touched.
+        mask: Articulations to update, non-zero or True to select, shape [articulation]. All if None.
+        indices: Indices of the articulations to update, on the model's device; not together with `mask`. Other
+            bodies keep their pose and velocity. Entries that name no articulation are ignored.
+
+    Raises:
+        ValueError: If both `mask` and `indices` are given, or `mask` has the wrong shape.
+    """
+    selected = _selection(model, mask, indices)
+    scratch = _scratch_of(model)
+    nodes = (scratch.node_quat, scratch.node_offset, scratch.node_velocity)
+    _launch_place_bodies(model, model.worlds, joint_q, joint_qd, state, selected, nodes, scratch.real)

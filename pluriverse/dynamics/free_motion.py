@@ -1,0 +1,27 @@
+"""Free motion stage: the velocity that the bodies would have after the step without contacts, limits and drives.
+
+Reads   joint_f, body_f, gravity; model properties; the workspace of the kinematics stage
+Writes  workspace: dof_force, mass_row, factor_row, dof_velocity_free
+
+    v* = v0 + dt A^-1 (tau - c - D v0),    A = M + armature + dt D
+
+The damping force is implicit: v* satisfies (M + armature) (v* - v0) = dt (tau - c - D v*).
+"""
+
+import warp as wp
+
+from pluriverse.dynamics.bias import eval_bias
+from pluriverse.dynamics.factorization import factorize_mass_matrix, solve_free_velocity
+from pluriverse.dynamics.mass_matrix import eval_mass_matrix
+from pluriverse.dynamics.workspace import Workspace
+from pluriverse.model import Control, Model, State
+
+
+def eval_free_motion(
+    model: Model, worlds: wp.array, state: State, control: Control, workspace: Workspace, dt: float
+) -> None:
+    """Compute the free-motion velocity and the factored matrix A for a step of `dt` [s], after `eval_kinematics`."""
+    eval_bias(model, worlds, state, control, workspace)
+    eval_mass_matrix(model, worlds, workspace, dt)
+    factorize_mass_matrix(model, worlds, workspace)
+    solve_free_velocity(model, worlds, workspace, dt)

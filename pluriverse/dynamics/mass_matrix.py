@@ -1,0 +1,186 @@
+"""Mass matrix stage: A = M(q) + armature + dt * damping in packed rows, by composite rigid bodies.
+
+Reads   body_mass, joint_armature, joint_damping; workspace: node_com, node_inertia, dof_motion
+Writes  workspace: node_composite, mass_row
+
+M[k, a] = S_a . (I_k S_k) for every dof a between dof k and the root, with the inertia I_k of all that dof k carries
+([Featherstone2008] section 6.2). All spatial vectors of a tree are about one point, so nothing is transformed on the
+way: composite inertias are plain sums.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.dynamics.kinematics import FREE
+from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.math.precision import precision_name, vec6_type
+from pluriverse.math.spatial import spatial_functions, vec10_type
+from pluriverse.model import Model, Topology
+
+
+@functools.cache
+def _kernels(real: Any) -> SimpleNamespace:
+    vec6 = vec6_type(real)
+    vec10 = vec10_type(real)
+    mat33 = wp.types.matrix(shape=(3, 3), dtype=real)
+    vec3 = wp.types.vector(length=3, dtype=real)
+    data_struct = workspace_struct(real)
+    functions = spatial_functions(real)
+    inertia_about_reference = functions.inertia_about_reference
+    inertia_times_motion = functions.inertia_times_motion
+
+    @wp.func
+    def write_free_rows(
+        data: data_struct,
+        first_entry: int,
+        composite: vec10,
+        com: vec3,
+        public_dof: int,
+        joint_armature: wp.array(dtype=float),
+        joint_damping: wp.array(dtype=float),
+        dt: real,
+    ):
+        """Write the six rows of a free root, whose motion subspace is the identity.
+
+        Armature and damping belong to the public velocity (v_com, omega), v_com = v_origin + omega x com, so they
+        enter as T^T diag T with the map T from the internal velocity to the public one.
+        """
+        extra = vec6()
+        for k in range(6):
+            extra[k] = real(joint_armature[public_dof + k]) + dt * real(joint_damping[public_dof + k])
+        arm = wp.skew(com)  # omega x com = -arm omega
+        linear = wp.diag(vec3(extra[0], extra[1], extra[2]))
+        coupling = arm * linear
+        angular = wp.transpose(arm) * linear * arm
+        h = wp.skew(vec3(composite[1], composite[2], composite[3]))
+        inertia = mat33(
+            composite[4],
+            composite[5],
+            composite[6],
+            composite[5],
+            composite[7],
+            composite[8],
+            composite[6],
+            composite[8],
+            composite[9],
+        )
+        for i in range(3):
+            for j in range(i + 1):
+                value = inertia[i, j] + angular[i, j]
+                if i == j:
+                    value += extra[3 + i]
+                data.mass_row[first_entry + (i * (i + 1)) // 2 + j] = value
+        for i in range(3):
+            entry = first_entry + ((i + 3) * (i + 4)) // 2
+            for j in range(3):
+                data.mass_row[entry + j] = h[j, i] + coupling[j, i]
+            for j in range(i + 1):
+                value = real(0.0)
+                if i == j:
+                    value = composite[0] + extra[i]
+                data.mass_row[entry + 3 + j] = value
+
+    @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.mass_matrix.{precision_name(real)}")
+    def assemble_mass_rows(
+        worlds: wp.array(dtype=int),  # [slot]
+        # model
+        topology: Topology,
+        body_mass: wp.array(dtype=float),  # [body] kg
+        joint_armature: wp.array(dtype=float),  # [dof] kg or kg m^2
+        joint_damping: wp.array(dtype=float),  # [dof] N s/m or N m s
+        dt: real,  # s
+        # workspace
+        data: data_struct,
+    ):
+        world = worlds[wp.tid()]
+        template = topology.world_template[world]
+        first_node = topology.template_node[template]
+        node_count = topology.template_node[template + 1] - first_node
+        first_dof = topology.template_dof[template]
+        first_tree = topology.template_tree[template]
+        node_base = topology.world_joint[world]
+        body_base = topology.world_body[world]
+        dof_base = topology.world_dof[world]
+        row_base = topology.world_row[world]
+
+        for local_node in range(node_count):
+            node = node_base + local_node
+            body = body_base + topology.node_body[first_node + local_node]
+            data.node_composite[node] = inertia_about_reference(
+                real(body_mass[body]), data.node_com[node], data.node_inertia[node]
+            )
+
+        for reverse_node in range(node_count):
+            local_node = node_count - 1 - reverse_node
+            index = first_node + local_node
+            node = node_base + local_node
+            composite = data.node_composite[node]
+            local_parent = topology.node_parent[index]
+            if local_parent >= 0:
+                parent = node_base + local_parent
+                data.node_composite[parent] = data.node_composite[parent] + composite
+            dof_count = topology.node_dof_count[index]
+            if dof_count == 0:
+                continue
+            node_dof = topology.node_dof[index]
+            public_dof = dof_base + topology.node_qd[index]
+            if topology.node_type[index] == FREE:
+                write_free_rows(
+                    data,
+                    row_base + topology.dof_row[first_dof + node_dof],
+                    composite,
+                    data.node_com[node],
+                    public_dof,
+                    joint_armature,
+                    joint_damping,
+                    dt,
+                )
+                continue
+            # A free root's motion subspace is the identity: the wrench itself is its part of the row.
+            tree = first_tree + topology.node_tree[index]
+            root_dof = topology.tree_dof[tree]
+            walk_end = int(0)
+            free_root = topology.node_type[first_node + topology.tree_node[tree]] == FREE
+            if free_root:
+                walk_end = root_dof + 6
+            for k in range(dof_count):
+                dof = node_dof + k
+                wrench = inertia_times_motion(composite, data.dof_motion[dof_base + dof])
+                first_entry = row_base + topology.dof_row[first_dof + dof]
+                entry = first_entry + topology.dof_depth[first_dof + dof]
+                data.mass_row[entry] = (
+                    wp.dot(wrench, data.dof_motion[dof_base + dof])
+                    + real(joint_armature[public_dof + k])
+                    + dt * real(joint_damping[public_dof + k])
+                )
+                ancestor = topology.dof_parent[first_dof + dof]
+                while ancestor >= walk_end:
+                    entry -= 1
+                    data.mass_row[entry] = wp.dot(wrench, data.dof_motion[dof_base + ancestor])
+                    ancestor = topology.dof_parent[first_dof + ancestor]
+                if free_root:
+                    for j in range(6):
+                        data.mass_row[first_entry + j] = wrench[j]
+
+    return SimpleNamespace(assemble_mass_rows=assemble_mass_rows)
+
+
+def eval_mass_matrix(model: Model, worlds: wp.array, workspace: Workspace, dt: float) -> None:
+    """Compute `workspace.mass_row` for a step of `dt` [s], after `eval_kinematics` (module docstring)."""
+    wp.launch(
+        _kernels(workspace.real).assemble_mass_rows,
+        dim=worlds.size,
+        inputs=[
+            worlds,
+            model.topology,
+            model.body_mass,
+            model.joint_armature,
+            model.joint_damping,
+            workspace.real(dt),
+            workspace.data,
+        ],
+        device=model.device,
+    )

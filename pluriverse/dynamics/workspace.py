@@ -1,0 +1,146 @@
+"""Workspace of the dynamics: everything its stages and the solver compute about one state, for all worlds.
+
+Spatial vectors are [angular; linear], in world axes, about one fixed reference point per tree: the world position
+that the origin of the tree's root body has at the start of the step. A *node* is a joint with the body that it moves,
+a *dof* is a degree of freedom of the internal numbering, a *row* the packed row of a dof in a tree-sparse matrix
+(`pluriverse.model.topology`).
+"""
+
+import functools
+from typing import Any
+
+import warp as wp
+
+from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type, vec6_type
+from pluriverse.math.spatial import vec10_type
+from pluriverse.model import Model
+
+
+@functools.cache
+def workspace_struct(real: Any) -> Any:
+    """Return the `wp.struct` that hands the workspace to a kernel, for scalars of type `real`."""
+    vec3 = vec3_type(real)
+    vec6 = vec6_type(real)
+    vec10 = vec10_type(real)
+    mat33 = mat33_type(real)
+    quat = quat_type(real)
+
+    @wp.struct
+    class DynamicsData:
+        # kinematics
+        tree_ref: wp.array(dtype=vec3)
+        node_quat: wp.array(dtype=quat)
+        node_rotation: wp.array(dtype=mat33)
+        node_offset: wp.array(dtype=vec3)
+        node_position: wp.array(dtype=vec3)
+        node_com: wp.array(dtype=vec3)
+        node_inertia: wp.array(dtype=vec6)
+        node_velocity: wp.array(dtype=vec6)
+        dof_motion: wp.array(dtype=vec6)
+        dof_velocity: wp.array(dtype=real)
+        # bias
+        node_acceleration: wp.array(dtype=vec6)
+        node_wrench: wp.array(dtype=vec6)
+        dof_force: wp.array(dtype=real)
+        # mass matrix and its factors
+        node_composite: wp.array(dtype=vec10)
+        mass_row: wp.array(dtype=real)
+        factor_row: wp.array(dtype=real)
+        # free motion and the solver's result
+        dof_velocity_free: wp.array(dtype=real)
+        dof_velocity_next: wp.array(dtype=real)
+
+    return DynamicsData
+
+
+class Workspace:
+    """What the dynamics stages write and read between them; made once per solver, never resized.
+
+    Args:
+        model: Model that the stages will be applied to.
+        real: `wp.float32` or `wp.float64`, the precision of all stages.
+
+    Raises:
+        ValueError: If `real` is another type.
+    """
+
+    real: Any
+    """Scalar type of the arrays below."""
+    data: Any
+    """The same arrays as one `wp.struct` (`workspace_struct(real)`), to pass to a kernel."""
+
+    tree_ref: wp.array
+    """World position of the tree's root body origin at the start of the step [m], shape [tree]."""
+    node_quat: wp.array
+    """Orientation of the body (body to world, xyzw), shape [node]. `integrate` overwrites it."""
+    node_rotation: wp.array
+    """Orientation of the body as a matrix (body to world), shape [node]."""
+    node_offset: wp.array
+    """Body origin relative to `tree_ref` [m], world axes, shape [node]. `integrate` overwrites it."""
+    node_position: wp.array
+    """World position of the body origin [m], shape [node]."""
+    node_com: wp.array
+    """Centre of mass relative to `tree_ref` [m], world axes, shape [node]."""
+    node_inertia: wp.array
+    """Rotational inertia about the centre of mass [kg·m²], world axes, as (xx, xy, xz, yy, yz, zz), shape [node]."""
+    node_velocity: wp.array
+    """Spatial velocity of the body [rad/s; m/s], shape [node]."""
+    dof_motion: wp.array
+    """Motion subspace column: spatial velocity per unit of the dof's velocity, shape [dof]."""
+    dof_velocity: wp.array
+    """Velocity at the start of the step [rad/s or m/s], shape [dof]."""
+
+    node_acceleration: wp.array
+    """Velocity-product acceleration minus gravity [rad/s²; m/s²], shape [node]."""
+    node_wrench: wp.array
+    """Wrench through the joint at zero joint acceleration [N·m; N], shape [node]."""
+    dof_force: wp.array
+    """Generalized force: applied + gravity - velocity products - damping * velocity [N·m or N], shape [dof]."""
+
+    node_composite: wp.array
+    """Spatial inertia of the body and all bodies it carries (m, m * com, inertia), shape [node]."""
+    mass_row: wp.array
+    """A = mass matrix + armature + dt * damping, packed rows, shape [row entry]."""
+    factor_row: wp.array
+    """L and D of A = L^T D L, packed rows with D on the diagonal, shape [row entry]."""
+
+    dof_velocity_free: wp.array
+    """Velocity at the end of the step without any constraint [rad/s or m/s], shape [dof]."""
+    dof_velocity_next: wp.array
+    """Velocity at the end of the step, written by the solver, read by `integrate` [rad/s or m/s], shape [dof]."""
+
+    no_selection: wp.array
+    """The empty selection of articulations, which stands for all of them."""
+
+    def __init__(self, model: Model, real: Any):
+        precision_name(real)  # raises for other types
+        self.real = real
+        self.data = workspace_struct(real)()
+        vec3, vec6, vec10 = vec3_type(real), vec6_type(real), vec10_type(real)
+        mat33, quat = mat33_type(real), quat_type(real)
+        node, dof, row = model.joint_count, model.joint_dof_count, model.world_row_count
+        shapes = {
+            "tree_ref": (model.tree_count, vec3),
+            "node_quat": (node, quat),
+            "node_rotation": (node, mat33),
+            "node_offset": (node, vec3),
+            "node_position": (node, vec3),
+            "node_com": (node, vec3),
+            "node_inertia": (node, vec6),
+            "node_velocity": (node, vec6),
+            "dof_motion": (dof, vec6),
+            "dof_velocity": (dof, real),
+            "node_acceleration": (node, vec6),
+            "node_wrench": (node, vec6),
+            "dof_force": (dof, real),
+            "node_composite": (node, vec10),
+            "mass_row": (row, real),
+            "factor_row": (row, real),
+            "dof_velocity_free": (dof, real),
+            "dof_velocity_next": (dof, real),
+        }
+        for name, (size, dtype) in shapes.items():
+            array = wp.zeros(size, dtype=dtype, device=model.device)
+            setattr(self, name, array)
+            setattr(self.data, name, array)
+        self.no_selection = wp.empty(0, dtype=int, device=model.device)

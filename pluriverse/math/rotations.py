@@ -1,0 +1,88 @@
+"""Rotations in kernels: the exponential map, and what the dynamics needs besides Warp's own quaternion functions."""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.math.precision import mat33_type, quat_type, vec3_type
+
+# Angle [rad] below which sin(angle / 2) / angle is a three-term series: the first dropped term is
+# 0.02**6 / 322560 = 2e-16 of the value, at the rounding of float64 (2**-53), and 0 / 0 cannot occur.
+ANGLE_SERIES = 0.02
+
+
+@functools.cache
+def rotation_functions(real: Any) -> SimpleNamespace:
+    """Return the functions on rotations for scalars of type `real`.
+
+    The members are `wp.func`s: `quat_from_rotation_vector`, `quat_from_axis_angle`, `quat_renormalize`,
+    `unit_axis`, `unit_quat`, `rotate_sym`.
+    """
+    vec3 = vec3_type(real)
+    mat33 = mat33_type(real)
+    quat = quat_type(real)
+    vec6 = wp.types.vector(length=6, dtype=real)
+    series = wp.constant(real(ANGLE_SERIES))
+
+    @wp.func
+    def quat_from_rotation_vector(rotation: vec3) -> quat:
+        """Return the unit quaternion of a rotation vector [rad] ([Sola2017] eq. 101)."""
+        square = wp.dot(rotation, rotation)
+        half_sinc = real(0.5) - square * (real(1.0 / 48.0) - square * real(1.0 / 3840.0))
+        angle = wp.sqrt(square)
+        if angle > series:
+            half_sinc = wp.sin(real(0.5) * angle) / angle
+        imaginary = half_sinc * rotation
+        return quat(imaginary[0], imaginary[1], imaginary[2], wp.cos(real(0.5) * angle))
+
+    @wp.func
+    def quat_from_axis_angle(axis: vec3, angle: real) -> quat:
+        """Return the unit quaternion of a turn by `angle` [rad] about a unit axis."""
+        sine = wp.sin(real(0.5) * angle)
+        return quat(sine * axis[0], sine * axis[1], sine * axis[2], wp.cos(real(0.5) * angle))
+
+    @wp.func
+    def quat_renormalize(q: quat) -> quat:
+        """Return `q`, whose length is 1 up to a small error e, with length 1 up to 1.5 e**2.
+
+        One Newton step for 1 / sqrt(length**2): neither a root nor a division. It keeps products of unit
+        quaternions, which come in with float32 rounding, from drifting along a chain of bodies.
+        """
+        scale = real(1.5) - real(0.5) * (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
+        return quat(scale * q[0], scale * q[1], scale * q[2], scale * q[3])
+
+    @wp.func
+    def unit_axis(axis: wp.vec3) -> vec3:
+        """Return an axis, unit in single precision, with length 1 in this precision (as `quat_renormalize`)."""
+        wide = vec3(real(axis[0]), real(axis[1]), real(axis[2]))
+        return (real(1.5) - real(0.5) * wp.dot(wide, wide)) * wide
+
+    @wp.func
+    def unit_quat(q: wp.quat) -> quat:
+        """Return a quaternion, unit in single precision, with length 1 in this precision."""
+        return quat_renormalize(quat(real(q[0]), real(q[1]), real(q[2]), real(q[3])))
+
+    @wp.func
+    def rotate_sym(rotation: mat33, tensor: mat33) -> vec6:
+        """Return the symmetric R T R^T of a symmetric tensor T as (xx, xy, xz, yy, yz, zz)."""
+        left = rotation * tensor
+        r0 = vec3(rotation[0, 0], rotation[0, 1], rotation[0, 2])
+        r1 = vec3(rotation[1, 0], rotation[1, 1], rotation[1, 2])
+        r2 = vec3(rotation[2, 0], rotation[2, 1], rotation[2, 2])
+        l0 = vec3(left[0, 0], left[0, 1], left[0, 2])
+        l1 = vec3(left[1, 0], left[1, 1], left[1, 2])
+        l2 = vec3(left[2, 0], left[2, 1], left[2, 2])
+        return vec6(
+            wp.dot(l0, r0), wp.dot(l0, r1), wp.dot(l0, r2), wp.dot(l1, r1), wp.dot(l1, r2), wp.dot(l2, r2)
+        )
+
+    return SimpleNamespace(
+        quat_from_rotation_vector=quat_from_rotation_vector,
+        quat_from_axis_angle=quat_from_axis_angle,
+        quat_renormalize=quat_renormalize,
+        unit_axis=unit_axis,
+        unit_quat=unit_quat,
+        rotate_sym=rotate_sym,
+    )
