@@ -1,0 +1,53 @@
+"""What a simulation reports while it runs: one warning class per kind of trouble, one error class for strict mode.
+
+Kernels cannot raise. They count per world, and the host turns the counts into a warning that names the worlds, the
+numbers and the remedy, or, in strict mode, into the error of the same kind.
+"""
+
+from collections.abc import Sequence
+
+
+class PluriverseWarning(UserWarning):
+    """Something that a user should know about, and did not ask for."""
+
+
+class SimulationWarning(PluriverseWarning):
+    """Some worlds of a simulation are in trouble, and the others are not touched by it."""
+
+    def __init__(self, message: str, worlds: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.worlds = tuple(worlds)
+        """The worlds concerned."""
+
+
+class ContactTruncationWarning(SimulationWarning):
+    """A world found more contacts than it has room for, and solved without the rest."""
+
+
+class ConvergenceWarning(SimulationWarning):
+    """A solve ended at its limit of iterations, before its residual was small enough."""
+
+
+class FrozenWorldWarning(SimulationWarning):
+    """The state of a world became NaN or infinite; the world keeps its last good state and no longer moves."""
+
+
+class SimulationError(RuntimeError):
+    """Some worlds of a simulation in strict mode are in trouble."""
+
+    def __init__(self, message: str, worlds: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.worlds = tuple(worlds)
+        """The worlds concerned."""
+
+
+class ContactTruncationError(SimulationError):
+    """A world found more contacts than it has room for."""
+
+
+class ConvergenceError(SimulationError):
+    """A solve ended at its limit of iterations, before its residual was small enough."""
+
+
+class FrozenWorldError(SimulationError):
+    """The state of a world became NaN or infinite."""
