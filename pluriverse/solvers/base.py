@@ -1,0 +1,163 @@
+"""What all solvers share: the step interface, per-world status, and how failures become warnings or errors.
+
+A kernel cannot raise. It counts, per world, what went wrong; `SolverBase.report` turns the counts into one Python
+warning that names the worlds and the remedy, or into an exception in strict mode.
+"""
+
+import abc
+import warnings
+
+import numpy as np
+import warp as wp
+
+from pluriverse.warnings import (
+    ContactTruncationError,
+    ContactTruncationWarning,
+    ConvergenceError,
+    ConvergenceWarning,
+    FrozenWorldError,
+    FrozenWorldWarning,
+)
+from pluriverse.model import Contacts, Control, Model, State
+
+# How many worlds a message lists by index before it only counts the rest.
+_WORLDS_NAMED = 8
+
+
+class SolverBase(abc.ABC):
+    """Moves the state of a model by one time step.
+
+    Args:
+        model: Model to be simulated. Its arrays are read live: an edit acts on the next step.
+    """
+
+    model: Model
+    """Model that the solver was made for."""
+    last_solve_iterations: wp.array[int]
+    """Newton iterations of the last step, shape [world]."""
+    last_line_search_iterations: wp.array[int]
+    """Line search trials of the last step beyond the first of each search, shape [world]."""
+    last_converged: wp.array[int]
+    """1 where the last step met its convergence test, shape [world]."""
+    last_contact_count: wp.array[int]
+    """Contacts that took part in the last step, shape [world]."""
+    last_truncated_contact_count: wp.array[int]
+    """Contacts of the last step for which there was no slot, shape [world]."""
+    unconverged_step_count: wp.array[int]
+    """Steps so far that ended without convergence, shape [world]."""
+    truncated_step_count: wp.array[int]
+    """Steps so far that lost a contact for want of slots, shape [world]."""
+    needed_contact_count: wp.array[int]
+    """Largest number of contacts that a step so far has found, shape [world]."""
+    world_frozen: wp.array[int]
+    """1 where a world was stopped because its state was no longer finite; it keeps its last good state, [world]."""
+
+    def __init__(self, model: Model):
+        if not isinstance(model, Model):
+            raise TypeError(
+                f"{type(self).__name__}: model is a {type(model).__name__}, but must be a pluriverse.Model. "
+                "Call finalize() on the ModelBuilder first."
+            )
+        self.model = model
+        for name in (
+            "last_solve_iterations",
+            "last_line_search_iterations",
+            "last_converged",
+            "last_contact_count",
+            "last_truncated_contact_count",
+            "unconverged_step_count",
+            "truncated_step_count",
+            "needed_contact_count",
+            "world_frozen",
+        ):
+            setattr(self, name, wp.zeros(model.world_count, dtype=wp.int32, device=model.device))
+        self._reported: dict[str, np.ndarray] = {}
+
+    @abc.abstractmethod
+    def prepare(self, contacts: Contacts) -> None:
+        """Allocate and compile everything that `step` needs, so that it can be recorded into a graph."""
+
+    @abc.abstractmethod
+    def step(
+        self,
+        state_in: State,
+        state_out: State,
+        control: Control | None,
+        contacts: Contacts | None,
+        dt: float,
+        *,
+        worlds: wp.array | None = None,
+    ) -> State:
+        """Write the state after `dt` [s] into `state_out` and return it; `worlds` limits it to a list of worlds."""
+
+    def unfreeze(self, worlds: np.ndarray | None = None) -> None:
+        """Let frozen worlds (default: all) take part again, after their state was set to something sound."""
+        frozen = self.world_frozen.numpy()
+        frozen[slice(None) if worlds is None else worlds] = 0
+        self.world_frozen.assign(frozen)
+        self._reported.pop("frozen", None)
+
+    def report(self, *, strict: bool = False) -> None:
+        """Turn failures since the last call into one warning per kind, each world being named once.
+
+        Raises:
+            FrozenWorldError: In strict mode, if a world was frozen.
+            ContactTruncationError: In strict mode, if a world had fewer contact slots than contacts.
+            ConvergenceError: In strict mode, if a step did not converge.
+        """
+        frozen = self._new_worlds("frozen", self.world_frozen)
+        if frozen.size:
+            self._raise_or_warn(
+                f"{_name_worlds(frozen)}: the state was no longer finite, so the world was frozen in its last finite "
+                "state; all others go on. Look for NaN in what was set, for gains or stiffnesses that are far too "
+                "large, or for a time step that is too long; then set a sound state and call unfreeze().",
+                FrozenWorldError if strict else FrozenWorldWarning,
+            )
+        truncated = self._new_worlds("truncated", self.truncated_step_count)
+        if truncated.size:
+            needed = self.needed_contact_count.numpy()[truncated]
+            capacity = self.contact_capacity[truncated]
+            worst = int(np.argmax(needed - capacity))
+            self._raise_or_warn(
+                f"{_name_worlds(truncated)}: more contacts than slots, the shallowest ones were left out. World "
+                f"{truncated[worst]} needs {needed[worst]} and has {capacity[worst]}. "
+                f"Pass rigid_contact_max={int(needed.max())} or more (max_rigid_contact in a scene's simulation block).",
+                ContactTruncationError if strict else ContactTruncationWarning,
+            )
+        unconverged = self._new_worlds("unconverged", self.unconverged_step_count)
+        if unconverged.size:
+            steps = self.unconverged_step_count.numpy()[unconverged]
+            self._raise_or_warn(
+                f"{_name_worlds(unconverged)}: {int(steps.sum())} step(s) ended before the solver met its tolerance; "
+                "the last iterate was used. Raise max_iterations, loosen optimality_rel_tol, or use a precision of "
+                "fp64 (contact_preset_variant='approx64').",
+                ConvergenceError if strict else ConvergenceWarning,
+            )
+
+    @property
+    def contact_capacity(self) -> np.ndarray:
+        """Contact slots of each world, shape [world]."""
+        return np.zeros(self.model.world_count, dtype=np.int64)
+
+    def _new_worlds(self, kind: str, counts: wp.array) -> np.ndarray:
+        """Return the worlds whose count is non-zero and that were not reported for this kind yet."""
+        bad = counts.numpy() != 0
+        if not bad.any():
+            return np.zeros(0, dtype=np.int64)
+        known = self._reported.get(kind)
+        new = bad if known is None else bad & ~known
+        self._reported[kind] = bad if known is None else bad | known
+        return np.flatnonzero(new)
+
+    @staticmethod
+    def _raise_or_warn(message: str, kind: type[Exception]) -> None:
+        if issubclass(kind, Warning):
+            warnings.warn(message, kind, stacklevel=4)
+        else:
+            raise kind(message)
+
+
+def _name_worlds(worlds: np.ndarray) -> str:
+    named = ", ".join(str(world) for world in worlds[:_WORLDS_NAMED])
+    rest = f" and {worlds.size - _WORLDS_NAMED} more" if worlds.size > _WORLDS_NAMED else ""
+    return f"world{'s' if worlds.size > 1 else ''} {named}{rest}"

@@ -1,0 +1,79 @@
+"""Impulse of one contact: projection onto the friction cone in the norm of the regularization.
+
+For the unprojected impulse y = R^-1 (v_hat - v_c), R = diag(R_t, R_t, R_n), the impulse is the point of the cone
+|gamma_t| <= mu gamma_n that is closest to y in the norm of R ([Castro2022] section IV.B). Its cost is
+1/2 gamma^T R gamma, the derivative of the cost by the contact velocity is -gamma, and G = -d gamma / d v_c is
+symmetric and positive semidefinite.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.math.precision import mat33_type, vec3_type
+
+# Friction coefficient up to which a contact is frictionless. The cone is then a ray, and the sliding direction 0 / 0.
+FRICTIONLESS = wp.constant(1e-12)
+
+
+@functools.cache
+def cone_functions(real: Any) -> SimpleNamespace:
+    """Return `unprojected`, `project`, `cost` and `stiffness` for scalars of type `real`."""
+    vec3, mat33 = vec3_type(real), mat33_type(real)
+
+    @wp.func
+    def unprojected(velocity: vec3, bias: real, rt: real, rn: real) -> vec3:
+        """Return y = R^-1 (v_hat - v_c), where v_hat = (0, 0, bias)."""
+        return vec3(-velocity[0] / rt, -velocity[1] / rt, (bias - velocity[2]) / rn)
+
+    @wp.func
+    def project(y: vec3, mu: real, rt: real, rn: real, soft: real) -> vec3:
+        """Return the impulse [N·s] for the unprojected impulse y; `soft` [N·s] rounds the norm of its tangent."""
+        if mu <= real(FRICTIONLESS):
+            return vec3(real(0.0), real(0.0), wp.max(y[2], real(0.0)))
+        y_r = wp.sqrt(y[0] * y[0] + y[1] * y[1] + soft * soft)
+        if y_r <= mu * y[2]:
+            return y  # stiction
+        mu_hat = mu * rt / rn
+        if y[2] > -mu_hat * y_r:
+            normal = (y[2] + mu_hat * y_r) / (real(1.0) + mu * mu_hat)
+            tangent = mu * normal / y_r
+            return vec3(tangent * y[0], tangent * y[1], normal)  # sliding
+        return vec3(real(0.0), real(0.0), real(0.0))
+
+    @wp.func
+    def cost(gamma: vec3, rt: real, rn: real) -> real:
+        """Return 1/2 gamma^T R gamma [J]."""
+        return real(0.5) * (rt * (gamma[0] * gamma[0] + gamma[1] * gamma[1]) + rn * gamma[2] * gamma[2])
+
+    @wp.func
+    def stiffness(y: vec3, mu: real, rt: real, rn: real, soft: real) -> mat33:
+        """Return G = -d gamma / d v_c [kg] at the unprojected impulse y."""
+        zero = real(0.0)
+        if mu <= real(FRICTIONLESS):
+            g = zero
+            if y[2] > zero:
+                g = real(1.0) / rn
+            return mat33(zero, zero, zero, zero, zero, zero, zero, zero, g)
+        y_r = wp.sqrt(y[0] * y[0] + y[1] * y[1] + soft * soft)
+        if y_r <= mu * y[2]:
+            g = real(1.0) / rt
+            return mat33(g, zero, zero, zero, g, zero, zero, zero, real(1.0) / rn)
+        mu_hat = mu * rt / rn
+        if y[2] > -mu_hat * y_r:
+            f = real(1.0) / (real(1.0) + mu * mu_hat)
+            tx = y[0] / y_r
+            ty = y[1] / y_r
+            around = mu / rt * f * (y[2] + mu_hat * y_r) / y_r
+            along = mu / rt * mu_hat * f
+            txx = around * (real(1.0) - tx * tx) + along * tx * tx
+            txy = (along - around) * tx * ty
+            tyy = around * (real(1.0) - ty * ty) + along * ty * ty
+            gx = mu * f / rn * tx
+            gy = mu * f / rn * ty
+            return mat33(txx, txy, gx, txy, tyy, gy, gx, gy, f / rn)
+        return mat33(zero, zero, zero, zero, zero, zero, zero, zero, zero)
+
+    return SimpleNamespace(unprojected=unprojected, project=project, cost=cost, stiffness=stiffness)

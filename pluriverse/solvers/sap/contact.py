@@ -1,0 +1,377 @@
+"""Contact stage: turn the contacts that collision found into terms of the objective.
+
+Reads   contacts, body poses and motion subspaces of the dynamics, materials and masses of the model
+Writes  per contact: bodies, frame, lever arms, phi0, regularization R and bias v_hat; node_contact, tree_active
+
+Regularization is that of [Castro2022] section V: dissipation and compliance give R_n, stiction R_t = sigma w.
+"""
+
+import functools
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.math.precision import mat33_type, precision_name, vec3_type, vec6_type
+from pluriverse.model import Contacts, Model, Topology
+from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
+
+BODY_INERTIA = wp.constant(0)
+DIAG_DELASSUS = wp.constant(1)
+WITNESS_POINT = wp.constant(0)
+CONTACT_MIDPOINT = wp.constant(1)
+
+# Floor of the contact weight w [1/kg], of diag(A) [kg or kg·m²] and of R [1/kg]: guards of divisions only.
+WEIGHT_MIN = wp.constant(1e-12)
+DIAGONAL_MIN = wp.constant(1e-12)
+REGULARIZATION_MIN = wp.constant(1e-30)
+# The norm of the tangential impulse is rounded at 1e-7 N·s, as in Drake, but never above this fraction of the impulse
+# that carries the weight of the contact's effective mass for one step: small parts must be able to stick, too.
+SOFT_NORM = wp.constant(1e-7)
+SOFT_NORM_RELATIVE = wp.constant(1e-6 * 9.81)
+NEAR_RIGID = wp.constant(1.0 / (4.0 * math.pi**2))
+# Value of contact_rn that marks a contact between bodies that are both held by the world.
+IMMOVABLE = wp.constant(-1.0)
+
+
+@wp.struct
+class ContactInputs:
+    """Arrays of contacts and model that the stage reads; see `Contacts` and `Model` for units and shapes."""
+
+    contact_count: wp.array[int]
+    shape0: wp.array[int]
+    shape1: wp.array[int]
+    point0: wp.array[wp.vec3]
+    point1: wp.array[wp.vec3]
+    normal: wp.array[wp.vec3]
+    margin0: wp.array[float]
+    margin1: wp.array[float]
+    shape_body: wp.array[int]
+    shape_ke: wp.array[float]
+    shape_tau: wp.array[float]
+    shape_mu: wp.array[float]
+    body_mass: wp.array[float]
+    body_inertia: wp.array[wp.mat33]
+    world_frozen: wp.array[int]
+
+
+@wp.struct
+class ContactOptions:
+    """Scalars of the regularization; negative fallbacks mean "none given"."""
+
+    beta: wp.float64
+    sigma: wp.float64
+    fallback_stiffness: wp.float64
+    fallback_tau: wp.float64
+    fallback_mu: wp.float64
+    weight_mode: int
+    point_mode: int
+    capacity: int
+    dt: wp.float64
+
+
+@functools.cache
+def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> SimpleNamespace:
+    vec3, mat33 = vec3_type(real), mat33_type(real)
+    weight3, weight6, weight33 = vec3_type(weight_real), vec6_type(weight_real), mat33_type(weight_real)
+    DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
+    names = (real, linear, dynamics_real, weight_real)
+
+    @wp.func
+    def contact_frame(n: vec3) -> mat33:
+        """Return the frame with columns (t1, t2, n); t1 is orthogonal to the axis that n is least aligned with."""
+        i = int(0)
+        if wp.abs(n[1]) < wp.abs(n[i]):
+            i = int(1)
+        if wp.abs(n[2]) < wp.abs(n[i]):
+            i = int(2)
+        j = (i + 1) % 3
+        k = (i + 2) % 3
+        m = wp.sqrt(real(1.0) - n[i] * n[i])
+        r = real(1.0) / m
+        s = -r * n[i]
+        t1, t2 = vec3(), vec3()
+        t1[j] = -r * n[k]
+        t1[k] = r * n[j]
+        t2[i] = m
+        t2[j] = s * n[j]
+        t2[k] = s * n[k]
+        return mat33(t1[0], t2[0], n[0], t1[1], t2[1], n[1], t1[2], t2[2], n[2])
+
+    @wp.func
+    def mobility(mass: float, inertia: wp.mat33, arm: weight3, frame: weight33) -> weight_real:
+        """Return the sum over the frame's axes c of 1/m + a^T diag(I)^-1 a, with a = arm x c, all in body axes."""
+        floor = weight_real(DIAGONAL_MIN)
+        ix = weight_real(1.0) / wp.max(weight_real(inertia[0, 0]), floor)
+        iy = weight_real(1.0) / wp.max(weight_real(inertia[1, 1]), floor)
+        iz = weight_real(1.0) / wp.max(weight_real(inertia[2, 2]), floor)
+        total = weight_real(3.0) / weight_real(mass)
+        for axis in range(3):
+            a = wp.cross(arm, weight3(frame[0, axis], frame[1, axis], frame[2, axis]))
+            total += a[0] * a[0] * ix + a[1] * a[1] * iy + a[2] * a[2] * iz
+        return total
+
+    @wp.func
+    def jacobian_column(motion: weight6, arm: weight3, frame_transposed: weight33) -> weight3:
+        """Return the velocity of the contact point, in the contact frame, per unit of a dof's velocity."""
+        omega = weight3(motion[0], motion[1], motion[2])
+        linear_velocity = weight3(motion[3], motion[4], motion[5])
+        return frame_transposed * (linear_velocity + wp.cross(omega, arm))
+
+    @wp.func
+    def delassus_weight(
+        topology: Topology,
+        dynamics: DynamicsData,
+        world: int,
+        dof_a: int,
+        dof_b: int,
+        arm0: weight3,
+        arm1: weight3,
+        frame_transposed: weight33,
+    ) -> weight_real:
+        """Return ||J diag(A)^-1 J^T||_F / 3 of one contact."""
+        first = topology.template_dof[topology.world_template[world]]
+        dof0 = topology.world_dof[world]
+        row0 = topology.world_row[world]
+        W = weight33()
+        a, b = int(dof_a), int(dof_b)
+        while a >= 0 or b >= 0:
+            # Children have larger indices than parents: the larger one cannot be above the other.
+            dof = wp.max(a, b)
+            motion = weight6(dynamics.dof_motion[dof0 + dof])
+            column = weight3()
+            if b == dof:
+                column += jacobian_column(motion, arm1, frame_transposed)
+            if a == dof:
+                column -= jacobian_column(motion, arm0, frame_transposed)
+            up = topology.dof_parent[first + dof]
+            if b == dof:
+                b = up
+            if a == dof:
+                a = up
+            diagonal = weight_real(
+                dynamics.mass_row[row0 + topology.dof_row[first + dof] + topology.dof_depth[first + dof]]
+            )
+            W += wp.outer(column, column) / wp.max(diagonal, weight_real(DIAGONAL_MIN))
+        return wp.sqrt(wp.ddot(W, W)) / weight_real(3.0)
+
+    @wp.kernel(
+        enable_backward=False, module="pluriverse.solvers.sap.contact." + "_".join(map(precision_name, names))
+    )
+    def set_contact_terms(
+        worlds: wp.array[int],
+        topology: Topology,
+        inputs: ContactInputs,
+        options: ContactOptions,
+        dynamics: DynamicsData,
+        sap: SapData,
+    ):
+        world = worlds[wp.tid()]
+        template = topology.world_template[world]
+        first_node = topology.template_node[template]
+        node_count = topology.template_node[template + 1] - first_node
+        first_body = topology.template_body[template]
+        body0 = topology.world_body[world]
+        node0 = topology.world_joint[world]
+        tree0 = topology.world_tree[world]
+        zero, one, half = real(0.0), real(1.0), real(0.5)
+        dt = real(options.dt)
+
+        for node in range(node_count):
+            sap.node_contact[node0 + node] = 0
+
+        start = sap.contact_start[world]
+        count = wp.min(inputs.contact_count[world], options.capacity)
+        if inputs.world_frozen[world] != 0:
+            count = 0
+        sap.contact_count[world] = count
+        for slot in range(start, start + count):
+            shape0 = inputs.shape0[slot]
+            shape1 = inputs.shape1[slot]
+            body_a = inputs.shape_body[shape0]
+            body_b = inputs.shape_body[shape1]
+            node_a, node_b = int(-1), int(-1)
+            if body_a >= 0:
+                node_a = topology.body_node[first_body + body_a - body0]
+            if body_b >= 0:
+                node_b = topology.body_node[first_body + body_b - body0]
+            sap.contact_node0[slot] = node_a
+            sap.contact_node1[slot] = node_b
+
+            # Positions relative to the reference points of the two trees.
+            n = wp.normalize(vec3(inputs.normal[slot]))
+            arm0 = vec3(inputs.point0[slot])
+            arm1 = vec3(inputs.point1[slot])
+            origin0, origin1 = vec3(), vec3()
+            if node_a >= 0:
+                tree = tree0 + topology.node_tree[first_node + node_a]
+                origin0 = vec3(dynamics.tree_ref[tree])
+                arm0 = (
+                    vec3(dynamics.node_offset[node0 + node_a])
+                    + mat33(dynamics.node_rotation[node0 + node_a]) * arm0
+                )
+            if node_b >= 0:
+                tree = tree0 + topology.node_tree[first_node + node_b]
+                origin1 = vec3(dynamics.tree_ref[tree])
+                arm1 = (
+                    vec3(dynamics.node_offset[node0 + node_b])
+                    + mat33(dynamics.node_rotation[node0 + node_b]) * arm1
+                )
+            apart = (origin1 - origin0) + (arm1 - arm0)
+            phi0 = wp.dot(n, apart) - real(inputs.margin0[slot]) - real(inputs.margin1[slot])
+
+            # Material of the pair.
+            k0, k1 = real(inputs.shape_ke[shape0]), real(inputs.shape_ke[shape1])
+            if not (k0 > zero and k0 < real(wp.inf)):
+                k0 = real(options.fallback_stiffness)
+            if not (k1 > zero and k1 < real(wp.inf)):
+                k1 = real(options.fallback_stiffness)
+            tau0, tau1 = real(inputs.shape_tau[shape0]), real(inputs.shape_tau[shape1])
+            if not (tau0 >= zero and tau0 < real(wp.inf)):
+                tau0 = real(options.fallback_tau)
+            if not (tau1 >= zero and tau1 < real(wp.inf)):
+                tau1 = real(options.fallback_tau)
+            mu0, mu1 = real(inputs.shape_mu[shape0]), real(inputs.shape_mu[shape1])
+            if not (mu0 >= zero and mu0 < real(wp.inf)):
+                mu0 = real(options.fallback_mu)
+            if not (mu1 >= zero and mu1 < real(wp.inf)):
+                mu1 = real(options.fallback_mu)
+            stiffness = k0 * k1 / (k0 + k1)
+            tau = tau0 + tau1
+            mu = zero
+            if mu0 + mu1 > zero:
+                mu = real(2.0) * mu0 * mu1 / (mu0 + mu1)
+
+            if options.point_mode == CONTACT_MIDPOINT:
+                share = k0 / (k0 + k1)
+                # (k0 x0 + k1 x1) / (k0 + k1), as seen from each reference point
+                arm0 += (one - share) * apart
+                arm1 -= share * apart
+            frame = contact_frame(n)
+
+            dof_a, dof_b = int(-1), int(-1)
+            node = int(node_a)
+            while node >= 0 and dof_a < 0:
+                sub = topology.node_dof_count[first_node + node]
+                if sub > 0:
+                    dof_a = topology.node_dof[first_node + node] + sub - 1
+                node = topology.node_parent[first_node + node]
+            node = int(node_b)
+            while node >= 0 and dof_b < 0:
+                sub = topology.node_dof_count[first_node + node]
+                if sub > 0:
+                    dof_b = topology.node_dof[first_node + node] + sub - 1
+                node = topology.node_parent[first_node + node]
+
+            weight = weight_real(0.0)
+            frame_w = weight33(frame)
+            if options.weight_mode == DIAG_DELASSUS:
+                weight = delassus_weight(
+                    topology,
+                    dynamics,
+                    world,
+                    dof_a,
+                    dof_b,
+                    weight3(arm0),
+                    weight3(arm1),
+                    wp.transpose(frame_w),
+                )
+            else:
+                if dof_a >= 0 and inputs.body_mass[body_a] > 0.0:
+                    to_body = wp.transpose(weight33(dynamics.node_rotation[node0 + node_a]))
+                    arm = to_body * (weight3(arm0) - weight3(dynamics.node_com[node0 + node_a]))
+                    weight += mobility(
+                        inputs.body_mass[body_a], inputs.body_inertia[body_a], arm, to_body * frame_w
+                    )
+                if dof_b >= 0 and inputs.body_mass[body_b] > 0.0:
+                    to_body = wp.transpose(weight33(dynamics.node_rotation[node0 + node_b]))
+                    arm = to_body * (weight3(arm1) - weight3(dynamics.node_com[node0 + node_b]))
+                    weight += mobility(
+                        inputs.body_mass[body_b], inputs.body_inertia[body_b], arm, to_body * frame_w
+                    )
+                weight = weight / weight_real(3.0)
+            w = wp.max(real(weight), real(WEIGHT_MIN))
+
+            beta = real(options.beta)
+            near_rigid = beta * beta * real(NEAR_RIGID) * w
+            rn = wp.max(near_rigid, one / (dt * stiffness * (dt + tau)))
+            sap.contact_rn[slot] = wp.max(rn, real(REGULARIZATION_MIN))
+            sap.contact_rt[slot] = wp.max(real(options.sigma) * w, real(REGULARIZATION_MIN))
+            sap.contact_bias[slot] = -phi0 / (dt + tau)
+            sap.contact_gap[slot] = phi0
+            sap.contact_weight[slot] = w
+            sap.contact_mu[slot] = mu
+            sap.contact_soft[slot] = wp.min(real(SOFT_NORM), real(SOFT_NORM_RELATIVE) * dt / w)
+            sap.contact_frame[slot] = frame
+            sap.contact_arm0[slot] = arm0
+            sap.contact_arm1[slot] = arm1
+            sap.contact_dof0[slot] = dof_a
+            sap.contact_dof1[slot] = dof_b
+            sap.contact_impulse[slot] = vec3()
+            if dof_a < 0 and dof_b < 0:
+                # Neither body can move. Its cost is constant, and would only blunt the relative cost test.
+                sap.contact_rn[slot] = real(IMMOVABLE)
+            if node_a >= 0:
+                sap.node_contact[node0 + node_a] = 1
+            if node_b >= 0:
+                sap.node_contact[node0 + node_b] = 1
+
+        # A sweep needs every body that carries one in contact; a tree takes part if any of its terms is present.
+        first_tree = topology.template_tree[template]
+        for tree in range(topology.template_tree[template + 1] - first_tree):
+            active = int(0)
+            for dof in range(topology.tree_dof[first_tree + tree], topology.tree_dof_end[first_tree + tree]):
+                if sap.dof_terms[topology.world_dof[world] + dof] != 0:
+                    active = 1
+            begin = topology.tree_node[first_tree + tree]
+            end = topology.tree_node_end[first_tree + tree]
+            for i in range(end - begin):
+                node = end - 1 - i
+                if sap.node_contact[node0 + node] != 0:
+                    active = 1
+                    parent = topology.node_parent[first_node + node]
+                    if parent >= 0:
+                        sap.node_contact[node0 + parent] = 1
+            if inputs.world_frozen[world] != 0:
+                active = 0
+            sap.tree_active[tree0 + tree] = active
+
+    return SimpleNamespace(set_contact_terms=set_contact_terms)
+
+
+def set_contact_terms(
+    model: Model,
+    worlds: wp.array,
+    contacts: Contacts,
+    dynamics: Workspace,
+    sap: SapWorkspace,
+    world_frozen: wp.array,
+    *,
+    options: ContactOptions,
+    weight_real: Any,
+) -> None:
+    """Write the terms of every contact of the worlds; `options.dt` is the step [s]."""
+    inputs = ContactInputs()
+    inputs.contact_count = contacts.rigid_contact_count
+    inputs.shape0 = contacts.rigid_contact_shape0
+    inputs.shape1 = contacts.rigid_contact_shape1
+    inputs.point0 = contacts.rigid_contact_point0
+    inputs.point1 = contacts.rigid_contact_point1
+    inputs.normal = contacts.rigid_contact_normal
+    inputs.margin0 = contacts.rigid_contact_margin0
+    inputs.margin1 = contacts.rigid_contact_margin1
+    inputs.shape_body = model.shape_body
+    inputs.shape_ke = model.shape_material_ke
+    inputs.shape_tau = model.shape_material_tau
+    inputs.shape_mu = model.shape_material_mu
+    inputs.body_mass = model.body_mass
+    inputs.body_inertia = model.body_inertia
+    inputs.world_frozen = world_frozen
+    wp.launch(
+        _kernels(sap.real, sap.linear, dynamics.real, weight_real).set_contact_terms,
+        dim=worlds.size,
+        inputs=[worlds, model.topology, inputs, options, dynamics.data, sap.data],
+        device=model.device,
+    )

@@ -1,0 +1,404 @@
+"""Hessian of the objective and its factorization, H = A + J^T G J + diag(h), without a Jacobian.
+
+A contact with stiffness G [kg] maps to a 6x6 matrix K = Phi^T W Phi per pair of bodies, W = R G R^T, where
+Phi = (-[r]x, 1) takes a spatial velocity to that of the contact point. Against a static body K adds to the body's
+own 6x6 matrix, and J^T G J comes out of the composite-body sweep that also gives the mass matrix
+([Featherstone2008] section 6.2), with the branch sparsity of the tree.
+
+A contact between two moving bodies adds -K_ab off the diagonal, projected on the two chains of joints. Trees that are
+coupled so take part in the block-sparse factorization (`math.block_cholesky`); all others factor by themselves as
+packed rows. Which trees are coupled is decided in every Newton iteration, from the contacts that carry an impulse.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.math.block_cholesky import block_cholesky, order_blocks
+from pluriverse.math.dense import packed_rows
+from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
+from pluriverse.model import Topology
+from pluriverse.solvers.sap.cone import cone_functions
+from pluriverse.solvers.sap.workspace import sap_struct
+
+
+@functools.cache
+def hessian_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
+    """Return `find_coupling`, `assemble`, `factorize_and_solve` for the given precisions."""
+    vec3, vec6, mat33 = vec3_type(linear), vec6_type(linear), mat33_type(linear)
+    DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
+    cone = cone_functions(real)
+    unprojected, cone_stiffness = cone.unprojected, cone.stiffness
+    rows = packed_rows(linear, real)
+    ltdl_factorize, ltdl_solve = rows.ltdl_factorize, rows.ltdl_solve
+    blocks = block_cholesky(linear, real)
+    block_factorize, block_solve = blocks.block_factorize, blocks.block_solve
+
+    @wp.func(inline=True)
+    def is_above(topology: Topology, first: int, upper: int, lower: int) -> int:
+        """Whether dof `upper` is on the path from dof `lower` to the root."""
+        dof = int(lower)
+        while dof > upper:
+            dof = topology.dof_parent[first + dof]
+        return int(dof == upper)
+
+    @wp.func(inline=True)
+    def find_coupling(topology: Topology, sap: SapData, world: int) -> int:
+        """Mark the trees coupled by contacts that carry an impulse; lay out their blocks. Return their number."""
+        template = topology.world_template[world]
+        first = topology.template_dof[template]
+        first_tree = topology.template_tree[template]
+        tree_count = topology.template_tree[template + 1] - first_tree
+        tree0 = topology.world_tree[world]
+        words = (tree_count + 63) / 64
+        bits = sap.world_adjacency[world]
+        coupled_count = int(0)
+        for tree in range(tree_count):
+            sap.tree_coupled[tree0 + tree] = 0
+        start = sap.contact_start[world]
+        cleared = int(0)
+        for slot in range(start, start + sap.contact_count[world]):
+            a = sap.contact_dof0[slot]
+            b = sap.contact_dof1[slot]
+            if a >= 0 and b >= 0 and sap.contact_impulse[slot][2] != real(0.0):
+                upper = wp.min(a, b)
+                lower = wp.max(a, b)
+                tree_a = topology.node_tree[topology.template_node[template] + topology.dof_node[first + a]]
+                tree_b = topology.node_tree[topology.template_node[template] + topology.dof_node[first + b]]
+                if tree_a != tree_b:
+                    if cleared == 0:
+                        cleared = 1
+                        for word in range(tree_count * words):
+                            sap.adjacency[bits + word] = wp.uint64(0)
+                    word_a = bits + tree_a * words + tree_b / 64
+                    word_b = bits + tree_b * words + tree_a / 64
+                    sap.adjacency[word_a] = sap.adjacency[word_a] | (wp.uint64(1) << wp.uint64(tree_b % 64))
+                    sap.adjacency[word_b] = sap.adjacency[word_b] | (wp.uint64(1) << wp.uint64(tree_a % 64))
+                if tree_a != tree_b or is_above(topology, first, upper, lower) == 0:
+                    if sap.tree_coupled[tree0 + tree_a] == 0:
+                        coupled_count += 1
+                    sap.tree_coupled[tree0 + tree_a] = 1
+                    if sap.tree_coupled[tree0 + tree_b] == 0:
+                        coupled_count += 1
+                    sap.tree_coupled[tree0 + tree_b] = 1
+        if coupled_count > 0:
+            if cleared == 0:
+                for word in range(tree_count * words):
+                    sap.adjacency[bits + word] = wp.uint64(0)
+            used = order_blocks(
+                tree_count,
+                sap.adjacency,
+                bits,
+                sap.tree_coupled,
+                tree0,
+                sap.tree_size,
+                first_tree,
+                sap.tree_order,
+                sap.tree_position,
+                sap.block_location,
+                sap.world_location[world],
+            )
+            value = sap.world_block[world]
+            for i in range(used):
+                sap.block_value[value + i] = linear(0.0)
+        return coupled_count
+
+    @wp.func(inline=True)
+    def add_entry(
+        topology: Topology, sap: SapData, world: int, i: int, j: int, tree_i: int, tree_j: int, entry: linear
+    ):
+        """Add to H[i, j] and H[j, i] (twice to a diagonal entry), where the two trees may be the same."""
+        template = topology.world_template[world]
+        first = topology.template_dof[template]
+        first_tree = topology.template_tree[template]
+        tree0 = topology.world_tree[world]
+        tree_count = topology.template_tree[template + 1] - first_tree
+        table = sap.world_location[world]
+        if tree_i == tree_j:
+            upper = wp.min(i, j)
+            lower = wp.max(i, j)
+            x = entry
+            if i == j:
+                x = linear(2.0) * entry
+            if sap.tree_coupled[tree0 + tree_i] == 0:
+                index = (
+                    topology.world_row[world]
+                    + topology.dof_row[first + lower]
+                    + topology.dof_depth[first + upper]
+                )
+                sap.hessian_row[index] = sap.hessian_row[index] + x
+            else:
+                n = sap.tree_size[first_tree + tree_i]
+                begin = topology.tree_dof[first_tree + tree_i]
+                index = (
+                    sap.world_block[world]
+                    + sap.block_location[table + tree_i * tree_count + tree_i]
+                    + (upper - begin) * n
+                    + lower
+                    - begin
+                )
+                sap.block_value[index] = sap.block_value[index] + x
+        else:
+            row = i - topology.tree_dof[first_tree + tree_i]
+            column = j - topology.tree_dof[first_tree + tree_j]
+            n = sap.tree_size[first_tree + tree_i]
+            if sap.tree_position[tree0 + tree_i] < sap.tree_position[tree0 + tree_j]:
+                row = j - topology.tree_dof[first_tree + tree_j]
+                column = i - topology.tree_dof[first_tree + tree_i]
+                n = sap.tree_size[first_tree + tree_j]
+            index = (
+                sap.world_block[world]
+                + sap.block_location[table + tree_i * tree_count + tree_j]
+                + column * n
+                + row
+            )
+            sap.block_value[index] = sap.block_value[index] + entry
+
+    @wp.func(inline=True)
+    def add_pair(
+        topology: Topology,
+        dynamics: DynamicsData,
+        sap: SapData,
+        world: int,
+        dof_a: int,
+        dof_b: int,
+        ww: mat33,
+        wv: mat33,
+        vw: mat33,
+        vv: mat33,
+    ):
+        """Subtract S_a^T K_ab S_b on the chains of two bodies; K_ab is given by its four 3x3 blocks."""
+        template = topology.world_template[world]
+        first = topology.template_dof[template]
+        node_first = topology.template_node[template]
+        dof0 = topology.world_dof[world]
+        tree_a = topology.node_tree[node_first + topology.dof_node[first + dof_a]]
+        tree_b = topology.node_tree[node_first + topology.dof_node[first + dof_b]]
+        i = int(dof_a)
+        while i >= 0:
+            motion = vec6(dynamics.dof_motion[dof0 + i])
+            omega = vec3(motion[0], motion[1], motion[2])
+            velocity = vec3(motion[3], motion[4], motion[5])
+            moment = omega * ww + velocity * vw
+            force = omega * wv + velocity * vv
+            j = int(dof_b)
+            while j >= 0:
+                other = vec6(dynamics.dof_motion[dof0 + j])
+                entry = wp.dot(moment, vec3(other[0], other[1], other[2])) + wp.dot(
+                    force, vec3(other[3], other[4], other[5])
+                )
+                add_entry(topology, sap, world, i, j, tree_a, tree_b, -entry)
+                j = topology.dof_parent[first + j]
+            i = topology.dof_parent[first + i]
+
+    @wp.func(inline=True)
+    def assemble(
+        topology: Topology,
+        dynamics: DynamicsData,
+        sap: SapData,
+        world: int,
+        coupled_count: int,
+        diag_shift: real,
+    ):
+        """Write H; `sap.direction` must hold the curvature of the one-dof terms."""
+        template = topology.world_template[world]
+        first = topology.template_dof[template]
+        first_node = topology.template_node[template]
+        first_tree = topology.template_tree[template]
+        tree_count = topology.template_tree[template + 1] - first_tree
+        node_count = topology.template_node[template + 1] - first_node
+        node0 = topology.world_joint[world]
+        dof0 = topology.world_dof[world]
+        row0 = topology.world_row[world]
+        tree0 = topology.world_tree[world]
+
+        for entry in range(topology.template_row_size[template]):
+            sap.hessian_row[row0 + entry] = linear(dynamics.mass_row[row0 + entry])
+        for dof in range(topology.template_dof[template + 1] - first):
+            index = row0 + topology.dof_row[first + dof] + topology.dof_depth[first + dof]
+            sap.hessian_row[index] = sap.hessian_row[index] + linear(sap.direction[dof0 + dof] + diag_shift)
+
+        zero33 = mat33()
+        for node in range(node_count):
+            if sap.node_contact[node0 + node] != 0:
+                sap.node_stiffness_ww[node0 + node] = zero33
+                sap.node_stiffness_wv[node0 + node] = zero33
+                sap.node_stiffness_vv[node0 + node] = zero33
+
+        pair_a, pair_b = int(-1), int(-1)
+        ww, wv, vw, vv = mat33(), mat33(), mat33(), mat33()
+        start = sap.contact_start[world]
+        for slot in range(start, start + sap.contact_count[world]):
+            if sap.contact_impulse[slot][2] != real(0.0):
+                rt = sap.contact_rt[slot]
+                rn = sap.contact_rn[slot]
+                y = unprojected(sap.contact_velocity[slot], sap.contact_bias[slot], rt, rn)
+                G = mat33(cone_stiffness(y, sap.contact_mu[slot], rt, rn, sap.contact_soft[slot]))
+                frame = mat33(sap.contact_frame[slot])
+                W = frame * G * wp.transpose(frame)
+                node_a = sap.contact_node0[slot]
+                node_b = sap.contact_node1[slot]
+                cross0 = wp.skew(vec3(sap.contact_arm0[slot]))
+                cross1 = wp.skew(vec3(sap.contact_arm1[slot]))
+                left0 = cross0 * W
+                left1 = cross1 * W
+                if node_a >= 0:
+                    sap.node_stiffness_ww[node0 + node_a] = (
+                        sap.node_stiffness_ww[node0 + node_a] - left0 * cross0
+                    )
+                    sap.node_stiffness_wv[node0 + node_a] = sap.node_stiffness_wv[node0 + node_a] + left0
+                    sap.node_stiffness_vv[node0 + node_a] = sap.node_stiffness_vv[node0 + node_a] + W
+                if node_b >= 0:
+                    sap.node_stiffness_ww[node0 + node_b] = (
+                        sap.node_stiffness_ww[node0 + node_b] - left1 * cross1
+                    )
+                    sap.node_stiffness_wv[node0 + node_b] = sap.node_stiffness_wv[node0 + node_b] + left1
+                    sap.node_stiffness_vv[node0 + node_b] = sap.node_stiffness_vv[node0 + node_b] + W
+                dof_a = sap.contact_dof0[slot]
+                dof_b = sap.contact_dof1[slot]
+                if dof_a >= 0 and dof_b >= 0:
+                    if dof_a != pair_a or dof_b != pair_b:
+                        if pair_a >= 0:
+                            add_pair(topology, dynamics, sap, world, pair_a, pair_b, ww, wv, vw, vv)
+                        pair_a = dof_a
+                        pair_b = dof_b
+                        ww = mat33()
+                        wv = mat33()
+                        vw = mat33()
+                        vv = mat33()
+                    ww -= left0 * cross1
+                    wv += left0
+                    vw -= W * cross1
+                    vv += W
+        if pair_a >= 0:
+            add_pair(topology, dynamics, sap, world, pair_a, pair_b, ww, wv, vw, vv)
+
+        # Composite-body sweep of the contact stiffness.
+        for i in range(node_count):
+            node = node_count - 1 - i
+            if sap.node_contact[node0 + node] != 0:
+                kww = sap.node_stiffness_ww[node0 + node]
+                kwv = sap.node_stiffness_wv[node0 + node]
+                kvv = sap.node_stiffness_vv[node0 + node]
+                begin = topology.node_dof[first_node + node]
+                for dof in range(begin, begin + topology.node_dof_count[first_node + node]):
+                    motion = vec6(dynamics.dof_motion[dof0 + dof])
+                    omega = vec3(motion[0], motion[1], motion[2])
+                    velocity = vec3(motion[3], motion[4], motion[5])
+                    moment = kww * omega + kwv * velocity
+                    force = omega * kwv + kvv * velocity
+                    wrench = vec6(moment[0], moment[1], moment[2], force[0], force[1], force[2])
+                    row = row0 + topology.dof_row[first + dof]
+                    above = int(dof)
+                    while above >= 0:
+                        index = row + topology.dof_depth[first + above]
+                        sap.hessian_row[index] = sap.hessian_row[index] + wp.dot(
+                            vec6(dynamics.dof_motion[dof0 + above]), wrench
+                        )
+                        above = topology.dof_parent[first + above]
+                parent = topology.node_parent[first_node + node]
+                if parent >= 0:
+                    sap.node_stiffness_ww[node0 + parent] = sap.node_stiffness_ww[node0 + parent] + kww
+                    sap.node_stiffness_wv[node0 + parent] = sap.node_stiffness_wv[node0 + parent] + kwv
+                    sap.node_stiffness_vv[node0 + parent] = sap.node_stiffness_vv[node0 + parent] + kvv
+
+        if coupled_count > 0:
+            # Coupled trees move on to their dense diagonal blocks.
+            table = sap.world_location[world]
+            for tree in range(tree_count):
+                if sap.tree_coupled[tree0 + tree] != 0:
+                    begin = topology.tree_dof[first_tree + tree]
+                    n = sap.tree_size[first_tree + tree]
+                    block = sap.world_block[world] + sap.block_location[table + tree * tree_count + tree]
+                    for dof in range(begin, begin + n):
+                        row = row0 + topology.dof_row[first + dof]
+                        above = int(dof)
+                        while above >= 0:
+                            index = block + (above - begin) * n + dof - begin
+                            sap.block_value[index] = (
+                                sap.block_value[index]
+                                + sap.hessian_row[row + topology.dof_depth[first + above]]
+                            )
+                            above = topology.dof_parent[first + above]
+
+    @wp.func(inline=True)
+    def factorize_and_solve(topology: Topology, sap: SapData, world: int, coupled_count: int) -> int:
+        """Replace `sap.direction` by H^-1 direction; return 0 if H was not positive definite to rounding."""
+        template = topology.world_template[world]
+        first = topology.template_dof[template]
+        first_tree = topology.template_tree[template]
+        tree_count = topology.template_tree[template + 1] - first_tree
+        dof0 = topology.world_dof[world]
+        row0 = topology.world_row[world]
+        tree0 = topology.world_tree[world]
+        ok = int(1)
+        for tree in range(tree_count):
+            begin = topology.tree_dof[first_tree + tree]
+            end = topology.tree_dof_end[first_tree + tree]
+            if sap.tree_active[tree0 + tree] != 0:
+                if coupled_count == 0 or sap.tree_coupled[tree0 + tree] == 0:
+                    tree_ok = ltdl_factorize(
+                        sap.hessian_row,
+                        row0,
+                        topology.dof_parent,
+                        topology.dof_depth,
+                        topology.dof_row,
+                        first,
+                        begin,
+                        end,
+                    )
+                    ok = ok * tree_ok
+                    ltdl_solve(
+                        sap.hessian_row,
+                        row0,
+                        topology.dof_parent,
+                        topology.dof_depth,
+                        topology.dof_row,
+                        first,
+                        begin,
+                        end,
+                        sap.direction,
+                        dof0,
+                    )
+        if coupled_count > 0:
+            blocks_ok = block_factorize(
+                tree_count,
+                coupled_count,
+                sap.adjacency,
+                sap.world_adjacency[world],
+                tree0,
+                sap.tree_size,
+                first_tree,
+                sap.tree_order,
+                sap.tree_position,
+                sap.block_location,
+                sap.world_location[world],
+                sap.block_value,
+                sap.world_block[world],
+            )
+            ok = ok * blocks_ok
+            block_solve(
+                tree_count,
+                coupled_count,
+                sap.adjacency,
+                sap.world_adjacency[world],
+                tree0,
+                sap.tree_size,
+                topology.tree_dof,
+                first_tree,
+                sap.tree_order,
+                sap.block_location,
+                sap.world_location[world],
+                sap.block_value,
+                sap.world_block[world],
+                sap.direction,
+                dof0,
+            )
+        return ok
+
+    return SimpleNamespace(
+        find_coupling=find_coupling, assemble=assemble, factorize_and_solve=factorize_and_solve
+    )

@@ -1,0 +1,263 @@
+"""Terms of the objective that concern one degree of freedom: PD drives, joint limits, dry friction.
+
+Reads   joint_q of the old state, control, gains and limits of the model, A, v0 and v* of the dynamics
+Writes  dof_terms and the coefficients of the terms (`SapWorkspace`)
+
+The terms follow the discrete constraints of Drake's SAP driver; sections 1.7 to 1.9 of the solver page state them.
+"""
+
+import functools
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.math.precision import precision_name, vec3_type
+from pluriverse.model import Control, Model, State, Topology
+from pluriverse.solvers.sap.workspace import (
+    DRIVE,
+    DRY_FRICTION,
+    LIMIT_LOWER,
+    LIMIT_UPPER,
+    SapWorkspace,
+    sap_struct,
+)
+from pluriverse.types import JointTargetMode, JointType
+
+# Near-rigid parameter of drives and limits: stiffer ones than the period 0.1 dt needs are softened to it, which
+# bounds the condition number of the Hessian ([Castro2022] section V.B with beta = 0.1).
+NEAR_RIGID = wp.constant(0.1**2 / (4.0 * math.pi**2))
+# Floor of 1 / A_ii [1/kg or 1/(kg·m²)]; only a division guard.
+INVERSE_MASS_MIN = wp.constant(1e-12)
+# Effort limits from here on [N or N·m] count as none; the builder's default of 1e6 stays a limit.
+EFFORT_UNLIMITED = wp.constant(1e20)
+
+_MODE_POSITION = wp.constant(int(JointTargetMode.POSITION))
+_MODE_VELOCITY = wp.constant(int(JointTargetMode.VELOCITY))
+_MODE_EFFORT = wp.constant(int(JointTargetMode.EFFORT))
+_PRISMATIC = wp.constant(int(JointType.PRISMATIC))
+_REVOLUTE = wp.constant(int(JointType.REVOLUTE))
+
+
+@wp.struct
+class JointTermInputs:
+    """Arrays of state, control and model that the terms depend on; see `Model` for units and shapes."""
+
+    joint_q: wp.array[float]
+    target_pos: wp.array[float]
+    target_vel: wp.array[float]
+    act: wp.array[float]
+    target_mode: wp.array[int]
+    target_ke: wp.array[float]
+    target_kd: wp.array[float]
+    effort_limit: wp.array[float]
+    limit_lower: wp.array[float]
+    limit_upper: wp.array[float]
+    limit_ke: wp.array[float]
+    limit_kd: wp.array[float]
+    friction: wp.array[float]
+
+
+@functools.cache
+def joint_term_functions(real: Any) -> SimpleNamespace:
+    """Return `dof_objective`: cost, impulse and curvature of all terms of one degree of freedom."""
+    vec3 = vec3_type(real)
+
+    @wp.func
+    def dof_objective(
+        terms: int,
+        v: real,
+        dt: real,
+        drive_offset: real,
+        drive_gain: real,
+        drive_limit: real,
+        lower_bias: real,
+        upper_bias: real,
+        limit_regularization: real,
+        friction_regularization: real,
+        friction_impulse: real,
+    ) -> vec3:
+        """Return (cost [J], impulse [N·s or N·m·s], -d impulse / d v) at the velocity v."""
+        zero, half = real(0.0), real(0.5)
+        cost, impulse, curvature = real(0.0), real(0.0), real(0.0)
+        if terms & DRIVE:
+            y = drive_offset - drive_gain * v
+            effort = wp.clamp(y, -drive_limit, drive_limit)
+            impulse = dt * effort
+            if drive_gain > zero:
+                if effort == y:
+                    cost = half * dt / drive_gain * y * y
+                    curvature = dt * drive_gain
+                else:
+                    cost = dt / drive_gain * drive_limit * (wp.abs(y) - half * drive_limit)
+            else:
+                cost = -impulse * v  # direct effort: a constant impulse
+        if terms & LIMIT_LOWER:
+            gamma = (lower_bias - v) / limit_regularization
+            if gamma > zero:
+                cost += half * limit_regularization * gamma * gamma
+                impulse += gamma
+                curvature += real(1.0) / limit_regularization
+        if terms & LIMIT_UPPER:
+            gamma = (upper_bias + v) / limit_regularization
+            if gamma > zero:
+                cost += half * limit_regularization * gamma * gamma
+                impulse -= gamma
+                curvature += real(1.0) / limit_regularization
+        if terms & DRY_FRICTION:
+            y = -v / friction_regularization
+            gamma = wp.clamp(y, -friction_impulse, friction_impulse)
+            impulse += gamma
+            if gamma == y:
+                cost += half * friction_regularization * y * y
+                curvature += real(1.0) / friction_regularization
+            else:
+                cost += (
+                    friction_impulse * wp.abs(v)
+                    - half * friction_regularization * friction_impulse * friction_impulse
+                )
+        return vec3(cost, impulse, curvature)
+
+    return SimpleNamespace(dof_objective=dof_objective)
+
+
+@functools.cache
+def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
+    DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
+    names = (real, linear, dynamics_real)
+
+    @wp.kernel(
+        enable_backward=False,
+        module="pluriverse.solvers.sap.joint_terms." + "_".join(map(precision_name, names)),
+    )
+    def set_joint_terms(
+        worlds: wp.array[int],
+        topology: Topology,
+        inputs: JointTermInputs,
+        dynamics: DynamicsData,
+        sap: SapData,
+        contact_sigma: real,
+        dt64: wp.float64,
+    ):
+        world = worlds[wp.tid()]
+        template = topology.world_template[world]
+        first_dof = topology.template_dof[template]
+        first_node = topology.template_node[template]
+        dof0 = topology.world_dof[world]
+        coord0 = topology.world_coord[world]
+        row0 = topology.world_row[world]
+        dt = real(dt64)
+        zero, one = real(0.0), real(1.0)
+        for local in range(topology.template_dof[template + 1] - first_dof):
+            dof = dof0 + local
+            node = first_node + topology.dof_node[first_dof + local]
+            public = dof0 + topology.dof_public[first_dof + local]
+            joint_type = topology.node_type[node]
+            scalar = joint_type == _REVOLUTE or joint_type == _PRISMATIC
+            mode = inputs.target_mode[public]
+            torque = real(inputs.friction[public])
+            has_limit = scalar and inputs.limit_ke[public] > 0.0
+            terms = int(0)
+            if mode != 0 or has_limit or torque > zero:
+                diagonal = real(
+                    dynamics.mass_row[
+                        row0 + topology.dof_row[first_dof + local] + topology.dof_depth[first_dof + local]
+                    ]
+                )
+                inverse_mass = wp.max(one / diagonal, real(INVERSE_MASS_MIN))
+                near_rigid = real(NEAR_RIGID) * inverse_mass
+                q = zero
+                if scalar:
+                    q = real(inputs.joint_q[coord0 + topology.node_coord[node]])
+                if mode != 0:
+                    ke, kd = zero, zero
+                    target_velocity = zero
+                    if mode != _MODE_EFFORT:
+                        kd = real(inputs.target_kd[public])
+                        if scalar and mode != _MODE_VELOCITY:
+                            ke = real(inputs.target_ke[public])
+                        if mode != _MODE_POSITION:
+                            target_velocity = real(inputs.target_vel[public])
+                    if ke > zero or kd > zero:
+                        if one < near_rigid * (dt * (dt * ke + kd)):
+                            # Stiffer than the step resolves: keep the ratio of the gains, lower both.
+                            if dt * ke > kd:
+                                tau = kd / ke
+                                ke = one / (dt * (dt + tau) * near_rigid)
+                                kd = tau * ke
+                            else:
+                                rate = ke / kd
+                                kd = one / (dt * (one + dt * rate) * near_rigid)
+                                ke = rate * kd
+                    offset = kd * target_velocity + real(inputs.act[public])
+                    if ke > zero:
+                        offset += ke * (real(inputs.target_pos[public]) - q)
+                    gain = dt * ke + kd
+                    limit = real(inputs.effort_limit[public])
+                    if not limit < real(EFFORT_UNLIMITED):
+                        limit = real(EFFORT_UNLIMITED)
+                    if gain > zero or offset != zero:
+                        terms += DRIVE
+                        sap.drive_offset[dof] = offset
+                        sap.drive_gain[dof] = gain
+                        sap.drive_limit[dof] = limit
+                if has_limit:
+                    ke = real(inputs.limit_ke[public])
+                    tau = wp.max(real(inputs.limit_kd[public]), zero) / ke
+                    speed = wp.max(
+                        wp.abs(real(dynamics.dof_velocity[dof])),
+                        wp.abs(real(dynamics.dof_velocity_free[dof])),
+                    )
+                    window = real(2.0) * dt * speed
+                    lower = q - real(inputs.limit_lower[public])
+                    upper = real(inputs.limit_upper[public]) - q
+                    sap.limit_regularization[dof] = wp.max(near_rigid, one / (dt * ke * (dt + tau)))
+                    if lower <= window:
+                        terms += LIMIT_LOWER
+                        sap.limit_lower_bias[dof] = -lower / (dt + tau)
+                    if upper <= window:
+                        terms += LIMIT_UPPER
+                        sap.limit_upper_bias[dof] = -upper / (dt + tau)
+                if torque > zero:
+                    terms += DRY_FRICTION
+                    sap.friction_regularization[dof] = contact_sigma * inverse_mass
+                    sap.friction_impulse[dof] = dt * torque
+            sap.dof_terms[dof] = terms
+
+    return SimpleNamespace(set_joint_terms=set_joint_terms)
+
+
+def set_joint_terms(
+    model: Model,
+    worlds: wp.array,
+    state_in: State,
+    control: Control,
+    dynamics: Workspace,
+    sap: SapWorkspace,
+    *,
+    contact_sigma: float,
+    dt: float,
+) -> None:
+    """Write the terms of every degree of freedom of the worlds for a step of `dt` [s]."""
+    inputs = JointTermInputs()
+    inputs.joint_q = state_in.joint_q
+    inputs.target_pos = control.joint_target_pos
+    inputs.target_vel = control.joint_target_vel
+    inputs.act = control.joint_act
+    inputs.target_mode = model.joint_target_mode
+    inputs.target_ke = model.joint_target_ke
+    inputs.target_kd = model.joint_target_kd
+    inputs.effort_limit = model.joint_effort_limit
+    inputs.limit_lower = model.joint_limit_lower
+    inputs.limit_upper = model.joint_limit_upper
+    inputs.limit_ke = model.joint_limit_ke
+    inputs.limit_kd = model.joint_limit_kd
+    inputs.friction = model.joint_friction
+    wp.launch(
+        _kernels(sap.real, sap.linear, dynamics.real).set_joint_terms,
+        dim=worlds.size,
+        inputs=[worlds, model.topology, inputs, dynamics.data, sap.data, contact_sigma, dt],
+        device=model.device,
+    )

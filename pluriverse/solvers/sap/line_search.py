@@ -1,0 +1,246 @@
+"""Line search: the step length along a Newton direction.
+
+With v(alpha) = v + alpha dv the quadratic part of the objective is known from three scalars, and each contact and
+joint term needs only its own velocity and slope, so a trial costs O(contacts) and no sweep. The value, slope and
+curvature of one trial are evaluated together.
+
+`monotone_decay` halves alpha until the cost has not grown. `armijo_decay` backtracks from alpha_max = 1 / rho until
+the cost stops falling and satisfies Armijo's criterion ([Castro2022] section IV.D). `exact_root` finds the root of
+the slope in [0, 1.5] by Newton's method, safeguarded by bisection.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.math.precision import mat33_type, vec3_type
+from pluriverse.model import Topology
+from pluriverse.solvers.sap.cone import cone_functions
+from pluriverse.solvers.sap.joint_terms import joint_term_functions
+from pluriverse.solvers.sap.workspace import sap_struct
+
+MONOTONE_DECAY = wp.constant(0)
+ARMIJO_DECAY = wp.constant(1)
+EXACT_ROOT = wp.constant(2)
+
+# Reasons for which a search found no step; kept in `SapWorkspace.failure`.
+NOT_A_DESCENT_DIRECTION = wp.constant(-1)
+DECAY_EXHAUSTED = wp.constant(-2)
+BAD_UPPER_DERIVATIVE = wp.constant(-3)
+ROOT_ITERATIONS_EXHAUSTED = wp.constant(-5)
+
+# Largest step of `exact_root`: beyond the full Newton step, since the objective is only piecewise quadratic.
+EXACT_ALPHA_MAX = wp.constant(1.5)
+# Relative tolerance of the root's slope and of alpha, as in Drake.
+EXACT_TOLERANCE = wp.constant(1e-8)
+# Smallest step of `monotone_decay`.
+MONOTONE_ALPHA_MIN = wp.constant(1e-8)
+# Growth of the cost that is rounding [relative, and J].
+MONOTONE_RELATIVE_SLACK = wp.constant(1e-12)
+MONOTONE_ABSOLUTE_SLACK = wp.constant(1e-14)
+
+
+@functools.cache
+def line_search_functions(real: Any, linear: Any) -> SimpleNamespace:
+    """Return `search_line` for contact precision `real` and linear precision `linear`."""
+    vec3, mat33 = vec3_type(real), mat33_type(real)
+    vec4 = wp.types.vector(length=4, dtype=real)
+    SapData = sap_struct(real, linear)
+    cone = cone_functions(real)
+    unprojected, project, cone_cost, cone_stiffness = (
+        cone.unprojected,
+        cone.project,
+        cone.cost,
+        cone.stiffness,
+    )
+    dof_objective = joint_term_functions(real).dof_objective
+
+    @wp.func(inline=True)
+    def trial_objective(
+        topology: Topology, sap: SapData, world: int, alpha: real, dt: real, with_curvature: bool
+    ) -> vec3:
+        """Return value, slope and curvature, at step alpha, of all terms but the quadratic one."""
+        value, slope, curvature = real(0.0), real(0.0), real(0.0)
+        start = sap.contact_start[world]
+        for slot in range(start, start + sap.contact_count[world]):
+            rn = sap.contact_rn[slot]
+            if rn > real(0.0):
+                rt = sap.contact_rt[slot]
+                mu = sap.contact_mu[slot]
+                soft = sap.contact_soft[slot]
+                rate = sap.contact_slope[slot]
+                y = unprojected(sap.contact_velocity[slot] + alpha * rate, sap.contact_bias[slot], rt, rn)
+                gamma = project(y, mu, rt, rn, soft)
+                if gamma[2] != real(0.0):
+                    value += cone_cost(gamma, rt, rn)
+                    slope -= wp.dot(gamma, rate)
+                    if with_curvature:
+                        curvature += wp.dot(rate, cone_stiffness(y, mu, rt, rn, soft) * rate)
+        template = topology.world_template[world]
+        dof0 = topology.world_dof[world]
+        for dof in range(dof0, dof0 + topology.template_dof[template + 1] - topology.template_dof[template]):
+            terms = sap.dof_terms[dof]
+            if terms != 0:
+                rate_dof = sap.direction[dof]
+                term = dof_objective(
+                    terms,
+                    sap.velocity[dof] + alpha * rate_dof,
+                    dt,
+                    sap.drive_offset[dof],
+                    sap.drive_gain[dof],
+                    sap.drive_limit[dof],
+                    sap.limit_lower_bias[dof],
+                    sap.limit_upper_bias[dof],
+                    sap.limit_regularization[dof],
+                    sap.friction_regularization[dof],
+                    sap.friction_impulse[dof],
+                )
+                value += term[0]
+                slope -= term[1] * rate_dof
+                curvature += term[2] * rate_dof * rate_dof
+        return vec3(value, slope, curvature)
+
+    @wp.func(inline=True)
+    def search_line(
+        topology: Topology,
+        sap: SapData,
+        world: int,
+        variant: int,
+        dt: real,
+        cost: real,  # at alpha = 0
+        slope: real,  # at alpha = 0
+        energy: real,  # quadratic part at alpha = 0
+        energy_slope: real,
+        energy_curvature: real,
+        iterations_max: int,
+        armijo_c: real,
+        rho: real,
+        relative_slop: real,
+        cost_abs_tol: real,
+        cost_rel_tol: real,
+    ) -> vec4:
+        """Return (alpha, number of trials after the first, failure code, 0); alpha is 0 on failure."""
+        zero, one, half = real(0.0), real(1.0), real(0.5)
+        failure = int(0)
+        iteration = int(0)
+        accepted = zero
+        searching = int(1)
+        if not slope < zero:
+            failure = NOT_A_DESCENT_DIRECTION
+            searching = 0
+
+        alpha = real(1.0)
+        if variant == ARMIJO_DECAY:
+            alpha = one / rho
+        if variant == EXACT_ROOT:
+            alpha = real(EXACT_ALPHA_MAX)
+        alpha_previous = alpha
+        value_previous = cost
+        slop = zero
+        low, high = real(0.0), alpha
+        step_previous = alpha
+        tolerance = real(EXACT_TOLERANCE)
+
+        while searching != 0:
+            trial = trial_objective(topology, sap, world, alpha, dt, variant == EXACT_ROOT)
+            value = energy + alpha * (energy_slope + half * alpha * energy_curvature) + trial[0]
+            derivative = energy_slope + alpha * energy_curvature + trial[1]
+
+            if variant == MONOTONE_DECAY:
+                slack = real(MONOTONE_ABSOLUTE_SLACK) + real(MONOTONE_RELATIVE_SLACK) * wp.abs(cost)
+                if value <= cost + slack:
+                    accepted = alpha
+                    searching = 0
+                else:
+                    alpha = half * alpha
+                    iteration += 1
+                    if alpha < real(MONOTONE_ALPHA_MIN) or iteration >= iterations_max:
+                        failure = DECAY_EXHAUSTED
+                        searching = 0
+
+            elif variant == ARMIJO_DECAY:
+                armijo = value < cost + armijo_c * alpha * slope
+                if iteration == 0:
+                    slop = real(0.1) * relative_slop * wp.max(one, half * (wp.abs(value) + wp.abs(cost)))
+                    if derivative < slop:
+                        accepted = alpha
+                        searching = 0
+                else:
+                    change = (value - value_previous) / (alpha - alpha_previous)
+                    if wp.abs(change) < slop:
+                        accepted = alpha
+                        searching = 0
+                    elif value > value_previous and armijo:
+                        # The cost has started to grow again: the previous, longer step was the better one.
+                        accepted = alpha
+                        if value_previous < cost + armijo_c * alpha_previous * slope:
+                            accepted = alpha_previous
+                        searching = 0
+                if searching != 0:
+                    if iteration + 1 >= iterations_max:
+                        searching = 0
+                        if armijo:
+                            accepted = alpha
+                        else:
+                            failure = DECAY_EXHAUSTED
+                    else:
+                        alpha_previous = alpha
+                        value_previous = value
+                        alpha = rho * alpha
+                        iteration += 1
+
+            else:
+                f = derivative / -slope
+                curvature = energy_curvature + trial[2]
+                if iteration == 0:
+                    if derivative <= zero:
+                        accepted = alpha
+                        searching = 0
+                    elif -slope < cost_abs_tol + cost_rel_tol * value:
+                        accepted = one  # the slope is rounding: the full Newton step is as good as any
+                        searching = 0
+                    elif not derivative > zero:
+                        failure = BAD_UPPER_DERIVATIVE
+                        searching = 0
+                    else:
+                        # Minimizer of the cubic through both values and slopes.
+                        d1 = slope + derivative - real(3.0) * (value - cost) / alpha
+                        root = wp.sqrt(wp.max(d1 * d1 - slope * derivative, zero))
+                        guess = alpha - alpha * (derivative + root - d1) / (
+                            derivative - slope + real(2.0) * root
+                        )
+                        if not (guess > zero and guess <= alpha):
+                            guess = wp.min(-slope / curvature, alpha)
+                        step_previous = alpha
+                        alpha = guess
+                        iteration = 1
+                else:
+                    if f < zero:
+                        low = alpha
+                    else:
+                        high = alpha
+                    newton = alpha - derivative / curvature
+                    step = newton - alpha
+                    if wp.abs(f) < tolerance:
+                        accepted = alpha
+                        searching = 0
+                    else:
+                        if not (newton > low and newton < high) or real(2.0) * wp.abs(derivative) > wp.abs(
+                            step_previous * curvature
+                        ):
+                            newton = half * (low + high)
+                            step = newton - alpha
+                        alpha = newton
+                        step_previous = step
+                        iteration += 1
+                        if wp.abs(step) < tolerance:
+                            accepted = alpha
+                            searching = 0
+                        elif iteration >= iterations_max:
+                            failure = ROOT_ITERATIONS_EXHAUSTED
+                            searching = 0
+        return vec4(accepted, real(iteration), real(failure), zero)
+
+    return SimpleNamespace(search_line=search_line)

@@ -1,0 +1,375 @@
+"""Newton stage: minimize the objective of every world.
+
+Reads   contact and joint terms (`SapWorkspace`), A, v0 and v* of the dynamics
+Writes  dof_velocity_next, contact impulses, iteration counts, cost and status
+
+    minimize over v   1/2 (v - v*)^T A (v - v*) + sum over contacts, drives, limits, dry friction of l(v)
+
+is strictly convex ([Castro2022] section III). Newton's method with a line search finds its minimum; every world
+iterates by itself inside one kernel and stops when it has converged.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.math.dense import packed_rows
+from pluriverse.math.precision import precision_name, vec3_type
+from pluriverse.model import Model, Topology
+from pluriverse.solvers.sap.cone import cone_functions
+from pluriverse.solvers.sap.hessian import hessian_functions
+from pluriverse.solvers.sap.joint_terms import joint_term_functions
+from pluriverse.solvers.sap.line_search import (
+    ARMIJO_DECAY,
+    EXACT_ROOT,
+    MONOTONE_DECAY,
+    line_search_functions,
+)
+from pluriverse.solvers.sap.options import SapOptions
+from pluriverse.solvers.sap.sweeps import sweep_functions
+from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
+
+# The Hessian was not positive definite to rounding, or held NaN.
+FACTORIZATION_FAILED = wp.constant(-6)
+
+_VARIANT = {
+    "monotone_decay": int(MONOTONE_DECAY),
+    "armijo_decay": int(ARMIJO_DECAY),
+    "exact_root": int(EXACT_ROOT),
+}
+
+
+@functools.cache
+def newton_options_struct(real: Any) -> Any:
+    """Return the `wp.struct` of the scalars that steer the iteration, for contact precision `real`."""
+
+    @wp.struct
+    class NewtonOptions:
+        dt: real
+        iterations_max: int
+        optimality_abs_tol: real
+        optimality_rel_tol: real
+        cost_abs_tol: real
+        cost_rel_tol: real
+        cost_alpha_min: real
+        diag_shift: real
+        line_search_variant: int
+        line_search_iterations_max: int
+        armijo_c: real
+        rho: real
+        relative_slop: real
+
+    return NewtonOptions
+
+
+@functools.cache
+def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
+    vec3 = vec3_type(real)
+    DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
+    Options = newton_options_struct(real)
+    cone = cone_functions(real)
+    unprojected, project, cone_cost = cone.unprojected, cone.project, cone.cost
+    dof_objective = joint_term_functions(real).dof_objective
+    sweeps = sweep_functions(real, linear, dynamics_real)
+    contact_velocities, joint_impulses = sweeps.contact_velocities, sweeps.joint_impulses
+    hessian = hessian_functions(real, linear, dynamics_real)
+    find_coupling, assemble, factorize_and_solve = (
+        hessian.find_coupling,
+        hessian.assemble,
+        hessian.factorize_and_solve,
+    )
+    search_line = line_search_functions(real, linear).search_line
+    rows_multiply = packed_rows(dynamics_real, real).rows_multiply
+    names = (real, linear, dynamics_real)
+
+    @wp.func(inline=True)
+    def evaluate_terms(topology: Topology, sap: SapData, world: int, dt: real) -> real:
+        """Write the impulse of every term, and the curvature of the one-dof terms; return their cost.
+
+        The contact impulses are still to be carried to the joints; the curvatures lie in `sap.direction`.
+        """
+        cost = real(0.0)
+        start = sap.contact_start[world]
+        for slot in range(start, start + sap.contact_count[world]):
+            rn = sap.contact_rn[slot]
+            if rn > real(0.0):
+                rt = sap.contact_rt[slot]
+                y = unprojected(sap.contact_velocity[slot], sap.contact_bias[slot], rt, rn)
+                gamma = project(y, sap.contact_mu[slot], rt, rn, sap.contact_soft[slot])
+                sap.contact_impulse[slot] = gamma
+                cost += cone_cost(gamma, rt, rn)
+        template = topology.world_template[world]
+        dof0 = topology.world_dof[world]
+        for dof in range(dof0, dof0 + topology.template_dof[template + 1] - topology.template_dof[template]):
+            terms = sap.dof_terms[dof]
+            impulse, curvature = real(0.0), real(0.0)
+            if terms != 0:
+                term = dof_objective(
+                    terms,
+                    sap.velocity[dof],
+                    dt,
+                    sap.drive_offset[dof],
+                    sap.drive_gain[dof],
+                    sap.drive_limit[dof],
+                    sap.limit_lower_bias[dof],
+                    sap.limit_upper_bias[dof],
+                    sap.limit_regularization[dof],
+                    sap.friction_regularization[dof],
+                    sap.friction_impulse[dof],
+                )
+                cost += term[0]
+                impulse = term[1]
+                curvature = term[2]
+            sap.impulse[dof] = impulse
+            sap.direction[dof] = curvature
+        return cost
+
+    @wp.func(inline=True)
+    def gradient_norms(topology: Topology, dynamics: DynamicsData, sap: SapData, world: int) -> vec3:
+        """Write the gradient; return (|D grad|, |D A v|, |D impulse|) with D = diag(A)^-1/2, over active trees."""
+        template = topology.world_template[world]
+        first = topology.template_dof[template]
+        first_tree = topology.template_tree[template]
+        dof0 = topology.world_dof[world]
+        row0 = topology.world_row[world]
+        gradient2, momentum2, impulse2 = real(0.0), real(0.0), real(0.0)
+        for tree in range(topology.template_tree[template + 1] - first_tree):
+            if sap.tree_active[topology.world_tree[world] + tree] != 0:
+                for dof in range(
+                    topology.tree_dof[first_tree + tree], topology.tree_dof_end[first_tree + tree]
+                ):
+                    residual = sap.residual[dof0 + dof]
+                    impulse = sap.impulse[dof0 + dof]
+                    gradient = residual - impulse
+                    momentum = residual + sap.momentum_free[dof0 + dof]
+                    sap.gradient[dof0 + dof] = gradient
+                    index = row0 + topology.dof_row[first + dof] + topology.dof_depth[first + dof]
+                    scale = real(1.0) / real(dynamics.mass_row[index])
+                    gradient2 += scale * gradient * gradient
+                    momentum2 += scale * momentum * momentum
+                    impulse2 += scale * impulse * impulse
+        return vec3(wp.sqrt(gradient2), wp.sqrt(momentum2), wp.sqrt(impulse2))
+
+    @wp.kernel(
+        enable_backward=False, module="pluriverse.solvers.sap.newton." + "_".join(map(precision_name, names))
+    )
+    def minimize_objective(
+        worlds: wp.array[int],
+        topology: Topology,
+        options: Options,
+        dynamics: DynamicsData,
+        sap: SapData,
+    ):
+        world = worlds[wp.tid()]
+        template = topology.world_template[world]
+        first = topology.template_dof[template]
+        dof_count = topology.template_dof[template + 1] - first
+        first_tree = topology.template_tree[template]
+        tree_count = topology.template_tree[template + 1] - first_tree
+        dof0 = topology.world_dof[world]
+        row0 = topology.world_row[world]
+        tree0 = topology.world_tree[world]
+        half = real(0.5)
+
+        # Trees without any term move freely; the others start from the velocity of the last step.
+        active = int(0)
+        for tree in range(tree_count):
+            takes_part = sap.tree_active[tree0 + tree]
+            active += takes_part
+            for dof in range(topology.tree_dof[first_tree + tree], topology.tree_dof_end[first_tree + tree]):
+                free = real(dynamics.dof_velocity_free[dof0 + dof])
+                v = free
+                if takes_part != 0:
+                    v = real(dynamics.dof_velocity[dof0 + dof])
+                sap.velocity[dof0 + dof] = v
+                sap.direction[dof0 + dof] = v - free
+                sap.gradient[dof0 + dof] = free
+                sap.impulse[dof0 + dof] = real(0.0)
+
+        cost, cost_previous = real(0.0), real(0.0)
+        alpha = real(1.0)
+        iteration, trials, failure = int(0), int(0), int(0)
+        by_optimality, by_cost = int(0), int(0)
+        running = int(active > 0)
+        if active == 0:
+            by_optimality = 1
+        else:
+            rows_multiply(
+                dynamics.mass_row,
+                row0,
+                topology.dof_parent,
+                topology.dof_depth,
+                topology.dof_row,
+                first,
+                0,
+                dof_count,
+                sap.direction,
+                dof0,
+                sap.residual,
+                dof0,
+            )
+            rows_multiply(
+                dynamics.mass_row,
+                row0,
+                topology.dof_parent,
+                topology.dof_depth,
+                topology.dof_row,
+                first,
+                0,
+                dof_count,
+                sap.gradient,
+                dof0,
+                sap.momentum_free,
+                dof0,
+            )
+            contact_velocities(topology, dynamics, sap, world, sap.velocity, sap.contact_velocity)
+
+        while running != 0:
+            term_cost = evaluate_terms(topology, sap, world, options.dt)
+            joint_impulses(topology, dynamics, sap, world)
+            norms = gradient_norms(topology, dynamics, sap, world)
+            energy = real(0.0)
+            for dof in range(dof0, dof0 + dof_count):
+                energy += sap.residual[dof] * (sap.velocity[dof] - real(dynamics.dof_velocity_free[dof]))
+            energy = half * energy
+            cost_previous = cost
+            cost = energy + term_cost
+
+            if norms[0] <= options.optimality_abs_tol + options.optimality_rel_tol * wp.max(
+                norms[1], norms[2]
+            ):
+                by_optimality = 1
+                running = 0
+            if iteration > 0 and alpha > options.cost_alpha_min:
+                slack = options.cost_abs_tol + options.cost_rel_tol * half * (
+                    wp.abs(cost) + wp.abs(cost_previous)
+                )
+                if wp.abs(cost - cost_previous) < slack:
+                    by_cost = 1
+                    running = 0
+            if iteration >= options.iterations_max or not norms[0] < real(wp.inf):
+                running = 0
+
+            if running != 0:
+                coupled_count = find_coupling(topology, sap, world)
+                assemble(topology, dynamics, sap, world, coupled_count, options.diag_shift)
+                for tree in range(tree_count):
+                    sign = real(sap.tree_active[tree0 + tree])
+                    for dof in range(
+                        topology.tree_dof[first_tree + tree], topology.tree_dof_end[first_tree + tree]
+                    ):
+                        direction = real(0.0)
+                        if sign != real(0.0):
+                            direction = -sap.gradient[dof0 + dof]
+                        sap.direction[dof0 + dof] = direction
+                ok = factorize_and_solve(topology, sap, world, coupled_count)
+
+                rows_multiply(
+                    dynamics.mass_row,
+                    row0,
+                    topology.dof_parent,
+                    topology.dof_depth,
+                    topology.dof_row,
+                    first,
+                    0,
+                    dof_count,
+                    sap.direction,
+                    dof0,
+                    sap.direction_momentum,
+                    dof0,
+                )
+                contact_velocities(topology, dynamics, sap, world, sap.direction, sap.contact_slope)
+                slope, energy_slope, energy_curvature = real(0.0), real(0.0), real(0.0)
+                for dof in range(dof0, dof0 + dof_count):
+                    d = sap.direction[dof]
+                    if d != real(0.0):
+                        slope += sap.gradient[dof] * d
+                        energy_slope += sap.residual[dof] * d
+                        energy_curvature += sap.direction_momentum[dof] * d
+                found = search_line(
+                    topology,
+                    sap,
+                    world,
+                    options.line_search_variant,
+                    options.dt,
+                    cost,
+                    slope,
+                    energy,
+                    energy_slope,
+                    energy_curvature,
+                    options.line_search_iterations_max,
+                    options.armijo_c,
+                    options.rho,
+                    options.relative_slop,
+                    options.cost_abs_tol,
+                    options.cost_rel_tol,
+                )
+                alpha = found[0]
+                trials += int(found[1])
+                if found[2] != real(0.0):
+                    # No step was found, and the next iteration would fail in the same way.
+                    failure = int(found[2])
+                    if ok == 0:
+                        failure = FACTORIZATION_FAILED
+                    running = 0
+                else:
+                    for dof in range(dof0, dof0 + dof_count):
+                        sap.velocity[dof] = sap.velocity[dof] + alpha * sap.direction[dof]
+                        sap.residual[dof] = sap.residual[dof] + alpha * sap.direction_momentum[dof]
+                    start = sap.contact_start[world]
+                    for slot in range(start, start + sap.contact_count[world]):
+                        sap.contact_velocity[slot] = (
+                            sap.contact_velocity[slot] + alpha * sap.contact_slope[slot]
+                        )
+                    iteration += 1
+
+        for dof in range(dof0, dof0 + dof_count):
+            dynamics.dof_velocity_next[dof] = dynamics_real(sap.velocity[dof])
+        sap.cost[world] = cost
+        sap.iterations[world] = iteration
+        sap.line_search_iterations[world] = trials
+        sap.optimality_reached[world] = by_optimality
+        sap.cost_reached[world] = by_cost
+        sap.converged[world] = wp.max(by_optimality, by_cost)
+        sap.failure[world] = failure
+
+    return SimpleNamespace(minimize_objective=minimize_objective)
+
+
+def newton_options(options: SapOptions, real: Any, dt: float) -> Any:
+    """Return the kernel's options for a step of `dt` [s]."""
+    result = newton_options_struct(real)()
+    result.dt = dt
+    result.iterations_max = (
+        options.static_substep_iterations if options.static_substep else options.max_iterations
+    )
+    result.optimality_abs_tol = options.optimality_abs_tol
+    result.optimality_rel_tol = options.optimality_rel_tol
+    result.cost_abs_tol = options.cost_abs_tol
+    result.cost_rel_tol = options.cost_rel_tol
+    result.cost_alpha_min = 0.0 if options.line_search_variant == "monotone_decay" else 0.5
+    result.diag_shift = options.diag_shift
+    result.line_search_variant = _VARIANT[options.line_search_variant]
+    trials = options.line_search_max_iterations
+    if options.static_substep:
+        trials = options.static_substep_line_search_iterations
+    result.line_search_iterations_max = trials
+    result.armijo_c = options.armijo_c
+    result.rho = options.rho
+    result.relative_slop = options.line_search_relative_slop
+    return result
+
+
+def minimize_objectives(
+    model: Model, worlds: wp.array, dynamics: Workspace, sap: SapWorkspace, options: SapOptions, *, dt: float
+) -> None:
+    """Find the velocities at the end of a step of `dt` [s]."""
+    wp.launch(
+        _kernels(sap.real, sap.linear, dynamics.real).minimize_objective,
+        dim=worlds.size,
+        inputs=[worlds, model.topology, newton_options(options, sap.real, dt), dynamics.data, sap.data],
+        device=model.device,
+    )

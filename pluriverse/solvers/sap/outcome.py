@@ -1,0 +1,153 @@
+"""Outcome stage: contact forces, per-world status, and the freezing of worlds whose state is no longer finite.
+
+Reads   results of the Newton stage, state_in, state_out
+Writes  rigid_contact_force, the status arrays of the solver; restores state_in for frozen worlds
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.math.precision import precision_name
+from pluriverse.model import Contacts, Model, State, Topology
+from pluriverse.solvers.base import SolverBase
+from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
+
+# Speeds beyond this [m/s or rad/s] overflow the squares in single-precision stages within a few steps.
+SPEED_MAX = wp.constant(1.0e12)
+
+
+@wp.struct
+class OutcomeArrays:
+    """Arrays of both states, contacts and status; see `State`, `Contacts` and `SolverBase`."""
+
+    joint_q_in: wp.array[float]
+    joint_qd_in: wp.array[float]
+    body_q_in: wp.array[wp.transform]
+    body_qd_in: wp.array[wp.spatial_vector]
+    joint_q_out: wp.array[float]
+    joint_qd_out: wp.array[float]
+    body_q_out: wp.array[wp.transform]
+    body_qd_out: wp.array[wp.spatial_vector]
+    contact_found: wp.array[int]
+    contact_force: wp.array[wp.vec3]
+    solve_iterations: wp.array[int]
+    line_search_iterations: wp.array[int]
+    converged: wp.array[int]
+    contact_count: wp.array[int]
+    truncated_contact_count: wp.array[int]
+    unconverged_step_count: wp.array[int]
+    truncated_step_count: wp.array[int]
+    needed_contact_count: wp.array[int]
+    world_frozen: wp.array[int]
+
+
+@functools.cache
+def _kernels(real: Any, linear: Any) -> SimpleNamespace:
+    SapData = sap_struct(real, linear)
+
+    @wp.kernel(
+        enable_backward=False,
+        module=f"pluriverse.solvers.sap.outcome.{precision_name(real)}_{precision_name(linear)}",
+    )
+    def conclude_step(
+        worlds: wp.array[int],
+        topology: Topology,
+        coord_count: wp.array[int],  # [template]
+        sap: SapData,
+        arrays: OutcomeArrays,
+        dt: real,
+    ):
+        world = worlds[wp.tid()]
+        template = topology.world_template[world]
+        dof0 = topology.world_dof[world]
+        coord0 = topology.world_coord[world]
+        dof_end = dof0 + topology.template_dof[template + 1] - topology.template_dof[template]
+        coord_end = coord0 + coord_count[template]
+
+        frozen = arrays.world_frozen[world]
+        for coord in range(coord0, coord_end):
+            if not wp.isfinite(arrays.joint_q_out[coord]):
+                frozen = 1
+        for dof in range(dof0, dof_end):
+            if not wp.abs(arrays.joint_qd_out[dof]) < SPEED_MAX:
+                frozen = 1
+
+        start = sap.contact_start[world]
+        count = sap.contact_count[world]
+        if frozen != 0:
+            arrays.world_frozen[world] = 1
+            for coord in range(coord0, coord_end):
+                arrays.joint_q_out[coord] = arrays.joint_q_in[coord]
+            for dof in range(dof0, dof_end):
+                arrays.joint_qd_out[dof] = arrays.joint_qd_in[dof]
+            body0 = topology.world_body[world]
+            for body in range(
+                body0, body0 + topology.template_body[template + 1] - topology.template_body[template]
+            ):
+                arrays.body_q_out[body] = arrays.body_q_in[body]
+                arrays.body_qd_out[body] = arrays.body_qd_in[body]
+            for slot in range(start, start + count):
+                arrays.contact_force[slot] = wp.vec3()
+        else:
+            rate = real(1.0) / dt
+            for slot in range(start, start + count):
+                arrays.contact_force[slot] = wp.vec3(
+                    sap.contact_frame[slot] * sap.contact_impulse[slot] * rate
+                )
+
+        truncated = int(0)
+        if frozen == 0:
+            needed = arrays.contact_found[world]
+            truncated = needed - count
+            if truncated > 0:
+                arrays.truncated_step_count[world] = arrays.truncated_step_count[world] + 1
+            if needed > arrays.needed_contact_count[world]:
+                arrays.needed_contact_count[world] = needed
+            if sap.converged[world] == 0:
+                arrays.unconverged_step_count[world] = arrays.unconverged_step_count[world] + 1
+        arrays.solve_iterations[world] = sap.iterations[world]
+        arrays.line_search_iterations[world] = sap.line_search_iterations[world]
+        arrays.converged[world] = sap.converged[world]
+        arrays.contact_count[world] = count
+        arrays.truncated_contact_count[world] = wp.max(truncated, 0)
+
+    return SimpleNamespace(conclude_step=conclude_step)
+
+
+def conclude_steps(
+    model: Model,
+    worlds: wp.array,
+    coord_count: wp.array,
+    state_in: State,
+    state_out: State,
+    contacts: Contacts,
+    sap: SapWorkspace,
+    solver: SolverBase,
+    *,
+    dt: float,
+) -> None:
+    """Finish a step of `dt` [s]: write contact forces and status, and put frozen worlds back to `state_in`."""
+    arrays = OutcomeArrays()
+    for name in ("joint_q", "joint_qd", "body_q", "body_qd"):
+        setattr(arrays, f"{name}_in", getattr(state_in, name))
+        setattr(arrays, f"{name}_out", getattr(state_out, name))
+    arrays.contact_found = contacts.rigid_contact_found
+    arrays.contact_force = contacts.rigid_contact_force
+    arrays.solve_iterations = solver.last_solve_iterations
+    arrays.line_search_iterations = solver.last_line_search_iterations
+    arrays.converged = solver.last_converged
+    arrays.contact_count = solver.last_contact_count
+    arrays.truncated_contact_count = solver.last_truncated_contact_count
+    arrays.unconverged_step_count = solver.unconverged_step_count
+    arrays.truncated_step_count = solver.truncated_step_count
+    arrays.needed_contact_count = solver.needed_contact_count
+    arrays.world_frozen = solver.world_frozen
+    wp.launch(
+        _kernels(sap.real, sap.linear).conclude_step,
+        dim=worlds.size,
+        inputs=[worlds, model.topology, coord_count, sap.data, arrays, dt],
+        device=model.device,
+    )

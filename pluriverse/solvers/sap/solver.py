@@ -1,0 +1,246 @@
+"""SolverSAP: the stages of one step, in order."""
+
+import math
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.dynamics.free_motion import eval_free_motion
+from pluriverse.dynamics.integration import PositionIntegration, integrate
+from pluriverse.dynamics.kinematics import eval_kinematics
+from pluriverse.dynamics.workspace import Workspace
+from pluriverse.model import Contacts, Control, Model, State
+from pluriverse.solvers.base import SolverBase
+from pluriverse.solvers.sap.contact import (
+    BODY_INERTIA,
+    CONTACT_MIDPOINT,
+    DIAG_DELASSUS,
+    WITNESS_POINT,
+    ContactOptions,
+    set_contact_terms,
+)
+from pluriverse.solvers.sap.joint_terms import set_joint_terms
+from pluriverse.solvers.sap.newton import minimize_objectives
+from pluriverse.solvers.sap.options import SapOptions
+from pluriverse.solvers.sap.outcome import conclude_steps
+from pluriverse.solvers.sap.workspace import SapWorkspace
+from pluriverse.types import JointType
+
+# Largest contact slot count of a world without limit given by `max_rigid_contact`.
+_UNLIMITED = 2**31 - 1
+
+
+class SolverSAP(SolverBase):
+    """Semi-analytic primal solver: compliant contact with Coulomb friction as one convex problem per step.
+
+    A step finds the velocities v that minimize
+
+        1/2 (v - v*)^T A (v - v*) + sum of the costs of contacts, drives, joint limits and dry joint friction,
+
+    where A is the mass matrix with armature and implicit damping and v* the velocity of free motion
+    ([Castro2022]); then positions follow. Every world is solved by itself, by Newton's method on its own tree
+    structure, and needs no neighbour.
+
+    Keyword options (defaults in `SapOptions`):
+
+    - `contact_preset_variant`: `approx32` (default), `approx64` or `drake`; stands for the eight options below, each
+      of which may be given by itself: `free_motion_solve_precision`, `contact_solve_precision`,
+      `contact_linear_solve_precision`, `sap_contact_weight_precision` (`fp32` or `fp64`), `contact_weight_mode`
+      (`body_inertia`, `diag_delassus`), `contact_point_mode` (`witness_point`, `contact_midpoint`),
+      `position_integration` (`midpoint`, `sap_euler`) and `use_f64_boundary_pose` (accepted; poses at the boundary
+      are single precision, and every stage computes in its own precision from joint coordinates).
+    - `line_search_variant`: `monotone_decay`, `armijo_decay` (default) or `exact_root`, with
+      `line_search_max_iterations`, `armijo_c`, `rho`, `line_search_relative_slop`.
+    - `max_iterations`, `optimality_abs_tol`, `optimality_rel_tol`, `cost_abs_tol`, `cost_rel_tol`: when to stop.
+    - `contact_beta`, `contact_sigma`: near-rigid bound and stiction regularization.
+    - `fallback_stiffness` [N/m], `contact_tau_d` [s], `fallback_mu`: for shapes whose own value is missing (NaN or
+      invalid). A friction coefficient of zero is a value: it means frictionless.
+    - `max_rigid_contact`: contacts per world that take part; None means as many as the contact buffer holds.
+    - `diag_shift`: added to the diagonal of the Hessian in the linear solve.
+    - `static_substep`, `static_substep_iterations`, `static_substep_line_search_iterations`: fixed upper counts.
+    - `block_size`, `capture_contact_jacobian_snapshots`, `collect_iteration_stats`, `check_line_search_errors`,
+      `graph_conditional`: accepted for compatibility. There is no dense matrix to tile and no Jacobian to capture;
+      iteration counts are always collected and failures always counted.
+
+    Args:
+        model: Model to simulate, with at least one degree of freedom.
+        **options: See above.
+
+    Raises:
+        TypeError: If `model` is no Model, or an option is unknown.
+        ValueError: If an option's value is not allowed, or the model has no degree of freedom.
+    """
+
+    options: SapOptions
+    """Options with every default resolved. Also readable as attributes of the solver."""
+    dynamics: Workspace
+    """Kinematics, mass matrix and free motion of the last step."""
+    workspace: SapWorkspace | None
+    """Contact problem and solution of the last step; None before the first."""
+    sim_time: float
+    """Sum of the time steps of all calls of `step` [s]. Replays of a recorded graph are not counted."""
+
+    def __init__(self, model: Model, **options: Any):
+        super().__init__(model)
+        if model.joint_dof_count < 1:
+            raise ValueError(
+                "SolverSAP: the model has no degree of freedom, so nothing can move. Add a body with add_body(), or a "
+                "joint that is not fixed."
+            )
+        self.options = SapOptions(**options)
+        self.dynamics = Workspace(model, self.options.real("free_motion_solve_precision"))
+        self.workspace = None
+        self.sim_time = 0.0
+        self.frame_id = 0
+        self._position_integration = PositionIntegration(self.options.position_integration)
+        self._weight_real = self.options.real("sap_contact_weight_precision")
+        self._coord_count = wp.array(
+            [
+                sum(JointType(kind).coord_count for kind in template.joint_type)
+                for template in model.templates
+            ],
+            dtype=wp.int32,
+            device=model.device,
+        )
+        self._no_control: Control | None = None
+        self._no_contacts: Contacts | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        options = self.__dict__.get("options")
+        if options is not None and name in options.__dataclass_fields__:
+            return getattr(options, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def prepare(self, contacts: Contacts) -> None:
+        """Allocate the workspace for a contact buffer; `step` then neither allocates nor reads back.
+
+        Raises:
+            ValueError: If the coupling blocks of all worlds together exceed what 32-bit indices reach.
+        """
+        if (
+            self.workspace is not None
+            and self.workspace.data.contact_start.ptr == contacts.rigid_contact_start.ptr
+        ):
+            return
+        self.workspace = SapWorkspace(
+            self.model,
+            contacts,
+            self.options.real("contact_solve_precision"),
+            self.options.real("contact_linear_solve_precision"),
+        )
+        self._keep = contacts
+
+    @property
+    def contact_capacity(self) -> np.ndarray:
+        """Contacts that can take part, shape [world]."""
+        if self.workspace is None:
+            return super().contact_capacity
+        limit = self.options.max_rigid_contact
+        return np.minimum(self.workspace.contact_capacity, _UNLIMITED if limit is None else limit)
+
+    def get_max_contact_count(self) -> int:
+        """Return the number of contacts that can take part, over all worlds."""
+        return int(self.contact_capacity.sum())
+
+    def step(
+        self,
+        state_in: State,
+        state_out: State,
+        control: Control | None,
+        contacts: Contacts | None,
+        dt: float,
+        *,
+        worlds: wp.array | None = None,
+    ) -> State:
+        """Write the state after `dt` [s] into `state_out` and return it.
+
+        Contacts must have been found for `state_in`. Apart from the first call with a contact buffer (see
+        `prepare`), only kernels are launched, so a step can be recorded into a graph.
+
+        Args:
+            state_in: State at the start of the step.
+            state_out: Receives the new state; another object than `state_in`.
+            control: Joint forces and drive targets; None for the targets of the model and no forces.
+            contacts: Contacts of `state_in`; None for none.
+            dt: Time step [s].
+            worlds: World indices to step, shape [slot]; None for all.
+
+        Raises:
+            ValueError: If `dt` is not positive and finite, or both states are the same object.
+        """
+        if not (dt > 0.0 and math.isfinite(dt)):
+            raise ValueError(f"SolverSAP.step: dt is {dt} s, but must be a positive, finite time step.")
+        if state_in is state_out:
+            raise ValueError(
+                "SolverSAP.step: state_in and state_out are the same object. Pass two states and swap them after the "
+                "step; a frozen world is restored from state_in."
+            )
+        model = self.model
+        if control is None:
+            self._no_control = self._no_control or model.control()
+            control = self._no_control
+        if contacts is None:
+            self._no_contacts = self._no_contacts or Contacts(model, 0)
+            contacts = self._no_contacts
+        if worlds is None:
+            worlds = model.worlds
+        self.prepare(contacts)
+        sap = self.workspace
+        assert sap is not None
+
+        eval_kinematics(model, worlds, state_in, self.dynamics)
+        eval_free_motion(model, worlds, state_in, control, self.dynamics, dt)
+        set_joint_terms(
+            model,
+            worlds,
+            state_in,
+            control,
+            self.dynamics,
+            sap,
+            contact_sigma=self.options.contact_sigma,
+            dt=dt,
+        )
+        set_contact_terms(
+            model,
+            worlds,
+            contacts,
+            self.dynamics,
+            sap,
+            self.world_frozen,
+            options=self._contact_options(dt),
+            weight_real=self._weight_real,
+        )
+        minimize_objectives(model, worlds, self.dynamics, sap, self.options, dt=dt)
+        integrate(model, worlds, state_in, state_out, self.dynamics, dt, mode=self._position_integration)
+        conclude_steps(model, worlds, self._coord_count, state_in, state_out, contacts, sap, self, dt=dt)
+        self.sim_time += dt
+        self.frame_id += 1
+        return state_out
+
+    def reset_runtime_state(self) -> None:
+        """Forget time, counters and frozen worlds. The solver keeps nothing else from step to step."""
+        self.sim_time, self.frame_id = 0.0, 0
+        for counts in (
+            self.unconverged_step_count,
+            self.truncated_step_count,
+            self.needed_contact_count,
+            self.world_frozen,
+        ):
+            counts.zero_()
+        self._reported.clear()
+
+    def _contact_options(self, dt: float) -> ContactOptions:
+        options = self.options
+        result = ContactOptions()
+        result.beta = options.contact_beta
+        result.sigma = options.contact_sigma
+        result.fallback_stiffness = options.fallback_stiffness
+        result.fallback_tau = options.contact_tau_d or 0.0
+        result.fallback_mu = options.fallback_mu or 0.0
+        result.weight_mode = DIAG_DELASSUS if options.contact_weight_mode == "diag_delassus" else BODY_INERTIA
+        midpoint = options.contact_point_mode == "contact_midpoint"
+        result.point_mode = CONTACT_MIDPOINT if midpoint else WITNESS_POINT
+        result.capacity = _UNLIMITED if options.max_rigid_contact is None else options.max_rigid_contact
+        result.dt = dt
+        return result

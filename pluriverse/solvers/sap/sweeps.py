@@ -1,0 +1,108 @@
+"""Sweeps over the tree: velocities of bodies from those of joints, and joint impulses from wrenches on bodies.
+
+Together they replace the contact Jacobian J: a contact needs only the spatial velocities of its two bodies for J v,
+and J^T gamma is one wrench per contact, summed on the bodies and carried to the root (as in inverse dynamics,
+[Featherstone2008] section 5.3). Only bodies that carry a contact, and those above them, are visited.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
+from pluriverse.model import Topology
+from pluriverse.solvers.sap.workspace import sap_struct
+
+
+@functools.cache
+def sweep_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
+    """Return `contact_velocities` and `joint_impulses` for the given precisions."""
+    vec3, vec6, mat33 = vec3_type(real), vec6_type(real), mat33_type(real)
+    DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
+
+    @wp.func(inline=True)
+    def point_velocity(rate: vec6, arm: vec3) -> vec3:
+        """Return the velocity of the point at `arm` from the reference point of a body's spatial velocity."""
+        return vec3(rate[3], rate[4], rate[5]) + wp.cross(vec3(rate[0], rate[1], rate[2]), arm)
+
+    @wp.func(inline=True)
+    def contact_velocities(
+        topology: Topology,
+        dynamics: DynamicsData,
+        sap: SapData,
+        world: int,
+        dof_rate: wp.array(dtype=real),
+        contact_rate: wp.array(dtype=vec3),
+    ):
+        """Write J x for every contact of the world, where x = `dof_rate`, into `contact_rate` [m/s]."""
+        template = topology.world_template[world]
+        first_node = topology.template_node[template]
+        node0 = topology.world_joint[world]
+        dof0 = topology.world_dof[world]
+        for node in range(topology.template_node[template + 1] - first_node):
+            if sap.node_contact[node0 + node] != 0:
+                rate = vec6()
+                parent = topology.node_parent[first_node + node]
+                if parent >= 0:
+                    rate = sap.node_rate[node0 + parent]
+                begin = topology.node_dof[first_node + node]
+                for dof in range(begin, begin + topology.node_dof_count[first_node + node]):
+                    rate += dof_rate[dof0 + dof] * vec6(dynamics.dof_motion[dof0 + dof])
+                sap.node_rate[node0 + node] = rate
+        start = sap.contact_start[world]
+        for slot in range(start, start + sap.contact_count[world]):
+            velocity = vec3()
+            node_a = sap.contact_node0[slot]
+            node_b = sap.contact_node1[slot]
+            if node_b >= 0:
+                velocity += point_velocity(sap.node_rate[node0 + node_b], sap.contact_arm1[slot])
+            if node_a >= 0:
+                velocity -= point_velocity(sap.node_rate[node0 + node_a], sap.contact_arm0[slot])
+            frame = sap.contact_frame[slot]
+            # R^T v without forming the transpose
+            contact_rate[slot] = velocity * frame
+
+    @wp.func(inline=True)
+    def joint_impulses(topology: Topology, dynamics: DynamicsData, sap: SapData, world: int):
+        """Add J^T gamma of all contacts to `sap.impulse`."""
+        template = topology.world_template[world]
+        first_node = topology.template_node[template]
+        node_count = topology.template_node[template + 1] - first_node
+        node0 = topology.world_joint[world]
+        dof0 = topology.world_dof[world]
+        for node in range(node_count):
+            sap.node_wrench[node0 + node] = vec6()
+        start = sap.contact_start[world]
+        for slot in range(start, start + sap.contact_count[world]):
+            gamma = sap.contact_impulse[slot]
+            if gamma[2] != real(0.0):
+                force = sap.contact_frame[slot] * gamma
+                node_a = sap.contact_node0[slot]
+                node_b = sap.contact_node1[slot]
+                if node_b >= 0:
+                    moment = wp.cross(sap.contact_arm1[slot], force)
+                    sap.node_wrench[node0 + node_b] = sap.node_wrench[node0 + node_b] + vec6(
+                        moment[0], moment[1], moment[2], force[0], force[1], force[2]
+                    )
+                if node_a >= 0:
+                    moment = wp.cross(sap.contact_arm0[slot], force)
+                    sap.node_wrench[node0 + node_a] = sap.node_wrench[node0 + node_a] - vec6(
+                        moment[0], moment[1], moment[2], force[0], force[1], force[2]
+                    )
+        for i in range(node_count):
+            node = node_count - 1 - i
+            if sap.node_contact[node0 + node] != 0:
+                wrench = sap.node_wrench[node0 + node]
+                begin = topology.node_dof[first_node + node]
+                for dof in range(begin, begin + topology.node_dof_count[first_node + node]):
+                    sap.impulse[dof0 + dof] = sap.impulse[dof0 + dof] + wp.dot(
+                        vec6(dynamics.dof_motion[dof0 + dof]), wrench
+                    )
+                parent = topology.node_parent[first_node + node]
+                if parent >= 0:
+                    sap.node_wrench[node0 + parent] = sap.node_wrench[node0 + parent] + wrench
+
+    return SimpleNamespace(contact_velocities=contact_velocities, joint_impulses=joint_impulses)
