@@ -1,0 +1,167 @@
+"""Assets: robots read from files by an importer."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, Field, Tag
+
+from .assembly import Assembly
+from .errors import FieldError
+from .shapes import MATERIAL_FIELDS, Overrides, shape_configuration
+from .values import IDENTITY, Count, Index, Name, NotNegative, Positive, Scale, Transform, shown
+
+
+class Asset(Overrides):
+    """What every asset has."""
+
+    id: Name | Index | None = None
+    type: Name
+    source: Any
+    xform: Transform = Field(IDENTITY, validation_alias=AliasChoices("xform", "transform"))
+    floating: bool | None = None
+    enable_self_collisions: bool = True
+    force_show_colliders: bool = False
+    hide_collision_shapes: bool = False
+    load_visual_shapes: bool = True
+    parse_visuals_as_colliders: bool = False
+    ignore_inertial_definitions: bool = False
+    collapse_fixed_joints: bool = False
+    mesh_maxhullvert: Count = 64
+    scale: Positive = 1.0
+    up_axis: Literal["z", "Z", "x", "X", "y", "Y"] = "z"
+    base_joint: Any = None
+    parent_body: Any = -1
+    override_root_xform: bool = False
+
+
+class UrdfAsset(Asset):
+    """A robot from a URDF file."""
+
+    mesh_scale: Scale | None = None
+    joint_ordering: Literal["dfs", "bfs"] | None = "dfs"
+    bodies_follow_joint_ordering: bool = True
+    split_bimanual_root_articulation: bool = False
+
+
+class MjcfAsset(Asset):
+    """A robot from a MuJoCo XML file."""
+
+    armature_scale: NotNegative = 1.0
+    parse_visuals: bool = True
+    parse_meshes: bool = True
+    parse_sites: bool = True
+    no_class_as_colliders: bool = True
+    visual_classes: list[str] = ["visual"]
+    collider_classes: list[str] = ["collision"]
+    ignore_names: list[str] = []
+    ignore_classes: list[str] = []
+    external_assets: Any = None
+
+
+class UnsupportedAsset(BaseModel):
+    """An asset of a type that is not read yet; its options are not looked at."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    id: Any = None
+    type: str
+
+
+def _asset_tag(value: Any) -> Any:
+    kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
+    if isinstance(kind, str):
+        return kind.lower() if kind.lower() in ("urdf", "mjcf") else "unsupported"
+    return None if kind is None else "unsupported"
+
+
+AnyAsset = Annotated[
+    Annotated[UrdfAsset, Tag("urdf")]
+    | Annotated[MjcfAsset, Tag("mjcf")]
+    | Annotated[UnsupportedAsset, Tag("unsupported")],
+    Discriminator(_asset_tag),
+]
+
+
+def import_asset(assembly: Assembly, asset: Asset | UnsupportedAsset, index: int) -> None:
+    """Add an asset to the world, or note what of it is not supported."""
+    name = shown(asset.id if asset.id is not None else index)
+    kind = asset.type.lower()
+    if isinstance(asset, UnsupportedAsset):
+        with assembly.at("type"):
+            known = ", ".join(ASSET_IMPORTERS)
+            assembly.note_unsupported(f"asset[{name}] type={asset.type} (this version reads {known})")
+        return
+    source = _local_source(assembly, asset.source, name, kind)
+    if source is None:
+        return
+    gaps = [gap for gap, is_asked in _gaps(asset) if is_asked]
+    for gap in gaps:
+        with assembly.at(gap):
+            assembly.note_unsupported(f"asset[{name}] {kind} {gap}")
+    builder = assembly.builder
+    override = asset.configuration()
+    default = builder.default_shape_cfg
+    first = builder.shape_count
+    builder.default_shape_cfg = shape_configuration(default, override)
+    try:
+        with assembly.at("source"):
+            report = ASSET_IMPORTERS[kind](builder, source, asset)
+    finally:
+        builder.default_shape_cfg = default
+    # The asset's own material gives way to what the scene says about it.
+    for field in MATERIAL_FIELDS:
+        if field in override:
+            array = f"shape_{field}" if field in ("margin", "gap") else f"shape_material_{field}"
+            getattr(builder, array)[first:] = override[field]
+    for entry in report.entries:
+        assembly.note_unsupported(f"asset[{name}] {kind} {entry}")
+
+
+def _gaps(asset: Asset) -> list[tuple[str, bool]]:
+    """Return the options that no importer does yet, and whether the asset asks for them."""
+    return [
+        ("up_axis", asset.up_axis.lower() != "z"),
+        ("base_joint", asset.base_joint is not None),
+        ("parent_body", asset.parent_body not in (-1, "world", None)),
+        ("override_root_xform", asset.override_root_xform),
+        ("split_bimanual_root_articulation", getattr(asset, "split_bimanual_root_articulation", False)),
+        ("external_assets", getattr(asset, "external_assets", None) is not None),
+    ]
+
+
+def _local_source(assembly: Assembly, source: Any, name: str, kind: str) -> str | Path | None:
+    """Return the file or the XML text of a source, or None (and a note) if it is not local."""
+    with assembly.at("source"):
+        if isinstance(source, dict):
+            if list(source) == ["path"] and isinstance(source["path"], str):
+                source = source["path"]
+            elif "git" in source or "examples_asset" in source:
+                assembly.note_unsupported(f"asset[{name}] {kind} source: {next(iter(source))}")
+                return None
+        if not isinstance(source, str) or not source.strip():
+            raise FieldError(f"{shown(source)} is not a source; write a path, {{path: ...}} or the text of the file")
+        if source.lstrip().startswith("<"):
+            return source
+        path = assembly.resolve(source)
+        if not path.is_file():
+            raise FieldError(f"there is no file '{path}' (a path is relative to the scene file)")
+        return path
+
+
+def _import_urdf(builder: Any, source: str | Path, asset: Any) -> Any:
+    return builder.add_urdf(
+        source,
+        xform=asset.xform.as_list(),
+        **asset.given(),
+    )
+
+
+def _import_mjcf(builder: Any, source: str | Path, asset: Any) -> Any:
+    return builder.add_mjcf(
+        source,
+        xform=asset.xform.as_list(),
+    )
+
+
+ASSET_IMPORTERS: dict[str, Callable[[Any, str | Path, Any], Any]] = {"urdf": _import_urdf, "mjcf": _import_mjcf}
+"""What reads the assets of each type; each returns an `ImportReport`."""

@@ -1,0 +1,218 @@
+"""Reading a scene file into plain values that know the lines they came from."""
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import yaml
+
+from .errors import SapSceneLoaderError
+
+FieldPath = tuple[str | int, ...]
+
+# A scene of thousands of bodies has some 1e5 values. The bound stops nested YAML aliases, which grow
+# exponentially from a few lines.
+VALUE_COUNT_MAX = 2_000_000
+
+
+class SceneDocument:
+    """The values of one scene file and the line of every field."""
+
+    def __init__(self, path: Path, data: dict[str, Any], lines: dict[FieldPath, int]):
+        self.path = path
+        self.data = data
+        self._lines = lines
+
+    def line(self, field: FieldPath) -> int | None:
+        """Return the line of a field, or of the nearest field around it (None where unknown)."""
+        for length in range(len(field), -1, -1):
+            if field[:length] in self._lines:
+                return self._lines[field[:length]]
+        return None
+
+    def located(self, field: FieldPath, message: str) -> str:
+        """Return `message` behind the file, the line and the path of the field."""
+        line = self.line(field)
+        place = f"{self.path}:{line}" if line is not None else str(self.path)
+        name = field_name(field)
+        return f"{place}: {name}: {message}" if name else f"{place}: {message}"
+
+    def error(self, field: FieldPath, message: str) -> SapSceneLoaderError:
+        """Return the error that says `message` about a field."""
+        return SapSceneLoaderError(self.located(field, message))
+
+
+def field_name(field: Iterable[str | int]) -> str:
+    """Return a path of keys and indices as it is written: `joints[2].axis`."""
+    text = ""
+    for key in field:
+        if isinstance(key, int):
+            text += f"[{key}]"
+        else:
+            text += f".{key}" if text else key
+    return text
+
+
+def read_scene_document(path: Path) -> SceneDocument:
+    """Read a `.json` file as JSON and any other as YAML.
+
+    Raises:
+        SapSceneLoaderError: The file cannot be read or is not a mapping.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise SapSceneLoaderError(f"{path}: there is no such scene file") from error
+    except IsADirectoryError as error:
+        raise SapSceneLoaderError(f"{path}: this is a folder; name the scene file in it") from error
+    except UnicodeDecodeError as error:
+        raise SapSceneLoaderError(f"{path}: the file is not UTF-8 text (byte {error.start})") from error
+    except OSError as error:
+        raise SapSceneLoaderError(f"{path}: the file cannot be read: {error.strerror}") from error
+    data, lines = _read_json(path, text) if path.suffix.lower() == ".json" else _read_yaml(path, text)
+    if not isinstance(data, dict):
+        found = "nothing" if data is None else f"a {type(data).__name__}"
+        raise SapSceneLoaderError(
+            f"{path}: a scene is a mapping that begins with 'schema_version: 1'; the file holds {found}"
+        )
+    return SceneDocument(path, data, lines)
+
+
+def _read_json(path: Path, text: str) -> tuple[Any, dict[FieldPath, int]]:
+    def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in values:
+                raise SapSceneLoaderError(f"{path}: the key '{key}' stands twice in one mapping; keep one")
+            values[key] = value
+        return values
+
+    try:
+        return json.loads(text, object_pairs_hook=mapping), {}
+    except json.JSONDecodeError as error:
+        raise SapSceneLoaderError(
+            f"{path}:{error.lineno}: not valid JSON: {error.msg} (column {error.colno})"
+        ) from error
+    except RecursionError as error:
+        raise SapSceneLoaderError(f"{path}: the file nests too deeply") from error
+
+
+class _SceneYamlLoader(yaml.SafeLoader):
+    """PyYAML's safe loader with the scalars of YAML 1.2, so that `1e6` is a number and `on` a word."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+
+
+_SceneYamlLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:null", re.compile(r"^(~|null|Null|NULL|)$"), ["~", "n", "N", ""]
+)
+_SceneYamlLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:bool", re.compile(r"^(true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+)
+_SceneYamlLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:int", re.compile(r"^([-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$"), list("-+0123456789")
+)
+_SceneYamlLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(
+        r"^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$"
+    ),
+    list("-+.0123456789"),
+)
+_SceneYamlLoader.add_implicit_resolver("tag:yaml.org,2002:merge", re.compile(r"^<<$"), ["<"])
+
+
+def _integer(text: str) -> int:
+    return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+
+
+_SCALARS = {
+    "tag:yaml.org,2002:null": lambda text: None,
+    "tag:yaml.org,2002:bool": lambda text: text.lower() == "true",
+    "tag:yaml.org,2002:int": _integer,
+    "tag:yaml.org,2002:float": lambda text: float(text.lower().replace(".inf", "inf").replace(".nan", "nan")),
+    "tag:yaml.org,2002:str": lambda text: text,
+}
+
+
+def _read_yaml(path: Path, text: str) -> tuple[Any, dict[FieldPath, int]]:
+    try:
+        loader = _SceneYamlLoader(text)
+        node = loader.get_single_node()
+        if node is None:
+            return None, {}
+        return _YamlValues(path, loader).convert(node)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f":{mark.line + 1}" if mark else ""
+        raise SapSceneLoaderError(f"{path}{line}: not valid YAML: {error.problem or error.context}") from error
+    except yaml.YAMLError as error:
+        raise SapSceneLoaderError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise SapSceneLoaderError(f"{path}: the file nests too deeply") from error
+
+
+class _YamlValues:
+    """Turns a tree of YAML nodes into plain values and notes the line of each."""
+
+    def __init__(self, path: Path, loader: _SceneYamlLoader):
+        self._path = path
+        self._loader = loader
+        self._lines: dict[FieldPath, int] = {}
+        self._open: set[int] = set()  # the nodes above the current one: an alias to one of them never ends
+
+    def convert(self, node: yaml.Node) -> tuple[Any, dict[FieldPath, int]]:
+        return self._value(node, ()), self._lines
+
+    def _fail(self, node: yaml.Node, message: str) -> NoReturn:
+        raise SapSceneLoaderError(f"{self._path}:{node.start_mark.line + 1}: {message}")
+
+    def _value(self, node: yaml.Node, field: FieldPath) -> Any:
+        self._lines[field] = node.start_mark.line + 1
+        if len(self._lines) > VALUE_COUNT_MAX:
+            self._fail(node, f"the file expands to more than {VALUE_COUNT_MAX} values; use fewer YAML aliases")
+        if id(node) in self._open:
+            self._fail(node, "a YAML alias refers to a value that contains it")
+        if isinstance(node, yaml.ScalarNode):
+            if node.tag not in _SCALARS:
+                self._fail(node, f"the YAML tag '{node.tag}' is not allowed in a scene")
+            return _SCALARS[node.tag](node.value)
+        self._open.add(id(node))
+        try:
+            if isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq":
+                return [self._value(item, (*field, index)) for index, item in enumerate(node.value)]
+            if isinstance(node, yaml.MappingNode) and node.tag == "tag:yaml.org,2002:map":
+                return self._mapping(node, field)
+        finally:
+            self._open.discard(id(node))
+        self._fail(node, f"the YAML tag '{node.tag}' is not allowed in a scene")
+
+    def _mapping(self, node: yaml.MappingNode, field: FieldPath) -> dict[str, Any]:
+        merged: dict[str, yaml.Node] = {}  # of several merged mappings the first one wins
+        own: dict[str, tuple[yaml.Node, yaml.Node]] = {}
+        for key_node, value_node in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                sources = value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]
+                for source in sources:
+                    if not isinstance(source, yaml.MappingNode) or id(source) in self._open:
+                        self._fail(value_node, "'<<' merges another mapping or a list of mappings")
+                    for key, value in source.value:
+                        if key.tag == "tag:yaml.org,2002:merge":
+                            self._fail(key, "'<<' inside a mapping that is itself merged is not supported")
+                        merged.setdefault(key.value, value)
+                continue
+            if not isinstance(key_node, yaml.ScalarNode):
+                self._fail(key_node, "a key must be a word")
+            if key_node.value in own:
+                first = own[key_node.value][0].start_mark.line + 1
+                self._fail(
+                    key_node, f"the key '{key_node.value}' stands twice in one mapping (first in line {first}); keep one"
+                )
+            own[key_node.value] = (key_node, value_node)
+        values = {key: self._value(value, (*field, key)) for key, value in merged.items() if key not in own}
+        for key, (key_node, value_node) in own.items():
+            values[key] = self._value(value_node, (*field, key))
+            self._lines[(*field, key)] = key_node.start_mark.line + 1
+        return values

@@ -1,0 +1,71 @@
+"""What loading a scene returns."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pluriverse.builder import ModelBuilder
+    from pluriverse.model import Control, Model, State
+
+
+@dataclass(frozen=True)
+class SceneSettings:
+    """How a scene wants to be run."""
+
+    dt: float
+    """Time step [s]."""
+    solver_options: dict[str, Any] = field(default_factory=dict)
+    """Keyword arguments of `SolverSAP`."""
+    max_rigid_contact: int | tuple[int, ...] | None = None
+    """Contacts that fit, per world: one number for all, one per world, or chosen by the pipeline (None)."""
+
+
+@dataclass(frozen=True)
+class LoadedScene:
+    """A scene that was loaded, ready to be stepped."""
+
+    name: str
+    """Name of the scene."""
+    source_path: Path
+    """The file it was read from."""
+    builder: "ModelBuilder"
+    """The builder with all worlds."""
+    model: "Model"
+    """The model of all worlds."""
+    state: "State"
+    """The initial state, after forward kinematics."""
+    control: "Control"
+    """The initial control."""
+    settings: SceneSettings
+    """How the scene wants to be run."""
+    unsupported_features: tuple[str, ...]
+    """What was left out because it is not supported, one text each with its place in the file."""
+    kind_names: tuple[str, ...]
+    """Names of the kinds of world."""
+    kind_of_world: tuple[int, ...]
+    """Index into `kind_names` of each world."""
+
+    @property
+    def body_labels(self) -> list[str]:
+        """Labels of all bodies."""
+        return list(self.model.body_label)
+
+    @property
+    def shape_labels(self) -> list[str]:
+        """Labels of all shapes."""
+        return list(self.model.shape_label)
+
+    def solver(self, **options: Any) -> Any:
+        """Return a `SolverSAP` with the options of the scene; `options` override them."""
+        from pluriverse.solvers import SolverSAP
+
+        return SolverSAP(self.model, **(self.settings.solver_options | options))
+
+    def simulation(self, **options: Any) -> Any:
+        """Return a `Simulation` of the scene; `options` are passed on to it and override those of the scene."""
+        from pluriverse.simulation import Simulation
+
+        arguments: dict[str, Any] = {"dt": self.settings.dt, "rigid_contact_max": self.settings.max_rigid_contact}
+        solver = options.pop("solver", None) or self.solver()
+        return Simulation(self.model, solver, **(arguments | options))

@@ -1,0 +1,50 @@
+"""What all mappings of the scene format have in common."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, ValidationInfo, model_validator
+
+
+class SceneMapping(BaseModel):
+    """A mapping of the scene format. Keys it does not list are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _note_model(cls, data: Any, info: ValidationInfo) -> Any:
+        """Note which model reads which mapping, so that an error can list the keys allowed there."""
+        if isinstance(info.context, dict) and isinstance(data, dict):
+            info.context[id(data)] = cls
+        return data
+
+    @classmethod
+    def key_names(cls) -> dict[str, str]:
+        """Return every key that may be written, aliases included, with the field it sets."""
+        names = {}
+        for field, info in cls.model_fields.items():
+            names[field] = field
+            if isinstance(info.validation_alias, AliasChoices):
+                names |= {str(choice): field for choice in info.validation_alias.choices}
+        return names
+
+    def given(self, fields: Iterable[str] | None = None) -> dict[str, Any]:
+        """Return those of `fields` (None: all) that were written and are not null."""
+        names = type(self).model_fields if fields is None else fields
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None and self.wrote(name)}
+
+    def wrote(self, field: str) -> bool:
+        """Return whether the scene sets `field`."""
+        return field in self.model_fields_set
+
+
+def tag_of(key: str, default: str | None = None) -> Discriminator:
+    """Choose among models by the value of `key`."""
+
+    def tag(value: Any) -> Any:
+        if isinstance(value, dict):
+            return value.get(key, default)
+        return getattr(value, key, default)
+
+    return Discriminator(tag)

@@ -1,0 +1,371 @@
+"""Edits of a world after everything in it was added: the `post_build` list.
+
+An operation is a class: its fields are the arguments, `apply` does it. Registering the class is all that a new
+operation needs.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, Union
+
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
+
+from .assembly import Assembly
+from .bodies import find_body, joint_coord, joint_range
+from .errors import FieldError
+from .mapping import SceneMapping
+from .selectors import JointSelection, Selection, suggestion
+from .shapes import SHAPES, Shape, add_shape
+from .values import Index, Name, NotNegative, Number, Positive, parse_gravity, parse_number, reported, shown
+
+OPERATIONS: dict[str, type["Operation"]] = {}
+"""The operations by the name in `op`; behind `add_shape` stands the type of the shape."""
+
+
+def register_operation(name: str) -> Callable[[type["Operation"]], type["Operation"]]:
+    """Make a class the operation that scenes call `name`."""
+
+    def register(operation: type[Operation]) -> type[Operation]:
+        OPERATIONS[name] = operation
+        return operation
+
+    return register
+
+
+class Operation(SceneMapping):
+    """An edit of one world."""
+
+    op: Name
+
+    def apply(self, assembly: Assembly) -> None:
+        """Do the edit.
+
+        Raises:
+            FieldError: It cannot be done.
+        """
+        raise NotImplementedError
+
+
+TARGET_MODES = {"none": 0, "position": 1, "velocity": 2, "position_velocity": 3, "effort": 4}
+
+
+def _target_mode(value: Any, *path: str | int) -> int:
+    if isinstance(value, str) and value.strip().lower() in TARGET_MODES:
+        return TARGET_MODES[value.strip().lower()]
+    if isinstance(value, int) and not isinstance(value, bool) and value in TARGET_MODES.values():
+        return value
+    raise FieldError(f"{shown(value)} is not a drive mode; allowed: {', '.join(TARGET_MODES)} or 0 to 4", *path)
+
+
+TargetMode = Annotated[
+    int, PlainValidator(reported(_target_mode)), WithJsonSchema({"enum": [*TARGET_MODES, *TARGET_MODES.values()]})
+]
+
+
+def _not_negative(value: Any, *path: str | int) -> float:
+    number = parse_number(value, *path)
+    if number < 0.0:
+        raise FieldError(f"{number:g} is negative; this array holds values from 0 up", *path)
+    return number
+
+
+def _integer(value: Any, *path: str | int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise FieldError(f"{shown(value)} is not an integer", *path)
+    return value
+
+
+# What the entries of each array that scenes may edit are.
+_ARRAYS: dict[str, Callable[..., float]] = {
+    **dict.fromkeys(
+        [
+            "shape_margin",
+            "shape_gap",
+            "shape_material_ke",
+            "shape_material_tau",
+            "shape_material_mu",
+            "shape_material_restitution",
+            "shape_material_mu_torsional",
+            "shape_material_mu_rolling",
+            "shape_material_kh",
+            "joint_target_ke",
+            "joint_target_kd",
+            "joint_armature",
+        ],
+        _not_negative,
+    ),
+    **dict.fromkeys(["joint_q", "joint_qd", "joint_target_pos", "joint_target_vel"], parse_number),
+    **dict.fromkeys(["shape_collision_group", "shape_flags"], _integer),
+    "joint_target_mode": _target_mode,
+}
+
+
+def _array(assembly: Assembly, name: str, field: str) -> Any:
+    """Return a builder array, or None (and a note) if scenes cannot edit it."""
+    if name not in _ARRAYS:
+        with assembly.at(field):
+            assembly.note_unsupported(f"post_build array {name!r}; {suggestion(name, _ARRAYS)}")
+        return None
+    return getattr(assembly.builder, name)
+
+
+class AddShape(Operation):
+    """Add a shape to a body or the world; the other keys are those of an inline shape."""
+
+    body: Name | Index | None = "world"
+
+    def apply(self, assembly: Assembly) -> None:
+        if not isinstance(self, Shape):
+            raise AssertionError(f"{type(self).__name__} is not a shape")
+        add_shape(assembly, self, find_body(assembly, self.body, "body"), {})
+
+
+# One model per type of shape, such as `AddBox`, so that each accepts just the sizes of its type.
+for _name, _shape in SHAPES.items():
+    OPERATIONS[f"add_shape {_name}"] = type(f"Add{_shape.__name__}", (AddShape, _shape), {"__module__": __name__})
+
+
+@register_operation("set_array")
+class SetArray(Selection, Operation):
+    """Write entries of an array: one value, a list, or values of another array."""
+
+    array: Name
+    value: Any = None
+    values: list[Any] | None = None
+    from_array: Name | None = None
+    from_range: Selection | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "SetArray":
+        sources = [name for name in ("value", "values", "from_array") if getattr(self, name) is not None]
+        if len(sources) != 1:
+            found = f"; this has {' and '.join(sources)}" if sources else ""
+            raise ValueError(f"give one of 'value', 'values' and 'from_array'{found}")
+        if self.from_range is not None and self.from_array is None:
+            raise ValueError("'from_range' needs 'from_array'")
+        return self
+
+    def apply(self, assembly: Assembly) -> None:
+        array = _array(assembly, self.array, "array")
+        if array is None:
+            return
+        check = _ARRAYS[self.array]
+        indices = self.indices(len(array))
+        if self.from_array is not None:
+            source = _array(assembly, self.from_array, "from_array")
+            if source is None:
+                return
+            with assembly.at("from_range"):
+                picked = (self.from_range or Selection()).indices(len(source))
+            if len(picked) != len(indices):
+                raise FieldError(
+                    f"{len(picked)} entries of {self.from_array} do not fit {len(indices)} entries of {self.array}",
+                    "from_range" if self.from_range is not None else "from_array",
+                )
+            values = [check(source[index].item(), "from_array") for index in picked]
+        elif self.values is not None:
+            if len(self.values) != len(indices):
+                raise FieldError(
+                    f"{len(self.values)} values for {len(indices)} selected entries of {self.array}", "values"
+                )
+            values = [check(value, "values", place) for place, value in enumerate(self.values)]
+        else:
+            values = [check(self.value, "value")] * len(indices)
+        for index, value in zip(indices, values, strict=True):
+            array[index] = value
+
+
+@register_operation("copy_array")
+class CopyArray(Selection, Operation):
+    """Copy entries of an array to another."""
+
+    src: Name
+    dst: Name
+    src_range: Selection | None = None
+    dst_range: Selection | None = None
+
+    def apply(self, assembly: Assembly) -> None:
+        source = _array(assembly, self.src, "src")
+        target = _array(assembly, self.dst, "dst")
+        if source is None or target is None:
+            return
+        picked = self._picked(assembly, "src_range", len(source))
+        indices = self._picked(assembly, "dst_range", len(target))
+        if len(picked) != len(indices):
+            raise FieldError(f"{len(picked)} entries of {self.src} do not fit {len(indices)} entries of {self.dst}")
+        check = _ARRAYS[self.dst]
+        values = [check(source[index].item(), "src") for index in picked]
+        for index, value in zip(indices, values, strict=True):
+            target[index] = value
+
+    def _picked(self, assembly: Assembly, field: str, length: int) -> list[int]:
+        selection = getattr(self, field)
+        if selection is None:
+            return self.indices(length)
+        with assembly.at(field):
+            return selection.indices(length)
+
+
+@register_operation("set_joint_targets")
+class SetJointTargets(JointSelection, Operation):
+    """Set the drive of degrees of freedom."""
+
+    mode: TargetMode = TARGET_MODES["position"]
+    ke: NotNegative = 0.0
+    kd: NotNegative = 0.0
+
+    def apply(self, assembly: Assembly) -> None:
+        builder = assembly.builder
+        for dof in selected_dofs(assembly, self):
+            builder.joint_target_mode[dof] = self.mode
+            builder.joint_target_ke[dof] = self.ke
+            builder.joint_target_kd[dof] = self.kd
+
+
+@register_operation("set_joint_armature")
+class SetJointArmature(JointSelection, Operation):
+    """Set the armature of degrees of freedom."""
+
+    value: NotNegative
+
+    def apply(self, assembly: Assembly) -> None:
+        for dof in selected_dofs(assembly, self):
+            assembly.builder.joint_armature[dof] = self.value
+
+
+@register_operation("set_joint_q")
+class SetJointQ(Operation):
+    """Set one entry of the generalized position."""
+
+    joint: Name | Index | None = Field(None, validation_alias=AliasChoices("joint", "joint_label"))
+    offset: Index = 0
+    index: Index | None = None
+    value: Number
+
+    @model_validator(mode="after")
+    def _one_target(self) -> "SetJointQ":
+        if (self.joint is None) == (self.index is None):
+            raise ValueError("give either 'joint' (with an optional 'offset') or 'index'")
+        return self
+
+    def apply(self, assembly: Assembly) -> None:
+        assembly.builder.joint_q[joint_coord(assembly, self.joint, self.offset, self.index)] = self.value
+
+
+@register_operation("copy_joint_q_to_joint_targets")
+class CopyJointQToJointTargets(JointSelection, Operation):
+    """Let joints hold the position they are in."""
+
+    def apply(self, assembly: Assembly) -> None:
+        builder = assembly.builder
+        if not self.selects_joints:
+            raise FieldError("name the joints by 'joint', 'joints', 'label_prefix' or 'match'")
+        copied = 0
+        for joint in self.joint_indices(builder.joint_label, assembly.known_joint_ids()):
+            coords = range(*joint_range(builder.joint_q_start, joint, len(builder.joint_q)))
+            dofs = range(*joint_range(builder.joint_qd_start, joint, len(builder.joint_qd)))
+            # A quaternion is no target position: free and ball joints are left as they are.
+            if len(coords) == len(dofs):
+                for coord, dof in zip(coords, dofs, strict=True):
+                    builder.joint_target_pos[dof] = builder.joint_q[coord]
+                    copied += 1
+        if copied == 0:
+            raise FieldError("none of the selected joints has a target position; select revolute or prismatic joints")
+
+
+@register_operation("scale_sphere_shapes")
+class ScaleSphereShapes(Operation):
+    """Multiply the radius of every sphere; masses stay."""
+
+    factor: Positive = 1.0
+
+    def apply(self, assembly: Assembly) -> None:
+        from pluriverse.types import GeoType
+
+        builder = assembly.builder
+        spheres = [shape for shape, kind in enumerate(builder.shape_type) if kind == GeoType.SPHERE]
+        if not spheres:
+            raise FieldError("this world has no sphere to scale; remove the operation")
+        for shape in spheres:
+            builder.shape_scale[shape, 0] *= self.factor
+
+
+_ATTRIBUTES: dict[str, Callable[..., Any]] = {
+    "gravity": parse_gravity,
+    "rigid_gap": _not_negative,
+    "default_body_armature": _not_negative,
+}
+
+
+@register_operation("set_attr")
+class SetAttribute(Operation):
+    """Set an attribute of the builder; it governs what is added afterwards (`gravity`: the whole world)."""
+
+    name: Name
+    value: Any
+
+    def apply(self, assembly: Assembly) -> None:
+        if self.name not in _ATTRIBUTES:
+            with assembly.at("name"):
+                assembly.note_unsupported(f"post_build set_attr {self.name!r}; {suggestion(self.name, _ATTRIBUTES)}")
+            return
+        setattr(assembly.builder, self.name, _ATTRIBUTES[self.name](self.value, "value"))
+
+
+def selected_dofs(assembly: Assembly, selection: JointSelection) -> list[int]:
+    """Return the degrees of freedom of selected joints, or those of an index or range."""
+    builder = assembly.builder
+    count = len(builder.joint_qd)
+    if not selection.selects_joints:
+        return selection.indices(count)
+    joints = selection.joint_indices(builder.joint_label, assembly.known_joint_ids())
+    dofs = [dof for joint in joints for dof in range(*joint_range(builder.joint_qd_start, joint, count))]
+    if not dofs:
+        raise FieldError("the selected joints have no degree of freedom; select joints that move")
+    return dofs
+
+
+def operation_names() -> list[str]:
+    """Return what `op` may be."""
+    return list(dict.fromkeys(name.split()[0] for name in OPERATIONS))
+
+
+class UnsupportedOperation(BaseModel):
+    """An operation that is not done yet, or that nobody knows; its arguments are not looked at."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    op: str
+
+    def apply(self, assembly: Assembly) -> None:
+        """Note it."""
+        with assembly.at("op"):
+            assembly.note_unsupported(f"post_build op={self.op}; {suggestion(self.op, operation_names())}")
+
+
+def _operation_tag(value: Any) -> Any:
+    name = value.get("op") if isinstance(value, dict) else getattr(value, "op", None)
+    if not isinstance(name, str):
+        return None
+    if name == "add_shape":
+        kind = value.get("type", "box") if isinstance(value, dict) else getattr(value, "type", "box")
+        return f"add_shape {kind}"
+    return name if name in OPERATIONS else "unsupported"
+
+
+AnyOperation = Annotated[
+    Union[  # noqa: UP007
+        tuple(
+            Annotated[model, Tag(name)] for name, model in (OPERATIONS | {"unsupported": UnsupportedOperation}).items()
+        )
+    ],
+    Discriminator(_operation_tag),
+]

@@ -1,0 +1,188 @@
+"""The scene document, schema version 1.
+
+The models say which keys a mapping may hold and check every value on its own. What a value refers to (a
+body, a joint, a file) is checked later, by the part of the loader that looks it up.
+"""
+
+from pathlib import PurePath
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from .assets import AnyAsset
+from .bodies import Articulation, Body, InitialJointQ, Joint, JointDefaults
+from .mapping import SceneMapping
+from .post_build import AnyOperation
+from .shapes import ShapeConfiguration
+from .values import Count, Gravity, Name, NotNegative, Number, Positive, Vector
+
+SCHEMA_VERSION = 1
+
+DT_DEFAULT = 0.003
+"""Time step [s] of a scene that names none."""
+
+
+class SolverOptions(SceneMapping):
+    """Keyword arguments of `SolverSAP`; their values are checked there."""
+
+    max_rigid_contact: Count | None = None
+    fallback_mu: Number | None = None
+    fallback_stiffness: Number | None = None
+    contact_beta: Number | None = None
+    contact_sigma: Number | None = None
+    contact_tau_d: Number | None = None
+    block_size: Count | None = None
+    diag_shift: Number | None = None
+    max_iterations: Count | None = None
+    optimality_abs_tol: Number | None = None
+    optimality_rel_tol: Number | None = None
+    cost_abs_tol: Number | None = None
+    cost_rel_tol: Number | None = None
+    line_search_max_iterations: Count | None = None
+    armijo_c: Number | None = None
+    rho: Number | None = None
+    line_search_relative_slop: Number | None = None
+    line_search_variant: str | None = None
+    contact_preset_variant: str | None = None
+    use_f64_boundary_pose: bool | None = None
+    free_motion_solve_precision: str | None = None
+    contact_solve_precision: str | None = None
+    contact_linear_solve_precision: str | None = None
+    sap_contact_weight_precision: str | None = None
+    contact_weight_mode: str | None = None
+    contact_point_mode: str | None = None
+    position_integration: str | None = None
+    capture_contact_jacobian_snapshots: bool | None = None
+    collect_iteration_stats: bool | None = None
+    check_line_search_errors: bool | None = None
+    graph_conditional: bool | None = None
+    static_substep: bool | None = None
+    static_substep_iterations: Count | None = None
+    static_substep_line_search_iterations: Count | None = None
+
+
+class SimulationSection(SceneMapping):
+    """How the scene is run."""
+
+    dt: Positive = Field(DT_DEFAULT, description="s")
+    num_worlds: Count | None = None
+    max_rigid_contact: Count | None = Field(None, description="contacts per world; chosen per scene if not given")
+    solver: SolverOptions = SolverOptions()
+
+
+class BuilderDefaults(SceneMapping):
+    """Defaults of inline joints and of shapes."""
+
+    joint: JointDefaults = JointDefaults()
+    shape: ShapeConfiguration = ShapeConfiguration()
+
+
+class BuilderSection(SceneMapping):
+    """Settings of the builder before anything is added."""
+
+    rigid_gap: NotNegative | None = Field(None, description="m")
+    gravity: Gravity | None = Field(None, description="m/s², a number along +z or [x, y, z]")
+    default_body_armature: NotNegative | None = Field(None, description="kg·m²")
+    defaults: BuilderDefaults = BuilderDefaults()
+
+
+class GroundSection(SceneMapping):
+    """The plane under all worlds."""
+
+    enabled: bool = True
+    height: Number = 0.0
+    label: Name = "ground_plane"
+    cfg: ShapeConfiguration | None = None
+
+
+class ReplicateSection(SceneMapping):
+    """How often and how far apart the world is repeated."""
+
+    num_worlds: Count | None = None
+    spacing: Vector | None = None
+
+
+class ControlSection(SceneMapping):
+    """A recorded control sequence."""
+
+    source: Name
+    loop: bool | None = None
+
+
+class WorldContent(SceneMapping):
+    """What one kind of world holds."""
+
+    assets: list[AnyAsset] = []
+    bodies: list[Body] = []
+    joints: list[Joint] = []
+    articulations: list[Articulation] = []
+    initial_joint_q: list[InitialJointQ] = []
+    post_build: list[AnyOperation] = []
+
+
+CONTENT_FIELDS = tuple(WorldContent.model_fields)
+
+
+class WorldKind(WorldContent):
+    """One kind of world of a scene that holds several."""
+
+    name: Name | None = None
+    count: Count = 1
+    scene: Name | None = Field(None, description="another scene file, relative to this one")
+    gravity: Gravity | None = None
+    max_rigid_contact: Count | None = None
+
+    @model_validator(mode="after")
+    def _content_or_scene(self) -> "WorldKind":
+        content = [field for field in CONTENT_FIELDS if getattr(self, field)]
+        if self.scene is not None and content:
+            raise ValueError(f"'scene' brings all content of these worlds; move '{content[0]}' to {self.scene}")
+        if self.scene is None and not (self.assets or self.bodies):
+            raise ValueError("these worlds are empty; give 'scene', 'assets' or 'bodies'")
+        return self
+
+    def kind_name(self, index: int) -> str:
+        """Return the name under which tables list these worlds."""
+        if self.name:
+            return self.name
+        return PurePath(self.scene).stem if self.scene else f"kind_{index}"
+
+
+class Scene(WorldContent):
+    """A whole scene file."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    name: str | None = None
+    simulation: SimulationSection = SimulationSection()
+    builder: BuilderSection = BuilderSection()
+    ground: GroundSection = GroundSection()
+    replicate: ReplicateSection = ReplicateSection()
+    control: ControlSection | None = None
+    worlds: list[WorldKind] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_sections(cls, data: Any) -> Any:
+        """A section left empty counts as not written."""
+        if isinstance(data, dict):
+            return {key: value for key, value in data.items() if value is not None or key not in cls.model_fields}
+        return data
+
+    @field_validator("ground", mode="before")
+    @classmethod
+    def _ground_switch(cls, value: Any) -> Any:
+        """`true` and `false` stand for the default plane and for none."""
+        return {"enabled": value} if isinstance(value, bool) else value
+
+    @model_validator(mode="after")
+    def _kinds_or_content(self) -> "Scene":
+        if self.worlds:
+            for field in CONTENT_FIELDS:
+                if getattr(self, field):
+                    raise ValueError(f"a scene with 'worlds' keeps its content there; move '{field}' into its worlds")
+        return self
+
+
+def scene_json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of scene files, for editors."""
+    return Scene.model_json_schema(by_alias=False)

@@ -1,0 +1,251 @@
+"""Shapes and their material: the part of the format that describes them, and adding them to a builder."""
+
+import dataclasses
+import warnings
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union
+
+from pydantic import AliasChoices, Field, Tag, field_validator
+
+from .assembly import Assembly
+from .errors import FieldError
+from .mapping import SceneMapping, tag_of
+from .values import IDENTITY, Color, Index, Name, NotNegative, Number, Positive, Scale, Transform
+
+MATERIAL_FIELDS = ("margin", "gap", "mu", "ke", "tau")
+
+
+class Material(SceneMapping):
+    """Contact properties; bodies, shapes and assets accept them directly as well."""
+
+    margin: NotNegative | None = Field(
+        None, validation_alias=AliasChoices("margin", "contact_margin", "shape_margin"), description="m"
+    )
+    gap: NotNegative | None = Field(None, validation_alias=AliasChoices("gap", "shape_gap"), description="m")
+    mu: NotNegative | None = Field(
+        None, validation_alias=AliasChoices("mu", "shape_mu"), description="friction coefficient"
+    )
+    ke: NotNegative | None = Field(
+        None, validation_alias=AliasChoices("ke", "shape_ke"), description="contact stiffness, N/m"
+    )
+    tau: NotNegative | None = Field(
+        None,
+        validation_alias=AliasChoices("tau", "shape_tau", "relaxation_time"),
+        description="dissipation time, s",
+    )
+
+
+class ShapeConfiguration(Material):
+    """All fields of a `cfg` block and of `builder.defaults.shape`."""
+
+    density: NotNegative | None = Field(None, description="kg/m³")
+    collision_group: Index | None = None
+    collision_filter_parent: bool | None = None
+    has_shape_collision: bool | None = None
+    has_particle_collision: bool | None = None
+    is_visible: bool | None = None
+    is_site: bool | None = None
+    is_hydroelastic: bool | None = None
+    is_solid: bool | None = None
+    flags: Index | None = Field(None, description="1 visible, 2 collides, 4 collides with particles, 8 site")
+    restitution: NotNegative | None = None
+    mu_torsional: NotNegative | None = None
+    mu_rolling: NotNegative | None = None
+    kh: NotNegative | None = None
+    # Parameters of other contact models. They have no meaning here; the loader says so.
+    kd: Number | None = Field(None, validation_alias=AliasChoices("kd", "shape_kd"))
+    kf: Number | None = Field(None, validation_alias=AliasChoices("kf", "shape_kf"))
+    ka: Number | None = Field(
+        None, validation_alias=AliasChoices("ka", "shape_ka", "contact_ka", "shape_material_ka")
+    )
+
+
+FOREIGN_MATERIAL_FIELDS = ("kd", "kf", "ka")
+
+_FLAG_FIELDS = {
+    1: "is_visible",
+    2: "has_shape_collision",
+    4: "has_particle_collision",
+    8: "is_site",
+    16: "is_hydroelastic",
+}
+
+
+class Overrides(Material):
+    """What a body, a shape or an asset may say about the material of its shapes."""
+
+    physics: Material | None = None
+    shape: Material | None = None
+
+    cfg: ShapeConfiguration | None = None
+
+    def material(self) -> dict[str, Any]:
+        """Return the material fields set here; `physics` is overridden by `shape`, this by direct keys."""
+        merged: dict[str, Any] = {}
+        for block in (self.physics, self.shape):
+            if block is not None:
+                merged |= block.given(MATERIAL_FIELDS)
+        return merged | self.given(MATERIAL_FIELDS)
+
+    def configuration(self) -> dict[str, Any]:
+        """Return all shape fields set here; `cfg` overrides everything else."""
+        return self.material() | (self.cfg.given() if self.cfg is not None else {})
+
+
+class Shape(Overrides):
+    """What every shape has."""
+
+    transform: Transform = IDENTITY
+    label: Name | None = None
+    color: Color | None = None
+
+
+class Box(Shape):
+    type: Literal["box"] = "box"
+    hx: Positive = 0.5
+    hy: Positive = 0.5
+    hz: Positive = 0.5
+
+
+class Sphere(Shape):
+    type: Literal["sphere"]
+    radius: Positive = 1.0
+
+
+class Capsule(Shape):
+    type: Literal["capsule"]
+    radius: Positive = 1.0
+    half_height: Positive = 0.5
+
+
+class Cylinder(Shape):
+    type: Literal["cylinder"]
+    radius: Positive = 1.0
+    half_height: Positive = 0.5
+
+
+class Cone(Shape):
+    type: Literal["cone"]
+    radius: Positive = 1.0
+    half_height: Positive = 0.5
+
+
+class Ellipsoid(Shape):
+    type: Literal["ellipsoid"]
+    a: Positive = 1.0
+    b: Positive = 0.75
+    c: Positive = 0.5
+
+
+class MeshShape(Shape):
+    type: Literal["mesh"]
+    path: Name = Field(description="relative to the scene file")
+    mesh_scale: Scale = Field((1.0, 1.0, 1.0), validation_alias=AliasChoices("mesh_scale", "scale"))
+    axis_order: tuple[Index, Index, Index] | None = None
+    face_order: tuple[Index, Index, Index] | None = None
+    is_solid: bool | None = None
+
+    @field_validator("axis_order", "face_order")
+    @classmethod
+    def _permutation(cls, value: tuple[int, int, int] | None) -> tuple[int, int, int] | None:
+        if value is not None and sorted(value) != [0, 1, 2]:
+            raise ValueError(f"{list(value)} is not an order of the indices 0, 1, 2")
+        return value
+
+
+SHAPES: dict[str, type[Shape]] = {
+    "box": Box,
+    "sphere": Sphere,
+    "capsule": Capsule,
+    "cylinder": Cylinder,
+    "cone": Cone,
+    "ellipsoid": Ellipsoid,
+    "mesh": MeshShape,
+}
+
+
+AnyShape = Annotated[
+    Union[tuple(Annotated[model, Tag(name)] for name, model in SHAPES.items())],  # noqa: UP007
+    tag_of("type", "box"),
+]
+
+
+def shape_configuration(default: Any, *layers: dict[str, Any]) -> Any:
+    """Return a copy of a builder's shape configuration with fields overridden, the last layer winning.
+
+    Raises:
+        FieldError: A field contradicts another.
+    """
+    fields: dict[str, Any] = {}
+    for layer in layers:
+        fields |= layer
+    foreign = [name for name in FOREIGN_MATERIAL_FIELDS if fields.pop(name, None) is not None]
+    if foreign:
+        warnings.warn(
+            f"scene: {', '.join(foreign)} are parameters of another contact model and have no effect here; "
+            "dissipation is set by tau, friction by mu",
+            stacklevel=2,
+        )
+    flags = fields.pop("flags", None)
+    if flags is not None:
+        for bit, name in _FLAG_FIELDS.items():
+            fields.setdefault(name, bool(flags & bit))
+    configuration = dataclasses.replace(default, **fields)
+    if configuration.is_site:
+        configuration = dataclasses.replace(
+            configuration, has_shape_collision=False, has_particle_collision=False, density=0.0, collision_group=0
+        )
+    return configuration
+
+
+def add_shape(assembly: Assembly, shape: Shape, body: int, body_material: dict[str, Any]) -> int:
+    """Add a shape to a body (-1 for the world) and return its index."""
+    builder = assembly.builder
+    options: dict[str, Any] = {
+        "xform": shape.transform.as_list(),
+        "cfg": shape_configuration(builder.default_shape_cfg, body_material, shape.configuration()),
+        "label": shape.label,
+        "color": shape.color,
+    }
+    match shape:
+        case Box():
+            return builder.add_shape_box(body, hx=shape.hx, hy=shape.hy, hz=shape.hz, **options)
+        case Sphere():
+            return builder.add_shape_sphere(body, radius=shape.radius, **options)
+        case Capsule():
+            return builder.add_shape_capsule(
+                body, radius=shape.radius, half_height=shape.half_height, **options
+            )
+        case Cylinder():
+            return builder.add_shape_cylinder(
+                body, radius=shape.radius, half_height=shape.half_height, **options
+            )
+        case Cone():
+            return builder.add_shape_cone(body, radius=shape.radius, half_height=shape.half_height, **options)
+        case Ellipsoid():
+            return builder.add_shape_ellipsoid(body, rx=shape.a, ry=shape.b, rz=shape.c, **options)
+        case MeshShape():
+            mesh = _read_mesh(assembly, shape)
+            return builder.add_shape_mesh(body, mesh=mesh, scale=shape.mesh_scale, **options)
+    raise AssertionError(f"no case adds shapes of type {type(shape).__name__}")
+
+
+def _read_mesh(assembly: Assembly, shape: MeshShape) -> Any:
+    """Return the mesh of a file, its axes and the corners of its triangles reordered as the scene says."""
+    from pluriverse.geometry import Mesh
+
+    path = assembly.resolve(shape.path)
+    if not path.is_file():
+        raise FieldError(f"there is no mesh file '{path}' (a path is relative to the scene file)", "path")
+    mesh = Mesh.load(path, is_solid=shape.is_solid is not False)
+    if shape.axis_order is None and shape.face_order is None:
+        return mesh
+    axes = list(shape.axis_order or (0, 1, 2))
+    corners = list(shape.face_order or (0, 1, 2))
+    return Mesh(
+        mesh.vertices[:, axes],
+        mesh.triangles[:, corners],
+        is_solid=mesh.is_solid,
+        color=mesh.color,
+        name=mesh.name,
+    )

@@ -1,0 +1,32 @@
+"""The scenes that ship with the package."""
+
+from importlib import resources
+from pathlib import Path
+
+from .errors import SapSceneLoaderError
+from .selectors import suggestion
+
+
+def shipped_scenes() -> dict[str, Path]:
+    """Return the files of the shipped scenes by name."""
+    folder = Path(str(resources.files("pluriverse") / "scenes"))
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def find_scene_file(name: str | Path) -> Path:
+    """Return the file of a scene given by path or by the name of a shipped scene.
+
+    Raises:
+        SapSceneLoaderError: There is neither.
+    """
+    path = Path(name)
+    if path.exists():
+        return path
+    shipped = shipped_scenes()
+    if str(name) in shipped:
+        return shipped[str(name)]
+    if path.suffix or len(path.parts) > 1:
+        raise SapSceneLoaderError(f"{path}: there is no such scene file")
+    raise SapSceneLoaderError(
+        f"{path}: there is no such file, nor a shipped scene of this name; {suggestion(str(name), shipped)}"
+    )

@@ -1,0 +1,142 @@
+"""Checking a document against the schema, and saying what is wrong in the words of the format."""
+
+import copy
+from typing import Any
+
+from pydantic import ValidationError
+
+from .document import FieldPath, SceneDocument
+from .errors import SapSceneLoaderError
+from .mapping import SceneMapping
+from .schema import SCHEMA_VERSION, Scene
+from .selectors import suggestion
+from .values import shown
+
+# A broken file can be wrong in hundreds of places for one reason.
+ERRORS_SHOWN_MAX = 10
+
+
+def validate_scene(document: SceneDocument, *, strict: bool, features: list[str]) -> Scene:
+    """Return the scene that a document describes.
+
+    Args:
+        document: What the file says.
+        strict: Whether an unknown key is an error; otherwise it is left out and noted in `features`.
+        features: Receives a text per key that was left out.
+
+    Raises:
+        SapSceneLoaderError: The document is not a valid scene.
+    """
+    version = document.data.get("schema_version", SCHEMA_VERSION)
+    if version != SCHEMA_VERSION or isinstance(version, bool):
+        raise document.error(
+            ("schema_version",), f"{shown(version)} is not a version this program reads; write {SCHEMA_VERSION}"
+        )
+    # A section that is there but empty counts as not written.
+    data = {key: value for key, value in document.data.items() if value is not None}
+    for _ in range(2):
+        models: dict[int, type[SceneMapping]] = {id(data): Scene}
+        try:
+            return Scene.model_validate(data, context=models)
+        except ValidationError as error:
+            problems = [_Problem(data, problem, models) for problem in error.errors(include_url=False)]
+        if strict or any(not problem.is_unknown_key for problem in problems):
+            break
+        data = copy.deepcopy(data)
+        for problem in problems:
+            features.append(document.located(problem.field, problem.message))
+            parent = data
+            for key in problem.field[:-1]:
+                parent = parent[key]  # type: ignore[index]  # the path was found by walking the same data
+            del parent[problem.field[-1]]  # type: ignore[arg-type]
+    lines = [document.located(problem.field, problem.message) for problem in problems[:ERRORS_SHOWN_MAX]]
+    if len(problems) > ERRORS_SHOWN_MAX:
+        lines.append(f"and {len(problems) - ERRORS_SHOWN_MAX} more errors")
+    raise SapSceneLoaderError("\n".join(lines))
+
+
+class _Problem:
+    """One error of Pydantic in the words of the scene format."""
+
+    def __init__(self, data: Any, problem: Any, models: dict[int, type[SceneMapping]]):
+        kind = problem["type"]
+        context = problem.get("ctx", {})
+        self.is_unknown_key = kind == "extra_forbidden"
+        self.field, parent, value = _walk(data, problem["loc"], is_missing=kind == "missing")
+        model = models.get(id(parent))
+        if self.is_unknown_key:
+            self.message = self._unknown_key(str(self.field[-1]), parent, model)
+        elif kind == "scene_value":
+            self.field += tuple(context["path"])
+            self.message = context["message"]
+        else:
+            self.message = _message(kind, context, value, problem["msg"])
+
+    def _unknown_key(self, key: str, parent: Any, model: type[SceneMapping] | None) -> str:
+        names = model.key_names() if model else {}
+        if key in names:
+            twin = next(other for other in parent if other != key and names.get(other) == names[key])
+            return f"'{key}' and '{twin}' mean the same; keep one"
+        return f"unknown key '{key}'; {suggestion(key, names)}"
+
+
+def _walk(data: Any, location: tuple[str | int, ...], *, is_missing: bool) -> tuple[FieldPath, Any, Any]:
+    """Return path, mapping and value of an error.
+
+    Pydantic's location also names the members of unions it tried; those are no keys of the document.
+    """
+    field: FieldPath = ()
+    parent, value = None, data
+    for place, key in enumerate(location):
+        if isinstance(value, dict) and key in value and isinstance(key, str):
+            parent, value = value, value[key]
+        elif isinstance(value, list) and isinstance(key, int) and key < len(value):
+            parent, value = value, value[key]
+        elif is_missing and place == len(location) - 1:
+            parent, value = value, None
+        else:
+            continue
+        field = (*field, key)
+    return field, parent, value
+
+
+_NOT_A = {
+    "string_type": "a text",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "model_type": "a mapping of keys and values",
+    "model_attributes_type": "a mapping of keys and values",
+    "dict_type": "a mapping of keys and values",
+}
+
+
+def _message(kind: str, context: dict[str, Any], value: Any, fallback: str) -> str:
+    if kind == "missing":
+        return "this required key is missing"
+    if kind in _NOT_A:
+        return f"{shown(value)} is not {_NOT_A[kind]}"
+    if kind in ("literal_error", "enum"):
+        return f"{shown(value)} is not allowed here; write {context['expected']}"
+    if kind == "string_too_short":
+        return "this text must not be empty"
+    if kind == "too_short":
+        return f"the list needs at least {context['min_length']} entry"
+    if kind in ("union_tag_not_found", "union_tag_invalid"):
+        key = "op" if isinstance(value, dict) and ("op" in value or "type" not in value) else "type"
+        return _tag_message(key, context, value)
+    if kind == "value_error":
+        return str(context["error"])
+    return f"{shown(value)}: {fallback}"
+
+
+def _tag_message(key: str, context: dict[str, Any], value: Any) -> str:
+    """Say what the value that tells the kind of a mapping may be."""
+    if not isinstance(value, dict):
+        return f"{shown(value)} is not a mapping of keys and values"
+    if "tag" not in context:
+        return f"the required key '{key}' is missing or not a text"
+    names = [name.strip(" '").removeprefix("add_shape ") for name in context["expected_tags"].split(",")]
+    wanted = str(value.get("type", ""))
+    return f"there is no type {wanted!r}; {suggestion(wanted, [name for name in names if ' ' not in name])}"
