@@ -1,7 +1,7 @@
 """What all solvers share: the step interface, per-world status, and how failures become warnings or errors.
 
-A kernel cannot raise. It counts, per world, what went wrong; `SolverBase.report` turns the counts into one Python
-warning that names the worlds and the remedy, or into an exception in strict mode.
+A kernel cannot raise. It counts, per world, what went wrong; `SolverBase.report` turns the counts into one
+Python warning that names the worlds and the remedy, or into an exception in strict mode.
 """
 
 import abc
@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 import warp as wp
 
+from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.warnings import (
     ContactTruncationError,
     ContactTruncationWarning,
@@ -17,8 +18,9 @@ from pluriverse.warnings import (
     ConvergenceWarning,
     FrozenWorldError,
     FrozenWorldWarning,
+    SimulationError,
+    SimulationWarning,
 )
-from pluriverse.model import Contacts, Control, Model, State
 
 # How many worlds a message lists by index before it only counts the rest.
 _WORLDS_NAMED = 8
@@ -50,7 +52,7 @@ class SolverBase(abc.ABC):
     needed_contact_count: wp.array[int]
     """Largest number of contacts that a step so far has found, shape [world]."""
     world_frozen: wp.array[int]
-    """1 where a world was stopped because its state was no longer finite; it keeps its last good state, [world]."""
+    """1 where a world was stopped because its state was no longer finite, shape [world]."""
 
     def __init__(self, model: Model):
         if not isinstance(model, Model):
@@ -88,7 +90,7 @@ class SolverBase(abc.ABC):
         *,
         worlds: wp.array | None = None,
     ) -> State:
-        """Write the state after `dt` [s] into `state_out` and return it; `worlds` limits it to a list of worlds."""
+        """Write the state after `dt` [s] into `state_out` and return it; `worlds` lists those to step."""
 
     def unfreeze(self, worlds: np.ndarray | None = None) -> None:
         """Let frozen worlds (default: all) take part again, after their state was set to something sound."""
@@ -108,10 +110,12 @@ class SolverBase(abc.ABC):
         frozen = self._new_worlds("frozen", self.world_frozen)
         if frozen.size:
             self._raise_or_warn(
-                f"{_name_worlds(frozen)}: the state was no longer finite, so the world was frozen in its last finite "
-                "state; all others go on. Look for NaN in what was set, for gains or stiffnesses that are far too "
-                "large, or for a time step that is too long; then set a sound state and call unfreeze().",
+                f"{_name_worlds(frozen)}: the state was no longer finite, so the world was frozen in its "
+                "last finite state; all others go on. Look for NaN in what was set, for gains or "
+                "stiffnesses that are far too large, or for a time step that is too long; then set a sound "
+                "state and call unfreeze().",
                 FrozenWorldError if strict else FrozenWorldWarning,
+                frozen,
             )
         truncated = self._new_worlds("truncated", self.truncated_step_count)
         if truncated.size:
@@ -119,19 +123,21 @@ class SolverBase(abc.ABC):
             capacity = self.contact_capacity[truncated]
             worst = int(np.argmax(needed - capacity))
             self._raise_or_warn(
-                f"{_name_worlds(truncated)}: more contacts than slots, the shallowest ones were left out. World "
-                f"{truncated[worst]} needs {needed[worst]} and has {capacity[worst]}. "
-                f"Pass rigid_contact_max={int(needed.max())} or more (max_rigid_contact in a scene's simulation block).",
+                f"{_name_worlds(truncated)}: more contacts than slots, the shallowest ones were left out. "
+                f"World {truncated[worst]} needs {needed[worst]} and has {capacity[worst]}. Pass "
+                f"rigid_contact_max={int(needed.max())} or more (simulation.max_rigid_contact in a scene).",
                 ContactTruncationError if strict else ContactTruncationWarning,
+                truncated,
             )
         unconverged = self._new_worlds("unconverged", self.unconverged_step_count)
         if unconverged.size:
             steps = self.unconverged_step_count.numpy()[unconverged]
             self._raise_or_warn(
-                f"{_name_worlds(unconverged)}: {int(steps.sum())} step(s) ended before the solver met its tolerance; "
-                "the last iterate was used. Raise max_iterations, loosen optimality_rel_tol, or use a precision of "
-                "fp64 (contact_preset_variant='approx64').",
+                f"{_name_worlds(unconverged)}: {int(steps.sum())} step(s) ended before the solver met its "
+                "tolerance; the last iterate was used. Raise max_iterations, loosen optimality_rel_tol, or "
+                "use a precision of fp64 (contact_preset_variant='approx64').",
                 ConvergenceError if strict else ConvergenceWarning,
+                unconverged,
             )
 
     @property
@@ -150,11 +156,14 @@ class SolverBase(abc.ABC):
         return np.flatnonzero(new)
 
     @staticmethod
-    def _raise_or_warn(message: str, kind: type[Exception]) -> None:
-        if issubclass(kind, Warning):
-            warnings.warn(message, kind, stacklevel=4)
+    def _raise_or_warn(
+        message: str, kind: type[SimulationWarning] | type[SimulationError], worlds: np.ndarray
+    ) -> None:
+        problem = kind(message, worlds.tolist())
+        if isinstance(problem, Warning):
+            warnings.warn(problem, stacklevel=4)
         else:
-            raise kind(message)
+            raise problem
 
 
 def _name_worlds(worlds: np.ndarray) -> str:

@@ -67,7 +67,7 @@ def ints(values):
 
 
 def solve(kernel, real, sizes, edges, rng):
-    """Solve with a random positive definite matrix of the given block graph; return solution, expectation, fill."""
+    """Solve with a random matrix of the given block graph; return solution, expectation and fill."""
     count, dofs = len(sizes), int(sum(sizes))
     first = np.concatenate([[0], np.cumsum(sizes)])
     words = (count + 63) // 64

@@ -52,7 +52,7 @@ def run(kernel, real, rows, parent, depth, row, x):
 
 @pytest.mark.parametrize("real", [wp.float64, wp.float32])
 def test_packed_rows_multiply_and_solve_like_the_dense_matrix(real):
-    """y = H x and H^-1 y on packed rows equal the dense product and solution, on random forests."""
+    """Y = H x and H^-1 y on packed rows equal the dense product and solution, on random forests."""
     rng = np.random.default_rng(0)
     kernel = make_kernel(real)
     rounding = 2.0**-52 if real is wp.float64 else 2.0**-23

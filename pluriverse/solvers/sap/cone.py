@@ -1,7 +1,7 @@
 """Impulse of one contact: projection onto the friction cone in the norm of the regularization.
 
-For the unprojected impulse y = R^-1 (v_hat - v_c), R = diag(R_t, R_t, R_n), the impulse is the point of the cone
-|gamma_t| <= mu gamma_n that is closest to y in the norm of R ([Castro2022] section IV.B). Its cost is
+For the unprojected impulse y = R^-1 (v_hat - v_c), R = diag(R_t, R_t, R_n), the impulse is the point of the
+cone |gamma_t| <= mu gamma_n that is closest to y in the norm of R ([Castro2022] section IV.B). Its cost is
 1/2 gamma^T R gamma, the derivative of the cost by the contact velocity is -gamma, and G = -d gamma / d v_c is
 symmetric and positive semidefinite.
 """
@@ -14,7 +14,8 @@ import warp as wp
 
 from pluriverse.math.precision import mat33_type, vec3_type
 
-# Friction coefficient up to which a contact is frictionless. The cone is then a ray, and the sliding direction 0 / 0.
+# Friction coefficient up to which a contact is frictionless. The cone is then a ray, and the sliding
+# direction 0 / 0.
 FRICTIONLESS = wp.constant(1e-12)
 
 
@@ -30,7 +31,7 @@ def cone_functions(real: Any) -> SimpleNamespace:
 
     @wp.func
     def project(y: vec3, mu: real, rt: real, rn: real, soft: real) -> vec3:
-        """Return the impulse [N·s] for the unprojected impulse y; `soft` [N·s] rounds the norm of its tangent."""
+        """Return the impulse [N·s] for the unprojected y; `soft` [N·s] rounds the norm of its tangent."""
         if mu <= real(FRICTIONLESS):
             return vec3(real(0.0), real(0.0), wp.max(y[2], real(0.0)))
         y_r = wp.sqrt(y[0] * y[0] + y[1] * y[1] + soft * soft)

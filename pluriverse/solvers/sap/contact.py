@@ -1,7 +1,7 @@
 """Contact stage: turn the contacts that collision found into terms of the objective.
 
-Reads   contacts, body poses and motion subspaces of the dynamics, materials and masses of the model
-Writes  per contact: bodies, frame, lever arms, phi0, regularization R and bias v_hat; node_contact, tree_active
+Reads   contacts, body poses and motion subspaces of the dynamics, materials and masses of the model Writes
+per contact: bodies, frame, lever arms, phi0, regularization R and bias v_hat; node_contact, tree_active
 
 Regularization is that of [Castro2022] section V: dissipation and compliance give R_n, stiction R_t = sigma w.
 """
@@ -27,8 +27,9 @@ CONTACT_MIDPOINT = wp.constant(1)
 WEIGHT_MIN = wp.constant(1e-12)
 DIAGONAL_MIN = wp.constant(1e-12)
 REGULARIZATION_MIN = wp.constant(1e-30)
-# The norm of the tangential impulse is rounded at 1e-7 N·s, as in Drake, but never above this fraction of the impulse
-# that carries the weight of the contact's effective mass for one step: small parts must be able to stick, too.
+# The norm of the tangential impulse is rounded at 1e-7 N·s, as in Drake, but never above this fraction of the
+# impulse that carries the weight of the contact's effective mass for one step: small parts must be able to
+# stick, too.
 SOFT_NORM = wp.constant(1e-7)
 SOFT_NORM_RELATIVE = wp.constant(1e-6 * 9.81)
 NEAR_RIGID = wp.constant(1.0 / (4.0 * math.pi**2))
@@ -81,7 +82,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
 
     @wp.func
     def contact_frame(n: vec3) -> mat33:
-        """Return the frame with columns (t1, t2, n); t1 is orthogonal to the axis that n is least aligned with."""
+        """Return the frame with columns (t1, t2, n); t1 is orthogonal to the axis least aligned with n."""
         i = int(0)
         if wp.abs(n[1]) < wp.abs(n[i]):
             i = int(1)
@@ -102,7 +103,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
 
     @wp.func
     def mobility(mass: float, inertia: wp.mat33, arm: weight3, frame: weight33) -> weight_real:
-        """Return the sum over the frame's axes c of 1/m + a^T diag(I)^-1 a, with a = arm x c, all in body axes."""
+        """Return the sum over the frame's axes c of 1/m + a^T diag(I)^-1 a, a = arm x c, in body axes."""
         floor = weight_real(DIAGONAL_MIN)
         ix = weight_real(1.0) / wp.max(weight_real(inertia[0, 0]), floor)
         iy = weight_real(1.0) / wp.max(weight_real(inertia[1, 1]), floor)
@@ -176,7 +177,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
         body0 = topology.world_body[world]
         node0 = topology.world_joint[world]
         tree0 = topology.world_tree[world]
-        zero, one, half = real(0.0), real(1.0), real(0.5)
+        zero, one = real(0.0), real(1.0)
         dt = real(options.dt)
 
         for node in range(node_count):
@@ -318,7 +319,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
             if node_b >= 0:
                 sap.node_contact[node0 + node_b] = 1
 
-        # A sweep needs every body that carries one in contact; a tree takes part if any of its terms is present.
+        # A sweep needs every body that carries one in contact; a tree takes part if any of its terms is
+        # present.
         first_tree = topology.template_tree[template]
         for tree in range(topology.template_tree[template + 1] - first_tree):
             active = int(0)

@@ -1,13 +1,14 @@
 """Hessian of the objective and its factorization, H = A + J^T G J + diag(h), without a Jacobian.
 
 A contact with stiffness G [kg] maps to a 6x6 matrix K = Phi^T W Phi per pair of bodies, W = R G R^T, where
-Phi = (-[r]x, 1) takes a spatial velocity to that of the contact point. Against a static body K adds to the body's
-own 6x6 matrix, and J^T G J comes out of the composite-body sweep that also gives the mass matrix
+Phi = (-[r]x, 1) takes a spatial velocity to that of the contact point. Against a static body K adds to the
+body's own 6x6 matrix, and J^T G J comes out of the composite-body sweep that also gives the mass matrix
 ([Featherstone2008] section 6.2), with the branch sparsity of the tree.
 
-A contact between two moving bodies adds -K_ab off the diagonal, projected on the two chains of joints. Trees that are
-coupled so take part in the block-sparse factorization (`math.block_cholesky`); all others factor by themselves as
-packed rows. Which trees are coupled is decided in every Newton iteration, from the contacts that carry an impulse.
+A contact between two moving bodies adds -K_ab off the diagonal, projected on the two chains of joints. Trees
+that are coupled so take part in the block-sparse factorization (`math.block_cholesky`); all others factor by
+themselves as packed rows. Which trees are coupled is decided in every Newton iteration, from the contacts
+that carry an impulse.
 """
 
 import functools
@@ -47,7 +48,7 @@ def hessian_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNames
 
     @wp.func(inline=True)
     def find_coupling(topology: Topology, sap: SapData, world: int) -> int:
-        """Mark the trees coupled by contacts that carry an impulse; lay out their blocks. Return their number."""
+        """Mark the trees that contacts with an impulse couple, lay out their blocks, return their number."""
         template = topology.world_template[world]
         first = topology.template_dof[template]
         first_tree = topology.template_tree[template]

@@ -3,7 +3,8 @@
 Reads   joint_q of the old state, control, gains and limits of the model, A, v0 and v* of the dynamics
 Writes  dof_terms and the coefficients of the terms (`SapWorkspace`)
 
-The terms follow the discrete constraints of Drake's SAP driver; sections 1.7 to 1.9 of the solver page state them.
+The terms follow the discrete constraints of Drake's SAP driver; sections 1.7 to 1.9 of the solver page state
+them.
 """
 
 import functools
@@ -24,10 +25,10 @@ from pluriverse.solvers.sap.workspace import (
     SapWorkspace,
     sap_struct,
 )
-from pluriverse.types import JointTargetMode, JointType
+from pluriverse.types import JointTargetMode
 
-# Near-rigid parameter of drives and limits: stiffer ones than the period 0.1 dt needs are softened to it, which
-# bounds the condition number of the Hessian ([Castro2022] section V.B with beta = 0.1).
+# Near-rigid parameter of drives and limits: stiffer ones than the period 0.1 dt needs are softened to it,
+# which bounds the condition number of the Hessian ([Castro2022] section V.B with beta = 0.1).
 NEAR_RIGID = wp.constant(0.1**2 / (4.0 * math.pi**2))
 # Floor of 1 / A_ii [1/kg or 1/(kg·m²)]; only a division guard.
 INVERSE_MASS_MIN = wp.constant(1e-12)
@@ -37,8 +38,6 @@ EFFORT_UNLIMITED = wp.constant(1e20)
 _MODE_POSITION = wp.constant(int(JointTargetMode.POSITION))
 _MODE_VELOCITY = wp.constant(int(JointTargetMode.VELOCITY))
 _MODE_EFFORT = wp.constant(int(JointTargetMode.EFFORT))
-_PRISMATIC = wp.constant(int(JointType.PRISMATIC))
-_REVOLUTE = wp.constant(int(JointType.REVOLUTE))
 
 
 @wp.struct
@@ -155,7 +154,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
             node = first_node + topology.dof_node[first_dof + local]
             public = dof0 + topology.dof_public[first_dof + local]
             joint_type = topology.node_type[node]
-            scalar = joint_type == _REVOLUTE or joint_type == _PRISMATIC
+            scalar = topology.node_dof_count[node] == 1
             mode = inputs.target_mode[public]
             torque = real(inputs.friction[public])
             has_limit = scalar and inputs.limit_ke[public] > 0.0

@@ -1,12 +1,12 @@
 """Line search: the step length along a Newton direction.
 
-With v(alpha) = v + alpha dv the quadratic part of the objective is known from three scalars, and each contact and
-joint term needs only its own velocity and slope, so a trial costs O(contacts) and no sweep. The value, slope and
-curvature of one trial are evaluated together.
+With v(alpha) = v + alpha dv the quadratic part of the objective is known from three scalars, and each contact
+and joint term needs only its own velocity and slope, so a trial costs O(contacts) and no sweep. The value,
+slope and curvature of one trial are evaluated together.
 
-`monotone_decay` halves alpha until the cost has not grown. `armijo_decay` backtracks from alpha_max = 1 / rho until
-the cost stops falling and satisfies Armijo's criterion ([Castro2022] section IV.D). `exact_root` finds the root of
-the slope in [0, 1.5] by Newton's method, safeguarded by bisection.
+`monotone_decay` halves alpha until the cost has not grown. `armijo_decay` backtracks from alpha_max = 1 / rho
+until the cost stops falling and satisfies Armijo's criterion ([Castro2022] section IV.D). `exact_root` finds
+the root of the slope in [0, 1.5] by Newton's method, safeguarded by bisection.
 """
 
 import functools
@@ -15,7 +15,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.math.precision import mat33_type, vec3_type
+from pluriverse.math.precision import vec3_type
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
 from pluriverse.solvers.sap.joint_terms import joint_term_functions
@@ -45,7 +45,7 @@ MONOTONE_ABSOLUTE_SLACK = wp.constant(1e-14)
 @functools.cache
 def line_search_functions(real: Any, linear: Any) -> SimpleNamespace:
     """Return `search_line` for contact precision `real` and linear precision `linear`."""
-    vec3, mat33 = vec3_type(real), mat33_type(real)
+    vec3 = vec3_type(real)
     vec4 = wp.types.vector(length=4, dtype=real)
     SapData = sap_struct(real, linear)
     cone = cone_functions(real)

@@ -5,8 +5,8 @@ Writes  dof_velocity_next, contact impulses, iteration counts, cost and status
 
     minimize over v   1/2 (v - v*)^T A (v - v*) + sum over contacts, drives, limits, dry friction of l(v)
 
-is strictly convex ([Castro2022] section III). Newton's method with a line search finds its minimum; every world
-iterates by itself inside one kernel and stops when it has converged.
+is strictly convex ([Castro2022] section III). Newton's method with a line search finds its minimum; every
+world iterates by itself inside one kernel and stops when it has converged.
 """
 
 import functools
@@ -129,7 +129,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
 
     @wp.func(inline=True)
     def gradient_norms(topology: Topology, dynamics: DynamicsData, sap: SapData, world: int) -> vec3:
-        """Write the gradient; return (|D grad|, |D A v|, |D impulse|) with D = diag(A)^-1/2, over active trees."""
+        """Write the gradient; return (|D grad|, |D A v|, |D impulse|), D = diag(A)^-1/2, of active trees."""
         template = topology.world_template[world]
         first = topology.template_dof[template]
         first_tree = topology.template_tree[template]

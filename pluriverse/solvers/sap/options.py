@@ -53,10 +53,12 @@ _PRECISIONS = {"fp32": "fp32", "f32": "fp32", "fp64": "fp64", "f64": "fp64"}
 _REAL = {"fp32": wp.float32, "fp64": wp.float64}
 _SPELLINGS = {"approx_32": "approx32", "approx_64": "approx64"}
 
-# Default relative cost tolerance of a line search that stops at the first decrease. It ends the iteration once
-# another step can gain no more than half a percent of the cost; the gradient test stays the stricter one.
+# Default relative cost tolerance of a line search that stops at the first decrease. It ends the iteration
+# once another step can gain no more than half a percent of the cost; the gradient test stays the stricter
+# one.
 MONOTONE_COST_REL_TOL = 5e-3
-# For line searches that find the minimum along the direction, the cost test only has to catch stagnation at rounding.
+# For line searches that find the minimum along the direction, the cost test only has to catch stagnation at
+# rounding.
 EXACT_COST_REL_TOL = 1e-15
 EXACT_COST_ABS_TOL = 1e-30
 
@@ -90,7 +92,7 @@ def normalize_precision(option: str, value: object) -> str:
 
 @dataclass(kw_only=True)
 class SapOptions:
-    """Keyword options of SolverSAP with the documented names; `None` means the default that is derived from others.
+    """Keyword options of SolverSAP; `None` means the default that is derived from others.
 
     See `SolverSAP` for what each one does.
     """
@@ -195,8 +197,8 @@ class SapOptions:
                 raise ValueError(f"SolverSAP: {name} is {getattr(self, name)}, but must lie between 0 and 1.")
         if not self.graph_conditional:
             raise ValueError(
-                "SolverSAP: graph_conditional=False is not available: all Newton iterations run inside one kernel, "
-                "so there are no conditional graph nodes to turn off. Leave it at True."
+                "SolverSAP: graph_conditional=False is not available: all Newton iterations run inside one "
+                "kernel, so there are no conditional graph nodes to turn off. Leave it at True."
             )
         self._resolved = True
 

@@ -1,4 +1,4 @@
-"""Outcome stage: contact forces, per-world status, and the freezing of worlds whose state is no longer finite.
+"""Outcome stage: contact forces, status of each world, freezing of worlds that are no longer finite.
 
 Reads   results of the Newton stage, state_in, state_out
 Writes  rigid_contact_force, the status arrays of the solver; restores state_in for frozen worlds
@@ -129,7 +129,7 @@ def conclude_steps(
     *,
     dt: float,
 ) -> None:
-    """Finish a step of `dt` [s]: write contact forces and status, and put frozen worlds back to `state_in`."""
+    """Finish a step of `dt` [s]: write contact forces and status, put frozen worlds back to `state_in`."""
     arrays = OutcomeArrays()
     for name in ("joint_q", "joint_qd", "body_q", "body_qd"):
         setattr(arrays, f"{name}_in", getattr(state_in, name))

@@ -44,24 +44,27 @@ class SolverSAP(SolverBase):
 
     Keyword options (defaults in `SapOptions`):
 
-    - `contact_preset_variant`: `approx32` (default), `approx64` or `drake`; stands for the eight options below, each
-      of which may be given by itself: `free_motion_solve_precision`, `contact_solve_precision`,
-      `contact_linear_solve_precision`, `sap_contact_weight_precision` (`fp32` or `fp64`), `contact_weight_mode`
-      (`body_inertia`, `diag_delassus`), `contact_point_mode` (`witness_point`, `contact_midpoint`),
-      `position_integration` (`midpoint`, `sap_euler`) and `use_f64_boundary_pose` (accepted; poses at the boundary
-      are single precision, and every stage computes in its own precision from joint coordinates).
+    - `contact_preset_variant`: `approx32` (default), `approx64` or `drake`; stands for the eight options
+      below, each of which may be given by itself: `free_motion_solve_precision`, `contact_solve_precision`,
+      `contact_linear_solve_precision`, `sap_contact_weight_precision` (`fp32` or `fp64`),
+      `contact_weight_mode` (`body_inertia`, `diag_delassus`), `contact_point_mode` (`witness_point`,
+      `contact_midpoint`), `position_integration` (`midpoint`, `sap_euler`) and `use_f64_boundary_pose`
+      (accepted; poses at the boundary are single precision, and every stage computes in its own precision
+      from joint coordinates).
     - `line_search_variant`: `monotone_decay`, `armijo_decay` (default) or `exact_root`, with
       `line_search_max_iterations`, `armijo_c`, `rho`, `line_search_relative_slop`.
-    - `max_iterations`, `optimality_abs_tol`, `optimality_rel_tol`, `cost_abs_tol`, `cost_rel_tol`: when to stop.
+    - `max_iterations`, `optimality_abs_tol`, `optimality_rel_tol`, `cost_abs_tol`, `cost_rel_tol`: when to
+      stop.
     - `contact_beta`, `contact_sigma`: near-rigid bound and stiction regularization.
-    - `fallback_stiffness` [N/m], `contact_tau_d` [s], `fallback_mu`: for shapes whose own value is missing (NaN or
-      invalid). A friction coefficient of zero is a value: it means frictionless.
+    - `fallback_stiffness` [N/m], `contact_tau_d` [s], `fallback_mu`: for shapes whose own value is missing
+      (NaN or invalid). A friction coefficient of zero is a value: it means frictionless.
     - `max_rigid_contact`: contacts per world that take part; None means as many as the contact buffer holds.
     - `diag_shift`: added to the diagonal of the Hessian in the linear solve.
-    - `static_substep`, `static_substep_iterations`, `static_substep_line_search_iterations`: fixed upper counts.
-    - `block_size`, `capture_contact_jacobian_snapshots`, `collect_iteration_stats`, `check_line_search_errors`,
-      `graph_conditional`: accepted for compatibility. There is no dense matrix to tile and no Jacobian to capture;
-      iteration counts are always collected and failures always counted.
+    - `static_substep`, `static_substep_iterations`, `static_substep_line_search_iterations`: fixed upper
+      counts.
+    - `block_size`, `capture_contact_jacobian_snapshots`, `collect_iteration_stats`,
+      `check_line_search_errors`, `graph_conditional`: accepted for compatibility. There is no dense matrix to
+      tile and no Jacobian to capture; iteration counts are always collected and failures always counted.
 
     Args:
         model: Model to simulate, with at least one degree of freedom.
@@ -85,8 +88,8 @@ class SolverSAP(SolverBase):
         super().__init__(model)
         if model.joint_dof_count < 1:
             raise ValueError(
-                "SolverSAP: the model has no degree of freedom, so nothing can move. Add a body with add_body(), or a "
-                "joint that is not fixed."
+                "SolverSAP: the model has no degree of freedom, so nothing can move. Add a body with "
+                "add_body(), or a joint that is not fixed."
             )
         self.options = SapOptions(**options)
         self.dynamics = Workspace(model, self.options.real("free_motion_solve_precision"))
@@ -173,8 +176,8 @@ class SolverSAP(SolverBase):
             raise ValueError(f"SolverSAP.step: dt is {dt} s, but must be a positive, finite time step.")
         if state_in is state_out:
             raise ValueError(
-                "SolverSAP.step: state_in and state_out are the same object. Pass two states and swap them after the "
-                "step; a frozen world is restored from state_in."
+                "SolverSAP.step: state_in and state_out are the same object. Pass two states and swap them "
+                "after the step; a frozen world is restored from state_in."
             )
         model = self.model
         if control is None:

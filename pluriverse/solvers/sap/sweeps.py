@@ -1,8 +1,9 @@
-"""Sweeps over the tree: velocities of bodies from those of joints, and joint impulses from wrenches on bodies.
+"""Sweeps over the tree: body velocities from joint velocities, joint impulses from wrenches on bodies.
 
-Together they replace the contact Jacobian J: a contact needs only the spatial velocities of its two bodies for J v,
-and J^T gamma is one wrench per contact, summed on the bodies and carried to the root (as in inverse dynamics,
-[Featherstone2008] section 5.3). Only bodies that carry a contact, and those above them, are visited.
+Together they replace the contact Jacobian J: a contact needs only the spatial velocities of its two bodies
+for J v, and J^T gamma is one wrench per contact, summed on the bodies and carried to the root (as in inverse
+dynamics, [Featherstone2008] section 5.3). Only bodies that carry a contact, and those above them, are
+visited.
 """
 
 import functools
@@ -12,7 +13,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
-from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
+from pluriverse.math.precision import vec3_type, vec6_type
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.workspace import sap_struct
 
@@ -20,7 +21,7 @@ from pluriverse.solvers.sap.workspace import sap_struct
 @functools.cache
 def sweep_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     """Return `contact_velocities` and `joint_impulses` for the given precisions."""
-    vec3, vec6, mat33 = vec3_type(real), vec6_type(real), mat33_type(real)
+    vec3, vec6 = vec3_type(real), vec6_type(real)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
 
     @wp.func(inline=True)

@@ -1,8 +1,8 @@
 """Workspace of SolverSAP: the contact problem of every world and the state of its Newton iteration.
 
-Contacts keep the slots that collision gave them. Degrees of freedom, nodes, trees and packed rows are those of
-`pluriverse.model.topology`. *Contact precision* is the scalar type of the objective and its gradient, *linear
-precision* that of the Hessian and its factors.
+Contacts keep the slots that collision gave them. Degrees of freedom, nodes, trees and packed rows are those
+of `pluriverse.model.topology`. *Contact precision* is the scalar type of the objective and its gradient,
+*linear precision* that of the Hessian and its factors.
 """
 
 import functools
@@ -22,101 +22,62 @@ DRY_FRICTION = wp.constant(8)
 
 
 @functools.cache
+def _fields(real: Any, linear: Any) -> dict[str, tuple[str, Any]]:
+    """Return axis and type of every array of the workspace; see `SapWorkspace` for what they mean."""
+    vec3, vec6, mat33, mat33_linear = vec3_type(real), vec6_type(real), mat33_type(real), mat33_type(linear)
+    fields: dict[str, tuple[str, Any]] = {}
+
+    def add(axis: str, dtype: Any, names: str) -> None:
+        fields.update(dict.fromkeys(names.split(), (axis, dtype)))
+
+    # The terms of contacts and joints.
+    add("world", int, "contact_start contact_count")
+    add("slot", int, "contact_node0 contact_node1 contact_dof0 contact_dof1")
+    add("slot", mat33, "contact_frame")
+    add("slot", vec3, "contact_arm0 contact_arm1")
+    add("slot", real, "contact_gap contact_weight contact_bias contact_rt contact_rn contact_mu contact_soft")
+    add("dof", int, "dof_terms")
+    add("dof", real, "drive_offset drive_gain drive_limit limit_lower_bias limit_upper_bias")
+    add("dof", real, "limit_regularization friction_regularization friction_impulse")
+    # The Newton iteration.
+    add("slot", vec3, "contact_velocity contact_slope contact_impulse")
+    add("dof", real, "velocity residual momentum_free impulse gradient direction direction_momentum")
+    add("node", int, "node_contact")
+    add("node", vec6, "node_rate node_wrench")
+    add("node", mat33_linear, "node_stiffness_ww node_stiffness_wv node_stiffness_vv")
+    add("row", linear, "hessian_row")
+    # Trees that contacts couple, and their blocks (`math.block_cholesky`).
+    add("tree", int, "tree_active tree_coupled tree_order tree_position")
+    add("template tree", int, "tree_size")
+    add("world", int, "world_adjacency world_location world_block")
+    add("adjacency", wp.uint64, "adjacency")
+    add("location", int, "block_location")
+    add("block", linear, "block_value")
+    # Results.
+    add("world", real, "cost")
+    add("world", int, "iterations line_search_iterations converged optimality_reached cost_reached failure")
+    return fields
+
+
+@functools.cache
 def sap_struct(real: Any, linear: Any) -> Any:
     """Return the `wp.struct` of the workspace for contact precision `real` and linear precision `linear`."""
-    vec3, vec6, mat33, mat33_linear = vec3_type(real), vec6_type(real), mat33_type(real), mat33_type(linear)
-
-    @wp.struct
-    class SapData:
-        # contacts, [slot]
-        contact_start: wp.array(dtype=int)
-        contact_count: wp.array(dtype=int)
-        contact_node0: wp.array(dtype=int)
-        contact_node1: wp.array(dtype=int)
-        contact_dof0: wp.array(dtype=int)
-        contact_dof1: wp.array(dtype=int)
-        contact_frame: wp.array(dtype=mat33)
-        contact_arm0: wp.array(dtype=vec3)
-        contact_arm1: wp.array(dtype=vec3)
-        contact_gap: wp.array(dtype=real)
-        contact_weight: wp.array(dtype=real)
-        contact_bias: wp.array(dtype=real)
-        contact_rt: wp.array(dtype=real)
-        contact_rn: wp.array(dtype=real)
-        contact_mu: wp.array(dtype=real)
-        contact_soft: wp.array(dtype=real)
-        contact_velocity: wp.array(dtype=vec3)
-        contact_slope: wp.array(dtype=vec3)
-        contact_impulse: wp.array(dtype=vec3)
-        # terms of one degree of freedom, [dof]
-        dof_terms: wp.array(dtype=int)
-        drive_offset: wp.array(dtype=real)
-        drive_gain: wp.array(dtype=real)
-        drive_limit: wp.array(dtype=real)
-        limit_lower_bias: wp.array(dtype=real)
-        limit_upper_bias: wp.array(dtype=real)
-        limit_regularization: wp.array(dtype=real)
-        friction_regularization: wp.array(dtype=real)
-        friction_impulse: wp.array(dtype=real)
-        # Newton iteration, [dof]
-        velocity: wp.array(dtype=real)
-        residual: wp.array(dtype=real)
-        momentum_free: wp.array(dtype=real)
-        impulse: wp.array(dtype=real)
-        gradient: wp.array(dtype=real)
-        direction: wp.array(dtype=real)
-        direction_momentum: wp.array(dtype=real)
-        # sweeps, [node]
-        node_contact: wp.array(dtype=int)
-        node_rate: wp.array(dtype=vec6)
-        node_wrench: wp.array(dtype=vec6)
-        node_stiffness_ww: wp.array(dtype=mat33_linear)
-        node_stiffness_wv: wp.array(dtype=mat33_linear)
-        node_stiffness_vv: wp.array(dtype=mat33_linear)
-        # Hessian
-        hessian_row: wp.array(dtype=linear)
-        tree_active: wp.array(dtype=int)
-        tree_coupled: wp.array(dtype=int)
-        tree_order: wp.array(dtype=int)
-        tree_position: wp.array(dtype=int)
-        tree_size: wp.array(dtype=int)
-        world_adjacency: wp.array(dtype=int)
-        world_location: wp.array(dtype=int)
-        world_block: wp.array(dtype=int)
-        adjacency: wp.array(dtype=wp.uint64)
-        block_location: wp.array(dtype=int)
-        block_value: wp.array(dtype=linear)
-        # results, [world]
-        cost: wp.array(dtype=real)
-        iterations: wp.array(dtype=int)
-        line_search_iterations: wp.array(dtype=int)
-        converged: wp.array(dtype=int)
-        optimality_reached: wp.array(dtype=int)
-        cost_reached: wp.array(dtype=int)
-        failure: wp.array(dtype=int)
-
-    return SapData
-
-
-_REAL = (
-    "contact_gap contact_weight contact_bias contact_rt contact_rn contact_mu contact_soft "
-    "drive_offset drive_gain drive_limit limit_lower_bias limit_upper_bias limit_regularization "
-    "friction_regularization friction_impulse velocity residual momentum_free impulse gradient direction "
-    "direction_momentum cost"
-).split()
+    annotations = {name: wp.array(dtype=dtype) for name, (_, dtype) in _fields(real, linear).items()}
+    return wp.struct(type("SapData", (), {"__annotations__": annotations, "__module__": __name__}))
 
 
 class SapWorkspace:
     """Arrays of the contact problem, made once for a model and the capacity of a contact buffer.
 
-    Every field of `sap_struct` is an attribute of the same name; `data` hands them all to a kernel. The ones that a
-    user may want to read after a step:
+    Every field of `sap_struct` is an attribute of the same name; `data` hands them all to a kernel. The ones
+    that a user may want to read after a step:
 
-    - `contact_impulse` [slot] impulse on the body of shape1, contact frame (t1, t2, n) [N·s]; `contact_frame` [slot]
-      columns t1, t2, n in world axes; `contact_gap` [slot] phi0 [m]; `contact_weight` [slot] w [1/kg];
+    - `contact_impulse` [slot] impulse on the body of shape1, contact frame (t1, t2, n) [N·s]; `contact_frame`
+      [slot] columns t1, t2, n in world axes; `contact_gap` [slot] phi0 [m]; `contact_weight` [slot] w [1/kg];
       `contact_rt`, `contact_rn` [slot] regularization [1/kg]; `contact_velocity` [slot] [m/s];
     - `velocity`, `gradient`, `impulse` [dof] in the internal order; `cost` [world] [J];
-    - `iterations`, `line_search_iterations`, `converged`, `optimality_reached`, `cost_reached`, `failure` [world].
+    - `iterations`, `line_search_iterations`, `converged`, `optimality_reached`, `cost_reached`, `failure`
+      [world].
     """
 
     def __init__(self, model: Model, contacts: Contacts, real: Any, linear: Any):
@@ -124,58 +85,27 @@ class SapWorkspace:
         self.data = sap_struct(real, linear)()
         start = contacts.rigid_contact_start.numpy()
         self.contact_capacity = np.diff(start)
-        slot, dof, node = int(start[-1]), model.joint_dof_count, model.joint_count
-        world, tree = model.world_count, model.tree_count
-        vec3, vec6, mat33, mat33_linear = (
-            vec3_type(real),
-            vec6_type(real),
-            mat33_type(real),
-            mat33_type(linear),
-        )
-        size = {"contact": slot, "dof": dof, "node": node, "tree": tree}
-        dtype = dict.fromkeys(_REAL, real) | {
-            "contact_frame": mat33,
-            "contact_arm0": vec3,
-            "contact_arm1": vec3,
-            "contact_velocity": vec3,
-            "contact_slope": vec3,
-            "contact_impulse": vec3,
-            "node_rate": vec6,
-            "node_wrench": vec6,
-            "node_stiffness_ww": mat33_linear,
-            "node_stiffness_wv": mat33_linear,
-            "node_stiffness_vv": mat33_linear,
+        sizes = {
+            "world": model.world_count,
+            "slot": int(start[-1]),
+            "dof": model.joint_dof_count,
+            "node": model.joint_count,
+            "tree": model.tree_count,
+            "row": model.world_row_count,
         }
-        world_fields = (
-            "cost iterations line_search_iterations converged optimality_reached cost_reached failure".split()
-        )
-        dof_fields = "velocity residual momentum_free impulse gradient direction direction_momentum".split()
-        dof_prefixes = ("drive", "limit", "friction")
-        coupling = self._coupling(model)
-        for name in self.data._cls.vars:
-            if name == "contact_start":
-                array = contacts.rigid_contact_start
-            elif name == "hessian_row":
-                array = wp.zeros(model.world_row_count, dtype=linear, device=model.device)
-            elif name in coupling:
-                array = coupling[name]
-            else:
-                prefix = name.split("_")[0]
-                if name in world_fields or name == "contact_count":
-                    count = world
-                elif name in dof_fields or prefix in dof_prefixes:
-                    count = dof
-                else:
-                    count = size[prefix]
-                array = wp.zeros(count, dtype=dtype.get(name, int), device=model.device)
+        given = {"contact_start": contacts.rigid_contact_start, **self._coupling(model)}
+        for name, (axis, dtype) in _fields(real, linear).items():
+            array = given.get(name)
+            if array is None:
+                array = wp.zeros(sizes[axis], dtype=dtype, device=model.device)
             setattr(self, name, array)
             setattr(self.data, name, array)
 
     def _coupling(self, model: Model) -> dict[str, wp.array]:
         """Allocate the block-sparse part of the Hessian, where contacts between moving bodies are possible.
 
-        The blocks of a world are bounded by its dense lower triangle. The memory is not touched before a world needs
-        it, so on a CPU an unused bound costs address space only.
+        The blocks of a world are bounded by its dense lower triangle. The memory is not touched before a
+        world needs it, so on a CPU an unused bound costs address space only.
         """
         topology, device = model.topology, model.device
         template_of = model.world_template
@@ -195,8 +125,8 @@ class SapWorkspace:
         largest = max(int(start[-1]) for start in starts.values())
         if largest >= 2**31:
             raise ValueError(
-                f"SolverSAP: the coupling blocks of all worlds may need {largest} entries, more than an index can "
-                "count (2147483647). Use fewer worlds per model, or fewer free bodies per world."
+                f"SolverSAP: the coupling blocks of all worlds may need {largest} entries, more than an "
+                "index can count (2147483647). Use fewer worlds per model, or fewer free bodies per world."
             )
         return {
             "tree_size": wp.array(sizes.astype(np.int32), dtype=int, device=device),
