@@ -52,7 +52,10 @@ def _move_children(
     """Write pose and velocity of the children of joints of one type whose parents are done."""
     parent, child = source.joint_parent[joints], source.joint_child[joints]
     frame = source.joint_X_p[joints].copy()  # of the joint on the parent's side, in the world
-    linear, angular = np.zeros((len(joints), 3)), np.zeros((len(joints), 3))  # of the point at the frame's origin
+    linear, angular = (
+        np.zeros((len(joints), 3)),
+        np.zeros((len(joints), 3)),
+    )  # of the point at the frame's origin
     held = parent >= 0
     if held.any():
         parent_q, parent_qd = body_q[parent[held]], body_qd[parent[held]]

@@ -244,7 +244,10 @@ _PAIR_FIELDS = ("pair_shape0", "pair_shape1")
 
 
 def make_topology(
-    templates: list[Template], world_template: np.ndarray, world_first: dict[str, np.ndarray], device: wp.Device
+    templates: list[Template],
+    world_template: np.ndarray,
+    world_first: dict[str, np.ndarray],
+    device: wp.Device,
 ) -> tuple[Topology, int, int]:
     """Put templates on a device.
 

@@ -1,0 +1,96 @@
+"""Bodies: rigid links and their mass."""
+
+from typing import Any
+
+import numpy as np
+
+from pluriverse.builder.inputs import Transform, Vector, as_matrix, as_transform, as_vector
+from pluriverse.builder.world_scope import WorldScope
+from pluriverse.geometry import MassProperties, combine_mass_properties
+from pluriverse.types import BodyFlags
+
+# How far an inertia given by the user may be from symmetric, relative to its largest entry: single precision and
+# asset files with six digits stay well below.
+INERTIA_SYMMETRY_TOLERANCE = 1.0e-4
+
+
+class BodyBuilder(WorldScope):
+    """The part of a builder that adds bodies."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.default_body_armature: float = 0.0
+        """Rotational inertia added to the diagonal of the inertia of every new body [kg·m²]."""
+
+    def add_link(
+        self,
+        *,
+        xform: Transform | None = None,
+        com: Vector | None = None,
+        inertia: Any | None = None,
+        mass: float = 0.0,
+        label: str | None = None,
+        lock_inertia: bool = False,
+        is_kinematic: bool = False,
+    ) -> int:
+        """Add a body without a joint, for `add_joint_*` to connect.
+
+        Its mass is that given here plus that of its shapes. `mass` alone is a point mass at `com`.
+
+        Args:
+            xform: Pose in the world. A free joint starts there; the pose of bodies behind other joints follows
+                from `joint_q`.
+            com: Centre of mass of `mass` [m], body frame; the origin if None.
+            inertia: Rotational inertia of `mass` about `com` [kg·m²], body axes, 3x3.
+            mass: Mass [kg].
+            label: Name; `body_INDEX` if None.
+            lock_inertia: Whether shapes add nothing to mass, com and inertia.
+            is_kinematic: Not supported yet.
+
+        Returns:
+            Index of the body.
+
+        Raises:
+            ValueError: If a value is out of range.
+            NotImplementedError: If `is_kinematic` is true.
+        """
+        body = self.body_count
+        label = f"body_{body}" if label is None else label
+        name = f"body '{label}' (index {body})"
+        if is_kinematic:
+            raise NotImplementedError(
+                f"{name}: is_kinematic=True, but kinematic bodies are not supported yet. Move the body with a stiff "
+                "drive on its joint, or fix it to the world."
+            )
+        if not 0.0 <= mass < np.inf:
+            raise ValueError(f"{name}: mass is {mass} kg, but it must be finite and >= 0.")
+        matrix = np.zeros((3, 3)) if inertia is None else as_matrix(inertia, f"{name}: inertia")
+        if np.abs(matrix - matrix.T).max() > INERTIA_SYMMETRY_TOLERANCE * np.abs(matrix).max():
+            raise ValueError(f"{name}: inertia {matrix.tolist()} is not symmetric. Pass the full 3x3 matrix.")
+        if inertia is not None and matrix.any() and mass == 0.0 and lock_inertia:
+            raise ValueError(
+                f"{name}: inertia is given but mass is 0 kg, and lock_inertia=True keeps shapes from adding any. "
+                "Pass mass= too."
+            )
+        matrix = 0.5 * (matrix + matrix.T) + self.default_body_armature * np.eye(3)
+        self._bodies.append(
+            q=as_transform(xform, f"{name}: xform"),
+            mass=mass,
+            inertia=matrix,
+            com=np.zeros(3) if com is None else as_vector(com, f"{name}: com"),
+            flags=int(BodyFlags.DYNAMIC),
+            lock_inertia=lock_inertia,
+            world=self.current_world,
+        )
+        self.body_label.append(label)
+        return body
+
+    def _add_body_mass(self, body: int, part: MassProperties) -> None:
+        """Add a rigid part, given in the body frame, to the mass of a body."""
+        if body < 0 or self.body_lock_inertia[body] or part.mass == 0.0:
+            return
+        so_far = MassProperties(float(self.body_mass[body]), self.body_com[body], self.body_inertia[body])
+        total = combine_mass_properties([so_far, part])
+        self.body_mass[body] = total.mass
+        self.body_com[body] = total.com
+        self.body_inertia[body] = total.inertia

@@ -1,0 +1,75 @@
+"""ModelBuilder: what a user assembles on the host."""
+
+from typing import Any
+
+import warp as wp
+
+from pluriverse.builder.inputs import Vector
+from pluriverse.builder.joint_config import JointDofConfig
+from pluriverse.builder.shape_config import ShapeConfig
+from pluriverse.builder.worlds import WorldBuilder
+from pluriverse.model import Model
+from pluriverse.types import Axis
+
+
+class ModelBuilder(WorldBuilder):
+    """Describes bodies, joints, shapes and worlds, and makes a `Model` of them.
+
+    Entities added outside of any world are global: shared by all worlds (shapes of the environment), or, where no
+    world is ever opened, the one world there is. Bodies and joints may be added in any order.
+
+    All properties are NumPy arrays that can be written to before `finalize`: `builder.joint_q[2] = 0.3`. Fetch an
+    array from the builder again after adding entities.
+
+    Args:
+        up_axis: Must be z.
+        gravity: Gravity [m/s²], a vector or its z component; -9.81 if None.
+
+    Raises:
+        ValueError: If another axis is to point up, or gravity is neither a number nor a vector.
+    """
+
+    ShapeConfig = ShapeConfig  # as in Newton, where configurations are nested in the builder
+    JointDofConfig = JointDofConfig
+
+    def __init__(self, up_axis: Axis | int | str = Axis.Z, gravity: float | Vector | None = None):
+        super().__init__()
+        if up_axis not in (Axis.Z, "z", "Z"):
+            raise ValueError(
+                f"ModelBuilder: up_axis is {up_axis!r}, but only z points up. Turn the scene (xform of the importers) "
+                "so that its up axis is z."
+            )
+        if gravity is not None:
+            self.gravity = gravity
+
+    @property
+    def up_axis(self) -> Axis:
+        """Axis that points up: always z."""
+        return Axis.Z
+
+    def add_mjcf(self, source: Any, **options: Any) -> Any:
+        """Add the bodies of a MuJoCo model (MJCF file or XML text); see `pluriverse.importers.mjcf.add_mjcf`."""
+        from pluriverse.importers.mjcf import add_mjcf
+
+        return add_mjcf(self, source, **options)
+
+    def add_urdf(self, source: Any, **options: Any) -> Any:
+        """Add the links of a URDF file or XML text; see `pluriverse.importers.urdf.add_urdf`."""
+        from pluriverse.importers.urdf import add_urdf
+
+        return add_urdf(self, source, **options)
+
+    def finalize(self, device: Any = None) -> Model:
+        """Check everything and make a model of it. The builder can be used further.
+
+        Args:
+            device: Device of the model, for example "cpu" or "cuda:0"; Warp's default device if None.
+
+        Raises:
+            RuntimeError: If a world is still open.
+            ValueError: If the description is not a valid model; the message names the entity, the value and the
+                remedy.
+        """
+        from pluriverse.builder.finalize import make_model
+
+        return make_model(self, wp.get_device(device))

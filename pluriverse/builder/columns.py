@@ -1,0 +1,112 @@
+"""Columns: the growing tables in which a builder keeps its entities.
+
+A table is one NumPy array per property, with room to grow, so that adding an entity costs amortized constant time
+and copying a thousand worlds is a handful of array operations.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Column(NamedTuple):
+    """Type, shape of an entry and default of a column."""
+
+    dtype: Any
+    shape: tuple[int, ...] = ()
+    default: Any = 0
+
+
+class Table:
+    """Columns of equal length."""
+
+    def __init__(self, columns: dict[str, Column]):
+        self.columns = columns
+        self.size = 0
+        self._capacity = 0
+        self._arrays = {
+            name: np.empty((0, *column.shape), dtype=column.dtype) for name, column in columns.items()
+        }
+
+    def __len__(self) -> int:
+        return self.size
+
+    def view(self, name: str) -> np.ndarray:
+        """Return the used part of a column, valid until the table grows."""
+        return self._arrays[name][: self.size]
+
+    def append(self, **values: Any) -> int:
+        """Add an entry, of defaults where no value is given, and return its index."""
+        index = self.size
+        self.extend(1)
+        for name, value in values.items():
+            self._arrays[name][index] = value
+        return index
+
+    def extend(self, count: int) -> slice:
+        """Add `count` entries of defaults and return where they are."""
+        added = self._grow(count)
+        for name, column in self.columns.items():
+            self._arrays[name][added] = column.default
+        return added
+
+    def extend_copies(self, source: "Table", count: int) -> slice:
+        """Add `count` copies of all entries of `source`, one after the other, and return where they are."""
+        size = source.size
+        added = self._grow(count * size)
+        if size:
+            for name, column in self.columns.items():
+                copies = self._arrays[name][added].reshape(count, size, *column.shape)
+                copies[...] = source.view(name)
+        return added
+
+    def _grow(self, count: int) -> slice:
+        needed = self.size + count
+        if needed > self._capacity:
+            self._capacity = max(needed, 2 * self._capacity, 16)
+            for name, array in self._arrays.items():
+                grown = np.empty((self._capacity, *array.shape[1:]), dtype=array.dtype)
+                grown[: self.size] = array[: self.size]
+                self._arrays[name] = grown
+        added = slice(self.size, needed)
+        self.size = needed
+        return added
+
+
+class ColumnView:
+    """Attribute of a builder that is a column of one of its tables.
+
+    Reading gives the array itself, so that `builder.body_mass[3] = 2.0` works; the array is outdated as soon as an
+    entity is added. Assigning copies the values into the column.
+    """
+
+    def __init__(self, table: str, column: str, *, writable: bool = True):
+        self._table = table
+        self._column = column
+        self._writable = writable
+        self._name = column
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, builder: Any, owner: type | None = None) -> Any:
+        if builder is None:
+            return self
+        view = getattr(builder, self._table).view(self._column)
+        if not self._writable:
+            view.flags.writeable = False
+        return view
+
+    def __set__(self, builder: Any, values: Any) -> None:
+        if not self._writable:
+            raise AttributeError(
+                f"ModelBuilder.{self._name} follows from the arguments of add_link(), add_joint_*() and "
+                "add_articulation() and cannot be assigned; initial poses are set through joint_q."
+            )
+        view = getattr(builder, self._table).view(self._column)
+        array = np.asarray(values)
+        if array.shape != view.shape:
+            raise ValueError(
+                f"ModelBuilder.{self._name} has shape {view.shape}, but the values assigned have shape {array.shape}."
+            )
+        view[...] = array

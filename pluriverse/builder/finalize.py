@@ -1,0 +1,201 @@
+"""Finalize: make a model of what a builder holds.
+
+The steps: take the columns, check the values, find the worlds of equal structure, sort each structure and pair its
+shapes, check the masses, compute the initial poses, put everything on the device.
+"""
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.builder.mass_validation import check_masses
+from pluriverse.builder.shape_bounds import compute_shape_bounds
+from pluriverse.builder.snapshot import Snapshot
+from pluriverse.builder.structure import build_templates
+from pluriverse.builder.validation import check_structure, check_values
+from pluriverse.builder.worlds import WorldBuilder
+from pluriverse.model import Model
+from pluriverse.model.batches import make_batches
+from pluriverse.model.kinematics import eval_initial_kinematics
+from pluriverse.model.topology import make_topology
+
+
+def make_model(builder: WorldBuilder, device: Any) -> Model:
+    """Return the model of everything in `builder`.
+
+    Raises:
+        RuntimeError: If a world is still open.
+        ValueError: If the description is not a valid model.
+    """
+    if builder.current_world >= 0:
+        raise RuntimeError(
+            f"finalize: world {builder.current_world} ('{builder.world_label[builder.current_world]}') is still open. "
+            "Call end_world() first."
+        )
+    source = Snapshot(builder)
+    check_structure(source)
+    check_values(source)
+    source.decide_target_modes()
+    source.normalize()
+    templates, world_template = build_templates(source)
+    joint_depth, body_weld = _flatten(source, templates)
+    body_q, body_qd = eval_initial_kinematics(source, joint_depth)
+    check_masses(source, body_q, body_weld)
+
+    model = Model(device)
+    _put_counts(model, source)
+    _put_worlds(model, source)
+    _put_bodies(model, source, body_q, body_qd)
+    _put_joints(model, source)
+    _put_articulations(model, source)
+    _put_shapes(model, source)
+    model.templates, model.world_template = templates, world_template
+    first = {name: source.ranges[name].bounds[:-1] for name in ("body", "joint", "coord", "dof", "shape")}
+    model.topology, model.world_row_count, model.tree_count = make_topology(
+        templates, world_template, first, device
+    )
+    model.worlds = _integers(np.arange(source.world_count), device)
+    model.batches = make_batches(templates, device)
+    return model
+
+
+def _flatten(source: Snapshot, templates: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the depth of each joint and the flat root of the bodies fixed to each body, for all worlds."""
+    joint_depth = np.zeros(len(source.joint_type), dtype=np.int64)
+    body_weld = np.zeros(len(source.body_mass), dtype=np.int64)
+    for template in templates:
+        first_joint = source.ranges["joint"].bounds[template.worlds][:, None]
+        first_body = source.ranges["body"].bounds[template.worlds][:, None]
+        joint_depth[first_joint + template.node_joint] = template.node_depth
+        body_weld[first_body + np.arange(template.body_count)] = first_body + template.body_weld
+    return joint_depth, body_weld
+
+
+def _put_counts(model: Model, source: Snapshot) -> None:
+    model.world_count = source.world_count
+    model.body_count = len(source.body_mass)
+    model.joint_count = len(source.joint_type)
+    model.joint_coord_count = len(source.joint_q)
+    model.joint_dof_count = len(source.joint_qd)
+    model.joint_constraint_count = int(source.ranges["constraint"].published[-1])
+    model.articulation_count = len(source.articulation_world)
+    model.shape_count = len(source.shape_type)
+    model.equality_constraint_count = 0
+    model.particle_count = 0
+
+
+def _put_worlds(model: Model, source: Snapshot) -> None:
+    device = model.device
+    model.gravity = _vectors(source.gravity, device)
+    model.world_label = source.world_label
+    starts = {name: _integers(ranges.published, device) for name, ranges in source.ranges.items()}
+    model.body_world_start = starts["body"]
+    model.shape_world_start = starts["shape"]
+    model.joint_world_start = starts["joint"]
+    model.articulation_world_start = starts["articulation"]
+    model.joint_dof_world_start = starts["dof"]
+    model.joint_coord_world_start = starts["coord"]
+    model.joint_constraint_world_start = starts["constraint"]
+    model.equality_constraint_world_start = _integers(np.zeros(source.world_count + 2), device)
+    model.particle_world_start = _integers(np.zeros(source.world_count + 2), device)
+
+
+def _put_bodies(model: Model, source: Snapshot, body_q: np.ndarray, body_qd: np.ndarray) -> None:
+    device = model.device
+    model.body_q = _poses(body_q, device)
+    model.body_qd = wp.array(body_qd.astype(np.float32), dtype=wp.spatial_vector, device=device)
+    model.body_mass = _floats(source.body_mass, device)
+    model.body_inertia = wp.array(source.body_inertia.astype(np.float32), dtype=wp.mat33, device=device)
+    model.body_com = _vectors(source.body_com, device)
+    model.body_flags = _integers(source.body_flags, device)
+    model.body_world = _integers(source.body_world, device)
+    model.body_label = list(source.builder.body_label)
+
+
+def _put_joints(model: Model, source: Snapshot) -> None:
+    device = model.device
+    for name in ("type", "parent", "child", "articulation", "world", "q_start", "qd_start", "target_mode"):
+        setattr(model, f"joint_{name}", _integers(getattr(source, f"joint_{name}"), device))
+    model.joint_X_p = _poses(source.joint_X_p, device)
+    model.joint_X_c = _poses(source.joint_X_c, device)
+    model.joint_enabled = wp.array(source.joint_enabled, dtype=wp.bool, device=device)
+    model.joint_dof_dim = wp.array(
+        source.joint_dof_dim.astype(np.int32).reshape(-1, 2), dtype=wp.int32, ndim=2, device=device
+    )
+    model.joint_axis = _vectors(source.joint_axis, device)
+    for name in (
+        "q",
+        "qd",
+        "f",
+        "act",
+        "armature",
+        "damping",
+        "friction",
+        "target_ke",
+        "target_kd",
+        "target_pos",
+        "target_vel",
+        "limit_lower",
+        "limit_upper",
+        "limit_ke",
+        "limit_kd",
+        "effort_limit",
+        "velocity_limit",
+    ):
+        setattr(model, f"joint_{name}", _floats(getattr(source, f"joint_{name}"), device))
+    model.joint_label = list(source.builder.joint_label)
+
+
+def _put_articulations(model: Model, source: Snapshot) -> None:
+    device = model.device
+    counts = np.bincount(source.joint_articulation, minlength=model.articulation_count)
+    model.articulation_start = _integers(np.concatenate([[0], np.cumsum(counts)]), device)
+    model.articulation_joint = _integers(np.argsort(source.joint_articulation, kind="stable"), device)
+    model.articulation_world = _integers(source.articulation_world, device)
+    model.articulation_label = list(source.builder.articulation_label)
+
+
+def _put_shapes(model: Model, source: Snapshot) -> None:
+    device = model.device
+    for name in ("body", "type", "flags", "world", "collision_group", "source_index"):
+        setattr(model, f"shape_{name}", _integers(getattr(source, f"shape_{name}"), device))
+    for name in (
+        "margin",
+        "gap",
+        "material_ke",
+        "material_tau",
+        "material_mu",
+        "material_restitution",
+        "material_mu_torsional",
+        "material_mu_rolling",
+        "material_kh",
+    ):
+        setattr(model, f"shape_{name}", _floats(getattr(source, f"shape_{name}"), device))
+    model.shape_transform = _poses(source.shape_transform, device)
+    model.shape_scale = _vectors(source.shape_scale, device)
+    model.shape_is_solid = wp.array(source.shape_is_solid, dtype=wp.bool, device=device)
+    model.shape_color = _vectors(source.shape_color, device)
+    model.meshes = list(source.builder.meshes)
+    lower, upper, radius = compute_shape_bounds(
+        source.shape_type, source.shape_scale, source.shape_source_index, model.meshes
+    )
+    model.shape_aabb_lower, model.shape_aabb_upper = _vectors(lower, device), _vectors(upper, device)
+    model.shape_collision_radius = _floats(radius, device)
+    model.shape_label = list(source.builder.shape_label)
+
+
+def _integers(values: np.ndarray, device: Any) -> Any:
+    return wp.array(values.astype(np.int32), dtype=wp.int32, device=device)
+
+
+def _floats(values: np.ndarray, device: Any) -> Any:
+    return wp.array(values.astype(np.float32), dtype=wp.float32, device=device)
+
+
+def _vectors(values: np.ndarray, device: Any) -> Any:
+    return wp.array(values.astype(np.float32), dtype=wp.vec3, device=device)
+
+
+def _poses(values: np.ndarray, device: Any) -> Any:
+    return wp.array(values.astype(np.float32), dtype=wp.transform, device=device)

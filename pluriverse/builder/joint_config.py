@@ -1,0 +1,78 @@
+"""JointDofConfig: drive, limits and losses of one degree of freedom of a joint."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pluriverse.builder.inputs import AxisLike
+from pluriverse.types import Axis, JointTargetMode
+
+
+@dataclass(kw_only=True)
+class JointDofConfig:
+    """Axis, limits, drive and losses of one degree of freedom of a joint."""
+
+    axis: AxisLike = Axis.X
+    """Axis in the joint frame; normalized."""
+    limit_lower: float = -1.0e10
+    """Lower limit of the position [m or rad]."""
+    limit_upper: float = 1.0e10
+    """Upper limit of the position [m or rad]."""
+    limit_ke: float = 1.0e4
+    """Stiffness of the limits [N/m or N·m/rad]."""
+    limit_kd: float = 10.0
+    """Damping of the limits [N·s/m or N·m·s/rad]."""
+    target_pos: float = 0.0
+    """Position that the drive pulls to [m or rad]."""
+    target_vel: float = 0.0
+    """Velocity that the drive pulls to [m/s or rad/s]."""
+    target_ke: float = 0.0
+    """Stiffness of the drive [N/m or N·m/rad]."""
+    target_kd: float = 0.0
+    """Damping of the drive [N·s/m or N·m·s/rad]."""
+    damping: float = 0.0
+    """Viscous damping [N·s/m or N·m·s/rad]."""
+    armature: float = 0.0
+    """Inertia of the rotor, added to the diagonal of the mass matrix [kg or kg·m²]."""
+    effort_limit: float = 1.0e6
+    """Largest force of the drive [N or N·m]; 0 means none at all, infinity no limit."""
+    velocity_limit: float = 1.0e6
+    """Rated speed [m/s or rad/s]; stored, no solver enforces it yet."""
+    friction: float = 0.0
+    """Dry friction: largest force that holds the joint still [N or N·m]."""
+    actuator_mode: JointTargetMode | int | None = None
+    """What the drive follows; None decides by the gains when the model is finalized (`JointTargetMode.AUTO`)."""
+
+    def merged(self, **values: Any) -> "JointDofConfig":
+        """Return a copy with the given values, except those that are None."""
+        return replace(self, **{name: value for name, value in values.items() if value is not None})
+
+    @classmethod
+    def make_unlimited(cls, axis: AxisLike = Axis.X) -> "JointDofConfig":
+        """Return the configuration of a degree of freedom that moves freely."""
+        return cls(
+            axis=axis,
+            limit_lower=-np.inf,
+            limit_upper=np.inf,
+            limit_ke=0.0,
+            limit_kd=0.0,
+            effort_limit=np.inf,
+            velocity_limit=np.inf,
+            actuator_mode=JointTargetMode.NONE,
+        )
+
+
+def mode_value(mode: JointTargetMode | int | None, what: str) -> int:
+    """Return the number of an actuator mode.
+
+    Raises:
+        ValueError: If there is no such mode; `what` says whose it is.
+    """
+    if mode is None:
+        return int(JointTargetMode.AUTO)
+    try:
+        return int(JointTargetMode(mode))
+    except ValueError:
+        names = ", ".join(f"{member.name} ({member.value})" for member in JointTargetMode)
+        raise ValueError(f"{what}: actuator_mode is {mode!r}, but the modes are {names}.") from None

@@ -1,0 +1,469 @@
+"""Joints and articulations: how bodies hang together."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pluriverse.builder.bodies import BodyBuilder
+from pluriverse.builder.inputs import IDENTITY, AxisLike, Transform, Vector, as_axis, as_transform
+from pluriverse.builder.joint_config import JointDofConfig, mode_value
+from pluriverse.types import Axis, JointTargetMode, JointType
+
+_LINEAR = (Axis.X, Axis.Y, Axis.Z)
+
+
+class JointBuilder(BodyBuilder):
+    """The part of a builder that adds joints and articulations."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.default_joint_cfg = JointDofConfig()
+        """What the joints take where their arguments say nothing."""
+
+    def add_body(
+        self,
+        *,
+        xform: Transform | None = None,
+        com: Vector | None = None,
+        inertia: Any | None = None,
+        mass: float = 0.0,
+        label: str | None = None,
+        lock_inertia: bool = False,
+        is_kinematic: bool = False,
+    ) -> int:
+        """Add a body that moves freely: a link, its free joint and an articulation of the two.
+
+        The arguments are those of `add_link`. The joint is called `LABEL_free_joint`, the articulation
+        `LABEL_articulation`.
+
+        Returns:
+            Index of the body.
+        """
+        body = self.add_link(
+            xform=xform,
+            com=com,
+            inertia=inertia,
+            mass=mass,
+            label=label,
+            lock_inertia=lock_inertia,
+            is_kinematic=is_kinematic,
+        )
+        label = self.body_label[body]
+        joint = self.add_joint_free(child=body, label=f"{label}_free_joint")
+        self.add_articulation([joint], label=f"{label}_articulation")
+        return body
+
+    def add_joint_revolute(
+        self,
+        parent: int,
+        child: int,
+        *,
+        parent_xform: Transform | None = None,
+        child_xform: Transform | None = None,
+        axis: AxisLike | JointDofConfig | None = None,
+        target_pos: float | None = None,
+        target_vel: float | None = None,
+        target_ke: float | None = None,
+        target_kd: float | None = None,
+        limit_lower: float | None = None,
+        limit_upper: float | None = None,
+        limit_ke: float | None = None,
+        limit_kd: float | None = None,
+        armature: float | None = None,
+        damping: float | None = None,
+        friction: float | None = None,
+        effort_limit: float | None = None,
+        velocity_limit: float | None = None,
+        actuator_mode: JointTargetMode | int | None = None,
+        label: str | None = None,
+        collision_filter_parent: bool = True,
+        enabled: bool = True,
+    ) -> int:
+        """Add a hinge: the child turns about `axis`.
+
+        Args:
+            parent: Parent body, -1 for the world.
+            child: Child body.
+            parent_xform: Joint frame in the parent body.
+            child_xform: Joint frame in the child body.
+            axis: Axis in the joint frame, or the whole configuration as a `JointDofConfig`.
+            target_pos: See `JointDofConfig`, as the arguments that follow; None takes `default_joint_cfg`.
+            target_vel: Velocity target.
+            target_ke: Stiffness of the drive.
+            target_kd: Damping of the drive.
+            limit_lower: Lower limit.
+            limit_upper: Upper limit.
+            limit_ke: Stiffness of the limits.
+            limit_kd: Damping of the limits.
+            armature: Inertia of the rotor.
+            damping: Viscous damping.
+            friction: Dry friction.
+            effort_limit: Largest force of the drive.
+            velocity_limit: Rated speed.
+            actuator_mode: What the drive follows.
+            label: Name; `joint_INDEX` if None.
+            collision_filter_parent: Whether the shapes of parent and child do not collide.
+            enabled: Must be true.
+
+        Returns:
+            Index of the joint.
+
+        Raises:
+            ValueError: If a value is out of range.
+            IndexError: If there is no such body.
+        """
+        config = self._dof_config(
+            axis,
+            target_pos=target_pos,
+            target_vel=target_vel,
+            target_ke=target_ke,
+            target_kd=target_kd,
+            limit_lower=limit_lower,
+            limit_upper=limit_upper,
+            limit_ke=limit_ke,
+            limit_kd=limit_kd,
+            armature=armature,
+            damping=damping,
+            friction=friction,
+            effort_limit=effort_limit,
+            velocity_limit=velocity_limit,
+            actuator_mode=actuator_mode,
+        )
+        return self._add_joint(
+            JointType.REVOLUTE,
+            parent,
+            child,
+            [config],
+            parent_xform,
+            child_xform,
+            label,
+            collision_filter_parent,
+            enabled,
+        )
+
+    def add_joint_prismatic(
+        self,
+        parent: int,
+        child: int,
+        *,
+        parent_xform: Transform | None = None,
+        child_xform: Transform | None = None,
+        axis: AxisLike | JointDofConfig | None = None,
+        target_pos: float | None = None,
+        target_vel: float | None = None,
+        target_ke: float | None = None,
+        target_kd: float | None = None,
+        limit_lower: float | None = None,
+        limit_upper: float | None = None,
+        limit_ke: float | None = None,
+        limit_kd: float | None = None,
+        armature: float | None = None,
+        damping: float | None = None,
+        friction: float | None = None,
+        effort_limit: float | None = None,
+        velocity_limit: float | None = None,
+        actuator_mode: JointTargetMode | int | None = None,
+        label: str | None = None,
+        collision_filter_parent: bool = True,
+        enabled: bool = True,
+    ) -> int:
+        """Add a slider: the child moves along `axis`. The arguments are those of `add_joint_revolute`.
+
+        Returns:
+            Index of the joint.
+
+        Raises:
+            ValueError: If a value is out of range.
+            IndexError: If there is no such body.
+        """
+        config = self._dof_config(
+            axis,
+            target_pos=target_pos,
+            target_vel=target_vel,
+            target_ke=target_ke,
+            target_kd=target_kd,
+            limit_lower=limit_lower,
+            limit_upper=limit_upper,
+            limit_ke=limit_ke,
+            limit_kd=limit_kd,
+            armature=armature,
+            damping=damping,
+            friction=friction,
+            effort_limit=effort_limit,
+            velocity_limit=velocity_limit,
+            actuator_mode=actuator_mode,
+        )
+        return self._add_joint(
+            JointType.PRISMATIC,
+            parent,
+            child,
+            [config],
+            parent_xform,
+            child_xform,
+            label,
+            collision_filter_parent,
+            enabled,
+        )
+
+    def add_joint_ball(
+        self,
+        parent: int,
+        child: int,
+        *,
+        parent_xform: Transform | None = None,
+        child_xform: Transform | None = None,
+        armature: float | None = None,
+        damping: float | None = None,
+        friction: float | None = None,
+        target_kd: float | None = None,
+        effort_limit: float | None = None,
+        actuator_mode: JointTargetMode | int | None = None,
+        label: str | None = None,
+        collision_filter_parent: bool = True,
+        enabled: bool = True,
+    ) -> int:
+        """Add a ball joint: the child turns about a point, without limits.
+
+        The arguments are those of `add_joint_revolute`; they hold for each of the three axes of the joint frame. A
+        ball joint has no position drive.
+
+        Returns:
+            Index of the joint.
+
+        Raises:
+            ValueError: If a value is out of range.
+            IndexError: If there is no such body.
+        """
+        default = self.default_joint_cfg
+        configs = [
+            JointDofConfig.make_unlimited(axis).merged(
+                armature=default.armature if armature is None else armature,
+                damping=default.damping if damping is None else damping,
+                friction=default.friction if friction is None else friction,
+                target_kd=target_kd,
+                effort_limit=default.effort_limit if effort_limit is None else effort_limit,
+                velocity_limit=default.velocity_limit,
+                actuator_mode=JointTargetMode.AUTO if actuator_mode is None else actuator_mode,
+            )
+            for axis in _LINEAR
+        ]
+        return self._add_joint(
+            JointType.BALL,
+            parent,
+            child,
+            configs,
+            parent_xform,
+            child_xform,
+            label,
+            collision_filter_parent,
+            enabled,
+        )
+
+    def add_joint_fixed(
+        self,
+        parent: int,
+        child: int,
+        *,
+        parent_xform: Transform | None = None,
+        child_xform: Transform | None = None,
+        label: str | None = None,
+        collision_filter_parent: bool = True,
+        enabled: bool = True,
+    ) -> int:
+        """Fix the child to the parent. The arguments are those of `add_joint_revolute`.
+
+        Shapes of bodies fixed together never collide with each other.
+
+        Returns:
+            Index of the joint.
+
+        Raises:
+            ValueError: If a value is out of range.
+            IndexError: If there is no such body.
+        """
+        return self._add_joint(
+            JointType.FIXED,
+            parent,
+            child,
+            [],
+            parent_xform,
+            child_xform,
+            label,
+            collision_filter_parent,
+            enabled,
+        )
+
+    def add_joint_free(
+        self,
+        child: int,
+        *,
+        parent: int = -1,
+        parent_xform: Transform | None = None,
+        child_xform: Transform | None = None,
+        label: str | None = None,
+        collision_filter_parent: bool = True,
+        enabled: bool = True,
+    ) -> int:
+        """Let the child move freely in the world. It starts at the pose given to `add_link`.
+
+        The coordinates of a free joint are the pose of the body in the world, so the parent must be the world and
+        both joint frames the identity.
+
+        Returns:
+            Index of the joint.
+
+        Raises:
+            ValueError: If the parent is not the world, or a joint frame not the identity.
+            IndexError: If there is no such body.
+        """
+        return self._add_joint(
+            JointType.FREE,
+            parent,
+            child,
+            [JointDofConfig.make_unlimited(axis) for axis in _LINEAR * 2],
+            parent_xform,
+            child_xform,
+            label,
+            collision_filter_parent,
+            enabled,
+        )
+
+    def add_articulation(self, joints: Sequence[int], label: str | None = None) -> int:
+        """Declare that joints belong together, such as those of one robot. Every joint must be in one articulation.
+
+        Args:
+            joints: Joints, in any order.
+            label: Name; `articulation_INDEX` if None.
+
+        Returns:
+            Index of the articulation.
+
+        Raises:
+            ValueError: If a joint is listed twice, is in another articulation already, or in another world.
+            IndexError: If there is no such joint.
+        """
+        index = self.articulation_count
+        label = f"articulation_{index}" if label is None else label
+        name = f"articulation '{label}' (index {index})"
+        if len(joints) == 0:
+            raise ValueError(f"{name}: no joints. An articulation needs at least one.")
+        seen = set()
+        for joint in joints:
+            if not isinstance(joint, int | np.integer) or not 0 <= joint < self.joint_count:
+                raise IndexError(
+                    f"{name}: joint {joint!r} does not exist; there are {self.joint_count} joints. Use the indices "
+                    "that add_joint_*() returned."
+                )
+            if joint in seen:
+                raise ValueError(f"{name}: {self._joint_name(joint)} is listed twice. List every joint once.")
+            if self.joint_articulation[joint] >= 0:
+                other = int(self.joint_articulation[joint])
+                raise ValueError(
+                    f"{name}: {self._joint_name(joint)} is in articulation '{self.articulation_label[other]}' "
+                    f"(index {other}) already. A joint belongs to one articulation."
+                )
+            if self.joint_world[joint] != self.current_world:
+                raise ValueError(
+                    f"{name}: {self._joint_name(joint)} is in world {self.joint_world[joint]}, but the articulation "
+                    f"is being added to world {self.current_world}. Add it between the same begin_world() and "
+                    "end_world() as its joints."
+                )
+            seen.add(joint)
+        self._articulations.append(world=self.current_world)
+        self._joints.view("articulation")[np.asarray(joints)] = index
+        self.articulation_label.append(label)
+        return index
+
+    def _dof_config(self, axis: AxisLike | JointDofConfig | None, **values: Any) -> JointDofConfig:
+        base = axis if isinstance(axis, JointDofConfig) else self.default_joint_cfg.merged(axis=axis)
+        return base.merged(**values)
+
+    def _add_joint(
+        self,
+        joint_type: JointType,
+        parent: int,
+        child: int,
+        dofs: list[JointDofConfig],
+        parent_xform: Transform | None,
+        child_xform: Transform | None,
+        label: str | None,
+        collision_filter_parent: bool,
+        enabled: bool,
+    ) -> int:
+        joint = self.joint_count
+        label = f"joint_{joint}" if label is None else label
+        name = f"joint '{label}' (index {joint})"
+        self._check_body(parent, f"{name}: parent")
+        self._check_body(child, f"{name}: child")
+        if child < 0:
+            raise ValueError(f"{name}: child is -1, but a joint moves a body. Pass the world as the parent.")
+        if parent == child:
+            raise ValueError(f"{name}: {self._body_name(child)} is both parent and child.")
+        if not enabled:
+            raise NotImplementedError(
+                f"{name}: enabled=False, but joints that do not act are not supported yet. Leave the joint out."
+            )
+        frames = [as_transform(parent_xform, f"{name}: parent_xform")]
+        frames.append(as_transform(child_xform, f"{name}: child_xform"))
+        if joint_type is JointType.FREE:
+            if parent != -1:
+                raise ValueError(
+                    f"{name}: parent is {self._body_name(parent)}, but a free joint moves a body relative to the "
+                    "world only. Pass parent=-1."
+                )
+            for frame, which in zip(frames, ("parent_xform", "child_xform"), strict=True):
+                if not np.array_equal(frame, IDENTITY):
+                    raise ValueError(
+                        f"{name}: {which} is {frame.tolist()}, but the coordinates of a free joint are the pose of "
+                        "the body in the world. Give the pose with add_link(xform=...)."
+                    )
+        rows = [_dof_row(config, f"{name}, axis {index}") for index, config in enumerate(dofs)]
+        self._joints.append(
+            type=int(joint_type),
+            parent=parent,
+            child=child,
+            X_p=frames[0],
+            X_c=frames[1],
+            q_start=self.joint_coord_count,
+            qd_start=self.joint_dof_count,
+            filter_parent=collision_filter_parent,
+            world=self.current_world,
+        )
+        self.joint_label.append(label)
+        for row in rows:
+            self._dofs.append(**row)
+        if joint_type.coord_count:
+            coords = self._coords.extend(joint_type.coord_count)
+            if joint_type is JointType.FREE:
+                self.joint_q[coords] = self.body_q[child]
+            elif joint_type is JointType.BALL:
+                self.joint_q[coords] = IDENTITY[3:]
+        return joint
+
+
+def _dof_row(config: JointDofConfig, name: str) -> dict[str, Any]:
+    """Return the table entry of a degree of freedom."""
+    row = {
+        column: float(getattr(config, attribute))
+        for column, attribute in (
+            ("armature", "armature"),
+            ("damping", "damping"),
+            ("friction", "friction"),
+            ("target_ke", "target_ke"),
+            ("target_kd", "target_kd"),
+            ("target_pos", "target_pos"),
+            ("target_vel", "target_vel"),
+            ("limit_lower", "limit_lower"),
+            ("limit_upper", "limit_upper"),
+            ("limit_ke", "limit_ke"),
+            ("limit_kd", "limit_kd"),
+            ("effort_limit", "effort_limit"),
+            ("velocity_limit", "velocity_limit"),
+        )
+    }
+    return {
+        **row,
+        "axis": as_axis(config.axis, f"{name}: axis"),
+        "target_mode": mode_value(config.actuator_mode, name),
+    }

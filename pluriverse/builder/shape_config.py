@@ -1,0 +1,121 @@
+"""ShapeConfig: material, mass and collision behaviour of a shape."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pluriverse.types import ShapeFlags
+
+
+@dataclass
+class ShapeConfig:
+    """Material, mass and collision behaviour of a shape."""
+
+    density: float = 1000.0
+    """Density [kg/m³]; adds mass and inertia to the body."""
+    ke: float = 2500.0
+    """Contact stiffness [N/m]."""
+    tau: float = 0.01
+    """Contact dissipation time [s]."""
+    mu: float = 1.0
+    """Coefficient of friction; 0 is frictionless."""
+    margin: float = 0.0
+    """Distance by which the surface that makes contact lies outside the shape [m]; of a shell, the wall thickness."""
+    gap: float | None = None
+    """Distance beyond the margin from which contacts are created [m]; None takes `ModelBuilder.rigid_gap`."""
+    restitution: float = 0.0
+    """Coefficient of restitution; stored, not used by `SolverSAP`."""
+    mu_torsional: float = 0.005
+    """Coefficient of torsional friction [m]; stored, not used by `SolverSAP`."""
+    mu_rolling: float = 1.0e-4
+    """Coefficient of rolling friction [m]; stored, not used by `SolverSAP`."""
+    kh: float = 1.0e10
+    """Hydroelastic modulus [Pa]; stored, not used yet."""
+    is_solid: bool = True
+    """Whether the shape is solid; otherwise it weighs as a shell with walls of thickness `margin`."""
+    collision_group: int = 1
+    """0 collides with nothing, a positive group with itself and all negative ones, a negative one with all others."""
+    collision_filter_parent: bool = True
+    """Whether the shape is filtered against the shapes of the parent and children of its body. Not filtered either
+    where the joint has `collision_filter_parent=False`."""
+    has_shape_collision: bool = True
+    """Whether the shape collides with shapes."""
+    has_particle_collision: bool = True
+    """Whether the shape collides with particles."""
+    is_visible: bool = True
+    """Whether the shape is drawn."""
+    is_site: bool = False
+    """Whether the shape only marks a frame: no mass, no collision."""
+    is_hydroelastic: bool = False
+    """Stored for hydroelastic contact, which is not supported yet."""
+
+    @property
+    def flags(self) -> int:
+        """The booleans as `ShapeFlags`."""
+        flags = ShapeFlags.VISIBLE if self.is_visible else ShapeFlags(0)
+        if self.is_site:
+            return int(flags | ShapeFlags.SITE)
+        if self.has_shape_collision:
+            flags |= ShapeFlags.COLLIDE_SHAPES
+        if self.has_particle_collision:
+            flags |= ShapeFlags.COLLIDE_PARTICLES
+        if self.is_hydroelastic:
+            flags |= ShapeFlags.HYDROELASTIC
+        return int(flags)
+
+    @flags.setter
+    def flags(self, value: int) -> None:
+        flags = ShapeFlags(value)
+        self.is_visible = bool(flags & ShapeFlags.VISIBLE)
+        self.has_shape_collision = bool(flags & ShapeFlags.COLLIDE_SHAPES)
+        self.has_particle_collision = bool(flags & ShapeFlags.COLLIDE_PARTICLES)
+        self.is_hydroelastic = bool(flags & ShapeFlags.HYDROELASTIC)
+        self.is_site = bool(flags & ShapeFlags.SITE)
+        if self.is_site:
+            self.mark_as_site()
+
+    def copy(self) -> "ShapeConfig":
+        """Return a copy."""
+        return replace(self)
+
+    def mark_as_site(self) -> None:
+        """Make the shape mark a frame only: no mass, no collision."""
+        self.is_site = True
+        self.density = 0.0
+        self.collision_group = 0
+        self.has_shape_collision = False
+        self.has_particle_collision = False
+        self.is_hydroelastic = False
+
+    def check(self, what: str) -> None:
+        """Check all values.
+
+        Raises:
+            ValueError: If one is out of range; `what` says whose it is.
+        """
+        for name, unit in _NON_NEGATIVE.items():
+            value = getattr(self, name)
+            if value is None and name == "gap":
+                continue
+            if not _is_number(value) or not value >= 0.0 or (not np.isfinite(value) and name != "ke"):
+                raise ValueError(f"{what}: {name} is {value}, but it must be a finite number >= 0{unit}.")
+        if self.collision_group != int(self.collision_group):
+            raise ValueError(f"{what}: collision_group is {self.collision_group}, but it must be an integer.")
+
+
+_NON_NEGATIVE = {
+    "density": " (kg/m³)",
+    "ke": " (N/m)",
+    "tau": " (s)",
+    "mu": "",
+    "margin": " (m)",
+    "gap": " (m), or None for ModelBuilder.rigid_gap",
+    "restitution": "",
+    "mu_torsional": " (m)",
+    "mu_rolling": " (m)",
+    "kh": " (Pa)",
+}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

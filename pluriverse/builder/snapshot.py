@@ -1,0 +1,112 @@
+"""Snapshot: the columns of a builder at the moment of `finalize`, completed and cleaned."""
+
+from typing import Any
+
+import numpy as np
+
+from pluriverse.builder.columns import ColumnView
+from pluriverse.builder.inputs import as_gravity
+from pluriverse.builder.storage import BuilderStorage
+from pluriverse.builder.worlds import WorldBuilder
+from pluriverse.types import JointTargetMode, JointType
+
+COLUMN_NAMES = tuple(name for name, value in vars(BuilderStorage).items() if isinstance(value, ColumnView))
+
+
+class WorldRanges:
+    """Where the entities of one kind begin in each world.
+
+    Args:
+        world: World of each entity: -1 in front, then worlds in ascending order, then -1 again.
+        world_count: Number of worlds that were opened.
+        sizes: What each entity counts for; 1 if None.
+    """
+
+    def __init__(self, world: np.ndarray, world_count: int, sizes: np.ndarray | None = None):
+        sizes = np.ones(len(world), dtype=np.int64) if sizes is None else sizes
+        total = int(sizes.sum())
+        inside = world >= 0
+        counts = np.bincount(world[inside], weights=sizes[inside], minlength=world_count).astype(np.int64)
+        front = int(sizes[: np.argmax(inside)].sum()) if inside.any() else total
+        bounds = front + np.concatenate([[0], np.cumsum(counts)])
+        self.published = np.append(bounds if world_count else [total, total], total)
+        """As in `*_world_start`, shape [world + 2]; [n, n, n] without worlds."""
+        self.bounds = bounds if world_count else np.array([0, total])
+        """First entity of each simulated world and the end of the last, shape [world + 1]."""
+
+
+class Snapshot:
+    """All columns of a builder as arrays of their own, under the names that they have in the model."""
+
+    joint_type: np.ndarray
+    joint_parent: np.ndarray
+    joint_child: np.ndarray
+    joint_X_p: np.ndarray  # noqa: N815
+    joint_X_c: np.ndarray  # noqa: N815
+    joint_axis: np.ndarray
+    joint_q: np.ndarray
+    joint_qd: np.ndarray
+    body_com: np.ndarray
+
+    def __init__(self, builder: WorldBuilder):
+        for name in COLUMN_NAMES:
+            setattr(self, name, getattr(builder, name).copy())
+        self.builder = builder
+        self.authored_world_count = builder.world_count
+        self.world_count = max(builder.world_count, 1)
+        self.world_label = list(builder.world_label) or ["world_0"]
+        gravity = builder._worlds.view("gravity").copy() if builder.world_count else np.full((1, 3), np.nan)
+        self.gravity = np.where(np.isnan(gravity), as_gravity(builder.gravity), gravity)
+        self.joint_q_start = np.append(self.joint_q_start, builder.joint_coord_count)
+        self.joint_qd_start = np.append(self.joint_qd_start, builder.joint_dof_count)
+        self.filters = builder.shape_collision_filter_pairs
+        dof_dim = np.array([joint_type.dof_dim for joint_type in JointType])
+        self.joint_dof_dim = dof_dim[self.joint_type]
+        dof_count = self.joint_dof_dim.sum(axis=1)
+        coord_count = np.diff(self.joint_q_start)
+        worlds = self.authored_world_count
+        self.ranges = {
+            "body": WorldRanges(self.body_world, worlds),
+            "shape": WorldRanges(self.shape_world, worlds),
+            "joint": WorldRanges(self.joint_world, worlds),
+            "articulation": WorldRanges(self.articulation_world, worlds),
+            "dof": WorldRanges(self.joint_world, worlds, dof_count),
+            "coord": WorldRanges(self.joint_world, worlds, coord_count),
+            "constraint": WorldRanges(self.joint_world, worlds, 6 - dof_count),
+        }
+        """Where the entities of each kind begin in each world."""
+        self.dof_joint = np.repeat(np.arange(len(dof_count)), dof_count)
+        """Joint of each degree of freedom."""
+
+    def __getattr__(self, name: str) -> Any:
+        # Columns are set by name in __init__; this only tells type checkers so.
+        raise AttributeError(name)
+
+    def decide_target_modes(self) -> None:
+        """Replace `JointTargetMode.AUTO` by what the gains say."""
+        ke, kd, target_vel = self.joint_target_ke, self.joint_target_kd, self.joint_target_vel
+        decided = np.select(
+            [(ke > 0.0) & (kd * target_vel != 0.0), ke > 0.0, kd > 0.0],
+            [JointTargetMode.POSITION_VELOCITY, JointTargetMode.POSITION, JointTargetMode.VELOCITY],
+            JointTargetMode.NONE,
+        )
+        auto = self.joint_target_mode == JointTargetMode.AUTO
+        self.joint_target_mode = np.where(auto, decided, self.joint_target_mode).astype(np.int32)
+
+    def normalize(self) -> None:
+        """Give quaternions and axes unit length."""
+        for pose in (self.joint_X_p, self.joint_X_c, self.shape_transform):
+            _normalize(pose[:, 3:])
+        _normalize(self.joint_axis)
+        for joint_type, place in ((JointType.FREE, 3), (JointType.BALL, 0)):
+            joints = np.flatnonzero(self.joint_type == joint_type)
+            columns = self.joint_q_start[joints][:, None] + place + np.arange(4)
+            quats = self.joint_q[columns]
+            _normalize(quats)
+            self.joint_q[columns] = quats
+
+
+def _normalize(rows: np.ndarray) -> None:
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    # Rows of length 1 stay bit for bit what they are.
+    np.divide(rows, length, out=rows, where=length != 1.0)

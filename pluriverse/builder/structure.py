@@ -1,0 +1,151 @@
+"""Structure: find the worlds of equal structure, sort their trees and pair their shapes, once per kind."""
+
+import numpy as np
+
+from pluriverse.builder.snapshot import Snapshot
+from pluriverse.model.collision_pairs import CollisionShapes, find_pairs
+from pluriverse.model.templates import find_equal_worlds
+from pluriverse.model.topology import Template
+from pluriverse.types import JointType, ShapeFlags
+
+
+def build_templates(source: Snapshot) -> tuple[list[Template], np.ndarray]:
+    """Return the kinds of worlds, and the kind of each world (shape [world]).
+
+    Raises:
+        ValueError: If joints form a cycle.
+    """
+    local = _LocalStructure(source)
+    world_template = find_equal_worlds(local.tables())
+    templates = []
+    for index in range(int(world_template.max(initial=-1)) + 1):
+        worlds = np.flatnonzero(world_template == index)
+        templates.append(local.template(worlds))
+    return templates, world_template
+
+
+class _LocalStructure:
+    """The structure of all worlds in world-local indices."""
+
+    def __init__(self, source: Snapshot):
+        self.source = source
+        body, shape = source.ranges["body"].bounds, source.ranges["shape"].bounds
+        joint_body = _first_of(source.ranges["joint"].bounds, body)
+        shape_body = _first_of(shape, body)
+        joints, shapes = _inside(source.ranges["joint"].bounds), _inside(shape)
+        parent, carrier = source.joint_parent[joints], source.shape_body[shapes]
+        self.joint = np.column_stack(
+            [
+                source.joint_type[joints],
+                np.where(parent >= 0, parent - joint_body, -1),
+                source.joint_child[joints] - joint_body,
+                source.joint_collision_filter_parent[joints],
+            ]
+        ).astype(np.int64)
+        flags = source.shape_flags[shapes] & int(ShapeFlags.COLLIDE_SHAPES | ShapeFlags.SITE)
+        self.shape = np.column_stack(
+            [
+                source.shape_type[shapes],
+                np.where(carrier >= 0, carrier - shape_body, -1),
+                flags,
+                source.shape_collision_group[shapes],
+                source.shape_collision_filter_parent[shapes],
+                source.shape_source_index[shapes],
+            ]
+        ).astype(np.int64)
+        self.first_joint, self.first_shape = joints.start, shapes.start
+        self.filter, self.filter_start = self._local_filters()
+        self.global_shapes = np.flatnonzero(source.shape_world < 0) if source.authored_world_count else shapes.start
+        if not source.authored_world_count:
+            self.global_shapes = np.zeros(0, dtype=np.int64)
+
+    def tables(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return what makes up the structure, for `find_equal_worlds`."""
+        source = self.source
+        no_columns = np.zeros((len(source.body_mass) + 1, 0), dtype=np.int64)
+        return [
+            (self.joint, source.ranges["joint"].bounds - self.first_joint),
+            (self.shape, source.ranges["shape"].bounds - self.first_shape),
+            (no_columns, source.ranges["body"].bounds),
+            (self.filter, self.filter_start),
+        ]
+
+    def template(self, worlds: np.ndarray) -> Template:
+        """Return the template of worlds that are all alike."""
+        source, world = self.source, int(worlds[0])
+        bounds = {name: ranges.bounds[world : world + 2] for name, ranges in source.ranges.items()}
+        joint = self.joint[slice(*(bounds["joint"] - self.first_joint))]
+        shape = self.shape[slice(*(bounds["shape"] - self.first_shape))]
+        template = Template(
+            joint_type=joint[:, 0],
+            joint_parent=joint[:, 1],
+            joint_child=joint[:, 2],
+            body_count=int(np.diff(bounds["body"])[0]),
+            shape_count=len(shape),
+            worlds=worlds,
+        )
+        cyclic = template.sort()
+        if len(cyclic):
+            names = ", ".join(source.builder._joint_name(int(bounds["joint"][0] + index)) for index in cyclic)
+            raise ValueError(
+                f"the joints {names} hang on each other in a cycle and not on the world. Let one of their bodies hang "
+                "on the world, for example by add_joint_free() instead of the joint that closes the cycle."
+            )
+        filters = self.filter[self.filter_start[world] : self.filter_start[world + 1]]
+        template.pair_shape0, template.pair_shape1 = self._pairs(template, joint, shape, filters)
+        return template
+
+    def _pairs(
+        self, template: Template, joint: np.ndarray, shape: np.ndarray, filters: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        source, shared = self.source, self.global_shapes
+        carrier = np.concatenate([np.full(len(shared), -1), shape[:, 1]])
+        flags = np.concatenate([source.shape_flags[shared], shape[:, 2]])
+        on_body = carrier >= 0
+        weld, static = np.full(len(carrier), -1), np.ones(len(carrier), dtype=bool)
+        weld[on_body] = template.body_weld[carrier[on_body]]
+        static[on_body] = template.body_static[carrier[on_body]]
+        columns = CollisionShapes(
+            code=np.concatenate([-1 - shared, np.arange(len(shape))]),
+            type=np.concatenate([source.shape_type[shared], shape[:, 0]]),
+            group=np.concatenate([source.shape_collision_group[shared], shape[:, 3]]),
+            weld=weld,
+            static=static,
+            filter_parent=np.concatenate([source.shape_collision_filter_parent[shared], shape[:, 4]]).astype(bool),
+        )
+        colliding = (flags & ShapeFlags.COLLIDE_SHAPES != 0) & (flags & ShapeFlags.SITE == 0)
+        for name, values in vars(columns).items():
+            setattr(columns, name, values[colliding])
+        neighbours = (joint[:, 1] >= 0) & (joint[:, 3] != 0) & (joint[:, 0] != JointType.FIXED)
+        joint_welds = template.body_weld[joint[neighbours][:, 1:3]]
+        return find_pairs(columns, joint_welds, filters)
+
+    def _local_filters(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the filtered pairs in codes of `CollisionShapes`, sorted, and where each world begins.
+
+        Pairs of two global shapes are left out: these never move, so they are no candidates anyway.
+        """
+        source = self.source
+        pairs = source.filters.astype(np.int64)
+        if source.authored_world_count:
+            world = source.shape_world[pairs]
+            own = world.max(axis=1, initial=-1)
+            pairs, world, own = pairs[own >= 0], world[own >= 0], own[own >= 0]
+            first = source.ranges["shape"].bounds[own][:, None]
+            codes = np.where(world >= 0, pairs - first, -1 - pairs)
+        else:
+            codes, own = pairs, np.zeros(len(pairs), dtype=np.int64)
+        codes = np.sort(codes, axis=1)
+        order = np.lexsort((codes[:, 1], codes[:, 0], own))
+        counts = np.bincount(own, minlength=source.world_count)
+        return codes[order], np.concatenate([[0], np.cumsum(counts)])
+
+
+def _inside(bounds: np.ndarray) -> slice:
+    """Return where the entities of all worlds are, without the global ones."""
+    return slice(int(bounds[0]), int(bounds[-1]))
+
+
+def _first_of(entity_bounds: np.ndarray, other_bounds: np.ndarray) -> np.ndarray:
+    """Return, for each entity, where the entities of another kind begin in its world."""
+    return np.repeat(other_bounds[:-1], np.diff(entity_bounds))

@@ -1,0 +1,93 @@
+"""World scope: which world new entities belong to."""
+
+import numpy as np
+
+from pluriverse.builder.columns import Column, Table
+from pluriverse.builder.inputs import Vector, as_gravity
+from pluriverse.builder.storage import BuilderStorage
+
+GRAVITY = -9.81
+"""Gravity along z of a builder that sets none [m/s²]."""
+
+
+class WorldScope(BuilderStorage):
+    """The part of a builder that opens and closes worlds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._worlds = Table({"gravity": Column(np.float64, (3,), np.nan)})  # NaN: that of the builder
+        self._gravity: float | np.ndarray | None = None
+        self._current_world = -1
+        self.world_label: list[str] = []
+        """Name, shape [world]."""
+
+    @property
+    def world_count(self) -> int:
+        """Number of worlds."""
+        return len(self._worlds)
+
+    @property
+    def current_world(self) -> int:
+        """World that new entities belong to, -1 outside of any. Changed by `begin_world` and `end_world`."""
+        return self._current_world
+
+    @property
+    def gravity(self) -> float | np.ndarray:
+        """Gravity [m/s²] of worlds that have none of their own: a vector, or its z component. -9.81 if not set.
+
+        `add_world` and `replicate` give the copies the gravity of the builder they copy, if that was set.
+        """
+        return GRAVITY if self._gravity is None else self._gravity
+
+    @gravity.setter
+    def gravity(self, value: float | Vector) -> None:
+        vector = as_gravity(value)
+        self._gravity = float(np.asarray(value)) if np.ndim(value) == 0 else vector
+
+    def begin_world(self, label: str | None = None, *, gravity: float | Vector | None = None) -> None:
+        """Open a new world; entities belong to it until `end_world`.
+
+        Args:
+            label: Name; `world_INDEX` if None.
+            gravity: Gravity [m/s²], a vector or its z component; `ModelBuilder.gravity` if None.
+
+        Raises:
+            RuntimeError: If a world is open already.
+            ValueError: If gravity is neither a number nor a vector.
+        """
+        if self._current_world >= 0:
+            raise RuntimeError(
+                f"begin_world: world {self._current_world} ('{self.world_label[self._current_world]}') is still "
+                "open. Call end_world() first; worlds do not nest."
+            )
+        row = np.full(3, np.nan) if gravity is None else as_gravity(gravity)
+        self._current_world = self._worlds.append(gravity=row)
+        self.world_label.append(f"world_{self._current_world}" if label is None else label)
+
+    def end_world(self) -> None:
+        """Close the world that is open; further entities are global.
+
+        Raises:
+            RuntimeError: If no world is open.
+        """
+        if self._current_world < 0:
+            raise RuntimeError("end_world: no world is open. Call begin_world() first.")
+        self._current_world = -1
+
+    def _check_body(self, body: int, what: str) -> None:
+        """Raise unless `body` is -1 or a body of the current world."""
+        if not isinstance(body, int | np.integer) or isinstance(body, bool):
+            raise TypeError(
+                f"{what}: body is {body!r}, but it must be the index that add_link() returned, or -1."
+            )
+        if not -1 <= body < self.body_count:
+            raise IndexError(
+                f"{what}: body {body} does not exist; there are {self.body_count} bodies. Use an index that "
+                "add_link() or add_body() returned, or -1 for the world."
+            )
+        if body >= 0 and self.body_world[body] != self._current_world:
+            place = f"world {self._current_world}" if self._current_world >= 0 else "the global world (-1)"
+            raise ValueError(
+                f"{what}: {self._body_name(body)} is in world {self.body_world[body]}, but the entity is being "
+                f"added to {place}. Add it between the same begin_world() and end_world() as the body."
+            )

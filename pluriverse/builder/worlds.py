@@ -1,0 +1,240 @@
+"""Worlds from builders: add_world, replicate and add_builder copy whole tables, shifted to where the copy stands."""
+
+import math
+import warnings
+
+import numpy as np
+
+from pluriverse.builder.inputs import IDENTITY, Transform, Vector, as_gravity, as_transform, as_vector
+from pluriverse.builder.shapes import ShapeBuilder
+from pluriverse.model import poses
+from pluriverse.types import JointType
+
+
+class WorldBuilder(ShapeBuilder):
+    """The part of a builder that copies other builders."""
+
+    def add_builder(
+        self, builder: "WorldBuilder", xform: Transform | None = None, label_prefix: str | None = None
+    ) -> None:
+        """Add everything in `builder` to the current world (or globally, outside of any).
+
+        Args:
+            builder: Builder without worlds; not changed.
+            xform: Where its origin stands. Moves what is attached to the world: free joints, the parent frames of
+                other joints to the world, and shapes of the world.
+            label_prefix: Put before its labels, with a slash.
+
+        Raises:
+            ValueError: If `builder` has worlds of its own, or is this one.
+        """
+        self._check_source(builder, "add_builder")
+        offset = as_transform(xform, "add_builder: xform")
+        self._adopt_gravity(builder)
+        self._append_copies(builder, offset[None], np.array([self.current_world]), label_prefix)
+
+    def add_world(
+        self, builder: "WorldBuilder", xform: Transform | None = None, label_prefix: str | None = None
+    ) -> None:
+        """Add a new world that holds everything in `builder`; see `add_builder`.
+
+        The world has the gravity of `builder` if that was set, else that of this builder.
+
+        Raises:
+            RuntimeError: If a world is open.
+            ValueError: If `builder` has worlds of its own, or is this one.
+        """
+        self._check_source(builder, "add_world")
+        offset = as_transform(xform, "add_world: xform")
+        self._append_worlds(builder, offset[None], label_prefix, "add_world")
+
+    def replicate(
+        self,
+        builder: "WorldBuilder",
+        world_count: int,
+        spacing: Vector = (0.0, 0.0, 0.0),
+        *,
+        label_prefix: str | None = None,
+    ) -> None:
+        """Add `world_count` new worlds that each hold everything in `builder`; see `add_world`.
+
+        Args:
+            builder: Builder without worlds; not changed.
+            world_count: Number of worlds.
+            spacing: Distance of neighbouring worlds along each axis [m]. The axes with a distance span a line, a
+                square or a cube of worlds, centred at the origin along x and y. Zero keeps all worlds at the origin,
+                which is best for accuracy: worlds never collide anyway.
+            label_prefix: Put before the labels, with a slash.
+
+        Raises:
+            RuntimeError: If a world is open.
+            ValueError: If `builder` has worlds of its own, is this one, or a number is out of range.
+        """
+        self._check_source(builder, "replicate")
+        if not isinstance(world_count, int | np.integer) or world_count < 0:
+            raise ValueError(f"replicate: world_count is {world_count!r}, but it must be an integer >= 0.")
+        offsets = np.tile(IDENTITY, (world_count, 1))
+        offsets[:, :3] = world_offsets(world_count, as_vector(spacing, "replicate: spacing"))
+        self._append_worlds(builder, offsets, label_prefix, "replicate")
+
+    def _check_source(self, builder: "WorldBuilder", what: str) -> None:
+        if builder is self:
+            raise ValueError(f"{what}: a builder cannot be added to itself. Copy it first (copy.deepcopy).")
+        if builder.world_count:
+            raise ValueError(
+                f"{what}: the builder to add has {builder.world_count} worlds of its own; worlds do not nest. "
+                "Add the builders that its worlds were made from."
+            )
+
+    def _adopt_gravity(self, builder: "WorldBuilder") -> None:
+        """Take over the gravity of a builder that is merged into the current world, unless there is one already."""
+        if builder._gravity is None:
+            return
+        theirs = as_gravity(builder._gravity)
+        world = self.current_world
+        if world >= 0:
+            rows = self._worlds.view("gravity")
+            if np.isnan(rows[world]).any():
+                rows[world] = theirs
+            mine = rows[world]
+        else:
+            if self._gravity is None:
+                self.gravity = builder._gravity
+            mine = as_gravity(self.gravity)
+        if not np.array_equal(mine, theirs):
+            place = f"world {world}" if world >= 0 else "the builder"
+            warnings.warn(
+                f"add_builder: gravity {theirs.tolist()} m/s² of the added builder is not used, because {place} has "
+                f"{mine.tolist()} m/s² already. Set gravity in one place only.",
+                stacklevel=3,
+            )
+
+    def _append_worlds(
+        self, builder: "WorldBuilder", offsets: np.ndarray, label_prefix: str | None, what: str
+    ) -> None:
+        if self.current_world >= 0:
+            raise RuntimeError(
+                f"{what}: world {self.current_world} ('{self.world_label[self.current_world]}') is still open. Call "
+                "end_world() first, or add_builder() to add to that world."
+            )
+        worlds = np.arange(self.world_count, self.world_count + len(offsets))
+        added = self._worlds.extend(len(offsets))
+        if builder._gravity is not None:
+            self._worlds.view("gravity")[added] = as_gravity(builder._gravity)
+        self.world_label += [f"world_{world}" for world in worlds]
+        self._append_copies(builder, offsets, worlds, label_prefix)
+
+    def _append_copies(
+        self, builder: "WorldBuilder", offsets: np.ndarray, worlds: np.ndarray, label_prefix: str | None
+    ) -> None:
+        """Append one copy of all entities of `builder` per row of `offsets`, in the given worlds."""
+        count = len(offsets)
+        bodies = self._bodies.extend_copies(builder._bodies, count)
+        joints = self._joints.extend_copies(builder._joints, count)
+        coords = self._coords.extend_copies(builder._coords, count)
+        dofs = self._dofs.extend_copies(builder._dofs, count)
+        articulations = self._articulations.extend_copies(builder._articulations, count)
+        shapes = self._shapes.extend_copies(builder._shapes, count)
+        filters = self._filters.extend_copies(builder._filters, count)
+
+        first_body = bodies.start + builder.body_count * np.arange(count)
+        first_articulation = articulations.start + builder.articulation_count * np.arange(count)
+        _shift(self._joints.view("parent")[joints], first_body, keep_negative=True)
+        _shift(self._joints.view("child")[joints], first_body)
+        _shift(
+            self._joints.view("q_start")[joints], coords.start + builder.joint_coord_count * np.arange(count)
+        )
+        _shift(self._joints.view("qd_start")[joints], dofs.start + builder.joint_dof_count * np.arange(count))
+        _shift(self._joints.view("articulation")[joints], first_articulation, keep_negative=True)
+        _shift(self._shapes.view("body")[shapes], first_body, keep_negative=True)
+        _shift(self._filters.view("shape")[filters], shapes.start + builder.shape_count * np.arange(count))
+        if builder.meshes:
+            # The last entry, which the shapes without a mesh (-1) address, stays -1.
+            mesh_index = np.array([*(self._mesh_index(mesh) for mesh in builder.meshes), -1], dtype=np.int32)
+            self._shapes.view("mesh")[shapes] = mesh_index[self._shapes.view("mesh")[shapes]]
+        for table, added in (
+            (self._bodies, bodies),
+            (self._joints, joints),
+            (self._articulations, articulations),
+            (self._shapes, shapes),
+        ):
+            table.view("world")[added] = np.repeat(worlds, (added.stop - added.start) // max(count, 1))
+
+        for mine, theirs in (
+            (self.body_label, builder.body_label),
+            (self.joint_label, builder.joint_label),
+            (self.articulation_label, builder.articulation_label),
+            (self.shape_label, builder.shape_label),
+        ):
+            mine += (
+                theirs if label_prefix is None else [f"{label_prefix}/{label}" for label in theirs]
+            ) * count
+
+        if (offsets != IDENTITY).any():
+            self._move_copies(builder, offsets, bodies, joints, coords, dofs, shapes)
+
+    def _move_copies(
+        self,
+        builder: "WorldBuilder",
+        offsets: np.ndarray,
+        bodies: slice,
+        joints: slice,
+        coords: slice,
+        dofs: slice,
+        shapes: slice,
+    ) -> None:
+        """Move what is attached to the world in each copy by the pose of that copy."""
+        count = len(offsets)
+        _move(self._bodies.view("q")[bodies], offsets, np.arange(builder.body_count))
+        free = builder.joint_type == JointType.FREE
+        rooted = builder.joint_parent < 0
+        _move(self._joints.view("X_p")[joints], offsets, np.flatnonzero(rooted & ~free))
+        _move(self._shapes.view("transform")[shapes], offsets, np.flatnonzero(builder.shape_body < 0))
+        free_joints = np.flatnonzero(free & rooted)
+        if len(free_joints):
+            q = self._coords.view("q")[coords].reshape(count, -1)
+            columns = builder.joint_q_start[free_joints][:, None] + np.arange(7)
+            q[:, columns] = poses.compose(offsets[:, None, :], q[:, columns])
+        if len(free_joints) and (offsets[:, 3:] != IDENTITY[3:]).any():
+            qd = self._dofs.view("qd")[dofs].reshape(count, -1)
+            for part in (0, 3):  # linear velocity, angular velocity: both in world axes
+                columns = builder.joint_qd_start[free_joints][:, None] + part + np.arange(3)
+                qd[:, columns] = poses.rotate(
+                    np.broadcast_to(offsets[:, None, 3:], (count, len(free_joints), 4)), qd[:, columns]
+                )
+
+
+def world_offsets(world_count: int, spacing: np.ndarray) -> np.ndarray:
+    """Return where each world stands [m], shape [world, 3].
+
+    The axes with a spacing span a line, square or cube, filled along the first of them first, and centred along x
+    and y. z is not centred, so that worlds stand on the ground.
+    """
+    offsets = np.zeros((world_count, 3))
+    axes = np.flatnonzero(spacing)
+    if len(axes) == 0 or world_count == 0:
+        return offsets
+    side = math.ceil(round(world_count ** (1.0 / len(axes)), 9))  # 64 ** (1 / 3) is 3.9999...
+    world = np.arange(world_count)
+    for place, axis in enumerate(axes):
+        step = world // side**place
+        offsets[:, axis] = spacing[axis] * (step if place == len(axes) - 1 else step % side)
+    centre = offsets.min(axis=0) + 0.5 * (offsets.max(axis=0) - offsets.min(axis=0))
+    centre[2] = 0.0
+    return offsets - centre
+
+
+def _shift(values: np.ndarray, first: np.ndarray, *, keep_negative: bool = False) -> None:
+    """Add the first index of each copy to the indices in it."""
+    if not len(values):
+        return
+    rows = values.reshape(len(first), -1)
+    shifted = rows + first[:, None]
+    rows[...] = np.where(rows < 0, rows, shifted) if keep_negative else shifted
+
+
+def _move(values: np.ndarray, offsets: np.ndarray, entries: np.ndarray) -> None:
+    """Move the poses of some entries of every copy by the pose of the copy."""
+    if len(entries):
+        rows = values.reshape(len(offsets), -1, 7)
+        rows[:, entries] = poses.compose(offsets[:, None, :], rows[:, entries])
