@@ -1,13 +1,14 @@
 """Block-sparse Cholesky factorization of one world's coupled trees, in native code.
 
-The Hessian of a world has one dense diagonal block per kinematic tree and one off-diagonal block for each pair of
-trees that touch. `order_blocks` eliminates the trees by minimum degree on the graph of those pairs ([George1989]) and
-lays out the blocks of the factor, fill included; the numeric part is a right-looking block factorization
-H = L L^T. Trees that touch nothing else keep out of it: their packed rows factor without fill (`math.dense`).
+The Hessian of a world has one dense diagonal block per kinematic tree and one off-diagonal block for each
+pair of trees that touch. `order_blocks` eliminates the trees by minimum degree on the graph of those pairs
+([George1989]) and lays out the blocks of the factor, fill included; the numeric part is a right-looking block
+factorization H = L L^T. Trees that touch nothing else keep out of it: their packed rows factor without fill
+(`math.dense`).
 
-Blocks are column-major, n_row x n_col, and the block of trees i and j is kept with the tree that is eliminated later
-as rows. Every inner loop runs down one column of a block, so it vectorizes. The work of a pile of boxes grows with
-the number of contacts between them, not with the cube of the number of boxes.
+Blocks are column-major, n_row x n_col, and the block of trees i and j is kept with the tree that is
+eliminated later as rows. Every inner loop runs down one column of a block, so it vectorizes. The work of a
+pile of boxes grows with the number of contacts between them, not with the cube of the number of boxes.
 """
 
 import functools
@@ -71,8 +72,8 @@ _ORDER = """
 """
 
 _BLOCK_UPDATE = """
-    // T <- T - X Y^T with T n_i x n_j, X n_i x n_k, Y n_j x n_k, all column-major. Free bodies have six degrees of
-    // freedom, and a trip count that the compiler knows is worth a factor of three.
+    // T <- T - X Y^T with T n_i x n_j, X n_i x n_k, Y n_j x n_k, all column-major. Free bodies have six
+    degrees of // freedom, and a trip count that the compiler knows is worth a factor of three.
     auto update = [](T* target, const T* x, const T* y, int n_i, int n_j, int n_k) {
         if (n_i == 6 && n_j == 6 && n_k == 6) {
             for (int c = 0; c < 6; ++c) {
@@ -249,8 +250,9 @@ def order_blocks(
 ) -> int:
     """Choose the elimination order of the coupled trees and lay out the factor; return the scalars it needs.
 
-    `adjacency` holds one bit row per tree, (tree_count + 63) / 64 words each, symmetric, without diagonal; it is
-    overwritten by the structure of the factor: row b then names the trees eliminated after b in its column.
+    `adjacency` holds one bit row per tree, (tree_count + 63) / 64 words each, symmetric, without diagonal; it
+    is overwritten by the structure of the factor: row b then names the trees eliminated after b in its
+    column.
     """
     ...
 
@@ -258,7 +260,6 @@ def order_blocks(
 @functools.cache
 def block_cholesky(real: Any, real_vector: Any) -> SimpleNamespace:
     """Return `block_factorize` (0 if a pivot was not positive) and `block_solve` for values of `real`."""
-
     types = f"using T = {_CTYPE[real]}; using V = {_CTYPE[real_vector]};"
 
     @wp.func_native(types + _FACTORIZE)

@@ -1,15 +1,16 @@
 """Small dense linear algebra in native code: loops over short contiguous rows that must vectorize.
 
-Warp's generated code reaches about a seventh of the arithmetic rate of a plain C loop on such rows, because every
-element access goes through a runtime stride. These snippets are the only native code of the package. They hold one
-world's matrix in one thread.
+Warp's generated code reaches about a seventh of the arithmetic rate of a plain C loop on such rows, because
+every element access goes through a runtime stride. These snippets are the only native code of the package.
+They hold one world's matrix in one thread.
 
 Two storage forms are used.
 
-*Packed rows* hold a symmetric matrix with the branch sparsity of a kinematic tree: row k has the entries H[k, a] of
-the degrees of freedom a on the path from the root to k, contiguous and indexed by the depth of a; the diagonal is
-last. The ancestors of an ancestor of k are ancestors of k at the same depths, so every inner loop of the
-factorization H = L^T D L ([Featherstone2008] section 6.5) runs over two contiguous rows, and there is no fill.
+*Packed rows* hold a symmetric matrix with the branch sparsity of a kinematic tree: row k has the entries H[k,
+a] of the degrees of freedom a on the path from the root to k, contiguous and indexed by the depth of a; the
+diagonal is last. The ancestors of an ancestor of k are ancestors of k at the same depths, so every inner loop
+of the factorization H = L^T D L ([Featherstone2008] section 6.5) runs over two contiguous rows, and there is
+no fill.
 
 *Column-major blocks* hold dense n x m matrices; they are the parts of `math.block_cholesky`.
 """
@@ -94,12 +95,15 @@ _MULTIPLY = """
 def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
     """Return the functions on packed rows of `real`, with vectors of `real_vector` (default: the same type).
 
-    All of them take the template arrays `dof_parent`, `dof_depth`, `dof_row`, the template's `first` entry in them,
-    and a range `begin <= k < end` of degrees of freedom made of whole trees.
+    All of them take the template arrays `dof_parent`, `dof_depth`, `dof_row`, the template's `first` entry in
+    them, and a range `begin <= k < end` of degrees of freedom made of whole trees.
 
-    - `ltdl_factorize(H, base, parent, depth, row, first, begin, end) -> int`: in place; L below the diagonal, 1/D on
-      it. Returns 0 if a pivot was not positive (the matrix is not positive definite to rounding, or holds NaN).
-    - `ltdl_solve(H, base, parent, depth, row, first, begin, end, x, xbase)`: x <- H^-1 x, from the factorization.
+    - `ltdl_factorize(H, base, parent, depth, row, first, begin, end) -> int`: in place; L below the diagonal,
+    1/D on
+      it. Returns 0 if a pivot was not positive (the matrix is not positive definite to rounding, or holds
+      NaN).
+    - `ltdl_solve(H, base, parent, depth, row, first, begin, end, x, xbase)`: x <- H^-1 x, from the
+    factorization.
     - `rows_multiply(H, base, parent, depth, row, first, begin, end, x, xbase, y, ybase)`: y <- H x.
     """
     real_vector = real_vector or real

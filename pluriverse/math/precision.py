@@ -1,7 +1,7 @@
 """Scalar precision of a kernel: the Warp vector and matrix types that belong to one scalar type.
 
-Stages that exist in single and double precision make their kernels in a cached factory whose argument is the scalar
-type, `wp.float32` or `wp.float64`; the types in this module are the ones such a factory works with.
+Stages that exist in single and double precision make their kernels in a cached factory whose argument is the
+scalar type, `wp.float32` or `wp.float64`; the types in this module are the ones such a factory works with.
 """
 
 import functools
@@ -51,3 +51,8 @@ def precision_name(real: Any) -> str:
     if real is wp.float64:
         return "f64"
     raise ValueError(f"precision {real!r} is not supported: pass wp.float32 or wp.float64.")
+
+
+def kernel_module(stage: str, *reals: Any) -> str:
+    """Return the name of the module that holds the kernels of a stage for the given precisions."""
+    return f"{stage}." + "_".join(precision_name(real) for real in reals)

@@ -1,4 +1,4 @@
-"""Rotations in kernels: the exponential map, and what the dynamics needs besides Warp's own quaternion functions."""
+"""Rotations in kernels, besides Warp's own functions of quaternions."""
 
 import functools
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ def rotation_functions(real: Any) -> SimpleNamespace:
     """Return the functions on rotations for scalars of type `real`.
 
     The members are `wp.func`s: `quat_from_rotation_vector`, `quat_from_axis_angle`, `quat_renormalize`,
-    `unit_axis`, `unit_quat`, `rotate_sym`.
+    `matrix_from_quat`, `rotate_sym`.
     """
     vec3 = vec3_type(real)
     mat33 = mat33_type(real)
@@ -54,15 +54,27 @@ def rotation_functions(real: Any) -> SimpleNamespace:
         return quat(scale * q[0], scale * q[1], scale * q[2], scale * q[3])
 
     @wp.func
-    def unit_axis(axis: wp.vec3) -> vec3:
-        """Return an axis, unit in single precision, with length 1 in this precision (as `quat_renormalize`)."""
-        wide = vec3(real(axis[0]), real(axis[1]), real(axis[2]))
-        return (real(1.5) - real(0.5) * wp.dot(wide, wide)) * wide
+    def matrix_from_quat(q: quat) -> mat33:
+        """Return the rotation matrix of a unit quaternion ([Sola2017] eq. 115).
 
-    @wp.func
-    def unit_quat(q: wp.quat) -> quat:
-        """Return a quaternion, unit in single precision, with length 1 in this precision."""
-        return quat_renormalize(quat(real(q[0]), real(q[1]), real(q[2]), real(q[3])))
+        Warp's own turns three unit vectors, at three times the cost.
+        """
+        x2 = q[0] + q[0]
+        y2 = q[1] + q[1]
+        z2 = q[2] + q[2]
+        xx = x2 * q[0]
+        yy = y2 * q[1]
+        zz = z2 * q[2]
+        xy = x2 * q[1]
+        xz = x2 * q[2]
+        yz = y2 * q[2]
+        xw = x2 * q[3]
+        yw = y2 * q[3]
+        zw = z2 * q[3]
+        one = real(1.0)
+        return mat33(
+            one - yy - zz, xy - zw, xz + yw, xy + zw, one - xx - zz, yz - xw, xz - yw, yz + xw, one - xx - yy
+        )
 
     @wp.func
     def rotate_sym(rotation: mat33, tensor: mat33) -> vec6:
@@ -82,7 +94,6 @@ def rotation_functions(real: Any) -> SimpleNamespace:
         quat_from_rotation_vector=quat_from_rotation_vector,
         quat_from_axis_angle=quat_from_axis_angle,
         quat_renormalize=quat_renormalize,
-        unit_axis=unit_axis,
-        unit_quat=unit_quat,
+        matrix_from_quat=matrix_from_quat,
         rotate_sym=rotate_sym,
     )

@@ -14,7 +14,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.math.precision import mat33_type, precision_name, vec3_type, vec6_type
+from pluriverse.math.precision import kernel_module, mat33_type, vec3_type, vec6_type
 from pluriverse.model import Contacts, Model, Topology
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
 
@@ -158,9 +158,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
             W += wp.outer(column, column) / wp.max(diagonal, weight_real(DIAGONAL_MIN))
         return wp.sqrt(wp.ddot(W, W)) / weight_real(3.0)
 
-    @wp.kernel(
-        enable_backward=False, module="pluriverse.solvers.sap.contact." + "_".join(map(precision_name, names))
-    )
+    @wp.kernel(enable_backward=False, module=kernel_module("pluriverse.solvers.sap.contact", *names))
     def set_contact_terms(
         worlds: wp.array[int],
         topology: Topology,

@@ -15,7 +15,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.math.precision import precision_name, vec3_type
+from pluriverse.math.precision import kernel_module, vec3_type
 from pluriverse.model import Control, Model, State, Topology
 from pluriverse.solvers.sap.workspace import (
     DRIVE,
@@ -127,10 +127,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     names = (real, linear, dynamics_real)
 
-    @wp.kernel(
-        enable_backward=False,
-        module="pluriverse.solvers.sap.joint_terms." + "_".join(map(precision_name, names)),
-    )
+    @wp.kernel(enable_backward=False, module=kernel_module("pluriverse.solvers.sap.joint_terms", *names))
     def set_joint_terms(
         worlds: wp.array[int],
         topology: Topology,
@@ -153,7 +150,6 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
             dof = dof0 + local
             node = first_node + topology.dof_node[first_dof + local]
             public = dof0 + topology.dof_public[first_dof + local]
-            joint_type = topology.node_type[node]
             scalar = topology.node_dof_count[node] == 1
             mode = inputs.target_mode[public]
             torque = real(inputs.friction[public])

@@ -17,7 +17,7 @@ import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.math.dense import packed_rows
-from pluriverse.math.precision import precision_name, vec3_type
+from pluriverse.math.precision import kernel_module, vec3_type
 from pluriverse.model import Model, Topology
 from pluriverse.solvers.sap.cone import cone_functions
 from pluriverse.solvers.sap.hessian import hessian_functions
@@ -153,9 +153,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     impulse2 += scale * impulse * impulse
         return vec3(wp.sqrt(gradient2), wp.sqrt(momentum2), wp.sqrt(impulse2))
 
-    @wp.kernel(
-        enable_backward=False, module="pluriverse.solvers.sap.newton." + "_".join(map(precision_name, names))
-    )
+    @wp.kernel(enable_backward=False, module=kernel_module("pluriverse.solvers.sap.newton", *names))
     def minimize_objective(
         worlds: wp.array[int],
         topology: Topology,

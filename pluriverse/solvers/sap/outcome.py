@@ -10,7 +10,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.math.precision import precision_name
+from pluriverse.math.precision import kernel_module
 from pluriverse.model import Contacts, Model, State, Topology
 from pluriverse.solvers.base import SolverBase
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
@@ -50,7 +50,7 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
 
     @wp.kernel(
         enable_backward=False,
-        module=f"pluriverse.solvers.sap.outcome.{precision_name(real)}_{precision_name(linear)}",
+        module=kernel_module("pluriverse.solvers.sap.outcome", real, linear),
     )
     def conclude_step(
         worlds: wp.array[int],

@@ -12,6 +12,7 @@ from pluriverse.dynamics.kinematics import eval_kinematics
 from pluriverse.dynamics.workspace import Workspace
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.solvers.base import SolverBase
+from pluriverse.solvers.sap.body_force import sum_contact_forces
 from pluriverse.solvers.sap.contact import (
     BODY_INERTIA,
     CONTACT_MIDPOINT,
@@ -106,6 +107,7 @@ class SolverSAP(SolverBase):
             dtype=wp.int32,
             device=model.device,
         )
+        self._contacts: Contacts | None = None
         self._no_control: Control | None = None
         self._no_contacts: Contacts | None = None
 
@@ -125,6 +127,7 @@ class SolverSAP(SolverBase):
             self.workspace is not None
             and self.workspace.data.contact_start.ptr == contacts.rigid_contact_start.ptr
         ):
+            self._contacts = contacts
             return
         self.workspace = SapWorkspace(
             self.model,
@@ -132,7 +135,7 @@ class SolverSAP(SolverBase):
             self.options.real("contact_solve_precision"),
             self.options.real("contact_linear_solve_precision"),
         )
-        self._keep = contacts
+        self._contacts = contacts
 
     @property
     def contact_capacity(self) -> np.ndarray:
@@ -220,6 +223,29 @@ class SolverSAP(SolverBase):
         self.sim_time += dt
         self.frame_id += 1
         return state_out
+
+    def body_contact_force(self, contacts: Contacts, *, out: wp.array | None = None) -> wp.array:
+        """Return the sum of the contact forces of the last step on each body.
+
+        Args:
+            contacts: Contacts of the last step, of which `rigid_contact_force` has the force of each contact.
+            out: Array to write, type `wp.spatial_vector`, shape [body]; None for a new one.
+
+        Returns:
+            Force [N] and torque about the centre of mass [N·m], world axes, shape [body].
+
+        Raises:
+            RuntimeError: If no step was made with these contacts.
+        """
+        if self.workspace is None or self._contacts is not contacts:
+            raise RuntimeError(
+                "SolverSAP.body_contact_force: the last step was not made with these contacts. Call "
+                "step() first."
+            )
+        if out is None:
+            out = wp.zeros(self.model.body_count, dtype=wp.spatial_vector, device=self.model.device)
+        sum_contact_forces(self.model, self.model.worlds, contacts, self.dynamics, self.workspace, out)
+        return out
 
     def reset_runtime_state(self) -> None:
         """Forget time, counters and frozen worlds. The solver keeps nothing else from step to step."""
