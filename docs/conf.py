@@ -4,7 +4,7 @@ from importlib.metadata import version as _version
 
 project = "Pluriverse"
 author = "The Pluriverse developers"
-copyright = author  # noqa: A001  (the name that Sphinx expects)
+copyright = author
 version = release = _version("pluriverse")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]

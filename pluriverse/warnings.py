@@ -1,8 +1,4 @@
-"""What a simulation reports while it runs: one warning class per kind of trouble, one error class for strict mode.
-
-Kernels cannot raise. They count per world, and the host turns the counts into a warning that names the worlds, the
-numbers and the remedy, or, in strict mode, into the error of the same kind.
-"""
+"""Warnings and errors of a running simulation: what a step counted per world and could not raise."""
 
 from collections.abc import Sequence
 
@@ -29,7 +25,7 @@ class ConvergenceWarning(SimulationWarning):
 
 
 class FrozenWorldWarning(SimulationWarning):
-    """The state of a world became NaN or infinite; the world keeps its last good state and no longer moves."""
+    """The state of a world became NaN or infinite; it keeps its last good state and no longer moves."""
 
 
 class SimulationError(RuntimeError):

@@ -1,0 +1,9 @@
+"""The loop: states, control, contacts and solver, recorded once and replayed on all cores.
+
+`Simulation` is public as `pluriverse.Simulation`.
+"""
+
+from pluriverse.simulation.report import SimulationReport, SimulationSnapshot
+from pluriverse.simulation.simulation import Simulation as Simulation
+
+__all__ = ["SimulationReport", "SimulationSnapshot"]

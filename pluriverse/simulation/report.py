@@ -1,0 +1,57 @@
+"""What a simulation tells about itself: its figures so far, and a state to come back to."""
+
+from dataclasses import dataclass
+
+import warp as wp
+
+from pluriverse.model import State
+
+
+@dataclass(frozen=True)
+class SimulationReport:
+    """The figures of a simulation since it began, or since `Simulation.clear_report`."""
+
+    world_count: int
+    """Number of worlds."""
+    step_count: int
+    """Solver steps that each world has made."""
+    simulated_time: float
+    """Time that passed in each world [s]."""
+    wall_time: float
+    """Time spent in `Simulation.step` [s], without recording and compiling."""
+    contact_count_mean: float
+    """Contacts of a world in a step, mean over worlds and steps."""
+    contact_count_peak: int
+    """Most contacts of a world in a step."""
+    iteration_count_mean: float
+    """Iterations of the solver for a world in a step, mean over worlds and steps."""
+    iteration_count_peak: int
+    """Most iterations of the solver for a world in a step."""
+    unconverged_step_count: int
+    """Steps that ended without convergence, summed over worlds."""
+    truncated_step_count: int
+    """Steps that lost contacts for want of slots, summed over worlds."""
+    frozen_worlds: tuple[int, ...]
+    """Worlds that are frozen now."""
+
+    @property
+    def world_steps_per_second(self) -> float:
+        """Solver steps of all worlds together, per second of wall time [1/s]."""
+        return self.world_count * self.step_count / self.wall_time if self.wall_time > 0.0 else 0.0
+
+    @property
+    def real_time_ratio(self) -> float:
+        """Simulated seconds of all worlds together, per second of wall time."""
+        return self.world_count * self.simulated_time / self.wall_time if self.wall_time > 0.0 else 0.0
+
+
+@dataclass(frozen=True)
+class SimulationSnapshot:
+    """Everything that the next steps of a simulation depend on, except model and control."""
+
+    step_count: int
+    """Solver steps made since the beginning."""
+    state: State
+    """Copy of the state."""
+    world_frozen: wp.array[int]
+    """Copy of the solver's `world_frozen`, shape [world]."""

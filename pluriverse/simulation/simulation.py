@@ -1,0 +1,350 @@
+"""The loop: find contacts, solve, move on; recorded once per chunk of worlds and replayed on all cores."""
+
+import collections
+import math
+import os
+import time
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import warp as wp
+
+from pluriverse.collision import CollisionPipeline
+from pluriverse.model import Contacts, Control, Model, State
+from pluriverse.simulation.chunks import cache_byte_count, split_worlds, world_byte_counts
+from pluriverse.simulation.recording import ChunkRecording
+from pluriverse.simulation.report import SimulationReport, SimulationSnapshot
+from pluriverse.simulation.statistics import Statistics
+from pluriverse.simulation.worker_pool import WorkerPool
+from pluriverse.simulation.world_copy import WorldCopy
+from pluriverse.solvers import SolverBase
+from pluriverse.solvers.sap import SolverSAP
+from pluriverse.warnings import SimulationError
+
+# To look at the counters of a GPU waits for all of its work, so `step` does it once in so many calls.
+# `report` and strict mode always look.
+CUDA_CHECK_INTERVAL = 100
+
+
+class Simulation:
+    """Steps all worlds of a model: `collide`, `solver.step`, swap, with the same bits as that loop by hand.
+
+    The result does not depend on `threads` or `record`, and a world does not depend on the other worlds.
+
+    Args:
+        model: Model to simulate. Its arrays are read live: an edit acts on the next step.
+        solver: Solver of `model`; a `SolverSAP` with its defaults if None.
+        dt: Time step of the solver [s].
+        decimation: Solver steps in one `step`, all with the same control and external forces.
+        threads: Number of CPU threads; all cores that the process may use if None. Without effect on a GPU,
+            and without recording.
+        record: Record the step once and replay it. Switched off, every step launches its kernels from Python.
+        strict: Raise where a warning would be given.
+        rigid_contact_max: Contact slots per world: one number, one per world, or None to estimate them.
+
+    Raises:
+        TypeError: If `solver` is not a solver.
+        ValueError: If a number is out of range, or `solver` belongs to another model.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        solver: SolverBase | None = None,
+        *,
+        dt: float,
+        decimation: int = 1,
+        threads: int | None = None,
+        record: bool = True,
+        strict: bool = False,
+        rigid_contact_max: int | Sequence[int] | None = None,
+    ) -> None:
+        if not (dt > 0.0 and math.isfinite(dt)):
+            raise ValueError(f"Simulation: dt is {dt} s, but must be a positive, finite time step.")
+        _check_count("Simulation: decimation", decimation)
+        if threads is not None:
+            _check_count("Simulation: threads", threads)
+        if solver is None:
+            solver = SolverSAP(model)
+        if not isinstance(solver, SolverBase):
+            raise TypeError(f"Simulation: solver is a {type(solver).__name__}, but must be a solver object.")
+        if solver.model is not model:
+            raise ValueError("Simulation: the solver was made for another model. Make it with this one.")
+        self._model = model
+        self._solver = solver
+        self._dt = float(dt)
+        self._decimation = decimation
+        self._strict = strict
+        self._record = record
+        self._pipeline = CollisionPipeline(model, rigid_contact_max=rigid_contact_max)
+        self._contacts = self._pipeline.contacts()
+        self._control = model.control()
+        self._states = (model.state(), model.state())
+        # External forces stay until they are changed, so they must not change with the turn of the states.
+        self._states[1].body_f = self._states[0].body_f
+        self._current = 0
+        self._statistics = Statistics(model.world_count, model.device)
+        self._world_copy = WorldCopy(model)
+
+        on_cpu = model.device.is_cpu
+        self._thread_count = (threads or _core_count()) if on_cpu and record else 1
+        self._pool = WorkerPool(self._thread_count)
+        self._chunks: list[ChunkRecording] | None = None
+        self._step_count = 0
+        self.clear_report()
+        self._call_count = 0
+        self._check_interval = 1 if on_cpu or strict else CUDA_CHECK_INTERVAL
+        self._interrupted = False
+
+    @property
+    def model(self) -> Model:
+        """The model that is simulated."""
+        return self._model
+
+    @property
+    def solver(self) -> SolverBase:
+        """The solver, with its counters per world."""
+        return self._solver
+
+    @property
+    def state(self) -> State:
+        """The state now; it may be written to.
+
+        Two states take turns, so ask again after each `step`.
+        """
+        return self._states[self._current]
+
+    @property
+    def control(self) -> Control:
+        """Forces and drive targets for the next steps. Write into its arrays."""
+        return self._control
+
+    @property
+    def contacts(self) -> Contacts:
+        """Contacts of the last solver step, with their forces."""
+        return self._contacts
+
+    @property
+    def dt(self) -> float:
+        """Time step of the solver [s]."""
+        return self._dt
+
+    @property
+    def decimation(self) -> int:
+        """Solver steps in one `step`."""
+        return self._decimation
+
+    @property
+    def threads(self) -> int:
+        """Number of threads that step the worlds."""
+        return self._thread_count
+
+    @property
+    def time(self) -> float:
+        """Simulated time since the beginning [s]."""
+        return self._step_count * self._dt
+
+    @property
+    def step_count(self) -> int:
+        """Solver steps since the beginning."""
+        return self._step_count
+
+    def prepare(self) -> None:
+        """Compile and record the step, which the first `step` would do otherwise."""
+        if self._chunks is not None:
+            return
+        self._solver.prepare(self._contacts)
+        _load_kernels(self._model.device)
+        if not self._record or self._model.device.is_cuda:
+            worlds = [self._model.worlds]
+        else:
+            worlds = [
+                wp.array(chunk, dtype=wp.int32, device=self._model.device)
+                for chunk in split_worlds(
+                    world_byte_counts(self._model, self._contacts),
+                    self._model.world_template,
+                    cache_bytes=cache_byte_count(),
+                    thread_count=self._thread_count,
+                )
+            ]
+        chunks = [
+            ChunkRecording(chunk, self._launch_step, self._decimation, self._model.device) for chunk in worlds
+        ]
+        if self._record:
+            for chunk in chunks:
+                chunk.graphs(0, 1)
+        self._chunks = chunks
+
+    def step(self, count: int = 1) -> None:
+        """Make `count` steps of `decimation` solver steps each.
+
+        Many steps in one call are quicker than many calls, since no thread waits for another between them.
+
+        Raises:
+            ValueError: If `count` is negative.
+            SimulationError: In strict mode, if a world is in trouble; or if an earlier call was interrupted,
+                which leaves worlds at different times.
+        """
+        _check_count("Simulation.step: count", count, lowest=0)
+        if self._interrupted:
+            raise SimulationError(
+                "Simulation.step: an earlier call was interrupted, so worlds stand at different times. "
+                "Call reset() or restore() first."
+            )
+        if count == 0:
+            return
+        self.prepare()
+        assert self._chunks is not None
+        recordings = [chunk.graphs(self._current, count) for chunk in self._chunks] if self._record else []
+        begin = time.perf_counter()
+        self._interrupted = True
+        if self._record:
+            self._replay(recordings)
+        else:
+            self._launch(count * self._decimation)
+        self._interrupted = False
+        self._wall_time += time.perf_counter() - begin
+        self._current = (self._current + count * self._decimation) % 2
+        self._step_count += count * self._decimation
+        self._call_count += 1
+        if self._call_count % self._check_interval == 0:
+            self._solver.report(strict=self._strict)
+
+    def reset(self, worlds: Sequence[int] | np.ndarray | None = None) -> None:
+        """Put worlds (default: all) back to the state in the model, without external forces, and thaw them.
+
+        Control stays as it is. With all worlds, time begins at zero again.
+
+        Raises:
+            IndexError: If there is no such world.
+        """
+        if worlds is None:
+            self._copy_all(self._model.state())
+            self._solver.unfreeze()
+            self._step_count = 0
+            self.clear_report()
+            return
+        chosen = np.unique(np.asarray(worlds, dtype=np.int64))
+        if chosen.size and not (chosen[0] >= 0 and chosen[-1] < self._model.world_count):
+            raise IndexError(
+                f"Simulation.reset: world {int(chosen[0] if chosen[0] < 0 else chosen[-1])} does not exist; "
+                f"the model has worlds 0 to {self._model.world_count - 1}."
+            )
+        targets = wp.array(chosen.astype(np.int32), dtype=wp.int32, device=self._model.device)
+        self._world_copy.copy_worlds(targets, self._model.state(), self.state)
+        self._solver.unfreeze(chosen)
+
+    def save(self) -> SimulationSnapshot:
+        """Return a copy of everything that changes from step to step, to come back to with `restore`."""
+        state = self._model.state()
+        state.assign(self.state)
+        return SimulationSnapshot(self._step_count, state, wp.clone(self._solver.world_frozen))
+
+    def restore(self, snapshot: SimulationSnapshot) -> None:
+        """Come back to a snapshot of this simulation, or of another of an equal model, with equal bits."""
+        self._copy_all(snapshot.state)
+        self._solver.unfreeze()
+        self._solver.world_frozen.assign(snapshot.world_frozen)
+        self._step_count = snapshot.step_count
+        self.clear_report()
+
+    def report(self) -> SimulationReport:
+        """Return the figures so far. Warns of trouble that was not reported yet, or raises in strict mode."""
+        begin = time.perf_counter()
+        wp.synchronize_device(self._model.device)  # a GPU works on after `step` has returned
+        self._wall_time += time.perf_counter() - begin
+        self._solver.report(strict=self._strict)
+        statistics, solver = self._statistics, self._solver
+        step_count = self._step_count - self._report_start
+        world_step_count = max(step_count * self._model.world_count, 1)
+        return SimulationReport(
+            world_count=self._model.world_count,
+            step_count=step_count,
+            simulated_time=step_count * self._dt,
+            wall_time=self._wall_time,
+            contact_count_mean=float(statistics.contact_total.numpy().sum()) / world_step_count,
+            contact_count_peak=int(statistics.contact_peak.numpy().max(initial=0)),
+            iteration_count_mean=float(statistics.iteration_total.numpy().sum()) / world_step_count,
+            iteration_count_peak=int(statistics.iteration_peak.numpy().max(initial=0)),
+            unconverged_step_count=_total(solver.unconverged_step_count) - self._unconverged_start,
+            truncated_step_count=_total(solver.truncated_step_count) - self._truncated_start,
+            frozen_worlds=tuple(np.flatnonzero(solver.world_frozen.numpy()).tolist()),
+        )
+
+    def clear_report(self) -> None:
+        """Let the figures of `report` begin again with the next step."""
+        self._statistics.clear()
+        self._report_start = self._step_count
+        self._unconverged_start = _total(self._solver.unconverged_step_count)
+        self._truncated_start = _total(self._solver.truncated_step_count)
+        self._wall_time = 0.0
+
+    def close(self) -> None:
+        """End the threads. Further steps are made by the calling thread alone."""
+        self._pool.close()
+        self._thread_count = 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _launch_step(self, source: int, target: int, worlds: wp.array[int]) -> None:
+        """Launch one solver step of some worlds, from one of the two states to the other."""
+        state_in, state_out = self._states[source], self._states[target]
+        self._pipeline.collide(state_in, self._contacts, worlds=worlds)
+        self._solver.step(state_in, state_out, self._control, self._contacts, self._dt, worlds=worlds)
+        self._statistics.accumulate(
+            worlds, self._solver.last_contact_count, self._solver.last_solve_iterations
+        )
+
+    def _launch(self, step_count: int) -> None:
+        """Launch so many solver steps of all worlds from Python."""
+        source = self._current
+        for _ in range(step_count):
+            self._launch_step(source, 1 - source, self._model.worlds)
+            source = 1 - source
+
+    def _replay(self, recordings: list[list[wp.Graph]]) -> None:
+        """Replay the graphs of each chunk in order; threads take chunk after chunk, and wait for none."""
+        pending = collections.deque(recordings)
+
+        def work() -> None:
+            while True:
+                try:
+                    graphs = pending.popleft()
+                except IndexError:
+                    return
+                for graph in graphs:
+                    wp.capture_launch(graph)
+
+        self._pool.run(work, min(self._thread_count, len(recordings)))
+
+    def _copy_all(self, state: State) -> None:
+        """Make `state` the state of all worlds, in both places, so that nothing else remains."""
+        for target in self._states:
+            target.assign(state)
+        self._interrupted = False
+
+
+def _load_kernels(device: wp.Device) -> None:
+    """Compile, or load from the kernel cache, all kernels declared so far, in parallel."""
+    wp.load_module("pluriverse", recursive=True, device=device, max_workers=_core_count())
+
+
+def _core_count() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _total(counts: wp.array[int]) -> int:
+    return int(counts.numpy().sum(dtype=np.int64))
+
+
+def _check_count(name: str, value: Any, *, lowest: int = 1) -> None:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < lowest:
+        raise ValueError(f"{name} is {value!r}, but must be a whole number of at least {lowest}.")
