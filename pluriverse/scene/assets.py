@@ -1,5 +1,6 @@
 """Assets: robots read from files by an importer."""
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -57,6 +58,7 @@ class MjcfAsset(Asset):
     ignore_names: list[str] = []
     ignore_classes: list[str] = []
     external_assets: Any = None
+    keyframe: Name | Index | None = Field(None, description="initial state; not set: home, stand or the first")
 
 
 class UnsupportedAsset(BaseModel):
@@ -98,13 +100,18 @@ def import_asset(assembly: Assembly, asset: Asset | UnsupportedAsset, index: int
     for gap in gaps:
         with assembly.at(gap):
             assembly.note_unsupported(f"asset[{name}] {kind} {gap}")
+    from pluriverse.importers.errors import AssetWarning
+    from pluriverse.types import ShapeFlags
+
     builder = assembly.builder
     override = asset.configuration()
     default = builder.default_shape_cfg
     first = builder.shape_count
     builder.default_shape_cfg = shape_configuration(default, override)
     try:
-        with assembly.at("source"):
+        with assembly.at("source"), warnings.catch_warnings():
+            # What the importer warns about is in its report, and from there in the features not supported.
+            warnings.simplefilter("ignore", AssetWarning)
             report = ASSET_IMPORTERS[kind](builder, source, asset)
     finally:
         builder.default_shape_cfg = default
@@ -113,6 +120,9 @@ def import_asset(assembly: Assembly, asset: Asset | UnsupportedAsset, index: int
         if field in override:
             array = f"shape_{field}" if field in ("margin", "gap") else f"shape_material_{field}"
             getattr(builder, array)[first:] = override[field]
+    if asset.hide_collision_shapes and not asset.force_show_colliders:
+        flags = builder.shape_flags[first:]
+        flags[(flags & ShapeFlags.COLLIDE_SHAPES) != 0] &= ~int(ShapeFlags.VISIBLE)
     for entry in report.entries:
         assembly.note_unsupported(f"asset[{name}] {kind} {entry}")
 
@@ -148,19 +158,43 @@ def _local_source(assembly: Assembly, source: Any, name: str, kind: str) -> str 
         return path
 
 
+_COMMON_OPTIONS = (
+    "floating",
+    "scale",
+    "force_show_colliders",
+    "parse_visuals_as_colliders",
+    "enable_self_collisions",
+    "ignore_inertial_definitions",
+    "collapse_fixed_joints",
+    "mesh_maxhullvert",
+)
+_URDF_OPTIONS = ("mesh_scale", "joint_ordering", "bodies_follow_joint_ordering")
+_MJCF_OPTIONS = (
+    "armature_scale",
+    "parse_meshes",
+    "parse_sites",
+    "no_class_as_colliders",
+    "visual_classes",
+    "collider_classes",
+    "ignore_names",
+    "ignore_classes",
+    "keyframe",
+)
+
+
+def _options(asset: Asset, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the options that the scene sets; the importers' defaults are those of the format."""
+    options = {name: getattr(asset, name) for name in (*_COMMON_OPTIONS, *names) if asset.wrote(name)}
+    return options | {"xform": asset.xform.as_list()}
+
+
 def _import_urdf(builder: Any, source: str | Path, asset: Any) -> Any:
-    return builder.add_urdf(
-        source,
-        xform=asset.xform.as_list(),
-        **asset.given(),
-    )
+    return builder.add_urdf(source, parse_visuals=asset.load_visual_shapes, **_options(asset, _URDF_OPTIONS))
 
 
 def _import_mjcf(builder: Any, source: str | Path, asset: Any) -> Any:
-    return builder.add_mjcf(
-        source,
-        xform=asset.xform.as_list(),
-    )
+    parse_visuals = asset.parse_visuals and asset.load_visual_shapes
+    return builder.add_mjcf(source, parse_visuals=parse_visuals, **_options(asset, _MJCF_OPTIONS))
 
 
 ASSET_IMPORTERS: dict[str, Callable[[Any, str | Path, Any], Any]] = {"urdf": _import_urdf, "mjcf": _import_mjcf}
