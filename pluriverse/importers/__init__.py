@@ -1,0 +1,18 @@
+"""Importers: robots and scenes from asset files into a builder."""
+
+from pluriverse.importers.errors import (
+    AssetError,
+    AssetFileError,
+    AssetWarning,
+    UnsupportedAssetFeature,
+)
+from pluriverse.importers.report import ImportEntry, ImportReport
+
+__all__ = [
+    "AssetError",
+    "AssetFileError",
+    "AssetWarning",
+    "ImportEntry",
+    "ImportReport",
+    "UnsupportedAssetFeature",
+]

@@ -1,0 +1,191 @@
+"""Putting a described robot into a builder."""
+
+from typing import Any
+
+import numpy as np
+
+from pluriverse.importers.description import (
+    WORLD,
+    JointDescription,
+    RobotDescription,
+    ShapeDescription,
+)
+from pluriverse.importers.frames import Frame
+from pluriverse.importers.mechanics import find_group_parents, find_rigid_groups
+from pluriverse.importers.report import ImportReport
+from pluriverse.types import GeoType, JointType
+
+
+def assemble(
+    builder: Any,
+    robot: RobotDescription,
+    *,
+    xform: Frame,
+    enable_self_collisions: bool,
+    mesh_maxhullvert: int,
+    report: ImportReport,
+) -> None:
+    """Add the robot to `builder`, standing at `xform` in the world, and note the indices in `report`."""
+    first = (builder.body_count, builder.joint_count, builder.shape_count, builder.articulation_count)
+    poses = _initial_poses(robot, xform)
+    bodies: list[int] = []
+    trees: dict[int, list[int]] = {}  # joints below each link that hangs on the world
+    tree_of_link: list[int] = []
+    for index, link in enumerate(robot.links):
+        body = builder.add_link(
+            xform=_transform(poses[index]),
+            mass=link.mass_properties.mass,
+            com=link.mass_properties.com,
+            inertia=link.mass_properties.inertia,
+            label=link.label,
+            lock_inertia=True,
+        )
+        bodies.append(body)
+        parent = WORLD if link.parent == WORLD else bodies[link.parent]
+        joint = _add_joint(builder, link.joint, parent, body, xform)
+        tree_of_link.append(index if link.parent == WORLD else tree_of_link[link.parent])
+        trees.setdefault(tree_of_link[index], []).append(joint)
+    for root, joints in trees.items():
+        label = robot.label if len(trees) == 1 else robot.links[root].label
+        builder.add_articulation(joints, label=label)
+    shapes = _add_shapes(builder, robot, bodies, xform, mesh_maxhullvert)
+    _add_filters(builder, robot, shapes, enable_self_collisions)
+    last = (builder.body_count, builder.joint_count, builder.shape_count, builder.articulation_count)
+    report.bodies, report.joints, report.shapes, report.articulations = map(range, first, last)
+
+
+def _initial_poses(robot: RobotDescription, xform: Frame) -> list[Frame]:
+    poses: list[Frame] = []
+    for link in robot.links:
+        parent = xform if link.parent == WORLD else poses[link.parent]
+        joint = link.joint
+        poses.append(parent @ joint.parent_frame @ joint.motion() @ joint.child_frame.inverse())
+    return poses
+
+
+def _add_joint(builder: Any, joint: JointDescription, parent: int, child: int, xform: Frame) -> int:
+    coord, dof = builder.joint_coord_count, builder.joint_dof_count
+    # The importers decide which shapes collide for the robot as a whole, see _add_filters.
+    common: dict[str, Any] = {"label": joint.label, "collision_filter_parent": False}
+    if joint.type is JointType.FREE:
+        index = builder.add_joint_free(child, **common)
+        pose = xform @ Frame(np.array(joint.q[:3]), np.array(joint.q[3:]))
+        builder.joint_q[coord : coord + 7] = [*pose.position, *pose.quat]
+        turn = xform.matrix
+        builder.joint_qd[dof : dof + 6] = [*(turn @ joint.qd[:3]), *(turn @ joint.qd[3:])]
+        return index
+    parent_frame = xform @ joint.parent_frame if parent == WORLD else joint.parent_frame
+    common["parent_xform"] = _transform(parent_frame)
+    common["child_xform"] = _transform(joint.child_frame)
+    if joint.type is JointType.FIXED:
+        return builder.add_joint_fixed(parent, child, **common)
+    if joint.type is JointType.BALL:
+        index = builder.add_joint_ball(
+            parent,
+            child,
+            armature=joint.armature,
+            damping=joint.damping,
+            friction=joint.friction,
+            **common,
+        )
+    else:
+        assert joint.dof is not None
+        add = builder.add_joint_revolute if joint.type is JointType.REVOLUTE else builder.add_joint_prismatic
+        index = add(
+            parent,
+            child,
+            axis=joint.dof.axis,
+            limit_lower=joint.dof.lower,
+            limit_upper=joint.dof.upper,
+            armature=joint.dof.armature,
+            damping=joint.dof.damping,
+            friction=joint.dof.friction,
+            effort_limit=joint.dof.effort_limit,
+            velocity_limit=joint.dof.velocity_limit,
+            actuator_mode=joint.dof.mode,
+            target_ke=joint.dof.target_ke,
+            target_kd=joint.dof.target_kd,
+            target_pos=joint.dof.target_pos,
+            target_vel=joint.dof.target_vel,
+            **common,
+        )
+        builder.joint_act[dof] = joint.dof.act or 0.0
+    builder.joint_q[coord : coord + len(joint.q)] = joint.q
+    builder.joint_qd[dof : dof + len(joint.qd)] = joint.qd
+    return index
+
+
+def _add_shapes(
+    builder: Any, robot: RobotDescription, bodies: list[int], xform: Frame, mesh_maxhullvert: int
+) -> list[tuple[int, int, ShapeDescription]]:
+    """Add all shapes and return (index, link, description) of those that collide."""
+    colliding = []
+    placed = [(WORLD, shape) for shape in robot.world_shapes]
+    placed += [(index, shape) for index, link in enumerate(robot.links) for shape in link.shapes]
+    for link, shape in placed:
+        config = builder.default_shape_cfg.copy()
+        config.density = 0.0  # the mass of a link is that of its description
+        for name, value in shape.cfg.items():
+            setattr(config, name, value)
+        config.is_visible = shape.is_visible
+        config.has_shape_collision = config.has_shape_collision and shape.collides
+        config.has_particle_collision = config.has_particle_collision and shape.collides
+        config.collision_filter_parent = False
+        if shape.is_site:
+            config.mark_as_site()
+        mesh = shape.mesh
+        if mesh is not None and shape.type is GeoType.CONVEX_MESH:
+            mesh = mesh.convex_hull(mesh_maxhullvert)
+        index = builder.add_shape(
+            body=WORLD if link == WORLD else bodies[link],
+            type=shape.type,
+            xform=_transform(xform @ shape.frame if link == WORLD else shape.frame),
+            cfg=config,
+            scale=shape.scale,
+            src=mesh,
+            color=shape.color,
+            label=shape.label,
+        )
+        if config.has_shape_collision:
+            colliding.append((index, link, shape))
+    return colliding
+
+
+def _add_filters(
+    builder: Any,
+    robot: RobotDescription,
+    shapes: list[tuple[int, int, ShapeDescription]],
+    enable_self_collisions: bool,
+) -> None:
+    """Filter the pairs of shapes that do not collide.
+
+    These are pairs welded together, neighbours across one joint (links welded together count as one),
+    excluded links, and pairs that the bit masks rule out.
+    """
+    groups = find_rigid_groups(robot)
+    parents = find_group_parents(robot, groups)
+    excluded = {frozenset(pair) for pair in robot.excluded_pairs}
+    for number, (index_a, link_a, shape_a) in enumerate(shapes):
+        group_a = WORLD if link_a == WORLD else groups[link_a]
+        for index_b, link_b, shape_b in shapes[:number]:
+            group_b = WORLD if link_b == WORLD else groups[link_b]
+            if group_a == group_b:
+                keep = False
+            elif WORLD not in (link_a, link_b) and not enable_self_collisions:
+                keep = False
+            elif frozenset((link_a, link_b)) in excluded:
+                keep = False
+            elif parents.get(group_a) == group_b or parents.get(group_b) == group_a:
+                # Scenery may touch what is mounted on it; whether a fixed base may, is up to the format.
+                static = WORLD in (group_a, group_b)
+                keep = static and (WORLD in (link_a, link_b) or not robot.filter_static_parent)
+            else:
+                keep = True
+            if keep:
+                keep = bool(shape_a.contype & shape_b.conaffinity or shape_b.contype & shape_a.conaffinity)
+            if not keep:
+                builder.add_shape_collision_filter_pair(index_b, index_a)
+
+
+def _transform(frame: Frame) -> tuple[list[float], list[float]]:
+    return frame.position.tolist(), frame.quat.tolist()

@@ -1,0 +1,161 @@
+"""A robot as read from an asset, before it goes to a builder: what all importers have in common.
+
+Frames and quantities are float64 on the host, in the link frames of the asset. None stands for the default of
+the builder that the robot goes to.
+"""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from pluriverse.geometry import MassProperties, Mesh
+from pluriverse.importers.frames import IDENTITY, Frame
+from pluriverse.types import GeoType, JointTargetMode, JointType
+
+WORLD = -1  # parent of a link that hangs on the world
+
+
+@dataclasses.dataclass
+class ShapeDescription:
+    """Geometry fixed to a link."""
+
+    label: str
+    """Full label."""
+    type: GeoType
+    """Kind of geometry."""
+    frame: Frame = IDENTITY
+    """Pose in the link frame."""
+    scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    """Size as in `Model.shape_scale` [m]; factors 1 for meshes."""
+    mesh: Mesh | None = None
+    """The mesh of `MESH` and `CONVEX_MESH`."""
+    collides: bool = True
+    """Whether it collides."""
+    is_visible: bool = True
+    """Whether it is drawn."""
+    is_site: bool = False
+    """Whether it only marks a frame."""
+    color: tuple[float, float, float] | None = None
+    """Red, green and blue from 0 to 1, or None."""
+    contype: int = 1
+    """Bit mask of what it is for the pair rule."""
+    conaffinity: int = 1
+    """Bit mask of what it collides with for the pair rule."""
+    cfg: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """Fields of the builder's shape configuration that the asset gives."""
+
+
+@dataclasses.dataclass
+class DofDescription:
+    """A degree of freedom of a revolute or prismatic joint."""
+
+    axis: np.ndarray
+    """Unit vector in the joint frame."""
+    lower: float | None = None
+    """Lower limit [rad or m], None for no limit."""
+    upper: float | None = None
+    """Upper limit [rad or m], None for no limit."""
+    armature: float | None = None
+    """Inertia added on the joint [kg·m² or kg]."""
+    damping: float | None = None
+    """Passive damping [N·m·s/rad or N·s/m]."""
+    friction: float | None = None
+    """Dry friction [N·m or N]."""
+    effort_limit: float | None = None
+    """Largest effort of the drive [N·m or N]."""
+    velocity_limit: float | None = None
+    """Largest speed [rad/s or m/s]."""
+    mode: JointTargetMode | None = None
+    """What the drive follows."""
+    target_ke: float | None = None
+    """Stiffness of the drive [N·m/rad or N/m]."""
+    target_kd: float | None = None
+    """Damping of the drive [N·m·s/rad or N·s/m]."""
+    target_pos: float | None = None
+    """Position target [rad or m]."""
+    target_vel: float | None = None
+    """Velocity target [rad/s or m/s]."""
+    act: float | None = None
+    """Effort of a drive in mode `EFFORT` [N·m or N]."""
+
+
+@dataclasses.dataclass
+class JointDescription:
+    """The joint that holds a link to its parent."""
+
+    label: str
+    """Full label."""
+    type: JointType
+    """Kind of joint."""
+    parent_frame: Frame = IDENTITY
+    """Joint frame in the parent link (or the world)."""
+    child_frame: Frame = IDENTITY
+    """Joint frame in the child link."""
+    dof: DofDescription | None = None
+    """The degree of freedom of a revolute or prismatic joint."""
+    q: list[float] = dataclasses.field(default_factory=list)
+    """Initial coordinates, as in `Model.joint_q`; those of a free joint are the pose of the link in the world."""
+    qd: list[float] = dataclasses.field(default_factory=list)
+    """Initial velocities, as in `Model.joint_qd`."""
+    armature: float | None = None
+    """Inertia added on every degree of freedom of a ball joint [kg·m²]."""
+    damping: float | None = None
+    """Passive damping of every degree of freedom of a ball joint [N·m·s/rad]."""
+    friction: float | None = None
+    """Dry friction of every degree of freedom of a ball joint [N·m]."""
+
+    def motion(self) -> Frame:
+        """Return the pose of the child's joint frame in the parent's, at the initial coordinates."""
+        if self.type is JointType.REVOLUTE:
+            assert self.dof is not None
+            half = 0.5 * self.q[0]
+            return Frame(np.zeros(3), np.array([*(np.sin(half) * self.dof.axis), np.cos(half)]))
+        if self.type is JointType.PRISMATIC:
+            assert self.dof is not None
+            return Frame(self.q[0] * self.dof.axis, IDENTITY.quat)
+        if self.type is JointType.BALL:
+            return Frame(np.zeros(3), np.array(self.q))
+        if self.type is JointType.FREE:
+            return Frame(np.array(self.q[:3]), np.array(self.q[3:]))
+        return IDENTITY
+
+
+@dataclasses.dataclass
+class LinkDescription:
+    """A rigid body and the joint that moves it."""
+
+    name: str
+    """Name in the asset."""
+    label: str
+    """Full label."""
+    element: str
+    """What messages call it."""
+    parent: int
+    """Index of the parent link, or `WORLD`."""
+    joint: JointDescription
+    """The joint to the parent."""
+    mass_properties: MassProperties
+    """Mass, centre of mass and inertia, link frame."""
+    shapes: list[ShapeDescription] = dataclasses.field(default_factory=list)
+    """Geometry fixed to the link."""
+    is_intermediate: bool = False
+    """Whether the link only stands between two joints of one body of the asset."""
+
+
+@dataclasses.dataclass
+class RobotDescription:
+    """Links, parents before children, and what is fixed to the world."""
+
+    label: str
+    """First component of all labels."""
+    source: str
+    """The file or the name of the text it was read from."""
+    links: list[LinkDescription] = dataclasses.field(default_factory=list)
+    """Links, every parent before its children."""
+    world_shapes: list[ShapeDescription] = dataclasses.field(default_factory=list)
+    """Geometry fixed to the world."""
+    excluded_pairs: list[tuple[int, int]] = dataclasses.field(default_factory=list)
+    """Pairs of links (or `WORLD`) whose shapes do not collide with each other."""
+    filter_static_parent: bool = True
+    """Whether a link does not collide with a neighbour that is fixed to the world."""

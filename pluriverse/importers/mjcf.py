@@ -1,0 +1,192 @@
+"""MJCF importer: the robots and scenes of MuJoCo, read by MuJoCo's own parser."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pluriverse.importers.assembly import assemble
+from pluriverse.importers.description import RobotDescription
+from pluriverse.importers.errors import AssetError
+from pluriverse.importers.frames import frame_from_transform
+from pluriverse.importers.mechanics import check_masses, merge_welded_links
+from pluriverse.importers.mjcf_actuators import add_drives
+from pluriverse.importers.mjcf_bodies import add_links
+from pluriverse.importers.mjcf_geoms import add_shapes
+from pluriverse.importers.mjcf_keyframe import controls_of, select_keyframe, set_initial_state
+from pluriverse.importers.mjcf_options import MjcfOptions
+from pluriverse.importers.mjcf_source import (
+    check_numbers,
+    class_names,
+    matches,
+    read_class_parents,
+    read_mjcf,
+)
+from pluriverse.importers.mjcf_unsupported import report_unsupported
+from pluriverse.importers.report import ImportReport
+
+
+def add_mjcf(
+    builder: Any,
+    source: str | Path,
+    *,
+    xform: Any = None,
+    floating: bool | None = None,
+    scale: float = 1.0,
+    armature_scale: float = 1.0,
+    hide_visuals: bool = False,
+    force_show_colliders: bool = False,
+    parse_visuals: bool = True,
+    parse_visuals_as_colliders: bool = False,
+    parse_meshes: bool = True,
+    parse_sites: bool = True,
+    enable_self_collisions: bool = True,
+    ignore_names: Sequence[str] = (),
+    ignore_classes: Sequence[str] = (),
+    visual_classes: Sequence[str] = ("visual",),
+    collider_classes: Sequence[str] = ("collision",),
+    no_class_as_colliders: bool = True,
+    ignore_inertial_definitions: bool = False,
+    collapse_fixed_joints: bool = False,
+    mesh_maxhullvert: int = 64,
+    keyframe: str | int | None = "auto",
+    strict: bool = False,
+) -> ImportReport:
+    """Add the bodies, joints, shapes, drives and initial state of a MuJoCo model to `builder`.
+
+    See `docs/importers.md` for what becomes of each element.
+
+    Args:
+        builder: The `ModelBuilder` to add to; its `default_shape_cfg` and `default_joint_cfg` give what MJCF does
+            not.
+        source: Path of an MJCF file, or its XML text.
+        xform: Pose of the model's world frame in the world.
+        floating: None takes the base as authored; True gives bodies fixed to the world a free joint; False fixes
+            bodies that have one.
+        scale: Factor on all lengths; masses are kept, inertias follow.
+        armature_scale: Factor on all armatures.
+        hide_visuals: Whether display geometry is added invisible.
+        force_show_colliders: Whether colliders of bodies with display geometry are visible too.
+        parse_visuals: Whether display geometry is added.
+        parse_visuals_as_colliders: Whether the display geometry of a body takes the place of its colliders.
+        parse_meshes: Whether meshes are read; without them mesh geoms are left out.
+        parse_sites: Whether sites are added.
+        enable_self_collisions: Whether bodies of the model collide with each other.
+        ignore_names: Regular expressions; bodies (with all below), geoms and sites of such names are left out.
+        ignore_classes: Regular expressions; geoms of such default classes are left out.
+        visual_classes: Regular expressions of default classes whose geoms only display.
+        collider_classes: Regular expressions of default classes whose geoms collide if their contact bits let
+            them.
+        no_class_as_colliders: Whether geoms in neither kind of class collide if their contact bits let them.
+        ignore_inertial_definitions: Whether mass and inertia follow from the geoms where `<inertial>` gives them.
+        collapse_fixed_joints: Whether bodies without a joint become part of their parent.
+        mesh_maxhullvert: Largest number of vertices of the convex hull of a colliding mesh.
+        keyframe: Keyframe of the initial state by name or index; "auto" takes one called home or stand, else the
+            first; None takes the configuration as authored.
+        strict: Whether to raise for features that cannot be represented, rather than warn.
+
+    Returns:
+        What was added, and what of the model could not be represented.
+
+    Raises:
+        AssetError: If the document cannot be read, or a value in it is impossible.
+        UnsupportedAssetFeature: If there are features that cannot be represented and `strict` is set.
+        ValueError: If an option is out of range.
+    """
+    for name, factor in (("scale", scale), ("armature_scale", armature_scale)):
+        if not 0.0 < factor < np.inf and not (name == "armature_scale" and factor == 0.0):
+            raise ValueError(f"add_mjcf: {name} is {factor}, but it must be finite and > 0.")
+    options = MjcfOptions(
+        floating=floating,
+        scale=scale,
+        armature_scale=armature_scale,
+        hide_visuals=hide_visuals,
+        force_show_colliders=force_show_colliders,
+        parse_visuals=parse_visuals,
+        parse_visuals_as_colliders=parse_visuals_as_colliders,
+        parse_meshes=parse_meshes,
+        parse_sites=parse_sites,
+        ignore_names=_patterns(ignore_names),
+        ignore_classes=_patterns(ignore_classes),
+        visual_classes=_patterns(visual_classes),
+        collider_classes=_patterns(collider_classes),
+        no_class_as_colliders=no_class_as_colliders,
+        ignore_inertial_definitions=ignore_inertial_definitions,
+        mesh_maxhullvert=mesh_maxhullvert,
+        keyframe=keyframe,
+    )
+    pose = frame_from_transform(xform)
+    report = ImportReport(str(source))
+    document = read_mjcf(source, edit=lambda spec, log: _edit(spec, options, log), report=report)
+    check_numbers(document)
+    robot = RobotDescription(document.spec.modelname or "mjcf", document.name, filter_static_parent=False)
+    report.label = robot.label
+    link_of_joint, link_of_body = add_links(robot, document, options, report)
+    add_shapes(robot, document, link_of_body, options, report)
+    key = select_keyframe(document.model, keyframe, document.name)
+    if key is not None:
+        set_initial_state(robot, document.model, link_of_joint, key, options)
+    add_drives(robot, document.model, link_of_joint, controls_of(document.model, key), options, report)
+    report_unsupported(document, builder, report)
+    check_masses(robot, report)
+    if collapse_fixed_joints:
+        robot = merge_welded_links(robot, report)
+    if not (robot.links or robot.world_shapes):
+        raise AssetError(
+            "there are no bodies and no geoms in it",
+            file=document.name,
+            element="<worldbody>",
+            remedy="Check that this is the file of the robot, and what ignore_names and ignore_classes leave out.",
+        )
+    report.announce(strict=strict)
+    assemble(
+        builder,
+        robot,
+        xform=pose,
+        enable_self_collisions=enable_self_collisions,
+        mesh_maxhullvert=mesh_maxhullvert,
+        report=report,
+    )
+    return report
+
+
+def _patterns(patterns: Sequence[str]) -> tuple[str, ...]:
+    return (patterns,) if isinstance(patterns, str) else tuple(patterns)
+
+
+def _edit(spec: Any, options: MjcfOptions, report: ImportReport) -> None:
+    """Remove from the document what the options leave out, before it is compiled."""
+    import mujoco  # noqa: PLC0415
+
+    for number, sensor in enumerate(list(spec.sensors)):
+        report.add("sensor", sensor.name or f"sensor {number}", "it is not read", changes_motion=False)
+        spec.delete(sensor)  # so that one that refers to nothing does no harm
+    if options.ignore_inertial_definitions:
+        spec.compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
+    if options.ignore_names:
+        # A body takes its descendants with it, so the list has to be made anew after each removal.
+        while body := next(
+            (b for b in spec.bodies if b.name != "world" and matches(options.ignore_names, b.name)), None
+        ):
+            spec.delete(body)
+        for elements in (list(spec.geoms), list(spec.sites)):
+            for element in elements:
+                if element.name and matches(options.ignore_names, element.name):
+                    spec.delete(element)
+    if options.ignore_classes:
+        parents = read_class_parents(spec)
+        for geom in list(spec.geoms):
+            if any(matches(options.ignore_classes, name) for name in class_names(geom, parents)):
+                spec.delete(geom)
+    if not options.parse_meshes:
+        for geom in list(spec.geoms):
+            if geom.type in (mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_SDF):
+                body = geom.parent
+                if not body.explicitinertial or options.ignore_inertial_definitions:
+                    report.add(
+                        "mesh that gives mass", body.name, "its mass is missing with parse_meshes=False"
+                    )
+                spec.delete(geom)
+        for mesh in list(spec.meshes):
+            spec.delete(mesh)

@@ -1,0 +1,191 @@
+"""MJCF actuators as drives.
+
+MuJoCo's actuator on a joint exerts, with gear g, control u and F the clamp to `forcerange`,
+
+    tau = g F(k u + b0 + b1 g q + b2 g q')
+
+which is a drive of stiffness `-g² b1` and damping `-g² b2`; the control moves its target. Several actuators
+on a joint add up. What has no stiffness follows a velocity; what has neither is an effort.
+"""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from pluriverse.importers.description import DofDescription, RobotDescription
+from pluriverse.importers.mjcf_bodies import SLIDE
+from pluriverse.importers.mjcf_options import MjcfOptions
+from pluriverse.importers.report import ImportReport
+from pluriverse.types import JointTargetMode
+
+TRN_JOINT, TRN_JOINT_IN_PARENT = 0, 1  # mujoco.mjtTrn
+GAIN_FIXED, GAIN_AFFINE = 0, 1  # mujoco.mjtGain
+BIAS_NONE, BIAS_AFFINE = 0, 1  # mujoco.mjtBias
+
+
+@dataclasses.dataclass
+class _Term:
+    """What one actuator adds to the effort of its joint: offset + ke (0 - q) + kd (0 - q')."""
+
+    name: str
+    ke: float
+    kd: float
+    offset: float
+    effort_limit: float
+
+
+def add_drives(
+    robot: RobotDescription,
+    model: Any,
+    link_of_joint: dict[int, int],
+    controls: np.ndarray,
+    options: MjcfOptions,
+    report: ImportReport,
+) -> None:
+    """Give the joints of `robot` the drives of the actuators, with targets at the given `controls`."""
+    terms: dict[int, list[_Term]] = {}
+    for actuator in range(model.nu):
+        name = model.actuator(actuator).name or f"actuator {actuator}"
+        reason = _unsupported(model, actuator, link_of_joint, robot)
+        if reason:
+            report.add(f"actuator: {reason}", name, "it exerts nothing")
+            continue
+        joint = int(model.actuator_trnid[actuator, 0])
+        dof = robot.links[link_of_joint[joint]].joint.dof
+        assert dof is not None
+        terms.setdefault(joint, []).append(
+            _term(model, actuator, name, float(controls[actuator]), dof, options, report)
+        )
+    for joint, parts in terms.items():
+        dof = robot.links[link_of_joint[joint]].joint.dof
+        assert dof is not None
+        length = options.scale if model.jnt_type[joint] == SLIDE else 1.0
+        _set_drive(dof, parts, model.joint(joint).name or f"joint {joint}", length, report)
+        if model.jnt_actfrclimited[joint]:
+            low, high = model.jnt_actfrcrange[joint]
+            if dof.mode is not JointTargetMode.NONE:
+                limit = float(max(abs(low), abs(high)))
+                dof.effort_limit = limit if dof.effort_limit is None else min(dof.effort_limit, limit)
+
+
+def _unsupported(model: Any, actuator: int, link_of_joint: dict[int, int], robot: RobotDescription) -> str:
+    """Return why an actuator cannot be a drive, or an empty text."""
+    if int(model.actuator_trntype[actuator]) not in (TRN_JOINT, TRN_JOINT_IN_PARENT):
+        return "its transmission is not a joint"
+    joint = int(model.actuator_trnid[actuator, 0])
+    if joint not in link_of_joint:
+        return "its joint was removed by floating=False"
+    if robot.links[link_of_joint[joint]].joint.dof is None:
+        return "its joint is a ball or free joint"
+    if int(model.actuator_gaintype[actuator]) not in (GAIN_FIXED, GAIN_AFFINE) or int(
+        model.actuator_biastype[actuator]
+    ) not in (BIAS_NONE, BIAS_AFFINE):
+        return "its force is not an affine function of control, position and velocity"
+    if int(model.actuator_gaintype[actuator]) == GAIN_AFFINE and np.any(
+        model.actuator_gainprm[actuator, 1:3] != 0.0
+    ):
+        return "its gain depends on position or velocity"
+    if int(model.actuator_biastype[actuator]) == BIAS_AFFINE and np.any(
+        model.actuator_biasprm[actuator, 1:3] > 0.0
+    ):
+        return "it pushes away from its target (negative stiffness or damping)"
+    return ""
+
+
+def _term(
+    model: Any,
+    actuator: int,
+    name: str,
+    control: float,
+    dof: DofDescription,
+    options: MjcfOptions,
+    report: ImportReport,
+) -> _Term:
+    gear = float(model.actuator_gear[actuator, 0])
+    gain = float(model.actuator_gainprm[actuator, 0])
+    bias = np.zeros(3)
+    if int(model.actuator_biastype[actuator]) == BIAS_AFFINE:
+        bias = np.array(model.actuator_biasprm[actuator, :3])
+    if int(model.actuator_dyntype[actuator]) != 0:
+        report.add("activation dynamics of an actuator", name, "its force follows the control at once")
+    delay = getattr(model, "actuator_delay", None)
+    if delay is not None and np.any(delay[actuator] != 0.0):
+        report.add("delay of an actuator", name, "its force follows the control at once")
+    # Rotor inertia and friction of the actuator itself, reflected through the gear.
+    for quantity, factor in (("armature", options.armature_scale), ("damping", 1.0)):
+        table = getattr(model, f"actuator_{quantity}", None)
+        if table is not None and np.any(table[actuator] != 0.0):
+            reflected = factor * gear**2 * float(np.ravel(table[actuator])[0])
+            setattr(dof, quantity, (getattr(dof, quantity) or 0.0) + reflected)
+    limit = np.inf
+    if model.actuator_forcelimited[actuator]:
+        low, high = model.actuator_forcerange[actuator]
+        limit = _symmetric(float(low), float(high), name, "forcerange", report)
+    if model.actuator_ctrllimited[actuator]:
+        low, high = (float(bound) for bound in model.actuator_ctrlrange[actuator])
+        control = min(max(control, low), high)
+        if not np.any(bias[1:]):  # an effort: its control range bounds the force
+            limit = min(limit, abs(gain) * _symmetric(low, high, name, "ctrlrange", report))
+    return _Term(
+        name,
+        ke=-bias[1] * gear**2,
+        kd=-bias[2] * gear**2,
+        offset=gear * (gain * control + bias[0]),
+        effort_limit=abs(gear) * limit,
+    )
+
+
+def _symmetric(low: float, high: float, name: str, quantity: str, report: ImportReport) -> float:
+    if low != -high:
+        report.add(
+            f"{quantity} that is not symmetric", name, "the effort is limited to the larger bound both ways"
+        )
+    return max(abs(low), abs(high))
+
+
+def _set_drive(
+    dof: DofDescription, terms: list[_Term], name: str, length: float, report: ImportReport
+) -> None:
+    """Set the drive of `dof` to the sum of the terms, and of the spring that it may have."""
+    ke = sum(term.ke for term in terms)
+    kd = sum(term.kd for term in terms)
+    spring = dof.target_ke or 0.0
+    if len(terms) > 1 and any(np.isfinite(term.effort_limit) for term in terms):
+        names = " + ".join(term.name for term in terms)
+        report.add(
+            "effort limits of several actuators on a joint", f"{name} ({names})", "their sum limits the sum"
+        )
+    effort_limit = sum(term.effort_limit for term in terms)
+    if spring > 0.0:
+        effort_limit = np.inf  # a clamped drive would clamp the spring too
+        if ke > 0.0 or any(np.isfinite(term.effort_limit) for term in terms):
+            report.add(
+                "stiffness of a joint with an actuator",
+                name,
+                "spring and actuator are one drive, so that the spring's rest position moves with the target and "
+                "the effort of the actuator has no limit",
+            )
+    # Position targets of a term with stiffness; what is left over pulls the velocity target, or is an effort.
+    pulling = sum(term.offset for term in terms if term.ke > 0.0) * length
+    dragging = sum(term.offset for term in terms if term.ke == 0.0 and term.kd > 0.0) * length
+    dof.act = sum(term.offset for term in terms if term.ke == 0.0 and term.kd == 0.0)
+    total = ke + spring
+    if total > 0.0:
+        dof.target_pos = (pulling + spring * (dof.target_pos or 0.0)) / total
+    dof.target_vel = dragging / kd if kd > 0.0 else 0.0
+    dof.target_ke, dof.target_kd = total, kd
+    drags = any(term.ke == 0.0 and term.kd > 0.0 for term in terms)
+    if total > 0.0:
+        dof.mode = JointTargetMode.POSITION_VELOCITY if drags else JointTargetMode.POSITION
+    elif kd > 0.0:
+        dof.mode = JointTargetMode.VELOCITY
+    else:
+        dof.mode = JointTargetMode.EFFORT
+    dof.effort_limit = effort_limit
+    if dof.mode is not JointTargetMode.EFFORT and any(term.ke == 0.0 and term.kd == 0.0 for term in terms):
+        report.add(
+            "motor on a joint with a spring or another actuator",
+            name,
+            "its effort is joint_act of that drive",
+        )

@@ -1,0 +1,200 @@
+"""MJCF bodies and joints as links.
+
+MuJoCo lets a body have several joints, which act one after the other at the body. Such a body becomes a chain
+of links without mass, one per joint, that ends in the body: the joint coordinates, and with them the
+equations of motion, are those of MuJoCo (`mj_kinematics` composes the joints in the same way).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pluriverse.geometry import MassProperties, quat_to_matrix
+from pluriverse.importers.description import (
+    WORLD,
+    DofDescription,
+    JointDescription,
+    LinkDescription,
+    RobotDescription,
+)
+from pluriverse.importers.errors import AssetError
+from pluriverse.importers.frames import IDENTITY, Frame, make_frame, quat_from_axis_angle, quat_from_wxyz
+from pluriverse.importers.mjcf_options import MjcfOptions
+from pluriverse.importers.mjcf_source import MjcfSource
+from pluriverse.importers.report import ImportReport
+from pluriverse.types import JointTargetMode, JointType
+
+FREE, BALL, SLIDE, HINGE = range(4)  # mujoco.mjtJoint
+
+
+def body_name(model: Any, body: int) -> str:
+    """Return the name of a MuJoCo body, `body_INDEX` where it has none."""
+    return model.body(body).name or f"body_{body}"
+
+
+def add_links(
+    robot: RobotDescription, source: MjcfSource, options: MjcfOptions, report: ImportReport
+) -> tuple[dict[int, int], dict[int, int]]:
+    """Add a link per body and per further joint of a body, and return the links of MuJoCo's joints and bodies."""
+    model = source.model
+    paths = {0: f"{robot.label}/worldbody"}
+    link_of_body = {0: WORLD}
+    link_of_joint: dict[int, int] = {}
+    for body in range(1, model.nbody):
+        name = body_name(model, body)
+        path = f"{paths[model.body_parentid[body]]}/{name}"
+        paths[body] = path
+        parent = link_of_body[model.body_parentid[body]]
+        first = model.body_jntadr[body]
+        joints = list(range(first, first + model.body_jntnum[body]))
+        frame = make_frame(model.body_pos[body], quat_from_wxyz(model.body_quat[body])).scaled(options.scale)
+        if model.body_mocapid[body] >= 0:
+            report.add("mocap body", name, "it stands still where it is authored")
+        if model.body_gravcomp[body] != 0.0:
+            report.add("gravcomp", name, "gravity acts on it in full")
+        if parent == WORLD and options.floating is not None:
+            joints = _change_base(model, body, joints, options, robot)
+        descriptions = [
+            _joint(source, joint, path, IDENTITY if number else frame, options, report)
+            for number, joint in enumerate(joints or [])
+        ]
+        if joints is None:  # a floating base that the file does not have
+            descriptions = [_free_joint(f"{path}/floating_base", frame)]
+        elif not joints:
+            suffix = "fixed_base" if parent == WORLD else "fixed"
+            descriptions = [JointDescription(f"{path}/{suffix}", JointType.FIXED, parent_frame=frame)]
+        for joint, description in zip(joints or [], descriptions, strict=False):
+            link_of_joint[joint] = len(robot.links)
+            if joint != (joints or [])[-1]:
+                joint_name = model.joint(joint).name or f"joint_{joint - first}"
+                link = LinkDescription(
+                    name=f"{name}/{joint_name}",
+                    label=f"{path}/{joint_name}_link",
+                    element=f"body '{name}'",
+                    parent=parent,
+                    joint=description,
+                    mass_properties=MassProperties(0.0, np.zeros(3), np.zeros((3, 3))),
+                    is_intermediate=True,
+                )
+                parent = len(robot.links)
+                robot.links.append(link)
+        link_of_body[body] = len(robot.links)
+        robot.links.append(
+            LinkDescription(
+                name=name,
+                label=path,
+                element=f"body '{name}'",
+                parent=parent,
+                joint=descriptions[-1],
+                mass_properties=_mass_properties(model, body, options.scale),
+            )
+        )
+    for exclude in source.spec.excludes:
+        first_body, second_body = (model.body(name).id for name in (exclude.bodyname1, exclude.bodyname2))
+        robot.excluded_pairs.append((link_of_body[first_body], link_of_body[second_body]))
+    return link_of_joint, link_of_body
+
+
+def _change_base(
+    model: Any, body: int, joints: list[int], options: MjcfOptions, robot: RobotDescription
+) -> list[int] | None:
+    """Return the joints of a body on the world as `floating` asks for them; None stands for an added free joint."""
+    is_free = bool(joints) and model.jnt_type[joints[0]] == FREE
+    if options.floating:
+        if joints and not is_free:
+            raise AssetError(
+                "floating=True asks for a free base, but the body is held by joint "
+                f"'{model.joint(joints[0]).name}' to the world",
+                file=robot.source,
+                element=f"body '{body_name(model, body)}'",
+                value=options.floating,
+                remedy="Remove that joint from the file, or import with floating=None.",
+            )
+        return joints if is_free else None
+    return [] if is_free else joints
+
+
+def _mass_properties(model: Any, body: int, scale: float) -> MassProperties:
+    rotation = quat_to_matrix(quat_from_wxyz(model.body_iquat[body]))
+    inertia = rotation @ np.diag(model.body_inertia[body]) @ rotation.T
+    return MassProperties(float(model.body_mass[body]), scale * model.body_ipos[body], scale**2 * inertia)
+
+
+def _free_joint(label: str, frame: Frame) -> JointDescription:
+    return JointDescription(label, JointType.FREE, q=[*frame.position, *frame.quat], qd=[0.0] * 6)
+
+
+def _joint(
+    source: MjcfSource, joint: int, path: str, frame: Frame, options: MjcfOptions, report: ImportReport
+) -> JointDescription:
+    model = source.model
+    kind = int(model.jnt_type[joint])
+    dof = int(model.jnt_dofadr[joint])
+    number = joint - int(model.body_jntadr[model.jnt_bodyid[joint]])
+    default_name = "floating_base" if kind == FREE else f"joint_{number}" if number else "joint"
+    name = model.joint(joint).name or default_name
+    label = f"{path}/{name}"
+    _report_joint(model, joint, dof, name, kind, report)
+    armature = options.armature_scale * float(model.dof_armature[dof])
+    damping = float(model.dof_damping[dof])
+    friction = float(model.dof_frictionloss[dof])
+    if kind == FREE:
+        return _free_joint(label, frame)
+    anchor = make_frame(options.scale * model.jnt_pos[joint])
+    if kind == BALL:
+        return JointDescription(
+            label,
+            JointType.BALL,
+            parent_frame=frame @ anchor,
+            child_frame=anchor,
+            q=[0.0, 0.0, 0.0, 1.0],
+            qd=[0.0] * 3,
+            armature=armature,
+            damping=damping,
+            friction=friction,
+        )
+    length = options.scale if kind == SLIDE else 1.0
+    axis = np.array(model.jnt_axis[joint])
+    reference = length * float(model.qpos0[model.jnt_qposadr[joint]])
+    # The coordinate is `ref` where the body stands as authored, so the joint frame starts that much further
+    # back.
+    back = make_frame(quat=quat_from_axis_angle(axis, -reference))
+    if kind == SLIDE:
+        back = make_frame(-reference * axis)
+    description = DofDescription(axis, armature=armature, damping=damping, friction=friction)
+    if model.jnt_limited[joint]:
+        description.lower, description.upper = (length * float(bound) for bound in model.jnt_range[joint])
+    stiffness = float(model.jnt_stiffness[joint])
+    if (
+        stiffness > 0.0
+    ):  # a spring is a drive that nobody steers; see mjcf_actuators for joints that have both
+        description.mode = JointTargetMode.POSITION
+        description.target_ke = stiffness
+        description.target_kd = 0.0
+        description.target_pos = length * float(model.qpos_spring[model.jnt_qposadr[joint]])
+        description.effort_limit = np.inf
+    return JointDescription(
+        label,
+        JointType.PRISMATIC if kind == SLIDE else JointType.REVOLUTE,
+        parent_frame=frame @ anchor @ back,
+        child_frame=anchor,
+        dof=description,
+        q=[reference],
+        qd=[0.0],
+    )
+
+
+def _report_joint(model: Any, joint: int, dof: int, name: str, kind: int, report: ImportReport) -> None:
+    if kind == BALL and model.jnt_limited[joint]:
+        report.add("limit of a ball joint", name, "it turns without limit")
+    if kind in (BALL, FREE) and model.jnt_stiffness[joint] != 0.0:
+        report.add("stiffness of a ball or free joint", name, "it has no spring")
+    if kind == FREE:
+        end = dof + 6
+        for quantity in ("armature", "damping", "frictionloss"):
+            if np.any(getattr(model, f"dof_{quantity}")[dof:end] != 0.0):
+                report.add(f"{quantity} of a free joint", name, f"it moves without {quantity}")
+    for quantity, row in (("stiffnesspoly", joint), ("dampingpoly", dof)):
+        table = getattr(model, f"{'jnt' if quantity[0] == 's' else 'dof'}_{quantity}", None)
+        if table is not None and np.any(table[row] != 0.0):
+            report.add(f"nonlinear {quantity[:-4]} of a joint", name, "only the linear part acts")

@@ -1,0 +1,223 @@
+"""MJCF geoms and sites as shapes."""
+
+from typing import Any
+
+import numpy as np
+
+from pluriverse.geometry import Mesh
+from pluriverse.importers.description import RobotDescription, ShapeDescription
+from pluriverse.importers.frames import make_frame, quat_from_wxyz
+from pluriverse.importers.mjcf_options import MjcfOptions
+from pluriverse.importers.mjcf_source import MjcfSource, class_names, matches, read_class_parents
+from pluriverse.importers.report import ImportReport
+from pluriverse.types import GeoType
+
+PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH, SDF = range(9)  # mujoco.mjtGeom
+
+DEFAULT_SOLREF = (0.02, 1.0)
+DEFAULT_SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
+DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
+
+
+def add_shapes(
+    robot: RobotDescription,
+    source: MjcfSource,
+    link_of_body: dict[int, int],
+    options: MjcfOptions,
+    report: ImportReport,
+) -> None:
+    """Add the geoms and sites of the document to the links and the world of `robot`."""
+    model = source.model
+    parents = read_class_parents(source.spec)
+    classes = {geom.id: class_names(geom, parents) for geom in source.spec.geoms}
+    paired = {name for pair in source.spec.pairs for name in (pair.geomname1, pair.geomname2)}
+    meshes: dict[int, Mesh] = {}
+    for body in range(model.nbody):
+        link = link_of_body[body]
+        shapes = robot.world_shapes if body == 0 else robot.links[link].shapes
+        path = f"{robot.label}/worldbody" if body == 0 else robot.links[link].label
+        first = int(model.body_geomadr[body])
+        geoms = range(first, first + int(model.body_geomnum[body]))
+        colliding = {geom: _collides(model, geom, classes.get(geom, []), options, report) for geom in geoms}
+        if options.parse_visuals_as_colliders and not all(colliding.values()):
+            geoms = [geom for geom in geoms if not colliding[geom]]  # the visuals stand in for the colliders
+            colliding = dict.fromkeys(geoms, True)
+        has_visuals = options.parse_visuals and not options.hide_visuals and not all(colliding.values())
+        for geom in geoms:
+            name = model.geom(geom).name or f"geom_{geom - first}"
+            if not colliding[geom]:
+                if name in paired:
+                    report.add("contact pair", name, "its geoms have no contact bits, so they never collide")
+                if not options.parse_visuals:
+                    continue
+            shape = _shape(model, geom, f"{path}/{name}", name, meshes, options, report)
+            if shape is None:
+                continue
+            shape.collides = colliding[geom]
+            if shape.collides:
+                shape.is_visible &= options.force_show_colliders or not has_visuals
+                _set_material(shape, model, geom, name, options, report)
+                if shape.type is GeoType.MESH:
+                    shape.type = GeoType.CONVEX_MESH
+            else:
+                shape.is_visible &= not options.hide_visuals
+            shapes.append(shape)
+        if options.parse_sites:
+            _add_sites(shapes, model, body, path, options)
+
+
+def _collides(model: Any, geom: int, classes: list[str], options: MjcfOptions, report: ImportReport) -> bool:
+    if model.geom_contype[geom] == 0 and model.geom_conaffinity[geom] == 0:
+        return False
+    if any(matches(options.collider_classes, name) for name in classes):
+        return True
+    if any(matches(options.visual_classes, name) for name in classes):
+        report.add(
+            "contact bits of a visual class",
+            model.geom(geom).name or f"geom {geom}",
+            "it does not collide, because its class is one of visual_classes; pass visual_classes=() if it should",
+        )
+        return False
+    return options.no_class_as_colliders
+
+
+def _shape(
+    model: Any,
+    geom: int,
+    label: str,
+    name: str,
+    meshes: dict[int, Mesh],
+    options: MjcfOptions,
+    report: ImportReport,
+) -> ShapeDescription | None:
+    kind = int(model.geom_type[geom])
+    size = options.scale * np.array(model.geom_size[geom])
+    frame = make_frame(options.scale * model.geom_pos[geom], quat_from_wxyz(model.geom_quat[geom]))
+    rgba = model.geom_rgba[geom]
+    if model.geom_matid[geom] >= 0 and np.allclose(rgba, DEFAULT_RGBA):
+        rgba = model.mat_rgba[model.geom_matid[geom]]
+    shape = ShapeDescription(
+        label,
+        GeoType.NONE,
+        frame,
+        color=(float(rgba[0]), float(rgba[1]), float(rgba[2])),
+        is_visible=bool(rgba[3] > 0.0),
+        contype=int(model.geom_contype[geom]),
+        conaffinity=int(model.geom_conaffinity[geom]),
+    )
+    if kind in (HFIELD, SDF):
+        report.add("hfield or sdf geom", name, "it is left out")
+        return None
+    if kind == MESH:
+        if not options.parse_meshes:
+            return None
+        mesh_id = int(model.geom_dataid[geom])
+        if mesh_id not in meshes:
+            meshes[mesh_id] = _mesh(model, mesh_id, options.scale)
+        shape.type, shape.mesh = GeoType.MESH, meshes[mesh_id]
+        return shape
+    shape.type, shape.scale = _primitive(kind, size)
+    return shape
+
+
+def _primitive(kind: int, size: np.ndarray) -> tuple[GeoType, tuple[float, float, float]]:
+    x, y, z = (float(length) for length in size)
+    if kind == PLANE:
+        return GeoType.PLANE, (
+            0.0,
+            0.0,
+            0.0,
+        )  # MuJoCo draws a plane in its size and lets things collide with all of it
+    if kind == SPHERE:
+        return GeoType.SPHERE, (x, 0.0, 0.0)
+    if kind == CAPSULE:
+        return GeoType.CAPSULE, (x, y, 0.0)
+    if kind == ELLIPSOID:
+        return GeoType.ELLIPSOID, (x, y, z)
+    if kind == CYLINDER:
+        return GeoType.CYLINDER, (x, y, 0.0)
+    assert kind == BOX
+    return GeoType.BOX, (x, y, z)
+
+
+def _mesh(model: Any, mesh: int, scale: float) -> Mesh:
+    start, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
+    face, face_count = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
+    return Mesh(
+        scale * model.mesh_vert[start : start + count],
+        model.mesh_face[face : face + face_count],
+        name=f"mesh '{model.mesh(mesh).name}'",
+    )
+
+
+def _set_material(
+    shape: ShapeDescription, model: Any, geom: int, name: str, options: MjcfOptions, report: ImportReport
+) -> None:
+    sliding, torsional, rolling = (float(value) for value in model.geom_friction[geom])
+    condim = int(model.geom_condim[geom])
+    shape.cfg["mu"] = sliding if condim > 1 else 0.0
+    shape.cfg["mu_torsional"] = torsional if condim >= 4 else 0.0
+    shape.cfg["mu_rolling"] = rolling if condim >= 6 else 0.0
+    if condim >= 4:
+        report.add(
+            "torsional and rolling friction",
+            name,
+            "stored as mu_torsional and mu_rolling; SolverSAP does not use them",
+        )
+    margin = options.scale * float(model.geom_margin[geom])
+    gap = options.scale * float(model.geom_gap[geom])
+    if margin != 0.0 or gap != 0.0:
+        # MuJoCo pushes below margin - gap and detects below margin.
+        shape.cfg["margin"] = max(margin - gap, 0.0)
+        if gap > 0.0:
+            shape.cfg["gap"] = gap
+        report.add("margin", name, "the margins of two shapes add up, where MuJoCo takes the larger one")
+    solref = np.array(model.geom_solref[geom])
+    if not np.allclose(solref, DEFAULT_SOLREF):
+        if solref[0] > 0.0:  # time constant t, damping ratio d: k = 1 / (t d)², b = 2 / t, per unit of mass
+            stiffness, damping = 1.0 / (solref[0] * solref[1]) ** 2, 2.0 / solref[0]
+        else:
+            stiffness, damping = -solref[0], -solref[1]
+        if stiffness > 0.0:
+            shape.cfg["ke"] = float(stiffness)
+            shape.cfg["tau"] = float(max(damping, 0.0) / stiffness)
+        report.add(
+            "solref",
+            name,
+            "converted to a stiffness for a mass of 1 kg (ke = 1/(t d)², tau = 2 t d²); set ke and tau for other loads",
+        )
+    if not np.allclose(model.geom_solimp[geom], DEFAULT_SOLIMP):
+        report.add(
+            "solimp",
+            name,
+            "contact is a spring and damper of constant ke and tau, without an impedance curve",
+        )
+    adhesion = getattr(model, "geom_adhesion", None)
+    if adhesion is not None and np.any(adhesion[geom] != 0.0):
+        report.add("adhesion", name, "it does not stick")
+    surface = getattr(model, "geom_surfacevel", None)
+    if surface is not None and np.any(surface[geom] != 0.0):
+        report.add("surfacevel", name, "its surface does not move")
+    if np.any(model.geom_fluid[geom] != 0.0):
+        report.add("fluidshape", name, "no fluid acts on it")
+
+
+def _add_sites(
+    shapes: list[ShapeDescription], model: Any, body: int, path: str, options: MjcfOptions
+) -> None:
+    sites = [site for site in range(model.nsite) if model.site_bodyid[site] == body]
+    for number, site in enumerate(sites):
+        kind, scale = _primitive(int(model.site_type[site]), options.scale * np.array(model.site_size[site]))
+        rgba = model.site_rgba[site]
+        shapes.append(
+            ShapeDescription(
+                f"{path}/{model.site(site).name or f'site_{number}'}",
+                kind,
+                make_frame(options.scale * model.site_pos[site], quat_from_wxyz(model.site_quat[site])),
+                scale,
+                collides=False,
+                is_visible=False,
+                is_site=True,
+                color=(float(rgba[0]), float(rgba[1]), float(rgba[2])),
+            )
+        )

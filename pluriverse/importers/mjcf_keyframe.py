@@ -1,0 +1,78 @@
+"""The initial state of an MJCF document: a keyframe, or the configuration as authored."""
+
+from typing import Any
+
+import numpy as np
+
+from pluriverse.geometry import quat_to_matrix
+from pluriverse.importers.description import RobotDescription
+from pluriverse.importers.errors import AssetError
+from pluriverse.importers.frames import quat_from_wxyz
+from pluriverse.importers.mjcf_bodies import BALL, FREE, SLIDE
+from pluriverse.importers.mjcf_options import MjcfOptions
+
+# Names of the keyframes that `keyframe="auto"` prefers, in this order, without regard to case.
+PREFERRED = ("home", "stand", "standing")
+
+
+def select_keyframe(model: Any, keyframe: str | int | None, file: str) -> int | None:
+    """Return the index of the keyframe that `keyframe` asks for, None for the configuration as authored.
+
+    Raises:
+        AssetError: If there is no such keyframe.
+    """
+    names = [model.key(index).name for index in range(model.nkey)]
+    if keyframe is None or (keyframe == "auto" and not names):
+        return None
+    if keyframe == "auto":
+        lowered = [name.lower() for name in names]
+        return next((lowered.index(name) for name in PREFERRED if name in lowered), 0)
+    if isinstance(keyframe, int) and not isinstance(keyframe, bool) and 0 <= keyframe < len(names):
+        return keyframe
+    if keyframe in names:
+        return names.index(keyframe)
+    raise AssetError(
+        f"keyframe={keyframe!r} asks for a keyframe that does not exist",
+        file=file,
+        element="<keyframe>",
+        value=keyframe,
+        remedy=f"The keyframes are {names}; choose one by name or index, 'auto', or None for none."
+        if names
+        else "The file has no keyframes: leave the option out.",
+    )
+
+
+def controls_of(model: Any, keyframe: int | None) -> np.ndarray:
+    """Return the control of each actuator in the initial state."""
+    return np.zeros(model.nu) if keyframe is None else np.array(model.key_ctrl[keyframe])
+
+
+def set_initial_state(
+    robot: RobotDescription, model: Any, link_of_joint: dict[int, int], keyframe: int, options: MjcfOptions
+) -> None:
+    """Set the initial coordinates and velocities of the joints of `robot` to those of a keyframe.
+
+    MuJoCo's velocities differ from ours: that of a free joint is of the body origin, with the angular
+    velocity in body axes; that of a ball joint is in the axes of the child.
+    """
+    qpos, qvel = model.key_qpos[keyframe], model.key_qvel[keyframe]
+    for joint, index in link_of_joint.items():
+        link = robot.links[index]
+        start, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
+        kind = int(model.jnt_type[joint])
+        if kind == FREE:
+            position = options.scale * qpos[start : start + 3]
+            quat = quat_from_wxyz(qpos[start + 3 : start + 7])
+            turn = quat_to_matrix(quat)
+            angular = turn @ qvel[dof + 3 : dof + 6]
+            linear = options.scale * qvel[dof : dof + 3] + np.cross(angular, turn @ link.mass_properties.com)
+            link.joint.q = [*position, *(quat / np.linalg.norm(quat))]
+            link.joint.qd = [*linear, *angular]
+        elif kind == BALL:
+            quat = quat_from_wxyz(qpos[start : start + 4])
+            link.joint.q = list(quat / np.linalg.norm(quat))
+            link.joint.qd = list(quat_to_matrix(quat) @ qvel[dof : dof + 3])
+        else:
+            length = options.scale if kind == SLIDE else 1.0
+            link.joint.q = [length * float(qpos[start])]
+            link.joint.qd = [length * float(qvel[dof])]

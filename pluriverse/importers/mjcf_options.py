@@ -1,0 +1,27 @@
+"""The options of `add_mjcf`, as its parts pass them on."""
+
+import dataclasses
+from collections.abc import Sequence
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MjcfOptions:
+    """The keyword options of `add_mjcf`; see there."""
+
+    floating: bool | None
+    scale: float
+    armature_scale: float
+    hide_visuals: bool
+    force_show_colliders: bool
+    parse_visuals: bool
+    parse_visuals_as_colliders: bool
+    parse_meshes: bool
+    parse_sites: bool
+    ignore_names: Sequence[str]
+    ignore_classes: Sequence[str]
+    visual_classes: Sequence[str]
+    collider_classes: Sequence[str]
+    no_class_as_colliders: bool
+    ignore_inertial_definitions: bool
+    mesh_maxhullvert: int
+    keyframe: str | int | None

@@ -1,0 +1,154 @@
+"""Reading MJCF with MuJoCo's own parser and compiler; its complaints become asset errors."""
+
+import dataclasses
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pluriverse.importers.errors import AssetError, AssetFileError
+from pluriverse.importers.report import ImportReport
+
+# What to do about the complaints of MuJoCo's parser and compiler that users meet most, by the text that tells
+# them.
+REMEDIES = (
+    (
+        "mass and inertia of moving bodies",
+        "Give the body a geom with a density, or an <inertial> with mass and inertia.",
+    ),
+    (
+        "must have mass and inertia",
+        "Give the body a geom with a density, or an <inertial> with mass and inertia.",
+    ),
+    ("inertia must satisfy", 'Correct the inertia, or set <compiler balanceinertia="true"/>.'),
+    ("repeated name", "Give each element of a kind a name of its own."),
+    ("unknown body", "Define that body, or correct the reference."),
+    ("unrecognized attribute", "Remove the attribute or correct its spelling."),
+    ("unrecognized element", "Remove the element or correct its spelling and its place."),
+    ("Schema violation", "Remove the element or attribute, or correct its spelling and its place."),
+    ("unknown default", "Define the default class, or correct its name."),
+    ("Error opening file", "Add the file, or correct its path and the compiler's meshdir."),
+    ("resource not found", "Add the file, or correct its path and the compiler's meshdir."),
+    ("could not open", "Add the file, or correct its path and the compiler's meshdir."),
+    ("XML parse error", "Correct the XML at that line."),
+    ("XML Error", "Correct the element at that line."),
+    ("range", "Give the lower value first, or leave the range out."),
+)
+
+
+@dataclasses.dataclass
+class MjcfSource:
+    """An MJCF document, parsed and compiled."""
+
+    name: str
+    """The file, or what the text is called in messages."""
+    spec: Any
+    """`mujoco.MjSpec`: the elements as authored."""
+    model: Any
+    """`mujoco.MjModel`: the elements with defaults, frames, inertias and meshes resolved."""
+
+
+def read_mjcf(
+    source: str | Path,
+    *,
+    edit: Callable[[Any, ImportReport], None],
+    report: ImportReport,
+) -> MjcfSource:
+    """Return the document `source` (a path, or XML text) after `edit` has been applied to its elements.
+
+    Raises:
+        AssetFileError: If there is no such file.
+        AssetError: If MuJoCo cannot parse or compile it.
+    """
+    import mujoco  # noqa: PLC0415 (loads on first use)
+
+    text = str(source)
+    is_text = text.lstrip().startswith("<")
+    name = "MJCF text" if is_text else text
+    report.source = name
+    if not is_text and not Path(text).is_file():
+        raise AssetFileError(
+            "there is no such file",
+            file=name,
+            value=text,
+            remedy="Correct the path (relative ones start at the current directory), or pass the XML text itself.",
+        )
+    try:
+        spec = mujoco.MjSpec.from_string(text) if is_text else mujoco.MjSpec.from_file(text)
+        edit(spec, report)
+        model = spec.compile()
+    except ValueError as error:
+        if isinstance(error, AssetError):
+            raise
+        raise _asset_error(str(error), name) from error
+    return MjcfSource(name, spec, model)
+
+
+def matches(patterns: Sequence[str], name: str) -> bool:
+    """Return whether `name` matches one of the regular expressions, from start to end."""
+    return any(re.fullmatch(pattern, name) for pattern in patterns)
+
+
+def read_class_parents(spec: Any) -> dict[str, str]:
+    """Return, per default class of a document, the class it inherits from."""
+    parents: dict[str, str] = {}
+    root = ElementTree.fromstring(spec.to_xml())
+    for default in root.iter("default"):
+        for child in default.findall("default"):
+            parents[child.get("class", "")] = default.get("class", "main")
+    return parents
+
+
+def class_names(element: Any, parents: dict[str, str]) -> list[str]:
+    """Return the default class of an element and the classes that one inherits from, except `main`."""
+    names = []
+    name = element.classname.name if element.classname is not None else ""
+    while name and name != "main":
+        names.append(name)
+        name = parents.get(name, "")
+    return names
+
+
+def _asset_error(message: str, name: str) -> AssetError:
+    text = " ".join(message.split())
+    remedy = next((remedy for key, remedy in REMEDIES if key.lower() in text.lower()), None)
+    element = re.search(r"[Ee]lement name '([^']*)'", text)
+    return AssetError(
+        f"MuJoCo cannot read it: {text}",
+        file=name,
+        element=f"element '{element.group(1)}'" if element else None,
+        remedy=remedy or "Correct the element that the message names.",
+    )
+
+
+def check_numbers(source: MjcfSource) -> None:
+    """Check that the numbers of bodies, joints and geoms are finite, which MuJoCo's parser does not.
+
+    Raises:
+        AssetError: If one is not.
+    """
+    model = source.model
+    for kind, count, prefix, fields in (
+        ("body", model.nbody, "body", ("pos", "quat", "mass", "inertia", "ipos")),
+        ("joint", model.njnt, "jnt", ("pos", "axis", "range", "stiffness")),
+        ("geom", model.ngeom, "geom", ("pos", "quat", "size", "friction", "solref", "margin", "gap")),
+        ("site", model.nsite, "site", ("pos", "quat", "size")),
+        ("actuator", model.nu, "actuator", ("gear", "gainprm", "biasprm", "ctrlrange", "forcerange")),
+        ("keyframe", model.nkey, "key", ("qpos", "qvel", "ctrl")),
+    ):
+        for field in fields if count else ():
+            table = np.asarray(getattr(model, f"{prefix}_{field}")).reshape(count, -1)
+            bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
+            if bad.size:
+                index = int(bad[0])
+                name = getattr(model, "key" if kind == "keyframe" else kind)(index).name
+                raise AssetError(
+                    f"{field} is {table[index].tolist()}, but all numbers must be finite",
+                    file=source.name,
+                    element=f"{kind} '{name}'" if name else f"{kind} {index}",
+                    value=table[index].tolist(),
+                    remedy="Correct the number in the file.",
+                )

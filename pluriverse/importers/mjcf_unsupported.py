@@ -1,0 +1,54 @@
+"""What an MJCF document has beyond bodies, joints, geoms, sites and drives: reported, not dropped in silence."""
+
+from typing import Any
+
+import numpy as np
+
+from pluriverse.importers.mjcf_source import MjcfSource
+from pluriverse.importers.report import ImportReport
+
+# Difference of two gravities that is worth a word [m/s²]: files say 9.8, 9.81 or 9.80665 and mean the same.
+GRAVITY_TOLERANCE = 0.02
+
+
+def report_unsupported(source: MjcfSource, builder: Any, report: ImportReport) -> None:
+    """Note the elements and options of the document that have no counterpart."""
+    import mujoco  # noqa: PLC0415
+
+    spec, model = source.spec, source.model
+    for kind, elements, consequence in (
+        ("tendon", spec.tendons, "it exerts nothing"),
+        ("equality", spec.equalities, "the constraint does not act"),
+        ("contact pair", spec.pairs, "its geoms collide by their own contact bits and materials"),
+        ("flex", spec.flexes, "it is left out"),
+        ("plugin", spec.plugins, "it does not run"),
+    ):
+        for number, element in enumerate(elements):
+            report.add(kind, element.name or f"{kind} {number}", consequence)
+    option = model.opt
+    gravity = np.asarray(builder.gravity, dtype=np.float64)
+    if gravity.ndim == 0:
+        gravity = np.array([0.0, 0.0, float(gravity)])
+    authored = (
+        np.zeros(3) if option.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY else np.array(option.gravity)
+    )
+    if np.linalg.norm(authored - gravity) > GRAVITY_TOLERANCE:
+        report.add(
+            "option gravity",
+            str(authored.tolist()),
+            f"the builder's gravity {gravity.tolist()} m/s² acts; set builder.gravity to change it",
+        )
+    for flag, name, consequence in (
+        (mujoco.mjtDisableBit.mjDSBL_CONTACT, "contact", "contacts act"),
+        (mujoco.mjtDisableBit.mjDSBL_LIMIT, "limit", "joint limits act"),
+        (mujoco.mjtDisableBit.mjDSBL_FRICTIONLOSS, "frictionloss", "dry joint friction acts"),
+        (mujoco.mjtDisableBit.mjDSBL_ACTUATION, "actuation", "drives act"),
+        (mujoco.mjtDisableBit.mjDSBL_SPRING, "spring", "joint springs act"),
+        (mujoco.mjtDisableBit.mjDSBL_DAMPER, "damper", "joint damping acts"),
+    ):
+        if option.disableflags & flag:
+            report.add(f"option flag {name}=disable", "option", consequence)
+    if option.density != 0.0 or option.viscosity != 0.0:
+        report.add("option density, viscosity", "option", "there is no fluid around the bodies")
+    if np.any(option.wind != 0.0):
+        report.add("option wind", "option", "there is no wind")

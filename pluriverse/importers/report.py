@@ -1,0 +1,76 @@
+"""What an importer made of an asset, and which of its features are lost or changed."""
+
+import dataclasses
+import warnings
+
+from pluriverse.importers.errors import AssetWarning, UnsupportedAssetFeature
+
+
+@dataclasses.dataclass
+class ImportEntry:
+    """One feature of an asset that the model does not have as authored."""
+
+    feature: str
+    """The feature, for example `tendon`."""
+    consequence: str
+    """What that means for the simulation."""
+    entities: list[str]
+    """The elements concerned, by name."""
+    changes_motion: bool = True
+    """Whether bodies may move other than authored; if not, the entry is a note that nobody is warned of."""
+
+    def __str__(self) -> str:
+        shown = ", ".join(self.entities[:4])
+        more = f" and {len(self.entities) - 4} more" if len(self.entities) > 4 else ""
+        return f"{self.feature} ({shown}{more}): {self.consequence}"
+
+
+@dataclasses.dataclass
+class ImportReport:
+    """What an importer added to a builder, and what of the asset it could not represent."""
+
+    source: str
+    """The file, or the name of the text that was read."""
+    label: str = ""
+    """First component of all labels of the asset."""
+    bodies: range = range(0)
+    """Indices of the bodies added."""
+    joints: range = range(0)
+    """Indices of the joints added."""
+    shapes: range = range(0)
+    """Indices of the shapes added."""
+    articulations: range = range(0)
+    """Indices of the articulations added."""
+    merged_links: dict[str, str] = dataclasses.field(default_factory=dict)
+    """Labels of links merged by `collapse_fixed_joints`, with the label of the body they became part of."""
+    entries: list[ImportEntry] = dataclasses.field(default_factory=list)
+    """Features that are lost or changed, one entry per feature and consequence."""
+
+    def add(self, feature: str, entity: str, consequence: str, *, changes_motion: bool = True) -> None:
+        """Record that `feature` of `entity` has the given `consequence`."""
+        for entry in self.entries:
+            if entry.feature == feature and entry.consequence == consequence:
+                entry.entities.append(entity)
+                return
+        self.entries.append(ImportEntry(feature, consequence, [entity], changes_motion))
+
+    def announce(self, *, strict: bool) -> None:
+        """Warn once about all entries that change the motion, or raise.
+
+        Raises:
+            UnsupportedAssetFeature: If there are such entries and `strict` is set.
+        """
+        entries = [entry for entry in self.entries if entry.changes_motion]
+        if not entries:
+            return
+        lines = "".join(f"\n  - {entry}" for entry in entries)
+        if strict:
+            raise UnsupportedAssetFeature(
+                f"not everything in it can be imported as authored:{lines}\n",
+                file=self.source,
+                value=[entry.feature for entry in entries],
+                remedy="Remove these features, or import with strict=False to go on without them.",
+            )
+        warnings.warn(
+            f"{self.source}: not everything was imported as authored:{lines}", AssetWarning, stacklevel=4
+        )
