@@ -9,8 +9,8 @@ from pluriverse.builder.world_scope import WorldScope
 from pluriverse.geometry import MassProperties, combine_mass_properties
 from pluriverse.types import BodyFlags
 
-# How far an inertia given by the user may be from symmetric, relative to its largest entry: single precision and
-# asset files with six digits stay well below.
+# How far an inertia given by the user may be from symmetric, relative to its largest entry: single precision
+# and asset files with six digits stay well below.
 INERTIA_SYMMETRY_TOLERANCE = 1.0e-4
 
 
@@ -38,8 +38,8 @@ class BodyBuilder(WorldScope):
         Its mass is that given here plus that of its shapes. `mass` alone is a point mass at `com`.
 
         Args:
-            xform: Pose in the world. A free joint starts there; the pose of bodies behind other joints follows
-                from `joint_q`.
+            xform: Pose in the world. A free joint starts there; the pose of bodies behind other joints
+                follows from `joint_q`.
             com: Centre of mass of `mass` [m], body frame; the origin if None.
             inertia: Rotational inertia of `mass` about `com` [kg·m²], body axes, 3x3.
             mass: Mass [kg].
@@ -59,19 +59,14 @@ class BodyBuilder(WorldScope):
         name = f"body '{label}' (index {body})"
         if is_kinematic:
             raise NotImplementedError(
-                f"{name}: is_kinematic=True, but kinematic bodies are not supported yet. Move the body with a stiff "
-                "drive on its joint, or fix it to the world."
+                f"{name}: is_kinematic=True, but kinematic bodies are not supported yet. Move the body "
+                "with a stiff drive on its joint, or fix it to the world."
             )
         if not 0.0 <= mass < np.inf:
             raise ValueError(f"{name}: mass is {mass} kg, but it must be finite and >= 0.")
         matrix = np.zeros((3, 3)) if inertia is None else as_matrix(inertia, f"{name}: inertia")
         if np.abs(matrix - matrix.T).max() > INERTIA_SYMMETRY_TOLERANCE * np.abs(matrix).max():
             raise ValueError(f"{name}: inertia {matrix.tolist()} is not symmetric. Pass the full 3x3 matrix.")
-        if inertia is not None and matrix.any() and mass == 0.0 and lock_inertia:
-            raise ValueError(
-                f"{name}: inertia is given but mass is 0 kg, and lock_inertia=True keeps shapes from adding any. "
-                "Pass mass= too."
-            )
         matrix = 0.5 * (matrix + matrix.T) + self.default_body_armature * np.eye(3)
         self._bodies.append(
             q=as_transform(xform, f"{name}: xform"),

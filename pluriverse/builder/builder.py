@@ -15,11 +15,11 @@ from pluriverse.types import Axis
 class ModelBuilder(WorldBuilder):
     """Describes bodies, joints, shapes and worlds, and makes a `Model` of them.
 
-    Entities added outside of any world are global: shared by all worlds (shapes of the environment), or, where no
-    world is ever opened, the one world there is. Bodies and joints may be added in any order.
+    Entities added outside of any world are global: shared by all worlds (shapes of the environment), or,
+    where no world is ever opened, the one world there is. Bodies and joints may be added in any order.
 
-    All properties are NumPy arrays that can be written to before `finalize`: `builder.joint_q[2] = 0.3`. Fetch an
-    array from the builder again after adding entities.
+    All properties are NumPy arrays that can be written to before `finalize`: `builder.joint_q[2] = 0.3`.
+    Fetch an array from the builder again after adding entities.
 
     Args:
         up_axis: Must be z.
@@ -36,8 +36,8 @@ class ModelBuilder(WorldBuilder):
         super().__init__()
         if up_axis not in (Axis.Z, "z", "Z"):
             raise ValueError(
-                f"ModelBuilder: up_axis is {up_axis!r}, but only z points up. Turn the scene (xform of the importers) "
-                "so that its up axis is z."
+                f"ModelBuilder: up_axis is {up_axis!r}, but only z points up. Turn the scene (xform of "
+                "the importers) so that its up axis is z."
             )
         if gravity is not None:
             self.gravity = gravity
@@ -48,7 +48,7 @@ class ModelBuilder(WorldBuilder):
         return Axis.Z
 
     def add_mjcf(self, source: Any, **options: Any) -> Any:
-        """Add the bodies of a MuJoCo model (MJCF file or XML text); see `pluriverse.importers.mjcf.add_mjcf`."""
+        """Add a MuJoCo model (MJCF file or XML text); see `pluriverse.importers.mjcf.add_mjcf`."""
         from pluriverse.importers.mjcf import add_mjcf
 
         return add_mjcf(self, source, **options)
@@ -67,8 +67,8 @@ class ModelBuilder(WorldBuilder):
 
         Raises:
             RuntimeError: If a world is still open.
-            ValueError: If the description is not a valid model; the message names the entity, the value and the
-                remedy.
+            ValueError: If the description is not a valid model; the message names the entity, the value and
+                the remedy.
         """
         from pluriverse.builder.finalize import make_model
 

@@ -1,7 +1,7 @@
 """Columns: the growing tables in which a builder keeps its entities.
 
-A table is one NumPy array per property, with room to grow, so that adding an entity costs amortized constant time
-and copying a thousand worlds is a handful of array operations.
+A table is one NumPy array per property, with room to grow, so that adding an entity costs amortized constant
+time and copying a thousand worlds is a handful of array operations.
 """
 
 from typing import Any, NamedTuple
@@ -76,8 +76,8 @@ class Table:
 class ColumnView:
     """Attribute of a builder that is a column of one of its tables.
 
-    Reading gives the array itself, so that `builder.body_mass[3] = 2.0` works; the array is outdated as soon as an
-    entity is added. Assigning copies the values into the column.
+    Reading gives the array itself, so that `builder.body_mass[3] = 2.0` works; the array is outdated as soon
+    as an entity is added. Assigning copies the values into the column.
     """
 
     def __init__(self, table: str, column: str, *, writable: bool = True):
@@ -107,6 +107,7 @@ class ColumnView:
         array = np.asarray(values)
         if array.shape != view.shape:
             raise ValueError(
-                f"ModelBuilder.{self._name} has shape {view.shape}, but the values assigned have shape {array.shape}."
+                f"ModelBuilder.{self._name} has shape {view.shape}, but the values assigned have shape "
+                f"{array.shape}."
             )
         view[...] = array

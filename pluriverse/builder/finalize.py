@@ -1,7 +1,7 @@
 """Finalize: make a model of what a builder holds.
 
-The steps: take the columns, check the values, find the worlds of equal structure, sort each structure and pair its
-shapes, check the masses, compute the initial poses, put everything on the device.
+The steps: take the columns, check the values, find the worlds of equal structure, sort each structure and
+pair its shapes, check the masses, compute the initial poses, put everything on the device.
 """
 
 from typing import Any
@@ -30,8 +30,8 @@ def make_model(builder: WorldBuilder, device: Any) -> Model:
     """
     if builder.current_world >= 0:
         raise RuntimeError(
-            f"finalize: world {builder.current_world} ('{builder.world_label[builder.current_world]}') is still open. "
-            "Call end_world() first."
+            f"finalize: world {builder.current_world} ('{builder.world_label[builder.current_world]}') is "
+            "still open. Call end_world() first."
         )
     source = Snapshot(builder)
     check_structure(source)
@@ -104,7 +104,7 @@ def _put_worlds(model: Model, source: Snapshot) -> None:
 def _put_bodies(model: Model, source: Snapshot, body_q: np.ndarray, body_qd: np.ndarray) -> None:
     device = model.device
     model.body_q = _poses(body_q, device)
-    model.body_qd = wp.array(body_qd.astype(np.float32), dtype=wp.spatial_vector, device=device)
+    model.body_qd = wp.array(body_qd.astype(np.float32), dtype=wp.spatial_vectorf, device=device)
     model.body_mass = _floats(source.body_mass, device)
     model.body_inertia = wp.array(source.body_inertia.astype(np.float32), dtype=wp.mat33, device=device)
     model.body_com = _vectors(source.body_com, device)
@@ -120,9 +120,7 @@ def _put_joints(model: Model, source: Snapshot) -> None:
     model.joint_X_p = _poses(source.joint_X_p, device)
     model.joint_X_c = _poses(source.joint_X_c, device)
     model.joint_enabled = wp.array(source.joint_enabled, dtype=wp.bool, device=device)
-    model.joint_dof_dim = wp.array(
-        source.joint_dof_dim.astype(np.int32).reshape(-1, 2), dtype=wp.int32, ndim=2, device=device
-    )
+    model.joint_dof_dim = wp.array2d(source.joint_dof_dim.astype(np.int32), dtype=wp.int32, device=device)
     model.joint_axis = _vectors(source.joint_axis, device)
     for name in (
         "q",

@@ -14,8 +14,9 @@ Transform = Any
 AxisLike = Axis | int | str | Sequence[float] | np.ndarray
 """An axis: `Axis`, 0 to 2, "x", "y" or "z", or a vector of any length but zero."""
 
-# A quaternion whose length is off by less than this [relative] is normalized; it covers values written with two
-# digits, such as (0.7, 0, 0, 0.7). One further off is more likely another thing, such as an axis and an angle.
+# A quaternion whose length is off by less than this [relative] is normalized; it covers values written with
+# two digits, such as (0.7, 0, 0, 0.7). One further off is more likely another thing, such as an axis and an
+# angle.
 QUATERNION_LENGTH_TOLERANCE = 0.02
 
 IDENTITY = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
@@ -40,7 +41,8 @@ def as_transform(value: Transform | None, what: str) -> np.ndarray:
     """Return a pose as position and unit quaternion xyzw, shape [7].
 
     Raises:
-        ValueError: If `value` is no pose, or its quaternion is not of unit length; `what` says whose value it is.
+        ValueError: If `value` is no pose, or its quaternion is not of unit length; `what` says whose value it
+            is.
     """
     if value is None:
         return IDENTITY.copy()
@@ -53,7 +55,8 @@ def as_transform(value: Transform | None, what: str) -> np.ndarray:
         pose = np.empty(0)
     if pose.shape != (7,):
         raise ValueError(
-            f"{what} is {value}, but a transform is seven numbers (position, quaternion xyzw) or a pair of both."
+            f"{what} is {value}, but a transform is seven numbers (position, quaternion xyzw) or a pair "
+            "of both."
         )
     if not np.isfinite(pose).all():
         raise ValueError(f"{what} is {pose.tolist()}, but all numbers of a transform must be finite.")
@@ -119,6 +122,7 @@ def as_gravity(value: float | Vector) -> np.ndarray:
     vector = np.array([0.0, 0.0, float(array)]) if array.ndim == 0 else array
     if vector.shape != (3,) or not np.isfinite(vector).all():
         raise ValueError(
-            f"gravity is {value}, but it must be a finite number (the z component) or a vector of three, in m/s²."
+            f"gravity is {value}, but it must be a finite number (the z component) or a vector of three, "
+            "in m/s²."
         )
     return vector

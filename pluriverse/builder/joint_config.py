@@ -42,7 +42,8 @@ class JointDofConfig:
     friction: float = 0.0
     """Dry friction: largest force that holds the joint still [N or N·m]."""
     actuator_mode: JointTargetMode | int | None = None
-    """What the drive follows; None decides by the gains when the model is finalized (`JointTargetMode.AUTO`)."""
+    """What the drive follows; None decides by the gains when the model is finalized
+    (`JointTargetMode.AUTO`)."""
 
     def merged(self, **values: Any) -> "JointDofConfig":
         """Return a copy with the given values, except those that are None."""

@@ -225,8 +225,8 @@ class JointBuilder(BodyBuilder):
     ) -> int:
         """Add a ball joint: the child turns about a point, without limits.
 
-        The arguments are those of `add_joint_revolute`; they hold for each of the three axes of the joint frame. A
-        ball joint has no position drive.
+        The arguments are those of `add_joint_revolute`; they hold for each of the three axes of the joint
+        frame. A ball joint has no position drive.
 
         Returns:
             Index of the joint.
@@ -307,8 +307,8 @@ class JointBuilder(BodyBuilder):
     ) -> int:
         """Let the child move freely in the world. It starts at the pose given to `add_link`.
 
-        The coordinates of a free joint are the pose of the body in the world, so the parent must be the world and
-        both joint frames the identity.
+        The coordinates of a free joint are the pose of the body in the world, so the parent must be the world
+        and both joint frames the identity.
 
         Returns:
             Index of the joint.
@@ -330,7 +330,9 @@ class JointBuilder(BodyBuilder):
         )
 
     def add_articulation(self, joints: Sequence[int], label: str | None = None) -> int:
-        """Declare that joints belong together, such as those of one robot. Every joint must be in one articulation.
+        """Declare that joints belong together, such as those of one robot.
+
+        Every joint must be in one articulation.
 
         Args:
             joints: Joints, in any order.
@@ -352,22 +354,23 @@ class JointBuilder(BodyBuilder):
         for joint in joints:
             if not isinstance(joint, int | np.integer) or not 0 <= joint < self.joint_count:
                 raise IndexError(
-                    f"{name}: joint {joint!r} does not exist; there are {self.joint_count} joints. Use the indices "
-                    "that add_joint_*() returned."
+                    f"{name}: joint {joint!r} does not exist; there are {self.joint_count} joints. Use "
+                    "the indices that add_joint_*() returned."
                 )
             if joint in seen:
                 raise ValueError(f"{name}: {self._joint_name(joint)} is listed twice. List every joint once.")
             if self.joint_articulation[joint] >= 0:
                 other = int(self.joint_articulation[joint])
                 raise ValueError(
-                    f"{name}: {self._joint_name(joint)} is in articulation '{self.articulation_label[other]}' "
-                    f"(index {other}) already. A joint belongs to one articulation."
+                    f"{name}: {self._joint_name(joint)} is in articulation "
+                    f"'{self.articulation_label[other]}' (index {other}) already. A joint belongs to one "
+                    "articulation."
                 )
             if self.joint_world[joint] != self.current_world:
                 raise ValueError(
-                    f"{name}: {self._joint_name(joint)} is in world {self.joint_world[joint]}, but the articulation "
-                    f"is being added to world {self.current_world}. Add it between the same begin_world() and "
-                    "end_world() as its joints."
+                    f"{name}: {self._joint_name(joint)} is in world {self.joint_world[joint]}, but the "
+                    f"articulation is being added to world {self.current_world}. Add it between the same "
+                    "begin_world() and end_world() as its joints."
                 )
             seen.add(joint)
         self._articulations.append(world=self.current_world)
@@ -402,21 +405,22 @@ class JointBuilder(BodyBuilder):
             raise ValueError(f"{name}: {self._body_name(child)} is both parent and child.")
         if not enabled:
             raise NotImplementedError(
-                f"{name}: enabled=False, but joints that do not act are not supported yet. Leave the joint out."
+                f"{name}: enabled=False, but joints that do not act are not supported yet. Leave the "
+                "joint out."
             )
         frames = [as_transform(parent_xform, f"{name}: parent_xform")]
         frames.append(as_transform(child_xform, f"{name}: child_xform"))
         if joint_type is JointType.FREE:
             if parent != -1:
                 raise ValueError(
-                    f"{name}: parent is {self._body_name(parent)}, but a free joint moves a body relative to the "
-                    "world only. Pass parent=-1."
+                    f"{name}: parent is {self._body_name(parent)}, but a free joint moves a body relative "
+                    "to the world only. Pass parent=-1."
                 )
             for frame, which in zip(frames, ("parent_xform", "child_xform"), strict=True):
                 if not np.array_equal(frame, IDENTITY):
                     raise ValueError(
-                        f"{name}: {which} is {frame.tolist()}, but the coordinates of a free joint are the pose of "
-                        "the body in the world. Give the pose with add_link(xform=...)."
+                        f"{name}: {which} is {frame.tolist()}, but the coordinates of a free joint are "
+                        "the pose of the body in the world. Give the pose with add_link(xform=...)."
                     )
         rows = [_dof_row(config, f"{name}, axis {index}") for index, config in enumerate(dofs)]
         self._joints.append(

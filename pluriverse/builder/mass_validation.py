@@ -1,8 +1,8 @@
 """Masses: can every joint accelerate what it carries?
 
-Bodies fixed together count as one. A massless frame fixed to a massive body is fine; a hinge needs inertia about its
-axis, a slider mass, a ball or free joint inertia about every axis. All comparisons are relative: a body of a
-milligram is as good as one of a ton.
+Bodies fixed together count as one. A massless frame fixed to a massive body is fine; a hinge needs inertia
+about its axis, a slider mass, a ball or free joint inertia about every axis. All comparisons are relative: a
+body of a milligram is as good as one of a ton.
 """
 
 import warnings
@@ -13,10 +13,11 @@ from pluriverse.builder.snapshot import Snapshot
 from pluriverse.model import poses
 from pluriverse.types import JointType
 
-# Relative to the largest principal inertia: principal inertias smaller than this are rounding of single precision.
+# Relative to the largest principal inertia: principal inertias smaller than this are rounding of single
+# precision.
 INERTIA_ROUNDING = 1.0e-6
-# Relative to the largest principal inertia, how far it may exceed the sum of the others, which no distribution of
-# mass can: asset files list inertias with a few digits only.
+# Relative to the largest principal inertia, how far it may exceed the sum of the others, which no
+# distribution of mass can: asset files list inertias with a few digits only.
 TRIANGLE_TOLERANCE = 1.0e-2
 # Density [kg/m³] of the ball that a free point mass is taken for: that of water.
 POINT_MASS_DENSITY = 1000.0
@@ -41,21 +42,22 @@ def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) ->
     if bad.any():
         body = int(np.argmax(bad))
         raise ValueError(
-            f"{builder._body_name(body)}: body_mass is {source.body_mass[body]} kg, but it must be finite and >= 0."
+            f"{builder._body_name(body)}: body_mass is {source.body_mass[body]} kg, but it must be finite "
+            "and >= 0."
         )
     _check_inertias(source)
     body_joint = np.zeros(len(body_weld), dtype=np.int64)
     body_joint[source.joint_child] = np.arange(len(source.joint_child))
     moving = source.joint_type[body_joint[body_weld]] != JointType.FIXED
     roots = np.unique(body_weld[moving])
-    mass = np.bincount(body_weld, weights=source.body_mass, minlength=len(body_weld))
+    mass = _sum_welded(source.body_mass, body_weld)
     massless = roots[~(mass[roots] > 0.0)]
     if len(massless):
         body = int(massless[0])
         raise ValueError(
-            f"{builder._body_name(body)}: mass is {mass[body]} kg (with all bodies fixed to it), but a body that can "
-            "move needs mass > 0. Pass mass= to add_link() or add_body(), give it a shape with density > 0, or fix "
-            "it with add_joint_fixed()."
+            f"{builder._body_name(body)}: mass is {mass[body]} kg (with all bodies fixed to it), but a "
+            "body that can move needs mass > 0. Pass mass= to add_link() or add_body(), give it a shape "
+            "with density > 0, or fix it with add_joint_fixed()."
         )
     _fill_point_masses(source, roots, body_joint, body_weld)
     _check_joint_inertias(source, roots, body_joint, body_weld, mass, body_q)
@@ -66,8 +68,8 @@ def _check_com(source: Snapshot) -> None:
     if not finite.all():
         body = int(np.argmin(finite))
         raise ValueError(
-            f"{source.builder._body_name(body)}: body_com is {source.body_com[body].tolist()} m, but it must be "
-            "finite. Check com= of add_link()."
+            f"{source.builder._body_name(body)}: body_com is {source.body_com[body].tolist()} m, but it "
+            "must be finite. Check com= of add_link()."
         )
 
 
@@ -78,7 +80,8 @@ def _check_inertias(source: Snapshot) -> None:
     if not finite.all():
         body = int(np.argmin(finite))
         raise ValueError(
-            f"{builder._body_name(body)}: body_inertia is {inertia[body].tolist()} kg·m², but it must be finite."
+            f"{builder._body_name(body)}: body_inertia is {inertia[body].tolist()} kg·m², but it must be "
+            "finite."
         )
     transposed = inertia.transpose(0, 2, 1)
     size = np.abs(inertia).max(axis=(1, 2), initial=0.0)
@@ -86,8 +89,8 @@ def _check_inertias(source: Snapshot) -> None:
     if skew.any():
         body = int(np.argmax(skew))
         raise ValueError(
-            f"{builder._body_name(body)}: body_inertia is {inertia[body].tolist()} kg·m², which is not symmetric. "
-            "Pass the full symmetric 3x3 matrix."
+            f"{builder._body_name(body)}: body_inertia is {inertia[body].tolist()} kg·m², which is not "
+            "symmetric. Pass the full symmetric 3x3 matrix."
         )
     source.body_inertia = 0.5 * (inertia + transposed)
     principal = np.linalg.eigvalsh(source.body_inertia)
@@ -96,24 +99,16 @@ def _check_inertias(source: Snapshot) -> None:
     if negative.any():
         body = int(np.argmax(negative))
         raise ValueError(
-            f"{builder._body_name(body)}: the principal inertias are {principal[body].tolist()} kg·m², but none may "
-            "be negative. Check inertia= of add_link()."
+            f"{builder._body_name(body)}: the principal inertias are {principal[body].tolist()} kg·m², "
+            "but none may be negative. Check inertia= of add_link()."
         )
     broken = largest - (principal[:, 0] + principal[:, 1]) > TRIANGLE_TOLERANCE * largest
     if broken.any():
         body = int(np.argmax(broken))
         raise ValueError(
-            f"{builder._body_name(body)}: the principal inertias {principal[body].tolist()} kg·m² belong to no body: "
-            "the largest exceeds the sum of the other two. Check inertia= of add_link() (about the centre of mass, "
-            "in body axes)."
-        )
-    weightless = (source.body_mass == 0.0) & (largest > 0.0)
-    weightless &= source.builder.default_body_armature == 0.0
-    if weightless.any():
-        body = int(np.argmax(weightless))
-        raise ValueError(
-            f"{builder._body_name(body)}: the principal inertias are {principal[body].tolist()} kg·m², but the mass is "
-            "0 kg. Pass mass= to add_link() too."
+            f"{builder._body_name(body)}: the principal inertias {principal[body].tolist()} kg·m² belong "
+            "to no body: the largest exceeds the sum of the other two. Check inertia= of add_link() "
+            "(about the centre of mass, in body axes)."
         )
 
 
@@ -122,10 +117,8 @@ def _fill_point_masses(
 ) -> None:
     """Give point masses that turn freely the inertia of a ball."""
     turning = np.isin(source.joint_type[body_joint[roots]], (JointType.FREE, JointType.BALL))
-    extent = np.bincount(
-        body_weld, weights=np.trace(source.body_inertia, axis1=1, axis2=2), minlength=len(body_weld)
-    )
-    heavy = np.bincount(body_weld, weights=source.body_mass > 0.0, minlength=len(body_weld))
+    extent = _sum_welded(np.trace(source.body_inertia, axis1=1, axis2=2), body_weld)
+    heavy = _sum_welded(source.body_mass > 0.0, body_weld)
     points = roots[turning & (extent[roots] == 0.0) & (heavy[roots] == 1)]
     if not len(points):
         return
@@ -136,9 +129,9 @@ def _fill_point_masses(
     first = int(bodies[0])
     others = f" and {len(bodies) - 1} more" if len(bodies) > 1 else ""
     warnings.warn(
-        f"{source.builder._body_name(first)}{others}: a mass of {mass[0]:g} kg without any inertia on a joint that "
-        f"lets it spin; it gets the inertia of a ball of {POINT_MASS_DENSITY:g} kg/m³. Pass inertia= to add_link() or "
-        "add_body(), or give the body a shape with density > 0.",
+        f"{source.builder._body_name(first)}{others}: a mass of {mass[0]:g} kg without any inertia on a "
+        f"joint that lets it spin; it gets the inertia of a ball of {POINT_MASS_DENSITY:g} kg/m³. Pass "
+        "inertia= to add_link() or add_body(), or give the body a shape with density > 0.",
         stacklevel=4,
     )
 
@@ -160,22 +153,15 @@ def _check_joint_inertias(
     free = source.joint_type[joints] == JointType.FREE
     pivot = np.zeros_like(com)  # point that the bodies fixed together turn about
     weighted = np.stack(
-        [np.bincount(body_weld, weights=source.body_mass * com[:, axis], minlength=len(com)) for axis in range(3)],
-        axis=1,
+        [_sum_welded(source.body_mass * com[:, axis], body_weld) for axis in range(3)], axis=1
     )
     pivot[roots] = np.where(free[:, None], weighted[roots] / mass[roots, None], anchor[:, :3])
     arm = com - pivot[body_weld]
     square = np.sum(arm * arm, axis=1)[:, None, None] * np.eye(3) - arm[:, :, None] * arm[:, None, :]
     parts = about_com + source.body_mass[:, None, None] * square
-    total = np.stack(
-        [
-            np.bincount(body_weld, weights=parts[:, row, column], minlength=len(com))
-            for row in range(3)
-            for column in range(3)
-        ],
-        axis=1,
-    ).reshape(-1, 3, 3)[roots]
-    principal, axes = np.linalg.eigh(total)
+    entries = parts.reshape(-1, 9).T
+    total = np.stack([_sum_welded(entry, body_weld) for entry in entries], axis=1).reshape(-1, 3, 3)[roots]
+    principal = np.linalg.eigvalsh(total)
     least = principal[:, 0]
     hinge = source.joint_type[joints] == JointType.REVOLUTE
     dof = source.joint_qd_start[joints]
@@ -189,7 +175,12 @@ def _check_joint_inertias(
         about = "the axis of" if hinge[row] else "every axis through"
         raise ValueError(
             f"{source.builder._body_name(int(roots[row]))}: the principal inertias about "
-            f"{source.builder._joint_name(int(joints[row]))} are {principal[row].tolist()} kg·m² (with all bodies "
-            f"fixed to it), but there must be some about {about} the joint. Pass inertia= to add_link(), give the "
-            "body a shape with density > 0, or give the joint an armature."
+            f"{source.builder._joint_name(int(joints[row]))} are {principal[row].tolist()} kg·m² (with "
+            f"all bodies fixed to it), but there must be some about {about} the joint. Pass inertia= to "
+            "add_link(), give the body a shape with density > 0, or give the joint an armature."
         )
+
+
+def _sum_welded(values: np.ndarray, body_weld: np.ndarray) -> np.ndarray:
+    """Return, at the root of bodies fixed together, the sum of their values."""
+    return np.bincount(body_weld, weights=values, minlength=len(body_weld))

@@ -6,7 +6,8 @@ import numpy as np
 
 from pluriverse.types import GeoType
 
-# How far an unbounded shape reaches [m]. Finite, so that sums and rotations of it stay numbers in single precision.
+# How far an unbounded shape reaches [m]. Finite, so that sums and rotations of it stay numbers in single
+# precision.
 UNBOUNDED_EXTENT = 1.0e10
 
 

@@ -20,7 +20,8 @@ class ShapeConfig:
     mu: float = 1.0
     """Coefficient of friction; 0 is frictionless."""
     margin: float = 0.0
-    """Distance by which the surface that makes contact lies outside the shape [m]; of a shell, the wall thickness."""
+    """Distance by which the surface that makes contact lies outside the shape [m]; of a shell, the wall
+    thickness."""
     gap: float | None = None
     """Distance beyond the margin from which contacts are created [m]; None takes `ModelBuilder.rigid_gap`."""
     restitution: float = 0.0
@@ -34,10 +35,11 @@ class ShapeConfig:
     is_solid: bool = True
     """Whether the shape is solid; otherwise it weighs as a shell with walls of thickness `margin`."""
     collision_group: int = 1
-    """0 collides with nothing, a positive group with itself and all negative ones, a negative one with all others."""
+    """0 collides with nothing, a positive group with itself and all negative ones, a negative one with all
+    others."""
     collision_filter_parent: bool = True
-    """Whether the shape is filtered against the shapes of the parent and children of its body. Not filtered either
-    where the joint has `collision_filter_parent=False`."""
+    """Whether the shape is filtered against the shapes of the parent and children of its body. Not filtered
+    either where the joint has `collision_filter_parent=False`."""
     has_shape_collision: bool = True
     """Whether the shape collides with shapes."""
     has_particle_collision: bool = True

@@ -98,7 +98,8 @@ class ShapeBuilder(JointBuilder):
             raise ValueError(f"{name}: type is {type!r}, which is no GeoType.") from None
         if geometry in (GeoType.HFIELD, GeoType.NONE):
             raise NotImplementedError(
-                f"{name}: {geometry.name} shapes are not supported yet. Use a primitive, a mesh or a convex hull."
+                f"{name}: {geometry.name} shapes are not supported yet. Use a primitive, a mesh or a "
+                "convex hull."
             )
         config = self.default_shape_cfg if cfg is None else cfg
         config.check(name)
@@ -120,7 +121,7 @@ class ShapeBuilder(JointBuilder):
         if body >= 0 and not is_static and not config.is_site and config.density > 0.0:
             if not self.body_lock_inertia[body]:
                 part = _shape_mass(geometry, size, src, config, name)
-                self._add_body_mass(body, transform_mass_properties(part, pose[:3], pose[3:]))
+                self._add_body_mass(body, transform_mass_properties(part, pose[:3].tolist(), pose[3:]))
         self._shapes.append(
             body=body,
             type=int(geometry),
@@ -161,7 +162,8 @@ class ShapeBuilder(JointBuilder):
         """Add a plane, solid below.
 
         Args:
-            plane: (a, b, c, d) of the plane a x + b y + c z + d = 0 with the normal (a, b, c); unused with `xform`.
+            plane: (a, b, c, d) of the plane a x + b y + c z + d = 0 with the normal (a, b, c); unused with
+                `xform`.
             xform: Pose; the normal is local z.
             width: Extent along local x [m], 0 for infinite.
             length: Extent along local y [m], 0 for infinite.
@@ -225,7 +227,10 @@ class ShapeBuilder(JointBuilder):
         color: Vector | None = None,
         label: str | None = None,
     ) -> int:
-        """Add a sphere of `radius` [m]. `as_site` makes it a mark without mass or collision; see `add_shape`."""
+        """Add a sphere of `radius` [m].
+
+        `as_site` makes it a mark without mass or collision; the other arguments are those of `add_shape`.
+        """
         return self._add_primitive(
             GeoType.SPHERE, (radius, 0.0, 0.0), body, xform, cfg, as_site, color, label
         )
@@ -348,7 +353,10 @@ class ShapeBuilder(JointBuilder):
         color: Vector | None = None,
         label: str | None = None,
     ) -> int:
-        """Add the convex hull of a mesh, `scale` times its size. It has the mass of the hull. See `add_shape`."""
+        """Add the convex hull of a mesh, `scale` times its size.
+
+        It has the mass of the hull. See `add_shape`.
+        """
         return self.add_shape(
             body=body,
             type=GeoType.CONVEX_MESH,
@@ -386,8 +394,8 @@ class ShapeBuilder(JointBuilder):
         for shape in (shape_a, shape_b):
             if not isinstance(shape, int | np.integer) or not 0 <= shape < self.shape_count:
                 raise IndexError(
-                    f"add_shape_collision_filter_pair: shape {shape!r} does not exist; there are {self.shape_count} "
-                    "shapes. Use the indices that add_shape_*() returned."
+                    f"add_shape_collision_filter_pair: shape {shape!r} does not exist; there are "
+                    f"{self.shape_count} shapes. Use the indices that add_shape_*() returned."
                 )
         if shape_a == shape_b:
             raise ValueError(
@@ -397,8 +405,9 @@ class ShapeBuilder(JointBuilder):
         worlds = {int(self.shape_world[shape]) for shape in (shape_a, shape_b)} - {-1}
         if len(worlds) > 1:
             raise ValueError(
-                f"add_shape_collision_filter_pair: {self._shape_name(shape_a)} and {self._shape_name(shape_b)} are in "
-                f"the worlds {sorted(worlds)}; shapes of different worlds never collide."
+                f"add_shape_collision_filter_pair: {self._shape_name(shape_a)} and "
+                f"{self._shape_name(shape_b)} are in the worlds {sorted(worlds)}; shapes of different "
+                "worlds never collide."
             )
         self._filters.append(shape=(shape_a, shape_b))
 
@@ -435,7 +444,8 @@ def _check_size(geometry: GeoType, size: np.ndarray, name: str) -> np.ndarray:
     if geometry is GeoType.PLANE:
         if size[0] < 0.0 or size[1] < 0.0:
             raise ValueError(
-                f"{name}: width is {size[0]} m and length {size[1]} m, but they must be >= 0 (0 for infinite)."
+                f"{name}: width is {size[0]} m and length {size[1]} m, but they must be >= 0 (0 for "
+                "infinite)."
             )
         return np.array([size[0], size[1], 0.0])
     if geometry in (GeoType.MESH, GeoType.CONVEX_MESH):
@@ -469,7 +479,7 @@ def _shape_mass(
         if geometry is GeoType.CONVEX_MESH:
             mesh = mesh.convex_hull()
         if not (size == 1.0).all():
-            mesh = mesh.scaled(size)
+            mesh = mesh.scaled(size.tolist())
         if mesh.is_solid and not config.is_solid:
             mesh = Mesh(mesh.vertices, mesh.indices, is_solid=False, name=mesh.name)
         return mesh.mass_properties(config.density, thickness=config.margin)
@@ -483,8 +493,8 @@ def _plane_pose(plane: Sequence[float] | np.ndarray) -> np.ndarray:
     norm = float(np.linalg.norm(coefficients[:3])) if coefficients.shape == (4,) else 0.0
     if not 0.0 < norm < np.inf or not np.isfinite(coefficients).all():
         raise ValueError(
-            f"add_shape_plane: plane is {np.asarray(plane).tolist()}, but it must be (a, b, c, d) with a normal "
-            "(a, b, c) that is not zero."
+            f"add_shape_plane: plane is {np.asarray(plane).tolist()}, but it must be (a, b, c, d) with a "
+            "normal (a, b, c) that is not zero."
         )
     normal = coefficients[:3] / norm
     # The shortest turn from z to the normal; for the opposite of z any turn by pi about a horizontal axis.

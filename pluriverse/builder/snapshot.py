@@ -43,9 +43,13 @@ class Snapshot:
     joint_child: np.ndarray
     joint_X_p: np.ndarray  # noqa: N815
     joint_X_c: np.ndarray  # noqa: N815
+    joint_q_start: np.ndarray
+    joint_qd_start: np.ndarray
     joint_axis: np.ndarray
     joint_q: np.ndarray
     joint_qd: np.ndarray
+    joint_target_mode: np.ndarray
+    body_inertia: np.ndarray
     body_com: np.ndarray
 
     def __init__(self, builder: WorldBuilder):

@@ -1,7 +1,7 @@
 """Storage: the tables of a builder and the attributes that show them.
 
-Every attribute below is a NumPy array, one row per entity, to be read and written in place. An array is outdated as
-soon as another entity is added; fetch it again from the builder.
+Every attribute below is a NumPy array, one row per entity, to be read and written in place. An array is
+outdated as soon as another entity is added; fetch it again from the builder.
 """
 
 from typing import Any
@@ -103,8 +103,8 @@ class BuilderStorage:
 
     # bodies
     body_q = ColumnView("_bodies", "q", writable=False)
-    """Pose given to `add_link` or `add_body` [m, xyzw], shape [body, 7]. Read-only: a free joint took it over into
-    `joint_q`, which is what the model starts from."""
+    """Pose given to `add_link` or `add_body` [m, xyzw], shape [body, 7]. Read-only: a free joint took it over
+    into `joint_q`, which is what the model starts from."""
     body_mass = ColumnView("_bodies", "mass")
     """Mass [kg], shape [body]."""
     body_inertia = ColumnView("_bodies", "inertia")
@@ -279,8 +279,9 @@ class BuilderStorage:
 
     @property
     def shape_source(self) -> list[Any]:
-        """The `Mesh` of each shape, None for primitives, shape [shape]. Not to be written to: set
-        `shape_source_index`, an index into `meshes`.
+        """The `Mesh` of each shape, None for primitives, shape [shape].
+
+        A copy: to change it, write to `shape_source_index`, an index into `meshes`.
         """
         return [self.meshes[index] if index >= 0 else None for index in self.shape_source_index.tolist()]
 

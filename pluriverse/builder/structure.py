@@ -6,7 +6,7 @@ from pluriverse.builder.snapshot import Snapshot
 from pluriverse.model.collision_pairs import CollisionShapes, find_pairs
 from pluriverse.model.templates import find_equal_worlds
 from pluriverse.model.topology import Template
-from pluriverse.types import JointType, ShapeFlags
+from pluriverse.types import GeoType, JointType, ShapeFlags
 
 
 def build_templates(source: Snapshot) -> tuple[list[Template], np.ndarray]:
@@ -55,9 +55,8 @@ class _LocalStructure:
         ).astype(np.int64)
         self.first_joint, self.first_shape = joints.start, shapes.start
         self.filter, self.filter_start = self._local_filters()
-        self.global_shapes = np.flatnonzero(source.shape_world < 0) if source.authored_world_count else shapes.start
-        if not source.authored_world_count:
-            self.global_shapes = np.zeros(0, dtype=np.int64)
+        # Without authored worlds, what is listed as global is the one world itself.
+        self.global_shapes = np.flatnonzero((source.shape_world < 0) & (source.authored_world_count > 0))
 
     def tables(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return what makes up the structure, for `find_equal_worlds`."""
@@ -72,7 +71,7 @@ class _LocalStructure:
 
     def template(self, worlds: np.ndarray) -> Template:
         """Return the template of worlds that are all alike."""
-        source, world = self.source, int(worlds[0])
+        source, builder, world = self.source, self.source.builder, int(worlds[0])
         bounds = {name: ranges.bounds[world : world + 2] for name, ranges in source.ranges.items()}
         joint = self.joint[slice(*(bounds["joint"] - self.first_joint))]
         shape = self.shape[slice(*(bounds["shape"] - self.first_shape))]
@@ -86,10 +85,20 @@ class _LocalStructure:
         )
         cyclic = template.sort()
         if len(cyclic):
-            names = ", ".join(source.builder._joint_name(int(bounds["joint"][0] + index)) for index in cyclic)
+            names = ", ".join(builder._joint_name(int(bounds["joint"][0] + index)) for index in cyclic)
             raise ValueError(
-                f"the joints {names} hang on each other in a cycle and not on the world. Let one of their bodies hang "
-                "on the world, for example by add_joint_free() instead of the joint that closes the cycle."
+                f"the joints {names} hang on each other in a cycle and not on the world. Let one of their "
+                "bodies hang on the world, for example by add_joint_free() instead of the joint that "
+                "closes the cycle."
+            )
+        moving_plane = (shape[:, 0] == GeoType.PLANE) & (shape[:, 1] >= 0) & _collides(shape[:, 2])
+        moving_plane[moving_plane] = ~template.body_static[shape[moving_plane, 1]]
+        if moving_plane.any():
+            index = int(bounds["shape"][0] + np.argmax(moving_plane))
+            carrier = builder._body_name(int(source.shape_body[index]))
+            raise ValueError(
+                f"{builder._shape_name(index)} is a plane on {carrier}, which can move, but planes "
+                "collide only where they stand still. Attach it to the world (body=-1), or use a box."
             )
         filters = self.filter[self.filter_start[world] : self.filter_start[world + 1]]
         template.pair_shape0, template.pair_shape1 = self._pairs(template, joint, shape, filters)
@@ -111,11 +120,10 @@ class _LocalStructure:
             group=np.concatenate([source.shape_collision_group[shared], shape[:, 3]]),
             weld=weld,
             static=static,
-            filter_parent=np.concatenate([source.shape_collision_filter_parent[shared], shape[:, 4]]).astype(bool),
+            filter_parent=np.concatenate([source.shape_collision_filter_parent[shared], shape[:, 4] != 0]),
         )
-        colliding = (flags & ShapeFlags.COLLIDE_SHAPES != 0) & (flags & ShapeFlags.SITE == 0)
         for name, values in vars(columns).items():
-            setattr(columns, name, values[colliding])
+            setattr(columns, name, values[_collides(flags)])
         neighbours = (joint[:, 1] >= 0) & (joint[:, 3] != 0) & (joint[:, 0] != JointType.FIXED)
         joint_welds = template.body_weld[joint[neighbours][:, 1:3]]
         return find_pairs(columns, joint_welds, filters)
@@ -139,6 +147,11 @@ class _LocalStructure:
         order = np.lexsort((codes[:, 1], codes[:, 0], own))
         counts = np.bincount(own, minlength=source.world_count)
         return codes[order], np.concatenate([[0], np.cumsum(counts)])
+
+
+def _collides(flags: np.ndarray) -> np.ndarray:
+    """Return whether shapes with these flags collide with shapes."""
+    return (flags & ShapeFlags.COLLIDE_SHAPES != 0) & (flags & ShapeFlags.SITE == 0)
 
 
 def _inside(bounds: np.ndarray) -> slice:

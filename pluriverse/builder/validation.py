@@ -1,4 +1,7 @@
-"""Validation: is what a builder holds a model at all? Every message names the entity, the value and the remedy."""
+"""Validation: is what a builder holds a model at all?
+
+Every message names the entity, the value and the remedy.
+"""
 
 from collections.abc import Callable
 
@@ -23,9 +26,9 @@ def check_structure(source: Snapshot) -> None:
     if source.authored_world_count and (source.body_world < 0).any():
         body = int(np.argmax(source.body_world < 0))
         raise ValueError(
-            f"{builder._body_name(body)} is global, but the model has {source.authored_world_count} worlds: a body "
-            "belongs to one world. Add it between begin_world() and end_world(); shapes that all worlds share are "
-            "attached to the world itself (body=-1)."
+            f"{builder._body_name(body)} is global, but the model has {source.authored_world_count} "
+            "worlds: a body belongs to one world. Add it between begin_world() and end_world(); shapes "
+            "that all worlds share are attached to the world itself (body=-1)."
         )
     kinematic = source.body_flags != BodyFlags.DYNAMIC
     if kinematic.any():
@@ -38,21 +41,21 @@ def check_structure(source: Snapshot) -> None:
     if unsupported.any():
         joint = int(np.argmax(unsupported))
         raise NotImplementedError(
-            f"{builder._joint_name(joint)}: joints of type {JointType(source.joint_type[joint]).name} are not "
-            "supported yet. Use fixed, revolute, prismatic, ball or free joints."
+            f"{builder._joint_name(joint)}: joints of type {JointType(source.joint_type[joint]).name} are "
+            "not supported yet. Use fixed, revolute, prismatic, ball or free joints."
         )
     if not source.joint_enabled.all():
         joint = int(np.argmin(source.joint_enabled))
         raise NotImplementedError(
-            f"{builder._joint_name(joint)}: joint_enabled is false, but joints that do not act are not supported "
-            "yet. Leave the joint out."
+            f"{builder._joint_name(joint)}: joint_enabled is false, but joints that do not act are not "
+            "supported yet. Leave the joint out."
         )
     unknown = ~np.isin(source.shape_type, _SUPPORTED_SHAPES)
     if unknown.any():
         shape = int(np.argmax(unknown))
         raise NotImplementedError(
-            f"{builder._shape_name(shape)}: shape_type {source.shape_type[shape]} is not supported yet. Use a "
-            "primitive, a mesh or a convex hull."
+            f"{builder._shape_name(shape)}: shape_type {source.shape_type[shape]} is not supported yet. "
+            "Use a primitive, a mesh or a convex hull."
         )
 
     mover_count = np.bincount(source.joint_child, minlength=len(source.body_mass))
@@ -68,15 +71,15 @@ def check_structure(source: Snapshot) -> None:
     if (mover_count == 0).any():
         body = int(np.argmax(mover_count == 0))
         raise ValueError(
-            f"{builder._body_name(body)} has no joint. Connect it by add_joint_*(), use add_body() for a body that "
-            "moves freely, or add_joint_fixed(parent=-1, ...) to hold it still."
+            f"{builder._body_name(body)} has no joint. Connect it by add_joint_*(), use add_body() for a "
+            "body that moves freely, or add_joint_fixed(parent=-1, ...) to hold it still."
         )
     loose = source.joint_articulation < 0
     if loose.any():
         joint = int(np.argmax(loose))
         raise ValueError(
-            f"{builder._joint_name(joint)} is in no articulation. List it in add_articulation([...]), with the other "
-            "joints of the same mechanism."
+            f"{builder._joint_name(joint)} is in no articulation. List it in add_articulation([...]), "
+            "with the other joints of the same mechanism."
         )
 
 
@@ -96,8 +99,9 @@ def check_values(source: Snapshot) -> None:
     if not np.isfinite(source.gravity).all():
         world = int(np.argmin(np.isfinite(source.gravity).all(axis=1)))
         raise ValueError(
-            f"world '{source.world_label[world]}' (index {world}): gravity is {source.gravity[world].tolist()} m/s², "
-            "but it must be finite. Set ModelBuilder.gravity, or gravity= of begin_world()."
+            f"world '{source.world_label[world]}' (index {world}): gravity is "
+            f"{source.gravity[world].tolist()} m/s², but it must be finite. Set ModelBuilder.gravity, or "
+            "gravity= of begin_world()."
         )
 
 
@@ -106,14 +110,15 @@ def _check_poses(poses: np.ndarray, what: str, name: Callable[[int], str], remed
     if not finite.all():
         index = int(np.argmin(finite))
         raise ValueError(
-            f"{name(index)}: {what} is {poses[index].tolist()}, but all numbers must be finite. Check {remedy}"
+            f"{name(index)}: {what} is {poses[index].tolist()}, but all numbers must be finite. Check "
+            f"{remedy}"
         )
     unit = np.abs(np.linalg.norm(poses[:, 3:], axis=1) - 1.0) <= QUATERNION_LENGTH_TOLERANCE
     if not unit.all():
         index = int(np.argmin(unit))
         raise ValueError(
-            f"{name(index)}: {what} has the quaternion {poses[index, 3:].tolist()}, but a rotation has length 1. "
-            f"Write a unit quaternion x, y, z, w, or check {remedy}"
+            f"{name(index)}: {what} has the quaternion {poses[index, 3:].tolist()}, but a rotation has "
+            f"length 1. Write a unit quaternion x, y, z, w, or check {remedy}"
         )
 
 
@@ -127,8 +132,8 @@ def _check_joint_coordinates(source: Snapshot) -> None:
             index = int(np.argmin(np.isfinite(values)))
             joint = int(np.searchsorted(start, index, side="right")) - 1
             raise ValueError(
-                f"{builder._joint_name(joint)}: {what}[{index}] is {values[index]}, but it must be finite. Write a "
-                "number before finalize()."
+                f"{builder._joint_name(joint)}: {what}[{index}] is {values[index]}, but it must be "
+                "finite. Write a number before finalize()."
             )
     for joint_type, place in ((JointType.FREE, 3), (JointType.BALL, 0)):
         joints = np.flatnonzero(source.joint_type == joint_type)
@@ -137,8 +142,8 @@ def _check_joint_coordinates(source: Snapshot) -> None:
         if not unit.all():
             row = int(np.argmin(unit))
             raise ValueError(
-                f"{builder._joint_name(int(joints[row]))}: joint_q holds the quaternion {quats[row].tolist()}, but a "
-                "rotation has length 1. Write a unit quaternion x, y, z, w."
+                f"{builder._joint_name(int(joints[row]))}: joint_q holds the quaternion "
+                f"{quats[row].tolist()}, but a rotation has length 1. Write a unit quaternion x, y, z, w."
             )
 
 
@@ -172,23 +177,24 @@ def _check_dofs(source: Snapshot) -> None:
             dof = int(np.argmax(bad))
             sign = " >= 0" if column in _DOF_NON_NEGATIVE else ""
             raise ValueError(
-                f"{name(dof)}: joint_{column} is {values[dof]}, but it must be a number{sign}. Check {column}= of the "
-                "joint, or what was written to the array."
+                f"{name(dof)}: joint_{column} is {values[dof]}, but it must be a number{sign}. Check "
+                f"{column}= of the joint, or what was written to the array."
             )
     crossed = source.joint_limit_lower > source.joint_limit_upper
     if crossed.any():
         dof = int(np.argmax(crossed))
         raise ValueError(
             f"{name(dof)}: limit_lower is {source.joint_limit_lower[dof]} and limit_upper "
-            f"{source.joint_limit_upper[dof]}, so no position is allowed. Swap them; for no limit use -inf and inf."
+            f"{source.joint_limit_upper[dof]}, so no position is allowed. Swap them; for no limit use "
+            "-inf and inf."
         )
     length = np.linalg.norm(source.joint_axis, axis=1)
     bad = ~(np.isfinite(length) & (length > 0.0))
     if bad.any():
         dof = int(np.argmax(bad))
         raise ValueError(
-            f"{name(dof)}: joint_axis is {source.joint_axis[dof].tolist()}, which has no direction. Write a finite "
-            "vector that is not zero."
+            f"{name(dof)}: joint_axis is {source.joint_axis[dof].tolist()}, which has no direction. Write "
+            "a finite vector that is not zero."
         )
     bad = ~np.isin(source.joint_target_mode, [int(mode) for mode in JointTargetMode])
     if bad.any():
@@ -197,15 +203,21 @@ def _check_dofs(source: Snapshot) -> None:
             f"{name(dof)}: joint_target_mode is {source.joint_target_mode[dof]}, which is no JointTargetMode "
             "(-1 to 4)."
         )
-    position = np.isin(source.joint_target_mode, (JointTargetMode.POSITION, JointTargetMode.POSITION_VELOCITY))
+    position = np.isin(
+        source.joint_target_mode, (JointTargetMode.POSITION, JointTargetMode.POSITION_VELOCITY)
+    )
     scalar = np.isin(source.joint_type, (JointType.REVOLUTE, JointType.PRISMATIC))[source.dof_joint]
-    bad = ~scalar & (source.joint_target_ke > 0.0) & (position | (source.joint_target_mode == JointTargetMode.AUTO))
+    bad = (
+        ~scalar
+        & (source.joint_target_ke > 0.0)
+        & (position | (source.joint_target_mode == JointTargetMode.AUTO))
+    )
     if bad.any():
         dof = int(np.argmax(bad))
         kind = JointType(source.joint_type[source.dof_joint[dof]]).name.lower()
         raise ValueError(
-            f"{name(dof)}: joint_target_ke is {source.joint_target_ke[dof]}, but a {kind} joint has no position "
-            "drive. Set target_ke to 0; target_kd drives its velocity."
+            f"{name(dof)}: joint_target_ke is {source.joint_target_ke[dof]}, but a {kind} joint has no "
+            "position drive. Set target_ke to 0; target_kd drives its velocity."
         )
 
 
@@ -231,8 +243,8 @@ def _check_shapes(source: Snapshot) -> None:
         if bad.any():
             shape = int(np.argmax(bad))
             raise ValueError(
-                f"{builder._shape_name(shape)}: shape_{column} is {values[shape]}, but it must be finite and >= 0. "
-                "Check the ShapeConfig, or what was written to the array."
+                f"{builder._shape_name(shape)}: shape_{column} is {values[shape]}, but it must be finite "
+                "and >= 0. Check the ShapeConfig, or what was written to the array."
             )
     finite = np.isfinite(source.shape_scale).all(axis=1)
     used = np.ones((len(finite), 3), dtype=bool)
@@ -240,20 +252,23 @@ def _check_shapes(source: Snapshot) -> None:
     used[np.isin(source.shape_type, (GeoType.CAPSULE, GeoType.CYLINDER, GeoType.CONE))] = (True, True, False)
     meshed = np.isin(source.shape_type, (GeoType.MESH, GeoType.CONVEX_MESH))
     plane = source.shape_type == GeoType.PLANE
-    fits = (source.shape_scale > 0.0) | ~used | (meshed[:, None] & (source.shape_scale != 0.0)) | plane[:, None]
+    fits = (
+        (source.shape_scale > 0.0) | ~used | (meshed[:, None] & (source.shape_scale != 0.0)) | plane[:, None]
+    )
     bad = ~(finite & fits.all(axis=1)) | (plane & (source.shape_scale < 0.0).any(axis=1))
     if bad.any():
         shape = int(np.argmax(bad))
         raise ValueError(
             f"{builder._shape_name(shape)}: shape_scale is {source.shape_scale[shape].tolist()}, but a "
-            f"{GeoType(source.shape_type[shape]).name} needs finite sizes > 0 (planes: >= 0, mesh factors: not 0)."
+            f"{GeoType(source.shape_type[shape]).name} needs finite sizes > 0 (planes: >= 0, mesh "
+            "factors: not 0)."
         )
     bad = meshed != (source.shape_source_index >= 0)
     bad |= source.shape_source_index >= len(builder.meshes)
     if bad.any():
         shape = int(np.argmax(bad))
         raise ValueError(
-            f"{builder._shape_name(shape)}: a {GeoType(source.shape_type[shape]).name} with shape_source_index "
-            f"{source.shape_source_index[shape]}, but meshes and convex hulls need the index of a mesh "
-            f"(0 to {len(builder.meshes) - 1}), primitives -1."
+            f"{builder._shape_name(shape)}: a {GeoType(source.shape_type[shape]).name} with "
+            f"shape_source_index {source.shape_source_index[shape]}, but meshes and convex hulls need the "
+            f"index of a mesh (0 to {len(builder.meshes) - 1}), primitives -1."
         )

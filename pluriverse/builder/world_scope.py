@@ -33,9 +33,10 @@ class WorldScope(BuilderStorage):
 
     @property
     def gravity(self) -> float | np.ndarray:
-        """Gravity [m/s²] of worlds that have none of their own: a vector, or its z component. -9.81 if not set.
+        """Gravity [m/s²] of worlds that have none of their own: a vector, or its z component.
 
-        `add_world` and `replicate` give the copies the gravity of the builder they copy, if that was set.
+        It is -9.81 if not set. `add_world` and `replicate` give the copies the gravity of the builder they
+        copy, if that was set.
         """
         return GRAVITY if self._gravity is None else self._gravity
 
@@ -57,8 +58,8 @@ class WorldScope(BuilderStorage):
         """
         if self._current_world >= 0:
             raise RuntimeError(
-                f"begin_world: world {self._current_world} ('{self.world_label[self._current_world]}') is still "
-                "open. Call end_world() first; worlds do not nest."
+                f"begin_world: world {self._current_world} ('{self.world_label[self._current_world]}') is "
+                "still open. Call end_world() first; worlds do not nest."
             )
         row = np.full(3, np.nan) if gravity is None else as_gravity(gravity)
         self._current_world = self._worlds.append(gravity=row)
@@ -88,6 +89,7 @@ class WorldScope(BuilderStorage):
         if body >= 0 and self.body_world[body] != self._current_world:
             place = f"world {self._current_world}" if self._current_world >= 0 else "the global world (-1)"
             raise ValueError(
-                f"{what}: {self._body_name(body)} is in world {self.body_world[body]}, but the entity is being "
-                f"added to {place}. Add it between the same begin_world() and end_world() as the body."
+                f"{what}: {self._body_name(body)} is in world {self.body_world[body]}, but the entity is "
+                f"being added to {place}. Add it between the same begin_world() and end_world() as the "
+                "body."
             )

@@ -1,4 +1,7 @@
-"""Worlds from builders: add_world, replicate and add_builder copy whole tables, shifted to where the copy stands."""
+"""Worlds from builders: `add_world`, `replicate` and `add_builder` copy whole tables.
+
+A copy is shifted to where it stands.
+"""
 
 import math
 import warnings
@@ -21,8 +24,8 @@ class WorldBuilder(ShapeBuilder):
 
         Args:
             builder: Builder without worlds; not changed.
-            xform: Where its origin stands. Moves what is attached to the world: free joints, the parent frames of
-                other joints to the world, and shapes of the world.
+            xform: Where its origin stands. Moves what is attached to the world: free joints, the parent
+                frames of other joints to the world, and shapes of the world.
             label_prefix: Put before its labels, with a slash.
 
         Raises:
@@ -61,9 +64,9 @@ class WorldBuilder(ShapeBuilder):
         Args:
             builder: Builder without worlds; not changed.
             world_count: Number of worlds.
-            spacing: Distance of neighbouring worlds along each axis [m]. The axes with a distance span a line, a
-                square or a cube of worlds, centred at the origin along x and y. Zero keeps all worlds at the origin,
-                which is best for accuracy: worlds never collide anyway.
+            spacing: Distance of neighbouring worlds along each axis [m]. The axes with a distance span a
+                line, a square or a cube of worlds, centred at the origin along x and y. Zero keeps all worlds
+                at the origin, which is best for accuracy: worlds never collide anyway.
             label_prefix: Put before the labels, with a slash.
 
         Raises:
@@ -82,12 +85,12 @@ class WorldBuilder(ShapeBuilder):
             raise ValueError(f"{what}: a builder cannot be added to itself. Copy it first (copy.deepcopy).")
         if builder.world_count:
             raise ValueError(
-                f"{what}: the builder to add has {builder.world_count} worlds of its own; worlds do not nest. "
-                "Add the builders that its worlds were made from."
+                f"{what}: the builder to add has {builder.world_count} worlds of its own; worlds do not "
+                "nest. Add the builders that its worlds were made from."
             )
 
     def _adopt_gravity(self, builder: "WorldBuilder") -> None:
-        """Take over the gravity of a builder that is merged into the current world, unless there is one already."""
+        """Take over the gravity of a builder that is merged into the current world, if that has none."""
         if builder._gravity is None:
             return
         theirs = as_gravity(builder._gravity)
@@ -104,8 +107,8 @@ class WorldBuilder(ShapeBuilder):
         if not np.array_equal(mine, theirs):
             place = f"world {world}" if world >= 0 else "the builder"
             warnings.warn(
-                f"add_builder: gravity {theirs.tolist()} m/s² of the added builder is not used, because {place} has "
-                f"{mine.tolist()} m/s² already. Set gravity in one place only.",
+                f"add_builder: gravity {theirs.tolist()} m/s² of the added builder is not used, because "
+                f"{place} has {mine.tolist()} m/s² already. Set gravity in one place only.",
                 stacklevel=3,
             )
 
@@ -114,8 +117,8 @@ class WorldBuilder(ShapeBuilder):
     ) -> None:
         if self.current_world >= 0:
             raise RuntimeError(
-                f"{what}: world {self.current_world} ('{self.world_label[self.current_world]}') is still open. Call "
-                "end_world() first, or add_builder() to add to that world."
+                f"{what}: world {self.current_world} ('{self.world_label[self.current_world]}') is still "
+                "open. Call end_world() first, or add_builder() to add to that world."
             )
         worlds = np.arange(self.world_count, self.world_count + len(offsets))
         added = self._worlds.extend(len(offsets))
@@ -207,8 +210,8 @@ class WorldBuilder(ShapeBuilder):
 def world_offsets(world_count: int, spacing: np.ndarray) -> np.ndarray:
     """Return where each world stands [m], shape [world, 3].
 
-    The axes with a spacing span a line, square or cube, filled along the first of them first, and centred along x
-    and y. z is not centred, so that worlds stand on the ground.
+    The axes with a spacing span a line, square or cube, filled along the first of them first, and centred
+    along x and y. z is not centred, so that worlds stand on the ground.
     """
     offsets = np.zeros((world_count, 3))
     axes = np.flatnonzero(spacing)

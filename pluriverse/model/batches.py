@@ -7,8 +7,8 @@ import warp as wp
 
 from pluriverse.model.topology import Template
 
-# Degrees of freedom are rounded up to multiples of this. Half a warp of 32 lanes: a Go1 (18), a cartpole (2) and a G1
-# (35) fall into different classes, robots that differ in a gripper mostly do not.
+# Degrees of freedom are rounded up to multiples of this. Half a warp of 32 lanes: a Go1 (18), a cartpole (2)
+# and a G1 (35) fall into different classes, robots that differ in a gripper mostly do not.
 DOF_CLASS_STEP = 16
 
 

@@ -1,8 +1,8 @@
 """Candidate pairs: which shapes of a world may touch, decided once per template.
 
-Two shapes are a pair if both collide with shapes, their groups agree, at least one of them can move, no moving joint
-lies between no bodies but theirs (parent and child are filtered unless asked otherwise), and nobody filtered the pair.
-Bodies fixed together count as one.
+Two shapes are a pair if both collide with shapes, their groups agree, at least one of them can move, no
+moving joint lies between no bodies but theirs (parent and child are filtered unless asked otherwise), and
+nobody filtered the pair. Bodies fixed together count as one.
 """
 
 from dataclasses import dataclass
@@ -71,8 +71,8 @@ def find_pairs(
 def groups_collide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return whether shapes of two groups collide.
 
-    Group 0 collides with nothing, a positive group with itself and with all negative ones, a negative group with
-    all others but itself.
+    Group 0 collides with nothing, a positive group with itself and with all negative ones, a negative group
+    with all others but itself.
     """
     return (a != 0) & (b != 0) & np.where(a > 0, (b == a) | (b < 0), b != a)
 

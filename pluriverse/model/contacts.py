@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 class Contacts:
     """Contact points of all worlds. World w owns the slots from `rigid_contact_start[w]` to `[w + 1]`.
 
-    Only the first `rigid_contact_count[w]` slots of a world hold contacts; the others hold what was there before.
+    Only the first `rigid_contact_count[w]` slots of a world hold contacts; the others hold what was there
+    before.
 
     Args:
         model: Model whose shapes touch.
@@ -36,9 +37,11 @@ class Contacts:
     rigid_contact_shape1: wp.array[int]
     """Second shape, shape [slot]."""
     rigid_contact_point0: wp.array[wp.vec3]
-    """Point on the true surface of shape 0 [m], in the frame of its body (of the world without one), shape [slot]."""
+    """Point on the true surface of shape 0 [m], in the frame of its body (of the world without one), shape
+    [slot]."""
     rigid_contact_point1: wp.array[wp.vec3]
-    """Point on the true surface of shape 1 [m], in the frame of its body (of the world without one), shape [slot]."""
+    """Point on the true surface of shape 1 [m], in the frame of its body (of the world without one), shape
+    [slot]."""
     rigid_contact_normal: wp.array[wp.vec3]
     """Unit normal from shape 0 to shape 1, world axes, shape [slot]."""
     rigid_contact_margin0: wp.array[float]
@@ -46,8 +49,8 @@ class Contacts:
     rigid_contact_margin1: wp.array[float]
     """Margin of shape 1 [m], shape [slot]."""
     rigid_contact_force: wp.array[wp.vec3]
-    """Force on the body of shape 1 [N], world axes, shape [slot]; on that of shape 0 acts the opposite. Written by
-    the solver."""
+    """Force on the body of shape 1 [N], world axes, shape [slot]; on that of shape 0 acts the opposite.
+    Written by the solver."""
 
     def __init__(self, model: "Model", capacity: int | Sequence[int] | np.ndarray):
         capacities = np.asarray(capacity, dtype=np.int64)
@@ -66,7 +69,8 @@ class Contacts:
         start = np.concatenate([[0], np.cumsum(capacities)])
         if start[-1] > np.iinfo(np.int32).max:
             raise ValueError(
-                f"Contacts: {start[-1]} slots in all, more than 32-bit indices reach. Lower the capacity per world."
+                f"Contacts: {start[-1]} slots in all, more than 32-bit indices reach. Lower the capacity "
+                "per world."
             )
         device, slot_count = model.device, int(start[-1])
         self.rigid_contact_max = slot_count

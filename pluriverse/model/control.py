@@ -7,14 +7,15 @@ class Control:
     """Forces and drive targets of all degrees of freedom. Made by `Model.control`."""
 
     joint_f: wp.array[float]
-    """Generalized force, applied as it is [N or N·m], shape [dof]. A free joint has the force on the body, then the
-    torque about its centre of mass, both in world axes."""
+    """Generalized force, applied as it is [N or N·m], shape [dof]. A free joint has the force on the body,
+    then the torque about its centre of mass, both in world axes."""
     joint_target_pos: wp.array[float]
     """Position that the drive pulls to [m or rad], shape [dof]."""
     joint_target_vel: wp.array[float]
     """Velocity that the drive pulls to [m/s or rad/s], shape [dof]."""
     joint_act: wp.array[float]
-    """Force added to that of the drive and limited with it by `joint_effort_limit` [N or N·m], shape [dof]."""
+    """Force added to that of the drive and limited with it by `joint_effort_limit` [N or N·m], shape
+    [dof]."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Initial forward kinematics on the host: body poses and velocities that agree with the joint coordinates.
 
-X_WB = X_WP * X_p * X_J(q) * X_c^-1, for all joints of one depth and type at a time, in float64. The step itself uses
-`pluriverse.dynamics`.
+X_WB = X_WP * X_p * X_J(q) * X_c^-1, for all joints of one depth and type at a time, in float64. The step
+itself uses `pluriverse.dynamics`.
 """
 
 from typing import Protocol

@@ -15,15 +15,16 @@ from pluriverse.model.topology import Template, Topology
 class Model:
     """All worlds of a simulation on one device. Made by `ModelBuilder.finalize`.
 
-    Entities are stored flat, per kind, sorted by world: global ones (world -1) in front and at the back, worlds 0,
-    1, ... between. `*_world` tells the world of an entity. `*_world_start`, of length `world_count + 2`, tells where
-    each world begins, then where the global entities at the back begin, then how many there are in all.
+    Entities are stored flat, per kind, sorted by world: global ones (world -1) in front and at the back,
+    worlds 0, 1, ... between. `*_world` tells the world of an entity. `*_world_start`, of length `world_count
+    + 2`, tells where each world begins, then where the global entities at the back begin, then how many there
+    are in all.
 
     A model authored without worlds has one world, 0; its entities are listed as global (`*_world` -1,
     `*_world_start` [n, n, n]) but simulated as that world.
 
-    Arrays may be written to between steps (masses, materials, gains, limits, gravity ...); what follows from the
-    structure (types, parents, groups, flags, filters) was evaluated in `finalize` and stays.
+    Arrays may be written to between steps (masses, materials, gains, limits, gravity ...); what follows from
+    the structure (types, parents, groups, flags, filters) was evaluated in `finalize` and stays.
     """
 
     device: wp.Device
@@ -77,8 +78,9 @@ class Model:
     # bodies
     body_q: wp.array[wp.transform]
     """Initial pose of the body origin in the world [m, xyzw], shape [body]."""
-    body_qd: wp.array[wp.spatial_vector]
-    """Initial velocity of the centre of mass [m/s], then angular velocity [rad/s], world axes, shape [body]."""
+    body_qd: wp.array[wp.spatial_vectorf]
+    """Initial velocity of the centre of mass [m/s], then angular velocity [rad/s], world axes, shape
+    [body]."""
     body_mass: wp.array[float]
     """Mass [kg], shape [body]."""
     body_inertia: wp.array[wp.mat33]
@@ -99,9 +101,9 @@ class Model:
     """Parent body, -1 for the world, shape [joint]."""
     joint_child: wp.array[int]
     """Child body, the one that the joint moves, shape [joint]."""
-    joint_X_p: wp.array[wp.transform]
+    joint_X_p: wp.array[wp.transform]  # noqa: N815
     """Joint frame in the parent body [m, xyzw], shape [joint]."""
-    joint_X_c: wp.array[wp.transform]
+    joint_X_c: wp.array[wp.transform]  # noqa: N815
     """Joint frame in the child body [m, xyzw], shape [joint]."""
     joint_articulation: wp.array[int]
     """Articulation, shape [joint]."""
@@ -162,8 +164,8 @@ class Model:
     articulation_start: wp.array[int]
     """First entry in `articulation_joint`, and at the end their number, shape [articulation + 1]."""
     articulation_joint: wp.array[int]
-    """Joints sorted by articulation, shape [joint]. Entry k is joint k wherever the joints of each articulation were
-    added one after the other, articulation by articulation."""
+    """Joints sorted by articulation, shape [joint]. Entry k is joint k wherever the joints of each
+    articulation were added one after the other, articulation by articulation."""
     articulation_world: wp.array[int]
     """World, shape [articulation]."""
     articulation_label: list[str]
@@ -207,7 +209,8 @@ class Model:
     shape_is_solid: wp.array[bool]
     """Whether the shape is solid (or a shell), shape [shape]."""
     shape_collision_radius: wp.array[float]
-    """Radius of the bounding sphere about the centre of the bounding box, without margin [m], shape [shape]."""
+    """Radius of the bounding sphere about the centre of the bounding box, without margin [m], shape
+    [shape]."""
     shape_aabb_lower: wp.array[wp.vec3]
     """Lower corner of the bounding box without margin [m], shape frame, shape [shape]."""
     shape_aabb_upper: wp.array[wp.vec3]
@@ -257,7 +260,8 @@ class Model:
         """Set gravity [m/s²]: a vector, or its z component.
 
         Args:
-            gravity: Vector in world axes of shape [3], or its z component; or one vector per world, shape [world, 3].
+            gravity: Vector in world axes of shape [3], or its z component; or one vector per world, shape
+                [world, 3].
             world: World or worlds concerned; all if None.
 
         Raises:
@@ -270,8 +274,8 @@ class Model:
         worlds = np.arange(self.world_count) if world is None else np.atleast_1d(np.asarray(world))
         if value.shape not in ((3,), (len(worlds), 3)) or not np.isfinite(value).all():
             raise ValueError(
-                f"set_gravity: gravity is {np.asarray(gravity).tolist()}, but it must be a finite number (along z), "
-                f"a vector of 3, or {len(worlds)} vectors for the worlds concerned."
+                f"set_gravity: gravity is {np.asarray(gravity).tolist()}, but it must be a finite number "
+                f"(along z), a vector of 3, or {len(worlds)} vectors for the worlds concerned."
             )
         if len(worlds) and (worlds.min() < 0 or worlds.max() >= self.world_count):
             raise IndexError(

@@ -28,7 +28,7 @@ def quat_from_axis_angle(axis: np.ndarray, angle: np.ndarray) -> np.ndarray:
 
 def quat_to_matrix(quat: np.ndarray) -> np.ndarray:
     """Return the rotation matrices of unit quaternions, shape [..., 3, 3]."""
-    columns = [rotate(quat, np.broadcast_to(unit, quat.shape[:-1] + (3,))) for unit in np.eye(3)]
+    columns = [rotate(quat, np.broadcast_to(unit, (*quat.shape[:-1], 3))) for unit in np.eye(3)]
     return np.stack(columns, axis=-1)
 
 

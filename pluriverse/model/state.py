@@ -7,31 +7,31 @@ class State:
     """Positions, velocities and external forces of all worlds at one time. Made by `Model.state`."""
 
     joint_q: wp.array[float]
-    """Joint coordinates [m, rad or quaternion xyzw], shape [coord]. A free joint has the position of the body origin
-    and the orientation of the body in the world."""
+    """Joint coordinates [m, rad or quaternion xyzw], shape [coord]. A free joint has the position of the body
+    origin and the orientation of the body in the world."""
     joint_qd: wp.array[float]
-    """Joint velocities [m/s or rad/s], shape [dof]. A free joint has the velocity of the centre of mass, then the
-    angular velocity, both in world axes; a ball joint the angular velocity in its parent frame."""
+    """Joint velocities [m/s or rad/s], shape [dof]. A free joint has the velocity of the centre of mass, then
+    the angular velocity, both in world axes; a ball joint the angular velocity in its parent frame."""
     body_q: wp.array[wp.transform]
     """Pose of the body origin in the world [m, xyzw], shape [body]."""
-    body_qd: wp.array[wp.spatial_vector]
+    body_qd: wp.array[wp.spatial_vectorf]
     """Velocity of the centre of mass [m/s], then angular velocity [rad/s], world axes, shape [body]."""
-    body_f: wp.array[wp.spatial_vector]
-    """External force [N], then torque about the centre of mass [N·m], world axes, shape [body]. Stays until it is
-    changed; `clear_forces` zeroes it."""
+    body_f: wp.array[wp.spatial_vectorf]
+    """External force [N], then torque about the centre of mass [N·m], world axes, shape [body]. Stays until
+    it is changed; `clear_forces` zeroes it."""
 
     def __init__(
         self,
         joint_q: wp.array[float],
         joint_qd: wp.array[float],
         body_q: wp.array[wp.transform],
-        body_qd: wp.array[wp.spatial_vector],
+        body_qd: wp.array[wp.spatial_vectorf],
     ):
         self.joint_q = wp.clone(joint_q)
         self.joint_qd = wp.clone(joint_qd)
         self.body_q = wp.clone(body_q)
         self.body_qd = wp.clone(body_qd)
-        self.body_f = wp.zeros(body_q.size, dtype=wp.spatial_vector, device=body_q.device)
+        self.body_f = wp.zeros(body_q.size, dtype=wp.spatial_vectorf, device=body_q.device)
 
     @property
     def joint_coord_count(self) -> int:

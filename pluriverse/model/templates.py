@@ -9,11 +9,12 @@ def find_equal_worlds(tables: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.nda
     """Number the kinds of worlds in order of first appearance.
 
     Args:
-        tables: Pairs of integers that make up the structure, world-local, shape [entity, column], and the first
-            entity of each world, shape [world + 1].
+        tables: Pairs of integers that make up the structure, world-local, shape [entity, column], and the
+            first entity of each world, shape [world + 1].
 
     Returns:
-        The kind of each world, shape [world]. Two worlds have the same one exactly if all their rows are equal.
+        The kind of each world, shape [world]. Two worlds have the same one exactly if all their rows are
+        equal.
     """
     counts = np.stack([np.diff(start) for _, start in tables], axis=1)
     world_count = len(counts)
@@ -53,8 +54,8 @@ def _world_rows(values: np.ndarray, start: np.ndarray, worlds: np.ndarray) -> np
 
 def _hash_rows(rows: np.ndarray) -> np.ndarray:
     """Return a 64-bit linear hash of each row."""
-    factors = np.random.default_rng(rows.shape[1]).integers(1, 2**63, rows.shape[1], dtype=np.uint64)
+    factors = np.random.default_rng(0).integers(1, 2**63, size=rows.shape[1:], dtype=np.uint64)
     result = np.zeros(len(rows), dtype=np.uint64)
-    for column, factor in enumerate(factors):
-        result += rows[:, column].astype(np.uint64) * factor
+    for column in range(rows.shape[1]):
+        result += rows[:, column].astype(np.uint64) * factors[column]
     return result

@@ -1,14 +1,14 @@
 """Topology: how bodies hang together and which shapes may touch, kept once per kind of world.
 
-Worlds of equal structure share one *template*. A *node* is a joint with the body that it moves; the nodes of a
-template are sorted so that parents come first and every *tree* (all that hangs below one joint to the world) is
-contiguous. Degrees of freedom are numbered node by node in this order ("internal" order); those of one joint keep
-the order of `joint_qd`.
+Worlds of equal structure share one *template*. A *node* is a joint with the body that it moves; the nodes of
+a template are sorted so that parents come first and every *tree* (all that hangs below one joint to the
+world) is contiguous. Degrees of freedom are numbered node by node in this order ("internal" order); those of
+one joint keep the order of `joint_qd`.
 
-A symmetric matrix with the sparsity of the trees (mass matrix, its factors) is kept in *packed rows*: the row of a
-dof holds the entries for the dofs on its path from the root, by depth, so `dof_depth + 1` of them with the diagonal
-last ([Featherstone2008] ch. 6). Indices inside a template are relative to its world: a kernel adds
-`world_dof[world]` and the like.
+A symmetric matrix with the sparsity of the trees (mass matrix, its factors) is kept in *packed rows*: the row
+of a dof holds the entries for the dofs on its path from the root, by depth, so `dof_depth + 1` of them with
+the diagonal last ([Featherstone2008] ch. 6). Indices inside a template are relative to its world: a kernel
+adds `world_dof[world]` and the like.
 """
 
 from dataclasses import dataclass, field
@@ -24,55 +24,55 @@ class Topology:
     """Structure of all worlds, for kernels."""
 
     # [world]
-    world_template: wp.array(dtype=wp.int32)  # template of the world
-    world_body: wp.array(dtype=wp.int32)  # first flat body
-    world_joint: wp.array(dtype=wp.int32)  # first flat joint, and first node
-    world_coord: wp.array(dtype=wp.int32)  # first flat coordinate
-    world_dof: wp.array(dtype=wp.int32)  # first flat dof, public and internal
-    world_shape: wp.array(dtype=wp.int32)  # first flat shape
-    world_row: wp.array(dtype=wp.int32)  # first entry of packed rows
-    world_tree: wp.array(dtype=wp.int32)  # first tree
+    world_template: wp.array[int]  # template of the world
+    world_body: wp.array[int]  # first flat body
+    world_joint: wp.array[int]  # first flat joint, and first node
+    world_coord: wp.array[int]  # first flat coordinate
+    world_dof: wp.array[int]  # first flat dof, public and internal
+    world_shape: wp.array[int]  # first flat shape
+    world_row: wp.array[int]  # first entry of packed rows
+    world_tree: wp.array[int]  # first tree
 
     # [template + 1] where each template begins in the arrays below
-    template_node: wp.array(dtype=wp.int32)
-    template_dof: wp.array(dtype=wp.int32)
-    template_tree: wp.array(dtype=wp.int32)
-    template_body: wp.array(dtype=wp.int32)
-    template_shape: wp.array(dtype=wp.int32)
-    template_pair: wp.array(dtype=wp.int32)
+    template_node: wp.array[int]
+    template_dof: wp.array[int]
+    template_tree: wp.array[int]
+    template_body: wp.array[int]
+    template_shape: wp.array[int]
+    template_pair: wp.array[int]
     # [template]
-    template_row_size: wp.array(dtype=wp.int32)  # packed row entries of a world
+    template_row_size: wp.array[int]  # packed row entries of a world
 
     # [template node]
-    node_joint: wp.array(dtype=wp.int32)  # world-local joint
-    node_body: wp.array(dtype=wp.int32)  # world-local body that the joint moves
-    node_parent: wp.array(dtype=wp.int32)  # template-local node, -1 at the root
-    node_type: wp.array(dtype=wp.int32)  # JointType
-    node_tree: wp.array(dtype=wp.int32)  # template-local tree
-    node_coord: wp.array(dtype=wp.int32)  # world-local first coordinate in joint_q
-    node_qd: wp.array(dtype=wp.int32)  # world-local first public dof in joint_qd
-    node_dof: wp.array(dtype=wp.int32)  # template-local first internal dof
-    node_dof_count: wp.array(dtype=wp.int32)
+    node_joint: wp.array[int]  # world-local joint
+    node_body: wp.array[int]  # world-local body that the joint moves
+    node_parent: wp.array[int]  # template-local node, -1 at the root
+    node_type: wp.array[int]  # JointType
+    node_tree: wp.array[int]  # template-local tree
+    node_coord: wp.array[int]  # world-local first coordinate in joint_q
+    node_qd: wp.array[int]  # world-local first public dof in joint_qd
+    node_dof: wp.array[int]  # template-local first internal dof
+    node_dof_count: wp.array[int]
 
     # [template dof], internal order
-    dof_node: wp.array(dtype=wp.int32)  # template-local node
-    dof_parent: wp.array(dtype=wp.int32)  # template-local previous dof towards the root, -1 for none
-    dof_depth: wp.array(dtype=wp.int32)  # number of dofs above
-    dof_row: wp.array(dtype=wp.int32)  # world-local first entry of the packed row
-    dof_public: wp.array(dtype=wp.int32)  # world-local public dof of the same place in the same joint
+    dof_node: wp.array[int]  # template-local node
+    dof_parent: wp.array[int]  # template-local previous dof towards the root, -1 for none
+    dof_depth: wp.array[int]  # number of dofs above
+    dof_row: wp.array[int]  # world-local first entry of the packed row
+    dof_public: wp.array[int]  # world-local public dof of the same place in the same joint
 
     # [template tree]
-    tree_node: wp.array(dtype=wp.int32)  # template-local range of nodes
-    tree_node_end: wp.array(dtype=wp.int32)
-    tree_dof: wp.array(dtype=wp.int32)  # template-local range of dofs
-    tree_dof_end: wp.array(dtype=wp.int32)
+    tree_node: wp.array[int]  # template-local range of nodes
+    tree_node_end: wp.array[int]
+    tree_dof: wp.array[int]  # template-local range of dofs
+    tree_dof_end: wp.array[int]
 
     # [template body]
-    body_node: wp.array(dtype=wp.int32)  # template-local node that moves the body
+    body_node: wp.array[int]  # template-local node that moves the body
 
     # [template pair] shapes that may touch, lower GeoType first: world-local shape, or -1 - flat global shape
-    pair_shape0: wp.array(dtype=wp.int32)
-    pair_shape1: wp.array(dtype=wp.int32)
+    pair_shape0: wp.array[int]
+    pair_shape1: wp.array[int]
 
 
 @dataclass
@@ -183,8 +183,12 @@ class Template:
 
     def _walk_from_roots(self) -> None:
         """Fill what each node inherits from its parent."""
-        depth, last_dof, weld, static = [], [], [], []
-        dof_parent, dof_depth = [], []
+        depth: list[int] = []
+        last_dof: list[int] = []
+        weld: list[int] = []
+        static: list[bool] = []
+        dof_parent: list[int] = []
+        dof_depth: list[int] = []
         for node, parent in enumerate(self.node_parent.tolist()):
             depth.append(depth[parent] + 1 if parent >= 0 else 0)
             last = last_dof[parent] if parent >= 0 else -1
