@@ -1,0 +1,90 @@
+"""A world does not notice its neighbours, the threads, or how the step is made."""
+
+import numpy as np
+import pytest
+
+import pluriverse as pv
+
+from .worlds import DT, KINDS, assert_same_bits, make_model, world_bits
+
+# Long enough for all to hit the ground, slide, roll and come to lie.
+STEP_COUNT = 120
+NAMES = list(KINDS)
+
+
+@pytest.fixture(scope="module")
+def alone() -> dict[str, dict[str, np.ndarray]]:
+    """The end of each kind of world, alone, stepped with the loop that a user writes by hand."""
+    ends = {}
+    for kind in NAMES:
+        model = make_model([kind])
+        pipeline = pv.CollisionPipeline(model)
+        contacts = pipeline.contacts()
+        solver = pv.SolverSAP(model)
+        state, other, control = model.state(), model.state(), model.control()
+        for _ in range(STEP_COUNT):
+            pipeline.collide(state, contacts)
+            solver.step(state, other, control, contacts, DT)
+            state, other = other, state
+        ends[kind] = world_bits(model, state, 0)
+        assert np.isfinite(ends[kind]["joint_q"]).all()
+    return ends
+
+
+@pytest.mark.parametrize("record", [True, False], ids=["recorded", "launched"])
+@pytest.mark.parametrize("threads", [1, 4])
+def test_world_among_63_of_other_kinds_has_the_bits_of_the_world_alone(alone, threads, record):
+    """Neither the batch, nor the position in it, nor threads, nor recording change a bit."""
+    order = np.random.default_rng(7).permutation(np.repeat(np.arange(len(NAMES)), 64 // len(NAMES)))
+    kinds = [NAMES[index] for index in order]
+    model = make_model(kinds)
+    with pv.Simulation(model, dt=DT, threads=threads, record=record) as simulation:
+        simulation.step(STEP_COUNT)
+        for world, kind in enumerate(kinds):
+            assert_same_bits(world_bits(model, simulation.state, world), alone[kind], f"world {world}, {kind}")
+
+
+def test_steps_one_by_one_have_the_bits_of_many_in_one_call(alone):
+    """Blocks of recorded steps, single steps, and odd counts between them: the same bits."""
+    model = make_model(NAMES)
+    with pv.Simulation(model, dt=DT, threads=2) as simulation:
+        simulation.step()
+        simulation.step(34)
+        for _ in range(5):
+            simulation.step()
+        simulation.step(STEP_COUNT - 40)
+        assert simulation.step_count == STEP_COUNT
+        assert simulation.time == pytest.approx(STEP_COUNT * DT)
+        for world, kind in enumerate(NAMES):
+            assert_same_bits(world_bits(model, simulation.state, world), alone[kind], kind)
+
+
+@pytest.mark.parametrize("decimation", [2, 3])
+def test_decimation_makes_as_many_solver_steps_in_each_step(alone, decimation):
+    """`decimation` steps of the solver in one step, with an even and an odd number."""
+    model = make_model(NAMES)
+    with pv.Simulation(model, dt=DT, decimation=decimation, threads=2) as simulation:
+        simulation.step()
+        simulation.step(STEP_COUNT // decimation - 1)
+        assert simulation.step_count == STEP_COUNT
+        for world, kind in enumerate(NAMES):
+            assert_same_bits(world_bits(model, simulation.state, world), alone[kind], kind)
+
+
+def test_world_steps_are_counted_with_their_contacts_and_iterations():
+    """Every world-step is counted once: a flyer has no contact, a resting pile three times four."""
+    model = make_model(["flyer", "pile"])
+    with pv.Simulation(model, dt=DT, threads=1) as simulation:
+        simulation.step(300)
+        simulation.clear_report()
+        simulation.step(50)
+        report = simulation.report()
+        counts = simulation.contacts.rigid_contact_count.numpy()
+    assert (report.world_count, report.step_count) == (2, 50)
+    assert counts[0] == 0
+    assert counts[1] >= 12  # at least four corners between each of three pairs of faces
+    assert report.contact_count_mean == pytest.approx(counts.sum() / 2)  # at rest, so the same in every step
+    assert report.contact_count_peak == counts[1]
+    assert report.iteration_count_peak >= 1
+    assert report.frozen_worlds == ()
+    assert report.world_steps_per_second == pytest.approx(100 / report.wall_time)
