@@ -1,0 +1,8 @@
+"""Collision: contacts between the shapes of each world.
+
+`CollisionPipeline` is public as `pluriverse.CollisionPipeline`.
+"""
+
+from pluriverse.collision.pipeline import CollisionPipeline as CollisionPipeline
+
+__all__: list[str] = []

@@ -1,0 +1,218 @@
+"""Convex hulls as colliders use them: vertices, faces as polygons, and what is next to what.
+
+Each hull is stored once, unscaled, whatever number of shapes and worlds use it.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+# Corners of a face that contacts are made from. A face with more is replaced by the eight of its corners that
+# lose the least area; the contact patch of a rounder face is smaller than the face by that area.
+FACE_CORNER_COUNT = 8
+# Angle [rad] between the normals of triangles of one flat face. float32 vertices of a hull of relative edge length
+# 1e-3 turn normals by up to 1e-4.
+FACE_FLATNESS = 1e-4
+
+# Hulls up to this many vertices are searched vertex by vertex, larger ones from neighbour to neighbour.
+BRUTE_FORCE_COUNT = wp.constant(24)
+
+
+@wp.struct
+class HullData:
+    """All convex hulls of a model, unscaled."""
+
+    vertex_start: wp.array[int]
+    """First vertex of each hull, shape [hull + 1]."""
+    vertex: wp.array[wp.vec3]
+    """Position [m], frame of the mesh, shape [vertex]."""
+    extreme: wp.array[int]
+    """Vertices farthest along +x, -x, +y, -y, +z, -z, shape [hull * 6]."""
+    neighbor_start: wp.array[int]
+    """First neighbour of each vertex, shape [vertex + 1]."""
+    neighbor: wp.array[int]
+    """Vertices at the other end of an edge, shape [neighbour]."""
+    vertex_face_start: wp.array[int]
+    """First adjacent face of each vertex, shape [vertex + 1]."""
+    vertex_face: wp.array[int]
+    """Faces around the vertices, shape [vertex face]."""
+    face_normal: wp.array[wp.vec3]
+    """Outward unit normal of the unscaled face, shape [face]."""
+    corner_start: wp.array[int]
+    """First corner of each face, shape [face + 1]."""
+    corner: wp.array[int]
+    """Vertices around the face, at most `FACE_CORNER_COUNT`, shape [corner]."""
+
+
+def make_hull_data(meshes: Sequence[Any], device: Any) -> tuple[HullData, np.ndarray, np.ndarray]:
+    """Return the hulls of `meshes` on the device, and their lower and upper corners [m], shape [hull, 3]."""
+    vertices: list[np.ndarray] = []
+    extremes: list[np.ndarray] = []
+    neighbors: list[list[int]] = []
+    vertex_faces: list[list[int]] = []
+    normals: list[np.ndarray] = []
+    corners: list[list[int]] = []
+    vertex_start = [0]
+    for mesh in meshes:
+        hull = mesh.convex_hull()
+        points = np.asarray(hull.vertices, dtype=np.float64)
+        base, first_face = vertex_start[-1], len(normals)
+        polygons, polygon_normals, around = _faces_of(points, np.asarray(hull.triangles))
+        vertices.append(points)
+        extremes.append(base + np.array([index for axis in points.T for index in (axis.argmax(), axis.argmin())]))
+        neighbors.extend([sorted(base + other for other in ring) for ring in around])
+        faces_at: list[list[int]] = [[] for _ in points]
+        for face, polygon in enumerate(polygons):
+            for vertex in polygon:
+                faces_at[vertex].append(first_face + face)
+            reduced = _largest_corners(points, polygon, polygon_normals[face])
+            corners.append([base + vertex for vertex in reduced])
+        vertex_faces.extend(faces_at)
+        normals.extend(polygon_normals)
+        vertex_start.append(base + len(points))
+
+    def upload(values: Any, dtype: Any) -> wp.array:
+        return wp.array(np.asarray(values), dtype=dtype, device=device)
+
+    data = HullData()
+    data.vertex_start = upload(vertex_start, int)
+    data.vertex = upload(np.concatenate([*vertices, np.zeros((0, 3))]), wp.vec3)
+    data.extreme = upload(np.concatenate([*extremes, np.zeros(0)]), int)
+    data.neighbor_start, data.neighbor = (upload(part, int) for part in _ragged(neighbors))
+    data.vertex_face_start, data.vertex_face = (upload(part, int) for part in _ragged(vertex_faces))
+    data.face_normal = upload(np.asarray(normals).reshape(-1, 3), wp.vec3)
+    data.corner_start, data.corner = (upload(part, int) for part in _ragged(corners))
+    lower = np.array([points.min(axis=0) for points in vertices]).reshape(-1, 3)
+    upper = np.array([points.max(axis=0) for points in vertices]).reshape(-1, 3)
+    return data, lower, upper
+
+
+def _ragged(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return starts [row + 1] and concatenated values of lists of unequal length."""
+    starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int32)
+    return starts, np.array([value for row in rows for value in row], dtype=np.int32)
+
+
+def _faces_of(
+    points: np.ndarray, triangles: np.ndarray
+) -> tuple[list[list[int]], list[np.ndarray], list[set[int]]]:
+    """Merge the triangles of a hull into flat polygons.
+
+    Returns:
+        Corners of each face in order, counterclockwise seen from outside; outward unit normals; the neighbours
+        of every vertex along edges.
+    """
+    p0, p1, p2 = (points[triangles[:, k]] for k in range(3))
+    area_vectors = np.cross(p1 - p0, p2 - p0)
+    areas = np.linalg.norm(area_vectors, axis=1)
+    triangle_normals = area_vectors / np.maximum(areas, np.finfo(float).tiny)[:, None]
+    owner = {(int(t[k]), int(t[(k + 1) % 3])): row for row, t in enumerate(triangles) for k in range(3)}
+    around: list[set[int]] = [set() for _ in points]
+    for first, second in owner:
+        around[first].add(second)
+        around[second].add(first)
+
+    # Faces grow from the largest triangles, whose normals are the most exact.
+    face_of = np.full(len(triangles), -1)
+    polygons: list[list[int]] = []
+    normals: list[np.ndarray] = []
+    for seed in np.argsort(-areas, kind="stable"):
+        if face_of[seed] >= 0:
+            continue
+        face = len(polygons)
+        face_of[seed] = face
+        members, stack = [], [int(seed)]
+        while stack:
+            row = stack.pop()
+            members.append(row)
+            for k in range(3):
+                edge = (int(triangles[row][(k + 1) % 3]), int(triangles[row][k]))
+                other = owner.get(edge, -1)
+                if other >= 0 and face_of[other] < 0:
+                    turn = np.linalg.norm(np.cross(triangle_normals[seed], triangle_normals[other]))
+                    is_sliver = areas[other] <= 1e-12 * areas[seed]
+                    if is_sliver or (turn < FACE_FLATNESS and triangle_normals[seed] @ triangle_normals[other] > 0):
+                        face_of[other] = face
+                        stack.append(other)
+        boundary: dict[int, int] = {}
+        for row in members:
+            for k in range(3):
+                first, second = int(triangles[row][k]), int(triangles[row][(k + 1) % 3])
+                other = owner.get((second, first), -1)
+                if other < 0 or face_of[other] != face:
+                    boundary[first] = second
+        start = next(iter(boundary))
+        polygon, vertex = [start], boundary[start]
+        while vertex != start and len(polygon) <= len(boundary):
+            polygon.append(vertex)
+            vertex = boundary[vertex]
+        polygons.append(polygon)
+        normals.append(area_vectors[members].sum(axis=0) / np.linalg.norm(area_vectors[members].sum(axis=0)))
+    return polygons, normals, around
+
+
+def _largest_corners(points: np.ndarray, polygon: list[int], normal: np.ndarray) -> list[int]:
+    """Return at most `FACE_CORNER_COUNT` corners of a convex polygon, dropping those that matter least for its area."""
+    polygon = list(polygon)
+    while len(polygon) > FACE_CORNER_COUNT:
+        ring = points[polygon]
+        before, after = np.roll(ring, 1, axis=0), np.roll(ring, -1, axis=0)
+        lost = np.cross(ring - before, after - ring) @ normal
+        polygon.pop(int(np.argmin(lost)))
+    return polygon
+
+
+@wp.func
+def support_vertex(hulls: HullData, hull: int, direction: wp.vec3) -> int:
+    """Return the vertex of a hull farthest along `direction`, given in the unscaled frame of the mesh.
+
+    A vertex no neighbour of which is farther is the farthest of all, because the hull is convex.
+    """
+    first = hulls.vertex_start[hull]
+    end = hulls.vertex_start[hull + 1]
+    best = first
+    if end - first <= BRUTE_FORCE_COUNT:
+        best_height = wp.dot(hulls.vertex[first], direction)
+        for vertex in range(first + 1, end):
+            height = wp.dot(hulls.vertex[vertex], direction)
+            if height > best_height:
+                best_height = height
+                best = vertex
+    else:
+        axis = int(0)
+        if wp.abs(direction[1]) > wp.abs(direction[0]):
+            axis = 1
+        if wp.abs(direction[2]) > wp.max(wp.abs(direction[0]), wp.abs(direction[1])):
+            axis = 2
+        best = hulls.extreme[6 * hull + 2 * axis + wp.where(direction[axis] < 0.0, 1, 0)]
+        best_height = wp.dot(hulls.vertex[best], direction)
+        # Every round climbs, so no vertex is visited twice; the bound only guards against NaN.
+        for _round in range(end - first):
+            current = best
+            for index in range(hulls.neighbor_start[current], hulls.neighbor_start[current + 1]):
+                vertex = hulls.neighbor[index]
+                height = wp.dot(hulls.vertex[vertex], direction)
+                if height > best_height:
+                    best_height = height
+                    best = vertex
+            if best == current:
+                break
+    return best
+
+
+@wp.func
+def facing_face(hulls: HullData, vertex: int, scale: wp.vec3, direction: wp.vec3) -> int:
+    """Return the face around `vertex` whose normal, scaled, is closest to `direction`."""
+    best = int(-1)
+    best_cosine = float(-2.0)
+    inverse = wp.vec3(1.0 / scale[0], 1.0 / scale[1], 1.0 / scale[2])
+    for index in range(hulls.vertex_face_start[vertex], hulls.vertex_face_start[vertex + 1]):
+        face = hulls.vertex_face[index]
+        # Normals transform with the inverse transpose of the scale.
+        cosine = wp.dot(wp.normalize(wp.cw_mul(hulls.face_normal[face], inverse)), direction)
+        if cosine > best_cosine:
+            best_cosine = cosine
+            best = face
+    return best

@@ -1,0 +1,141 @@
+"""Which shape pairs may collide in each template, ordered by the algorithm that handles them."""
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.types import GeoType
+
+
+class Collider(enum.IntEnum):
+    """The algorithms of the narrow phase. Contacts of a world come in this order, then in the order of pairs."""
+
+    HALF_SPACE = 0
+    """An infinite plane and anything else."""
+    ROUND = 1
+    """Spheres and capsules among each other."""
+    ROUND_BOX = 2
+    """A box and a sphere or capsule."""
+    SPHERE_CYLINDER = 3
+    """A sphere and a cylinder."""
+    BOX_BOX = 4
+    """Two boxes."""
+    CONVEX = 5
+    """Everything else, by support functions."""
+
+
+COLLIDER_COUNT = len(Collider)
+
+_ROUND = (GeoType.SPHERE, GeoType.CAPSULE)
+
+
+def collider_of(type0: GeoType, type1: GeoType) -> tuple[Collider, bool]:
+    """Return the algorithm of a pair of shape types (a finite plane is a box) and whether it wants them swapped."""
+    low, high = sorted((type0, type1))
+    if low == GeoType.PLANE:
+        # The plane comes first.
+        return Collider.HALF_SPACE, type0 != GeoType.PLANE
+    if low in _ROUND and high in _ROUND:
+        return Collider.ROUND, type0 > type1
+    if low in _ROUND and high == GeoType.BOX:
+        # The box comes first: it may be large, and points are computed near the second shape.
+        return Collider.ROUND_BOX, type0 != GeoType.BOX
+    if low == GeoType.SPHERE and high == GeoType.CYLINDER:
+        return Collider.SPHERE_CYLINDER, type0 != GeoType.CYLINDER
+    if low == high == GeoType.BOX:
+        return Collider.BOX_BOX, False
+    return Collider.CONVEX, type0 > type1
+
+
+@wp.struct
+class PairTable:
+    """Candidate pairs of all templates on the device."""
+
+    world_template: wp.array[int]
+    """Template of each world, shape [world]."""
+    world_shape: wp.array[int]
+    """First flat shape index of each world, shape [world]."""
+    pair_start: wp.array[int]
+    """First pair of each template and collider, shape [template * COLLIDER_COUNT + 1]."""
+    pair_shape0: wp.array[int]
+    """First shape: world-local index, or -1 - flat index of a global shape, shape [pair]."""
+    pair_shape1: wp.array[int]
+    """Second shape, likewise, shape [pair]."""
+
+
+@dataclass(frozen=True)
+class HostPairs:
+    """Candidate pairs of all templates, sorted by template, then collider."""
+
+    shape0: np.ndarray
+    """First shape: world-local index, or -1 - flat index of a global shape, shape [pair]."""
+    shape1: np.ndarray
+    """Second shape, likewise, shape [pair]."""
+    start: np.ndarray
+    """First pair of each template and collider, shape [template * COLLIDER_COUNT + 1]."""
+
+    def count(self, collider: Collider) -> int:
+        """Return how many pairs all templates have for `collider`."""
+        return int(np.diff(self.start)[int(collider) :: COLLIDER_COUNT].sum())
+
+
+def sort_pairs(
+    template_pair: np.ndarray,
+    pair_shape0: np.ndarray,
+    pair_shape1: np.ndarray,
+    template_first_shape: np.ndarray,
+    shape_type: np.ndarray,
+    shape_radius: np.ndarray,
+) -> HostPairs:
+    """Order the candidate pairs of each template by collider, and the shapes of each pair as it wants them.
+
+    Where the algorithm takes either order, the shape with the larger bounding sphere comes first: contact points
+    are computed relative to the second, so a small part on a large one keeps its precision.
+
+    Args:
+        template_pair: First pair of each template, shape [template + 1].
+        pair_shape0: First shape: world-local index, or -1 - flat index of a global shape, shape [pair].
+        pair_shape1: Second shape, likewise, shape [pair].
+        template_first_shape: First flat shape index of one world of each template, shape [template].
+        shape_type: `GeoType` that collides, a finite plane being a box, shape [shape].
+        shape_radius: Radius of the bounding sphere [m], shape [shape].
+    """
+    template_count = len(template_pair) - 1
+    template = np.repeat(np.arange(template_count), np.diff(template_pair))
+    first_shape = template_first_shape[template]
+    shape0, shape1 = pair_shape0.astype(np.int64), pair_shape1.astype(np.int64)
+    flat0 = np.where(shape0 >= 0, first_shape + shape0, -1 - shape0)
+    flat1 = np.where(shape1 >= 0, first_shape + shape1, -1 - shape1)
+    type0, type1 = shape_type[flat0], shape_type[flat1]
+
+    collider = np.zeros(len(shape0), dtype=np.int64)
+    swapped = np.zeros(len(shape0), dtype=bool)
+    for first, second in {(int(a), int(b)) for a, b in zip(type0, type1, strict=True)}:
+        rows = (type0 == first) & (type1 == second)
+        collider[rows], swapped[rows] = collider_of(GeoType(first), GeoType(second))
+    any_order = (type0 == type1) | (collider == int(Collider.CONVEX))
+    swapped = np.where(any_order, shape_radius[flat1] > shape_radius[flat0], swapped)
+
+    order = np.lexsort((np.arange(len(shape0)), collider, template))
+    key = template * COLLIDER_COUNT + collider
+    start = np.zeros(template_count * COLLIDER_COUNT + 1, dtype=np.int32)
+    start[1:] = np.cumsum(np.bincount(key, minlength=template_count * COLLIDER_COUNT))
+    return HostPairs(
+        shape0=np.where(swapped, shape1, shape0)[order].astype(np.int32),
+        shape1=np.where(swapped, shape0, shape1)[order].astype(np.int32),
+        start=start,
+    )
+
+
+def upload_pairs(pairs: HostPairs, world_template: wp.array, world_shape: wp.array, device: Any) -> PairTable:
+    """Return `pairs` as arrays on the device."""
+    table = PairTable()
+    table.world_template = world_template
+    table.world_shape = world_shape
+    table.pair_start = wp.array(pairs.start, dtype=int, device=device)
+    table.pair_shape0 = wp.array(pairs.shape0, dtype=int, device=device)
+    table.pair_shape1 = wp.array(pairs.shape1, dtype=int, device=device)
+    return table

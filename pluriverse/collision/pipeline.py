@@ -1,0 +1,176 @@
+"""Collision pipeline: from poses to contacts, for any list of worlds, without reading anything back."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, sort_pairs, upload_pairs
+from pluriverse.model import Contacts, Model, State
+from pluriverse.types import GeoType
+
+# Contacts that one pair of each collider can have at most: of a plane with a hull 9, of two boxes 8, ...
+MANIFOLD_SIZE = {
+    Collider.HALF_SPACE: 9,
+    Collider.ROUND: 2,
+    Collider.ROUND_BOX: 2,
+    Collider.SPHERE_CYLINDER: 1,
+    Collider.BOX_BOX: 8,
+    Collider.CONVEX: 8,
+}
+# Automatic capacity of a world with many pairs: so many contacts, and so many more for each shape. A box in a dense
+# pile has 4 to 6 neighbours with 4 to 8 contacts each, shared by two: 10 to 24. Robots have far fewer per shape.
+CAPACITY_BASE = 32
+CAPACITY_PER_SHAPE = 24
+
+
+class CollisionPipeline:
+    """Finds the contacts of all shapes of a model, world by world.
+
+    A world owns its slots of the contacts and is handled by one thread, in the order of its candidate pairs: its
+    contacts do not depend on any other world. If they do not fit, the deepest are kept, and `rigid_contact_found`
+    tells how many there were.
+
+    Args:
+        model: Model whose shapes collide.
+        rigid_contact_max: Capacity of a world: a number for all, or one number per world. By default it is
+            computed per kind of world: enough for all pairs to touch at once, but at most 32 plus 24 for each
+            shape that has a candidate pair.
+
+    Raises:
+        ValueError: If a shape that collides is a non-convex mesh or a height field, or a capacity is not valid.
+    """
+
+    model: Model
+    """Model whose shapes collide."""
+    rigid_contact_capacity: np.ndarray
+    """Slots of each world, on the host, shape [world]."""
+
+    def __init__(self, model: Model, *, rigid_contact_max: int | Sequence[int] | np.ndarray | None = None):
+        # Kernels are parsed when a module that declares them loads: not before a pipeline exists.
+        from pluriverse.collision import stages  # noqa: PLC0415
+
+        self.model = model
+        device = model.device
+        shape_type = model.shape_type.numpy()
+        scale = model.shape_scale.numpy().reshape(-1, 3)
+        # A plane of finite size is a slab, see shape_state.is_slab.
+        is_slab = (shape_type == GeoType.PLANE) & (scale[:, 0] > 0.0) & (scale[:, 1] > 0.0)
+        collision_type = np.where(is_slab, int(GeoType.BOX), shape_type).astype(np.int32)
+
+        first_shape = model.topology.world_shape.numpy()
+        shape_counts = np.array([template.shape_count for template in model.templates], dtype=np.int32)
+        end_shape = first_shape + shape_counts[model.world_template]
+        template_world = np.array([template.worlds[0] for template in model.templates], dtype=np.int64)
+        self._pairs = sort_pairs(
+            model.topology.template_pair.numpy(),
+            model.topology.pair_shape0.numpy(),
+            model.topology.pair_shape1.numpy(),
+            first_shape[template_world],
+            collision_type,
+            model.shape_collision_radius.numpy(),
+        )
+        _check_types(model, self._pairs, first_shape[template_world])
+        self.rigid_contact_capacity = self._capacities(rigid_contact_max)
+
+        is_global = np.ones(model.shape_count, dtype=bool)
+        for begin, end in zip(first_shape, end_shape, strict=True):
+            is_global[begin:end] = False
+        self._global_shapes = wp.array(np.flatnonzero(is_global).astype(np.int32), dtype=int, device=device)
+        self._table = upload_pairs(self._pairs, model.topology.world_template, model.topology.world_shape, device)
+        self._stages = stages.make_stages(
+            model,
+            collision_type,
+            wp.array(end_shape.astype(np.int32), dtype=int, device=device),
+            [collider for collider in Collider if self._pairs.count(collider)],
+        )
+        self._separation = wp.zeros(int(self.rigid_contact_capacity.sum()), dtype=float, device=device)
+
+    def contacts(self) -> Contacts:
+        """Return new contacts with the capacity of this pipeline."""
+        return Contacts(self.model, self.rigid_contact_capacity)
+
+    def collide(self, state: State, contacts: Contacts, *, worlds: wp.array | None = None) -> None:
+        """Write the contacts of `state` into `contacts`. Only launches: a step may be recorded.
+
+        Reads `body_q` of the state. Two shapes have contacts where their distance, less both margins, is at most
+        the sum of their gaps.
+
+        Args:
+            state: Poses.
+            contacts: Contacts made by this pipeline.
+            worlds: Worlds concerned, int32; all if None. Other worlds keep their contacts.
+
+        Raises:
+            ValueError: If `contacts` has other slots than this pipeline.
+        """
+        if contacts.rigid_contact_max > self._separation.size:
+            raise ValueError(
+                f"collide: the contacts have {contacts.rigid_contact_max} slots, this pipeline "
+                f"{self._separation.size}. Pass contacts made by contacts() of the same pipeline."
+            )
+        self._stages.collide(
+            self.model.worlds if worlds is None else worlds,
+            self._global_shapes,
+            self._table,
+            state.body_q,
+            contacts,
+            self._separation,
+        )
+
+    def _capacities(self, wanted: int | Sequence[int] | np.ndarray | None) -> np.ndarray:
+        """Return the slots of each world, shape [world]."""
+        if wanted is None:
+            return self._template_capacities()[self.model.world_template]
+        capacities = np.asarray(wanted)
+        if capacities.ndim == 0:
+            capacities = np.full(self.model.world_count, capacities)
+        if capacities.shape != (self.model.world_count,) or not np.issubdtype(capacities.dtype, np.integer):
+            raise ValueError(
+                f"rigid_contact_max: {np.asarray(wanted).tolist()} is neither a whole number nor one for each of the "
+                f"{self.model.world_count} worlds."
+            )
+        if (capacities < 0).any():
+            world = int(np.argmax(capacities < 0))
+            raise ValueError(
+                f"rigid_contact_max: the capacity of world {world} is {capacities[world]}, but it must be >= 0."
+            )
+        return capacities.astype(np.int64)
+
+    def _template_capacities(self) -> np.ndarray:
+        """Return the automatic capacity of a world of each template, shape [template]."""
+        starts = self._pairs.start
+        capacities = np.zeros(len(self.model.templates), dtype=np.int64)
+        for template in range(len(capacities)):
+            row = starts[template * COLLIDER_COUNT : (template + 1) * COLLIDER_COUNT + 1]
+            all_touch = sum(
+                int(count) * MANIFOLD_SIZE[collider] for collider, count in zip(Collider, np.diff(row), strict=True)
+            )
+            pairs = slice(row[0], row[-1])
+            shape_count = len(np.union1d(self._pairs.shape0[pairs], self._pairs.shape1[pairs]))
+            capacities[template] = min(all_touch, CAPACITY_BASE + CAPACITY_PER_SHAPE * shape_count)
+        return capacities
+
+
+_UNSUPPORTED = {
+    GeoType.MESH: "a non-convex mesh, which cannot collide yet. Add its convex hull instead "
+    "(add_shape_convex_hull), several of them, or primitives; or leave it visible only",
+    GeoType.HFIELD: "a height field, which cannot collide yet. Use planes, boxes or convex hulls",
+    GeoType.NONE: "of no geometry. Clear its COLLIDE_SHAPES flag",
+}
+
+
+def _check_types(model: Model, pairs: Any, template_first_shape: np.ndarray) -> None:
+    """Raise if a shape of a candidate pair has a type that no collider knows, or a mesh without vertices."""
+    template = np.repeat(np.arange(len(model.templates)), np.diff(pairs.start[::COLLIDER_COUNT]))
+    used = []
+    for local in (pairs.shape0, pairs.shape1):
+        used.append(np.where(local >= 0, template_first_shape[template] + local, -1 - local))
+    shapes = np.unique(np.concatenate(used)).astype(np.int64)
+    types = model.shape_type.numpy()
+    for geo_type, reason in _UNSUPPORTED.items():
+        bad = shapes[types[shapes] == geo_type]
+        if len(bad):
+            shape = int(bad[0])
+            raise ValueError(f"shape '{model.shape_label[shape]}' (index {shape}) is {reason}.")

@@ -1,0 +1,109 @@
+"""The candidate pairs of a world: which of them are near, and where their shapes are relative to each other."""
+
+from collections.abc import Callable
+from typing import Any
+
+import warp as wp
+
+from pluriverse.collision.contact_output import ContactOutput
+from pluriverse.collision.pair_table import COLLIDER_COUNT, PairTable
+from pluriverse.collision.shape_state import ShapeModel, ShapeState, bounds_vector
+
+
+@wp.struct
+class ShapePair:
+    """Two near shapes and their relative pose."""
+
+    world: int
+    """World of the pair."""
+    shape0: int
+    """Flat index of the first shape."""
+    shape1: int
+    """Flat index of the second shape."""
+    size0: wp.vec3
+    """Sizes of the first shape [m]."""
+    size1: wp.vec3
+    """Sizes of the second shape [m]."""
+    rotation0: wp.mat33
+    """World from first shape axes."""
+    rotation: wp.mat33
+    """First from second shape axes."""
+    position: wp.vec3
+    """Origin of the second shape in the frame of the first [m]."""
+    reach: float
+    """Largest distance [m] at which the pair has a contact: both margins and both gaps."""
+
+
+@wp.func
+def flat_shape(local_shape: int, first_shape: int) -> int:
+    """Return the flat index of a shape of a pair: world-local index, or -1 - flat index of a global shape."""
+    shape = first_shape + local_shape
+    if local_shape < 0:
+        shape = -1 - local_shape
+    return shape
+
+
+@wp.func
+def bounds_overlap(a: bounds_vector, b: bounds_vector) -> bool:
+    """Return whether two boxes overlap. Negative extents and NaN never do."""
+    return (
+        wp.abs(a[0] - b[0]) <= a[3] + b[3]
+        and wp.abs(a[1] - b[1]) <= a[4] + b[4]
+        and wp.abs(a[2] - b[2]) <= a[5] + b[5]
+    )
+
+
+@wp.func
+def make_shape_pair(state: ShapeState, world: int, shape0: int, shape1: int) -> ShapePair:
+    """Return the pair with its relative pose."""
+    pair = ShapePair()
+    pair.world = world
+    pair.shape0 = shape0
+    pair.shape1 = shape1
+    pair.size0 = state.size[shape0]
+    pair.size1 = state.size[shape1]
+    rotation0 = state.rotation[shape0]
+    inverse0 = wp.transpose(rotation0)
+    pair.rotation0 = rotation0
+    pair.rotation = inverse0 * state.rotation[shape1]
+    pair.position = inverse0 * (
+        (state.origin[shape1] - state.origin[shape0]) + (state.offset[shape1] - state.offset[shape0])
+    )
+    pair.reach = state.reach[shape0] + state.reach[shape1]
+    return pair
+
+
+def make_pair_kernel(name: str, collide: Any) -> Any:
+    """Return the kernel `pluriverse.collision.<name>` that gives each near pair of one collider to `collide`.
+
+    Args:
+        name: Name of the Warp module.
+        collide: Function `(output, model, pair, found) -> found` that adds the contacts of a pair.
+    """
+
+    @wp.kernel(enable_backward=False, module=f"pluriverse.collision.{name}")
+    def collide_pairs(
+        worlds: wp.array[int],  # [slot] the worlds of this launch
+        table: PairTable,
+        collider: int,
+        model: ShapeModel,
+        state: ShapeState,
+        # out
+        output: ContactOutput,
+    ):
+        world = worlds[wp.tid()]
+        row = table.world_template[world] * COLLIDER_COUNT + collider
+        first_shape = table.world_shape[world]
+        found = output.found[world]
+        for index in range(table.pair_start[row], table.pair_start[row + 1]):
+            shape0 = flat_shape(table.pair_shape0[index], first_shape)
+            shape1 = flat_shape(table.pair_shape1[index], first_shape)
+            if bounds_overlap(state.bounds[shape0], state.bounds[shape1]):
+                found = collide(output, model, make_shape_pair(state, world, shape0, shape1), found)
+        output.found[world] = found
+        output.count[world] = wp.min(found, output.start[world + 1] - output.start[world])
+
+    return collide_pairs
+
+
+ColliderLaunch = Callable[[wp.array, PairTable, ShapeModel, ShapeState, ContactOutput, Any], None]

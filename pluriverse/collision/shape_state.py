@@ -1,0 +1,288 @@
+"""Shape stage: where the shapes of a world are, and boxes that surely hold all their contacts.
+
+Reads   body_q of the state; shape_body, shape_transform, shape_scale, shape_margin, shape_gap of the model
+Writes  `ShapeState`: rotation, position and bounds of every shape; contact counters set to zero
+
+A position is kept in two parts, the origin of the body and the offset of the shape from it. The difference of two
+shape positions is then formed as (origin1 - origin0) + (offset1 - offset0): the first term of two near bodies is
+exact in floating point, so a world a kilometre away from its origin loses nothing beyond its stored poses.
+"""
+
+from typing import Any
+
+import warp as wp
+
+from pluriverse.types import GeoType
+
+PLANE = wp.constant(int(GeoType.PLANE))
+SPHERE = wp.constant(int(GeoType.SPHERE))
+CAPSULE = wp.constant(int(GeoType.CAPSULE))
+ELLIPSOID = wp.constant(int(GeoType.ELLIPSOID))
+CYLINDER = wp.constant(int(GeoType.CYLINDER))
+BOX = wp.constant(int(GeoType.BOX))
+CONE = wp.constant(int(GeoType.CONE))
+CONVEX_MESH = wp.constant(int(GeoType.CONVEX_MESH))
+
+# Position [m] beyond which a pose counts as diverged. Products of two such lengths stay far from the float32 limit.
+POSITION_LIMIT = wp.constant(1.0e8)
+# Squared norm of a quaternion below which it has no direction (a unit quaternion that drifted stays near 1).
+QUATERNION_NORM_MIN = wp.constant(1.0e-4)
+# Half extent [m] of the bounds of a shape that must not touch anything.
+NOTHING = wp.constant(-1.0e30)
+# Bounds are widened by this fraction of the position: 4 roundings of float32 (2**-24 each), the most that
+# the sums behind a position can be off by.
+POSITION_ROUNDING = wp.constant(2.4e-7)
+
+
+class bounds_vector(wp.types.vector(length=6, dtype=wp.float32)):  # noqa: N801 (a Warp type, named like one)
+    """Axis-aligned box: centre and half extents [m]."""
+
+
+@wp.struct
+class ShapeModel:
+    """What the collision stages read of the model and of the convex hulls."""
+
+    world_shape: wp.array[int]
+    """First flat shape index, shape [world]."""
+    world_shape_end: wp.array[int]
+    """One past the last flat shape index, shape [world]."""
+    shape_body: wp.array[int]
+    """Body, -1 for the world frame, shape [shape]."""
+    shape_type: wp.array[int]
+    """`GeoType` that collides: a finite plane is a box here, see `is_slab`, shape [shape]."""
+    shape_geo_type: wp.array[int]
+    """`GeoType` as the model has it, shape [shape]."""
+    shape_transform: wp.array[wp.transform]
+    """Pose in the body frame [m, xyzw], shape [shape]."""
+    shape_scale: wp.array[wp.vec3]
+    """Sizes as the model has them [m], meshes: factors, shape [shape]."""
+    shape_margin: wp.array[float]
+    """Thickness added around the shape [m], shape [shape]."""
+    shape_gap: wp.array[float]
+    """Distance at which contacts begin to exist [m], shape [shape]."""
+    shape_hull: wp.array[int]
+    """Convex hull of a mesh, -1 otherwise, shape [shape]."""
+    hull_lower: wp.array[wp.vec3]
+    """Lower corner of the unscaled hull [m], shape [hull]."""
+    hull_upper: wp.array[wp.vec3]
+    """Upper corner of the unscaled hull [m], shape [hull]."""
+
+
+@wp.struct
+class ShapeState:
+    """Where the shapes are; written by this stage, read by the colliders."""
+
+    rotation: wp.array[wp.mat33]
+    """World from shape axes, shape [shape]."""
+    origin: wp.array[wp.vec3]
+    """World position of the body origin [m], shape [shape]."""
+    offset: wp.array[wp.vec3]
+    """Shape origin (of a slab: its centre) minus body origin [m], world axes, shape [shape]."""
+    bounds: wp.array[bounds_vector]
+    """World box around shape, margin and gap [m], shape [shape]."""
+    size: wp.array[wp.vec3]
+    """Sizes as colliders use them [m]: `shape_scale`, half extents for a slab, shape [shape]."""
+    reach: wp.array[float]
+    """Margin plus gap [m], shape [shape]."""
+
+
+def make_shape_state(shape_count: int, device: Any) -> ShapeState:
+    """Return the arrays for `shape_count` shapes."""
+    state = ShapeState()
+    state.rotation = wp.zeros(shape_count, dtype=wp.mat33, device=device)
+    state.origin = wp.zeros(shape_count, dtype=wp.vec3, device=device)
+    state.offset = wp.zeros(shape_count, dtype=wp.vec3, device=device)
+    state.bounds = wp.zeros(shape_count, dtype=bounds_vector, device=device)
+    state.size = wp.zeros(shape_count, dtype=wp.vec3, device=device)
+    state.reach = wp.zeros(shape_count, dtype=float, device=device)
+    return state
+
+
+@wp.func
+def rotation_of(q: wp.quat) -> wp.mat33:
+    """Return the rotation matrix of a quaternion of any length: the factor 2 / |q|^2 normalizes it."""
+    s = 2.0 / (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
+    xs = q[0] * s
+    ys = q[1] * s
+    zs = q[2] * s
+    wx = q[3] * xs
+    wy = q[3] * ys
+    wz = q[3] * zs
+    xx = q[0] * xs
+    xy = q[0] * ys
+    xz = q[0] * zs
+    yy = q[1] * ys
+    yz = q[1] * zs
+    zz = q[2] * zs
+    return wp.mat33(
+        1.0 - yy - zz, xy - wz, xz + wy, xy + wz, 1.0 - xx - zz, yz - wx, xz - wy, yz + wx, 1.0 - xx - yy
+    )
+
+
+@wp.func
+def half_extents(shape_type: int, size: wp.vec3, rotation: wp.mat33) -> wp.vec3:
+    """Return the half extents [m] along world axes of a shape centred on its frame."""
+    r00 = rotation[0, 0]
+    r01 = rotation[0, 1]
+    r02 = rotation[0, 2]
+    r10 = rotation[1, 0]
+    r11 = rotation[1, 1]
+    r12 = rotation[1, 2]
+    r20 = rotation[2, 0]
+    r21 = rotation[2, 1]
+    r22 = rotation[2, 2]
+    half = wp.vec3(size[0], size[0], size[0])
+    if shape_type == CAPSULE:
+        half = half + size[1] * wp.vec3(wp.abs(r02), wp.abs(r12), wp.abs(r22))
+    elif shape_type == CYLINDER or shape_type == CONE:
+        # A disc of unit radius reaches sqrt(1 - z^2) along a world axis, z being its normal's component.
+        half = wp.vec3(
+            size[1] * wp.abs(r02) + size[0] * wp.sqrt(wp.max(0.0, r00 * r00 + r01 * r01)),
+            size[1] * wp.abs(r12) + size[0] * wp.sqrt(wp.max(0.0, r10 * r10 + r11 * r11)),
+            size[1] * wp.abs(r22) + size[0] * wp.sqrt(wp.max(0.0, r20 * r20 + r21 * r21)),
+        )
+    elif shape_type == ELLIPSOID:
+        half = wp.vec3(
+            wp.length(wp.vec3(r00 * size[0], r01 * size[1], r02 * size[2])),
+            wp.length(wp.vec3(r10 * size[0], r11 * size[1], r12 * size[2])),
+            wp.length(wp.vec3(r20 * size[0], r21 * size[1], r22 * size[2])),
+        )
+    elif shape_type == BOX or shape_type == CONVEX_MESH:
+        half = wp.vec3(
+            wp.abs(r00) * size[0] + wp.abs(r01) * size[1] + wp.abs(r02) * size[2],
+            wp.abs(r10) * size[0] + wp.abs(r11) * size[1] + wp.abs(r12) * size[2],
+            wp.abs(r20) * size[0] + wp.abs(r21) * size[1] + wp.abs(r22) * size[2],
+        )
+    return half
+
+
+@wp.func
+def is_slab(model: ShapeModel, shape: int) -> bool:
+    """Return whether a shape is a plane of finite size.
+
+    It collides as a box whose top is the plane and which reaches half its shorter side below: solid as a plane is, so
+    that what sinks in is pushed up again and not through.
+    """
+    return model.shape_geo_type[shape] == PLANE and model.shape_type[shape] == BOX
+
+
+@wp.func
+def slab_half_extents(scale: wp.vec3) -> wp.vec3:
+    """Return the half extents [m] of the box for a plane of width scale[0] and length scale[1]."""
+    return wp.vec3(0.5 * scale[0], 0.5 * scale[1], 0.25 * wp.min(scale[0], scale[1]))
+
+
+@wp.func
+def update_shape(shape: int, model: ShapeModel, body_q: wp.array[wp.transform], state: ShapeState) -> bool:
+    """Write rotation, position and bounds of one shape; return whether its pose is a pose."""
+    local = model.shape_transform[shape]
+    origin = wp.vec3(0.0, 0.0, 0.0)
+    offset = wp.transform_get_translation(local)
+    q = wp.transform_get_rotation(local)
+    body = model.shape_body[shape]
+    if body >= 0:
+        pose = body_q[body]
+        body_rotation = wp.transform_get_rotation(pose)
+        origin = wp.transform_get_translation(pose)
+        offset = rotation_of(body_rotation) * offset
+        q = body_rotation * q
+    rotation = rotation_of(q)
+
+    shape_type = model.shape_type[shape]
+    size = model.shape_scale[shape]
+    if is_slab(model, shape):
+        size = slab_half_extents(size)
+        offset -= rotation * wp.vec3(0.0, 0.0, size[2])
+    extent = size
+    center = origin + offset
+    if shape_type == CONVEX_MESH:
+        hull = model.shape_hull[shape]
+        lower = wp.cw_mul(model.hull_lower[hull], size)
+        upper = wp.cw_mul(model.hull_upper[hull], size)
+        center += rotation * (0.5 * (lower + upper))
+        extent = 0.5 * wp.vec3(
+            wp.abs(upper[0] - lower[0]), wp.abs(upper[1] - lower[1]), wp.abs(upper[2] - lower[2])
+        )
+    half = half_extents(shape_type, extent, rotation)
+    reach = model.shape_margin[shape] + model.shape_gap[shape]
+    distance = wp.abs(center[0]) + wp.abs(center[1]) + wp.abs(center[2])
+    inflation = reach + POSITION_ROUNDING * distance
+
+    state.rotation[shape] = rotation
+    state.origin[shape] = origin
+    state.offset[shape] = offset
+    state.size[shape] = size
+    state.reach[shape] = reach
+    state.bounds[shape] = bounds_vector(
+        center[0], center[1], center[2], half[0] + inflation, half[1] + inflation, half[2] + inflation
+    )
+    # Written so that NaN fails each comparison.
+    return distance < POSITION_LIMIT and wp.dot(q, q) > QUATERNION_NORM_MIN and wp.dot(q, q) < POSITION_LIMIT
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.collision.shape_state")
+def update_world_shapes(
+    worlds: wp.array[int],  # [slot] the worlds of this launch
+    model: ShapeModel,
+    body_q: wp.array[wp.transform],  # [body] m, xyzw
+    # out
+    state: ShapeState,
+    contact_found: wp.array[int],  # [world]
+    contact_count: wp.array[int],  # [world]
+):
+    world = worlds[wp.tid()]
+    start = model.world_shape[world]
+    end = model.world_shape_end[world]
+    is_valid = bool(True)
+    for shape in range(start, end):
+        is_valid = update_shape(shape, model, body_q, state) and is_valid
+    if not is_valid:
+        # One diverged body makes the whole world meaningless: it touches nothing, and the solver freezes it.
+        for shape in range(start, end):
+            state.bounds[shape] = bounds_vector(0.0, 0.0, 0.0, NOTHING, NOTHING, NOTHING)
+    contact_found[world] = 0
+    contact_count[world] = 0
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.collision.shape_state")
+def update_global_shape(
+    global_shapes: wp.array[int],  # [global shape] flat shape index
+    model: ShapeModel,
+    body_q: wp.array[wp.transform],  # [body] m, xyzw
+    # out
+    state: ShapeState,
+):
+    shape = global_shapes[wp.tid()]
+    if not update_shape(shape, model, body_q, state):
+        state.bounds[shape] = bounds_vector(0.0, 0.0, 0.0, NOTHING, NOTHING, NOTHING)
+
+
+def update_shapes(
+    worlds: wp.array[int],
+    global_shapes: wp.array[int],
+    model: ShapeModel,
+    body_q: wp.array[wp.transform],
+    state: ShapeState,
+    contact_found: wp.array[int],
+    contact_count: wp.array[int],
+    device: Any,
+) -> None:
+    """Write `state` for the shapes of `worlds` and for the global ones, and zero the contact counters.
+
+    Global shapes do not move. Every thread that steps some of the worlds writes them, always the same bits.
+    """
+    if global_shapes.size:
+        wp.launch(
+            update_global_shape,
+            dim=global_shapes.size,
+            inputs=[global_shapes, model, body_q],
+            outputs=[state],
+            device=device,
+        )
+    wp.launch(
+        update_world_shapes,
+        dim=worlds.size,
+        inputs=[worlds, model, body_q],
+        outputs=[state, contact_found, contact_count],
+        device=device,
+    )

@@ -1,0 +1,98 @@
+"""The stages of a collision step in order, each with the kernels of the colliders that a model needs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.collision.contact_output import make_contact_output
+from pluriverse.collision.hull import make_hull_data
+from pluriverse.collision.pair_table import Collider, PairTable
+from pluriverse.collision.shape_state import ShapeModel, make_shape_state, update_shapes
+from pluriverse.model import Contacts, Model
+from pluriverse.types import GeoType
+
+
+class Stages:
+    """Shape stage and colliders of one model."""
+
+    def __init__(
+        self, model: Model, collision_type: np.ndarray, world_shape_end: wp.array, colliders: Sequence[Collider]
+    ):
+        device = model.device
+        self._device = device
+        self._colliders = colliders
+        is_hull = collision_type == GeoType.CONVEX_MESH
+        source = model.shape_source_index.numpy()
+        sources = np.unique(source[is_hull])
+        self._hulls, lower, upper = make_hull_data([model.meshes[index] for index in sources], device)
+
+        shapes = ShapeModel()
+        shapes.world_shape = model.topology.world_shape
+        shapes.world_shape_end = world_shape_end
+        shapes.shape_body = model.shape_body
+        shapes.shape_type = wp.array(collision_type, dtype=int, device=device)
+        shapes.shape_geo_type = model.shape_type
+        shapes.shape_transform = model.shape_transform
+        shapes.shape_scale = model.shape_scale
+        shapes.shape_margin = model.shape_margin
+        shapes.shape_gap = model.shape_gap
+        hull_of = np.where(is_hull, np.searchsorted(sources, source), -1).astype(np.int32)
+        shapes.shape_hull = wp.array(hull_of, dtype=int, device=device)
+        shapes.hull_lower = wp.array(lower, dtype=wp.vec3, device=device)
+        shapes.hull_upper = wp.array(upper, dtype=wp.vec3, device=device)
+        self._shapes = shapes
+        self._state = make_shape_state(model.shape_count, device)
+
+    def collide(
+        self,
+        worlds: wp.array,
+        global_shapes: wp.array,
+        table: PairTable,
+        body_q: wp.array,
+        contacts: Contacts,
+        separation: wp.array,
+    ) -> None:
+        """Write the contacts of `worlds`: place the shapes, then run one collider after the other."""
+        output = make_contact_output(contacts, separation)
+        update_shapes(
+            worlds, global_shapes, self._shapes, body_q, self._state, output.found, output.count, self._device
+        )
+        for collider in self._colliders:
+            self._run(collider, worlds, table, output)
+
+    def _run(self, collider: Collider, worlds: wp.array, table: PairTable, output: Any) -> None:
+        """Add the contacts of one collider. Its kernels are declared on first use."""
+        common = (worlds, table, self._shapes)
+        if collider == Collider.HALF_SPACE:
+            from pluriverse.collision.half_space import collide_half_spaces
+
+            collide_half_spaces(*common, self._hulls, self._state, output, self._device)
+        elif collider == Collider.ROUND:
+            from pluriverse.collision.round import collide_rounds
+
+            collide_rounds(*common, self._state, output, self._device)
+        elif collider == Collider.ROUND_BOX:
+            from pluriverse.collision.round_box import collide_rounds_and_boxes
+
+            collide_rounds_and_boxes(*common, self._state, output, self._device)
+        elif collider == Collider.SPHERE_CYLINDER:
+            from pluriverse.collision.sphere_cylinder import collide_spheres_and_cylinders
+
+            collide_spheres_and_cylinders(*common, self._state, output, self._device)
+        elif collider == Collider.BOX_BOX:
+            from pluriverse.collision.box_box import collide_boxes
+
+            collide_boxes(*common, self._state, output, self._device)
+        elif collider == Collider.CONVEX:
+            from pluriverse.collision.convex import collide_convex_shapes
+
+            collide_convex_shapes(*common, self._hulls, self._state, output, self._device)
+
+
+def make_stages(
+    model: Model, collision_type: np.ndarray, world_shape_end: wp.array, colliders: Sequence[Collider]
+) -> Stages:
+    """Return the stages of a model."""
+    return Stages(model, collision_type, world_shape_end, colliders)

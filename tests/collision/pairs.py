@@ -1,0 +1,200 @@
+"""Many worlds of one pair of shapes each, all at other poses, and their contacts in NumPy."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+import pluriverse as pv
+from pluriverse.types import GeoType
+
+
+@dataclass
+class ShapeSpec:
+    """A shape and its size."""
+
+    type: GeoType
+    scale: tuple[float, ...] = ()
+    mesh: Any = None
+
+    def add(self, builder: pv.ModelBuilder, body: int, xform: Any = None, **config: Any) -> int:
+        """Add the shape to a body."""
+        return builder.add_shape(
+            body=body,
+            type=self.type,
+            xform=xform,
+            scale=self.scale if self.mesh is None else (self.scale or (1.0, 1.0, 1.0)),
+            src=self.mesh,
+            cfg=pv.ShapeConfig(**config),
+        )
+
+
+def plane() -> ShapeSpec:
+    """Return an infinite plane."""
+    return ShapeSpec(GeoType.PLANE, (0.0, 0.0, 0.0))
+
+
+def sphere(radius: float) -> ShapeSpec:
+    """Return a sphere."""
+    return ShapeSpec(GeoType.SPHERE, (radius, 0.0, 0.0))
+
+
+def capsule(radius: float, half_height: float) -> ShapeSpec:
+    """Return a capsule."""
+    return ShapeSpec(GeoType.CAPSULE, (radius, half_height, 0.0))
+
+
+def cylinder(radius: float, half_height: float) -> ShapeSpec:
+    """Return a cylinder."""
+    return ShapeSpec(GeoType.CYLINDER, (radius, half_height, 0.0))
+
+
+def cone(radius: float, half_height: float) -> ShapeSpec:
+    """Return a cone."""
+    return ShapeSpec(GeoType.CONE, (radius, half_height, 0.0))
+
+
+def ellipsoid(rx: float, ry: float, rz: float) -> ShapeSpec:
+    """Return an ellipsoid."""
+    return ShapeSpec(GeoType.ELLIPSOID, (rx, ry, rz))
+
+
+def box(hx: float, hy: float, hz: float) -> ShapeSpec:
+    """Return a box."""
+    return ShapeSpec(GeoType.BOX, (hx, hy, hz))
+
+
+def hull(points: np.ndarray) -> ShapeSpec:
+    """Return the convex hull of points."""
+    from scipy.spatial import ConvexHull
+
+    qhull = ConvexHull(points)
+    triangles = qhull.simplices.copy()
+    centre = points[qhull.vertices].mean(axis=0)
+    for row, (a, b, c) in enumerate(triangles):
+        if np.cross(points[b] - points[a], points[c] - points[a]) @ (points[a] - centre) < 0:
+            triangles[row] = (a, c, b)
+    return ShapeSpec(GeoType.CONVEX_MESH, mesh=pv.Mesh(points, triangles.reshape(-1)))
+
+
+@dataclass
+class WorldContacts:
+    """Contacts of one world, points in the world frame, float64."""
+
+    shape0: np.ndarray
+    shape1: np.ndarray
+    point0: np.ndarray
+    point1: np.ndarray
+    normal: np.ndarray
+    local0: np.ndarray
+    """Points in the frames of the bodies, as stored."""
+    local1: np.ndarray
+    margin: np.ndarray
+    """Sum of both margins."""
+    found: int
+
+    @property
+    def count(self) -> int:
+        """Number of contacts stored."""
+        return len(self.shape0)
+
+    @property
+    def distance(self) -> np.ndarray:
+        """Distance of the surfaces along the normal [m], shape [contact]."""
+        return np.einsum("ij,ij->i", self.normal, self.point1 - self.point0)
+
+
+def read_contacts(model: pv.Model, state: pv.State, contacts: pv.Contacts) -> list[WorldContacts]:
+    """Return the contacts of each world."""
+    start = contacts.rigid_contact_start.numpy()
+    count = contacts.rigid_contact_count.numpy()
+    found = contacts.rigid_contact_found.numpy()
+    body_q = np.concatenate([state.body_q.numpy().reshape(-1, 7), [[0, 0, 0, 0, 0, 0, 1]]]).astype(np.float64)
+    shape_body = model.shape_body.numpy()
+    arrays = {
+        name: getattr(contacts, f"rigid_contact_{name}").numpy()
+        for name in ("shape0", "shape1", "point0", "point1", "normal", "margin0", "margin1")
+    }
+    worlds = []
+    for world in range(model.world_count):
+        rows = slice(start[world], start[world] + count[world])
+        points = []
+        for side in "01":
+            pose = body_q[shape_body[arrays[f"shape{side}"][rows]]]
+            local = arrays[f"point{side}"][rows].astype(np.float64)
+            if len(local):
+                turned = Rotation.from_quat(pose[:, 3:]).apply(local)
+                points.append(turned + pose[:, :3])
+            else:
+                points.append(np.zeros((0, 3)))
+        worlds.append(
+            WorldContacts(
+                arrays["shape0"][rows],
+                arrays["shape1"][rows],
+                points[0],
+                points[1],
+                arrays["normal"][rows].astype(np.float64),
+                arrays["point0"][rows].astype(np.float64),
+                arrays["point1"][rows].astype(np.float64),
+                (arrays["margin0"][rows] + arrays["margin1"][rows]).astype(np.float64),
+                int(found[world]),
+            )
+        )
+    return worlds
+
+
+def collide(model: pv.Model, state: pv.State, **options: Any) -> list[WorldContacts]:
+    """Return the contacts of each world of a model, starting from contacts full of NaN."""
+    pipeline = pv.CollisionPipeline(model, **options)
+    contacts = pipeline.contacts()
+    for name in ("point0", "point1", "normal", "margin0", "margin1"):
+        getattr(contacts, f"rigid_contact_{name}").fill_(float("nan"))
+    pipeline.collide(state, contacts)
+    return read_contacts(model, state, contacts)
+
+
+def random_poses(rng: np.random.Generator, count: int, spread: float) -> np.ndarray:
+    """Return poses with positions in a cube of half width `spread` and uniform orientations, shape [count, 7]."""
+    return np.concatenate(
+        [rng.uniform(-spread, spread, (count, 3)), Rotation.random(count, random_state=rng).as_quat()], axis=1
+    )
+
+
+def pair_model(
+    first: ShapeSpec, second: ShapeSpec, world_count: int, *, gap: float = 0.0, margin: float = 0.0
+) -> pv.Model:
+    """Return worlds of two shapes: `first` on the world frame if a plane, else on a free body; `second` on one."""
+    world = pv.ModelBuilder()
+    config = {"gap": gap, "margin": margin}
+    if first.type == GeoType.PLANE:
+        first.add(world, -1, **config)
+    else:
+        first.add(world, world.add_body(mass=1.0, inertia=np.eye(3), lock_inertia=True), **config)
+    second.add(world, world.add_body(mass=1.0, inertia=np.eye(3), lock_inertia=True), **config)
+    builder = pv.ModelBuilder()
+    builder.replicate(world, world_count)
+    return builder.finalize("cpu")
+
+
+def collide_pairs(
+    first: ShapeSpec,
+    second: ShapeSpec,
+    poses0: np.ndarray,
+    poses1: np.ndarray,
+    *,
+    gap: float = 0.0,
+    margin: float = 0.0,
+) -> list[WorldContacts]:
+    """Return the contacts of two shapes at given poses [world, 7], one pair per world; a plane stays at the origin."""
+    model = pair_model(first, second, len(poses1), gap=gap, margin=margin)
+    state = model.state()
+    if first.type == GeoType.PLANE:
+        state.body_q.assign(poses1.astype(np.float32))
+    else:
+        state.body_q.assign(np.stack([poses0, poses1], axis=1).reshape(-1, 7).astype(np.float32))
+    return collide(model, state)
+
+
+Support = Callable[[np.ndarray], np.ndarray]
