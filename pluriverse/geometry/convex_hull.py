@@ -17,7 +17,7 @@ def compute_convex_hull(points: np.ndarray, max_vertices: int, name: str) -> tup
     Raises:
         ValueError: If the points lie in a plane or `max_vertices` is below 8.
     """
-    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415 (scipy loads on first use)
+    from scipy.spatial import ConvexHull, QhullError
 
     if max_vertices < 8:
         raise ValueError(
@@ -51,7 +51,7 @@ def compute_convex_hull(points: np.ndarray, max_vertices: int, name: str) -> tup
 
 def _farthest_first(points: np.ndarray, count: int) -> np.ndarray:
     """Return `count` indices of `points`, each chosen as the farthest outside the hull of those before it."""
-    from scipy.spatial import ConvexHull  # noqa: PLC0415
+    from scipy.spatial import ConvexHull
 
     kept = list(dict.fromkeys(int(i) for i in (*points.argmin(axis=0), *points.argmax(axis=0))))
     while len(kept) < 4 or _is_flat(points[kept]):

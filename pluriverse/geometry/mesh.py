@@ -12,7 +12,6 @@ from pluriverse.geometry.convex_hull import compute_convex_hull
 from pluriverse.geometry.inertia import MassProperties
 from pluriverse.geometry.vertex_merge import merge_vertices
 
-
 # Vertices of a convex hull unless the caller says otherwise. Support queries cost time in proportion to it;
 # 64 vertices describe a robot link to about 1 % of its size (a sphere: 0.03 r of sagitta).
 MESH_HULL_VERTEX_COUNT = 64
@@ -233,7 +232,7 @@ class Mesh:
             FileNotFoundError: If there is no such file.
             ValueError: If the file cannot be read or holds no triangles.
         """
-        from pluriverse.geometry.mesh_file import load_triangles  # noqa: PLC0415 (trimesh loads on first use)
+        from pluriverse.geometry.mesh_file import load_triangles
 
         vertices, triangles, color = load_triangles(Path(path), apply_up_axis=apply_up_axis)
         mesh = cls(

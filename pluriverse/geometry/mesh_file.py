@@ -24,7 +24,7 @@ def load_triangles(
         FileNotFoundError: If there is no such file.
         ValueError: If the file cannot be read or holds no triangles.
     """
-    import trimesh  # noqa: PLC0415 (takes a second to import)
+    import trimesh
 
     if not path.is_file():
         raise FileNotFoundError(f"mesh file '{path}' does not exist.")

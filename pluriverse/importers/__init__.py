@@ -6,7 +6,7 @@ from pluriverse.importers.errors import (
     AssetWarning,
     UnsupportedAssetFeature,
 )
-from pluriverse.importers.report import ImportEntry, ImportReport
+from pluriverse.importers.report import ImportEntry, ImportReport, ImportSeverity
 
 __all__ = [
     "AssetError",
@@ -14,5 +14,6 @@ __all__ = [
     "AssetWarning",
     "ImportEntry",
     "ImportReport",
+    "ImportSeverity",
     "UnsupportedAssetFeature",
 ]

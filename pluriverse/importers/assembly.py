@@ -169,11 +169,7 @@ def _add_filters(
         group_a = WORLD if link_a == WORLD else groups[link_a]
         for index_b, link_b, shape_b in shapes[:number]:
             group_b = WORLD if link_b == WORLD else groups[link_b]
-            if group_a == group_b:
-                keep = False
-            elif WORLD not in (link_a, link_b) and not enable_self_collisions:
-                keep = False
-            elif frozenset((link_a, link_b)) in excluded:
+            if group_a == group_b or (WORLD not in (link_a, link_b) and not enable_self_collisions) or frozenset((link_a, link_b)) in excluded:
                 keep = False
             elif parents.get(group_a) == group_b or parents.get(group_b) == group_a:
                 # Scenery may touch what is mounted on it; whether a fixed base may, is up to the format.

@@ -24,7 +24,7 @@ from pluriverse.importers.mjcf_source import (
     read_mjcf,
 )
 from pluriverse.importers.mjcf_unsupported import report_unsupported
-from pluriverse.importers.report import ImportReport
+from pluriverse.importers.report import ImportReport, ImportSeverity
 
 
 def add_mjcf(
@@ -157,10 +157,10 @@ def _patterns(patterns: Sequence[str]) -> tuple[str, ...]:
 
 def _edit(spec: Any, options: MjcfOptions, report: ImportReport) -> None:
     """Remove from the document what the options leave out, before it is compiled."""
-    import mujoco  # noqa: PLC0415
+    import mujoco
 
     for number, sensor in enumerate(list(spec.sensors)):
-        report.add("sensor", sensor.name or f"sensor {number}", "it is not read", changes_motion=False)
+        report.add("sensor", sensor.name or f"sensor {number}", "it is not read", ImportSeverity.NOTE)
         spec.delete(sensor)  # so that one that refers to nothing does no harm
     if options.ignore_inertial_definitions:
         spec.compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE

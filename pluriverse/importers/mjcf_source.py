@@ -63,7 +63,7 @@ def read_mjcf(
         AssetFileError: If there is no such file.
         AssetError: If MuJoCo cannot parse or compile it.
     """
-    import mujoco  # noqa: PLC0415 (loads on first use)
+    import mujoco
 
     text = str(source)
     is_text = text.lstrip().startswith("<")

@@ -13,7 +13,7 @@ GRAVITY_TOLERANCE = 0.02
 
 def report_unsupported(source: MjcfSource, builder: Any, report: ImportReport) -> None:
     """Note the elements and options of the document that have no counterpart."""
-    import mujoco  # noqa: PLC0415
+    import mujoco
 
     spec, model = source.spec, source.model
     for kind, elements, consequence in (

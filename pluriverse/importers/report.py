@@ -1,9 +1,21 @@
 """What an importer made of an asset, and which of its features are lost or changed."""
 
 import dataclasses
+import enum
 import warnings
 
 from pluriverse.importers.errors import AssetWarning, UnsupportedAssetFeature
+
+
+class ImportSeverity(enum.Enum):
+    """How much an entry of a report matters."""
+
+    NOTE = "note"
+    """Worth knowing; the bodies move as authored. Nobody is warned."""
+    WARNING = "warning"
+    """Something is missing that does not move bodies, such as the mesh of a picture."""
+    LOSS = "loss"
+    """Bodies may move other than authored. An error with `strict=True`."""
 
 
 @dataclasses.dataclass
@@ -16,8 +28,8 @@ class ImportEntry:
     """What that means for the simulation."""
     entities: list[str]
     """The elements concerned, by name."""
-    changes_motion: bool = True
-    """Whether bodies may move other than authored; if not, the entry is a note that nobody is warned of."""
+    severity: ImportSeverity = ImportSeverity.LOSS
+    """How much it matters."""
 
     def __str__(self) -> str:
         shown = ", ".join(self.entities[:4])
@@ -46,31 +58,38 @@ class ImportReport:
     entries: list[ImportEntry] = dataclasses.field(default_factory=list)
     """Features that are lost or changed, one entry per feature and consequence."""
 
-    def add(self, feature: str, entity: str, consequence: str, *, changes_motion: bool = True) -> None:
+    def add(
+        self, feature: str, entity: str, consequence: str, severity: ImportSeverity = ImportSeverity.LOSS
+    ) -> None:
         """Record that `feature` of `entity` has the given `consequence`."""
         for entry in self.entries:
             if entry.feature == feature and entry.consequence == consequence:
                 entry.entities.append(entity)
                 return
-        self.entries.append(ImportEntry(feature, consequence, [entity], changes_motion))
+        self.entries.append(ImportEntry(feature, consequence, [entity], severity))
 
     def announce(self, *, strict: bool) -> None:
-        """Warn once about all entries that change the motion, or raise.
+        """Warn once about all entries but notes, or raise.
 
         Raises:
-            UnsupportedAssetFeature: If there are such entries and `strict` is set.
+            UnsupportedAssetFeature: If there are losses and `strict` is set.
         """
-        entries = [entry for entry in self.entries if entry.changes_motion]
-        if not entries:
-            return
-        lines = "".join(f"\n  - {entry}" for entry in entries)
-        if strict:
+        losses = [entry for entry in self.entries if entry.severity is ImportSeverity.LOSS]
+        if strict and losses:
             raise UnsupportedAssetFeature(
-                f"not everything in it can be imported as authored:{lines}\n",
+                f"not everything in it can be imported as authored:{_lines(losses)}\n",
                 file=self.source,
-                value=[entry.feature for entry in entries],
+                value=[entry.feature for entry in losses],
                 remedy="Remove these features, or import with strict=False to go on without them.",
             )
-        warnings.warn(
-            f"{self.source}: not everything was imported as authored:{lines}", AssetWarning, stacklevel=4
-        )
+        told = [entry for entry in self.entries if entry.severity is not ImportSeverity.NOTE]
+        if told:
+            warnings.warn(
+                f"{self.source}: not everything was imported as authored:{_lines(told)}",
+                AssetWarning,
+                stacklevel=4,
+            )
+
+
+def _lines(entries: list[ImportEntry]) -> str:
+    return "".join(f"\n  - {entry}" for entry in entries)

@@ -1,0 +1,154 @@
+"""URDF importer: robots as ROS describes them, read by yourdfpy."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pluriverse.importers.assembly import assemble
+from pluriverse.importers.asset_files import AssetFiles
+from pluriverse.importers.description import LinkDescription, RobotDescription
+from pluriverse.importers.errors import AssetError
+from pluriverse.importers.frames import frame_from_transform
+from pluriverse.importers.mechanics import check_masses, merge_welded_links
+from pluriverse.importers.report import ImportReport
+from pluriverse.importers.urdf_document import read_urdf
+from pluriverse.importers.urdf_links import JointOrdering, add_links
+from pluriverse.importers.urdf_shapes import UrdfShapes, as_collider, mass_from_shapes
+from pluriverse.types import GeoType
+
+
+def add_urdf(
+    builder: Any,
+    source: str | Path,
+    *,
+    xform: Any = None,
+    floating: bool | None = None,
+    scale: float = 1.0,
+    mesh_scale: float | Sequence[float] = 1.0,
+    load_visual_shapes: bool = True,
+    hide_visuals: bool = False,
+    force_show_colliders: bool = False,
+    parse_visuals_as_colliders: bool = False,
+    enable_self_collisions: bool = True,
+    ignore_inertial_definitions: bool = False,
+    collapse_fixed_joints: bool = False,
+    joint_ordering: JointOrdering = "dfs",
+    mesh_maxhullvert: int = 64,
+    package_dirs: Mapping[str, str | Path] | Sequence[str | Path] | None = None,
+    strict: bool = False,
+) -> ImportReport:
+    """Add the links, joints and shapes of a URDF robot to `builder`.
+
+    See `docs/importers.md` for what becomes of each element.
+
+    Args:
+        builder: The `ModelBuilder` to add to; its `default_shape_cfg` and `default_joint_cfg` give what URDF does
+            not (material, armature, limit gains).
+        source: Path of a URDF file, or its XML text.
+        xform: Pose of the base link in the world.
+        floating: Whether the base moves freely; otherwise it is fixed to the world.
+        scale: Factor on all lengths; masses are kept, inertias follow.
+        mesh_scale: Further factor on meshes, or one per axis.
+        load_visual_shapes: Whether display geometry is added.
+        hide_visuals: Whether display geometry is added invisible.
+        force_show_colliders: Whether colliders of links with display geometry are visible too.
+        parse_visuals_as_colliders: Whether the display geometry of a link takes the place of its colliders.
+        enable_self_collisions: Whether links of the robot collide with each other.
+        ignore_inertial_definitions: Whether mass and inertia follow from the colliders and the density of
+            `builder.default_shape_cfg` where `<inertial>` gives them; without `<inertial>` they always do.
+        collapse_fixed_joints: Whether links behind fixed joints become part of their parents.
+        joint_ordering: Order of the links: "dfs" and "bfs" from the base, or None for the order of the joints in
+            the file.
+        mesh_maxhullvert: Largest number of vertices of the convex hull of a collision mesh.
+        package_dirs: Folders that contain the packages of `package://` references, or folders by package name.
+        strict: Whether to raise for features that cannot be represented, rather than warn.
+
+    Returns:
+        What was added, and what of the robot could not be represented.
+
+    Raises:
+        AssetError: If the document cannot be read, or a value in it is impossible.
+        AssetFileError: If a collision mesh is missing.
+        UnsupportedAssetFeature: If there are features that cannot be represented and `strict` is set.
+        ValueError: If an option is out of range.
+    """
+    if not 0.0 < scale < np.inf:
+        raise ValueError(f"add_urdf: scale is {scale}, but it must be finite and > 0.")
+    if joint_ordering not in ("dfs", "bfs", None):
+        raise ValueError(f"add_urdf: joint_ordering is {joint_ordering!r}, but it is 'dfs', 'bfs' or None.")
+    factors = np.asarray(mesh_scale, dtype=np.float64)
+    if factors.shape not in ((), (3,)) or not np.all(np.isfinite(factors) & (factors != 0.0)):
+        raise ValueError(
+            f"add_urdf: mesh_scale is {mesh_scale}, but it is one factor or three, none of them 0."
+        )
+    pose = frame_from_transform(xform)
+    report = ImportReport(str(source))
+    document = read_urdf(source, report)
+    robot = RobotDescription(document.robot.name, document.name)
+    report.label = robot.label
+    links = add_links(
+        robot,
+        document,
+        floating=bool(floating),
+        scale=scale,
+        joint_ordering=joint_ordering,
+        ignore_inertial_definitions=ignore_inertial_definitions,
+        report=report,
+    )
+    shapes = UrdfShapes(
+        document,
+        AssetFiles(document.path, package_dirs),
+        scale=scale,
+        mesh_scale=factors,
+        report=report,
+    )
+    for link, authored in zip(robot.links, links, strict=True):
+        link.shapes = shapes.colliders(authored, link.label)
+        visuals = []
+        if load_visual_shapes or parse_visuals_as_colliders:
+            visuals = shapes.visuals(authored, link.label)
+        if parse_visuals_as_colliders and visuals:
+            link.shapes = [as_collider(shape) for shape in visuals]
+        elif visuals:
+            show = not hide_visuals
+            for shape in link.shapes:
+                shape.is_visible = force_show_colliders or not show
+            for shape in visuals:
+                shape.is_visible = show
+            link.shapes += visuals
+        _check_hulls(link, mesh_maxhullvert, document.name)
+        if authored.inertial is None or ignore_inertial_definitions:
+            density = builder.default_shape_cfg.density
+            link.mass_properties = mass_from_shapes(link, density, mesh_maxhullvert)
+    check_masses(robot, report)
+    if collapse_fixed_joints:
+        robot = merge_welded_links(robot, report)
+    report.announce(strict=strict)
+    assemble(
+        builder,
+        robot,
+        xform=pose,
+        enable_self_collisions=enable_self_collisions,
+        mesh_maxhullvert=mesh_maxhullvert,
+        report=report,
+    )
+    return report
+
+
+def _check_hulls(link: LinkDescription, mesh_maxhullvert: int, file: str) -> None:
+    """Make the convex hulls of the colliding meshes of a link, so that one that has none is found here."""
+    for shape in link.shapes:
+        if shape.type is GeoType.CONVEX_MESH:
+            assert shape.mesh is not None
+            try:
+                shape.mesh.convex_hull(mesh_maxhullvert)
+            except ValueError as error:
+                raise AssetError(
+                    str(error).rstrip("."),
+                    file=file,
+                    element=link.element,
+                    value=shape.mesh.name,
+                    remedy="Replace the collision mesh by a box, cylinder or sphere.",
+                ) from error

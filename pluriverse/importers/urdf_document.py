@@ -1,0 +1,376 @@
+"""Reading URDF: the document is checked element by element, then parsed by yourdfpy.
+
+yourdfpy takes what it finds; the checks before it say where a document is wrong, with element and line.
+"""
+
+import dataclasses
+import io
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pluriverse.importers.errors import AssetError, AssetFileError
+from pluriverse.importers.report import ImportReport, ImportSeverity
+
+JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+GEOMETRIES = {
+    "box": ("size",),
+    "cylinder": ("radius", "length"),
+    "sphere": ("radius",),
+    "mesh": ("filename",),
+}
+
+# Elements of which nothing is taken, with what that means and how much it matters.
+IGNORED_ROBOT_ELEMENTS = {
+    "transmission": ("no transmission acts; set drives with set_joint_targets", ImportSeverity.NOTE),
+    "gazebo": ("extensions of Gazebo are not read", ImportSeverity.NOTE),
+    "mujoco": ("extensions of MuJoCo are not read", ImportSeverity.NOTE),
+    "drake": ("extensions of Drake are not read", ImportSeverity.NOTE),
+    "sensor": ("it is not read", ImportSeverity.NOTE),
+    "loop_joint": ("the loop is open", ImportSeverity.LOSS),
+    "constraint": ("the constraint does not act", ImportSeverity.LOSS),
+}
+
+
+@dataclasses.dataclass
+class UrdfDocument:
+    """A URDF document that has passed the checks."""
+
+    name: str
+    """The file, or what the text is called in messages."""
+    path: Path | None
+    """The file, None for text."""
+    robot: Any
+    """`yourdfpy.Robot`."""
+
+
+def read_urdf(source: str | Path, report: ImportReport) -> UrdfDocument:
+    """Return the checked document `source`: a path, or XML text.
+
+    Raises:
+        AssetFileError: If there is no such file.
+        AssetError: If it is not a valid URDF document.
+    """
+    text = str(source)
+    is_text = text.lstrip("\ufeff \t\r\n").startswith("<")
+    name = "URDF text" if is_text else text
+    report.source = name
+    if is_text:
+        data = text.encode()
+    else:
+        try:
+            data = Path(text).read_bytes()
+        except OSError as error:
+            raise AssetFileError(
+                f"the file cannot be read ({error.strerror})",
+                file=name,
+                value=text,
+                remedy="Correct the path (relative ones start at the current directory), or pass the XML text itself.",
+            ) from error
+    data = data.lstrip(b"\xef\xbb\xbf \t\r\n")
+    _Checker(name, report).check(_parse(data, name))
+    import yourdfpy
+
+    try:
+        robot = yourdfpy.URDF.load(
+            io.BytesIO(data), build_scene_graph=False, build_collision_scene_graph=False, load_meshes=False
+        ).robot
+    except (ValueError, LookupError, TypeError, AttributeError, yourdfpy.URDFError) as error:
+        raise AssetError(
+            f"yourdfpy cannot read it: {type(error).__name__}: {error}",
+            file=name,
+            remedy="Correct the element that the message names.",
+        ) from error
+    return UrdfDocument(name, None if is_text else Path(text), robot)
+
+
+def _parse(data: bytes, name: str) -> Any:
+    from lxml import etree
+
+    try:
+        return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True))
+    except etree.XMLSyntaxError as error:
+        raise AssetError(
+            f"the XML is malformed: {error.msg}",
+            file=name,
+            element=f"line {error.lineno}",
+            remedy="Correct the XML.",
+        ) from error
+
+
+class _Checker:
+    """Checks the elements of a document, in the order in which they stand."""
+
+    def __init__(self, file: str, report: ImportReport):
+        self.file = file
+        self.report = report
+
+    def check(self, root: Any) -> None:
+        if root.tag != "robot":
+            remedy = "Pass an MJCF file to add_mjcf()." if root.tag == "mujoco" else "Pass a URDF file."
+            self._fail(
+                root, f"the root element is <{root.tag}>, but that of URDF is <robot>", root.tag, remedy
+            )
+        for element in root.iter():
+            if isinstance(element.tag, str) and (
+                "xacro" in element.tag or "${" in "".join(element.attrib.values())
+            ):
+                self._fail(
+                    element,
+                    "this is a xacro document, whose macros are not expanded",
+                    element.tag,
+                    "Expand it first: `xacro file.urdf.xacro > file.urdf`.",
+                )
+        self._name(root)
+        links = self._unique(root, "link")
+        joints = self._unique(root, "joint")
+        for link in links.values():
+            self._check_link(link)
+        for joint in joints.values():
+            self._check_joint(joint, links)
+        self._check_tree(root, links, joints)
+        for child in root:
+            if isinstance(child.tag, str) and child.tag not in ("link", "joint", "material"):
+                consequence, severity = IGNORED_ROBOT_ELEMENTS.get(
+                    child.tag, ("it is not read", ImportSeverity.NOTE)
+                )
+                entity = child.get("name") or child.get("reference") or f"line {child.sourceline}"
+                self.report.add(f"<{child.tag}>", entity, consequence, severity)
+
+    def _unique(self, root: Any, tag: str) -> dict[str, Any]:
+        elements: dict[str, Any] = {}
+        for element in root.findall(tag):
+            name = self._name(element)
+            if name in elements:
+                self._fail(
+                    element,
+                    f"there is another <{tag}> of that name on line {elements[name].sourceline}",
+                    name,
+                    f"Give every <{tag}> a name of its own.",
+                )
+            elements[name] = element
+        if tag == "link" and not elements:
+            self._fail(root, "there is no <link>", None, "A robot needs at least one link.")
+        return elements
+
+    def _check_link(self, link: Any) -> None:
+        for inertial in link.findall("inertial"):
+            self._origin(inertial)
+            mass = self._child(inertial, "mass")
+            value = self._numbers(mass, "value", 1)[0]
+            if not value >= 0.0:
+                self._fail(mass, f"the mass is {value} kg, which is negative", value, "Give a mass >= 0.")
+            inertia = inertial.find("inertia")
+            if inertia is None:
+                if value > 0.0:
+                    self._fail(
+                        inertial,
+                        f"a mass of {value} kg without an <inertia>",
+                        value,
+                        "Add <inertia>, or import with ignore_inertial_definitions=True.",
+                    )
+                continue
+            for entry in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"):
+                required = entry in ("ixx", "iyy", "izz")
+                if inertia.get(entry) is None and not required:
+                    continue
+                number = self._numbers(inertia, entry, 1)[0]
+                if required and number < 0.0:
+                    self._fail(
+                        inertia,
+                        f"{entry} is {number} kg·m², which is negative",
+                        number,
+                        "Give a moment >= 0.",
+                    )
+        for kind in ("visual", "collision"):
+            for shape in link.findall(kind):
+                self._origin(shape)
+                self._check_geometry(self._child(shape, "geometry"))
+        if len(link.findall("inertial")) > 1:
+            self._fail(link, "there are several <inertial>", len(link.findall("inertial")), "Keep one.")
+
+    def _check_geometry(self, geometry: Any) -> None:
+        shapes = [child for child in geometry if isinstance(child.tag, str)]
+        if len(shapes) != 1 or shapes[0].tag not in GEOMETRIES:
+            found = [shape.tag for shape in shapes]
+            self._fail(
+                geometry,
+                f"it holds {found or 'nothing'}, but exactly one of {list(GEOMETRIES)} is needed",
+                found,
+                "Use one <collision> or <visual> per shape.",
+            )
+        shape = shapes[0]
+        for attribute in GEOMETRIES[shape.tag]:
+            if attribute == "filename":
+                if not (shape.get(attribute) or "").strip():
+                    self._fail(shape, "filename is missing", None, "Name the mesh file.")
+                if shape.get("scale") is not None:
+                    scale = self._numbers(shape, "scale", None)
+                    if len(scale) not in (1, 3) or 0.0 in scale:
+                        self._fail(
+                            shape, f"scale is {scale}", scale, "Give one factor or three, none of them 0."
+                        )
+                continue
+            for number in self._numbers(shape, attribute, 3 if attribute == "size" else 1):
+                if not number > 0.0:
+                    self._fail(shape, f"{attribute} is {shape.get(attribute)} m", number, "Give a size > 0.")
+
+    def _check_joint(self, joint: Any, links: dict[str, Any]) -> None:
+        kind = joint.get("type")
+        if kind not in JOINT_TYPES:
+            self._fail(joint, f"its type is {kind!r}", kind, f"Use one of {list(JOINT_TYPES)}.")
+        if kind == "planar":
+            self._fail(
+                joint,
+                "planar joints are not supported yet",
+                kind,
+                "Use two prismatic joints and a continuous one, with links in between.",
+            )
+        self._origin(joint)
+        for end in ("parent", "child"):
+            element = self._child(joint, end)
+            link = element.get("link")
+            if link not in links:
+                self._fail(
+                    element,
+                    f"there is no link '{link}'",
+                    link,
+                    f"Define that link, or correct the name; the links are {_shorten(list(links))}.",
+                )
+        axis = joint.find("axis")
+        if axis is not None and axis.get("xyz") is not None and kind not in ("fixed", "floating"):
+            vector = self._numbers(axis, "xyz", 3)
+            if not math.hypot(*vector) > 0.0:
+                self._fail(
+                    axis,
+                    f"the axis is {vector}, which has no direction",
+                    vector,
+                    "Give a vector that is not zero.",
+                )
+        limit = joint.find("limit")
+        if limit is not None:
+            values = {
+                name: self._numbers(limit, name, 1)[0]
+                for name in ("lower", "upper", "effort", "velocity")
+                if limit.get(name) is not None
+            }
+            for name in ("effort", "velocity"):
+                if values.get(name, 0.0) < 0.0:
+                    self._fail(
+                        limit,
+                        f"{name} is {values[name]}, which is negative",
+                        values[name],
+                        "Give a value >= 0.",
+                    )
+            if kind in ("revolute", "prismatic") and values.get("lower", 0.0) > values.get("upper", 0.0):
+                self._fail(
+                    limit,
+                    f"lower is {values.get('lower', 0.0)} and upper {values.get('upper', 0.0)}",
+                    (values.get("lower", 0.0), values.get("upper", 0.0)),
+                    "The lower limit must not exceed the upper one (a missing one is 0).",
+                )
+        dynamics = joint.find("dynamics")
+        for name in ("damping", "friction"):
+            if dynamics is not None and dynamics.get(name) is not None:
+                value = self._numbers(dynamics, name, 1)[0]
+                if value < 0.0:
+                    self._fail(dynamics, f"{name} is {value}, which is negative", value, "Give a value >= 0.")
+
+    def _check_tree(self, root: Any, links: dict[str, Any], joints: dict[str, Any]) -> None:
+        parent_joint: dict[str, Any] = {}
+        for joint in joints.values():
+            child = joint.find("child").get("link")
+            if child in parent_joint:
+                self._fail(
+                    joint,
+                    f"link '{child}' is already the child of joint '{parent_joint[child].get('name')}', and a loop "
+                    "of joints is not supported",
+                    child,
+                    "Open the loop: leave one of the joints out.",
+                )
+            parent_joint[child] = joint
+        for name in links:
+            seen = [name]
+            while (joint := parent_joint.get(seen[-1])) is not None:
+                parent = joint.find("parent").get("link")
+                if parent in seen:
+                    self._fail(
+                        joint,
+                        f"the links {_shorten([*reversed(seen), parent])} hang on one another in a circle",
+                        parent,
+                        "Every chain of joints must begin at one root link.",
+                    )
+                seen.append(parent)
+        roots = [name for name in links if name not in parent_joint]
+        if len(roots) > 1:
+            self._fail(
+                links[roots[1]],
+                f"there are {len(roots)} links that no joint holds: {_shorten(roots)}",
+                roots,
+                "Connect them with joints, or put them in files of their own.",
+            )
+
+    def _origin(self, element: Any) -> None:
+        for origin in element.findall("origin"):
+            for attribute in ("xyz", "rpy"):
+                if origin.get(attribute) is not None:
+                    self._numbers(origin, attribute, 3)
+
+    def _numbers(self, element: Any, attribute: str, count: int | None) -> list[float]:
+        text = element.get(attribute)
+        if text is None:
+            self._fail(element, f"the attribute {attribute} is missing", None, f'Add {attribute}="...".')
+        try:
+            numbers = [float(part) for part in text.split()]
+        except ValueError:
+            numbers = []
+        if (
+            not numbers
+            or (count is not None and len(numbers) != count)
+            or not all(map(math.isfinite, numbers))
+        ):
+            needed = "numbers" if count is None else "one number" if count == 1 else f"{count} numbers"
+            self._fail(
+                element,
+                f"{attribute} is '{text}', but {needed} must stand there",
+                text,
+                "Write finite numbers with a decimal point, separated by spaces.",
+            )
+        return numbers
+
+    def _name(self, element: Any) -> str:
+        name = element.get("name")
+        if not name or not name.strip():
+            self._fail(element, "the attribute name is missing or empty", name, "Give it a name.")
+        return name
+
+    def _child(self, element: Any, tag: str) -> Any:
+        child = element.find(tag)
+        if child is None:
+            self._fail(element, f"<{tag}> is missing", None, f"Add a <{tag}>.")
+        return child
+
+    def _fail(self, element: Any, problem: str, value: Any, remedy: str) -> None:
+        raise AssetError(problem, file=self.file, element=_describe(element), value=value, remedy=remedy)
+
+
+def _describe(element: Any) -> str:
+    """Return what messages call an element: tag, the named element it is in, and line."""
+    owner = next((e for e in _ancestors(element) if e.get("name") and e.tag in ("link", "joint")), None)
+    text = f"<{element.tag}>" if element is not owner else f"{element.tag} '{element.get('name')}'"
+    if owner is not None and owner is not element:
+        text += f" of {owner.tag} '{owner.get('name')}'"
+    return f"{text} (line {element.sourceline})"
+
+
+def _ancestors(element: Any) -> Iterator[Any]:
+    while element is not None:
+        yield element
+        element = element.getparent()
+
+
+def _shorten(names: list[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names[:8]) + (
+        f" and {len(names) - 8} more" if len(names) > 8 else ""
+    )

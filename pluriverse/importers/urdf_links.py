@@ -1,0 +1,185 @@
+"""URDF links and joints as links of a described robot."""
+
+from collections import deque
+from typing import Any, Literal
+
+import numpy as np
+
+from pluriverse.geometry import MassProperties, transform_mass_properties
+from pluriverse.importers.description import (
+    WORLD,
+    DofDescription,
+    JointDescription,
+    LinkDescription,
+    RobotDescription,
+)
+from pluriverse.importers.errors import AssetError
+from pluriverse.importers.frames import IDENTITY, Frame, quat_from_matrix
+from pluriverse.importers.report import ImportReport, ImportSeverity
+from pluriverse.importers.urdf_document import UrdfDocument
+from pluriverse.types import JointType
+
+JointOrdering = Literal["dfs", "bfs"] | None
+
+
+def frame_of(origin: np.ndarray | None, scale: float) -> Frame:
+    """Return the frame of an `<origin>` (a 4x4 matrix, None for the identity), lengths times `scale`."""
+    if origin is None:
+        return IDENTITY
+    return Frame(scale * np.array(origin[:3, 3]), quat_from_matrix(origin[:3, :3]))
+
+
+def add_links(
+    robot: RobotDescription,
+    document: UrdfDocument,
+    *,
+    floating: bool,
+    scale: float,
+    joint_ordering: JointOrdering,
+    ignore_inertial_definitions: bool,
+    report: ImportReport,
+) -> list[Any]:
+    """Add a link per URDF link; return the `yourdfpy.Link`s in the same order.
+
+    Links without `<inertial>` have no mass yet.
+    """
+    links = {link.name: link for link in document.robot.links}
+    ordered = _order(document, joint_ordering)
+    index_of: dict[str, int] = {}
+    for name, joint in ordered:
+        link = links[name]
+        parent = WORLD if joint is None else index_of[joint.parent]
+        if joint is None:
+            description = _base_joint(robot.label, floating)
+        else:
+            description = _joint(joint, robot.label, scale, report)
+            if description.type is JointType.FREE:
+                parent = _detach(robot, parent, description, joint)
+        index_of[name] = len(robot.links)
+        robot.links.append(
+            LinkDescription(
+                name=name,
+                label=f"{robot.label}/{name}",
+                element=f"link '{name}'",
+                parent=parent,
+                joint=description,
+                mass_properties=_inertial(link, scale, ignore_inertial_definitions, report),
+            )
+        )
+    return [links[name] for name, _ in ordered]
+
+
+def _order(document: UrdfDocument, joint_ordering: JointOrdering) -> list[tuple[str, Any]]:
+    """Return (link, joint that holds it) with parents before children."""
+    children: dict[str, list[Any]] = {link.name: [] for link in document.robot.links}
+    for joint in document.robot.joints:
+        children[joint.parent].append(joint)
+    held = {joint.child for joint in document.robot.joints}
+    root = next(link.name for link in document.robot.links if link.name not in held)
+    ordered: list[tuple[str, Any]] = [(root, None)]
+    if joint_ordering is None:
+        placed, waiting = {root}, list(document.robot.joints)
+        while waiting:  # the order of the file, except that a child waits for its parent
+            joint = next(joint for joint in waiting if joint.parent in placed)
+            waiting.remove(joint)
+            placed.add(joint.child)
+            ordered.append((joint.child, joint))
+        return ordered
+    pending = deque(children[root])
+    while pending:
+        joint = pending.popleft()
+        ordered.append((joint.child, joint))
+        if joint_ordering == "bfs":
+            pending.extend(children[joint.child])
+        else:
+            pending.extendleft(reversed(children[joint.child]))
+    return ordered
+
+
+def _base_joint(label: str, floating: bool) -> JointDescription:
+    if floating:
+        return JointDescription(
+            f"{label}/floating_base", JointType.FREE, q=[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], qd=[0.0] * 6
+        )
+    return JointDescription(f"{label}/fixed_base", JointType.FIXED)
+
+
+def _joint(joint: Any, label: str, scale: float, report: ImportReport) -> JointDescription:
+    frame = frame_of(joint.origin, scale)
+    label = f"{label}/{joint.name}"
+    element = f"joint '{joint.name}'"
+    if joint.mimic is not None:
+        report.add("<mimic>", joint.name, "it moves on its own, without following the other joint")
+    if joint.safety_controller is not None:
+        report.add("<safety_controller>", joint.name, "it does not act", ImportSeverity.NOTE)
+    if joint.type == "fixed":
+        return JointDescription(label, JointType.FIXED, parent_frame=frame)
+    if joint.type == "floating":
+        return JointDescription(label, JointType.FREE, q=[*frame.position, *frame.quat], qd=[0.0] * 6)
+    length = scale if joint.type == "prismatic" else 1.0
+    axis = np.asarray(joint.axis, dtype=np.float64)
+    dof = DofDescription(axis / np.linalg.norm(axis))
+    limit = joint.limit
+    if limit is not None:
+        dof.effort_limit = limit.effort
+        dof.velocity_limit = None if limit.velocity is None else length * limit.velocity
+        if limit.effort == 0.0:
+            report.add("effort limit 0", element, "its drive exerts nothing", ImportSeverity.NOTE)
+    if joint.type != "continuous":
+        if limit is None or (limit.lower is None and limit.upper is None):
+            report.add("missing limits", element, "it moves without limits", ImportSeverity.NOTE)
+        else:
+            dof.lower, dof.upper = length * (limit.lower or 0.0), length * (limit.upper or 0.0)
+            if not dof.lower <= 0.0 <= dof.upper:
+                report.add(
+                    "position 0 outside the limits",
+                    element,
+                    "it starts there all the same; set joint_q",
+                    ImportSeverity.NOTE,
+                )
+    if dof.lower is None:
+        dof.lower, dof.upper = -np.inf, np.inf
+    if joint.dynamics is not None:
+        for name in ("damping", "friction"):
+            value = getattr(joint.dynamics, name)
+            setattr(dof, name, None if value is None else float(value))
+    kind = JointType.PRISMATIC if joint.type == "prismatic" else JointType.REVOLUTE
+    return JointDescription(label, kind, parent_frame=frame, dof=dof, q=[0.0], qd=[0.0])
+
+
+def _detach(robot: RobotDescription, parent: int, joint: JointDescription, urdf_joint: Any) -> int:
+    """Let a floating joint hang on the world where its parent is fixed to it; the pose becomes that in the world."""
+    pose = Frame(np.array(joint.q[:3]), np.array(joint.q[3:]))
+    index = parent
+    while index != WORLD:
+        link = robot.links[index]
+        if link.joint.type is not JointType.FIXED:
+            raise AssetError(
+                f"it is floating, but its parent link '{urdf_joint.parent}' can move, and a free joint holds a body "
+                "to the world only",
+                file=robot.source,
+                element=f"joint '{urdf_joint.name}'",
+                value=urdf_joint.parent,
+                remedy="Put the floating link in a file of its own, or import with floating=False.",
+            )
+        pose = link.joint.parent_frame @ pose
+        index = link.parent
+    joint.q = [*pose.position, *pose.quat]
+    return WORLD
+
+
+def _inertial(
+    link: Any, scale: float, ignore_inertial_definitions: bool, report: ImportReport
+) -> MassProperties:
+    inertial = link.inertial
+    if inertial is None or ignore_inertial_definitions:
+        return MassProperties(0.0, np.zeros(3), np.zeros((3, 3)))
+    mass = float(inertial.mass or 0.0)
+    inertia = np.zeros((3, 3)) if inertial.inertia is None else np.asarray(inertial.inertia, dtype=np.float64)
+    if mass == 0.0:
+        if inertia.any():
+            report.add("inertia without mass", f"link '{link.name}'", "the link has neither")
+        return MassProperties(0.0, np.zeros(3), np.zeros((3, 3)))
+    frame = frame_of(inertial.origin, scale)
+    part = MassProperties(mass, np.zeros(3), scale**2 * inertia)
+    return transform_mass_properties(part, frame.position, frame.matrix)
