@@ -239,7 +239,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
                 mu1 = real(options.fallback_mu)
             stiffness = k0 * k1 / (k0 + k1)
             tau = tau0 + tau1
-            mu = zero
+            mu = real(0.0)
             if mu0 + mu1 > zero:
                 mu = real(2.0) * mu0 * mu1 / (mu0 + mu1)
 

@@ -80,7 +80,9 @@ def joint_term_functions(real: Any) -> SimpleNamespace:
     ) -> vec3:
         """Return (cost [J], impulse [N·s or N·m·s], -d impulse / d v) at the velocity v."""
         zero, half = real(0.0), real(0.5)
-        cost, impulse, curvature = real(0.0), real(0.0), real(0.0)
+        cost = real(0.0)
+        impulse = real(0.0)
+        curvature = real(0.0)
         if terms & DRIVE:
             y = drive_offset - drive_gain * v
             effort = wp.clamp(y, -drive_limit, drive_limit)
@@ -163,12 +165,13 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                 )
                 inverse_mass = wp.max(one / diagonal, real(INVERSE_MASS_MIN))
                 near_rigid = real(NEAR_RIGID) * inverse_mass
-                q = zero
+                q = real(0.0)
                 if scalar:
                     q = real(inputs.joint_q[coord0 + topology.node_coord[node]])
                 if mode != 0:
-                    ke, kd = zero, zero
-                    target_velocity = zero
+                    ke = real(0.0)
+                    kd = real(0.0)
+                    target_velocity = real(0.0)
                     if mode != _MODE_EFFORT:
                         kd = real(inputs.target_kd[public])
                         if scalar and mode != _MODE_VELOCITY:

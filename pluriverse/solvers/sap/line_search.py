@@ -125,22 +125,25 @@ def line_search_functions(real: Any, linear: Any) -> SimpleNamespace:
         zero, one, half = real(0.0), real(1.0), real(0.5)
         failure = int(0)
         iteration = int(0)
-        accepted = zero
+        accepted = real(0.0)
         searching = int(1)
         if not slope < zero:
             failure = NOT_A_DESCENT_DIRECTION
             searching = 0
 
-        alpha = real(1.0)
+        first_alpha = one
         if variant == ARMIJO_DECAY:
-            alpha = one / rho
+            first_alpha = one / rho
         if variant == EXACT_ROOT:
-            alpha = real(EXACT_ALPHA_MAX)
-        alpha_previous = alpha
-        value_previous = cost
-        slop = zero
-        low, high = real(0.0), alpha
-        step_previous = alpha
+            first_alpha = real(EXACT_ALPHA_MAX)
+        # Declared as copies: variables that the loop changes must not share their storage with others.
+        alpha = real(first_alpha)
+        alpha_previous = real(first_alpha)
+        step_previous = real(first_alpha)
+        high = real(first_alpha)
+        low = real(0.0)
+        value_previous = real(cost)
+        slop = real(0.0)
         tolerance = real(EXACT_TOLERANCE)
 
         while searching != 0:
