@@ -175,6 +175,23 @@ class DriveLaw:
 
 
 @dataclass
+class EffortLaw:
+    """A force or torque that does not depend on the motion."""
+
+    effort: float
+    dt: float
+
+    def impulse(self, v: float) -> float:
+        return self.dt * self.effort
+
+    def cost(self, v: float) -> float:
+        return -self.dt * self.effort * v
+
+    def hessian(self, v: float) -> float:
+        return 0.0
+
+
+@dataclass
 class LimitLaw:
     """One-sided stop: `sign` +1 keeps q above a lower limit, -1 below an upper one."""
 
@@ -244,7 +261,7 @@ class DenseProblem:
     jacobians: list[np.ndarray] = field(default_factory=list)
     """Per contact: contact-frame velocity by generalized velocity, shape [3, dof]."""
     contacts: list[ContactLaw] = field(default_factory=list)
-    joint_terms: list[tuple[int, DriveLaw | LimitLaw | FrictionLaw]] = field(default_factory=list)
+    joint_terms: list[tuple[int, DriveLaw | EffortLaw | LimitLaw | FrictionLaw]] = field(default_factory=list)
     """Terms of single degrees of freedom: (dof, law)."""
 
     def cost(self, v: np.ndarray) -> float:
