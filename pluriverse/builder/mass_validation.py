@@ -1,8 +1,9 @@
 """Masses: can every joint accelerate what it carries?
 
-Bodies fixed together count as one. A massless frame fixed to a massive body is fine; a hinge needs inertia
-about its axis, a slider mass, a ball or free joint inertia about every axis. All comparisons are relative: a
-body of a milligram is as good as one of a ton.
+What counts is what a joint carries: its child with all bodies further out, in the initial poses. So a
+massless frame fixed to a massive body is fine, and so is a massless link between two hinges. A hinge needs
+inertia about its axis, a slider mass, a ball or free joint inertia about every axis. All comparisons are
+relative: a body of a milligram is as good as one of a ton.
 """
 
 import warnings
@@ -50,17 +51,33 @@ def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) ->
     body_joint[source.joint_child] = np.arange(len(source.joint_child))
     moving = source.joint_type[body_joint[body_weld]] != JointType.FIXED
     roots = np.unique(body_weld[moving])
-    mass = _sum_welded(source.body_mass, body_weld)
+    carried = _find_carried(source, body_joint, body_weld)
+    mass = _sum_at(source.body_mass[carried[0]], carried[1], len(body_weld))
     massless = roots[~(mass[roots] > 0.0)]
     if len(massless):
         body = int(massless[0])
         raise ValueError(
-            f"{builder._body_name(body)}: mass is {mass[body]} kg (with all bodies fixed to it), but a "
-            "body that can move needs mass > 0. Pass mass= to add_link() or add_body(), give it a shape "
+            f"{builder._body_name(body)}: mass is {mass[body]} kg (with all bodies that hang on it), but "
+            "a body that can move needs mass > 0. Pass mass= to add_link() or add_body(), give it a shape "
             "with density > 0, or fix it with add_joint_fixed()."
         )
     _fill_point_masses(source, roots, body_joint, body_weld)
-    _check_joint_inertias(source, roots, body_joint, body_weld, mass, body_q)
+    _check_joint_inertias(source, roots, body_joint, carried, mass, body_q)
+
+
+def _find_carried(
+    source: Snapshot, body_joint: np.ndarray, body_weld: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs of a body and the root of bodies fixed together that carries it, as two arrays."""
+    body, root = np.arange(len(body_weld)), body_weld
+    bodies, roots = [body], [root]
+    while len(body):
+        parent = source.joint_parent[body_joint[root]]
+        body, parent = body[parent >= 0], parent[parent >= 0]
+        root = body_weld[parent]
+        bodies.append(body)
+        roots.append(root)
+    return np.concatenate(bodies), np.concatenate(roots)
 
 
 def _check_com(source: Snapshot) -> None:
@@ -102,13 +119,15 @@ def _check_inertias(source: Snapshot) -> None:
             f"{builder._body_name(body)}: the principal inertias are {principal[body].tolist()} kg·m², "
             "but none may be negative. Check inertia= of add_link()."
         )
-    broken = largest - (principal[:, 0] + principal[:, 1]) > TRIANGLE_TOLERANCE * largest
-    if broken.any():
-        body = int(np.argmax(broken))
-        raise ValueError(
-            f"{builder._body_name(body)}: the principal inertias {principal[body].tolist()} kg·m² belong "
-            "to no body: the largest exceeds the sum of the other two. Check inertia= of add_link() "
-            "(about the centre of mass, in body axes)."
+    broken = np.flatnonzero(largest - (principal[:, 0] + principal[:, 1]) > TRIANGLE_TOLERANCE * largest)
+    if len(broken):
+        body = int(broken[0])
+        others = f" and {len(broken) - 1} more" if len(broken) > 1 else ""
+        warnings.warn(
+            f"{builder._body_name(body)}{others}: the principal inertias {principal[body].tolist()} kg·m² "
+            "belong to no body, since the largest exceeds the sum of the other two; they are used as given. "
+            "Check inertia= of add_link() (about the centre of mass, in body axes).",
+            stacklevel=5,
         )
 
 
@@ -117,8 +136,8 @@ def _fill_point_masses(
 ) -> None:
     """Give point masses that turn freely the inertia of a ball."""
     turning = np.isin(source.joint_type[body_joint[roots]], (JointType.FREE, JointType.BALL))
-    extent = _sum_welded(np.trace(source.body_inertia, axis1=1, axis2=2), body_weld)
-    heavy = _sum_welded(source.body_mass > 0.0, body_weld)
+    extent = _sum_at(np.trace(source.body_inertia, axis1=1, axis2=2), body_weld, len(body_weld))
+    heavy = _sum_at(source.body_mass > 0.0, body_weld, len(body_weld))
     points = roots[turning & (extent[roots] == 0.0) & (heavy[roots] == 1)]
     if not len(points):
         return
@@ -140,11 +159,12 @@ def _check_joint_inertias(
     source: Snapshot,
     roots: np.ndarray,
     body_joint: np.ndarray,
-    body_weld: np.ndarray,
+    carried: tuple[np.ndarray, np.ndarray],
     mass: np.ndarray,
     body_q: np.ndarray,
 ) -> None:
-    """Check that each moving joint finds inertia in its child and what is fixed to it."""
+    """Check that each moving joint finds inertia in its child and what hangs on it."""
+    body, root = carried
     turn = poses.quat_to_matrix(body_q[:, 3:])
     com = body_q[:, :3] + poses.rotate(body_q[:, 3:], source.body_com)
     about_com = turn @ source.body_inertia @ turn.transpose(0, 2, 1)
@@ -153,14 +173,14 @@ def _check_joint_inertias(
     free = source.joint_type[joints] == JointType.FREE
     pivot = np.zeros_like(com)  # point that the bodies fixed together turn about
     weighted = np.stack(
-        [_sum_welded(source.body_mass * com[:, axis], body_weld) for axis in range(3)], axis=1
+        [_sum_at((source.body_mass * com[:, axis])[body], root, len(com)) for axis in range(3)], axis=1
     )
     pivot[roots] = np.where(free[:, None], weighted[roots] / mass[roots, None], anchor[:, :3])
-    arm = com - pivot[body_weld]
+    arm = com[body] - pivot[root]
     square = np.sum(arm * arm, axis=1)[:, None, None] * np.eye(3) - arm[:, :, None] * arm[:, None, :]
-    parts = about_com + source.body_mass[:, None, None] * square
+    parts = about_com[body] + source.body_mass[body, None, None] * square
     entries = parts.reshape(-1, 9).T
-    total = np.stack([_sum_welded(entry, body_weld) for entry in entries], axis=1).reshape(-1, 3, 3)[roots]
+    total = np.stack([_sum_at(entry, root, len(com)) for entry in entries], axis=1).reshape(-1, 3, 3)[roots]
     principal = np.linalg.eigvalsh(total)
     least = principal[:, 0]
     hinge = source.joint_type[joints] == JointType.REVOLUTE
@@ -176,11 +196,11 @@ def _check_joint_inertias(
         raise ValueError(
             f"{source.builder._body_name(int(roots[row]))}: the principal inertias about "
             f"{source.builder._joint_name(int(joints[row]))} are {principal[row].tolist()} kg·m² (with "
-            f"all bodies fixed to it), but there must be some about {about} the joint. Pass inertia= to "
+            f"all bodies that hang on it), but there must be some about {about} the joint. Pass inertia= to "
             "add_link(), give the body a shape with density > 0, or give the joint an armature."
         )
 
 
-def _sum_welded(values: np.ndarray, body_weld: np.ndarray) -> np.ndarray:
-    """Return, at the root of bodies fixed together, the sum of their values."""
-    return np.bincount(body_weld, weights=values, minlength=len(body_weld))
+def _sum_at(values: np.ndarray, body: np.ndarray, body_count: int) -> np.ndarray:
+    """Return, for each body, the sum of the values that are counted at it."""
+    return np.bincount(body, weights=values, minlength=body_count)
