@@ -21,6 +21,7 @@ from pluriverse.solvers.sap.contact import (
     ContactOptions,
     set_contact_terms,
 )
+from pluriverse.solvers.sap.inspection import ConvexProblem, convex_problem
 from pluriverse.solvers.sap.joint_terms import set_joint_terms
 from pluriverse.solvers.sap.newton import minimize_objectives
 from pluriverse.solvers.sap.options import SapOptions
@@ -246,6 +247,23 @@ class SolverSAP(SolverBase):
             out = wp.zeros(self.model.body_count, dtype=wp.spatial_vector, device=self.model.device)
         sum_contact_forces(self.model, self.model.worlds, contacts, self.dynamics, self.workspace, out)
         return out
+
+    def convex_problem(self, world: int, dt: float) -> ConvexProblem:
+        """Return the problem that the last step of `dt` [s] solved for a world, as dense arrays.
+
+        This is for tests and for study: the solver itself forms no dense matrix.
+
+        Raises:
+            RuntimeError: If no step was made yet.
+            IndexError: If there is no such world.
+        """
+        if self.workspace is None:
+            raise RuntimeError("SolverSAP.convex_problem: no step was made yet. Call step() first.")
+        if not 0 <= world < self.model.world_count:
+            raise IndexError(
+                f"SolverSAP.convex_problem: world is {world}, but must be in 0..{self.model.world_count - 1}."
+            )
+        return convex_problem(self.model, world, self.dynamics, self.workspace, dt=dt)
 
     def reset_runtime_state(self) -> None:
         """Forget time, counters and frozen worlds. The solver keeps nothing else from step to step."""
