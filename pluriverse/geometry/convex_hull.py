@@ -28,7 +28,8 @@ def compute_convex_hull(points: np.ndarray, max_vertices: int, name: str) -> tup
     centre = 0.5 * (points.min(axis=0) + points.max(axis=0))
     if len(points) < 4 or _is_flat(points):
         raise ValueError(
-            f"{name}: the vertices lie in a plane (bounding box {np.ptp(points, axis=0).tolist()} m), so they "
+            f"{name}: the vertices lie in a plane (bounding box {np.ptp(points, axis=0).tolist()} m), so "
+            "they "
             "have no convex hull. Give the part a thickness, use a thin box, or keep it for display only."
         )
     try:

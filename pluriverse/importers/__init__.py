@@ -4,7 +4,7 @@ from pluriverse.importers.errors import (
     AssetError,
     AssetFileError,
     AssetWarning,
-    UnsupportedAssetFeature,
+    UnsupportedAssetError,
 )
 from pluriverse.importers.report import ImportEntry, ImportReport, ImportSeverity
 
@@ -15,5 +15,5 @@ __all__ = [
     "ImportEntry",
     "ImportReport",
     "ImportSeverity",
-    "UnsupportedAssetFeature",
+    "UnsupportedAssetError",
 ]

@@ -169,14 +169,13 @@ def _add_filters(
         group_a = WORLD if link_a == WORLD else groups[link_a]
         for index_b, link_b, shape_b in shapes[:number]:
             group_b = WORLD if link_b == WORLD else groups[link_b]
-            if group_a == group_b or (WORLD not in (link_a, link_b) and not enable_self_collisions) or frozenset((link_a, link_b)) in excluded:
+            keep = group_a != group_b and frozenset((link_a, link_b)) not in excluded
+            if not enable_self_collisions and WORLD not in (link_a, link_b):
                 keep = False
-            elif parents.get(group_a) == group_b or parents.get(group_b) == group_a:
+            if keep and (parents.get(group_a) == group_b or parents.get(group_b) == group_a):
                 # Scenery may touch what is mounted on it; whether a fixed base may, is up to the format.
                 static = WORLD in (group_a, group_b)
                 keep = static and (WORLD in (link_a, link_b) or not robot.filter_static_parent)
-            else:
-                keep = True
             if keep:
                 keep = bool(shape_a.contype & shape_b.conaffinity or shape_b.contype & shape_a.conaffinity)
             if not keep:

@@ -11,9 +11,9 @@ PACKAGE_MARKERS = ("package.xml", "manifest.xml")
 class AssetFiles:
     """Resolves file references of a document.
 
-    `package://NAME/PATH` is looked up in `package_dirs`, then in a folder NAME above the document, then in the
-    package that the document is in (the folder above it with a `package.xml`, or that holds PATH). A relative path
-    starts at the folder of the document.
+    `package://NAME/PATH` is looked up in `package_dirs`, then in a folder NAME above the document, then in
+    the package that the document is in (the folder above it with a `package.xml`, or that holds PATH). A
+    relative path starts at the folder of the document.
 
     Args:
         document: The file of the document; None for text, whose references start at the current directory.

@@ -95,7 +95,7 @@ class JointDescription:
     dof: DofDescription | None = None
     """The degree of freedom of a revolute or prismatic joint."""
     q: list[float] = dataclasses.field(default_factory=list)
-    """Initial coordinates, as in `Model.joint_q`; those of a free joint are the pose of the link in the world."""
+    """Initial coordinates, as in `Model.joint_q`; of a free joint, the pose of the link in the world."""
     qd: list[float] = dataclasses.field(default_factory=list)
     """Initial velocities, as in `Model.joint_qd`."""
     armature: float | None = None

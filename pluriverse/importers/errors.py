@@ -34,7 +34,7 @@ class AssetFileError(AssetError):
     """A file of an asset is missing or cannot be read."""
 
 
-class UnsupportedAssetFeature(AssetError):
+class UnsupportedAssetError(AssetError):
     """An asset uses a feature that is not supported, and `strict=True` asked for an error."""
 
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pluriverse.builder.inputs import as_transform
 from pluriverse.geometry import quat_to_matrix
 
 
@@ -58,21 +59,13 @@ def make_frame(position: Any = (0.0, 0.0, 0.0), quat: Any = (0.0, 0.0, 0.0, 1.0)
 
 
 def frame_from_transform(transform: Any) -> Frame:
-    """Return the frame of a `wp.transform`, a pair (position, quaternion) or seven numbers; None is the
-    identity.
+    """Return the frame of an option `xform` in any of its forms; None is the identity.
 
     Raises:
         ValueError: If it has another form.
     """
-    if transform is None:
-        return IDENTITY
-    parts = [np.asarray(part, dtype=np.float64).reshape(-1) for part in transform]
-    numbers = np.concatenate(parts)
-    if numbers.shape != (7,) or not np.isfinite(numbers).all():
-        raise ValueError(
-            f"xform is {transform!r}, but a transform is a position and a quaternion xyzw, seven finite numbers."
-        )
-    return make_frame(numbers[:3], numbers[3:])
+    pose = as_transform(transform, "xform")
+    return Frame(pose[:3], pose[3:])
 
 
 def quat_multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -94,7 +87,7 @@ def quat_from_wxyz(quat: Sequence[float] | np.ndarray) -> np.ndarray:
 
 
 def quat_from_matrix(matrix: np.ndarray) -> np.ndarray:
-    """Return the quaternion (xyzw) of a rotation matrix, from its largest component (no division by a small one)."""
+    """Return the quaternion (xyzw) of a rotation matrix, by its largest component."""
     m = np.asarray(matrix, dtype=np.float64)
     squares = np.array(  # 4 x², 4 y², 4 z², 4 w²
         [

@@ -8,7 +8,7 @@ from pluriverse.geometry import MassProperties, combine_mass_properties, transfo
 from pluriverse.importers.description import WORLD, LinkDescription, RobotDescription
 from pluriverse.importers.errors import AssetError
 from pluriverse.importers.frames import Frame
-from pluriverse.importers.report import ImportReport
+from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.types import JointType
 
 # Relative rounding of authored inertias: files give five or six digits, so that a rotated or merged inertia
@@ -17,7 +17,7 @@ INERTIA_ROUNDING = 1e-5
 
 
 def find_rigid_groups(robot: RobotDescription) -> list[int]:
-    """Return, per link, the first link of the links welded to it, or `WORLD` if they are welded to the world."""
+    """Return, per link, the first of the links welded together with it, or `WORLD` if that is the world."""
     groups: list[int] = []
     for index, link in enumerate(robot.links):
         if link.joint.type is not JointType.FIXED:
@@ -105,7 +105,8 @@ def _check_link(robot: RobotDescription, link: LinkDescription, report: ImportRe
             file=robot.source,
             element=link.element,
             value=mass,
-            remedy="Correct the mass, or let it follow from the shapes with ignore_inertial_definitions=True.",
+            remedy="Correct the mass, or let it follow from the shapes with "
+            "ignore_inertial_definitions=True.",
         )
     if not (np.isfinite(com).all() and np.isfinite(inertia).all()):
         raise AssetError(
@@ -113,7 +114,8 @@ def _check_link(robot: RobotDescription, link: LinkDescription, report: ImportRe
             file=robot.source,
             element=link.element,
             value=inertia.tolist(),
-            remedy="Correct the numbers, or let them follow from the shapes with ignore_inertial_definitions=True.",
+            remedy="Correct the numbers, or let them follow from the shapes with "
+            "ignore_inertial_definitions=True.",
         )
     smallest, middle, largest = np.linalg.eigvalsh(inertia)
     if smallest < -INERTIA_ROUNDING * max(largest, 0.0) or largest < 0.0:
@@ -129,6 +131,7 @@ def _check_link(robot: RobotDescription, link: LinkDescription, report: ImportRe
             "impossible inertia",
             link.element,
             "the largest principal moment exceeds the sum of the others, which no body has; used as authored",
+            ImportSeverity.NOTE,
         )
 
 
@@ -152,11 +155,13 @@ def _check_joint(robot: RobotDescription, link: LinkDescription, carried: MassPr
             inertia = float(np.linalg.eigvalsh(about)[0]) + armature
     if not inertia > 0.0:
         raise AssetError(
-            f"joint '{joint.label}' moves it and what hangs on it, which have a mass of {carried.mass:.6g} kg and no "
+            f"joint '{joint.label}' moves it and what hangs on it, which have a mass of {carried.mass:.6g} "
+            "kg and no "
             "inertia against this motion, so the equations of motion have no solution",
             file=robot.source,
             element=link.element,
             value=carried.mass,
-            remedy="Give the link mass and inertia (or a colliding shape and a density), fix it to its neighbour, or "
+            remedy="Give the link mass and inertia (or a colliding shape and a density), fix it to its "
+            "neighbour, or "
             "give the joint an armature.",
         )

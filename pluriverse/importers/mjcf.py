@@ -58,12 +58,12 @@ def add_mjcf(
     See `docs/importers.md` for what becomes of each element.
 
     Args:
-        builder: The `ModelBuilder` to add to; its `default_shape_cfg` and `default_joint_cfg` give what MJCF does
-            not.
+        builder: The `ModelBuilder` to add to; its `default_shape_cfg` and `default_joint_cfg` give what MJCF
+            does not.
         source: Path of an MJCF file, or its XML text.
         xform: Pose of the model's world frame in the world.
-        floating: None takes the base as authored; True gives bodies fixed to the world a free joint; False fixes
-            bodies that have one.
+        floating: None takes the base as authored; True gives bodies fixed to the world a free joint; False
+            fixes bodies that have one.
         scale: Factor on all lengths; masses are kept, inertias follow.
         armature_scale: Factor on all armatures.
         hide_visuals: Whether display geometry is added invisible.
@@ -73,17 +73,19 @@ def add_mjcf(
         parse_meshes: Whether meshes are read; without them mesh geoms are left out.
         parse_sites: Whether sites are added.
         enable_self_collisions: Whether bodies of the model collide with each other.
-        ignore_names: Regular expressions; bodies (with all below), geoms and sites of such names are left out.
+        ignore_names: Regular expressions; bodies (with all below), geoms and sites of such names are left
+            out.
         ignore_classes: Regular expressions; geoms of such default classes are left out.
         visual_classes: Regular expressions of default classes whose geoms only display.
         collider_classes: Regular expressions of default classes whose geoms collide if their contact bits let
             them.
         no_class_as_colliders: Whether geoms in neither kind of class collide if their contact bits let them.
-        ignore_inertial_definitions: Whether mass and inertia follow from the geoms where `<inertial>` gives them.
+        ignore_inertial_definitions: Whether mass and inertia follow from the geoms where `<inertial>` gives
+            them.
         collapse_fixed_joints: Whether bodies without a joint become part of their parent.
         mesh_maxhullvert: Largest number of vertices of the convex hull of a colliding mesh.
-        keyframe: Keyframe of the initial state by name or index; "auto" takes one called home or stand, else the
-            first; None takes the configuration as authored.
+        keyframe: Keyframe of the initial state by name or index; "auto" takes one called home or stand, else
+            the first; None takes the configuration as authored.
         strict: Whether to raise for features that cannot be represented, rather than warn.
 
     Returns:
@@ -91,7 +93,7 @@ def add_mjcf(
 
     Raises:
         AssetError: If the document cannot be read, or a value in it is impossible.
-        UnsupportedAssetFeature: If there are features that cannot be represented and `strict` is set.
+        UnsupportedAssetError: If there are features that cannot be represented and `strict` is set.
         ValueError: If an option is out of range.
     """
     for name, factor in (("scale", scale), ("armature_scale", armature_scale)):
@@ -137,7 +139,8 @@ def add_mjcf(
             "there are no bodies and no geoms in it",
             file=document.name,
             element="<worldbody>",
-            remedy="Check that this is the file of the robot, and what ignore_names and ignore_classes leave out.",
+            remedy="Check that this is the file of the robot, and what ignore_names and ignore_classes leave "
+            "out.",
         )
     report.announce(strict=strict)
     assemble(

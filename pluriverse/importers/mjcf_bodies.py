@@ -35,7 +35,7 @@ def body_name(model: Any, body: int) -> str:
 def add_links(
     robot: RobotDescription, source: MjcfSource, options: MjcfOptions, report: ImportReport
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Add a link per body and per further joint of a body, and return the links of MuJoCo's joints and bodies."""
+    """Add a link per body and per further joint of a body; return the links of MuJoCo's joints and bodies."""
     model = source.model
     paths = {0: f"{robot.label}/worldbody"}
     link_of_body = {0: WORLD}
@@ -98,7 +98,7 @@ def add_links(
 def _change_base(
     model: Any, body: int, joints: list[int], options: MjcfOptions, robot: RobotDescription
 ) -> list[int] | None:
-    """Return the joints of a body on the world as `floating` asks for them; None stands for an added free joint."""
+    """Return the joints of a body on the world as `floating` asks for; None stands for a new free joint."""
     is_free = bool(joints) and model.jnt_type[joints[0]] == FREE
     if options.floating:
         if joints and not is_free:

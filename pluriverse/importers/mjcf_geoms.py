@@ -75,7 +75,8 @@ def _collides(model: Any, geom: int, classes: list[str], options: MjcfOptions, r
         report.add(
             "contact bits of a visual class",
             model.geom(geom).name or f"geom {geom}",
-            "it does not collide, because its class is one of visual_classes; pass visual_classes=() if it should",
+            "it does not collide, because its class is one of visual_classes; pass visual_classes=() if it "
+            "should",
         )
         return False
     return options.no_class_as_colliders
@@ -184,7 +185,8 @@ def _set_material(
         report.add(
             "solref",
             name,
-            "converted to a stiffness for a mass of 1 kg (ke = 1/(t d)², tau = 2 t d²); set ke and tau for other loads",
+            "converted to a stiffness for a mass of 1 kg (ke = 1/(t d)², tau = 2 t d²); set ke and tau for "
+            "other loads",
         )
     if not np.allclose(model.geom_solimp[geom], DEFAULT_SOLIMP):
         report.add(

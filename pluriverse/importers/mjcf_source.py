@@ -74,7 +74,8 @@ def read_mjcf(
             "there is no such file",
             file=name,
             value=text,
-            remedy="Correct the path (relative ones start at the current directory), or pass the XML text itself.",
+            remedy="Correct the path (relative ones start at the current directory), or pass the XML text "
+            "itself.",
         )
     try:
         spec = mujoco.MjSpec.from_string(text) if is_text else mujoco.MjSpec.from_file(text)

@@ -1,4 +1,4 @@
-"""What an MJCF document has beyond bodies, joints, geoms, sites and drives: reported, not dropped in silence."""
+"""What an MJCF document has beyond bodies, joints, geoms, sites and drives: it is reported."""
 
 from typing import Any
 

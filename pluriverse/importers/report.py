@@ -4,7 +4,7 @@ import dataclasses
 import enum
 import warnings
 
-from pluriverse.importers.errors import AssetWarning, UnsupportedAssetFeature
+from pluriverse.importers.errors import AssetWarning, UnsupportedAssetError
 
 
 class ImportSeverity(enum.Enum):
@@ -72,11 +72,11 @@ class ImportReport:
         """Warn once about all entries but notes, or raise.
 
         Raises:
-            UnsupportedAssetFeature: If there are losses and `strict` is set.
+            UnsupportedAssetError: If there are losses and `strict` is set.
         """
         losses = [entry for entry in self.entries if entry.severity is ImportSeverity.LOSS]
         if strict and losses:
-            raise UnsupportedAssetFeature(
+            raise UnsupportedAssetError(
                 f"not everything in it can be imported as authored:{_lines(losses)}\n",
                 file=self.source,
                 value=[entry.feature for entry in losses],

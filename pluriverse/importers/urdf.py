@@ -44,8 +44,8 @@ def add_urdf(
     See `docs/importers.md` for what becomes of each element.
 
     Args:
-        builder: The `ModelBuilder` to add to; its `default_shape_cfg` and `default_joint_cfg` give what URDF does
-            not (material, armature, limit gains).
+        builder: The `ModelBuilder` to add to; its `default_shape_cfg` and `default_joint_cfg` give what URDF
+            does not (material, armature, limit gains).
         source: Path of a URDF file, or its XML text.
         xform: Pose of the base link in the world.
         floating: Whether the base moves freely; otherwise it is fixed to the world.
@@ -59,10 +59,11 @@ def add_urdf(
         ignore_inertial_definitions: Whether mass and inertia follow from the colliders and the density of
             `builder.default_shape_cfg` where `<inertial>` gives them; without `<inertial>` they always do.
         collapse_fixed_joints: Whether links behind fixed joints become part of their parents.
-        joint_ordering: Order of the links: "dfs" and "bfs" from the base, or None for the order of the joints in
-            the file.
+        joint_ordering: Order of the links: "dfs" and "bfs" from the base, or None for the order of the joints
+            in the file.
         mesh_maxhullvert: Largest number of vertices of the convex hull of a collision mesh.
-        package_dirs: Folders that contain the packages of `package://` references, or folders by package name.
+        package_dirs: Folders that contain the packages of `package://` references, or folders by package
+            name.
         strict: Whether to raise for features that cannot be represented, rather than warn.
 
     Returns:
@@ -71,7 +72,7 @@ def add_urdf(
     Raises:
         AssetError: If the document cannot be read, or a value in it is impossible.
         AssetFileError: If a collision mesh is missing.
-        UnsupportedAssetFeature: If there are features that cannot be represented and `strict` is set.
+        UnsupportedAssetError: If there are features that cannot be represented and `strict` is set.
         ValueError: If an option is out of range.
     """
     if not 0.0 < scale < np.inf:

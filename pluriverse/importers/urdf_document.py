@@ -66,7 +66,8 @@ def read_urdf(source: str | Path, report: ImportReport) -> UrdfDocument:
                 f"the file cannot be read ({error.strerror})",
                 file=name,
                 value=text,
-                remedy="Correct the path (relative ones start at the current directory), or pass the XML text itself.",
+                remedy="Correct the path (relative ones start at the current directory), or pass the XML "
+                "text itself.",
             ) from error
     data = data.lstrip(b"\xef\xbb\xbf \t\r\n")
     _Checker(name, report).check(_parse(data, name))
@@ -284,7 +285,8 @@ class _Checker:
             if child in parent_joint:
                 self._fail(
                     joint,
-                    f"link '{child}' is already the child of joint '{parent_joint[child].get('name')}', and a loop "
+                    f"link '{child}' is already the child of joint '{parent_joint[child].get('name')}', and "
+                    "a loop "
                     "of joints is not supported",
                     child,
                     "Open the loop: leave one of the joints out.",

@@ -148,14 +148,15 @@ def _joint(joint: Any, label: str, scale: float, report: ImportReport) -> JointD
 
 
 def _detach(robot: RobotDescription, parent: int, joint: JointDescription, urdf_joint: Any) -> int:
-    """Let a floating joint hang on the world where its parent is fixed to it; the pose becomes that in the world."""
+    """Return the parent of a floating joint: the world, where its parent link is fixed to it."""
     pose = Frame(np.array(joint.q[:3]), np.array(joint.q[3:]))
     index = parent
     while index != WORLD:
         link = robot.links[index]
         if link.joint.type is not JointType.FIXED:
             raise AssetError(
-                f"it is floating, but its parent link '{urdf_joint.parent}' can move, and a free joint holds a body "
+                f"it is floating, but its parent link '{urdf_joint.parent}' can move, and a free joint holds "
+                "a body "
                 "to the world only",
                 file=robot.source,
                 element=f"joint '{urdf_joint.name}'",

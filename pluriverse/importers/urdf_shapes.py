@@ -100,7 +100,8 @@ class UrdfShapes:
                     file=self.file,
                     element=f"link '{link}'",
                     value=mesh.filename,
-                    remedy="Add the file, correct its path, or name the folder of its package with package_dirs=.",
+                    remedy="Add the file, correct its path, or name the folder of its package with "
+                    "package_dirs=.",
                 )
             self.report.add("missing visual mesh", mesh.filename, "it is not drawn", ImportSeverity.WARNING)
             return None
