@@ -70,7 +70,6 @@ def convex_problem(
     model: Model, world: int, dynamics: Workspace, sap: SapWorkspace, *, dt: float
 ) -> ConvexProblem:
     """Return the problem of `world` at `sap.velocity`, for the terms of the last step of `dt` [s]."""
-    worlds = wp.array([world], dtype=int, device=model.device)
     coupled = wp.zeros(1, dtype=int, device=model.device)
     wp.launch(
         _kernels(sap.real, sap.linear, dynamics.real).assemble_hessian,

@@ -1,0 +1,115 @@
+"""Contact forces, status and coupling of SolverSAP: what can be read after a step is true."""
+
+import numpy as np
+import pytest
+import warp as wp
+
+from pluriverse import CollisionPipeline, ModelBuilder, SolverSAP
+
+DT = 0.005
+SIDE = 0.2
+DENSITY = 1000.0
+WEIGHT = DENSITY * SIDE**3 * 9.81
+# The worlds come to rest through their dissipation only; after 0.75 s what moves is below a thousandth of a weight.
+STEP_COUNT = 150
+
+
+def add_box(builder, x, y, z):
+    body = builder.add_body(xform=wp.transform((x, y, z), wp.quat_identity()))
+    builder.add_shape_box(body, hx=SIDE / 2, hy=SIDE / 2, hz=SIDE / 2)
+
+
+def new_builder():
+    builder = ModelBuilder()
+    shape = builder.default_shape_cfg
+    shape.density, shape.ke, shape.tau, shape.mu, shape.gap = DENSITY, 1e5, 0.01, 0.5, 0.002
+    return builder
+
+
+@pytest.fixture(scope="module")
+def resting():
+    """Worlds: one box; a stack of three; two boxes apart; an arm pressing two of its own links together."""
+    scene = new_builder()
+    scene.add_ground_plane()
+    one = new_builder()
+    add_box(one, 0.0, 0.0, SIDE / 2)
+    stack = new_builder()
+    for level in range(3):
+        add_box(stack, 0.01 * level, 0.0, SIDE * (level + 0.5))
+    apart = new_builder()
+    add_box(apart, -1.0, 0.0, SIDE / 2)
+    add_box(apart, 1.0, 0.0, SIDE / 2)
+    for world in (one, stack, apart):
+        scene.add_world(world)
+    model = scene.finalize(device="cpu")
+    pipeline, solver = CollisionPipeline(model), SolverSAP(model, line_search_variant="exact_root")
+    contacts, states = pipeline.contacts(), [model.state(), model.state()]
+    for _ in range(STEP_COUNT):
+        pipeline.collide(states[0], contacts)
+        solver.step(states[0], states[1], None, contacts, DT)
+        states.reverse()
+    return model, solver, contacts, states
+
+
+def test_force_on_each_body_balances_its_weight(resting):
+    """At rest the contact force on a body is its weight, and the torque about its centre of mass vanishes."""
+    model, solver, contacts, _ = resting
+    wrench = solver.body_contact_force(contacts).numpy()
+    np.testing.assert_allclose(wrench[:, 2], WEIGHT, rtol=1e-3)
+    np.testing.assert_allclose(wrench[:, :2], 0.0, atol=1e-3 * WEIGHT)
+    np.testing.assert_allclose(wrench[:, 3:], 0.0, atol=1e-3 * WEIGHT * SIDE)
+
+
+def test_force_per_contact_adds_up_to_what_lies_above(resting):
+    """The ground carries all boxes of a stack, the lowest box the two above it."""
+    model, _, contacts, _ = resting
+    start = contacts.rigid_contact_start.numpy()
+    count = contacts.rigid_contact_count.numpy()
+    slots = slice(start[1], start[1] + count[1])
+    force = contacts.rigid_contact_force.numpy()[slots, 2]
+    body0 = model.shape_body.numpy()[contacts.rigid_contact_shape0.numpy()[slots]]
+    body1 = model.shape_body.numpy()[contacts.rigid_contact_shape1.numpy()[slots]]
+    ground = (body0 < 0) | (body1 < 0)
+    assert force[ground].sum() == pytest.approx(3 * WEIGHT, rel=1e-3)
+    first = int(model.body_world_start.numpy()[1])
+    above = np.minimum(body0, body1)[~ground] == first
+    assert np.abs(force[~ground][above].sum()) == pytest.approx(2 * WEIGHT, rel=1e-3)
+
+
+def test_status_is_true(resting):
+    """Contact counts, truncation, convergence and frozen flags say what happened."""
+    _, solver, contacts, _ = resting
+    np.testing.assert_array_equal(solver.last_contact_count.numpy(), contacts.rigid_contact_count.numpy())
+    np.testing.assert_array_equal(solver.last_contact_count.numpy(), [4, 12, 8])
+    assert not solver.last_truncated_contact_count.numpy().any()
+    assert solver.last_converged.numpy().all()
+    assert not solver.unconverged_step_count.numpy().any()
+    assert not solver.world_frozen.numpy().any()
+
+
+def test_too_few_iterations_are_counted_and_reported():
+    """A solve that is cut off says so, per world, once; a world at rest in free fall does not."""
+    builder = new_builder()
+    builder.add_ground_plane()
+    box, flying = new_builder(), new_builder()
+    add_box(box, 0.0, 0.0, SIDE / 2 - 0.001)
+    add_box(flying, 0.0, 0.0, 10.0)
+    builder.add_world(box)
+    builder.add_world(flying)
+    model = builder.finalize(device="cpu")
+    pipeline, solver = CollisionPipeline(model), SolverSAP(model, max_iterations=0)
+    contacts, states = pipeline.contacts(), [model.state(), model.state()]
+    pipeline.collide(states[0], contacts)
+    solver.step(*states, None, contacts, DT)
+    np.testing.assert_array_equal(solver.last_converged.numpy(), [0, 1])
+    np.testing.assert_array_equal(solver.unconverged_step_count.numpy(), [1, 0])
+    with pytest.warns(UserWarning, match=r"world 0: 1 step\(s\) ended before") as caught:
+        solver.report()
+    assert len(caught) == 1
+
+
+def test_reading_forces_before_a_step_is_refused(resting):
+    """There is nothing to read yet, and the message says what to do."""
+    model, _, contacts, _ = resting
+    with pytest.raises(RuntimeError, match="Call step"):
+        SolverSAP(model).body_contact_force(contacts)

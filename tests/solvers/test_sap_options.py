@@ -1,0 +1,124 @@
+"""Options of SolverSAP: names, spellings, presets, and the errors that bad values give."""
+
+import numpy as np
+import pytest
+
+from pluriverse import ModelBuilder, SolverSAP
+from pluriverse.solvers.sap import SapOptions
+
+
+@pytest.fixture(scope="module")
+def model():
+    builder = ModelBuilder()
+    builder.add_body(mass=1.0, inertia=np.eye(3))
+    return builder.finalize(device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("given", "canonical"),
+    [
+        ("Approx32", "approx32"),
+        (" approx-64 ", "approx64"),
+        ("approx_32", "approx32"),
+        ("DRAKE", "drake"),
+        (None, "approx32"),
+    ],
+)
+def test_preset_spellings(given, canonical):
+    """Case, surrounding blanks, hyphen and underscore do not matter; None is the default preset."""
+    assert SapOptions(contact_preset_variant=given).contact_preset_variant == canonical
+
+
+@pytest.mark.parametrize("given", ["fp64", "F64", " f64 "])
+def test_precision_spellings(given):
+    """Both spellings of a precision are accepted."""
+    assert SapOptions(contact_solve_precision=given).contact_solve_precision == "fp64"
+
+
+def test_an_explicit_option_overrides_its_preset_and_nothing_else():
+    """The preset fills only what was not given."""
+    options = SapOptions(contact_preset_variant="drake", position_integration="midpoint")
+    assert options.position_integration == "midpoint"
+    assert options.contact_weight_mode == "diag_delassus"
+    assert options.contact_linear_solve_precision == "fp64"
+
+
+@pytest.mark.parametrize(
+    ("variant", "absolute", "relative"),
+    [("monotone_decay", 0.0, 5e-3), ("armijo_decay", 1e-30, 1e-15), ("exact_root", 1e-30, 1e-15)],
+)
+def test_cost_tolerances_follow_the_line_search(variant, absolute, relative):
+    """Unset cost tolerances depend on how exact the line search is."""
+    options = SapOptions(line_search_variant=variant)
+    assert (options.cost_abs_tol, options.cost_rel_tol) == (absolute, relative)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"contact_preset_variant": "Approx 32"}, "approx32, approx64, drake"),
+        ({"line_search_variant": "newton"}, "monotone_decay, armijo_decay, exact_root"),
+        ({"contact_weight_mode": "mass"}, "diag_delassus, body_inertia"),
+        ({"contact_point_mode": "centre"}, "witness_point, contact_midpoint"),
+        ({"position_integration": "euler"}, "midpoint, sap_euler"),
+        ({"contact_solve_precision": "fp16"}, "fp32, fp64"),
+        ({"max_rigid_contact": 0}, "max_rigid_contact is 0"),
+        ({"max_rigid_contact": 1.5}, "integer >= 1"),
+        ({"max_iterations": -1}, "max_iterations is -1"),
+        ({"contact_beta": 0.0}, "contact_beta is 0.0"),
+        ({"contact_sigma": float("nan")}, "contact_sigma is nan"),
+        ({"optimality_rel_tol": -1.0}, "optimality_rel_tol is -1.0"),
+        ({"rho": 1.0}, "rho is 1.0"),
+        ({"armijo_c": 0.0}, "armijo_c is 0.0"),
+        ({"graph_conditional": False}, "graph_conditional=False"),
+        ({"fallback_mu": -0.1}, "fallback_mu is -0.1"),
+    ],
+)
+def test_a_bad_value_is_named_with_what_is_allowed(model, options, expected):
+    """The message names the option, its value and the choices or the range."""
+    with pytest.raises(ValueError, match="SolverSAP") as error:
+        SolverSAP(model, **options)
+    assert expected in str(error.value)
+
+
+def test_an_unknown_option_is_refused(model):
+    """A misspelt keyword is a TypeError, as for any function."""
+    with pytest.raises(TypeError, match="max_iteration"):
+        SolverSAP(model, max_iteration=3)
+
+
+def test_options_are_readable_from_the_solver(model):
+    """Resolved options can be read as attributes."""
+    solver = SolverSAP(model, contact_preset_variant="drake", line_search_variant="exact-root")
+    assert solver.line_search_variant == "exact_root"
+    assert solver.contact_point_mode == "contact_midpoint"
+    assert not hasattr(solver, "no_such_option")
+
+
+def test_a_model_that_cannot_move_is_refused():
+    """Only fixed joints: nothing to solve for."""
+    builder = ModelBuilder()
+    link = builder.add_link(mass=1.0, inertia=np.eye(3))
+    builder.add_articulation([builder.add_joint_fixed(parent=-1, child=link)])
+    with pytest.raises(ValueError, match="no degree of freedom"):
+        SolverSAP(builder.finalize(device="cpu"))
+
+
+def test_a_builder_in_place_of_a_model_is_refused():
+    """The remedy is named."""
+    with pytest.raises(TypeError, match="finalize"):
+        SolverSAP(ModelBuilder())
+
+
+@pytest.mark.parametrize("dt", [0.0, -0.01, float("nan"), float("inf")])
+def test_a_time_step_that_is_not_positive_is_refused(model, dt):
+    """A negative step would turn gravity round."""
+    with pytest.raises(ValueError, match="dt is"):
+        SolverSAP(model).step(model.state(), model.state(), None, None, dt)
+
+
+def test_one_state_for_input_and_output_is_refused(model):
+    """A frozen world is restored from the input."""
+    state = model.state()
+    with pytest.raises(ValueError, match="same object"):
+        SolverSAP(model).step(state, state, None, None, 0.01)
