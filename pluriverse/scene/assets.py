@@ -10,7 +10,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, Field, 
 from .assembly import Assembly
 from .errors import FieldError
 from .shapes import MATERIAL_FIELDS, Overrides, shape_configuration
-from .values import IDENTITY, Count, Index, Name, NotNegative, Positive, Scale, Transform, shown
+from .values import IDENTITY, Count, Index, Name, NotNegative, Positive, Scale, Transform, parse_scale, shown
 
 
 class Asset(Overrides):
@@ -43,6 +43,7 @@ class UrdfAsset(Asset):
     joint_ordering: Literal["dfs", "bfs"] | None = "dfs"
     bodies_follow_joint_ordering: bool = True
     split_bimanual_root_articulation: bool = False
+    package_dirs: list[Name] = Field([], description="where packages of package:// lie, relative to the scene file")
 
 
 class MjcfAsset(Asset):
@@ -112,7 +113,7 @@ def import_asset(assembly: Assembly, asset: Asset | UnsupportedAsset, index: int
         with assembly.at("source"), warnings.catch_warnings():
             # What the importer warns about is in its report, and from there in the features not supported.
             warnings.simplefilter("ignore", AssetWarning)
-            report = ASSET_IMPORTERS[kind](builder, source, asset)
+            report = ASSET_IMPORTERS[kind](assembly, source, asset)
     finally:
         builder.default_shape_cfg = default
     # The asset's own material gives way to what the scene says about it.
@@ -135,6 +136,7 @@ def _gaps(asset: Asset) -> list[tuple[str, bool]]:
         ("parent_body", asset.parent_body not in (-1, "world", None)),
         ("override_root_xform", asset.override_root_xform),
         ("split_bimanual_root_articulation", getattr(asset, "split_bimanual_root_articulation", False)),
+        ("bodies_follow_joint_ordering", not getattr(asset, "bodies_follow_joint_ordering", True)),
         ("external_assets", getattr(asset, "external_assets", None) is not None),
     ]
 
@@ -143,7 +145,8 @@ def _local_source(assembly: Assembly, source: Any, name: str, kind: str) -> str 
     """Return the file or the XML text of a source, or None (and a note) if it is not local."""
     with assembly.at("source"):
         if isinstance(source, dict):
-            if list(source) == ["path"] and isinstance(source["path"], str):
+            allowed = {"path", "mesh_scale"} if kind == "urdf" else {"path"}
+            if set(source) <= allowed and isinstance(source.get("path"), str):
                 source = source["path"]
             elif "git" in source or "examples_asset" in source:
                 assembly.note_unsupported(f"asset[{name}] {kind} source: {next(iter(source))}")
@@ -160,6 +163,7 @@ def _local_source(assembly: Assembly, source: Any, name: str, kind: str) -> str 
 
 _COMMON_OPTIONS = (
     "floating",
+    "load_visual_shapes",
     "scale",
     "force_show_colliders",
     "parse_visuals_as_colliders",
@@ -168,7 +172,7 @@ _COMMON_OPTIONS = (
     "collapse_fixed_joints",
     "mesh_maxhullvert",
 )
-_URDF_OPTIONS = ("mesh_scale", "joint_ordering", "bodies_follow_joint_ordering")
+_URDF_OPTIONS = ("mesh_scale", "joint_ordering")
 _MJCF_OPTIONS = (
     "armature_scale",
     "parse_meshes",
@@ -188,14 +192,19 @@ def _options(asset: Asset, names: tuple[str, ...]) -> dict[str, Any]:
     return options | {"xform": asset.xform.as_list()}
 
 
-def _import_urdf(builder: Any, source: str | Path, asset: Any) -> Any:
-    return builder.add_urdf(source, parse_visuals=asset.load_visual_shapes, **_options(asset, _URDF_OPTIONS))
+def _import_urdf(assembly: Assembly, source: str | Path, asset: Any) -> Any:
+    options = _options(asset, _URDF_OPTIONS)
+    options["package_dirs"] = [assembly.resolve(folder) for folder in asset.package_dirs] or None
+    if isinstance(asset.source, dict) and "mesh_scale" in asset.source:
+        options["mesh_scale"] = parse_scale(asset.source["mesh_scale"], "mesh_scale")
+    return assembly.builder.add_urdf(source, **options)
 
 
-def _import_mjcf(builder: Any, source: str | Path, asset: Any) -> Any:
-    parse_visuals = asset.parse_visuals and asset.load_visual_shapes
-    return builder.add_mjcf(source, parse_visuals=parse_visuals, **_options(asset, _MJCF_OPTIONS))
+def _import_mjcf(assembly: Assembly, source: str | Path, asset: Any) -> Any:
+    options = _options(asset, _MJCF_OPTIONS)
+    options["parse_visuals"] = asset.parse_visuals and options.pop("load_visual_shapes", True)
+    return assembly.builder.add_mjcf(source, **options)
 
 
-ASSET_IMPORTERS: dict[str, Callable[[Any, str | Path, Any], Any]] = {"urdf": _import_urdf, "mjcf": _import_mjcf}
+ASSET_IMPORTERS: dict[str, Callable[[Assembly, str | Path, Any], Any]] = {"urdf": _import_urdf, "mjcf": _import_mjcf}
 """What reads the assets of each type; each returns an `ImportReport`."""

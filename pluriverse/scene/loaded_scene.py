@@ -58,7 +58,7 @@ class LoadedScene:
 
     def solver(self, **options: Any) -> Any:
         """Return a `SolverSAP` with the options of the scene; `options` override them."""
-        from pluriverse.solvers import SolverSAP
+        from pluriverse.solvers.sap import SolverSAP
 
         return SolverSAP(self.model, **(self.settings.solver_options | options))
 

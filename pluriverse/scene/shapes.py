@@ -225,9 +225,27 @@ def add_shape(assembly: Assembly, shape: Shape, body: int, body_material: dict[s
         case Ellipsoid():
             return builder.add_shape_ellipsoid(body, rx=shape.a, ry=shape.b, rz=shape.c, **options)
         case MeshShape():
-            mesh = _read_mesh(assembly, shape)
-            return builder.add_shape_mesh(body, mesh=mesh, scale=shape.mesh_scale, **options)
+            return _add_mesh(assembly, shape, body, options)
     raise AssertionError(f"no case adds shapes of type {type(shape).__name__}")
+
+
+# A hull this much larger than its mesh [relative] is the same body up to what a file rounds away.
+CONVEX_VOLUME_TOLERANCE = 1e-3
+
+
+def _add_mesh(assembly: Assembly, shape: MeshShape, body: int, options: dict[str, Any]) -> int:
+    """Add a mesh; one that collides does so by its convex hull, and must be convex to be supported."""
+    builder = assembly.builder
+    mesh = _read_mesh(assembly, shape)
+    if shape.is_solid is not None:
+        options["cfg"] = dataclasses.replace(options["cfg"], is_solid=shape.is_solid)
+    if not options["cfg"].has_shape_collision:
+        return builder.add_shape_mesh(body, mesh=mesh, scale=shape.mesh_scale, **options)
+    hull_volume = mesh.convex_hull(max_vertices=len(mesh.vertices)).mass_properties(1.0).mass
+    if not mesh.is_closed or mesh.mass_properties(1.0).mass < (1.0 - CONVEX_VOLUME_TOLERANCE) * hull_volume:
+        with assembly.at("path"):
+            assembly.note_unsupported(f"collisions of the mesh '{shape.path}', which is not convex (its hull collides)")
+    return builder.add_shape_convex_hull(body, mesh=mesh, scale=shape.mesh_scale, **options)
 
 
 def _read_mesh(assembly: Assembly, shape: MeshShape) -> Any:

@@ -213,11 +213,12 @@ def _parse_color(value: Any) -> Vector3:
     return (r / scale, g / scale, b / scale)
 
 
-def _parse_scale(value: Any) -> Vector3:
+def parse_scale(value: Any, *path: str | int) -> Vector3:
     """Return a scale factor per axis from one number or three."""
-    vector = parse_vector(value) if isinstance(value, list | tuple) else (parse_number(value),) * 3
+    is_list = isinstance(value, list | tuple)
+    vector = parse_vector(value, *path) if is_list else (parse_number(value, *path),) * 3
     if not min(vector) > 0.0:
-        raise FieldError(f"{shown(value)}: a scale factor must be positive")
+        raise FieldError(f"{shown(value)}: a scale factor must be positive", *path)
     return (vector[0], vector[1], vector[2])
 
 
@@ -277,7 +278,7 @@ Transform = Annotated[
 Color = Annotated[Vector3, PlainValidator(reported(_parse_color)), WithJsonSchema(_JSON_VECTOR)]
 Scale = Annotated[
     Vector3,
-    PlainValidator(reported(_parse_scale)),
+    PlainValidator(reported(parse_scale)),
     WithJsonSchema({"anyOf": [_JSON_VECTOR, *_JSON_NUMBER["anyOf"]]}),
 ]
 Gravity = Annotated[

@@ -1,0 +1,5 @@
+"""The `pluriverse` command."""
+
+from pluriverse.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,146 @@
+"""The commands and their options.
+
+Only what reads the command line is imported here, so that `pluriverse --help` answers at once.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import pluriverse
+
+app = typer.Typer(
+    name="pluriverse",
+    help="Step many independent rigid-body worlds at once, all of them different.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+SceneArgument = Annotated[
+    str, typer.Argument(metavar="SCENE", help="A scene file (YAML or JSON) or the name of a shipped scene.")
+]
+DtOption = Annotated[float | None, typer.Option("--dt", help="Time step in seconds, instead of the scene's.")]
+DeviceOption = Annotated[str | None, typer.Option(help="Device to step on: cpu, cuda:0, ...")]
+ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads; all cores if not given.")]
+StrictOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--strict/--no-strict",
+        help="--strict also stops a run when a world is in trouble; --no-strict also goes on without the features "
+        "of a scene that are not supported.",
+        show_default="strict about the scene, not about the run",
+    ),
+]
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        typer.echo(f"pluriverse {pluriverse.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def run(
+    scene: SceneArgument,
+    worlds: Annotated[
+        int | None, typer.Option(min=1, help="Number of worlds, instead of the scene's.")
+    ] = None,
+    duration: Annotated[float, typer.Option(help="Simulated time in seconds.")] = 2.0,
+    frames: Annotated[int | None, typer.Option(min=1, help="Number of steps, instead of a duration.")] = None,
+    dt: DtOption = None,
+    device: DeviceOption = None,
+    threads: ThreadsOption = None,
+    strict: StrictOption = None,
+    record: Annotated[
+        Path | None, typer.Option(help="Write the trajectory of all worlds to this .npz file.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw height, energy and joints of a world of each kind to this file.")
+    ] = None,
+) -> None:
+    """Step a scene, show the progress, and end with a summary."""
+    from pluriverse.cli.run import RunOptions, run_scene
+
+    run_scene(
+        scene,
+        RunOptions(
+            worlds=worlds,
+            duration=duration,
+            frames=frames,
+            dt=dt,
+            device=device,
+            threads=threads,
+            strict=strict,
+            record=record,
+            plot=plot,
+        ),
+    )
+
+
+@app.command()
+def bench(
+    scene: SceneArgument,
+    worlds: Annotated[str, typer.Option(help="World counts, separated by commas.")] = "1,64,1024",
+    frames: Annotated[
+        int | None, typer.Option(min=1, help="Steps of a measurement; about a second's worth if not given.")
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Measurements per count; the median is shown.")] = 3,
+    dt: DtOption = None,
+    device: DeviceOption = None,
+    threads: ThreadsOption = None,
+) -> None:
+    """Measure how fast a scene steps, over numbers of worlds."""
+    from pluriverse.cli.bench import BenchOptions, bench_scene
+
+    bench_scene(
+        scene,
+        BenchOptions(
+            worlds=worlds, frames=frames, repeats=repeats, dt=dt, device=device, threads=threads
+        ),
+    )
+
+
+@app.command()
+def info(
+    scene: SceneArgument,
+    worlds: Annotated[
+        int | None, typer.Option(min=1, help="Number of worlds, instead of the scene's.")
+    ] = None,
+) -> None:
+    """Show what a scene holds, and what of it is not supported."""
+    from pluriverse.cli.info import show_scene
+
+    show_scene(scene, worlds)
+
+
+@app.command()
+def scenes() -> None:
+    """List the scenes that ship with the package."""
+    from pluriverse.cli.info import list_scenes
+
+    list_scenes()
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of scene files, for editors."""
+    from pluriverse.cli.info import print_schema
+
+    print_schema()
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

@@ -1,0 +1,154 @@
+"""`pluriverse run`: step a scene and say how it went."""
+
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from pluriverse.cli.console import EXIT_SIMULATION, collected_warnings, errors, output, reported_errors
+from pluriverse.cli.session import Session, open_session
+
+# Steps between two looks at the progress bar take about this long [s]: often enough to see it move, seldom
+# enough that drawing it costs nothing.
+PROGRESS_INTERVAL = 0.1
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of `pluriverse run`; see `pluriverse.cli.app`."""
+
+    worlds: int | None
+    duration: float
+    frames: int | None
+    dt: float | None
+    device: str | None
+    threads: int | None
+    strict: bool | None
+    record: Path | None
+    plot: Path | None
+
+    def frame_count(self, dt: float) -> int:
+        """Return the number of steps.
+
+        Raises:
+            ValueError: The duration is no time.
+        """
+        if self.frames is not None:
+            return self.frames
+        if not (self.duration > 0.0 and math.isfinite(self.duration)):
+            raise ValueError(f"--duration is {self.duration}, but it is a positive number of seconds")
+        # A duration of 2 s at 0.005 s is 400 steps, although 2 / 0.005 may round to a little more.
+        return max(1, math.ceil(round(self.duration / dt, 9)))
+
+
+def run_scene(name: str, options: RunOptions) -> None:
+    """Step a scene, with a progress bar and a final table."""
+    with collected_warnings() as warning_texts, reported_errors():
+        session = open_session(
+            name,
+            worlds=options.worlds,
+            dt=options.dt,
+            device=options.device,
+            threads=options.threads,
+            strict=options.strict,
+        )
+        frame_count = options.frame_count(session.simulation.dt)
+        observers = _make_observers(session, options, frame_count)
+        _step(session, frame_count, observers)
+        report = session.simulation.report()
+        written = [observer.finish() for observer in observers]
+        session.simulation.close()
+    _show_summary(session, report, warning_texts)
+    for text in written:
+        output.print(text, highlight=False)
+    if report.frozen_worlds:
+        raise typer.Exit(EXIT_SIMULATION)
+
+
+def _make_observers(session: Session, options: RunOptions, frame_count: int) -> list[Any]:
+    """Return what looks at the state after every step."""
+    observers: list[Any] = []
+    if options.record is not None:
+        from pluriverse.cli.recording import Recording
+
+        observers.append(Recording(session, options.record, frame_count))
+    if options.plot is not None:
+        from pluriverse.cli.plot import Plot
+
+        observers.append(Plot(session, options.plot, frame_count))
+    return observers
+
+
+def _step(session: Session, frame_count: int, observers: list[Any]) -> None:
+    """Make all steps."""
+    simulation = session.simulation
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("steps"),
+        TimeRemainingColumn(),
+    )
+    done, batch = 0, 1
+    with Progress(*columns, console=errors, transient=True) as progress:
+        task = progress.add_task(f"{session.scene.name}, {session.scene.model.world_count} worlds", total=frame_count)
+        while done < frame_count:
+            batch = min(batch, frame_count - done)
+            begin = time.perf_counter()
+            if observers:
+                for _ in range(batch):
+                    simulation.step()
+                    for observer in observers:
+                        observer.observe()
+            else:
+                simulation.step(batch)
+            spent = time.perf_counter() - begin
+            done += batch
+            progress.update(task, completed=done)
+            # Grow slowly, since the first steps also warm caches up.
+            batch = max(1, min(4 * batch, int(batch * PROGRESS_INTERVAL / max(spent, 1e-9))))
+
+
+def _show_summary(session: Session, report: Any, warning_texts: list[str]) -> None:
+    scene, simulation = session.scene, session.simulation
+    table = Table(title=f"{escape(scene.name)} after {simulation.time:.6g} s", show_header=False, title_justify="left")
+    table.add_column(style="bold")
+    table.add_column()
+    table.add_row("Worlds", f"{report.world_count:,}{_kinds(scene)}")
+    threads = f", {simulation.threads} threads" if scene.model.device.is_cpu else ""
+    table.add_row("Device", f"{scene.model.device}{threads}")
+    table.add_row("Steps", f"{report.step_count:,} of {simulation.dt:.6g} s")
+    table.add_row("Loading", f"{session.load_time:.2f} s")
+    table.add_row("Kernels", f"{session.prepare_time:.2f} s")
+    table.add_row("Stepping", f"{report.wall_time:.3f} s")
+    table.add_row("World-steps per second", f"{report.world_steps_per_second:,.0f}")
+    table.add_row("Real-time ratio", f"{report.real_time_ratio:,.1f} (all worlds together)")
+    table.add_row("Contacts per world", f"mean {report.contact_count_mean:.1f}, most {report.contact_count_peak}")
+    table.add_row("Newton iterations", f"mean {report.iteration_count_mean:.2f}, most {report.iteration_count_peak}")
+    table.add_row("Truncated world-steps", _count(report.truncated_step_count))
+    table.add_row("Unconverged world-steps", _count(report.unconverged_step_count))
+    frozen = report.frozen_worlds
+    shown = ", ".join(str(world) for world in frozen[:8]) + (", ..." if len(frozen) > 8 else "")
+    table.add_row("Frozen worlds", f"[red]{len(frozen):,}[/red] ({shown})" if frozen else "0")
+    output.print(table)
+    for feature in scene.unsupported_features:
+        output.print(f"[yellow]left out:[/yellow] {escape(feature)}", highlight=False)
+    for text in warning_texts:
+        output.print(f"[yellow]warning:[/yellow] {escape(text)}", highlight=False)
+
+
+def _kinds(scene: Any) -> str:
+    if len(scene.kind_names) == 1:
+        return ""
+    counts = [scene.kind_of_world.count(kind) for kind in range(len(scene.kind_names))]
+    return f" ({escape(', '.join(f'{count} {name}' for name, count in zip(scene.kind_names, counts, strict=True)))})"
+
+
+def _count(number: int) -> str:
+    return f"[yellow]{number:,}[/yellow]" if number else "0"

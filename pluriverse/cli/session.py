@@ -1,0 +1,74 @@
+"""Loading a scene and making its simulation, as `run` and `bench` do."""
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from pluriverse.cli.console import output, quiet_warp
+from pluriverse.scene import LoadedScene, load_scene
+
+
+@dataclass(frozen=True)
+class Session:
+    """A scene and its simulation, with what it took to get there."""
+
+    scene: LoadedScene
+    simulation: Any
+    load_time: float
+    """Time to read the scene and build the model [s]."""
+    prepare_time: float
+    """Time to compile kernels, or load them from the cache, and to record the step [s]."""
+
+
+def open_session(
+    name: str,
+    *,
+    worlds: int | None,
+    dt: float | None,
+    device: str | None,
+    threads: int | None,
+    strict: bool | None,
+) -> Session:
+    """Load a scene and prepare its simulation.
+
+    Args:
+        name: File or name of a shipped scene.
+        worlds: Number of worlds, or None for the scene's.
+        dt: Time step [s], or None for the scene's.
+        device: Device, or None for Warp's default.
+        threads: CPU threads, or None for all cores.
+        strict: None is strict about the scene and not about the run.
+
+    Raises:
+        ValueError: The scene or an option is wrong.
+    """
+    if dt is not None and not (dt > 0.0 and math.isfinite(dt)):
+        raise ValueError(f"--dt is {dt}, but a time step is a positive number of seconds, for example 0.005")
+    quiet_warp()
+    begin = time.perf_counter()
+    with output.status(f"Loading {name}"):
+        scene = load_scene(name, device=check_device(device), num_worlds=worlds, strict=strict is not False)
+    loaded = time.perf_counter()
+    with output.status("Preparing kernels (a first run compiles them)"):
+        simulation = scene.simulation(dt=dt or scene.settings.dt, threads=threads, strict=bool(strict))
+        simulation.prepare()
+    prepared = time.perf_counter()
+    return Session(scene, simulation, loaded - begin, prepared - loaded)
+
+
+def check_device(name: str | None) -> str | None:
+    """Return the name of a device that exists.
+
+    Raises:
+        ValueError: There is no such device.
+    """
+    import warp as wp
+
+    wp.init()
+    if name is None:
+        return None
+    known = [str(device) for device in wp.get_devices()]
+    if name not in known and not (name == "cuda" and any(device.startswith("cuda") for device in known)):
+        raise ValueError(f"--device is {name!r}, but this machine has {', '.join(known)}")
+    return name
