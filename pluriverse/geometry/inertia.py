@@ -117,7 +117,7 @@ def cone_mass_properties(
 
 
 def transform_mass_properties(
-    part: MassProperties, position: Sequence[float], rotation: np.ndarray
+    part: MassProperties, position: Sequence[float] | np.ndarray, rotation: np.ndarray
 ) -> MassProperties:
     """Return the mass properties of `part` in a frame where it stands at `position` [m] and `rotation`.
 

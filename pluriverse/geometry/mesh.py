@@ -55,8 +55,11 @@ class Mesh:
         """Whether the mesh has mass."""
         self.is_solid = is_solid
         """Whether the enclosed volume carries the mass, or the surface."""
-        self.color = None if color is None else tuple(float(channel) for channel in color)
+        self.color: tuple[float, float, float] | None = None
         """Red, green and blue from 0 to 1, or None."""
+        if color is not None:
+            red, green, blue = (float(channel) for channel in color)
+            self.color = (red, green, blue)
         self._hulls: dict[int, Mesh] = {}
 
     @property

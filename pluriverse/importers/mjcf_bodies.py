@@ -25,6 +25,7 @@ from pluriverse.importers.report import ImportReport
 from pluriverse.types import JointTargetMode, JointType
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mujoco.mjtJoint
+NO_JOINT = -1  # index of a joint that the importer adds
 
 
 def body_name(model: Any, body: int) -> str:
@@ -42,50 +43,36 @@ def add_links(
     link_of_joint: dict[int, int] = {}
     for body in range(1, model.nbody):
         name = body_name(model, body)
-        path = f"{paths[model.body_parentid[body]]}/{name}"
-        paths[body] = path
-        parent = link_of_body[model.body_parentid[body]]
-        first = model.body_jntadr[body]
-        joints = list(range(first, first + model.body_jntnum[body]))
-        frame = make_frame(model.body_pos[body], quat_from_wxyz(model.body_quat[body])).scaled(options.scale)
-        if model.body_mocapid[body] >= 0:
-            report.add("mocap body", name, "it stands still where it is authored")
-        if model.body_gravcomp[body] != 0.0:
-            report.add("gravcomp", name, "gravity acts on it in full")
-        if parent == WORLD and options.floating is not None:
-            joints = _change_base(model, body, joints, options, robot)
-        descriptions = [
-            _joint(source, joint, path, IDENTITY if number else frame, options, report)
-            for number, joint in enumerate(joints or [])
-        ]
-        if joints is None:  # a floating base that the file does not have
-            descriptions = [_free_joint(f"{path}/floating_base", frame)]
-        elif not joints:
-            suffix = "fixed_base" if parent == WORLD else "fixed"
-            descriptions = [JointDescription(f"{path}/{suffix}", JointType.FIXED, parent_frame=frame)]
-        for joint, description in zip(joints or [], descriptions, strict=False):
+        above = int(model.body_parentid[body])
+        path = paths[body] = f"{paths[above]}/{name}"
+        parent = link_of_body[above]
+        _report_body(model, body, name, report)
+        joints = _joints(robot, source, body, path, parent == WORLD, options, report)
+        for joint, description in joints[:-1]:
             link_of_joint[joint] = len(robot.links)
-            if joint != (joints or [])[-1]:
-                joint_name = model.joint(joint).name or f"joint_{joint - first}"
-                link = LinkDescription(
-                    name=f"{name}/{joint_name}",
-                    label=f"{path}/{joint_name}_link",
+            robot.links.append(
+                LinkDescription(
+                    name=f"{name}/{description.label.rpartition('/')[2]}",
+                    label=f"{description.label}_link",
                     element=f"body '{name}'",
                     parent=parent,
                     joint=description,
                     mass_properties=MassProperties(0.0, np.zeros(3), np.zeros((3, 3))),
                     is_intermediate=True,
                 )
-                parent = len(robot.links)
-                robot.links.append(link)
+            )
+            parent = link_of_joint[joint]
+        joint, description = joints[-1]
         link_of_body[body] = len(robot.links)
+        if joint != NO_JOINT:
+            link_of_joint[joint] = link_of_body[body]
         robot.links.append(
             LinkDescription(
                 name=name,
                 label=path,
                 element=f"body '{name}'",
                 parent=parent,
-                joint=descriptions[-1],
+                joint=description,
                 mass_properties=_mass_properties(model, body, options.scale),
             )
         )
@@ -95,23 +82,46 @@ def add_links(
     return link_of_joint, link_of_body
 
 
-def _change_base(
-    model: Any, body: int, joints: list[int], options: MjcfOptions, robot: RobotDescription
-) -> list[int] | None:
-    """Return the joints of a body on the world as `floating` asks for; None stands for a new free joint."""
-    is_free = bool(joints) and model.jnt_type[joints[0]] == FREE
-    if options.floating:
-        if joints and not is_free:
+def _joints(
+    robot: RobotDescription,
+    source: MjcfSource,
+    body: int,
+    path: str,
+    is_base: bool,
+    options: MjcfOptions,
+    report: ImportReport,
+) -> list[tuple[int, JointDescription]]:
+    """Return the joints of a body, at least one, with their indices in the file (or `NO_JOINT`)."""
+    model = source.model
+    frame = make_frame(model.body_pos[body], quat_from_wxyz(model.body_quat[body])).scaled(options.scale)
+    first = int(model.body_jntadr[body])
+    joints = range(first, first + int(model.body_jntnum[body]))
+    has_free_joint = len(joints) > 0 and model.jnt_type[joints[0]] == FREE
+    if is_base and options.floating is True and not has_free_joint:
+        if joints:
             raise AssetError(
-                "floating=True asks for a free base, but the body is held by joint "
-                f"'{model.joint(joints[0]).name}' to the world",
+                "floating=True asks for a free base, but the body is held to the world by joint "
+                f"'{model.joint(joints[0]).name}'",
                 file=robot.source,
                 element=f"body '{body_name(model, body)}'",
                 value=options.floating,
                 remedy="Remove that joint from the file, or import with floating=None.",
             )
-        return joints if is_free else None
-    return [] if is_free else joints
+        return [(NO_JOINT, _free_joint(f"{path}/floating_base", frame))]
+    if not joints or (has_free_joint and options.floating is False):
+        label = f"{path}/{'fixed_base' if is_base else 'fixed'}"
+        return [(NO_JOINT, JointDescription(label, JointType.FIXED, parent_frame=frame))]
+    return [
+        (joint, _joint(source, joint, path, frame if joint == first else IDENTITY, options, report))
+        for joint in joints
+    ]
+
+
+def _report_body(model: Any, body: int, name: str, report: ImportReport) -> None:
+    if model.body_mocapid[body] >= 0:
+        report.add("mocap body", name, "it stands still where it is authored")
+    if model.body_gravcomp[body] != 0.0:
+        report.add("gravcomp", name, "gravity acts on it in full")
 
 
 def _mass_properties(model: Any, body: int, scale: float) -> MassProperties:

@@ -37,7 +37,7 @@ def add_shapes(
         shapes = robot.world_shapes if body == 0 else robot.links[link].shapes
         path = f"{robot.label}/worldbody" if body == 0 else robot.links[link].label
         first = int(model.body_geomadr[body])
-        geoms = range(first, first + int(model.body_geomnum[body]))
+        geoms = list(range(first, first + int(model.body_geomnum[body])))
         colliding = {geom: _collides(model, geom, classes.get(geom, []), options, report) for geom in geoms}
         if options.parse_visuals_as_colliders and not all(colliding.values()):
             geoms = [geom for geom in geoms if not colliding[geom]]  # the visuals stand in for the colliders

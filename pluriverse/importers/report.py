@@ -58,6 +58,11 @@ class ImportReport:
     entries: list[ImportEntry] = dataclasses.field(default_factory=list)
     """Features that are lost or changed, one entry per feature and consequence."""
 
+    @property
+    def losses(self) -> list[ImportEntry]:
+        """The entries after which bodies may move other than authored."""
+        return [entry for entry in self.entries if entry.severity is ImportSeverity.LOSS]
+
     def add(
         self, feature: str, entity: str, consequence: str, severity: ImportSeverity = ImportSeverity.LOSS
     ) -> None:
@@ -74,12 +79,11 @@ class ImportReport:
         Raises:
             UnsupportedAssetError: If there are losses and `strict` is set.
         """
-        losses = [entry for entry in self.entries if entry.severity is ImportSeverity.LOSS]
-        if strict and losses:
+        if strict and self.losses:
             raise UnsupportedAssetError(
-                f"not everything in it can be imported as authored:{_lines(losses)}\n",
+                f"not everything in it can be imported as authored:{_lines(self.losses)}\n",
                 file=self.source,
-                value=[entry.feature for entry in losses],
+                value=[entry.feature for entry in self.losses],
                 remedy="Remove these features, or import with strict=False to go on without them.",
             )
         told = [entry for entry in self.entries if entry.severity is not ImportSeverity.NOTE]

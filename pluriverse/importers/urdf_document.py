@@ -87,7 +87,7 @@ def read_urdf(source: str | Path, report: ImportReport) -> UrdfDocument:
 
 
 def _parse(data: bytes, name: str) -> Any:
-    from lxml import etree
+    from lxml import etree  # type: ignore[import-untyped]
 
     try:
         return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True))
@@ -358,11 +358,13 @@ class _Checker:
 
 
 def _describe(element: Any) -> str:
-    """Return what messages call an element: tag, the named element it is in, and line."""
-    owner = next((e for e in _ancestors(element) if e.get("name") and e.tag in ("link", "joint")), None)
-    text = f"<{element.tag}>" if element is not owner else f"{element.tag} '{element.get('name')}'"
-    if owner is not None and owner is not element:
-        text += f" of {owner.tag} '{owner.get('name')}'"
+    """Return what messages call an element: tag, the link or joint it is in, and line."""
+    owners = [above for above in _ancestors(element) if above.get("name") and above.tag in ("link", "joint")]
+    owner = f"{owners[0].tag} '{owners[0].get('name')}'" if owners else ""
+    if owners and owners[0] is element:
+        text = owner
+    else:
+        text = f"<{element.tag}>" + (f" of {owner}" if owner else "")
     return f"{text} (line {element.sourceline})"
 
 

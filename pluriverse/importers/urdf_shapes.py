@@ -106,8 +106,8 @@ class UrdfShapes:
             self.report.add("missing visual mesh", mesh.filename, "it is not drawn", ImportSeverity.WARNING)
             return None
         authored = np.broadcast_to(1.0 if mesh.scale is None else mesh.scale, (3,))
-        factors = tuple(float(factor) for factor in self.scale * self.mesh_scale * authored)
-        key = (path, factors)
+        factors = [float(factor) for factor in self.scale * self.mesh_scale * authored]
+        key = (path, tuple(factors))
         if key not in self.meshes:
             try:
                 self.meshes[key] = Mesh.load(path, factors)
