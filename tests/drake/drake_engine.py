@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from pydrake.geometry import AddContactMaterial, Box, Capsule, HalfSpace, ProximityProperties, Sphere
+from pydrake.geometry import (
+    AddContactMaterial,
+    Box,
+    Capsule,
+    CollisionFilterDeclaration,
+    GeometryId,
+    GeometrySet,
+    HalfSpace,
+    ProximityProperties,
+    Sphere,
+)
 from pydrake.math import RigidTransform, RotationMatrix
 from pydrake.common.eigen_geometry import Quaternion
 from pydrake.multibody.math import SpatialVelocity
@@ -34,7 +44,7 @@ def _transform(position, rotation) -> RigidTransform:
     return RigidTransform(RotationMatrix(Quaternion(np.array([w, x, y, z]) / np.linalg.norm(rotation))), position)
 
 
-def _add_shape(plant: MultibodyPlant, shape: Shape, name: str) -> None:
+def _add_shape(plant: MultibodyPlant, shape: Shape, name: str) -> GeometryId:
     properties = ProximityProperties()
     mu = shape.material.mu
     AddContactMaterial(None, shape.material.stiffness, CoulombFriction(mu, mu), properties)
@@ -51,7 +61,9 @@ def _add_shape(plant: MultibodyPlant, shape: Shape, name: str) -> None:
         case _:
             raise ValueError(shape.kind)
     body = plant.world_body() if shape.body == WORLD else plant.GetBodyByName(shape.body)
-    plant.RegisterCollisionGeometry(body, _transform(shape.position, shape.rotation), geometry, name, properties)
+    return plant.RegisterCollisionGeometry(
+        body, _transform(shape.position, shape.rotation), geometry, name, properties
+    )
 
 
 def _add_joint(plant: MultibodyPlant, joint: Joint) -> None:
@@ -78,7 +90,7 @@ def _add_joint(plant: MultibodyPlant, joint: Joint) -> None:
 def build(scene: Scene, dt: float) -> tuple[Diagram, MultibodyPlant, Context]:
     """The diagram, its plant and a root context in the scene's initial state."""
     builder = DiagramBuilder()
-    plant, _ = AddMultibodyPlantSceneGraph(builder, dt)
+    plant, scene_graph = AddMultibodyPlantSceneGraph(builder, dt)
     plant.set_discrete_contact_approximation(DiscreteContactApproximation.kSap)
     plant.set_contact_model(ContactModel.kPoint)
     plant.mutable_gravity_field().set_gravity_vector(scene.gravity)
@@ -89,9 +101,14 @@ def build(scene: Scene, dt: float) -> tuple[Diagram, MultibodyPlant, Context]:
         plant.AddRigidBody(body.name, inertia)
     for joint in scene.joints:
         _add_joint(plant, joint)
+    faces = GeometrySet()
     for index, shape in enumerate(scene.shapes):
         if shape.engine is not Engine.PLURIVERSE:
-            _add_shape(plant, shape, f"shape_{index}")
+            geometry = _add_shape(plant, shape, f"shape_{index}")
+            if shape.kind == "half_space" or (shape.kind == "box" and shape.engine is Engine.DRAKE):
+                faces.Add(geometry)
+    # A box that only Drake has offers its faces to spheres; among themselves the spheres at its corners touch.
+    scene_graph.collision_filter_manager().Apply(CollisionFilterDeclaration().ExcludeWithin(faces))
     plant.Finalize()
     diagram = builder.Build()
     root = diagram.CreateDefaultContext()

@@ -67,19 +67,41 @@ def box_stack() -> Scene:
     return Scene("box_stack", 1.5, tuple(bodies), shapes=tuple(shapes), check=check)
 
 
-def falling_capsule() -> Scene:
-    radius, half = 0.05, 0.15
-    mass = 1.5
-    body = Body(
-        "capsule", mass, (0.02, 0.02, 0.003), position=(0, 0, 0.21), rotation=axis_angle((0.2, 1, 0), 0.15),
-    )  # fmt: skip
-    ends = [Shape("capsule", "sphere", (radius,), (0, 0, z), material=SOFT, engine=Engine.DRAKE) for z in (-half, half)]
-    shapes = (ground(SOFT), Shape("capsule", "capsule", (radius, half), material=SOFT, engine=Engine.PLURIVERSE), *ends)
+def _falling_rod(name: str, shapes: tuple[Shape, ...], tolerance: float) -> Scene:
+    tilt = axis_angle((0.2, 1, 0), 0.15)
+    body = Body("rod", 1.5, (0.02, 0.02, 0.003), position=(0, 0, 0.21), rotation=tilt)
 
     def check(poses):
-        assert poses[0, 0, 2] > 0.19 and poses[-1, 0, 2] < 0.06, "it ends lying"
+        assert poses[0, 0, 2] > 0.19, "it starts upright"
+        assert poses[-1, 0, 2] < 0.06, "it ends lying"
 
-    return Scene("falling_capsule", 2.0, (body,), shapes=shapes, check=check)
+    return Scene(name, 2.0, (body,), shapes=(ground(SOFT), *shapes), check=check, tolerance=tolerance)
+
+
+ROD_RADIUS = 0.05
+ROD_ENDS = (-0.15, 0.15)
+
+
+def _rod_balls(engine: Engine) -> tuple[Shape, ...]:
+    return tuple(
+        Shape("rod", "sphere", (ROD_RADIUS,), (0, 0, z), material=SOFT, engine=engine) for z in ROD_ENDS
+    )
+
+
+def falling_dumbbell() -> Scene:
+    return _falling_rod("falling_dumbbell", _rod_balls(Engine.BOTH), 1e-5)
+
+
+def falling_capsule() -> Scene:
+    """A capsule here, the balls at its ends in Drake, which gives a capsule on a plane one point only.
+
+    The second point of our capsule lies on its side line, not on the round end: it is higher by less than
+    radius * tilt^2 / 2, 1e-4 m at the tilt of 0.07 rad at which the second end lands.
+    """
+    capsule = Shape(
+        "rod", "capsule", (ROD_RADIUS, ROD_ENDS[1]), material=SOFT, engine=Engine.PLURIVERSE
+    )
+    return _falling_rod("falling_capsule", (capsule, *_rod_balls(Engine.DRAKE)), 2e-4)
 
 
 def sliding_sphere() -> Scene:
@@ -234,6 +256,7 @@ def all_scenes() -> list[Scene]:
         tumbling_box(),
         rigid_box(),
         box_stack(),
+        falling_dumbbell(),
         falling_capsule(),
         sliding_sphere(),
         incline(0.4, "incline_stick"),
