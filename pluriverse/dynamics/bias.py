@@ -5,8 +5,8 @@ Writes  workspace: node_acceleration, node_wrench, dof_force
 
     dof_force = joint_f + sum_b J_b^T (body_f + gravity) - c(q, v) - D v
 
-with the velocity-product forces c (Coriolis, centrifugal, gyroscopic) and the joint damping D. Gravity enters as an
-acceleration of the world in the opposite direction ([Featherstone2008] section 5.3).
+with the velocity-product forces c (Coriolis, centrifugal, gyroscopic) and the joint damping D. Gravity
+enters as an acceleration of the world in the opposite direction ([Featherstone2008] section 5.3).
 """
 
 import functools
@@ -53,16 +53,16 @@ def _kernels(real: Any) -> SimpleNamespace:
 
     @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.bias.{precision_name(real)}")
     def sum_forces(
-        worlds: wp.array(dtype=int),  # [slot]
+        worlds: wp.array[int],  # [slot]
         # model
         topology: Topology,
-        gravity: wp.array(dtype=wp.vec3),  # [world] m/s^2
-        body_mass: wp.array(dtype=float),  # [body] kg
-        joint_damping: wp.array(dtype=float),  # [dof] N s/m or N m s
+        gravity: wp.array[wp.vec3],  # [world] m/s^2
+        body_mass: wp.array[float],  # [body] kg
+        joint_damping: wp.array[float],  # [dof] N s/m or N m s
         # state and control
-        joint_qd: wp.array(dtype=float),  # [dof]
-        body_f: wp.array(dtype=wp.spatial_vector),  # [body] N, N m about the centre of mass
-        joint_f: wp.array(dtype=float),  # [dof] N or N m
+        joint_qd: wp.array[float],  # [dof]
+        body_f: wp.array[wp.spatial_vector],  # [body] N, N m about the centre of mass
+        joint_f: wp.array[float],  # [dof] N or N m
         # workspace
         data: data_struct,
     ):
@@ -85,7 +85,8 @@ def _kernels(real: Any) -> SimpleNamespace:
             velocity = data.node_velocity[node]
             acceleration = spatial(vec3(), lift)
             if local_parent >= 0:
-                # The joint adds S qd to the parent's velocity, and every S moves with the parent: dS/dt = V_p x S.
+                # The joint adds S qd to the parent's velocity, and every S moves with the parent: dS/dt =
+                # V_p x S.
                 parent = node_base + local_parent
                 parent_velocity = data.node_velocity[parent]
                 omega = angular_part(parent_velocity)

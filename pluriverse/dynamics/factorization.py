@@ -26,7 +26,7 @@ def _kernels(real: Any) -> SimpleNamespace:
 
     @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.factorization.{precision_name(real)}")
     def factorize_mass_rows(
-        worlds: wp.array(dtype=int),  # [slot]
+        worlds: wp.array[int],  # [slot]
         topology: Topology,
         data: data_struct,
     ):
@@ -50,7 +50,7 @@ def _kernels(real: Any) -> SimpleNamespace:
 
     @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.factorization.{precision_name(real)}")
     def solve_free_velocity(
-        worlds: wp.array(dtype=int),  # [slot]
+        worlds: wp.array[int],  # [slot]
         topology: Topology,
         dt: real,  # s
         data: data_struct,

@@ -15,8 +15,8 @@ import warp as wp
 
 from pluriverse.dynamics.kinematics import BALL, FREE, PRISMATIC, REVOLUTE, joint_functions
 from pluriverse.dynamics.workspace import Workspace
+from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import precision_name, quat_type, vec3_type, vec6_type
-from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
 
@@ -27,33 +27,44 @@ def _kernels(real: Any) -> SimpleNamespace:
     vec6 = vec6_type(real)
     quat = quat_type(real)
     place_child = joint_functions(real).place_child
-    unit_quat = rotation_functions(real).unit_quat
-    unit_axis = rotation_functions(real).unit_axis
     spatial = spatial_functions(real).spatial
     angular_part = spatial_functions(real).angular_part
     linear_part = spatial_functions(real).linear_part
+    widen_vec3 = conversion_functions(real).widen_vec3
+    widen_axis = conversion_functions(real).widen_axis
+    widen_rotation = conversion_functions(real).widen_rotation
+    read_vec3 = conversion_functions(real).read_vec3
+
+    @wp.func
+    def is_selected(selected: wp.array[int], articulation: int) -> bool:
+        """Return whether an articulation (-1: none) is to be updated."""
+        if selected.shape[0] == 0:
+            return True
+        if articulation < 0:
+            return False
+        return selected[articulation] != 0
 
     @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.forward_kinematics.{precision_name(real)}")
     def place_bodies(
-        worlds: wp.array(dtype=int),  # [slot]
+        worlds: wp.array[int],  # [slot]
         # model
         topology: Topology,
-        joint_X_p: wp.array(dtype=wp.transform),  # [joint] m, parent body frame
-        joint_X_c: wp.array(dtype=wp.transform),  # [joint] m, child body frame
-        joint_axis: wp.array(dtype=wp.vec3),  # [dof] unit, joint frame
-        body_com: wp.array(dtype=wp.vec3),  # [body] m, body frame
-        joint_articulation: wp.array(dtype=int),  # [joint]
-        selected: wp.array(dtype=int),  # [articulation] 0: leave alone; empty: all
+        joint_X_p: wp.array[wp.transform],  # [joint] m, parent body frame
+        joint_X_c: wp.array[wp.transform],  # [joint] m, child body frame
+        joint_axis: wp.array[wp.vec3],  # [dof] unit, joint frame
+        body_com: wp.array[wp.vec3],  # [body] m, body frame
+        joint_articulation: wp.array[int],  # [joint]
+        selected: wp.array[int],  # [articulation] 0: leave as it is; empty: update all
         # joint state
-        joint_q: wp.array(dtype=float),  # [coord]
-        joint_qd: wp.array(dtype=float),  # [dof]
-        # scratch, as in the workspace; positions and velocities about the origin of the tree's root body
-        node_quat: wp.array(dtype=quat),  # [node]
-        node_offset: wp.array(dtype=vec3),  # [node] m
-        node_velocity: wp.array(dtype=vec6),  # [node]
+        joint_q: wp.array[float],  # [coord]
+        joint_qd: wp.array[float],  # [dof]
+        # scratch; positions and velocities about the origin of the tree's root body
+        node_quat: wp.array[quat],  # [node]
+        node_offset: wp.array[vec3],  # [node] m
+        node_velocity: wp.array[vec6],  # [node] rad/s, m/s
         # body state
-        body_q: wp.array(dtype=wp.transform),  # [body] m, xyzw
-        body_qd: wp.array(dtype=wp.spatial_vector),  # [body] m/s of the centre of mass, rad/s
+        body_q: wp.array[wp.transform],  # [body] m, xyzw
+        body_qd: wp.array[wp.spatial_vector],  # [body] m/s of the centre of mass, rad/s
     ):
         world = worlds[wp.tid()]
         template = topology.world_template[world]
@@ -63,121 +74,104 @@ def _kernels(real: Any) -> SimpleNamespace:
         coord_base = topology.world_coord[world]
         dof_base = topology.world_dof[world]
         ref = vec3()
+        # The body before, which is the parent more often than not, is kept at hand.
+        rotation = quat()
+        offset = vec3()
+        omega = vec3()
+        linear = vec3()
         for local_node in range(topology.template_node[template + 1] - first_node):
             index = first_node + local_node
             node = node_base + local_node
             joint = node_base + topology.node_joint[index]
             body = body_base + topology.node_body[index]
             local_parent = topology.node_parent[index]
-            local_com = body_com[body]
-            com_in_body = vec3(real(local_com[0]), real(local_com[1]), real(local_com[2]))
-
-            if selected.shape[0] > 0:
-                articulation = joint_articulation[joint]
-                chosen = bool(False)
-                if articulation >= 0:
-                    chosen = selected[articulation] != 0
-                if not chosen:
-                    # The body stays as it is; selected joints further out hang on it.
-                    pose = body_q[body]
-                    twist = body_qd[body]
-                    p = wp.transform_get_translation(pose)
-                    r = wp.transform_get_rotation(pose)
-                    position = vec3(real(p[0]), real(p[1]), real(p[2]))
-                    kept = wp.normalize(quat(real(r[0]), real(r[1]), real(r[2]), real(r[3])))
-                    if local_parent < 0:
-                        ref = position
-                    omega = vec3(real(twist[3]), real(twist[4]), real(twist[5]))
-                    com = position - ref + wp.quat_rotate(kept, com_in_body)
-                    v_com = vec3(real(twist[0]), real(twist[1]), real(twist[2]))
-                    node_quat[node] = kept
-                    node_offset[node] = position - ref
-                    node_velocity[node] = spatial(omega, v_com - wp.cross(omega, com))
-                    continue
-
-            joint_type = topology.node_type[index]
-            coord = coord_base + topology.node_coord[index]
-            public_dof = dof_base + topology.node_qd[index]
-            parent_frame = joint_X_p[joint]
-            parent_p = wp.transform_get_translation(parent_frame)
-            parent_r = wp.transform_get_rotation(parent_frame)
-            anchor_p = vec3(real(parent_p[0]), real(parent_p[1]), real(parent_p[2]))
-            anchor = unit_quat(parent_r)
-            omega = vec3()
-            linear = vec3()
-            if local_parent >= 0:
-                parent = node_base + local_parent
-                parent_quat = node_quat[parent]
-                anchor = parent_quat * anchor
-                anchor_p = node_offset[parent] + wp.quat_rotate(parent_quat, anchor_p)
-                parent_velocity = node_velocity[parent]
-                omega = angular_part(parent_velocity)
-                linear = linear_part(parent_velocity)
-            axis = vec3()
-            if joint_type == REVOLUTE or joint_type == PRISMATIC:
-                local_axis = joint_axis[public_dof]
-                axis = wp.quat_rotate(anchor, unit_axis(local_axis))
-            rotation, shift = place_child(joint_type, coord, joint_q, anchor, axis, joint_X_c[joint])
-            offset = anchor_p + shift
-            if local_parent < 0:
-                ref = offset
-                offset = vec3()
-                anchor_p = -shift
-            com_arm = wp.quat_rotate(rotation, com_in_body)
-
-            if joint_type == REVOLUTE:
-                rate = real(joint_qd[public_dof]) * axis
-                omega += rate
-                linear += wp.cross(anchor_p, rate)
-            elif joint_type == PRISMATIC:
-                linear += real(joint_qd[public_dof]) * axis
-            elif joint_type == BALL:
-                rate = wp.quat_rotate(
+            if is_selected(selected, joint_articulation[joint]):
+                joint_type = topology.node_type[index]
+                public_dof = dof_base + topology.node_qd[index]
+                parent_frame = joint_X_p[joint]
+                anchor_p = widen_vec3(wp.transform_get_translation(parent_frame))
+                anchor = widen_rotation(wp.transform_get_rotation(parent_frame))
+                if local_parent < 0:
+                    omega = vec3()
+                    linear = vec3()
+                else:
+                    if local_parent != local_node - 1:
+                        parent = node_base + local_parent
+                        rotation = node_quat[parent]
+                        offset = node_offset[parent]
+                        omega = angular_part(node_velocity[parent])
+                        linear = linear_part(node_velocity[parent])
+                    anchor = rotation * anchor
+                    anchor_p = offset + wp.quat_rotate(rotation, anchor_p)
+                axis = vec3()
+                if joint_type == REVOLUTE or joint_type == PRISMATIC:  # noqa: SIM109, Warp knows no tuples here
+                    axis = wp.quat_rotate(anchor, widen_axis(joint_axis[public_dof]))
+                rotation, shift = place_child(
+                    joint_type,
+                    joint_q,
+                    coord_base + topology.node_coord[index],
                     anchor,
-                    vec3(
-                        real(joint_qd[public_dof]),
-                        real(joint_qd[public_dof + 1]),
-                        real(joint_qd[public_dof + 2]),
-                    ),
+                    axis,
+                    joint_X_c[joint],
                 )
-                omega += rate
-                linear += wp.cross(anchor_p, rate)
-            elif joint_type == FREE:
-                omega = vec3(
-                    real(joint_qd[public_dof + 3]),
-                    real(joint_qd[public_dof + 4]),
-                    real(joint_qd[public_dof + 5]),
-                )
-                linear = vec3(
-                    real(joint_qd[public_dof]), real(joint_qd[public_dof + 1]), real(joint_qd[public_dof + 2])
-                ) - wp.cross(omega, com_arm)
+                offset = anchor_p + shift
+                if local_parent < 0:
+                    ref = offset
+                    offset = vec3()
+                    anchor_p = -shift  # anchor_p - ref would cancel far from the world's origin
+                com_arm = wp.quat_rotate(rotation, widen_vec3(body_com[body]))
 
+                if joint_type == REVOLUTE:
+                    rate = real(joint_qd[public_dof]) * axis
+                    omega += rate
+                    linear += wp.cross(anchor_p, rate)
+                elif joint_type == PRISMATIC:
+                    linear += real(joint_qd[public_dof]) * axis
+                elif joint_type == BALL:
+                    ball_rate = wp.quat_rotate(anchor, read_vec3(joint_qd, public_dof))
+                    omega += ball_rate
+                    linear += wp.cross(anchor_p, ball_rate)
+                elif joint_type == FREE:
+                    omega = read_vec3(joint_qd, public_dof + 3)
+                    linear = read_vec3(joint_qd, public_dof) - wp.cross(omega, com_arm)
+
+                position = ref + offset
+                body_q[body] = wp.transform(
+                    wp.vec3(float(position[0]), float(position[1]), float(position[2])),
+                    wp.quat(float(rotation[0]), float(rotation[1]), float(rotation[2]), float(rotation[3])),
+                )
+                v_com = linear + wp.cross(omega, offset + com_arm)
+                body_qd[body] = wp.spatial_vector(
+                    float(v_com[0]),
+                    float(v_com[1]),
+                    float(v_com[2]),
+                    float(omega[0]),
+                    float(omega[1]),
+                    float(omega[2]),
+                )
+            else:
+                # The body stays as it is; selected joints further out hang on it.
+                rotation = widen_rotation(wp.transform_get_rotation(body_q[body]))
+                kept_position = widen_vec3(wp.transform_get_translation(body_q[body]))
+                if local_parent < 0:
+                    ref = kept_position
+                offset = kept_position - ref
+                omega = widen_vec3(wp.spatial_bottom(body_qd[body]))
+                arm = offset + wp.quat_rotate(rotation, widen_vec3(body_com[body]))
+                linear = widen_vec3(wp.spatial_top(body_qd[body])) - wp.cross(omega, arm)
             node_quat[node] = rotation
             node_offset[node] = offset
             node_velocity[node] = spatial(omega, linear)
-            position = ref + offset
-            v_com = linear + wp.cross(omega, offset + com_arm)
-            body_q[body] = wp.transform(
-                wp.vec3(float(position[0]), float(position[1]), float(position[2])),
-                wp.quat(float(rotation[0]), float(rotation[1]), float(rotation[2]), float(rotation[3])),
-            )
-            body_qd[body] = wp.spatial_vector(
-                float(v_com[0]),
-                float(v_com[1]),
-                float(v_com[2]),
-                float(omega[0]),
-                float(omega[1]),
-                float(omega[2]),
-            )
 
     return SimpleNamespace(place_bodies=place_bodies)
 
 
 @wp.kernel(enable_backward=False)
 def mark_articulation(
-    indices: wp.array(dtype=int),  # [entry] articulation
-    selected: wp.array(dtype=int),  # [articulation]
+    indices: wp.array[int],  # [entry] articulation
+    selected: wp.array[int],  # [articulation]
 ):
+    """Select the articulation of one entry; entries that name none are ignored."""
     articulation = indices[wp.tid()]
     if articulation >= 0 and articulation < selected.shape[0]:
         selected[articulation] = 1
@@ -185,14 +179,15 @@ def mark_articulation(
 
 @wp.kernel(enable_backward=False)
 def mark_masked_articulation(
-    mask: wp.array(dtype=bool),  # [articulation]
-    selected: wp.array(dtype=int),  # [articulation]
+    mask: wp.array[bool],  # [articulation]
+    selected: wp.array[int],  # [articulation]
 ):
+    """Select one articulation, or not."""
     selected[wp.tid()] = wp.where(mask[wp.tid()], 1, 0)
 
 
 class _Scratch:
-    """What `eval_fk` keeps per model, so that a recorded call stays valid and later calls allocate nothing."""
+    """What `eval_fk` keeps per model, so that a recorded call stays valid and later ones allocate nothing."""
 
     def __init__(self, model: Model):
         node = model.joint_count
@@ -265,8 +260,8 @@ def _selection(model: Model, mask: wp.array | None, indices: wp.array | None) ->
     if mask is not None:
         if mask.shape != (model.articulation_count,):
             raise ValueError(
-                f"eval_fk: mask has shape {mask.shape}, but the model has {model.articulation_count} articulations; "
-                f"pass one entry per articulation."
+                f"eval_fk: mask has shape {mask.shape}, but the model has {model.articulation_count} "
+                "articulations; pass one entry per articulation."
             )
         wp.launch(
             mark_masked_articulation,
@@ -303,7 +298,8 @@ def eval_fk(
         joint_qd: Joint velocities in the public convention, shape [dof].
         state: State whose `body_q` and `body_qd` are written; its joint arrays are not touched.
         mask: Articulations to update, non-zero or True to select, shape [articulation]. All if None.
-        indices: Indices of the articulations to update, on the model's device; not together with `mask`. Other
+        indices: Indices of the articulations to update, on the model's device; not together with `mask`.
+        Other
             bodies keep their pose and velocity. Entries that name no articulation are ignored.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Free motion stage: the velocity that the bodies would have after the step without contacts, limits and drives.
+"""Free motion stage: the velocity after the step if there were no contacts, limits and drives.
 
 Reads   joint_f, body_f, gravity; model properties; the workspace of the kinematics stage
 Writes  workspace: dof_force, mass_row, factor_row, dof_velocity_free
@@ -20,7 +20,7 @@ from pluriverse.model import Control, Model, State
 def eval_free_motion(
     model: Model, worlds: wp.array, state: State, control: Control, workspace: Workspace, dt: float
 ) -> None:
-    """Compute the free-motion velocity and the factored matrix A for a step of `dt` [s], after `eval_kinematics`."""
+    """Compute the free-motion velocity and the factors of A for a step `dt` [s], after `eval_kinematics`."""
     eval_bias(model, worlds, state, control, workspace)
     eval_mass_matrix(model, worlds, workspace, dt)
     factorize_mass_matrix(model, worlds, workspace)

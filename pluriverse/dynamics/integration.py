@@ -3,8 +3,8 @@
 Reads   joint_q of the old state; workspace: dof_velocity, dof_velocity_next, node_rotation
 Writes  joint_q, joint_qd, body_q, body_qd of the new state; overwrites workspace node_quat, node_offset
 
-A free joint's coordinates move with the body origin, whatever its joint frames are; its public velocity is that of the
-centre of mass, so it is taken back there with the new orientation.
+A free joint's coordinates move with the body origin, whatever its joint frames are; its public velocity is
+that of the centre of mass, so it is taken back there with the new orientation.
 """
 
 import enum
@@ -17,6 +17,7 @@ import warp as wp
 from pluriverse.dynamics.forward_kinematics import eval_body_state
 from pluriverse.dynamics.kinematics import BALL, FREE
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import precision_name, quat_type, vec3_type
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.model import Model, State, Topology
@@ -35,62 +36,43 @@ def _kernels(real: Any) -> SimpleNamespace:
     quat = quat_type(real)
     data_struct = workspace_struct(real)
     quat_from_rotation_vector = rotation_functions(real).quat_from_rotation_vector
-    unit_quat = rotation_functions(real).unit_quat
+    widen_vec3 = conversion_functions(real).widen_vec3
+    widen_rotation = conversion_functions(real).widen_rotation
+    read_vec3 = conversion_functions(real).read_vec3
+    read_rotation = conversion_functions(real).read_rotation
+    write_vec3 = conversion_functions(real).write_vec3
+    write_rotation = conversion_functions(real).write_rotation
 
     @wp.func
-    def turn(rotation: quat, omega: vec3, dt: real, exponential: int) -> quat:
-        """Return `rotation` after `dt` [s] at `omega` [rad/s], both in the frame that `rotation` maps to."""
+    def turn(omega: vec3, dt: real, exponential: int) -> quat:
+        """Return the quaternion that a step multiplies a rotation by from the left, up to its length."""
         if exponential != 0:
-            return wp.normalize(quat_from_rotation_vector(dt * omega) * rotation)
-        half = real(0.5) * dt * omega
-        return wp.normalize(rotation + quat(half[0], half[1], half[2], real(0.0)) * rotation)
+            return quat_from_rotation_vector(dt * omega)
+        half = real(0.5) * dt * omega  # q + dt (omega, 0) q / 2
+        return quat(half[0], half[1], half[2], real(1.0))
 
     @wp.func
-    def read_vec3(values: wp.array(dtype=real), first: int) -> vec3:
-        """Return three consecutive entries."""
+    def dof_vec3(values: wp.array[real], first: int) -> vec3:
+        """Return three consecutive entries of a workspace array."""
         return vec3(values[first], values[first + 1], values[first + 2])
-
-    @wp.func
-    def read_quat(joint_q: wp.array(dtype=float), first: int) -> quat:
-        """Return the normalized quaternion in four consecutive coordinates."""
-        return wp.normalize(
-            quat(
-                real(joint_q[first]),
-                real(joint_q[first + 1]),
-                real(joint_q[first + 2]),
-                real(joint_q[first + 3]),
-            )
-        )
-
-    @wp.func
-    def write_vec3(values: wp.array(dtype=float), first: int, value: vec3):
-        """Store three consecutive entries in single precision."""
-        for k in range(3):
-            values[first + k] = float(value[k])
-
-    @wp.func
-    def write_quat(joint_q: wp.array(dtype=float), first: int, value: quat):
-        """Store four consecutive coordinates in single precision."""
-        for k in range(4):
-            joint_q[first + k] = float(value[k])
 
     @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.integration.{precision_name(real)}")
     def advance_joints(
-        worlds: wp.array(dtype=int),  # [slot]
+        worlds: wp.array[int],  # [slot]
         # model
         topology: Topology,
-        joint_X_p: wp.array(dtype=wp.transform),  # [joint] m, parent body frame
-        joint_X_c: wp.array(dtype=wp.transform),  # [joint] m, child body frame
-        body_com: wp.array(dtype=wp.vec3),  # [body] m, body frame
+        joint_X_p: wp.array[wp.transform],  # [joint] m, parent body frame
+        joint_X_c: wp.array[wp.transform],  # [joint] m, child body frame
+        body_com: wp.array[wp.vec3],  # [body] m, body frame
         # state in
-        joint_q: wp.array(dtype=float),  # [coord]
+        joint_q: wp.array[float],  # [coord]
         data: data_struct,
         dt: real,  # s
         old_share: real,  # of the old velocity in the velocity of the coordinates
         exponential: int,  # 1: exponential map, 0: first order
         # state out
-        joint_q_out: wp.array(dtype=float),  # [coord]
-        joint_qd_out: wp.array(dtype=float),  # [dof]
+        joint_q_out: wp.array[float],  # [coord]
+        joint_qd_out: wp.array[float],  # [dof]
     ):
         world = worlds[wp.tid()]
         template = topology.world_template[world]
@@ -110,36 +92,35 @@ def _kernels(real: Any) -> SimpleNamespace:
             public_dof = dof_base + topology.node_qd[index]
             if joint_type == FREE:
                 joint = node_base + topology.node_joint[index]
-                omega_next = read_vec3(data.dof_velocity_next, dof)
-                velocity_next = read_vec3(data.dof_velocity_next, dof + 3)
-                omega = old_share * read_vec3(data.dof_velocity, dof) + new_share * omega_next
-                velocity = old_share * read_vec3(data.dof_velocity, dof + 3) + new_share * velocity_next
+                omega_next = dof_vec3(data.dof_velocity_next, dof)
+                velocity_next = dof_vec3(data.dof_velocity_next, dof + 3)
+                omega = old_share * dof_vec3(data.dof_velocity, dof) + new_share * omega_next
+                velocity = old_share * dof_vec3(data.dof_velocity, dof + 3) + new_share * velocity_next
                 rotation = data.node_quat[node_base + local_node]
-                rotation_next = turn(rotation, omega, dt, exponential)
+                step = turn(omega, dt, exponential)
+                rotation_next = wp.normalize(step * rotation)
 
                 # Joint coordinates: X_J = X_p^-1 X_WB X_c, in increments so that nothing cancels.
-                parent_r = wp.transform_get_rotation(joint_X_p[joint])
-                child_p = wp.transform_get_translation(joint_X_c[joint])
-                anchor = unit_quat(parent_r)
-                arm = vec3(real(child_p[0]), real(child_p[1]), real(child_p[2]))
+                parent_frame = joint_X_p[joint]
+                anchor = widen_rotation(wp.transform_get_rotation(parent_frame))
+                arm = widen_vec3(wp.transform_get_translation(joint_X_c[joint]))
                 shift = dt * velocity + wp.quat_rotate(rotation_next, arm) - wp.quat_rotate(rotation, arm)
-                position = vec3(real(joint_q[coord]), real(joint_q[coord + 1]), real(joint_q[coord + 2]))
-                write_vec3(joint_q_out, coord, position + wp.quat_rotate_inv(anchor, shift))
-                joint_omega = wp.quat_rotate_inv(anchor, omega)
-                write_quat(
-                    joint_q_out, coord + 3, turn(read_quat(joint_q, coord + 3), joint_omega, dt, exponential)
-                )
+                position = read_vec3(joint_q, coord) + wp.quat_rotate_inv(anchor, shift)
+                write_vec3(joint_q_out, coord, position)
+                joint_axis = wp.quat_rotate_inv(anchor, vec3(step[0], step[1], step[2]))
+                joint_step = quat(joint_axis[0], joint_axis[1], joint_axis[2], step[3])
+                joint_rotation = joint_step * read_rotation(joint_q, coord + 3)
+                write_rotation(joint_q_out, coord + 3, wp.normalize(joint_rotation))
 
-                local_com = body_com[topology.world_body[world] + topology.node_body[index]]
-                com = wp.quat_rotate(
-                    rotation_next, vec3(real(local_com[0]), real(local_com[1]), real(local_com[2]))
-                )
+                body = topology.world_body[world] + topology.node_body[index]
+                com = wp.quat_rotate(rotation_next, widen_vec3(body_com[body]))
                 write_vec3(joint_qd_out, public_dof, velocity_next + wp.cross(omega_next, com))
                 write_vec3(joint_qd_out, public_dof + 3, omega_next)
             elif joint_type == BALL:
-                omega_next = read_vec3(data.dof_velocity_next, dof)
-                omega = old_share * read_vec3(data.dof_velocity, dof) + new_share * omega_next
-                write_quat(joint_q_out, coord, turn(read_quat(joint_q, coord), omega, dt, exponential))
+                omega_next = dof_vec3(data.dof_velocity_next, dof)
+                omega = old_share * dof_vec3(data.dof_velocity, dof) + new_share * omega_next
+                rotation_next = turn(omega, dt, exponential) * read_rotation(joint_q, coord)
+                write_rotation(joint_q_out, coord, wp.normalize(rotation_next))
                 write_vec3(joint_qd_out, public_dof, omega_next)
             else:
                 for k in range(dof_count):

@@ -1,11 +1,12 @@
 """Kinematics stage: pose, velocity and inertia of every body in world axes, and how each dof moves it.
 
 Reads   joint_q, joint_qd; joint frames and axes, body_com, body_inertia
-Writes  workspace: tree_ref, node_quat, node_rotation, node_offset, node_position, node_com, node_inertia,
-        node_velocity, dof_motion, dof_velocity
+Writes  workspace: tree_ref, node_quat, node_rotation, node_offset, node_com, node_inertia, node_velocity,
+        dof_motion, dof_velocity
 
-The pose of a body is X_WB = X_WP X_p X_J(q) X_c^-1 (parent body, parent frame, joint, child frame). Positions are
-taken relative to the origin of the tree's root body, so that a robot far from the world's origin loses no digits.
+The pose of a body is X_WB = X_WP X_p X_J(q) X_c^-1 (parent body, parent frame, joint, child frame). Positions
+are taken relative to the origin of the tree's root body, so that a robot far from the world's origin loses no
+digits.
 """
 
 import functools
@@ -15,6 +16,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type, vec6_type
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions
@@ -31,37 +33,27 @@ FREE = wp.constant(int(JointType.FREE))
 def joint_functions(real: Any) -> SimpleNamespace:
     """Return the functions on one joint for scalars of type `real`.
 
-    The members are the `wp.func`s `joint_rotation`, `child_from_anchor` and `place_child`.
+    The member is the `wp.func` `place_child`.
     """
     vec3 = vec3_type(real)
     quat = quat_type(real)
-    rotations = rotation_functions(real)
-    quat_from_axis_angle = rotations.quat_from_axis_angle
-    quat_renormalize = rotations.quat_renormalize
-    unit_quat = rotations.unit_quat
-
-    @wp.func
-    def joint_coordinate_quat(joint_q: wp.array(dtype=float), coord: int) -> quat:
-        """Return the quaternion of a ball or free joint, normalized: users may write any length."""
-        return wp.normalize(
-            quat(
-                real(joint_q[coord]),
-                real(joint_q[coord + 1]),
-                real(joint_q[coord + 2]),
-                real(joint_q[coord + 3]),
-            )
-        )
+    quat_from_axis_angle = rotation_functions(real).quat_from_axis_angle
+    quat_renormalize = rotation_functions(real).quat_renormalize
+    widen_vec3 = conversion_functions(real).widen_vec3
+    widen_rotation = conversion_functions(real).widen_rotation
+    read_vec3 = conversion_functions(real).read_vec3
+    read_rotation = conversion_functions(real).read_rotation
 
     @wp.func
     def place_child(
         joint_type: int,
+        joint_q: wp.array[float],  # [coord]
         coord: int,
-        joint_q: wp.array(dtype=float),  # [coord]
         anchor: quat,  # parent joint frame to world
         axis: vec3,  # of a revolute or prismatic joint, world axes
-        child_frame: wp.transform,  # child joint frame in the child body
+        child_frame: wp.transform,  # joint frame in the child body
     ):
-        """Return orientation of the child body, and its origin relative to the parent joint frame, world axes."""
+        """Return the child's orientation, and its origin less the parent joint frame's [m], world axes."""
         rotation = anchor
         shift = vec3()
         if joint_type == REVOLUTE:
@@ -69,19 +61,17 @@ def joint_functions(real: Any) -> SimpleNamespace:
         elif joint_type == PRISMATIC:
             shift = real(joint_q[coord]) * axis
         elif joint_type == BALL:
-            rotation = anchor * joint_coordinate_quat(joint_q, coord)
+            rotation = anchor * read_rotation(joint_q, coord)
         elif joint_type == FREE:
-            rotation = anchor * joint_coordinate_quat(joint_q, coord + 3)
-            shift = wp.quat_rotate(
-                anchor, vec3(real(joint_q[coord]), real(joint_q[coord + 1]), real(joint_q[coord + 2]))
-            )
+            rotation = anchor * read_rotation(joint_q, coord + 3)
+            shift = wp.quat_rotate(anchor, read_vec3(joint_q, coord))
         child_p = wp.transform_get_translation(child_frame)
         child_r = wp.transform_get_rotation(child_frame)
         if child_r[3] != 1.0:  # most child frames are not turned
-            rotation = rotation * wp.quat_inverse(unit_quat(child_r))
+            rotation = rotation * wp.quat_inverse(widen_rotation(child_r))
         rotation = quat_renormalize(rotation)
-        if child_p[0] != 0.0 or child_p[1] != 0.0 or child_p[2] != 0.0:
-            shift -= wp.quat_rotate(rotation, vec3(real(child_p[0]), real(child_p[1]), real(child_p[2])))
+        if child_p[0] != 0.0 or child_p[1] != 0.0 or child_p[2] != 0.0:  # nor displaced
+            shift -= wp.quat_rotate(rotation, widen_vec3(child_p))
         return rotation, shift
 
     return SimpleNamespace(place_child=place_child)
@@ -95,122 +85,117 @@ def _kernels(real: Any) -> SimpleNamespace:
     quat = quat_type(real)
     data_struct = workspace_struct(real)
     place_child = joint_functions(real).place_child
-    unit_quat = rotation_functions(real).unit_quat
-    unit_axis = rotation_functions(real).unit_axis
+    matrix_from_quat = rotation_functions(real).matrix_from_quat
     rotate_sym = rotation_functions(real).rotate_sym
     spatial = spatial_functions(real).spatial
-    angular_part = spatial_functions(real).angular_part
+    widen_vec3 = conversion_functions(real).widen_vec3
+    widen_axis = conversion_functions(real).widen_axis
+    widen_rotation = conversion_functions(real).widen_rotation
+    read_vec3 = conversion_functions(real).read_vec3
 
     @wp.func
-    def hold_dof(data: data_struct, dof: int, motion: vec6, velocity: real, body_velocity: vec6) -> vec6:
+    def add_dof(data: data_struct, dof: int, motion: vec6, speed: real, body_velocity: vec6) -> vec6:
         """Store a dof's motion subspace and velocity; return the body's velocity with the dof's share."""
         data.dof_motion[dof] = motion
-        data.dof_velocity[dof] = velocity
-        return body_velocity + velocity * motion
+        data.dof_velocity[dof] = speed
+        return body_velocity + speed * motion
 
     @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.kinematics.{precision_name(real)}")
     def place_nodes(
-        worlds: wp.array(dtype=int),  # [slot]
+        worlds: wp.array[int],  # [slot]
         # model
         topology: Topology,
-        joint_X_p: wp.array(dtype=wp.transform),  # [joint] m, parent body frame
-        joint_X_c: wp.array(dtype=wp.transform),  # [joint] m, child body frame
-        joint_axis: wp.array(dtype=wp.vec3),  # [dof] unit, joint frame
-        body_com: wp.array(dtype=wp.vec3),  # [body] m, body frame
-        body_inertia: wp.array(dtype=wp.mat33),  # [body] kg m^2, about the centre of mass, body axes
+        joint_X_p: wp.array[wp.transform],  # [joint] m, parent body frame
+        joint_X_c: wp.array[wp.transform],  # [joint] m, child body frame
+        joint_axis: wp.array[wp.vec3],  # [dof] unit, joint frame
+        body_com: wp.array[wp.vec3],  # [body] m, body frame
+        body_inertia: wp.array[wp.mat33],  # [body] kg m^2, about the centre of mass, body axes
         # state
-        joint_q: wp.array(dtype=float),  # [coord]
-        joint_qd: wp.array(dtype=float),  # [dof]
+        joint_q: wp.array[float],  # [coord]
+        joint_qd: wp.array[float],  # [dof]
         # workspace
         data: data_struct,
     ):
         world = worlds[wp.tid()]
         template = topology.world_template[world]
-        node_base = topology.world_joint[world]
         first_node = topology.template_node[template]
-        first_dof = topology.template_dof[template]
-        first_tree = topology.template_tree[template]
+        node_base = topology.world_joint[world]
         body_base = topology.world_body[world]
         coord_base = topology.world_coord[world]
         dof_base = topology.world_dof[world]
-        tree_base = topology.world_tree[world]
         ref = vec3()
+        # The body before, which is the parent more often than not, is kept at hand.
+        rotation_quat = quat()
+        rotation = mat33()
+        offset = vec3()
+        velocity = vec6()
         for local_node in range(topology.template_node[template + 1] - first_node):
             index = first_node + local_node
             node = node_base + local_node
             joint_type = topology.node_type[index]
             joint = node_base + topology.node_joint[index]
             body = body_base + topology.node_body[index]
-            coord = coord_base + topology.node_coord[index]
             public_dof = dof_base + topology.node_qd[index]
             dof = dof_base + topology.node_dof[index]
             local_parent = topology.node_parent[index]
 
             parent_frame = joint_X_p[joint]
-            parent_p = wp.transform_get_translation(parent_frame)
-            parent_r = wp.transform_get_rotation(parent_frame)
-            anchor_p = vec3(real(parent_p[0]), real(parent_p[1]), real(parent_p[2]))
-            anchor = unit_quat(parent_r)
-            velocity = vec6()
-            if local_parent >= 0:
-                parent = node_base + local_parent
-                parent_quat = data.node_quat[parent]
-                anchor = parent_quat * anchor
-                anchor_p = data.node_offset[parent] + data.node_rotation[parent] * anchor_p
-                velocity = data.node_velocity[parent]
+            anchor_p = widen_vec3(wp.transform_get_translation(parent_frame))
+            anchor = widen_rotation(wp.transform_get_rotation(parent_frame))
+            if local_parent < 0:
+                velocity = vec6()
+            else:
+                if local_parent != local_node - 1:
+                    parent = node_base + local_parent
+                    rotation_quat = data.node_quat[parent]
+                    rotation = data.node_rotation[parent]
+                    offset = data.node_offset[parent]
+                    velocity = data.node_velocity[parent]
+                anchor = rotation_quat * anchor
+                anchor_p = offset + rotation * anchor_p
             axis = vec3()
-            if joint_type == REVOLUTE or joint_type == PRISMATIC:
-                local_axis = joint_axis[public_dof]
-                axis = wp.quat_rotate(anchor, unit_axis(local_axis))
-
-            rotation_quat, shift = place_child(joint_type, coord, joint_q, anchor, axis, joint_X_c[joint])
+            if joint_type == REVOLUTE or joint_type == PRISMATIC:  # noqa: SIM109, Warp knows no tuples here
+                axis = wp.quat_rotate(anchor, widen_axis(joint_axis[public_dof]))
+            rotation_quat, shift = place_child(
+                joint_type, joint_q, coord_base + topology.node_coord[index], anchor, axis, joint_X_c[joint]
+            )
             offset = anchor_p + shift
             if local_parent < 0:
                 ref = offset
-                data.tree_ref[tree_base + topology.node_tree[index]] = ref
+                data.tree_ref[topology.world_tree[world] + topology.node_tree[index]] = ref
                 offset = vec3()
-                anchor_p = -shift  # not anchor_p - ref, which cancels far from the world's origin
-            rotation = wp.quat_to_matrix(rotation_quat)
-            local_com = body_com[body]
-            com_arm = rotation * vec3(real(local_com[0]), real(local_com[1]), real(local_com[2]))
+                anchor_p = -shift  # anchor_p - ref would cancel far from the world's origin
+            rotation = matrix_from_quat(rotation_quat)
+            com_arm = rotation * widen_vec3(body_com[body])
 
             # Motion subspace about the reference point: a turn about an axis w through r is [w; r x w].
             if joint_type == REVOLUTE:
-                velocity = hold_dof(
-                    data, dof, spatial(axis, wp.cross(anchor_p, axis)), real(joint_qd[public_dof]), velocity
-                )
+                motion = spatial(axis, wp.cross(anchor_p, axis))
+                velocity = add_dof(data, dof, motion, real(joint_qd[public_dof]), velocity)
             elif joint_type == PRISMATIC:
-                velocity = hold_dof(data, dof, spatial(vec3(), axis), real(joint_qd[public_dof]), velocity)
+                motion = spatial(vec3(), axis)
+                velocity = add_dof(data, dof, motion, real(joint_qd[public_dof]), velocity)
             elif joint_type == BALL:
-                frame = wp.quat_to_matrix(anchor)
+                frame = matrix_from_quat(anchor)
                 for k in range(3):
-                    axis = vec3(frame[0, k], frame[1, k], frame[2, k])
-                    motion = spatial(axis, wp.cross(anchor_p, axis))
-                    velocity = hold_dof(data, dof + k, motion, real(joint_qd[public_dof + k]), velocity)
+                    axis_k = vec3(frame[0, k], frame[1, k], frame[2, k])
+                    motion = spatial(axis_k, wp.cross(anchor_p, axis_k))
+                    velocity = add_dof(data, dof + k, motion, real(joint_qd[public_dof + k]), velocity)
             elif joint_type == FREE:
                 # Public (v_com, omega) to internal [omega, v_origin]; the reference point is the origin.
-                omega = vec3(
-                    real(joint_qd[public_dof + 3]),
-                    real(joint_qd[public_dof + 4]),
-                    real(joint_qd[public_dof + 5]),
-                )
-                v_com = vec3(
-                    real(joint_qd[public_dof]), real(joint_qd[public_dof + 1]), real(joint_qd[public_dof + 2])
-                )
-                velocity = spatial(omega, v_com - wp.cross(omega, com_arm))
+                omega = read_vec3(joint_qd, public_dof + 3)
+                velocity = spatial(omega, read_vec3(joint_qd, public_dof) - wp.cross(omega, com_arm))
                 for k in range(6):
-                    motion = vec6()
-                    motion[k] = real(1.0)
-                    data.dof_motion[dof + k] = motion
+                    unit = vec6()
+                    unit[k] = real(1.0)
+                    data.dof_motion[dof + k] = unit
                     data.dof_velocity[dof + k] = velocity[k]
 
-            inertia = body_inertia[body]
             data.node_quat[node] = rotation_quat
             data.node_rotation[node] = rotation
             data.node_offset[node] = offset
-            data.node_position[node] = ref + offset
             data.node_com[node] = offset + com_arm
-            data.node_inertia[node] = rotate_sym(rotation, mat33(inertia))
+            data.node_inertia[node] = rotate_sym(rotation, mat33(body_inertia[body]))
             data.node_velocity[node] = velocity
 
     return SimpleNamespace(place_nodes=place_nodes)

@@ -3,9 +3,9 @@
 Reads   body_mass, joint_armature, joint_damping; workspace: node_com, node_inertia, dof_motion
 Writes  workspace: node_composite, mass_row
 
-M[k, a] = S_a . (I_k S_k) for every dof a between dof k and the root, with the inertia I_k of all that dof k carries
-([Featherstone2008] section 6.2). All spatial vectors of a tree are about one point, so nothing is transformed on the
-way: composite inertias are plain sums.
+M[k, a] = S_a . (I_k S_k) for every dof a between dof k and the root, with the inertia I_k of all that dof k
+carries ([Featherstone2008] section 6.2). All spatial vectors of a tree are about one point, so nothing is
+transformed on the way: composite inertias are plain sums.
 """
 
 import functools
@@ -39,14 +39,14 @@ def _kernels(real: Any) -> SimpleNamespace:
         composite: vec10,
         com: vec3,
         public_dof: int,
-        joint_armature: wp.array(dtype=float),
-        joint_damping: wp.array(dtype=float),
+        joint_armature: wp.array[float],
+        joint_damping: wp.array[float],
         dt: real,
     ):
         """Write the six rows of a free root, whose motion subspace is the identity.
 
-        Armature and damping belong to the public velocity (v_com, omega), v_com = v_origin + omega x com, so they
-        enter as T^T diag T with the map T from the internal velocity to the public one.
+        Armature and damping belong to the public velocity (v_com, omega), v_com = v_origin + omega x com,
+        so they enter as T^T diag T with the map T from the internal velocity to the public one.
         """
         extra = vec6()
         for k in range(6):
@@ -85,12 +85,12 @@ def _kernels(real: Any) -> SimpleNamespace:
 
     @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.mass_matrix.{precision_name(real)}")
     def assemble_mass_rows(
-        worlds: wp.array(dtype=int),  # [slot]
+        worlds: wp.array[int],  # [slot]
         # model
         topology: Topology,
-        body_mass: wp.array(dtype=float),  # [body] kg
-        joint_armature: wp.array(dtype=float),  # [dof] kg or kg m^2
-        joint_damping: wp.array(dtype=float),  # [dof] N s/m or N m s
+        body_mass: wp.array[float],  # [body] kg
+        joint_armature: wp.array[float],  # [dof] kg or kg m^2
+        joint_damping: wp.array[float],  # [dof] N s/m or N m s
         dt: real,  # s
         # workspace
         data: data_struct,

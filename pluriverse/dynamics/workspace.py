@@ -1,9 +1,9 @@
 """Workspace of the dynamics: everything its stages and the solver compute about one state, for all worlds.
 
-Spatial vectors are [angular; linear], in world axes, about one fixed reference point per tree: the world position
-that the origin of the tree's root body has at the start of the step. A *node* is a joint with the body that it moves,
-a *dof* is a degree of freedom of the internal numbering, a *row* the packed row of a dof in a tree-sparse matrix
-(`pluriverse.model.topology`).
+Spatial vectors are [angular; linear], in world axes, about one fixed reference point per tree: the world
+position that the origin of the tree's root body has at the start of the step. A *node* is a joint with the
+body that it moves, a *dof* is a degree of freedom of the internal numbering, a *row* the packed row of a
+dof in a tree-sparse matrix (`pluriverse.model.topology`).
 """
 
 import functools
@@ -32,7 +32,6 @@ def workspace_struct(real: Any) -> Any:
         node_quat: wp.array(dtype=quat)
         node_rotation: wp.array(dtype=mat33)
         node_offset: wp.array(dtype=vec3)
-        node_position: wp.array(dtype=vec3)
         node_com: wp.array(dtype=vec3)
         node_inertia: wp.array(dtype=vec6)
         node_velocity: wp.array(dtype=vec6)
@@ -77,12 +76,10 @@ class Workspace:
     """Orientation of the body as a matrix (body to world), shape [node]."""
     node_offset: wp.array
     """Body origin relative to `tree_ref` [m], world axes, shape [node]. `integrate` overwrites it."""
-    node_position: wp.array
-    """World position of the body origin [m], shape [node]."""
     node_com: wp.array
     """Centre of mass relative to `tree_ref` [m], world axes, shape [node]."""
     node_inertia: wp.array
-    """Rotational inertia about the centre of mass [kg·m²], world axes, as (xx, xy, xz, yy, yz, zz), shape [node]."""
+    """Inertia about the centre of mass [kg·m²], world axes, as (xx, xy, xz, yy, yz, zz), shape [node]."""
     node_velocity: wp.array
     """Spatial velocity of the body [rad/s; m/s], shape [node]."""
     dof_motion: wp.array
@@ -95,7 +92,7 @@ class Workspace:
     node_wrench: wp.array
     """Wrench through the joint at zero joint acceleration [N·m; N], shape [node]."""
     dof_force: wp.array
-    """Generalized force: applied + gravity - velocity products - damping * velocity [N·m or N], shape [dof]."""
+    """Force: applied + gravity - velocity products - damping * velocity [N·m or N], shape [dof]."""
 
     node_composite: wp.array
     """Spatial inertia of the body and all bodies it carries (m, m * com, inertia), shape [node]."""
@@ -107,7 +104,7 @@ class Workspace:
     dof_velocity_free: wp.array
     """Velocity at the end of the step without any constraint [rad/s or m/s], shape [dof]."""
     dof_velocity_next: wp.array
-    """Velocity at the end of the step, written by the solver, read by `integrate` [rad/s or m/s], shape [dof]."""
+    """Velocity at the end of the step, from the solver to `integrate` [rad/s or m/s], shape [dof]."""
 
     no_selection: wp.array
     """The empty selection of articulations, which stands for all of them."""
@@ -124,7 +121,6 @@ class Workspace:
             "node_quat": (node, quat),
             "node_rotation": (node, mat33),
             "node_offset": (node, vec3),
-            "node_position": (node, vec3),
             "node_com": (node, vec3),
             "node_inertia": (node, vec6),
             "node_velocity": (node, vec6),

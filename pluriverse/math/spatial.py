@@ -1,8 +1,9 @@
-"""Spatial vectors in kernels, in the order [angular; linear] of [Featherstone2008], all about one fixed point.
+"""Spatial vectors in kernels, in the order [angular; linear] of [Featherstone2008], about one fixed point.
 
-Velocities and accelerations are motion vectors [omega; v], momenta and wrenches force vectors [moment; force]. The
-spatial inertia of a body or of several is kept as ten numbers (mass, mass * com, rotational inertia about the same
-point): because all are about one fixed point in world axes, composite bodies add up component by component.
+Velocities and accelerations are motion vectors [omega; v], momenta and wrenches force vectors [moment;
+force]. The spatial inertia of a body or of several is kept as ten numbers (mass, mass * com, rotational
+inertia about the same point): because all are about one fixed point in world axes, composite bodies add up
+component by component.
 """
 
 import functools
@@ -24,8 +25,8 @@ def vec10_type(real: Any) -> Any:
 def spatial_functions(real: Any) -> SimpleNamespace:
     """Return the functions on spatial vectors for scalars of type `real`.
 
-    The members are `wp.func`s: `angular_part`, `linear_part`, `spatial`, `sym_times_vec`, `inertia_about_reference`,
-    `inertia_times_motion`.
+    The members are `wp.func`s: `angular_part`, `linear_part`, `spatial`, `sym_times_vec`,
+    `inertia_about_reference`, `inertia_times_motion`.
     """
     vec3 = vec3_type(real)
     vec6 = vec6_type(real)
@@ -57,7 +58,7 @@ def spatial_functions(real: Any) -> SimpleNamespace:
 
     @wp.func
     def inertia_about_reference(mass: real, com: vec3, inertia: vec6) -> vec10:
-        """Return the spatial inertia of a body from its inertia about the centre of mass ([Featherstone2008] 2.63)."""
+        """Return a body's spatial inertia from that about its centre of mass ([Featherstone2008] 2.63)."""
         hx = mass * com[0]
         hy = mass * com[1]
         hz = mass * com[2]

@@ -1,15 +1,13 @@
-"""Trees of bodies described once, built both as a model and as a MuJoCo model, and the maps between their states."""
+"""Trees of bodies described once, built as a model and as a MuJoCo model, and maps between their states."""
 
 from dataclasses import dataclass, field
 
 import mujoco
 import numpy as np
+import warp as wp
 from scipy.spatial.transform import Rotation
 
-from pluriverse.types import JointType
-
-COORD_COUNT = {kind: kind.coord_count for kind in JointType}
-DOF_COUNT = {kind: kind.dof_count for kind in JointType}
+from pluriverse import JointType, Model, ModelBuilder, State
 
 
 @dataclass
@@ -66,18 +64,27 @@ def random_tree(
     *,
     root: JointType | None = None,
     shuffled: bool = True,
-    armature: bool = True,
-    damping: bool = True,
+    losses: bool = True,
+    single: bool = False,
     gravity=None,
 ) -> Tree:
-    """Return a random tree with joints of all kinds; free joints only at roots."""
+    """Return a random tree with joints of all kinds; free joints only at roots.
+
+    Args:
+        rng: Source of the numbers.
+        joint_count: Number of joints, and bodies.
+        root: Kind of the first joint; any if None.
+        shuffled: Whether bodies and joints are told to a builder in random order.
+        losses: Whether joints have armature and damping.
+        single: Whether all bodies hang on the first one; else some hang on the world.
+        gravity: Gravity; random if None.
+    """
     inner = [JointType.PRISMATIC, JointType.REVOLUTE, JointType.REVOLUTE, JointType.BALL, JointType.FIXED]
     joints = []
     for entry in range(joint_count):
-        parent = (
-            -1 if entry == 0 else int(rng.integers(-1 if rng.random() < 0.15 else max(0, entry - 4), entry))
-        )
-        if parent < 0:
+        rooted = entry == 0 or (rng.random() < 0.05 and not single)
+        parent = -1 if rooted else int(rng.integers(max(0, entry - 4), entry))
+        if rooted:
             kind = (
                 root if entry == 0 and root is not None else JointType(rng.choice([JointType.FREE, *inner]))
             )
@@ -95,10 +102,8 @@ def random_tree(
                 mass=mass,
                 com=_single(rng.uniform(-0.2, 0.2, 3)),
                 inertia=random_inertia(rng, mass),
-                armature=float(_single(rng.uniform(0.0, 0.2)))
-                if armature and kind != JointType.FREE
-                else 0.0,
-                damping=float(_single(rng.uniform(0.0, 2.0))) if damping and kind != JointType.FREE else 0.0,
+                armature=float(_single(rng.uniform(0.0, 0.2))) if losses and kind != JointType.FREE else 0.0,
+                damping=float(_single(rng.uniform(0.0, 2.0))) if losses and kind != JointType.FREE else 0.0,
             )
         )
     orders = [
@@ -106,6 +111,68 @@ def random_tree(
     ]
     gravity = rng.normal(size=3) * 5.0 if gravity is None else gravity
     return Tree(joints, _single(gravity), *orders)
+
+
+def dof_places(tree: Tree) -> list[list[int]]:
+    """Return where the dofs of each joint stand when the joints are in tree order."""
+    places, count = [], 0
+    for joint in tree.joints:
+        places.append(list(range(count, count + joint.kind.dof_count)))
+        count += joint.kind.dof_count
+    return places
+
+
+def tree_damping(tree: Tree) -> np.ndarray:
+    """Return the damping of all dofs in tree order."""
+    return np.concatenate([np.full(joint.kind.dof_count, joint.damping) for joint in tree.joints])
+
+
+def internal_to_tree(model: Model, world: int, tree: Tree) -> np.ndarray:
+    """Return, for each internal dof of a world, its place in tree order."""
+    template, places = model.templates[model.world_template[world]], dof_places(tree)
+    result = np.zeros(template.dof_count, dtype=int)
+    for dof, node in enumerate(template.dof_node):
+        entry = tree.joint_order[template.node_joint[node]]
+        result[dof] = places[entry][dof - template.node_dof[node]]
+    return result
+
+
+def world_range(model: Model, world: int, values: wp.array, kind: str) -> np.ndarray:
+    """Return a world's part of a workspace array; `kind` is dof, row, joint, body or tree."""
+    template = model.templates[model.world_template[world]]
+    size = {
+        "dof": template.dof_count,
+        "row": template.row_size,
+        "joint": template.node_count,
+        "body": template.body_count,
+        "tree": template.tree_count,
+    }[kind]
+    start = int(getattr(model.topology, f"world_{kind}").numpy()[world])
+    return values.numpy()[start : start + size]
+
+
+def tree_vector(model: Model, world: int, tree: Tree, values: wp.array) -> np.ndarray:
+    """Return the internal dof values of a world in tree order."""
+    internal = world_range(model, world, values, "dof")
+    result = np.zeros(len(internal))
+    result[internal_to_tree(model, world, tree)] = internal
+    return result
+
+
+def tree_matrix(model: Model, world: int, tree: Tree, rows: wp.array) -> np.ndarray:
+    """Return the symmetric matrix in packed rows of a world as a dense one in tree order."""
+    template = model.templates[model.world_template[world]]
+    packed = world_range(model, world, rows, "row")
+    dense = np.zeros((template.dof_count, template.dof_count))
+    for dof in range(template.dof_count):
+        ancestor, entry = dof, template.dof_row[dof] + template.dof_depth[dof]
+        while ancestor >= 0:
+            dense[dof, ancestor] = dense[ancestor, dof] = packed[entry]
+            ancestor, entry = template.dof_parent[ancestor], entry - 1
+    order = internal_to_tree(model, world, tree)
+    result = np.zeros_like(dense)
+    result[np.ix_(order, order)] = dense
+    return result
 
 
 def _pose(frame):
@@ -138,7 +205,7 @@ MUJOCO_JOINT = {
 
 
 def tree_mjcf(tree: Tree) -> str:
-    """Return the tree as MJCF. MuJoCo's joint frame is the body's, so the frames go into body poses and joint axes."""
+    """Return the tree as MJCF; joint frames go into body poses and joint axes."""
 
     def body_xml(entry: int) -> str:
         joint = tree.joints[entry]
@@ -168,23 +235,79 @@ def tree_mjcf(tree: Tree) -> str:
     )
 
 
+def build_model(trees: list[Tree]) -> Model:
+    """Return a model with one world per tree.
+
+    The numbers of the trees are then written into the model once more: the builder gives free joints no
+    frames of their own, and normalizing anew moves the last digit of a quaternion.
+    """
+    builder = ModelBuilder()
+    joint_at = {}
+    for tree in trees:
+        builder.begin_world(gravity=tree.gravity)
+        links, joints = {}, []
+        for entry in tree.body_order:
+            body = tree.joints[entry]
+            links[entry] = builder.add_link(mass=body.mass, com=body.com, inertia=body.inertia)
+        for entry in tree.joint_order:
+            joint = tree.joints[entry]
+            parent = links[joint.parent] if joint.parent >= 0 else -1
+            places = {"parent_xform": joint.parent_frame, "child_xform": joint.child_frame}
+            losses = {"armature": joint.armature, "damping": joint.damping}
+            if joint.kind == JointType.FREE:
+                index = builder.add_joint_free(parent=parent, child=links[entry])
+            elif joint.kind == JointType.FIXED:
+                index = builder.add_joint_fixed(parent, links[entry], **places)
+            elif joint.kind == JointType.BALL:
+                index = builder.add_joint_ball(parent, links[entry], **places, **losses)
+            elif joint.kind == JointType.REVOLUTE:
+                index = builder.add_joint_revolute(parent, links[entry], axis=joint.axis, **places, **losses)
+            else:
+                index = builder.add_joint_prismatic(parent, links[entry], axis=joint.axis, **places, **losses)
+            joints.append(index)
+            joint_at[index] = joint
+        builder.add_articulation(joints)
+        builder.end_world()
+    model = builder.finalize(device="cpu")
+    dof_start = model.joint_qd_start.numpy()
+    parent_frames, child_frames = model.joint_X_p.numpy().copy(), model.joint_X_c.numpy().copy()
+    axes = model.joint_axis.numpy().copy()
+    for index, joint in joint_at.items():
+        parent_frames[index], child_frames[index] = joint.parent_frame, joint.child_frame
+        if joint.kind in (JointType.REVOLUTE, JointType.PRISMATIC):
+            axes[dof_start[index]] = joint.axis
+    model.joint_X_p.assign(parent_frames)
+    model.joint_X_c.assign(child_frames)
+    model.joint_axis.assign(axes)
+    return model
+
+
+def set_joint_state(
+    state: State, trees: list[Tree], q: list[list[np.ndarray]], qd: list[list[np.ndarray]]
+) -> None:
+    """Write joint states, given per tree and per joint in tree order, into a state of the trees' model."""
+    for array, values in ((state.joint_q, q), (state.joint_qd, qd)):
+        flat = [values[world][entry] for world, tree in enumerate(trees) for entry in tree.joint_order]
+        array.assign(np.concatenate(flat).astype(np.float32))
+
+
 def random_joint_state(rng: np.random.Generator, tree: Tree) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Return coordinates and public velocities per joint, rounded to float32."""
     q, qd = [], []
     for joint in tree.joints:
-        q_joint = rng.normal(size=COORD_COUNT[joint.kind])
+        q_joint = rng.normal(size=joint.kind.coord_count)
         if joint.kind in (JointType.BALL, JointType.FREE):
             q_joint[-4:] /= np.linalg.norm(q_joint[-4:])
         q.append(_single(q_joint))
-        qd.append(_single(rng.normal(size=DOF_COUNT[joint.kind])))
+        qd.append(_single(rng.normal(size=joint.kind.dof_count)))
     return q, qd
 
 
 class MujocoTree:
     """A tree in MuJoCo, at a state given in our conventions, with results in our conventions.
 
-    Per joint, `map` takes our internal velocity ([omega, v_origin] for a free joint) to MuJoCo's; it is orthogonal,
-    and its rate times the velocity vanishes, so forces map with its transpose.
+    Per joint, `map` takes our internal velocity ([omega, v_origin] for a free joint) to MuJoCo's; it is
+    orthogonal, and its rate times the velocity vanishes, so forces map with its transpose.
     """
 
     def __init__(self, tree: Tree, q: list[np.ndarray], qd: list[np.ndarray]):
@@ -193,11 +316,10 @@ class MujocoTree:
         self.data = mujoco.MjData(self.model)
         size = self.model.nv
         self.map = np.zeros((size, size))  # rows: MuJoCo's dofs, columns: ours, tree order
-        self.dof_of_joint, column = {}, 0
+        column = 0
         velocities = np.zeros(size)
         for entry, joint in enumerate(tree.joints):
-            count = DOF_COUNT[joint.kind]
-            self.dof_of_joint[entry] = list(range(column, column + count))
+            count = joint.kind.dof_count
             if count == 0:
                 continue
             identifier = mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_JOINT, f"j{entry}")
@@ -237,18 +359,28 @@ class MujocoTree:
         return mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_BODY, f"b{entry}")
 
     def mass_matrix(self) -> np.ndarray:
-        """Return M with armature on our internal velocities, tree order."""
-        full = np.zeros((self.model.nv, self.model.nv))
-        if hasattr(mujoco, "mj_fullM"):
-            try:
-                mujoco.mj_fullM(self.model, full, self.data.qM)
-            except (TypeError, AttributeError):
-                mujoco.mj_fullM(self.model, self.data, full)
+        """Return M with armature for our internal velocities, tree order."""
+        columns = []
+        for unit in np.eye(self.model.nv):
+            column = np.zeros(self.model.nv)
+            mujoco.mj_mulM(self.model, self.data, column, unit)
+            columns.append(column)
+        full = np.reshape(columns, (self.model.nv, self.model.nv))
         return self.map.T @ full @ self.map
 
     def bias(self) -> np.ndarray:
         """Return the velocity-product forces minus gravity, c - J^T m g."""
         return self.map.T @ self.data.qfrc_bias
+
+    def applied(self, body_f: np.ndarray) -> np.ndarray:
+        """Return J^T of forces and torques about the centres of mass, shape [body in tree order, 6]."""
+        result = np.zeros(self.model.nv)
+        for entry, wrench in enumerate(body_f):
+            body = self.body(entry)
+            mujoco.mj_applyFT(
+                self.model, self.data, wrench[:3], wrench[3:], self.data.xipos[body], body, result
+            )
+        return self.map.T @ result
 
     def body_velocity(self, entry: int) -> np.ndarray:
         """Return (v_com, omega) of a body, world axes."""
@@ -256,3 +388,38 @@ class MujocoTree:
         mujoco.mj_objectVelocity(self.model, self.data, mujoco.mjtObj.mjOBJ_BODY, self.body(entry), result, 0)
         # mjOBJ_BODY is the inertial frame: centre of mass; order is angular, linear.
         return np.concatenate([result[3:], result[:3]])
+
+
+def tree_from_mujoco(model: mujoco.MjModel) -> Tree:
+    """Return bodies and joints of a MuJoCo model with at most one joint per body; entry k is body k + 1."""
+    joints = []
+    kinds = {
+        int(getattr(mujoco.mjtJoint, f"mjJNT_{name.upper()}")): kind for kind, name in MUJOCO_JOINT.items()
+    }
+    for body in range(1, model.nbody):
+        rotation = Rotation.from_quat(np.roll(model.body_quat[body], -1))
+        turn = Rotation.from_quat(np.roll(model.body_iquat[body], -1)).as_matrix()
+        joint = model.body_jntadr[body]
+        assert model.body_jntnum[body] <= 1
+        kind, axis, place, dof = JointType.FIXED, np.array([1.0, 0.0, 0.0]), np.zeros(3), None
+        if joint >= 0:
+            kind, axis, dof = kinds[model.jnt_type[joint]], model.jnt_axis[joint], model.jnt_dofadr[joint]
+            place = np.zeros(3) if kind == JointType.FREE else model.jnt_pos[joint]
+        parent_frame = np.concatenate([model.body_pos[body] + rotation.apply(place), rotation.as_quat()])
+        if kind == JointType.FREE:
+            parent_frame = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+        joints.append(
+            TreeJoint(
+                kind=kind,
+                parent=int(model.body_parentid[body]) - 1,
+                parent_frame=_single(parent_frame),
+                child_frame=_single(np.concatenate([place, [0.0, 0.0, 0.0, 1.0]])),
+                axis=_single(axis),
+                mass=float(_single(model.body_mass[body])),
+                com=_single(model.body_ipos[body]),
+                inertia=_single(turn @ np.diag(model.body_inertia[body]) @ turn.T),
+                armature=0.0 if dof is None else float(_single(model.dof_armature[dof])),
+                damping=0.0 if dof is None else float(_single(model.dof_damping[dof])),
+            )
+        )
+    return Tree(joints, _single(model.opt.gravity))
