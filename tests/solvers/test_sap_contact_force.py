@@ -113,3 +113,26 @@ def test_reading_forces_before_a_step_is_refused(resting):
     model, _, contacts, _ = resting
     with pytest.raises(RuntimeError, match="Call step"):
         SolverSAP(model).body_contact_force(contacts)
+
+
+def test_a_limit_below_the_buffer_leaves_out_the_shallowest_contacts():
+    """A tilted box has two deep and two shallow corners; a solver limited to two contacts takes the deep ones."""
+    builder = new_builder()
+    builder.add_ground_plane()
+    world = new_builder()
+    tilt = wp.quat_from_axis_angle(wp.vec3(0.0, 1.0, 0.0), 0.004)
+    body = world.add_body(xform=wp.transform((0.0, 0.0, SIDE / 2 - 0.0008), tilt))
+    world.add_shape_box(body, hx=SIDE / 2, hy=SIDE / 2, hz=SIDE / 2)
+    builder.add_world(world)
+    model = builder.finalize(device="cpu")
+    pipeline, solver = CollisionPipeline(model), SolverSAP(model, max_rigid_contact=2)
+    contacts, states = pipeline.contacts(), [model.state(), model.state()]
+    pipeline.collide(states[0], contacts)
+    solver.step(*states, None, contacts, DT)
+    assert solver.last_contact_count.numpy()[0] == 2
+    assert solver.last_truncated_contact_count.numpy()[0] == 2
+    gap = solver.workspace.contact_gap.numpy()[:4]
+    pushed = contacts.rigid_contact_force.numpy()[:4, 2] > 0.0
+    np.testing.assert_array_equal(pushed, gap < np.median(gap))
+    with pytest.warns(UserWarning, match="World 0 needs 4 and has 2"):
+        solver.report()

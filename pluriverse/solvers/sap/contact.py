@@ -33,8 +33,9 @@ REGULARIZATION_MIN = wp.constant(1e-30)
 SOFT_NORM = wp.constant(1e-7)
 SOFT_NORM_RELATIVE = wp.constant(1e-6 * 9.81)
 NEAR_RIGID = wp.constant(1.0 / (4.0 * math.pi**2))
-# Value of contact_rn that marks a contact between bodies that are both held by the world.
-IMMOVABLE = wp.constant(-1.0)
+# Value of contact_rn that marks a contact that takes no part: between bodies that are both held by the world,
+# or beyond the number of contacts that the solver was told to take.
+LEFT_OUT = wp.constant(-1.0)
 
 
 @wp.struct
@@ -182,7 +183,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
             sap.node_contact[node0 + node] = 0
 
         start = sap.contact_start[world]
-        count = wp.min(inputs.contact_count[world], options.capacity)
+        count = inputs.contact_count[world]
         if inputs.world_frozen[world] != 0:
             count = 0
         sap.contact_count[world] = count
@@ -311,11 +312,21 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
             sap.contact_impulse[slot] = vec3()
             if dof_a < 0 and dof_b < 0:
                 # Neither body can move. Its cost is constant, and would only blunt the relative cost test.
-                sap.contact_rn[slot] = real(IMMOVABLE)
+                sap.contact_rn[slot] = real(LEFT_OUT)
             if node_a >= 0:
                 sap.node_contact[node0 + node_a] = 1
             if node_b >= 0:
                 sap.node_contact[node0 + node_b] = 1
+
+        for _surplus in range(count - options.capacity):
+            shallowest = start
+            for slot in range(start, start + count):
+                taken = sap.contact_rn[slot] > zero
+                if taken and not (
+                    sap.contact_rn[shallowest] > zero and sap.contact_gap[shallowest] >= sap.contact_gap[slot]
+                ):
+                    shallowest = slot
+            sap.contact_rn[shallowest] = real(LEFT_OUT)
 
         # A sweep needs every body that carries one in contact; a tree takes part if any of its terms is
         # present.

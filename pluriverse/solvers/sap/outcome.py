@@ -58,6 +58,7 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
         coord_count: wp.array[int],  # [template]
         sap: SapData,
         arrays: OutcomeArrays,
+        contact_capacity: int,
         dt: real,
     ):
         world = worlds[wp.tid()]
@@ -101,7 +102,7 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
         truncated = int(0)
         if frozen == 0:
             needed = arrays.contact_found[world]
-            truncated = needed - count
+            truncated = needed - wp.min(count, contact_capacity)
             if truncated > 0:
                 arrays.truncated_step_count[world] = arrays.truncated_step_count[world] + 1
             if needed > arrays.needed_contact_count[world]:
@@ -111,7 +112,7 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
         arrays.solve_iterations[world] = sap.iterations[world]
         arrays.line_search_iterations[world] = sap.line_search_iterations[world]
         arrays.converged[world] = sap.converged[world]
-        arrays.contact_count[world] = count
+        arrays.contact_count[world] = wp.min(count, contact_capacity)
         arrays.truncated_contact_count[world] = wp.max(truncated, 0)
 
     return SimpleNamespace(conclude_step=conclude_step)
@@ -127,6 +128,7 @@ def conclude_steps(
     sap: SapWorkspace,
     solver: SolverBase,
     *,
+    contact_capacity: int,
     dt: float,
 ) -> None:
     """Finish a step of `dt` [s]: write contact forces and status, put frozen worlds back to `state_in`."""
@@ -148,6 +150,6 @@ def conclude_steps(
     wp.launch(
         _kernels(sap.real, sap.linear).conclude_step,
         dim=worlds.size,
-        inputs=[worlds, model.topology, coord_count, sap.data, arrays, dt],
+        inputs=[worlds, model.topology, coord_count, sap.data, arrays, contact_capacity, dt],
         device=model.device,
     )

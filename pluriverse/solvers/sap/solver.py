@@ -108,6 +108,8 @@ class SolverSAP(SolverBase):
             dtype=wp.int32,
             device=model.device,
         )
+        limit = self.options.max_rigid_contact
+        self._contact_limit = _UNLIMITED if limit is None else limit
         self._contacts: Contacts | None = None
         self._no_control: Control | None = None
         self._no_contacts: Contacts | None = None
@@ -143,8 +145,7 @@ class SolverSAP(SolverBase):
         """Contacts that can take part, shape [world]."""
         if self.workspace is None:
             return super().contact_capacity
-        limit = self.options.max_rigid_contact
-        return np.minimum(self.workspace.contact_capacity, _UNLIMITED if limit is None else limit)
+        return np.minimum(self.workspace.contact_capacity, self._contact_limit)
 
     def get_max_contact_count(self) -> int:
         """Return the number of contacts that can take part, over all worlds."""
@@ -220,7 +221,18 @@ class SolverSAP(SolverBase):
         )
         minimize_objectives(model, worlds, self.dynamics, sap, self.options, dt=dt)
         integrate(model, worlds, state_in, state_out, self.dynamics, dt, mode=self._position_integration)
-        conclude_steps(model, worlds, self._coord_count, state_in, state_out, contacts, sap, self, dt=dt)
+        conclude_steps(
+            model,
+            worlds,
+            self._coord_count,
+            state_in,
+            state_out,
+            contacts,
+            sap,
+            self,
+            contact_capacity=self._contact_limit,
+            dt=dt,
+        )
         self.sim_time += dt
         self.frame_id += 1
         return state_out
@@ -288,6 +300,6 @@ class SolverSAP(SolverBase):
         result.weight_mode = DIAG_DELASSUS if options.contact_weight_mode == "diag_delassus" else BODY_INERTIA
         midpoint = options.contact_point_mode == "contact_midpoint"
         result.point_mode = CONTACT_MIDPOINT if midpoint else WITNESS_POINT
-        result.capacity = _UNLIMITED if options.max_rigid_contact is None else options.max_rigid_contact
+        result.capacity = self._contact_limit
         result.dt = dt
         return result

@@ -1,0 +1,35 @@
+"""Kernels compile for CUDA, on machines without a GPU too: the compiler comes with Warp, only a driver is missing."""
+
+from importlib import import_module
+
+import pytest
+import warp as wp
+
+CUDA_ARCHITECTURE = 80
+"""Ampere: has every instruction that the kernels use, and later devices run its code."""
+
+
+def sap_kernels():
+    names = ("newton", "contact", "joint_terms", "outcome")
+    newton, contact, joint_terms, outcome = (import_module(f"pluriverse.solvers.sap.{name}") for name in names)
+    f32, f64 = wp.float32, wp.float64
+    return [
+        newton._kernels(f64, f32, f32).minimize_objective,
+        contact._kernels(f64, f32, f32, f32).set_contact_terms,
+        joint_terms._kernels(f64, f32, f32).set_joint_terms,
+        outcome._kernels(f64, f32).conclude_step,
+    ]
+
+
+def dynamics_kernels():
+    stages = ("kinematics", "bias", "mass_matrix", "factorization", "integration")
+    factories = [import_module(f"pluriverse.dynamics.{stage}")._kernels for stage in stages]
+    return [next(iter(vars(factory(wp.float32)).values())) for factory in factories]
+
+
+@pytest.mark.parametrize("make_kernels", [sap_kernels, dynamics_kernels])
+def test_native_snippets_and_generated_code_are_valid_cuda(make_kernels, tmp_path):
+    """Every stage of a step is accepted by NVRTC for both precisions that it mixes."""
+    for kernel in make_kernels():
+        files = wp.compile_aot_module(kernel.module, arch=CUDA_ARCHITECTURE, module_dir=tmp_path)
+        assert sum(file.stat().st_size for file in files) > 0, kernel.key
