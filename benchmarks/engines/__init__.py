@@ -1,0 +1,1 @@
+"""One module per engine, each a program that measures it on one scene and prints the result as JSON."""

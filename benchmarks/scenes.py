@@ -1,0 +1,217 @@
+"""Scenes: one MJCF file each, read by all engines that read MJCF, and plain numbers for the others."""
+
+import dataclasses
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import mujoco
+
+# Time step of every engine [s].
+DT = 0.005
+# Time that robots and piles have to come to rest before the benchmark [s].
+SETTLING_TIME = 4.0
+
+ASSETS = Path(
+    os.environ.get("PLURIVERSE_TEST_ASSETS")
+    or Path(__file__).resolve().parent.parent.parent / "shared" / "assets"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Gains:
+    """Drive of a joint."""
+
+    stiffness: float
+    """N·m/rad."""
+    damping: float
+    """N·m·s/rad."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RobotScene:
+    """A robot that stands on the ground under position drives."""
+
+    file: str
+    """MJCF file below the folder of assets."""
+    height: float
+    """Where its root body begins [m]."""
+    pose: dict[str, float]
+    """Joint angles that it begins with and holds [rad], by a part of the joint's name; others are 0."""
+    gains: dict[str, Gains]
+    """Drives by a part of the joint's name; the first that fits."""
+    armature: float
+    """Inertia of every rotor [kg·m²]."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PileScene:
+    """Boxes stacked askew, each layer shifted and turned against the one below, so that all hang together."""
+
+    side_count: int
+    """Boxes along each edge of the stack."""
+    half_size: float = 0.1
+    """Half the edge of a box [m]."""
+    density: float = 400.0
+    """kg/m³."""
+    friction: float = 0.5
+    """Coefficient of friction."""
+
+    def boxes(self) -> list[tuple[tuple[float, float, float], float]]:
+        """Return the position [m] and the angle about z [rad] of each box."""
+        result = []
+        for index in range(self.side_count**3):
+            column, row, layer = (
+                index % self.side_count,
+                index // self.side_count % self.side_count,
+                index // self.side_count**2,
+            )
+            # Five and seven have no common divisor with the sizes of the stack: no two neighbours are alike.
+            jitter_x, jitter_y, turn = index % 5 - 2, index * 3 % 5 - 2, index * 4 % 7 - 3
+            middle = 0.5 * (self.side_count - 1)
+            shift = 0.04 if layer % 2 else -0.04  # a box rests on up to four others
+            result.append(
+                (
+                    (
+                        0.215 * (column - middle) + 0.002 * jitter_x + shift,
+                        0.215 * (row - middle) + 0.002 * jitter_y + shift,
+                        0.102 + 0.203 * layer,
+                    ),
+                    0.01 * turn,
+                )
+            )
+        return result
+
+
+@dataclasses.dataclass(frozen=True)
+class CartpoleScene:
+    """A pole that swings on a cart, without contact."""
+
+
+SCENES: dict[str, RobotScene | PileScene | CartpoleScene] = {
+    "go1": RobotScene(
+        file="unitree_go1/go1.xml",
+        height=0.29,
+        pose={"thigh": 0.9, "calf": -1.8},
+        gains={"": Gains(60.0, 2.0)},
+        armature=0.01,
+    ),
+    "g1": RobotScene(
+        file="unitree_g1/g1.xml",
+        height=0.793,
+        pose={"hip_pitch": -0.1, "knee": 0.2, "ankle_pitch": -0.1},
+        gains={
+            "shoulder": Gains(60.0, 2.0),
+            "elbow": Gains(60.0, 2.0),
+            "wrist": Gains(20.0, 1.0),
+            "": Gains(400.0, 10.0),
+        },
+        armature=0.02,
+    ),
+    "cartpole": CartpoleScene(),
+    "pile8": PileScene(side_count=2),
+    "pile64": PileScene(side_count=4),
+}
+
+CARTPOLE_MJCF = f"""
+<mujoco model="cartpole">
+  <option timestep="{DT}" integrator="implicitfast"/>
+  <worldbody>
+    <body name="cart" pos="0 0 1">
+      <joint name="slide" type="slide" axis="0 1 0" damping="0.05"/>
+      <geom type="box" size="0.08 0.15 0.06" mass="2" contype="0" conaffinity="0"/>
+      <body name="pole">
+        <joint name="hinge" type="hinge" axis="1 0 0" damping="0.002"/>
+        <geom type="capsule" fromto="0 0 0 0 0 0.8" size="0.015" mass="0.5" contype="0" conaffinity="0"/>
+      </body>
+    </body>
+  </worldbody>
+  <keyframe><key qpos="0 0.2"/></keyframe>
+</mujoco>
+"""
+
+
+def write_scene(name: str, folder: Path) -> Path:
+    """Write the MJCF file of a scene, ready to run: ground, drives, time step, and a keyframe to begin with.
+
+    All but the cartpole have come to rest at its start, so that every engine works on the same contacts.
+
+    Raises:
+        FileNotFoundError: If the robot is not there.
+    """
+    import mujoco
+
+    scene = SCENES[name]
+    path = folder / f"{name}.xml"
+    if isinstance(scene, CartpoleScene):
+        path.write_text(CARTPOLE_MJCF)
+        return path
+    spec = _pile_spec(scene) if isinstance(scene, PileScene) else _robot_spec(scene)
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, 0)
+    mujoco.mj_step(model, data, round(SETTLING_TIME / DT))
+    spec.keys[0].qpos = data.qpos.copy()
+    spec.compile()
+    path.write_text(spec.to_xml())
+    return path
+
+
+def _make_spec(source: str | None = None) -> "mujoco.MjSpec":
+    import mujoco
+
+    spec = mujoco.MjSpec.from_file(source) if source else mujoco.MjSpec()
+    spec.option.timestep = DT
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0.0, 0.0, 1.0])
+    return spec
+
+
+def _pile_spec(scene: PileScene) -> "mujoco.MjSpec":
+    import mujoco
+
+    spec = _make_spec()
+    qpos = []
+    for number, (position, angle) in enumerate(scene.boxes()):
+        body = spec.worldbody.add_body(name=f"box_{number}")
+        body.add_freejoint()
+        body.add_geom(
+            type=mujoco.mjtGeom.mjGEOM_BOX,
+            size=[scene.half_size] * 3,
+            density=scene.density,
+            friction=[scene.friction, 0.005, 0.0001],
+        )
+        qpos += [*position, math.cos(angle / 2), 0.0, 0.0, math.sin(angle / 2)]
+    spec.worldbody.first_geom().friction = [scene.friction, 0.005, 0.0001]
+    spec.add_key(name="start", qpos=qpos)
+    return spec
+
+
+def _robot_spec(scene: RobotScene) -> "mujoco.MjSpec":
+    import mujoco
+
+    source = ASSETS / scene.file
+    if not source.is_file():
+        raise FileNotFoundError(
+            f"benchmark robot '{source}' is missing: set PLURIVERSE_TEST_ASSETS to a folder with it"
+        )
+    spec = _make_spec(str(source))
+    spec.meshdir = str((source.parent / spec.meshdir).resolve())
+    for item in [*spec.lights, *spec.cameras]:
+        spec.delete(item)
+    qpos = [0.0, 0.0, scene.height, 1.0, 0.0, 0.0, 0.0]
+    targets = []
+    for joint in spec.joints:
+        if joint.type == mujoco.mjtJoint.mjJNT_FREE:
+            continue
+        joint.armature = scene.armature
+        target = next((angle for part, angle in scene.pose.items() if part in joint.name), 0.0)
+        gains = next(gains for part, gains in scene.gains.items() if part in joint.name)
+        actuator = spec.add_actuator(name=joint.name, target=joint.name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
+        actuator.set_to_position(kp=gains.stiffness, kv=gains.damping)
+        qpos.append(target)
+        targets.append(target)
+    spec.add_key(name="start", qpos=qpos, ctrl=targets)
+    return spec
