@@ -51,9 +51,9 @@ def closest_axis_point(center: wp.vec3, along: wp.vec3, half: wp.vec3) -> float:
             if t > low and t < high:
                 p = center + t * along
                 derivative = wp.dot(along, p - clamp_to_box(p, half))
-                if derivative > 0.0:
+                if derivative >= 0.0:
                     high = t
-                elif derivative < 0.0:
+                if derivative <= 0.0:
                     low = t
     p_low = center + low * along
     p_high = center + high * along

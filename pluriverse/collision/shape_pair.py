@@ -30,6 +30,8 @@ class ShapePair:
     """First from second shape axes."""
     position: wp.vec3
     """Origin of the second shape in the frame of the first [m]."""
+    extent: float
+    """How large the smaller of the two is, for tolerances [m]."""
     reach: float
     """Largest distance [m] at which the pair has a contact: both margins and both gaps."""
 
@@ -69,6 +71,7 @@ def make_shape_pair(state: ShapeState, world: int, shape0: int, shape1: int) -> 
     pair.position = inverse0 * (
         (state.origin[shape1] - state.origin[shape0]) + (state.offset[shape1] - state.offset[shape0])
     )
+    pair.extent = wp.min(state.extent[shape0], state.extent[shape1])
     pair.reach = state.reach[shape0] + state.reach[shape1]
     return pair
 

@@ -84,6 +84,8 @@ class ShapeState:
     """Sizes as colliders use them [m]: `shape_scale`, half extents for a slab, shape [shape]."""
     reach: wp.array[float]
     """Margin plus gap [m], shape [shape]."""
+    extent: wp.array[float]
+    """How large the shape is, for tolerances: about half its diagonal [m], shape [shape]."""
 
 
 def make_shape_state(shape_count: int, device: Any) -> ShapeState:
@@ -95,6 +97,7 @@ def make_shape_state(shape_count: int, device: Any) -> ShapeState:
     state.bounds = wp.zeros(shape_count, dtype=bounds_vector, device=device)
     state.size = wp.zeros(shape_count, dtype=wp.vec3, device=device)
     state.reach = wp.zeros(shape_count, dtype=float, device=device)
+    state.extent = wp.zeros(shape_count, dtype=float, device=device)
     return state
 
 
@@ -213,6 +216,7 @@ def update_shape(shape: int, model: ShapeModel, body_q: wp.array[wp.transform], 
     state.offset[shape] = offset
     state.size[shape] = size
     state.reach[shape] = reach
+    state.extent[shape] = wp.length(extent)
     state.bounds[shape] = bounds_vector(
         center[0], center[1], center[2], half[0] + inflation, half[1] + inflation, half[2] + inflation
     )

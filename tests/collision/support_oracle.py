@@ -13,9 +13,10 @@ from tests.collision.pairs import ShapeSpec
 
 DIRECTION_COUNT = 1500
 START_COUNT = 6
-ROUND_COUNT = 80
-STEP_COUNT = 24
-SHRINK = 0.8
+ROUND_COUNT = 120
+STEP_COUNT = 16
+# Steps grow by the first factor after a success and shrink by the second after a failure.
+STEP_FACTORS = (1.2, 0.7)
 
 
 def support_heights(shape: ShapeSpec, directions: np.ndarray) -> np.ndarray:
@@ -70,9 +71,9 @@ def signed_distance(
             break
     best = np.array(starts)
     value = _separations(first, second, rotation0, rotation1, offset, best)
-    step = 0.15
+    step = np.full(len(best), 0.1)
     for _ in range(ROUND_COUNT):
-        trials = best[:, None, :] + step * rng.normal(size=(len(best), STEP_COUNT, 3))
+        trials = best[:, None, :] + step[:, None, None] * rng.normal(size=(len(best), STEP_COUNT, 3))
         trials /= np.linalg.norm(trials, axis=-1, keepdims=True)
         found = _separations(first, second, rotation0, rotation1, offset, trials)
         pick = found.argmax(axis=1)
@@ -80,6 +81,6 @@ def signed_distance(
         better = found[rows, pick] > value
         best[better] = trials[rows, pick][better]
         value = np.maximum(value, found[rows, pick])
-        step *= SHRINK
+        step *= np.where(better, *STEP_FACTORS)
     winner = int(value.argmax())
     return float(value[winner]), best[winner]
