@@ -55,7 +55,7 @@ def rotation_functions(real: Any) -> SimpleNamespace:
 
     @wp.func
     def matrix_from_quat(q: quat) -> mat33:
-        """Return the rotation matrix of a unit quaternion ([Sola2017] eq. 115).
+        """Return the rotation matrix of a unit quaternion.
 
         Warp's own turns three unit vectors, at three times the cost.
         """

@@ -58,7 +58,7 @@ def spatial_functions(real: Any) -> SimpleNamespace:
 
     @wp.func
     def inertia_about_reference(mass: real, com: vec3, inertia: vec6) -> vec10:
-        """Return a body's spatial inertia from that about its centre of mass ([Featherstone2008] 2.63)."""
+        """Return a body's spatial inertia from that about its com ([Featherstone2008] section 2.13)."""
         hx = mass * com[0]
         hy = mass * com[1]
         hz = mass * com[2]
