@@ -110,9 +110,9 @@ def cone_mass_properties(
         inradius = 2.0 * radius * half_height / (radius + slant)
         ratio = (inradius - thickness) / inradius
         if ratio > 0.0:
-            volume, com, second = _cone(ratio * radius, ratio * half_height)
             centre = np.array([0.0, 0.0, inradius - half_height])
-            outer = _subtract(outer, (volume, com + (1.0 - ratio) * centre, second))
+            cavity = _cone(ratio * radius, ratio * half_height)
+            outer = _subtract(outer, _shifted(cavity, (1.0 - ratio) * centre))
     return _properties(outer, density)
 
 
@@ -227,6 +227,12 @@ def _walled(
     outer = solid(*size)
     inner_size = cavity(size, thickness) if thickness is not None else None
     return _properties(_subtract(outer, solid(*inner_size)) if inner_size else outer, density)
+
+
+def _shifted(solid: _Solid, offset: np.ndarray) -> _Solid:
+    volume, com, second = solid
+    moved = com + offset
+    return volume, moved, second + volume * (np.outer(moved, moved) - np.outer(com, com))
 
 
 def _subtract(outer: _Solid, inner: _Solid) -> _Solid:

@@ -1,0 +1,1 @@
+"""Tests of meshes, hulls and mass properties."""
