@@ -124,7 +124,7 @@ def import_asset(assembly: Assembly, asset: Asset | UnsupportedAsset, index: int
     if asset.hide_collision_shapes and not asset.force_show_colliders:
         flags = builder.shape_flags[first:]
         flags[(flags & ShapeFlags.COLLIDE_SHAPES) != 0] &= ~int(ShapeFlags.VISIBLE)
-    for entry in report.entries:
+    for entry in report.losses:
         assembly.note_unsupported(f"asset[{name}] {kind} {entry}")
 
 

@@ -21,10 +21,10 @@ class SceneMapping(BaseModel):
 
     @classmethod
     def key_names(cls) -> dict[str, str]:
-        """Return every key that may be written, aliases included, with the field it sets."""
-        names = {}
+        """Return every key that may be written, aliases included, with the field it sets; the own ones first."""
+        own = [field for field in cls.model_fields if field in cls.__annotations__]
+        names = {field: field for field in [*own, *cls.model_fields]}
         for field, info in cls.model_fields.items():
-            names[field] = field
             if isinstance(info.validation_alias, AliasChoices):
                 names |= {str(choice): field for choice in info.validation_alias.choices}
         return names

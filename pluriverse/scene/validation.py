@@ -49,6 +49,7 @@ def validate_scene(document: SceneDocument, *, strict: bool, features: list[str]
             for key in problem.field[:-1]:
                 parent = parent[key]  # type: ignore[index]  # the path was found by walking the same data
             del parent[problem.field[-1]]  # type: ignore[arg-type]
+    problems.sort(key=lambda problem: document.line(problem.field) or 0)
     lines = [document.located(problem.field, problem.message) for problem in problems[:ERRORS_SHOWN_MAX]]
     if len(problems) > ERRORS_SHOWN_MAX:
         lines.append(f"and {len(problems) - ERRORS_SHOWN_MAX} more errors")
@@ -124,19 +125,20 @@ def _message(kind: str, context: dict[str, Any], value: Any, fallback: str) -> s
     if kind == "too_short":
         return f"the list needs at least {context['min_length']} entry"
     if kind in ("union_tag_not_found", "union_tag_invalid"):
-        key = "op" if isinstance(value, dict) and ("op" in value or "type" not in value) else "type"
-        return _tag_message(key, context, value)
+        return _tag_message(context, value)
     if kind == "value_error":
         return str(context["error"])
     return f"{shown(value)}: {fallback}"
 
 
-def _tag_message(key: str, context: dict[str, Any], value: Any) -> str:
-    """Say what the value that tells the kind of a mapping may be."""
+def _tag_message(context: dict[str, Any], value: Any) -> str:
+    """Say what the value that tells the kind of a mapping (`op` of an operation, else `type`) may be."""
     if not isinstance(value, dict):
         return f"{shown(value)} is not a mapping of keys and values"
     if "tag" not in context:
+        key = "op" if "operation" in context["discriminator"] else "type"
         return f"the required key '{key}' is missing or not a text"
-    names = [name.strip(" '").removeprefix("add_shape ") for name in context["expected_tags"].split(",")]
-    wanted = str(value.get("type", ""))
-    return f"there is no type {wanted!r}; {suggestion(wanted, [name for name in names if ' ' not in name])}"
+    tags = [tag.strip(" '") for tag in context["expected_tags"].split(",")]
+    shapes = [tag.removeprefix("add_shape ") for tag in tags if tag.startswith("add_shape ")]
+    wanted = str(value.get("type"))
+    return f"there is no type {wanted!r}; {suggestion(wanted, shapes or tags)}"

@@ -1,0 +1,300 @@
+"""Scene files that are wrong: each error names the place, the value and the way out."""
+
+import pytest
+
+from pluriverse.scene import SapSceneLoaderError, SapUnsupportedSceneFeature, load_scene
+
+from .scene_files import BOX, CHAIN, load_text, write_scene
+
+BODY = "bodies:\n  - {id: a, shapes: [{type: box}]}\n"
+
+# name: (scene, what the message must say)
+WRONG = {
+    # versions, sections and keys
+    "version": ("schema_version: 2", [":1: schema_version: 2 is not a version", "write 1"]),
+    "version of another type": ("schema_version: true", ["schema_version: True is not a version"]),
+    "unknown section": (BODY + "simulatoin: {dt: 0.1}", ["unknown key 'simulatoin'; did you mean simulation"]),
+    "unknown key of a section": ("simulation: {timestep: 1}", ["simulation.timestep: unknown key 'timestep'"]),
+    "unknown solver option": (
+        "simulation:\n  solver:\n    max_iteration: 3",
+        [":3: simulation.solver.max_iteration", "did you mean max_iterations"],
+    ),
+    "unknown builder setting": ("builder: {rigid_gab: 1}", ["builder.rigid_gab", "did you mean rigid_gap?"]),
+    "unknown default": (
+        "builder: {defaults: {shape: {densty: 1}}}",
+        ["builder.defaults.shape.densty", "did you mean density?"],
+    ),
+    "section of the wrong type": ("simulation: 3", ["simulation: 3 is not a mapping"]),
+    "list instead of mapping": ("builder: [1]", ["builder: [1] is not a mapping"]),
+    "mapping instead of list": ("bodies: {id: a}", ["bodies: {'id': 'a'} is not a list"]),
+    "ground of the wrong type": ("ground: 3", ["ground: 3 is not a mapping"]),
+    # numbers
+    "text for a number": (BODY + "simulation: {dt: fast}", ["simulation.dt: 'fast' is not a number", "pi"]),
+    "time step of zero": (BODY + "simulation: {dt: 0}", ["simulation.dt: 0 is out of range", "greater than 0"]),
+    "negative time step": (BODY + "simulation: {dt: -0.01}", ["simulation.dt: -0.01 is out of range"]),
+    "infinite number": (BODY + "builder: {rigid_gap: .inf}", ["builder.rigid_gap: inf is not a finite number"]),
+    "boolean for a number": ("bodies: [{id: a, mass: true}]", ["bodies[0].mass: True is not a number"]),
+    "no worlds": (BODY + "simulation: {num_worlds: 0}", ["simulation.num_worlds: 0 is out of range", "at least 1"]),
+    "worlds by halves": (BODY + "simulation: {num_worlds: 1.5}", ["simulation.num_worlds: 1.5 is not an integer"]),
+    "division by zero": ("bodies: [{id: a, mass: 1 / 0}]", ["bodies[0].mass: '1 / 0' divides by zero"]),
+    "code for a number": (
+        "bodies: [{id: a, mass: \"__import__('os').getpid()\"}]",
+        ["bodies[0].mass", "is not a number", "parentheses"],
+    ),
+    "negative mass": ("bodies: [{id: a, mass: -1}]", ["bodies[0].mass: -1 is out of range", "at least 0"]),
+    "negative friction": (
+        "bodies: [{id: a, shapes: [{cfg: {mu: -0.1}}]}]",
+        ["bodies[0].shapes[0].cfg.mu: -0.1 is out of range"],
+    ),
+    # transforms
+    "short position": ("bodies: [{id: a, transform: {p: [1, 2]}}]", ["bodies[0].transform.p: [1, 2] is not a list of 3"]),
+    "unknown key of a transform": (
+        "bodies: [{id: a, transform: {pos: [1, 2, 3]}}]",
+        ["bodies[0].transform.pos: unknown key 'pos'; allowed here: p, q"],
+    ),
+    "text for a transform": ("bodies: [{id: a, transform: idenity}]", ["'idenity' is not a transform", "identity"]),
+    "quaternion of zero": (
+        "bodies: [{id: a, transform: {q: [0, 0, 0, 0]}}]",
+        ["bodies[0].transform.q", "has length 0", "[0, 0, 0, 1]"],
+    ),
+    "axis and angle as a quaternion": ("bodies: [{id: a, transform: {q: [0, 0, 1, 1.57]}}]", ["has length 1.861"]),
+    "rotation axis of zero": (
+        "bodies: [{id: a, transform: {q: {axis_angle: {axis: [0, 0, 0], angle: 1}}}}]",
+        ["bodies[0].transform.q.axis_angle.axis", "has no direction"],
+    ),
+    "angle missing": (
+        "bodies: [{id: a, transform: {q: {axis_angle: {axis: [0, 0, 1]}}}}]",
+        ["bodies[0].transform.q.axis_angle", "'angle' is missing"],
+    ),
+    "wrong entry of a vector": (
+        "bodies: [{id: a, transform: {p: [0, up, 0]}}]",
+        ["bodies[0].transform.p[1]: 'up' is not a number"],
+    ),
+    # bodies and shapes
+    "body without id": ("bodies: [{mass: 1}]", ["bodies[0].id: this required key is missing"]),
+    "empty id": ("bodies: [{id: ''}]", ["bodies[0].id: this text must not be empty"]),
+    "body called world": ("bodies: [{id: world}]", ["bodies[0].id: 'world' means the world itself"]),
+    "two bodies of one id": ("bodies: [{id: a}, {id: a}]", ["bodies[1].id: the body id 'a' is taken"]),
+    "unknown type of shape": (
+        "bodies: [{id: a, shapes: [{type: spere}]}]",
+        ["bodies[0].shapes[0]", "there is no type 'spere'; did you mean sphere?"],
+    ),
+    "size of another shape": (
+        "bodies: [{id: a, shapes: [{type: sphere, hx: 1}]}]",
+        ["bodies[0].shapes[0].hx: unknown key 'hx'", "radius"],
+    ),
+    "misspelt size": (
+        "bodies:\n  - id: a\n    shapes:\n      - {type: capsule, half_heigth: 1}",
+        [":4: bodies[0].shapes[0].half_heigth", "did you mean half_height"],
+    ),
+    "size of zero": ("bodies: [{id: a, shapes: [{type: box, hx: 0}]}]", ["bodies[0].shapes[0].hx: 0 is out of range"]),
+    "misspelt cfg": (
+        "bodies: [{id: a, shapes: [{cfg: {frictoin: 1}}]}]",
+        ["bodies[0].shapes[0].cfg.frictoin: unknown key 'frictoin'"],
+    ),
+    "alias twice": (
+        "bodies: [{id: a, shapes: [{cfg: {gap: 1, shape_gap: 2}}]}]",
+        ["bodies[0].shapes[0].cfg.shape_gap: 'shape_gap' and 'gap' mean the same; keep one"],
+    ),
+    "text for a switch": (
+        "bodies: [{id: a, shapes: [{cfg: {is_site: perhaps}}]}]",
+        ["bodies[0].shapes[0].cfg.is_site: 'perhaps' is not true or false"],
+    ),
+    "colour": ("bodies: [{id: a, shapes: [{color: red}]}]", ["bodies[0].shapes[0].color: 'red' is not a list of 3"]),
+    "missing mesh": (
+        "bodies: [{id: a, shapes: [{type: mesh, path: none.stl}]}]",
+        ["bodies[0].shapes[0].path: there is no mesh file", "relative to the scene file"],
+    ),
+    "mesh without path": ("bodies: [{id: a, shapes: [{type: mesh}]}]", ["bodies[0].shapes[0].path: this required key"]),
+    "order of axes": (
+        "bodies: [{id: a, shapes: [{type: mesh, path: a.stl, axis_order: [0, 0, 1]}]}]",
+        ["bodies[0].shapes[0].axis_order: [0, 0, 1] is not an order"],
+    ),
+    # joints and articulations
+    "joint without child": (BODY + "joints: [{id: j, type: free}]", ["joints[0].child: this required key is missing"]),
+    "unknown joint type": (
+        BODY + "joints: [{id: j, type: revolut, child: a}]",
+        ["joints[0].type: there is no joint type 'revolut'; did you mean revolute?"],
+    ),
+    "unknown child": (
+        BODY + "joints: [{id: j, type: free, child: b}]",
+        [":3: joints[0].child: there is no body 'b'", "a"],
+    ),
+    "unknown parent": (
+        BODY + "joints: [{id: j, type: free, parent: wrld, child: a}]",
+        ["joints[0].parent: there is no body 'wrld'; did you mean world?"],
+    ),
+    "world as child": (BODY + "joints: [{id: j, type: free, child: world}]", ["joints[0].child: the world cannot be"]),
+    "joint of a body with itself": (
+        BODY + "joints: [{id: j, type: fixed, parent: a, child: a}]",
+        ["joints[0].child: the joint connects body 'a' with itself"],
+    ),
+    "unknown axis": (
+        BODY + "joints: [{id: j, type: revolute, child: a, axis: w}]",
+        ["joints[0].axis: 'w' is not an axis; write x, y, z"],
+    ),
+    "axis of zero": (
+        BODY + "joints: [{id: j, type: revolute, child: a, axis: [0, 0, 0]}]",
+        ["joints[0].axis: [0, 0, 0] has no direction"],
+    ),
+    "axis of a free joint": (
+        BODY + "joints: [{id: j, type: free, child: a, axis: x}]",
+        ["joints[0]: a free joint has no axis", "revolute or prismatic"],
+    ),
+    "limits the wrong way round": (
+        BODY + "joints: [{id: j, type: revolute, child: a, limit_lower: 1, limit_upper: -1}]",
+        ["joints[0]: limit_lower 1 is above limit_upper -1"],
+    ),
+    "frame of a free joint": (
+        BODY + "joints: [{id: j, type: free, child: a, parent_xform: {p: [1, 0, 0]}}]",
+        ["joints[0]: joint 'j' (index 0): parent_xform", "the pose of the body in the world"],
+    ),
+    "unknown actuator mode": (
+        BODY + "joints: [{id: j, type: revolute, child: a, actuator_mode: 7}]",
+        ["joints[0].actuator_mode: 7 is not allowed here"],
+    ),
+    "two joints of one id": (
+        BODY + "joints: [{id: j, type: free, child: a}, {id: j, type: free, child: a}]",
+        ["joints[1].id: the joint id 'j' is taken"],
+    ),
+    "unknown joint of an articulation": (
+        BOX + "articulations: [{joints: [box_fre]}]",
+        ["articulations[0].joints[0]: there is no joint 'box_fre'; did you mean box_free?"],
+    ),
+    "articulation without joints": (BOX + "articulations: [{joints: []}]", ["articulations[0].joints: the list needs"]),
+    "joint in two articulations": (
+        BOX + "articulations: [{joints: [box_free]}, {joints: [box_free]}]",
+        ["articulations[1].joints[0]: joint 'box_free' is listed in an articulation already"],
+    ),
+    # initial positions
+    "initial position of nothing": (BOX + "initial_joint_q: [{value: 1}]", ["initial_joint_q[0]: give either 'joint'"]),
+    "offset beyond the joint": (
+        CHAIN + "initial_joint_q: [{joint: shoulder, offset: 1, value: 1}]",
+        ["initial_joint_q[0].offset: offset 1 is out of range; joint 'shoulder' has 1 coordinates"],
+    ),
+    "index beyond the array": (
+        CHAIN + "initial_joint_q: [{index: 3, value: 1}]",
+        ["initial_joint_q[0].index: index 3 is out of range; joint_q has 3 entries"],
+    ),
+    "initial position of an unknown joint": (
+        CHAIN + "initial_joint_q: [{joint: should, value: 1}]",
+        ["initial_joint_q[0].joint: there is no joint 'should'; did you mean"],
+    ),
+    # assets
+    "missing asset": ("assets: [{type: urdf, source: none.urdf}]", ["assets[0].source: there is no file", "none.urdf"]),
+    "asset without source": ("assets: [{type: urdf}]", ["assets[0].source: this required key is missing"]),
+    "asset without type": ("assets: [{source: a.urdf}]", ["assets[0]: the required key 'type' is missing"]),
+    "source of the wrong type": ("assets: [{type: urdf, source: 3}]", ["assets[0].source: 3 is not a source"]),
+    "misspelt asset option": (
+        "assets: [{type: urdf, source: a.urdf, floatng: true}]",
+        ["assets[0].floatng: unknown key 'floatng'; did you mean floating"],
+    ),
+    "option of another importer": (
+        "assets: [{type: urdf, source: a.urdf, armature_scale: 2}]",
+        ["assets[0].armature_scale: unknown key 'armature_scale'"],
+    ),
+    "broken asset": ("assets: [{type: urdf, source: '<robot'}]", ["assets[0].source:"]),
+    # several kinds of world
+    "worlds beside bodies": (BOX + "worlds: [{scene: a.yaml}]", ["a scene with 'worlds' keeps its content there; move 'bodies'"]),
+    "empty kind": ("worlds: [{count: 2}]", ["worlds[0]: these worlds are empty"]),
+    "missing scene": ("worlds: [{scene: none.yaml}]", ["worlds[0].scene: there is no scene file"]),
+    "scene and bodies": ("worlds: [{scene: a.yaml, bodies: [{id: a}]}]", ["worlds[0]: 'scene' brings all content"]),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_the_error_names_place_value_and_remedy(tmp_path, name):
+    text, expected = WRONG[name]
+    with pytest.raises(SapSceneLoaderError) as caught:
+        load_text(tmp_path, text)
+    message = str(caught.value)
+    assert message.startswith(str(tmp_path / "scene.yaml"))
+    for part in expected:
+        assert part in message
+
+
+def test_all_errors_of_a_file_are_shown_together(tmp_path):
+    with pytest.raises(SapSceneLoaderError) as caught:
+        load_text(tmp_path, "simulation: {dt: 0}\nbodies:\n  - {mass: 1}\n  - {id: b, mas: 1}\n")
+    lines = str(caught.value).splitlines()
+    assert [line.split(":")[1] for line in lines] == ["1", "3", "4"]
+
+
+def test_many_errors_are_cut_short(tmp_path):
+    with pytest.raises(SapSceneLoaderError, match="and 90 more errors"):
+        load_text(tmp_path, "bodies: [" + ", ".join(["{mass: 1}"] * 100) + "]")
+
+
+def test_a_body_without_joint_is_an_error(tmp_path):
+    """A body that nothing connects would stay where it is, which nobody means."""
+    with pytest.raises(SapSceneLoaderError, match="'a'"):
+        load_text(tmp_path, BODY)
+
+
+def test_a_scene_without_bodies_or_with_massless_ones_is_an_error(tmp_path):
+    massless = "bodies: [{id: a}]\njoints: [{id: j, type: free, child: a}]"
+    with pytest.raises(SapSceneLoaderError, match="mass"):
+        load_text(tmp_path, massless)
+
+
+def test_a_wrong_path_names_the_nearest_shipped_scene(tmp_path):
+    with pytest.raises(SapSceneLoaderError, match="did you mean quadruped"):
+        load_scene("quadrupet")
+    with pytest.raises(SapSceneLoaderError, match="there is no such scene file"):
+        load_scene(tmp_path / "quadruped.yaml")
+
+
+UNSUPPORTED = {
+    "usd": ("assets: [{id: r, type: usd, source: a.usd, root_path: /}]", "asset['r'] type=usd"),
+    "unknown asset type": ("assets: [{id: r, type: sdf, source: a.sdf}]", "asset['r'] type=sdf"),
+    "git source": (
+        "assets: [{id: r, type: urdf, source: {git: {repo: r, rev: v, path: p}}}]",
+        "asset['r'] urdf source: git",
+    ),
+    "joint type": (
+        "bodies: [{id: b, shapes: [{type: box}]}]\n"
+        "joints: [{id: d, type: d6, child: b}, {id: f, type: free, child: b}]",
+        "joint type=d6",
+    ),
+    "post-build operation": ("post_build: [{op: approximate_meshes, method: bounding_box}]", "post_build op=approximate"),
+    "array": ("post_build: [{op: set_array, array: body_mass, value: 1}]", "post_build array 'body_mass'"),
+    "attribute": ("post_build: [{op: set_attr, name: up_axis, value: 1}]", "post_build set_attr 'up_axis'"),
+    "control": ("control: {source: a.json, loop: true}", "control: recorded control sequences"),
+}
+
+
+@pytest.mark.parametrize("name", UNSUPPORTED)
+def test_unsupported_features_raise_when_strict_and_are_listed_otherwise(tmp_path, name):
+    text, feature = UNSUPPORTED[name]
+    if "joints:" not in text:
+        text = BOX + text
+    with pytest.raises(SapUnsupportedSceneFeature) as caught:
+        load_text(tmp_path, text)
+    assert feature in caught.value.features[0]
+    assert "strict=False" in str(caught.value)
+    scene = load_text(tmp_path, text, strict=False)
+    assert len(scene.unsupported_features) == 1
+    assert feature in scene.unsupported_features[0]
+    assert scene.model.body_count == 1
+
+
+def test_unknown_keys_are_left_out_and_listed_when_not_strict(tmp_path):
+    scene = load_text(tmp_path, BOX + "colour: red\nsimulation: {dt: 0.01, fps: 60}\n", strict=False)
+    assert scene.settings.dt == 0.01
+    assert [feature.split(": ", 1)[1] for feature in scene.unsupported_features] == [
+        "simulation.fps: unknown key 'fps'; there are dt, num_worlds, max_rigid_contact, solver",
+        "colour: unknown key 'colour'; there are schema_version, name, simulation, builder, ground, replicate, "
+        "control, worlds, assets, bodies, joints, articulations and 2 more",
+    ]
+
+
+def test_an_unsupported_joint_in_an_articulation_is_an_error_also_when_not_strict(tmp_path):
+    text = BODY + "joints: [{id: j, type: d6, child: a}]\narticulations: [{joints: [j]}]"
+    with pytest.raises(SapSceneLoaderError, match=r"articulations\[0\].joints\[0\]: joint 'j' is of a type"):
+        load_text(tmp_path, text, strict=False)
+
+
+def test_json_scenes_fail_with_the_path_of_the_field(tmp_path):
+    path = write_scene(tmp_path, '{"bodies": [{"id": "a", "mass": "heavy"}]}', "scene.json")
+    with pytest.raises(SapSceneLoaderError, match=r"scene\.json: bodies\[0\]\.mass: 'heavy' is not a number"):
+        load_scene(path, device="cpu")
