@@ -96,7 +96,7 @@ def tilted(angle: float) -> tuple[float, float, float]:
     return (GRAVITY * np.sin(angle), 0.0, -GRAVITY * np.cos(angle))
 
 
-STICK_ANGLE = 0.35  # rad, tan = 0.365 < MU
+STICK_ANGLE = 0.30  # rad, tan = 0.309 < MU, and small enough that the corners with less load stick as well
 SLIP_ANGLE = 0.70  # rad, tan = 0.842 > MU
 PENDULUM_AMPLITUDE = 0.1  # rad
 SLIDE_SPEED = 2.0  # m/s

@@ -48,6 +48,11 @@ def records(preset):
     return run(EXPERIMENTS, dt=DT, duration=DURATION, contact_preset_variant=preset)
 
 
+def rounding(values: np.ndarray) -> float:
+    """Largest error that rounding to single precision once a step can have summed up to."""
+    return len(values) * FLOAT32_ROUNDING * np.abs(values).max()
+
+
 def discrete_fall(time: np.ndarray, v0: float, acceleration: float, preset: str) -> np.ndarray:
     """Distance after `time` at constant acceleration, as the preset integrates positions."""
     # `midpoint` averages the velocities of a step, which is exact; `sap_euler` takes the one at its end.
@@ -58,8 +63,7 @@ def discrete_fall(time: np.ndarray, v0: float, acceleration: float, preset: str)
 def test_free_fall_is_a_parabola(records, preset):
     record = records["free_fall"]
     velocity = np.array(FALL_VELOCITY) + np.outer(record.time, (0.0, 0.0, -GRAVITY))
-    # One rounding of the velocity a step, at most as large as its largest value.
-    drift = len(record.time) * FLOAT32_ROUNDING * np.abs(velocity).max()
+    drift = rounding(velocity)
     np.testing.assert_allclose(record.joint_qd[:, :3], velocity, atol=drift)
     np.testing.assert_allclose(record.joint_qd[:, 3:], 0.0, atol=1e-6)
     for axis in range(3):
@@ -85,10 +89,10 @@ def test_cone_pendulum_keeps_its_height(records):
     """On the steady cone the weight's moment turns the angular momentum and nothing else happens."""
     record = records["cone"]
     height = -ROD_LENGTH * np.array([rotation_matrix(q)[2, 2] for q in record.body_q[::10, 0, 3:]])
-    # Explicit forces spiral outwards by a relative omega dt / 2 per radian: 1 % over two seconds, measured 0.7 %.
-    np.testing.assert_allclose(height, height[0], rtol=0.015)
+    # Steady motion about an axis of symmetry of the forces: the step introduces no error of its own.
+    np.testing.assert_allclose(height, height[0], rtol=1e-5)
     speed = np.linalg.norm(record.body_qd[:, 0, :3], axis=1)
-    np.testing.assert_allclose(speed, speed[0], rtol=0.015)
+    np.testing.assert_allclose(speed, speed[0], rtol=1e-5)
 
 
 def creep_speed(preset: str) -> float:
@@ -105,12 +109,10 @@ def creep_speed(preset: str) -> float:
 
 def test_block_below_the_friction_angle_creeps_as_slowly_as_the_regularization(records, preset):
     record = records["stick"]
-    start = len(record.time) // 2  # after the corners have taken the load of the slope
-    distance = record.joint_q[-1, 0] - record.joint_q[start, 0]
-    expected = creep_speed(preset) * (record.time[-1] - record.time[start])
-    # A step's creep of 1e-8 m is below the rounding of a position of 1e-2 m: it shows on average only.
-    assert distance == pytest.approx(expected, rel=0.1)
-    assert distance < MU * SIGMA * GRAVITY * DT * DURATION * 1.01
+    half = len(record.time) // 2
+    np.testing.assert_allclose(record.joint_qd[half:, 0].mean(), creep_speed(preset), rtol=0.01)
+    distance = record.joint_q[-1, 0] - record.joint_q[half, 0]
+    assert distance < MU * SIGMA * GRAVITY * DT * (record.time[-1] - record.time[half])
     assert np.abs(record.joint_q[-1, 1]) < 1e-6
 
 
@@ -126,7 +128,7 @@ def test_block_above_the_friction_angle_slides_with_the_analytic_acceleration(re
 def test_sliding_block_stops_after_the_analytic_distance(records):
     record = records["stop"]
     assert record.joint_q[-1, 0] == pytest.approx(SLIDE_SPEED**2 / (2.0 * MU * GRAVITY), rel=0.01)
-    assert np.abs(record.joint_qd[-1]).max() < 1e-5, "it stands still at the end"
+    assert np.abs(record.joint_qd[-1]).max() < 1e-4, "it stands still at the end"
 
 
 def test_zero_friction_is_frictionless(records):
@@ -151,23 +153,43 @@ def test_sliding_ball_ends_in_pure_rolling_at_five_sevenths_of_its_speed(records
     np.testing.assert_allclose(record.joint_qd[half:, :2], np.tile(velocity[:2], (half + 1, 1)), rtol=1e-3)
 
 
-def test_torque_free_rotation_conserves_energy_and_angular_momentum(records, preset):
-    record = records["torque_free"]
+def torque_free_errors(record) -> tuple[float, float]:
+    """Largest relative errors of kinetic energy and of angular momentum."""
     inertia = np.diag((0.03, 0.02, 0.01))
-    energies, momenta = [], []
-    for pose, velocity in zip(record.body_q[:, 0], record.body_qd[:, 0], strict=True):
-        rotation = rotation_matrix(pose[3:])
-        momentum = rotation @ inertia @ rotation.T @ velocity[3:]
-        momenta.append(momentum)
-        energies.append(0.5 * momentum @ velocity[3:])
-    spin = np.linalg.norm(SPIN)
-    # Gyroscopic forces at the start of the step: first order in the angle of a step, 2 % here. The exponential map
-    # with the mean angular velocity is of second order.
-    tolerance = spin * DT * spin * DURATION * (0.1 if preset == "drake" else 0.5 * spin * DT)
-    np.testing.assert_allclose(energies, energies[0], rtol=tolerance)
-    error = np.linalg.norm(np.array(momenta) - momenta[0], axis=1) / np.linalg.norm(momenta[0])
-    assert error.max() < tolerance
-    np.testing.assert_allclose(record.body_q[:, 0, :3], 0.0, atol=1e-6)
+    rotations = [rotation_matrix(pose[3:]) for pose in record.body_q[:, 0]]
+    omegas = record.body_qd[:, 0, 3:]
+    momenta = np.array([r @ inertia @ r.T @ omega for r, omega in zip(rotations, omegas, strict=True)])
+    energies = 0.5 * np.sum(momenta * omegas, axis=1)
+    momentum_error = np.linalg.norm(momenta - momenta[0], axis=1) / np.linalg.norm(momenta[0])
+    return np.abs(energies / energies[0] - 1.0).max(), momentum_error.max()
+
+
+def test_torque_free_rotation_conserves_energy_and_angular_momentum(records, preset):
+    """A tumbling body, over more than six turns.
+
+    Gyroscopic forces are those at the start of the step, so errors are of first order in the angle of a step. With
+    the exponential map and the mean angular velocity the energy is conserved to second order.
+    """
+    energy_error, momentum_error = torque_free_errors(records["torque_free"])
+    step_angle = np.linalg.norm(SPIN) * DT
+    turned = np.linalg.norm(SPIN) * DURATION
+    first_order = 0.2 * step_angle * turned
+    assert energy_error < (first_order if preset == "drake" else first_order * step_angle)
+    assert momentum_error < first_order
+    np.testing.assert_allclose(records["torque_free"].body_q[:, 0, :3], 0.0, atol=1e-6)
+
+
+def test_torque_free_errors_shrink_with_the_step(records, preset):
+    """Half the step, half the error: the limit conserves both."""
+    finer = run(
+        {"torque_free": EXPERIMENTS["torque_free"]},
+        dt=0.5 * DT,
+        duration=DURATION,
+        contact_preset_variant=preset,
+    )
+    _, coarse_error = torque_free_errors(records["torque_free"])
+    _, fine_error = torque_free_errors(finer["torque_free"])
+    assert fine_error == pytest.approx(0.5 * coarse_error, rel=0.1)
 
 
 def test_colliding_balls_keep_their_momentum(records):
@@ -202,13 +224,13 @@ def test_position_drive_balances_the_moment_of_the_weight(records):
 def test_saturated_drive_pushes_with_its_effort_limit(records, preset):
     record = records["saturated"]
     expected = discrete_fall(record.time, 0.0, WEAK_EFFORT / 2.0 - GRAVITY, preset)
-    np.testing.assert_allclose(record.joint_q[:, 0], expected, atol=1e-4)
+    np.testing.assert_allclose(record.joint_q[:, 0], expected, atol=rounding(expected))
 
 
 def test_effort_limit_of_zero_means_no_effort(records, preset):
     record = records["no_effort"]
     expected = discrete_fall(record.time, 0.0, -GRAVITY, preset)
-    np.testing.assert_allclose(record.joint_q[:, 0], expected, atol=1e-4)
+    np.testing.assert_allclose(record.joint_q[:, 0], expected, atol=rounding(expected))
 
 
 def test_velocity_drive_lags_by_load_over_gain(records):
@@ -234,10 +256,10 @@ def test_dry_friction_above_the_load_holds(records):
 def test_dry_friction_below_the_load_takes_its_share(records):
     record = records["dry_slip"]
     expected = -(GRAVITY - 8.0 / 2.0) * record.time
-    np.testing.assert_allclose(record.joint_qd[:, 0], expected, atol=1e-4)
+    np.testing.assert_allclose(record.joint_qd[:, 0], expected, atol=rounding(expected))
 
 
 def test_armature_adds_inertia_but_no_weight(records):
     record = records["armature"]
     expected = -2.0 * GRAVITY / (2.0 + 3.0) * record.time
-    np.testing.assert_allclose(record.joint_qd[:, 0], expected, atol=1e-4)
+    np.testing.assert_allclose(record.joint_qd[:, 0], expected, atol=rounding(expected))
