@@ -16,10 +16,11 @@ DEPTH_TOLERANCE = wp.constant(wp.float64(2.0e-7))
 # Thickness, relative to the size, below which the difference counts as flat.
 FLATNESS = wp.constant(wp.float64(1.0e-9))
 
-# A smooth difference is resolved to DEPTH_TOLERANCE with 30 to 50 points, all of them near the closest one.
-POINT_CAPACITY = wp.constant(64)
+# A smooth difference is resolved to DEPTH_TOLERANCE with 30 to 50 points near the closest one; if other points of it are
+# almost as close, with up to 120.
+POINT_CAPACITY = wp.constant(128)
 # A convex polytope of n triangulated points has 2 n - 4 faces.
-FACE_CAPACITY = wp.constant(128)
+FACE_CAPACITY = wp.constant(256)
 # Edges around the faces that one point can see.
 HORIZON_CAPACITY = wp.constant(64)
 

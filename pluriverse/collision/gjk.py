@@ -15,6 +15,10 @@ from pluriverse.collision.hull import HullData
 DISTANCE_TOLERANCE = wp.constant(wp.float64(1.0e-9))
 # Distance [relative likewise] below which cores count as overlapping.
 OVERLAP_DISTANCE = wp.constant(wp.float64(1.0e-8))
+# Height of a tetrahedron over a face, relative to its edge, below which it is flat.
+FLATNESS = wp.constant(wp.float64(1.0e-12))
+# Keeps quotients of simplices without extent finite.
+TINY = wp.constant(wp.float64(1.0e-290))
 # Polytopes need about 10 rounds, smooth shapes up to 40; the limit guards against NaN.
 ROUND_LIMIT = 64
 
@@ -27,87 +31,64 @@ OVERLAPPING = wp.constant(2)
 
 
 @wp.func
-def closest_on_segment(a: wp.vec3d, b: wp.vec3d) -> wp.vec2d:
-    """Return the barycentric coordinates of the point of a segment closest to the origin."""
-    ab = b - a
-    t = -wp.dot(a, ab) / wp.max(wp.dot(ab, ab), wp.float64(1.0e-300))
-    t = wp.clamp(t, wp.float64(0.0), wp.float64(1.0))
-    return wp.vec2d(wp.float64(1.0) - t, t)
-
-
-@wp.func
-def closest_on_triangle(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d) -> wp.vec3d:
-    """Return the barycentric coordinates of the point of a triangle closest to the origin ([Ericson2005] 5.1.5)."""
-    zero = wp.float64(0.0)
-    one = wp.float64(1.0)
-    ab = b - a
-    ac = c - a
-    d1 = -wp.dot(ab, a)
-    d2 = -wp.dot(ac, a)
-    if d1 <= zero and d2 <= zero:
-        return wp.vec3d(one, zero, zero)
-    d3 = -wp.dot(ab, b)
-    d4 = -wp.dot(ac, b)
-    if d3 >= zero and d4 <= d3:
-        return wp.vec3d(zero, one, zero)
-    vc = d1 * d4 - d3 * d2
-    if vc <= zero and d1 >= zero and d3 <= zero:
-        t = d1 / (d1 - d3)
-        return wp.vec3d(one - t, t, zero)
-    d5 = -wp.dot(ab, c)
-    d6 = -wp.dot(ac, c)
-    if d6 >= zero and d5 <= d6:
-        return wp.vec3d(zero, zero, one)
-    vb = d5 * d2 - d1 * d6
-    if vb <= zero and d2 >= zero and d6 <= zero:
-        t = d2 / (d2 - d6)
-        return wp.vec3d(one - t, zero, t)
-    va = d3 * d6 - d5 * d4
-    if va <= zero and d4 >= d3 and d5 >= d6:
-        t = (d4 - d3) / ((d4 - d3) + (d5 - d6))
-        return wp.vec3d(zero, one - t, t)
-    inverse = one / (va + vb + vc)
-    return wp.vec3d(va * inverse, vb * inverse, vc * inverse)
-
-
-@wp.func
 def closest_weights(w: wp.array[wp.vec3d], count: int) -> wp.vec4d:
     """Return the barycentric coordinates of the point of a simplex closest to the origin.
 
-    All four are positive if the origin lies in a tetrahedron. The last point is the newest, so the face opposite to it
-    cannot be the closest.
+    All four are positive if the origin lies in a tetrahedron. The newest point is the last one, and only edges and
+    faces with it can hold the closest point. All of them are tried: tests of regions ([Ericson2005] 5.1) save some, but
+    fail on the slivers that smooth shapes end with.
     """
     zero = wp.float64(0.0)
-    weight = wp.vec4d(wp.float64(1.0), zero, zero, zero)
-    if count == 2:
-        segment = closest_on_segment(w[0], w[1])
-        weight = wp.vec4d(segment[0], segment[1], zero, zero)
-    elif count == 3:
-        triangle = closest_on_triangle(w[0], w[1], w[2])
-        weight = wp.vec4d(triangle[0], triangle[1], triangle[2], zero)
-    elif count == 4:
-        best = wp.float64(1.0e300)
+    one = wp.float64(1.0)
+    weight = wp.vec4d(one, zero, zero, zero)
+    newest = count - 1
+    last = w[newest]
+    best = wp.float64(1.0e300)
+    if count == 1:
+        return weight
+    for i in range(newest):
+        edge = w[i] - last
+        t = wp.clamp(-wp.dot(last, edge) / wp.max(wp.dot(edge, edge), TINY), zero, one)
+        point = last + t * edge
+        squared = wp.dot(point, point)
+        if squared < best:
+            best = squared
+            weight = wp.vec4d(zero, zero, zero, zero)
+            weight[i] = t
+            weight[newest] = one - t
+    for i in range(newest):
+        for j in range(i + 1, newest):
+            edge_i = w[i] - last
+            edge_j = w[j] - last
+            normal = wp.cross(edge_i, edge_j)
+            area = wp.max(wp.dot(normal, normal), TINY)
+            # The projection of the origin is last + u edge_i + v edge_j.
+            u = wp.dot(normal, wp.cross(edge_j, last)) / area
+            v = wp.dot(normal, wp.cross(last, edge_i)) / area
+            height = wp.dot(normal, last)
+            squared = height * height / area
+            if u > zero and v > zero and u + v < one and squared < best:
+                best = squared
+                weight = wp.vec4d(zero, zero, zero, zero)
+                weight[i] = u
+                weight[j] = v
+                weight[newest] = one - u - v
+    if count == 4:
+        # The origin is inside if it is on the inner side of each face with the newest point; it is on that side of the
+        # fourth, which the newest point was sought across.
         is_inside = bool(True)
-        for face in range(int(3)):
-            # Faces (0 1 3), (1 2 3), (2 0 3), each opposite to the point `other`.
-            i = face
-            j = (face + 1) % 3
-            other = (face + 2) % 3
-            normal = wp.cross(w[j] - w[i], w[3] - w[i])
-            side_origin = -wp.dot(normal, w[i])
-            side_other = wp.dot(normal, w[other] - w[i])
-            if side_origin * side_other <= zero:
-                is_inside = False
-                triangle = closest_on_triangle(w[i], w[j], w[3])
-                point = triangle[0] * w[i] + triangle[1] * w[j] + triangle[2] * w[3]
-                squared = wp.dot(point, point)
-                if squared < best:
-                    best = squared
-                    weight = wp.vec4d(zero, zero, zero, triangle[2])
-                    weight[i] = triangle[0]
-                    weight[j] = triangle[1]
+        for i in range(newest):
+            j = (i + 1) % 3
+            k = (i + 2) % 3
+            normal = wp.cross(w[i] - last, w[j] - last)
+            across = w[k] - last
+            side = wp.dot(normal, across)
+            # The sign of the volume of a flat tetrahedron is noise.
+            is_flat = wp.abs(side) <= FLATNESS * wp.length(normal) * wp.length(across)
+            is_inside = is_inside and not is_flat and side * wp.dot(normal, last) < zero
         if is_inside:
-            weight = wp.vec4d(wp.float64(0.25), wp.float64(0.25), wp.float64(0.25), wp.float64(0.25))
+            quarter = wp.float64(0.25)
+            weight = wp.vec4d(quarter, quarter, quarter, quarter)
     return weight
 
 
@@ -163,23 +144,26 @@ def find_closest_points(
         if count == 4 and wp.min(all_weights) > zero:
             result = OVERLAPPING
             break
+        closest = wp.vec3d(zero, zero, zero)
+        for index in range(count):
+            closest += all_weights[index] * w[index]
+        next_squared = wp.dot(closest, closest)
+        if next_squared >= squared:
+            count -= 1  # rounding ends the descent
+            break
         # Keep the points that carry the closest point.
+        v = closest
+        squared = next_squared
         kept = int(0)
-        v = wp.vec3d(zero, zero, zero)
         for index in range(count):
             if all_weights[index] > zero:
                 w[kept] = w[index]
                 a[kept] = a[index]
                 b[kept] = b[index]
                 weight[kept] = all_weights[index]
-                v += all_weights[index] * w[kept]
                 kept += 1
         count = kept
-        next_squared = wp.dot(v, v)
-        if next_squared <= OVERLAP_DISTANCE * OVERLAP_DISTANCE * size * size:
+        if squared <= OVERLAP_DISTANCE * OVERLAP_DISTANCE * size * size:
             result = OVERLAPPING
             break
-        if next_squared >= squared:
-            break  # rounding ends the descent
-        squared = next_squared
     return wp.vec2i(result, count)
