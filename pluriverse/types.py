@@ -31,7 +31,8 @@ class JointType(enum.IntEnum):
     FIXED = 3
     """Nothing: no coordinates."""
     FREE = 4
-    """Anything: q = position, quaternion xyzw; qd = velocity of the centre of mass, angular velocity (world)."""
+    """Anything: q = position, quaternion xyzw; qd = velocity of the centre of mass, angular velocity
+    (world)."""
     DISTANCE = 5
     """Stay within a distance of a point. Not supported yet."""
     D6 = 6
