@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import warp as wp
 
+from pluriverse import JointType
 from pluriverse.dynamics import Workspace, eval_free_motion, eval_kinematics, integrate
 
-from .trees import build_model, random_joint_state, random_tree, set_joint_state
+from .trees import Tree, build_model, random_joint_state, random_tree, set_joint_state
 
 DT = 0.01
 
@@ -119,3 +120,23 @@ def test_a_diverged_world_does_not_spread(reference):
         if world != victim:
             assert_same_bits(result, expected)
     assert np.isnan(results[victim][0]).any()
+
+
+def test_worlds_without_anything_that_moves_are_stepped_over():
+    """A world may hold nothing, or bodies welded to it; its neighbour falls as if alone."""
+    rng = np.random.default_rng(2)
+    welded = random_tree(rng, 3, root=JointType.FIXED, single=True)
+    for joint in welded.joints:
+        joint.kind = JointType.FIXED
+    falling = random_tree(rng, 1, root=JointType.FREE)
+    cases = [(tree, *random_joint_state(rng, tree)) for tree in (Tree([]), welded, falling, Tree([]))]
+    for real in (wp.float32, wp.float64):
+        results = run(cases, real)
+        assert_same_bits(results[2], run(cases[2:3], real)[0])
+        assert np.isfinite(results[1][2]).all()
+        assert all(len(array) == 0 for array in results[0])
+
+
+def test_a_model_without_bodies_is_stepped():
+    for real in (wp.float32, wp.float64):
+        assert all(len(array) == 0 for array in run([(Tree([]), [], [])], real)[0])

@@ -266,7 +266,8 @@ def build_model(trees: list[Tree]) -> Model:
                 index = builder.add_joint_prismatic(parent, links[entry], axis=joint.axis, **places, **losses)
             joints.append(index)
             joint_at[index] = joint
-        builder.add_articulation(joints)
+        if joints:
+            builder.add_articulation(joints)
         builder.end_world()
     model = builder.finalize(device="cpu")
     dof_start = model.joint_qd_start.numpy()
@@ -288,7 +289,8 @@ def set_joint_state(
     """Write joint states, given per tree and per joint in tree order, into a state of the trees' model."""
     for array, values in ((state.joint_q, q), (state.joint_qd, qd)):
         flat = [values[world][entry] for world, tree in enumerate(trees) for entry in tree.joint_order]
-        array.assign(np.concatenate(flat).astype(np.float32))
+        if flat:
+            array.assign(np.concatenate(flat).astype(np.float32))
 
 
 def random_joint_state(rng: np.random.Generator, tree: Tree) -> tuple[list[np.ndarray], list[np.ndarray]]:
