@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from pydrake.common.eigen_geometry import Quaternion
 from pydrake.geometry import (
     AddContactMaterial,
     Box,
@@ -15,7 +16,6 @@ from pydrake.geometry import (
     Sphere,
 )
 from pydrake.math import RigidTransform, RotationMatrix
-from pydrake.common.eigen_geometry import Quaternion
 from pydrake.multibody.math import SpatialVelocity
 from pydrake.multibody.plant import (
     AddMultibodyPlantSceneGraph,
@@ -41,7 +41,9 @@ from tests.drake.description import WORLD, Engine, Joint, Scene, Shape
 
 def _transform(position, rotation) -> RigidTransform:
     x, y, z, w = rotation
-    return RigidTransform(RotationMatrix(Quaternion(np.array([w, x, y, z]) / np.linalg.norm(rotation))), position)
+    return RigidTransform(
+        RotationMatrix(Quaternion(np.array([w, x, y, z]) / np.linalg.norm(rotation))), position
+    )
 
 
 def _add_shape(plant: MultibodyPlant, shape: Shape, name: str) -> GeometryId:
@@ -107,7 +109,7 @@ def build(scene: Scene, dt: float) -> tuple[Diagram, MultibodyPlant, Context]:
             geometry = _add_shape(plant, shape, f"shape_{index}")
             if shape.kind == "half_space" or (shape.kind == "box" and shape.engine is Engine.DRAKE):
                 faces.Add(geometry)
-    # A box that only Drake has offers its faces to spheres; among themselves the spheres at its corners touch.
+    # A box that only Drake has offers its faces to spheres; what touches a face is a sphere at a corner.
     scene_graph.collision_filter_manager().Apply(CollisionFilterDeclaration().ExcludeWithin(faces))
     plant.Finalize()
     diagram = builder.Build()

@@ -72,7 +72,14 @@ def _add_joint(builder: ModelBuilder, joint: Joint, index_of: dict[str, int], dt
             "actuator_mode": JointTargetMode.POSITION_VELOCITY,
         }
     return add(
-        parent, child, axis=joint.axis, damping=joint.damping, armature=joint.armature, **limits, **drive, **common
+        parent,
+        child,
+        axis=joint.axis,
+        damping=joint.damping,
+        armature=joint.armature,
+        **limits,
+        **drive,
+        **common,
     )
 
 

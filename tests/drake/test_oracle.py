@@ -30,7 +30,7 @@ LIMIT_STIFFNESS = 1e12
 """What Drake uses for every joint limit, with a dissipation time of one step."""
 
 VELOCITY_TOLERANCE = 1e-5
-"""Drake stops at a relative optimality of 1e-6 of momenta; velocities here are of order 1 m/s and 10 rad/s."""
+"""Drake stops at a relative optimality of 1e-6; velocities here are of order 1 m/s and 10 rad/s."""
 
 
 def dense_problem(scene: Scene, plant, context) -> DenseProblem:
@@ -56,7 +56,9 @@ def dense_problem(scene: Scene, plant, context) -> DenseProblem:
             window = 2.0 * DT * max(abs(v0[dof]), abs(problem.v_star[dof]))
             for gap, sign in ((q0 - joint.limit[0], 1.0), (joint.limit[1] - q0, -1.0)):
                 if gap <= window:
-                    problem.joint_terms.append((dof, LimitLaw(gap, sign, LIMIT_STIFFNESS, DT, a[dof, dof], DT)))
+                    problem.joint_terms.append(
+                        (dof, LimitLaw(gap, sign, LIMIT_STIFFNESS, DT, a[dof, dof], DT))
+                    )
     return problem
 
 
@@ -130,5 +132,7 @@ def test_oracle_takes_the_same_steps_as_drake(scene):
             joint_term_count += len(problem.joint_terms)
         simulator.AdvanceTo((step + 0.5) * DT)
         if compared:
-            np.testing.assert_allclose(plant.GetVelocities(context), problem.minimize(), atol=VELOCITY_TOLERANCE)
+            np.testing.assert_allclose(
+                plant.GetVelocities(context), problem.minimize(), atol=VELOCITY_TOLERANCE
+            )
     assert contact_count + joint_term_count > 0

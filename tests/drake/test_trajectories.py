@@ -29,9 +29,7 @@ def angle_between(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     first = first / np.linalg.norm(first, axis=-1, keepdims=True)
     second = second / np.linalg.norm(second, axis=-1, keepdims=True)
     # The chord keeps full precision at small angles, unlike the arc cosine of the scalar product.
-    chord = np.minimum(
-        np.linalg.norm(first - second, axis=-1), np.linalg.norm(first + second, axis=-1)
-    )
+    chord = np.minimum(np.linalg.norm(first - second, axis=-1), np.linalg.norm(first + second, axis=-1))
     return 4.0 * np.arcsin(np.clip(0.5 * chord, 0.0, 1.0))
 
 

@@ -42,7 +42,9 @@ def rotation_matrix(quaternion: np.ndarray) -> np.ndarray:
 
 
 def _axis_rotation(axis: np.ndarray, angle: float) -> np.ndarray:
-    return rotation_matrix(np.array([*(np.sin(0.5 * angle) * axis / np.linalg.norm(axis)), np.cos(0.5 * angle)]))
+    return rotation_matrix(
+        np.array([*(np.sin(0.5 * angle) * axis / np.linalg.norm(axis)), np.cos(0.5 * angle)])
+    )
 
 
 @dataclass
@@ -238,7 +240,10 @@ def _add_contacts(problem, dense: DenseWorld, contacts, *, weight_mode, point_mo
     model, world = dense.model, dense.world
     first = int(contacts.rigid_contact_start.numpy()[world])
     count = int(contacts.rigid_contact_count.numpy()[world])
-    stiffness, tau = model.shape_material_ke.numpy().astype(float), model.shape_material_tau.numpy().astype(float)
+    stiffness, tau = (
+        model.shape_material_ke.numpy().astype(float),
+        model.shape_material_tau.numpy().astype(float),
+    )
     friction = model.shape_material_mu.numpy().astype(float)
     for slot in range(first, first + count):
         shapes = [int(getattr(contacts, f"rigid_contact_shape{side}").numpy()[slot]) for side in (0, 1)]
@@ -250,14 +255,17 @@ def _add_contacts(problem, dense: DenseWorld, contacts, *, weight_mode, point_mo
             points.append(motion.position + motion.rotation @ local)
         normal = contacts.rigid_contact_normal.numpy()[slot].astype(float)
         normal /= np.linalg.norm(normal)  # single precision is not quite of unit length
-        margins = sum(float(getattr(contacts, f"rigid_contact_margin{side}").numpy()[slot]) for side in (0, 1))
+        margins = sum(
+            float(getattr(contacts, f"rigid_contact_margin{side}").numpy()[slot]) for side in (0, 1)
+        )
         phi0 = float(normal @ (points[1] - points[0])) - margins
         k0, k1 = stiffness[shapes]
         if point_mode == "contact_midpoint":
             points = [(k0 * points[0] + k1 * points[1]) / (k0 + k1)] * 2
         frame = contact_frame(normal)
         jacobian = frame.T @ (
-            dense.motion[bodies[1]].point_jacobian(points[1]) - dense.motion[bodies[0]].point_jacobian(points[0])
+            dense.motion[bodies[1]].point_jacobian(points[1])
+            - dense.motion[bodies[0]].point_jacobian(points[0])
         )
         if weight_mode == "diag_delassus":
             weight = weight_diag_delassus(jacobian, np.diag(problem.a))
@@ -280,7 +288,15 @@ def _add_joint_terms(problem: DenseProblem, dense: DenseWorld, control) -> None:
     model, dt = dense.model, dense.dt
     arrays = {
         name: getattr(model, f"joint_{name}").numpy().astype(float)
-        for name in ("target_ke", "target_kd", "effort_limit", "limit_lower", "limit_upper", "limit_ke", "limit_kd")
+        for name in (
+            "target_ke",
+            "target_kd",
+            "effort_limit",
+            "limit_lower",
+            "limit_upper",
+            "limit_ke",
+            "limit_kd",
+        )
     }
     mode = model.joint_target_mode.numpy()
     target_pos, target_vel = control.joint_target_pos.numpy(), control.joint_target_vel.numpy()
@@ -298,9 +314,8 @@ def _add_joint_terms(problem: DenseProblem, dense: DenseWorld, control) -> None:
             kd = data["target_kd"] if mode[public] in (POSITION, VELOCITY, POSITION_VELOCITY) else 0.0
             if ke > 0.0 or kd > 0.0:
                 velocity = float(target_vel[public]) if mode[public] in (VELOCITY, POSITION_VELOCITY) else 0.0
-                drive = DriveLaw(
-                    ke, kd, float(target_pos[public]), velocity, float(act[public]), data["effort_limit"], q0, a_ii, dt
-                )  # fmt: skip
+                command = (float(target_pos[public]), velocity, float(act[public]))
+                drive = DriveLaw(ke, kd, *command, data["effort_limit"], q0, a_ii, dt)
                 problem.joint_terms.append((dof, drive))
             elif mode[public] != 0 and act[public] != 0.0:
                 limit = data["effort_limit"]
@@ -310,15 +325,25 @@ def _add_joint_terms(problem: DenseProblem, dense: DenseWorld, control) -> None:
                 tau = max(data["limit_kd"], 0.0) / data["limit_ke"]
                 for gap, sign in ((q0 - data["limit_lower"], 1.0), (data["limit_upper"] - q0, -1.0)):
                     if gap <= window:
-                        problem.joint_terms.append((dof, LimitLaw(gap, sign, data["limit_ke"], tau, a_ii, dt)))
+                        problem.joint_terms.append(
+                            (dof, LimitLaw(gap, sign, data["limit_ke"], tau, a_ii, dt))
+                        )
             if friction[public] > 0.0:
                 problem.joint_terms.append((dof, FrictionLaw(float(friction[public]), a_ii, dt)))
 
 
 def dense_problem(
-    model, state, control, contacts, dt: float, *, world: int = 0, weight_mode: str = "diag_delassus",
-    point_mode: str = "contact_midpoint", softening=None,
-) -> DenseProblem:  # fmt: skip
+    model,
+    state,
+    control,
+    contacts,
+    dt: float,
+    *,
+    world: int = 0,
+    weight_mode: str = "diag_delassus",
+    point_mode: str = "contact_midpoint",
+    softening=None,
+) -> DenseProblem:
     """The convex problem of one world for a step of `dt` [s] from `state`.
 
     Args:
@@ -330,11 +355,14 @@ def dense_problem(
         world: Which world.
         weight_mode: `diag_delassus` or `body_inertia`.
         point_mode: `contact_midpoint` or `witness_point`.
-        softening: Function from a `ContactLaw` to the impulse [N·s] that rounds its tangential norm; None keeps 1e-7.
+        softening: Function from a `ContactLaw` to the impulse [N·s] that rounds its tangential norm; None
+            keeps 1e-7 N·s.
     """
     dense = DenseWorld(model, state, control, world, dt)
     problem = DenseProblem(a=dense.a, v_star=dense.v_star, v0=dense.v0)
     if contacts is not None:
-        _add_contacts(problem, dense, contacts, weight_mode=weight_mode, point_mode=point_mode, softening=softening)
+        _add_contacts(
+            problem, dense, contacts, weight_mode=weight_mode, point_mode=point_mode, softening=softening
+        )
     _add_joint_terms(problem, dense, control)
     return problem

@@ -43,7 +43,9 @@ def _drive(rng: np.random.Generator) -> dict:
     }
 
 
-def _add_joint(builder: ModelBuilder, rng: np.random.Generator, kind: JointType, parent: int, child: int) -> int:
+def _add_joint(
+    builder: ModelBuilder, rng: np.random.Generator, kind: JointType, parent: int, child: int
+) -> int:
     if kind == JointType.FREE:
         return builder.add_joint_free(child)
     frames = {"parent_xform": _frame(rng), "child_xform": _frame(rng)}
@@ -51,7 +53,11 @@ def _add_joint(builder: ModelBuilder, rng: np.random.Generator, kind: JointType,
         return builder.add_joint_fixed(parent, child, **frames)
     losses = {"armature": float(rng.uniform(0.0, 0.1)), "damping": float(rng.uniform(0.0, 1.0))}
     if kind == JointType.BALL:
-        drive = {name: value for name, value in _drive(rng).items() if name in ("target_kd", "effort_limit", "friction")}
+        drive = {
+            name: value
+            for name, value in _drive(rng).items()
+            if name in ("target_kd", "effort_limit", "friction")
+        }
         return builder.add_joint_ball(parent, child, **frames, **losses, **drive)
     add = builder.add_joint_revolute if kind == JointType.REVOLUTE else builder.add_joint_prismatic
     return add(parent, child, axis=rng.normal(size=3), **frames, **losses, **_drive(rng))
@@ -69,7 +75,9 @@ def random_world(rng: np.random.Generator, tree_sizes: tuple[int, ...]) -> Model
         links, joints = [], []
         for entry in range(size):
             mass = float(rng.uniform(0.3, 3.0))
-            links.append(builder.add_link(mass=mass, com=rng.uniform(-0.1, 0.1, 3), inertia=_inertia(rng, mass)))
+            links.append(
+                builder.add_link(mass=mass, com=rng.uniform(-0.1, 0.1, 3), inertia=_inertia(rng, mass))
+            )
             for _ in range(SHAPES_PER_BODY):
                 material = ShapeConfig(
                     density=0.0,
@@ -87,7 +95,9 @@ def random_world(rng: np.random.Generator, tree_sizes: tuple[int, ...]) -> Model
     return builder
 
 
-def randomize_state(model: Model, state: State, control: Control, rng: np.random.Generator, world: int) -> None:
+def randomize_state(
+    model: Model, state: State, control: Control, rng: np.random.Generator, world: int
+) -> None:
     """Write random positions, velocities, forces and commands of one world."""
     q, qd, body_f = state.joint_q.numpy(), state.joint_qd.numpy(), state.body_f.numpy()
     types, q_start, qd_start = (
@@ -131,7 +141,13 @@ def copy_world(model: Model, state: State, source: int, target: int) -> None:
 
 
 def random_contacts(
-    model: Model, state: State, control: Control, contacts: Contacts, rng: np.random.Generator, world: int, count: int
+    model: Model,
+    state: State,
+    control: Control,
+    contacts: Contacts,
+    rng: np.random.Generator,
+    world: int,
+    count: int,
 ) -> None:
     """Write `count` random contacts of one world: with the ground, inside a tree and between trees."""
     motion = DenseWorld(model, state, control, world, 1.0).motion
@@ -149,7 +165,11 @@ def random_contacts(
             if body_of[shape0] != body_of[shape1]:
                 break
         # The ground pushes roughly upwards, so that weight can hold a body on it.
-        normal = rng.normal(size=3) if body_of[shape0] >= 0 else np.array([0.0, 0.0, 1.0]) + 0.2 * rng.normal(size=3)
+        normal = (
+            rng.normal(size=3)
+            if body_of[shape0] >= 0
+            else np.array([0.0, 0.0, 1.0]) + 0.2 * rng.normal(size=3)
+        )
         normal /= np.linalg.norm(normal)
         phi0, margins = rng.uniform(-4e-3, 1e-3), rng.choice([0.0, 1e-3], size=2)
         surface = rng.uniform(-0.3, 0.3, 3)
@@ -173,7 +193,9 @@ def copy_contacts(model: Model, contacts: Contacts, source: int, target: int) ->
     for name in ("shape0", "shape1", "point0", "point1", "normal", "margin0", "margin1"):
         array = getattr(contacts, f"rigid_contact_{name}")
         values = array.numpy()
-        values[start[target] : start[target] + count[source]] = values[start[source] : start[source] + count[source]]
+        values[start[target] : start[target] + count[source]] = values[
+            start[source] : start[source] + count[source]
+        ]
         if name.startswith("shape"):
             values[start[target] : start[target] + count[source]] += shift
         array.assign(values)

@@ -115,7 +115,10 @@ def contact_frame(normal: np.ndarray) -> np.ndarray:
     t1, t2 = np.zeros(3), np.zeros(3)
     t1[second], t1[third] = -normal[third] / length, normal[second] / length
     t2[first] = length
-    t2[second], t2[third] = (-normal[first] / length) * normal[second], (-normal[first] / length) * normal[third]
+    t2[second], t2[third] = (
+        (-normal[first] / length) * normal[second],
+        (-normal[first] / length) * normal[third],
+    )
     return np.column_stack([t1, t2, normal])
 
 
@@ -267,7 +270,9 @@ class DenseProblem:
     def cost(self, v: np.ndarray) -> float:
         dv = v - self.v_star
         cost = 0.5 * float(dv @ self.a @ dv)
-        cost += sum(law.cost(jacobian @ v) for jacobian, law in zip(self.jacobians, self.contacts, strict=True))
+        cost += sum(
+            law.cost(jacobian @ v) for jacobian, law in zip(self.jacobians, self.contacts, strict=True)
+        )
         return cost + sum(law.cost(v[dof]) for dof, law in self.joint_terms)
 
     def impulse(self, v: np.ndarray) -> np.ndarray:

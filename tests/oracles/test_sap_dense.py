@@ -53,7 +53,9 @@ def central_difference(function, x: np.ndarray, step: np.ndarray | float) -> np.
     for axis in range(x.size):
         offset = np.zeros_like(x)
         offset[axis] = steps[axis]
-        columns.append((np.asarray(function(x + offset)) - np.asarray(function(x - offset))) / (2 * steps[axis]))
+        columns.append(
+            (np.asarray(function(x + offset)) - np.asarray(function(x - offset))) / (2 * steps[axis])
+        )
     return np.stack(columns, axis=-1)
 
 
@@ -146,7 +148,9 @@ def make_problem(seed: int, *, dof_count: int = 9, contact_count: int = 6) -> De
     for _ in range(contact_count):
         problem.jacobians.append(rng.normal(size=(3, dof_count)))
         law = make_law(rng)
-        problem.contacts.append(ContactLaw(law.phi0, law.stiffness, law.tau, law.mu, law.weight, dt, softening=0.0))
+        problem.contacts.append(
+            ContactLaw(law.phi0, law.stiffness, law.tau, law.mu, law.weight, dt, softening=0.0)
+        )
     for dof in range(3):
         effort_limit = [np.inf, 5.0, 0.1][dof]
         problem.joint_terms.append(

@@ -130,11 +130,10 @@ EXPERIMENTS = {
     "stop": Experiment(cube_on_ground(), joint_qd=(SLIDE_SPEED, 0.0, 0.0, 0.0, 0.0, 0.0)),
     "frictionless": Experiment(cube_on_ground(mu=0.0), joint_qd=(SLIDE_SPEED, 0.0, 0.0, 0.0, 0.0, 0.0)),
     "rest": Experiment(cube_on_ground(ke=1e4, tau=0.01)),
-    "roll": Experiment(
-        ball_on_ground(radius=BALL_RADIUS, ke=1e7), joint_qd=(1.0, 0.5, 0.0, 0.0, 0.0, 0.0)
-    ),
+    "roll": Experiment(ball_on_ground(radius=BALL_RADIUS, ke=1e7), joint_qd=(1.0, 0.5, 0.0, 0.0, 0.0, 0.0)),
     "collide": Experiment(
-        two_balls, gravity=(0.0, 0.0, 0.0),
+        two_balls,
+        gravity=(0.0, 0.0, 0.0),
         joint_qd=(BALL_SPEEDS[0], 0.0, 0.0, 0.0, 0.0, 0.0, BALL_SPEEDS[1], 0.0, 0.0, 0.0, 0.0, 0.0),
     ),
     "limit": Experiment(slider(limit_lower=-0.01, limit_upper=1.0, limit_ke=LIMIT_STIFFNESS, limit_kd=200.0)),
@@ -147,4 +146,4 @@ EXPERIMENTS = {
     "dry_hold": Experiment(slider(friction=25.0)),
     "dry_slip": Experiment(slider(friction=8.0)),
     "armature": Experiment(slider(armature=3.0)),
-}  # fmt: skip
+}

@@ -79,7 +79,8 @@ def run(
     time = dt * np.arange(step_count + 1)
     return {
         name: Record(
-            time, **{field: stacked[field][:, starts[field][world] : starts[field][world + 1]] for field in fields}
+            time,
+            **{field: stacked[field][:, starts[field][world] : starts[field][world + 1]] for field in fields},
         )
         for world, name in enumerate(experiments)
     }

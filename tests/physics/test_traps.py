@@ -1,29 +1,31 @@
 """Known ways for such a simulator to go wrong without a word, each with a test that this one does not.
 
-| what went wrong elsewhere | test |
-|---|---|
-| lever arm of rounded shapes to their centre | `test_contact_points_of_round_shapes_lie_on_the_surface`, `test_sliding_ball_ends_in_pure_rolling...` |
-| no friction became a default friction | `test_zero_friction_is_frictionless` (closed forms, both presets) |
-| small inertia inflated to a floor | `test_inertia_of_a_millimetre_part_is_its_own` |
-| velocity of a link's joint reported as its body's | `test_body_velocity_is_that_of_the_centre_of_mass` |
-| damping, dry friction, armature dropped | `test_damped_fall...`, `test_dry_friction...`, `test_armature...` (closed forms) |
-| warm start leaking through a reset | `test_reset_state_repeats_the_same_bits` |
-| first-order rotations gain energy under every preset | `test_exponential_map_conserves_energy_under_the_drake_preset` |
-| contact forces not readable | `test_contact_forces_carry_the_weight` |
-| contacts between immovable bodies loosen convergence | `test_contacts_between_immovable_shapes_change_nothing` |
-| free joint's frame applied twice | `test_free_joint_starts_where_its_body_was_put` |
-| bias of a moving axis missing | `tests/dynamics`, and the reference of `tests/solvers/test_sap_reference.py` |
-| overflow silent, a busy world starves others | `test_overflow_is_counted_in_its_own_world_only` |
-| failure to converge reported as success | `test_unconverged_steps_are_counted_and_reported` |
-| NaN reported as success | `test_world_with_nan_is_frozen_alone` |
-| step without control, with a zero or negative step | `test_step_without_control`, `test_time_step_must_be_positive` |
-| order of bodies and joints changes the dynamics | `test_order_of_bodies_and_joints_does_not_matter` |
-| drive inert or effort 0 unlimited | `test_drive_follows_its_gains_without_a_mode`, `test_effort_limit_of_zero_means_no_effort` |
-| model edits after construction ignored | `test_edits_of_the_model_act_on_the_next_step` |
-| all worlds must be alike, labels unique | every test: the worlds of a batch differ |
-| order of contacts depends on timing | `test_repeated_runs_give_the_same_bits` |
+Closed forms (test_closed_forms.py):
+- lever arm of rounded shapes up to their centre: `test_sliding_ball_ends_in_pure_rolling...`, and
+  `test_contact_points_of_round_shapes_lie_on_the_surface`, `test_lying_capsule_rolls_by_its_radius` here
+- no friction becomes a default friction: `test_zero_friction_is_frictionless`
+- damping, dry friction, armature dropped: `test_damped_fall...`, `test_dry_friction...`, `test_armature...`
+- an effort limit of zero means unlimited: `test_effort_limit_of_zero_means_no_effort`
 
-What concerns importers and scene files is in `tests/importers` and `tests/scene`.
+Here:
+- small inertia inflated to a floor: `test_inertia_of_a_millimetre_part_is_its_own`
+- joint velocity reported as that of the body: `test_body_velocity_is_that_of_the_centre_of_mass`
+- warm start that outlives a reset: `test_reset_state_repeats_the_same_bits`
+- rotations of first order only: `test_exponential_map_conserves_energy_under_the_drake_preset`
+- contact forces not readable: `test_contact_forces_carry_the_weight`
+- immovable contacts loosen convergence: `test_contacts_between_immovable_shapes_change_nothing`
+- frame of a free joint applied twice: `test_free_joint_starts_where_its_body_was_put`
+- overflow silent, busy world starves others: `test_overflow_is_counted_in_its_own_world_only`
+- failure reported as success: `test_unconverged_steps_are_counted_and_reported`, `test_world_with_nan...`
+- no control, no sensible step: `test_step_without_control`, `test_time_step_must_be_positive`
+- listed order changes the dynamics: `test_order_of_bodies_and_joints_does_not_matter`
+- drives that do nothing: `test_drive_follows_its_gains_without_a_mode`
+- edits of the model ignored: `test_edits_of_the_model_act_on_the_next_step`
+- worlds must be alike: every test, the worlds of a batch differ
+- order of contacts decided by timing: `test_repeated_runs_give_the_same_bits`
+
+- failure reported as success: `test_unconverged_steps_are_counted...`, `test_world_with_nan_is_frozen_alone`
+files is in `tests/importers` and `tests/scene`.
 """
 
 import warnings
@@ -103,7 +105,9 @@ def two_link_arm(builder: ModelBuilder, *, tip_first: bool = False, drives: bool
     for entry in (1, 0) if tip_first else (0, 1):
         parent, place = (-1, at(0.0, 0.0, 1.0)) if entry == 0 else (links[0], at(0.4, 0.0, 0.0))
         joints.append(
-            builder.add_joint_revolute(parent, links[entry], parent_xform=place, axis=(0.0, 1.0, 0.2), **drive)
+            builder.add_joint_revolute(
+                parent, links[entry], parent_xform=place, axis=(0.0, 1.0, 0.2), **drive
+            )
         )
     builder.add_articulation(joints)
 
@@ -157,7 +161,9 @@ def test_inertia_of_a_millimetre_part_is_its_own():
 
     loop = Loop([crumb, box_on_ground])
     expected = 1.25e-4 * 0.005**2 / 6.0
-    np.testing.assert_allclose(loop.model.body_inertia.numpy()[0], expected * np.eye(3), rtol=1e-5, atol=1e-15)
+    np.testing.assert_allclose(
+        loop.model.body_inertia.numpy()[0], expected * np.eye(3), rtol=1e-5, atol=1e-15
+    )
     force = loop.state.body_f.numpy()
     force[0] = [0.0, 0.0, 0.0, 0.0, 0.0, 1e-9]
     loop.state.body_f.assign(force)
@@ -169,12 +175,12 @@ def test_body_velocity_is_that_of_the_centre_of_mass():
     """A hinge at 1 rad/s moves centres of mass 0.5 m and 1.5 m away at 0.5 m/s and 1.5 m/s."""
 
     def chain(builder):
-        links = [
-            builder.add_link(mass=1.0, com=(0.5, 0.0, 0.0), inertia=0.1 * np.eye(3)) for _ in range(2)
-        ]
+        links = [builder.add_link(mass=1.0, com=(0.5, 0.0, 0.0), inertia=0.1 * np.eye(3)) for _ in range(2)]
         joints = [
             builder.add_joint_revolute(-1, links[0], axis=(0.0, 0.0, 1.0)),
-            builder.add_joint_revolute(links[0], links[1], parent_xform=at(1.0, 0.0, 0.0), axis=(0.0, 0.0, 1.0)),
+            builder.add_joint_revolute(
+                links[0], links[1], parent_xform=at(1.0, 0.0, 0.0), axis=(0.0, 0.0, 1.0)
+            ),
         ]
         builder.add_articulation(joints)
 
@@ -250,7 +256,9 @@ def test_contacts_between_immovable_shapes_change_nothing():
 
 def test_free_joint_starts_where_its_body_was_put():
     def turned(builder):
-        link = builder.add_link(xform=wp.transform((1.0, 2.0, 3.0), (0.5, 0.5, 0.5, 0.5)), mass=1.0, inertia=np.eye(3))
+        link = builder.add_link(
+            xform=wp.transform((1.0, 2.0, 3.0), (0.5, 0.5, 0.5, 0.5)), mass=1.0, inertia=np.eye(3)
+        )
         builder.add_articulation([builder.add_joint_free(link)])
 
     loop = Loop([turned])
@@ -267,7 +275,7 @@ def test_free_joint_starts_where_its_body_was_put():
 
 
 def test_overflow_is_counted_in_its_own_world_only():
-    """A world with too few slots keeps its deepest contacts, says so, and takes nothing from its neighbours."""
+    """A world with too few slots keeps its deepest contacts, says so, and takes nothing from others."""
     loop = Loop([two_boxes_on_ground, box_on_ground, two_boxes_on_ground], rigid_contact_max=[5, 8, 16])
     free = Loop([two_boxes_on_ground, box_on_ground, two_boxes_on_ground], rigid_contact_max=16)
     loop.run(40)
@@ -327,7 +335,9 @@ def test_time_step_must_be_positive(dt):
 
 
 def test_order_of_bodies_and_joints_does_not_matter():
-    loop = Loop([lambda b: two_link_arm(b, drives=True), lambda b: two_link_arm(b, tip_first=True, drives=True)])
+    loop = Loop(
+        [lambda b: two_link_arm(b, drives=True), lambda b: two_link_arm(b, tip_first=True, drives=True)]
+    )
     loop.run(100)
     np.testing.assert_array_equal(loop.world_q(0), loop.world_q(1)[::-1])
 

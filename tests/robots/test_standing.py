@@ -1,4 +1,4 @@
-"""Real robots stand under PD drives for ten seconds, in one batch with each other and with a pile of boxes."""
+"""Real robots stand under PD drives for ten seconds, in one batch with a pile of boxes."""
 
 from dataclasses import dataclass
 
@@ -41,7 +41,13 @@ G1 = Stance(
         "right_shoulder_roll": -0.2,
         "elbow": 1.2,
     },
-    {"hip": (1000.0, 30.0), "knee": (1000.0, 30.0), "ankle": (1000.0, 30.0), "waist": (1000.0, 30.0), "": (100.0, 4.0)},
+    {
+        "hip": (1000.0, 30.0),
+        "knee": (1000.0, 30.0),
+        "ankle": (1000.0, 30.0),
+        "waist": (1000.0, 30.0),
+        "": (100.0, 4.0),
+    },
 )
 ANYMAL = Stance(0.545, {"F_HFE": 0.4, "H_HFE": -0.4, "F_KFE": -0.8, "H_KFE": 0.8}, {"": (5000.0, 100.0)})
 
@@ -106,9 +112,12 @@ def batch(robot_assets):
             ke[dof], kd[dof] = first_match(stance.gains, name, None)
     assert joint_type.size == len(model.joint_label)
     for array, values in (
-        (state.joint_q, q), (control.joint_target_pos, target), (model.joint_target_mode, mode),
-        (model.joint_target_ke, ke), (model.joint_target_kd, kd),
-    ):  # fmt: skip
+        (state.joint_q, q),
+        (control.joint_target_pos, target),
+        (model.joint_target_mode, mode),
+        (model.joint_target_ke, ke),
+        (model.joint_target_kd, kd),
+    ):
         array.assign(values)
     eval_fk(model, state.joint_q, state.joint_qd, state)
 
@@ -138,7 +147,9 @@ ROBOTS = ("go1", "g1", "anymal")
 def test_robot_stands_upright(batch, robot):
     joint_q, _ = batch[0][robot]
     start, end = joint_q[0], joint_q[-1]
-    assert end[2] == pytest.approx(start[2], abs=0.006), "the base keeps its height, but for the sag of the drives"
+    assert end[2] == pytest.approx(start[2], abs=0.006), (
+        "the base keeps its height, but for the sag of the drives"
+    )
     assert 2.0 * np.linalg.norm(end[3:5]) < 0.02, "the base stays level to 0.02 rad"
     assert np.linalg.norm(end[:2]) < 0.01, "the base stays where it was put"
 
@@ -147,8 +158,8 @@ def test_robot_stands_upright(batch, robot):
 def test_robot_does_not_drift(batch, robot):
     """From five to ten seconds the base moves by less than 0.1 mm along the ground and 0.5 mm in height.
 
-    Stiction is regularized: a foot creeps at R_t times its tangential impulse until the legs no longer push it
-    aside. That is an exponential decay, and what is left of it lowers ANYmal by 0.2 mm.
+    Stiction is regularized: a foot creeps at R_t times its tangential impulse until the legs no longer
+    push it aside. That is an exponential decay, and what is left of it lowers ANYmal by 0.2 mm.
     """
     joint_q, _ = batch[0][robot]
     settled = joint_q[round(SETTLED / DT) :]
@@ -158,9 +169,9 @@ def test_robot_does_not_drift(batch, robot):
     assert drift[3:7].max() < 1e-4
 
 
-@pytest.mark.parametrize("robot", (*ROBOTS, "pile"))
+@pytest.mark.parametrize("robot", [*ROBOTS, "pile"])
 def test_nothing_jitters(batch, robot):
-    """After five seconds no velocity exceeds 1 mm/s or 1 mrad/s, and what is left decays without oscillation."""
+    """After five seconds no velocity exceeds 1 mm/s or 1 mrad/s, and what is left decays."""
     _, joint_qd = batch[0][robot]
     settled = np.abs(joint_qd[round(SETTLED / DT) :])
     assert settled.max() < 1e-3

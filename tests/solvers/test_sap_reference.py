@@ -61,11 +61,20 @@ class Batch:
 
     def problem(self, world: int, preset: str):
         return dense_problem(
-            self.model, self.state, self.control, self.contacts, DT, world=world, softening=softening, **PRESETS[preset]
+            self.model,
+            self.state,
+            self.control,
+            self.contacts,
+            DT,
+            world=world,
+            softening=softening,
+            **PRESETS[preset],
         )
 
     def solve(self, preset: str, **options) -> SolverSAP:
-        solver = SolverSAP(self.model, contact_preset_variant=preset, line_search_variant="exact_root", **options)
+        solver = SolverSAP(
+            self.model, contact_preset_variant=preset, line_search_variant="exact_root", **options
+        )
         solver.step(self.state, self.model.state(), self.control, self.contacts, DT)
         return solver
 
@@ -129,7 +138,13 @@ def test_problem_data_equals_the_reference(batch, preset):
         assert_close(batch.mass_matrix(solver, world), problem.a)
         assert_close(dynamics.dof_velocity_free.numpy()[dofs], problem.v_star[public])
         slots = slice(starts[world], starts[world] + len(problem.contacts))
-        for name, field in (("gap", "phi0"), ("weight", "weight"), ("rt", "r_t"), ("rn", "r_n"), ("mu", "mu")):
+        for name, field in (
+            ("gap", "phi0"),
+            ("weight", "weight"),
+            ("rt", "r_t"),
+            ("rn", "r_n"),
+            ("mu", "mu"),
+        ):
             expected = np.array([getattr(law, field) for law in problem.contacts])
             assert_close(getattr(sap, f"contact_{name}").numpy()[slots], expected)
 
@@ -151,7 +166,7 @@ def test_cost_and_gradient_equal_the_reference(batch, preset):
 
 
 def test_newton_direction_equals_the_reference():
-    """H d = -g with the reference's Hessian and gradient, for many gradients at the same state and contacts."""
+    """H d = -g with the reference's Hessian and gradient, for many gradients at the same state."""
     copies = 24
     batch = Batch(copies)
     solver = batch.solve("drake", max_iterations=1)
@@ -183,5 +198,7 @@ def test_minimizer_equals_the_reference(batch, preset):
         amplification = max(1.0, max(np.max(1.0 / law.r) for law in problem.contacts))
         expected_impulses = problem.contact_impulses(expected)
         assert np.abs(impulses - expected_impulses).max() <= 1e-12 * amplification
-        regions |= {law.region(j @ expected) for j, law in zip(problem.jacobians, problem.contacts, strict=True)}
+        regions |= {
+            law.region(j @ expected) for j, law in zip(problem.jacobians, problem.contacts, strict=True)
+        }
     assert regions == {"stiction", "sliding", "none", "frictionless"}, "every region of the cone is visited"
