@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.builder.mass_matrix_validation import check_mass_matrix
 from pluriverse.builder.mass_validation import check_masses
 from pluriverse.builder.shape_bounds import compute_shape_bounds
 from pluriverse.builder.snapshot import Snapshot
@@ -42,6 +43,7 @@ def make_model(builder: WorldBuilder, device: Any) -> Model:
     joint_depth, body_weld = _flatten(source, templates)
     body_q, body_qd = eval_initial_kinematics(source, joint_depth)
     check_masses(source, body_q, body_weld)
+    check_mass_matrix(source, joint_depth, body_q)
 
     model = Model(device)
     _put_counts(model, source)
