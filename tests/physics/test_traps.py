@@ -16,7 +16,7 @@ Here:
 - immovable contacts loosen convergence: `test_contacts_between_immovable_shapes_change_nothing`
 - frame of a free joint applied twice: `test_free_joint_starts_where_its_body_was_put`
 - overflow silent, busy world starves others: `test_overflow_is_counted_in_its_own_world_only`
-- failure reported as success: `test_unconverged_steps_are_counted_and_reported`, `test_world_with_nan...`
+- failure reported as success: `test_unconverged_steps_are_counted...`, `test_world_with_nan_is_frozen_alone`
 - no control, no sensible step: `test_step_without_control`, `test_time_step_must_be_positive`
 - listed order changes the dynamics: `test_order_of_bodies_and_joints_does_not_matter`
 - drives that do nothing: `test_drive_follows_its_gains_without_a_mode`
@@ -24,8 +24,8 @@ Here:
 - worlds must be alike: every test, the worlds of a batch differ
 - order of contacts decided by timing: `test_repeated_runs_give_the_same_bits`
 
-- failure reported as success: `test_unconverged_steps_are_counted...`, `test_world_with_nan_is_frozen_alone`
-files is in `tests/importers` and `tests/scene`.
+Velocity-product forces of moving axes are in the reference of `tests/solvers`; what concerns importers and
+scene files is in `tests/importers` and `tests/scene`.
 """
 
 import warnings
