@@ -69,6 +69,9 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
         coord_end = coord0 + coord_count[template]
 
         frozen = arrays.world_frozen[world]
+        # NaN in forces: Newton's method has stopped at its start, which may be finite.
+        if not wp.isfinite(sap.cost[world]):
+            frozen = 1
         for coord in range(coord0, coord_end):
             if not wp.isfinite(arrays.joint_q_out[coord]):
                 frozen = 1
