@@ -23,6 +23,7 @@ def _kernels(real: Any) -> SimpleNamespace:
     data_struct = workspace_struct(real)
     ltdl_factorize = packed_rows(real).ltdl_factorize
     ltdl_solve = packed_rows(real).ltdl_solve
+    rows_copy = packed_rows(real).rows_copy
 
     @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.factorization.{precision_name(real)}")
     def factorize_mass_rows(
@@ -35,8 +36,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         first_dof = topology.template_dof[template]
         dof_count = topology.template_dof[template + 1] - first_dof
         row_base = topology.world_row[world]
-        for entry in range(row_base, row_base + topology.template_row_size[template]):
-            data.factor_row[entry] = data.mass_row[entry]
+        rows_copy(data.mass_row, row_base, topology.template_row_size[template], data.factor_row, row_base)
         ltdl_factorize(
             data.factor_row,
             row_base,

@@ -90,6 +90,12 @@ _MULTIPLY = """
     }
 """
 
+_COPY = """
+    const T* from = H.data + base;
+    V* to = out.data + outbase;
+    for (int e = 0; e < count; ++e) to[e] = V(from[e]);
+"""
+
 
 @functools.cache
 def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
@@ -99,12 +105,15 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
     them, and a range `begin <= k < end` of degrees of freedom made of whole trees.
 
     - `ltdl_factorize(H, base, parent, depth, row, first, begin, end) -> int`: in place; L below the diagonal,
-    1/D on
-      it. Returns 0 if a pivot was not positive (the matrix is not positive definite to rounding, or holds
-      NaN).
+      1/D on it. Returns 0 if a pivot was not positive (the matrix is not positive definite to rounding, or
+      holds NaN).
     - `ltdl_solve(H, base, parent, depth, row, first, begin, end, x, xbase)`: x <- H^-1 x, from the
-    factorization.
+      factorization.
     - `rows_multiply(H, base, parent, depth, row, first, begin, end, x, xbase, y, ybase)`: y <- H x.
+
+    And, of `real` to `real_vector`, without any structure:
+
+    - `rows_copy(H, base, count, out, outbase)`: out <- H, entry by entry.
     """
     real_vector = real_vector or real
     types = f"using T = {_CTYPE[real]}; using V = {_CTYPE[real_vector]};"
@@ -151,4 +160,15 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
         ybase: int,
     ): ...
 
-    return SimpleNamespace(ltdl_factorize=ltdl_factorize, ltdl_solve=ltdl_solve, rows_multiply=rows_multiply)
+    @wp.func_native(types + _COPY)
+    def rows_copy(
+        H: wp.array[real],
+        base: int,
+        count: int,
+        out: wp.array[real_vector],
+        outbase: int,
+    ): ...
+
+    return SimpleNamespace(
+        ltdl_factorize=ltdl_factorize, ltdl_solve=ltdl_solve, rows_multiply=rows_multiply, rows_copy=rows_copy
+    )

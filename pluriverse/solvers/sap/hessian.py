@@ -35,6 +35,7 @@ def hessian_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNames
     unprojected, cone_stiffness = cone.unprojected, cone.stiffness
     rows = packed_rows(linear, real)
     ltdl_factorize, ltdl_solve = rows.ltdl_factorize, rows.ltdl_solve
+    rows_copy = packed_rows(dynamics_real, linear).rows_copy
     blocks = block_cholesky(linear, real)
     block_factorize, block_solve = blocks.block_factorize, blocks.block_solve
 
@@ -216,8 +217,7 @@ def hessian_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNames
         row0 = topology.world_row[world]
         tree0 = topology.world_tree[world]
 
-        for entry in range(topology.template_row_size[template]):
-            sap.hessian_row[row0 + entry] = linear(dynamics.mass_row[row0 + entry])
+        rows_copy(dynamics.mass_row, row0, topology.template_row_size[template], sap.hessian_row, row0)
         for dof in range(topology.template_dof[template + 1] - first):
             index = row0 + topology.dof_row[first + dof] + topology.dof_depth[first + dof]
             sap.hessian_row[index] = sap.hessian_row[index] + linear(sap.direction[dof0 + dof] + diag_shift)
