@@ -159,8 +159,8 @@ def _add_filters(
 ) -> None:
     """Filter the pairs of shapes that do not collide.
 
-    These are pairs welded together, neighbours across one joint (links welded together count as one),
-    excluded links, and pairs that the bit masks rule out.
+    These are neighbours across one joint (links welded together count as one), excluded links, and pairs
+    that the bit masks rule out.
     """
     groups = find_rigid_groups(robot)
     parents = find_group_parents(robot, groups)
@@ -169,7 +169,9 @@ def _add_filters(
         group_a = WORLD if link_a == WORLD else groups[link_a]
         for index_b, link_b, shape_b in shapes[:number]:
             group_b = WORLD if link_b == WORLD else groups[link_b]
-            keep = group_a != group_b and frozenset((link_a, link_b)) not in excluded
+            if group_a == group_b:
+                continue  # the builder knows that shapes welded together do not collide
+            keep = frozenset((link_a, link_b)) not in excluded
             if not enable_self_collisions and WORLD not in (link_a, link_b):
                 keep = False
             if keep and (parents.get(group_a) == group_b or parents.get(group_b) == group_a):

@@ -184,7 +184,7 @@ def _edit(spec: Any, options: MjcfOptions, report: ImportReport) -> None:
                 spec.delete(geom)
     if not options.parse_meshes:
         for geom in list(spec.geoms):
-            if geom.type in (mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_SDF):
+            if geom.meshname:  # mesh geoms, and primitives fitted to a mesh
                 body = geom.parent
                 if not body.explicitinertial or options.ignore_inertial_definitions:
                     report.add(

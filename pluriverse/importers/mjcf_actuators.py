@@ -16,7 +16,7 @@ import numpy as np
 from pluriverse.importers.description import DofDescription, RobotDescription
 from pluriverse.importers.mjcf_bodies import SLIDE
 from pluriverse.importers.mjcf_options import MjcfOptions
-from pluriverse.importers.report import ImportReport
+from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.types import JointTargetMode
 
 TRN_JOINT, TRN_JOINT_IN_PARENT = 0, 1  # mujoco.mjtTrn
@@ -189,4 +189,5 @@ def _set_drive(
             "motor on a joint with a spring or another actuator",
             name,
             "its effort is joint_act of that drive",
+            ImportSeverity.NOTE,
         )

@@ -1,0 +1,463 @@
+"""What becomes of MJCF elements: drives, losses, limits, keyframes, contact bits, shapes, labels, options."""
+
+import mujoco
+import numpy as np
+import pytest
+
+from pluriverse.builder import ModelBuilder
+from pluriverse.geometry import quat_to_matrix
+from pluriverse.importers import AssetWarning, ImportSeverity, UnsupportedAssetError
+from pluriverse.types import GeoType, JointTargetMode, JointType, ShapeFlags
+
+FLOAT32 = 3e-7  # relative: a float32 rounding or two
+
+
+def import_mjcf(text, **options):
+    builder = ModelBuilder()
+    return builder, builder.add_mjcf(text, **options)
+
+
+def pendulum(body="", rest="", joint='range="-1 1"'):
+    return f"""<mujoco model="pendulum"><compiler angle="radian"/><worldbody><body name="arm">
+      <joint name="hinge" axis="0 1 0" {joint}/>
+      <geom name="rod" type="capsule" size="0.05 0.2" pos="0 0 -0.3"/>{body}
+    </body></worldbody>{rest}</mujoco>"""
+
+
+def drive_effort(builder, dof, q, qd):
+    """Return the effort of a drive as `SolverSAP` defines it."""
+    ke, kd = builder.joint_target_ke[dof], builder.joint_target_kd[dof]
+    effort = builder.joint_act[dof] + ke * (builder.joint_target_pos[dof] - q)
+    effort += kd * (builder.joint_target_vel[dof] - qd)
+    return float(np.clip(effort, -builder.joint_effort_limit[dof], builder.joint_effort_limit[dof]))
+
+
+ACTUATORS = {
+    "position": ('<position joint="hinge" kp="30" kv="2"/>', JointTargetMode.POSITION),
+    "position, geared and clamped": (
+        '<position joint="hinge" kp="30" kv="2" gear="3" forcerange="-4 4"/>',
+        JointTargetMode.POSITION,
+    ),
+    "position with damping ratio": (
+        '<position joint="hinge" kp="30" dampratio="0.7"/>',
+        JointTargetMode.POSITION,
+    ),
+    "velocity": ('<velocity joint="hinge" kv="4" gear="2"/>', JointTargetMode.VELOCITY),
+    "damper-like general": (
+        '<general joint="hinge" gainprm="5" biastype="affine" biasprm="0.3 -20 -1" gear="1.5"/>',
+        JointTargetMode.POSITION,
+    ),
+    "motor": ('<motor joint="hinge" gear="7" ctrlrange="-0.5 0.5"/>', JointTargetMode.EFFORT),
+    "position and velocity": (
+        '<position joint="hinge" kp="30" kv="1"/><velocity joint="hinge" kv="4"/>',
+        JointTargetMode.POSITION_VELOCITY,
+    ),
+    "position and motor": (
+        '<position joint="hinge" kp="30"/><motor joint="hinge" gear="2"/>',
+        JointTargetMode.POSITION,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ACTUATORS)
+def test_drive_exerts_what_the_actuator_does(kind):
+    """At random controls, positions and velocities the drive's effort is MuJoCo's `qfrc_actuator`."""
+    actuators, mode = ACTUATORS[kind]
+    rng = np.random.default_rng(8)
+    count = actuators.count("<")
+    for control in rng.uniform(-0.8, 0.8, (6, count)):
+        key = f'<keyframe><key ctrl="{" ".join(map(str, control))}"/></keyframe>'
+        text = pendulum(rest=f"<actuator>{actuators}</actuator>{key}")
+        builder, report = import_mjcf(text, strict=True)
+        assert builder.joint_target_mode[0] == mode
+        model = mujoco.MjSpec.from_string(text).compile()
+        data = mujoco.MjData(model)
+        data.ctrl[:] = control
+        data.qpos[:], data.qvel[:] = rng.uniform(-1.0, 1.0, 2)
+        mujoco.mj_forward(model, data)
+        effort = drive_effort(builder, 0, data.qpos[0], data.qvel[0])
+        assert effort == pytest.approx(data.qfrc_actuator[0], rel=1e-9)
+        assert not report.losses
+
+
+def test_spring_is_a_drive_without_a_master():
+    """A joint stiffness pulls to springref with the force of MuJoCo's passive spring."""
+    text = pendulum(joint='stiffness="12" springref="0.3" damping="0.7" ref="0.1"')
+    builder, _ = import_mjcf(text, strict=True)
+    model = mujoco.MjSpec.from_string(text).compile()
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = 0.5, -0.4
+    mujoco.mj_forward(model, data)
+    force = drive_effort(builder, 0, 0.5, -0.4) - builder.joint_damping[0] * -0.4
+    assert force == pytest.approx(data.qfrc_passive[0], rel=1e-9)
+
+
+def test_spring_and_motor_act_together():
+    """Stiffness and a motor on one joint: the spring stays, the motor's effort adds."""
+    text = pendulum(
+        joint='stiffness="12" springref="0.3"',
+        rest='<actuator><motor joint="hinge" gear="5"/></actuator><keyframe><key ctrl="0.4"/></keyframe>',
+    )
+    builder, report = import_mjcf(text, strict=True)
+    assert drive_effort(builder, 0, 0.1, 0.0) == pytest.approx(12 * 0.2 + 5 * 0.4)
+    assert report.entries[0].severity is ImportSeverity.NOTE
+
+
+def test_losses_limits_and_armature_are_carried_over():
+    text = pendulum(joint='range="-0.4 0.9" damping="0.3" frictionloss="0.2" armature="0.05"')
+    builder, _ = import_mjcf(text, armature_scale=2.0)
+    assert builder.joint_limit_lower[0] == pytest.approx(-0.4)
+    assert builder.joint_limit_upper[0] == pytest.approx(0.9)
+    assert builder.joint_damping[0] == pytest.approx(0.3)
+    assert builder.joint_friction[0] == pytest.approx(0.2)
+    assert builder.joint_armature[0] == pytest.approx(0.1)
+
+
+def test_limits_need_not_be_in_radians_nor_act():
+    text = pendulum(joint='range="-30 60"').replace('angle="radian"', 'angle="degree"')
+    builder, _ = import_mjcf(text)
+    assert builder.joint_limit_upper[0] == pytest.approx(np.pi / 3)
+    free, _ = import_mjcf(pendulum(joint='range="-1 1" limited="false"'))
+    assert free.joint_limit_upper[0] >= 1e9
+
+
+def test_actuator_of_a_joint_with_actuatorfrcrange_is_limited():
+    text = pendulum(
+        joint='range="-1 1" actuatorfrcrange="-3 3"',
+        rest='<actuator><position joint="hinge" kp="30"/></actuator>',
+    )
+    builder, _ = import_mjcf(text)
+    assert builder.joint_effort_limit[0] == pytest.approx(3.0)
+
+
+KEYFRAMES = """<mujoco><worldbody>
+  <body name="base" pos="0 0 1"><freejoint name="root"/><geom size="0.1" pos="0.05 0.1 0"/>
+    <body name="arm" pos="0.2 0 0"><joint name="ball" type="ball"/><geom size="0.05" pos="0 0 0.2"/>
+      <body name="finger" pos="0 0 0.4"><joint name="slide" type="slide" axis="0 0 1"/>
+        <geom size="0.02"/></body>
+    </body></body></worldbody>
+  <actuator><position name="a" joint="slide" kp="10"/></actuator>
+  <keyframe>
+    <key name="other" qpos="0 0 3 1 0 0 0 1 0 0 0 0.1" ctrl="0.1"/>
+    <key name="Home" qpos="1 2 3 0.5 0.5 0.5 0.5 0.8 0.6 0 0 0.2" qvel="1 2 3 0.4 0.5 0.6 0.1 0.2 0.3 0.7"
+         ctrl="0.25"/>
+  </keyframe></mujoco>"""
+
+
+def test_keyframe_called_home_is_the_initial_state():
+    """Positions, velocities and controls; body velocities are those of MuJoCo at that keyframe."""
+    builder, _ = import_mjcf(KEYFRAMES)
+    model = mujoco.MjSpec.from_string(KEYFRAMES).compile()
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, 1)
+    mujoco.mj_forward(model, data)
+    finalized = builder.finalize("cpu")
+    poses, speeds = finalized.body_q.numpy(), finalized.body_qd.numpy()
+    for index, label in enumerate(finalized.body_label):
+        body = model.body(label.rpartition("/")[2]).id
+        np.testing.assert_allclose(poses[index, :3], data.xpos[body], atol=1e-6)
+        expected = np.zeros(6)  # MuJoCo: angular, then linear velocity at the centre of mass, world axes
+        mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_BODY, body, expected, 0)
+        np.testing.assert_allclose(speeds[index, :3], expected[3:], atol=1e-5)
+        np.testing.assert_allclose(speeds[index, 3:], expected[:3], atol=1e-5)
+    assert builder.joint_target_pos[-1] == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(
+    ("keyframe", "height", "target"),
+    [("other", 3.0, 0.1), (0, 3.0, 0.1), ("Home", 3.0, 0.25), (None, 1.0, 0.0)],
+)
+def test_keyframe_can_be_chosen(keyframe, height, target):
+    builder, _ = import_mjcf(KEYFRAMES, keyframe=keyframe)
+    assert builder.joint_q[2] == height
+    assert builder.joint_target_pos[-1] == pytest.approx(target)
+
+
+def test_first_keyframe_is_taken_where_none_is_called_home():
+    builder, _ = import_mjcf(KEYFRAMES.replace("Home", "b"))
+    assert builder.joint_target_pos[-1] == pytest.approx(0.1)
+
+
+CONTACT_BITS = """<mujoco><worldbody>
+  <geom name="floor" type="plane" size="1 1 1"/>
+  <geom name="wall" type="box" size="1 1 1" contype="2" conaffinity="2"/>
+  <body name="a" pos="0 0 1"><freejoint/><geom name="a1" size="0.1"/><geom name="a2" size="0.1" contype="2"/>
+    <body name="a_welded"><geom name="aw" size="0.1"/>
+      <body name="b"><joint axis="0 0 1"/><geom name="b1" size="0.1" conaffinity="3"/>
+        <body name="c"><joint name="c1" axis="0 1 0"/><joint name="c2" axis="1 0 0"/>
+          <geom name="c" size="0.1"/>
+          <body name="d"><joint axis="0 1 0"/><geom name="d" size="0.1"/></body></body></body></body></body>
+  <body name="stand"><geom name="stand" size="0.1"/>
+    <body name="e"><joint axis="0 1 0"/><geom name="e" size="0.1"/>
+      <body name="f"><joint axis="0 1 0"/><geom name="f" size="0.1" contype="0" conaffinity="4"/></body>
+    </body></body>
+  <body name="g" pos="1 0 1"><freejoint/><geom name="g" size="0.1" contype="4" conaffinity="0"/></body>
+  <body name="h" pos="2 0 1"><freejoint/><geom name="h" size="0.1" contype="0" conaffinity="0"/></body>
+  </worldbody>
+  <contact><exclude body1="a" body2="d"/><exclude body1="world" body2="g"/></contact></mujoco>"""
+
+
+def mujoco_pairs(model):
+    """Return the pairs of geoms that MuJoCo would let collide, found by giving all geoms a huge margin."""
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    model.geom_margin[:] = 1e3
+    for field in ("geom_rbound", "body_margin"):
+        getattr(model, field)[:] = 1e3
+    mujoco.mj_collision(model, data)
+    ids = [(contact.geom1, contact.geom2) for contact in data.contact]
+    return {frozenset((model.geom(a).name or a, model.geom(b).name or b)) for a, b in ids}
+
+
+def model_pairs(builder):
+    """Return the candidate pairs of a finalized model by the last components of the labels."""
+    topology = builder.finalize("cpu").topology
+    names = [label.rpartition("/")[2] for label in builder.shape_label]
+    pairs = set()
+    for codes in zip(topology.pair_shape0.numpy(), topology.pair_shape1.numpy(), strict=True):
+        pairs.add(frozenset(names[code if code >= 0 else -1 - code] for code in codes))
+    return pairs
+
+
+def test_shapes_collide_as_contact_bits_exclusions_and_welds_say():
+    """The candidate pairs are MuJoCo's: bits, excluded bodies, welded bodies, parents, static scenery."""
+    builder, _ = import_mjcf(CONTACT_BITS)
+    expected = mujoco_pairs(mujoco.MjSpec.from_string(CONTACT_BITS).compile())
+    assert frozenset(("floor", "a1")) in expected
+    assert model_pairs(builder) == expected
+
+
+@pytest.mark.filterwarnings("ignore::pluriverse.importers.AssetWarning")
+def test_robot_has_mujocos_candidate_pairs(robot_assets):
+    path = robot_assets / "unitree_go1" / "go1.xml"
+    builder, _ = import_mjcf(path)
+    assert model_pairs(builder) == mujoco_pairs(mujoco.MjSpec.from_file(str(path)).compile())
+
+
+def test_self_collisions_can_be_switched_off():
+    """Then only pairs with the scenery are left."""
+    builder, _ = import_mjcf(CONTACT_BITS, enable_self_collisions=False)
+    assert {name for pair in model_pairs(builder) for name in pair} >= {"floor", "a1"}
+    assert all(pair & {"floor", "wall"} for pair in model_pairs(builder))
+
+
+SHAPES = """<mujoco model="shapes"><asset>
+    <mesh name="wedge" vertex="0 0 0 1 0 0 0 1 0 0 0 1" scale="0.1 0.2 0.3"/>
+    <material name="red" rgba="0.9 0.1 0.2 1"/></asset>
+  <worldbody><body name="b" pos="0 0 1"><freejoint/>
+    <geom name="plate" type="box" size="0.1 0.2 0.3" rgba="0 1 0 1"/>
+    <geom name="ball" type="sphere" size="0.1" friction="0.4 0.02 0.003" condim="6"/>
+    <geom name="pill" type="capsule" size="0.05" fromto="0 0 0 0 0.4 0" margin="0.01" gap="0.004"/>
+    <geom name="can" type="cylinder" size="0.05 0.1" condim="1" solref="0.01 0.5"/>
+    <geom name="egg" type="ellipsoid" size="0.1 0.2 0.3" solref="-4000 -20"/>
+    <geom name="wedge" type="mesh" mesh="wedge" pos="0.5 0 0"/>
+    <geom name="look" type="mesh" mesh="wedge" contype="0" conaffinity="0" material="red" group="2"/>
+    <geom name="fitted" type="box" mesh="wedge"/>
+    <site name="tip" pos="0 0 0.3" size="0.02"/></body></worldbody></mujoco>"""
+
+
+def test_geoms_become_shapes():
+    """Types, sizes, materials, colours, visibility and sites."""
+    with pytest.warns(AssetWarning, match="solref"):
+        builder, report = import_mjcf(SHAPES)
+    index = {label.rpartition("/")[2]: number for number, label in enumerate(builder.shape_label)}
+    kinds = {name: GeoType(int(builder.shape_type[number])) for name, number in index.items()}
+    assert kinds == {
+        "plate": GeoType.BOX,
+        "ball": GeoType.SPHERE,
+        "pill": GeoType.CAPSULE,
+        "can": GeoType.CYLINDER,
+        "egg": GeoType.ELLIPSOID,
+        "wedge": GeoType.CONVEX_MESH,
+        "look": GeoType.MESH,
+        "fitted": GeoType.BOX,
+        "tip": GeoType.SPHERE,
+    }
+    np.testing.assert_allclose(builder.shape_scale[index["plate"]], [0.1, 0.2, 0.3])
+    np.testing.assert_allclose(builder.shape_scale[index["pill"]], [0.05, 0.2, 0.0])
+    mu = builder.shape_material_mu
+    assert mu[index["ball"]] == pytest.approx(0.4)
+    assert mu[index["can"]] == 0.0  # condim 1 is frictionless
+    assert builder.shape_material_mu_torsional[index["ball"]] == pytest.approx(0.02)
+    assert builder.shape_margin[index["pill"]] == pytest.approx(0.006)
+    assert builder.shape_gap[index["pill"]] == pytest.approx(0.004)
+    # ke = 1 / (t d)², tau = (2 / t) / ke; a negative pair is stiffness and damping themselves.
+    assert builder.shape_material_ke[index["can"]] == pytest.approx(1.0 / (0.01 * 0.5) ** 2)
+    assert builder.shape_material_tau[index["can"]] == pytest.approx(2.0 * 0.01 * 0.5**2)
+    assert builder.shape_material_ke[index["egg"]] == pytest.approx(4000.0)
+    assert builder.shape_material_tau[index["egg"]] == pytest.approx(20.0 / 4000.0)
+    assert builder.shape_material_ke[index["plate"]] == builder.default_shape_cfg.ke
+    flags = {name: ShapeFlags(int(builder.shape_flags[number])) for name, number in index.items()}
+    assert flags["look"] == ShapeFlags.VISIBLE
+    assert ShapeFlags.COLLIDE_SHAPES in flags["plate"]
+    assert ShapeFlags.VISIBLE not in flags["plate"]  # the body has something better to look at
+    assert ShapeFlags.SITE in flags["tip"]
+    np.testing.assert_allclose(builder.shape_color[index["look"]], [0.9, 0.1, 0.2], atol=1e-6)
+    assert {entry.feature for entry in report.losses} >= {"solref", "margin"}
+
+
+def test_mesh_geom_stands_where_mujoco_puts_it():
+    """MuJoCo stores meshes about their centre along their axes; the vertices end where they were authored."""
+    with pytest.warns(AssetWarning):
+        builder, _ = import_mjcf(SHAPES)
+    shape = next(n for n, label in enumerate(builder.shape_label) if label.endswith("/wedge"))
+    mesh = builder.meshes[next(n for n, m in enumerate(builder.meshes) if len(m.vertices) == 4)]
+    pose = builder.shape_transform[shape]
+    placed = mesh.vertices @ quat_to_matrix(pose[3:]).T + pose[:3]
+    expected = np.array([[0.5, 0, 0], [0.6, 0, 0], [0.5, 0.2, 0], [0.5, 0, 0.3]])
+    np.testing.assert_allclose(sorted(placed.tolist()), sorted(expected.tolist()), atol=1e-6)
+
+
+def test_options_choose_what_is_imported():
+    text = (
+        SHAPES.replace('solref="0.01 0.5"', "").replace('solref="-4000 -20"', "").replace('margin="0.01"', "")
+    )
+    text = text.replace('gap="0.004"', "").replace('condim="6"', "")
+
+    def names(**options):
+        builder, _ = import_mjcf(text, **options)
+        return {label.rpartition("/")[2] for label in builder.shape_label}
+
+    everything = names(strict=True)
+    assert everything - names(parse_sites=False) == {"tip"}
+    assert everything - names(parse_visuals=False) == {"look"}
+    assert everything - names(ignore_names=["ba.*", "tip"]) == {"ball", "tip"}
+    with pytest.warns(AssetWarning, match="mesh that gives mass"):
+        assert everything - names(parse_meshes=False) == {"wedge", "look", "fitted"}
+    builder, _ = import_mjcf(text, parse_visuals_as_colliders=True)
+    assert [label.rpartition("/")[2] for label in builder.shape_label] == ["look", "tip"]
+    assert builder.shape_type[0] == GeoType.CONVEX_MESH
+    builder, _ = import_mjcf(text, hide_visuals=True)
+    flags = builder.shape_flags[[label.endswith("/look") for label in builder.shape_label].index(True)]
+    assert not flags & ShapeFlags.VISIBLE
+
+
+CLASSES = """<mujoco><default><default class="visual"><geom group="2"/></default>
+  <default class="collision"><geom group="3"/><default class="foot"><geom friction="2"/></default></default>
+  <default class="bumper"/></default>
+  <worldbody><body name="b"><freejoint/><geom name="v" class="visual" size="0.1"/>
+  <geom name="f" class="foot" size="0.1"/><geom name="n" size="0.1"/>
+  <geom name="x" class="bumper" size="0.1"/>
+  </body></worldbody></mujoco>"""
+
+
+def colliding(text, **options):
+    builder, _ = import_mjcf(text, **options)
+    flags = builder.shape_flags
+    return {
+        label.rpartition("/")[2]
+        for label, flag in zip(builder.shape_label, flags, strict=True)
+        if flag & ShapeFlags.COLLIDE_SHAPES
+    }
+
+
+def test_default_classes_decide_what_collides():
+    """Visual classes never collide (with a word, if their bits say otherwise); inherited classes count."""
+    with pytest.warns(AssetWarning, match="visual_classes"):
+        assert colliding(CLASSES) == {"f", "n", "x"}
+    assert colliding(CLASSES, visual_classes=()) == {"v", "f", "n", "x"}
+    with pytest.warns(AssetWarning):
+        assert colliding(CLASSES, no_class_as_colliders=False) == {"f"}
+    with pytest.warns(AssetWarning):
+        assert colliding(CLASSES, no_class_as_colliders=False, collider_classes="bump.*") == {"x"}
+    assert colliding(CLASSES, ignore_classes=["visual", "collision"]) == {"n", "x"}
+
+
+def test_floating_changes_the_base():
+    fixed = '<mujoco><worldbody><body name="b" pos="0 0 2"><geom size="0.1"/></body></worldbody></mujoco>'
+    free = fixed.replace("<geom", '<freejoint name="root"/><geom')
+    builder, _ = import_mjcf(fixed)
+    assert JointType(int(builder.joint_type[0])) is JointType.FIXED
+    assert builder.joint_label[0].endswith("b/fixed_base")
+    builder, _ = import_mjcf(fixed, floating=True)
+    assert JointType(int(builder.joint_type[0])) is JointType.FREE
+    assert builder.joint_label[0].endswith("b/floating_base")
+    np.testing.assert_allclose(builder.joint_q[:3], [0, 0, 2])
+    builder, _ = import_mjcf(free, floating=False)
+    assert JointType(int(builder.joint_type[0])) is JointType.FIXED
+    assert builder.finalize("cpu").body_q.numpy()[0, 2] == 2.0
+
+
+def test_labels_are_paths():
+    builder, report = import_mjcf(pendulum(body='<geom size="0.01"/><site size="0.01"/>'))
+    assert builder.body_label == ["pendulum/worldbody/arm"]
+    assert builder.joint_label == ["pendulum/worldbody/arm/hinge"]
+    assert builder.shape_label == [f"pendulum/worldbody/arm/{name}" for name in ("rod", "geom_1", "site_0")]
+    assert builder.articulation_label == ["pendulum"]
+    assert report.label == "pendulum"
+    assert (report.bodies, report.joints, report.shapes) == (range(1), range(1), range(3))
+
+
+def test_inertia_follows_from_the_geoms_on_request():
+    body = '<inertial pos="0 0 0" mass="9" diaginertia="1 1 1"/>'
+    given, _ = import_mjcf(pendulum(body=body))
+    derived, _ = import_mjcf(pendulum(body=body), ignore_inertial_definitions=True)
+    assert given.body_mass[0] == 9.0
+    volume = np.pi * 0.05**2 * (0.4 + 4.0 / 3.0 * 0.05)
+    assert derived.body_mass[0] == pytest.approx(1000.0 * volume, rel=1e-6)
+
+
+UNSUPPORTED = {
+    "tendon": (
+        "",
+        '<tendon><fixed name="t"><joint joint="hinge" coef="1"/></fixed></tendon>',
+        "it exerts nothing",
+    ),
+    "equality": ("", '<equality><joint name="e" joint1="hinge"/></equality>', "the constraint does not act"),
+    "option gravity": ("", '<option gravity="0 0 -1.62"/>', "set builder.gravity"),
+    "option density, viscosity": ("", '<option viscosity="1"/>', "no fluid"),
+    "gravcomp": ('<body name="c" gravcomp="1"><geom size="0.1"/></body>', "", "gravity acts"),
+    "actuator: its transmission is not a joint": (
+        '<site name="s"/>',
+        '<actuator><motor name="m" site="s" gear="0 0 1 0 0 0"/></actuator>',
+        "it exerts nothing",
+    ),
+    "activation dynamics of an actuator": (
+        "",
+        '<actuator><general name="m" joint="hinge" dyntype="filter" dynprm="0.1"/></actuator>',
+        "at once",
+    ),
+    "actuator: it pushes away from its target (negative stiffness or damping)": (
+        "",
+        '<actuator><general name="m" joint="hinge" biastype="affine" biasprm="0 5 0"/></actuator>',
+        "it exerts nothing",
+    ),
+    "forcerange that is not symmetric": (
+        "",
+        '<actuator><motor name="m" joint="hinge" forcerange="-1 3"/></actuator>',
+        "larger bound",
+    ),
+    "limit of a ball joint": (
+        '<body name="c"><joint name="ball" type="ball" range="0 1"/><geom size="0.1"/></body>',
+        "",
+        "without limit",
+    ),
+    "hfield or sdf geom": (
+        '<geom name="terrain" type="hfield" hfield="h"/>',
+        '<asset><hfield name="h" nrow="2" ncol="2" size="1 1 1 1"/></asset>',
+        "left out",
+    ),
+    "solimp": ('<geom size="0.1" solimp="0.5 0.6 0.01"/>', "", "impedance"),
+}
+
+
+@pytest.mark.parametrize("feature", UNSUPPORTED)
+def test_what_has_no_counterpart_is_reported(feature):
+    """One warning that names feature and consequence; an error in strict mode."""
+    body, rest, consequence = UNSUPPORTED[feature]
+    text = pendulum(body=body, rest=rest)
+    if "hfield" in feature:  # MuJoCo takes height fields on static bodies only
+        text = text.replace(body, "").replace("<body", body + "<body", 1)
+    with pytest.warns(AssetWarning, match=consequence) as warnings:
+        _, report = import_mjcf(text)
+    assert len(warnings) == 1
+    assert [entry.feature for entry in report.losses] == [feature]
+    assert report.losses[0].entities
+    with pytest.raises(UnsupportedAssetError, match=consequence):
+        import_mjcf(text, strict=True)
+
+
+def test_sensors_are_a_note_only():
+    """They move nothing, so nobody is warned, also of one that refers to nothing."""
+    _, report = import_mjcf(pendulum(rest='<sensor><touch name="t" site="gone"/></sensor>'), strict=True)
+    assert [entry.severity for entry in report.entries] == [ImportSeverity.NOTE]
