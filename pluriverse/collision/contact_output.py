@@ -39,10 +39,12 @@ class ContactOutput:
     """Margin of the second shape [m], shape [slot]."""
     separation: wp.array[float]
     """Distance of the surfaces less both margins [m], shape [slot]."""
+    heap: wp.array[int]
+    """Slots of a world that has more contacts than slots, the shallowest on top of a binary heap, shape [slot]."""
 
 
-def make_contact_output(contacts: Any, separation: wp.array) -> ContactOutput:
-    """Return the struct over the arrays of `contacts` and the scratch array `separation` [slot]."""
+def make_contact_output(contacts: Any, separation: wp.array, heap: wp.array) -> ContactOutput:
+    """Return the struct over the arrays of `contacts` and the scratch arrays `separation` and `heap` [slot]."""
     output = ContactOutput()
     output.start = contacts.rigid_contact_start
     output.count = contacts.rigid_contact_count
@@ -55,25 +57,65 @@ def make_contact_output(contacts: Any, separation: wp.array) -> ContactOutput:
     output.margin0 = contacts.rigid_contact_margin0
     output.margin1 = contacts.rigid_contact_margin1
     output.separation = separation
+    output.heap = heap
     return output
+
+
+@wp.func
+def sift_down(output: ContactOutput, start: int, count: int, position: int, slot: int) -> None:
+    """Let `slot` sink from `position` of the heap of a world to where no slot below it is shallower."""
+    separation = output.separation[slot]
+    place = int(position)
+    child = int(2 * position + 1)
+    while child < count:
+        if child + 1 < count:
+            left = output.separation[output.heap[start + child]]
+            right = output.separation[output.heap[start + child + 1]]
+            if right > left:
+                child += 1
+        child_slot = output.heap[start + child]
+        if separation >= output.separation[child_slot]:
+            child = count
+        else:
+            output.heap[start + place] = child_slot
+            place = child
+            child = 2 * place + 1
+    output.heap[start + place] = slot
+
+
+@wp.func
+def replace_shallowest(output: ContactOutput, start: int, count: int, is_first: bool, separation: float) -> int:
+    """Return the slot of the shallowest contact of a full world if it is shallower than `separation`, else -1.
+
+    The slots are kept in a heap by separation, which is made when the first contact does not fit.
+    """
+    slot = int(-1)
+    if count > 0:
+        if is_first:
+            for index in range(count):
+                output.heap[start + index] = start + index
+            for index in range(count // 2):
+                position = count // 2 - 1 - index
+                sift_down(output, start, count, position, output.heap[start + position])
+        top = output.heap[start]
+        if output.separation[top] > separation:
+            slot = top
+            output.separation[slot] = separation
+            sift_down(output, start, count, 0, slot)
+    return slot
 
 
 @wp.func
 def find_slot(output: ContactOutput, world: int, found: int, separation: float) -> int:
     """Return the slot for the next contact of a world that has `found` already, or -1 if it is not kept.
 
-    When the slots are used up, the shallowest contact makes room for a deeper one (the first of equals stays).
+    When the slots are used up, the shallowest contact makes room for a deeper one (of equals the first stays).
     """
     start = output.start[world]
-    end = output.start[world + 1]
-    slot = start + found
-    if slot >= end:
-        slot = int(-1)
-        shallowest = float(separation)
-        for candidate in range(start, end):
-            if output.separation[candidate] > shallowest:
-                shallowest = output.separation[candidate]
-                slot = candidate
+    count = output.start[world + 1] - start
+    slot = int(start + found)
+    if found >= count:
+        slot = replace_shallowest(output, start, count, found == count, separation)
     return slot
 
 

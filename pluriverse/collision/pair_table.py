@@ -50,6 +50,17 @@ def collider_of(type0: GeoType, type1: GeoType) -> tuple[Collider, bool]:
     return Collider.CONVEX, type0 > type1
 
 
+def contact_max_of(type0: GeoType, type1: GeoType) -> int:
+    """Return the largest number of contacts that shapes of two types can have."""
+    types = {type0, type1}
+    if types & {GeoType.SPHERE, GeoType.ELLIPSOID}:
+        return 1
+    if GeoType.CAPSULE in types:
+        return 2
+    # Eight corners of a box below a plane, eight corners of a patch, or those of a face of a hull and its lowest vertex.
+    return 9 if types == {GeoType.PLANE, GeoType.CONVEX_MESH} else 8
+
+
 @wp.struct
 class PairTable:
     """Candidate pairs of all templates on the device."""
@@ -74,6 +85,8 @@ class HostPairs:
     """First shape: world-local index, or -1 - flat index of a global shape, shape [pair]."""
     shape1: np.ndarray
     """Second shape, likewise, shape [pair]."""
+    contact_max: np.ndarray
+    """Largest number of contacts of the pair, shape [pair]."""
     start: np.ndarray
     """First pair of each template and collider, shape [template * COLLIDER_COUNT + 1]."""
 
@@ -113,9 +126,11 @@ def sort_pairs(
 
     collider = np.zeros(len(shape0), dtype=np.int64)
     swapped = np.zeros(len(shape0), dtype=bool)
+    contact_max = np.zeros(len(shape0), dtype=np.int64)
     for first, second in {(int(a), int(b)) for a, b in zip(type0, type1, strict=True)}:
         rows = (type0 == first) & (type1 == second)
         collider[rows], swapped[rows] = collider_of(GeoType(first), GeoType(second))
+        contact_max[rows] = contact_max_of(GeoType(first), GeoType(second))
     any_order = (type0 == type1) | (collider == int(Collider.CONVEX))
     swapped = np.where(any_order, shape_radius[flat1] > shape_radius[flat0], swapped)
 
@@ -126,6 +141,7 @@ def sort_pairs(
     return HostPairs(
         shape0=np.where(swapped, shape1, shape0)[order].astype(np.int32),
         shape1=np.where(swapped, shape0, shape1)[order].astype(np.int32),
+        contact_max=contact_max[order],
         start=start,
     )
 

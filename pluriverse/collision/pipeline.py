@@ -10,19 +10,10 @@ from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, sort_pairs
 from pluriverse.model import Contacts, Model, State
 from pluriverse.types import GeoType
 
-# Contacts that one pair of each collider can have at most: of a plane with a hull 9, of two boxes 8, ...
-MANIFOLD_SIZE = {
-    Collider.HALF_SPACE: 9,
-    Collider.ROUND: 2,
-    Collider.ROUND_BOX: 2,
-    Collider.SPHERE_CYLINDER: 1,
-    Collider.BOX_BOX: 8,
-    Collider.CONVEX: 8,
-}
-# Automatic capacity of a world with many pairs: so many contacts, and so many more for each shape. A box in a dense
-# pile has 4 to 6 neighbours with 4 to 8 contacts each, shared by two: 10 to 24. Robots have far fewer per shape.
+# Contacts that a shape can have at once in a world of many, in patches of its pairs: six neighbours, each patch shared by
+# two, and one more for a wall or a floor.
+PATCHES_PER_SHAPE = 4
 CAPACITY_BASE = 32
-CAPACITY_PER_SHAPE = 24
 
 
 class CollisionPipeline:
@@ -35,8 +26,9 @@ class CollisionPipeline:
     Args:
         model: Model whose shapes collide.
         rigid_contact_max: Capacity of a world: a number for all, or one number per world. By default it is
-            computed per kind of world: enough for all pairs to touch at once, but at most 32 plus 24 for each
-            shape that has a candidate pair.
+            computed per kind of world: enough for all pairs to touch at once, but at most 32 plus four patches for
+            each shape that has a candidate pair (a patch has 1 contact for a sphere or ellipsoid, 2 for a capsule,
+            up to 8 for others).
 
     Raises:
         ValueError: If a shape that collides is a non-convex mesh or a height field, or a capacity is not valid.
@@ -85,7 +77,9 @@ class CollisionPipeline:
             wp.array(end_shape.astype(np.int32), dtype=int, device=device),
             [collider for collider in Collider if self._pairs.count(collider)],
         )
-        self._separation = wp.zeros(int(self.rigid_contact_capacity.sum()), dtype=float, device=device)
+        slot_count = int(self.rigid_contact_capacity.sum())
+        self._separation = wp.zeros(slot_count, dtype=float, device=device)
+        self._heap = wp.zeros(slot_count, dtype=int, device=device)
 
     def contacts(self) -> Contacts:
         """Return new contacts with the capacity of this pipeline."""
@@ -117,6 +111,7 @@ class CollisionPipeline:
             state.body_q,
             contacts,
             self._separation,
+            self._heap,
         )
 
     def _capacities(self, wanted: int | Sequence[int] | np.ndarray | None) -> np.ndarray:
@@ -140,16 +135,20 @@ class CollisionPipeline:
 
     def _template_capacities(self) -> np.ndarray:
         """Return the automatic capacity of a world of each template, shape [template]."""
-        starts = self._pairs.start
+        pairs = self._pairs
         capacities = np.zeros(len(self.model.templates), dtype=np.int64)
         for template in range(len(capacities)):
-            row = starts[template * COLLIDER_COUNT : (template + 1) * COLLIDER_COUNT + 1]
-            all_touch = sum(
-                int(count) * MANIFOLD_SIZE[collider] for collider, count in zip(Collider, np.diff(row), strict=True)
+            rows = slice(
+                pairs.start[template * COLLIDER_COUNT], pairs.start[(template + 1) * COLLIDER_COUNT]
             )
-            pairs = slice(row[0], row[-1])
-            shape_count = len(np.union1d(self._pairs.shape0[pairs], self._pairs.shape1[pairs]))
-            capacities[template] = min(all_touch, CAPACITY_BASE + CAPACITY_PER_SHAPE * shape_count)
+            # The largest patch of each shape among its pairs.
+            shapes, places = np.unique(
+                np.concatenate([pairs.shape0[rows], pairs.shape1[rows]]), return_inverse=True
+            )
+            largest = np.zeros(len(shapes), dtype=np.int64)
+            np.maximum.at(largest, places, np.tile(pairs.contact_max[rows], 2))
+            some_touch = CAPACITY_BASE + PATCHES_PER_SHAPE * int(largest.sum())
+            capacities[template] = min(int(pairs.contact_max[rows].sum()), some_touch)
         return capacities
 
 

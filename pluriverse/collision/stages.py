@@ -53,9 +53,10 @@ class Stages:
         body_q: wp.array,
         contacts: Contacts,
         separation: wp.array,
+        heap: wp.array,
     ) -> None:
         """Write the contacts of `worlds`: place the shapes, then run one collider after the other."""
-        output = make_contact_output(contacts, separation)
+        output = make_contact_output(contacts, separation, heap)
         update_shapes(
             worlds, global_shapes, self._shapes, body_q, self._state, output.found, output.count, self._device
         )
