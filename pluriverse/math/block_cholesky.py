@@ -73,7 +73,7 @@ _ORDER = """
 
 _BLOCK_UPDATE = """
     // T <- T - X Y^T with T n_i x n_j, X n_i x n_k, Y n_j x n_k, all column-major. Free bodies have six
-    degrees of // freedom, and a trip count that the compiler knows is worth a factor of three.
+    // dofs, and a trip count that the compiler knows is worth a factor of three.
     auto update = [](T* target, const T* x, const T* y, int n_i, int n_j, int n_k) {
         if (n_i == 6 && n_j == 6 && n_k == 6) {
             for (int c = 0; c < 6; ++c) {
