@@ -72,9 +72,8 @@ class Batch:
         )
 
     def solve(self, preset: str, **options) -> SolverSAP:
-        solver = SolverSAP(
-            self.model, contact_preset_variant=preset, line_search_variant="exact_root", **options
-        )
+        options = {"line_search_variant": "exact_root"} | options
+        solver = SolverSAP(self.model, contact_preset_variant=preset, **options)
         solver.step(self.state, self.model.state(), self.control, self.contacts, DT)
         return solver
 
@@ -202,3 +201,25 @@ def test_minimizer_equals_the_reference(batch, preset):
             law.region(j @ expected) for j, law in zip(problem.jacobians, problem.contacts, strict=True)
         }
     assert regions == {"stiction", "sliding", "none", "frictionless"}, "every region of the cone is visited"
+
+
+@pytest.mark.parametrize("variant", ["monotone_decay", "armijo_decay", "exact_root"])
+def test_every_line_search_ends_at_the_same_minimum(batch, variant):
+    tight = {"optimality_rel_tol": 1e-13, "cost_rel_tol": 0.0, "cost_abs_tol": 0.0}
+    solver = batch.solve("drake", line_search_variant=variant, **tight)
+    for world in range(batch.model.world_count):
+        dofs, public = batch.internal(world)
+        assert_close(
+            solver.workspace.velocity.numpy()[dofs], batch.problem(world, "drake").minimize()[public]
+        )
+
+
+def test_mixed_precision_finds_the_minimum_to_single_precision(batch):
+    """A, v* and the weights in single precision: 2^-24 times the condition of A, up to some hundred here."""
+    solver = batch.solve("approx32")
+    for world in range(batch.model.world_count):
+        dofs, public = batch.internal(world)
+        expected = batch.problem(world, "approx64").minimize()[public]
+        error = solver.workspace.velocity.numpy()[dofs] - expected
+        assert np.linalg.norm(error) < 5e-5 * np.linalg.norm(expected)
+        assert solver.last_converged.numpy()[world] == 1
