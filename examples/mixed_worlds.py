@@ -10,6 +10,7 @@ import warp as wp
 import pluriverse as pv
 
 DT = 0.005  # s
+STIFFNESS = 1.0e5  # N/m, of each surface
 LENGTH = 0.5  # m
 UPRIGHT = (0.0, 0.0, 0.0, 1.0)
 
@@ -36,7 +37,7 @@ def pendulum(link_count: int) -> pv.ModelBuilder:
 def stack(box_count: int) -> pv.ModelBuilder:
     """Return boxes that fall onto each other."""
     builder = pv.ModelBuilder()
-    builder.default_shape_cfg.ke = 1.0e5
+    builder.default_shape_cfg.ke = STIFFNESS
     for box in range(box_count):
         body = builder.add_body(xform=((0.0, 0.0, 0.11 + 0.22 * box), UPRIGHT), label=f"box_{box}")
         builder.add_shape_box(body, hx=0.1, hy=0.1, hz=0.1)
@@ -50,6 +51,7 @@ def main() -> None:
     frames = parser.parse_args().frames
 
     builder = pv.ModelBuilder()
+    builder.default_shape_cfg.ke = STIFFNESS  # of the ground
     for count in (1, 2, 3, 4):
         builder.add_world(pendulum(count))
     for count in (1, 3, 5):

@@ -16,7 +16,7 @@ from .assembly import Assembly
 from .assets import import_asset
 from .bodies import add_articulation, add_body, add_joint, articulate_remaining_joints, set_initial_joint_q
 from .document import FieldPath, SceneDocument, read_scene_document
-from .errors import SapSceneLoaderError, SapUnsupportedSceneFeature
+from .errors import SapUnsupportedSceneFeature
 from .layout import SPACING_DEFAULT, share_worlds
 from .loaded_scene import LoadedScene, SceneSettings
 from .schema import BuilderSection, Scene, SimulationSection, WorldContent
@@ -78,6 +78,7 @@ def load_scene(
             counts = share_worlds(wanted, counts)
         except ValueError as error:
             raise document.error(("worlds",), str(error)) from error
+    settings = _settings(document, scene.simulation, kinds, counts)
     builders = [_assemble(kind, features) for kind in kinds]
     if features and strict:
         raise SapUnsupportedSceneFeature(
@@ -98,7 +99,7 @@ def load_scene(
         model=model,
         state=model.state(),
         control=model.control(),
-        settings=_settings(scene.simulation, kinds, counts),
+        settings=settings,
         unsupported_features=tuple(features),
         kind_names=tuple(kind.name for kind in kinds),
         kind_of_world=tuple(kind for kind, count in enumerate(counts) for _ in range(count)),
@@ -240,19 +241,27 @@ def _compose(
     return composed
 
 
-def _settings(simulation: SimulationSection, kinds: list[_Kind], counts: list[int]) -> SceneSettings:
+def _settings(document: SceneDocument, simulation: SimulationSection, kinds: list[_Kind], counts: list[int]) -> SceneSettings:
+    from pluriverse.solvers.sap.options import SapOptions
+
     caps = [kind.max_rigid_contact for kind in kinds]
     capacity: int | tuple[int, ...] | None
     if len(set(caps)) == 1:
         capacity = caps[0]
     elif None in caps:
         unset = next(kind.name for kind in kinds if kind.max_rigid_contact is None)
-        raise SapSceneLoaderError(
-            f"max_rigid_contact is set for some kinds of world but not for '{unset}'; set it for all or in 'simulation'"
+        raise document.error(
+            ("worlds",),
+            f"max_rigid_contact is set for some kinds of world but not for '{unset}'; set it for all, or in 'simulation'",
         )
     else:
         capacity = tuple(cap for cap, count in zip(caps, counts, strict=True) for _ in range(count) if cap is not None)
-    return SceneSettings(dt=simulation.dt, solver_options=simulation.solver.given(), max_rigid_contact=capacity)
+    options = simulation.solver.given()
+    try:
+        SapOptions(**options)
+    except ValueError as error:
+        raise document.error(("simulation", "solver"), str(error)) from error
+    return SceneSettings(dt=simulation.dt, solver_options=options, max_rigid_contact=capacity)
 
 
 # The names under which the format's first implementation offers the same.

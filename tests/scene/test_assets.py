@@ -1,0 +1,158 @@
+"""Robots from files in a scene."""
+
+import numpy as np
+import pytest
+
+from pluriverse.scene import SapSceneLoaderError, SapUnsupportedSceneFeature, load_scene
+from pluriverse.types import JointType, ShapeFlags
+
+from .scene_files import load_text, write_scene
+
+URDF = """<robot name="lamp">
+  <link name="foot">
+    <inertial><mass value="2"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>
+    <visual><geometry><box size="0.2 0.2 0.2"/></geometry></visual>
+    <collision><geometry><box size="0.2 0.2 0.2"/></geometry></collision>
+  </link>
+  <joint name="hinge" type="revolute">
+    <parent link="foot"/><child link="shade"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" effort="5" velocity="2"/>
+  </joint>
+  <link name="shade">
+    <inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>
+    <collision><geometry><sphere radius="0.1"/></geometry></collision>
+  </link>
+</robot>
+"""
+
+MJCF = """<mujoco model="lamp"><worldbody>
+  <body name="foot"><freejoint name="free"/><geom name="foot" type="box" size="0.1 0.1 0.1" friction="0.3"/>
+    <body name="shade"><joint name="hinge" axis="0 1 0"/><geom name="shade" type="sphere" size="0.1"/></body>
+  </body></worldbody></mujoco>
+"""
+
+SCENE = """
+builder: {defaults: {shape: {ke: 5000}}}
+assets:
+  - id: lamp
+    type: %s
+    source: %s
+    xform: {p: [0, 0, 0.5]}
+    floating: true
+"""
+
+
+@pytest.mark.parametrize(("kind", "content"), [("urdf", URDF), ("mjcf", MJCF)])
+def test_robots_from_files_beside_the_scene_or_from_text(tmp_path, monkeypatch, kind, content):
+    (tmp_path / "robots").mkdir()
+    (tmp_path / "robots" / "lamp.xml").write_text(content)
+    # The current directory is elsewhere: paths count from the scene file.
+    monkeypatch.chdir(tmp_path.parent)
+    models = [
+        load_text(tmp_path, SCENE % (kind, source)).model
+        for source in ("robots/lamp.xml", "{path: robots/lamp.xml}", repr(" ".join(content.split())))
+    ]
+    for model in models:
+        assert model.body_count == 2
+        assert model.joint_type.numpy().tolist() == [JointType.FREE, JointType.REVOLUTE]
+        np.testing.assert_allclose(model.joint_q.numpy()[:3], [0, 0, 0.5])
+        np.testing.assert_array_equal(model.body_mass.numpy(), models[0].body_mass.numpy())
+
+
+def test_a_fixed_base_is_the_default_of_urdf(tmp_path):
+    model = load_text(tmp_path, SCENE.replace("floating: true", "") % ("urdf", repr(" ".join(URDF.split())))).model
+    assert model.joint_type.numpy().tolist() == [JointType.FIXED, JointType.REVOLUTE]
+
+
+def test_types_are_read_in_any_case(tmp_path):
+    assert load_text(tmp_path, SCENE % ("URDF", repr(" ".join(URDF.split())))).model.body_count == 2
+
+
+def test_materials_of_the_scene_override_those_of_the_asset(tmp_path):
+    """Friction of the file stays unless the scene names one; stiffness comes from the builder's defaults."""
+    scene = SCENE % ("mjcf", repr(" ".join(MJCF.split())))
+    model = load_text(tmp_path, "ground: false" + scene).model
+    np.testing.assert_allclose(model.shape_material_mu.numpy(), [0.3, 1.0], rtol=2.0**-23)
+    model = load_text(tmp_path, "ground: false" + scene + "    physics: {shape_mu: 0.7}\n    cfg: {ke: 300, margin: 0.01}\n").model
+    np.testing.assert_allclose(model.shape_material_mu.numpy(), [0.7, 0.7], rtol=2.0**-23)
+    np.testing.assert_allclose(model.shape_material_ke.numpy(), [300, 300])
+    np.testing.assert_allclose(model.shape_margin.numpy(), [0.01, 0.01], rtol=2.0**-23)
+
+
+def test_the_override_of_one_asset_ends_with_it(tmp_path):
+    source = repr(" ".join(URDF.split()))
+    text = SCENE % ("urdf", source) + "    cfg: {mu: 0.25}\n" + f"  - {{id: other, type: urdf, source: {source}}}\n"
+    model = load_text(tmp_path, "ground: false" + text).model
+    collides = (model.shape_flags.numpy() & ShapeFlags.COLLIDE_SHAPES) != 0
+    np.testing.assert_allclose(model.shape_material_mu.numpy()[collides], [0.25, 0.25, 1, 1])
+
+
+def test_display_geometry_and_visibility(tmp_path):
+    scene = SCENE % ("urdf", repr(" ".join(URDF.split())))
+
+    def flags(*options):
+        return load_text(tmp_path, "ground: false" + scene + "".join(f"    {o}\n" for o in options)).model.shape_flags.numpy()
+
+    assert len(flags()) == 3
+    assert len(flags("load_visual_shapes: false")) == 2
+    colliders = flags("force_show_colliders: true")
+    assert ((colliders & ShapeFlags.VISIBLE) != 0).all()
+    hidden = flags("hide_collision_shapes: true")
+    assert ((hidden & ShapeFlags.VISIBLE) != 0).sum() == 1  # the display geometry
+
+
+GRANDCHILD = """<mujoco><worldbody>
+  <body name="foot"><freejoint/><geom size="0.1"/>
+    <body name="neck" pos="0 0 0.3"><joint axis="1 0 0"/><geom size="0.1"/>
+      <body name="shade" pos="0 0 0.3"><joint axis="0 1 0"/><geom size="0.1"/></body>
+    </body>
+  </body></worldbody></mujoco>
+"""
+
+
+def test_self_collisions_can_be_switched_off(tmp_path):
+    """Of three links in a row, only the first and the last may collide: parent and child never do."""
+    (tmp_path / "lamp.xml").write_text(GRANDCHILD)
+    for allowed, pair_count in (("true", 1), ("false", 0)):
+        text = f"ground: false\nassets: [{{type: mjcf, source: lamp.xml, enable_self_collisions: {allowed}}}]"
+        assert len(load_text(tmp_path, text).model.templates[0].pair_shape0) == pair_count
+
+
+def test_options_that_no_importer_has_are_unsupported(tmp_path):
+    scene = SCENE % ("urdf", repr(" ".join(URDF.split())))
+    for option in ("up_axis: y", "base_joint: {}", "parent_body: 1", "override_root_xform: true"):
+        with pytest.raises(SapUnsupportedSceneFeature, match=option.split(":")[0]):
+            load_text(tmp_path, scene + f"    {option}\n")
+        loaded = load_text(tmp_path, scene + f"    {option}\n", strict=False)
+        assert len(loaded.unsupported_features) == 1
+
+
+def test_what_an_importer_cannot_do_is_a_feature_of_the_scene(tmp_path):
+    """A tendon of a MuJoCo model is named with the asset, and raises when strict."""
+    tendon = '<tendon><spatial name="rope"><site site="a"/><site site="b"/></spatial></tendon>'
+    sites = '<site name="a" pos="0 0 0.2"/><site name="b" pos="0 0 0.4"/>'
+    text = MJCF.replace("</worldbody>", f"{sites}</worldbody>{tendon}")
+    scene = SCENE % ("mjcf", repr(" ".join(text.split())))
+    with pytest.raises(SapUnsupportedSceneFeature, match=r"asset\['lamp'\] mjcf .*tendon"):
+        load_text(tmp_path, scene)
+    assert "tendon" in load_text(tmp_path, scene, strict=False).unsupported_features[0]
+
+
+def test_an_error_in_an_asset_names_scene_and_asset(tmp_path):
+    (tmp_path / "lamp.urdf").write_text(URDF.replace('<mass value="2"/>', '<mass value="-2"/>'))
+    with pytest.raises(SapSceneLoaderError, match=r"scene\.yaml:6: assets\[0\]\.source: .*lamp\.urdf.*-2"):
+        load_text(tmp_path, SCENE % ("urdf", "lamp.urdf"))
+
+
+@pytest.mark.parametrize("name", ["unitree_go1/go1.xml", "unitree_g1/g1.xml"])
+def test_real_robots(tmp_path, robot_assets, name):
+    """Robots from outside load strictly, and the scene sets their drives."""
+    text = f"""
+    assets:
+      - {{id: robot, type: mjcf, source: {robot_assets / name}}}
+    post_build:
+      - {{op: set_joint_targets, range: from:6, ke: 100, kd: 5}}
+    """
+    model = load_scene(write_scene(tmp_path, text), device="cpu").model
+    assert model.joint_dof_count >= 18
+    assert (model.joint_target_ke.numpy()[6:] == 100).all()
