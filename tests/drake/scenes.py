@@ -43,8 +43,14 @@ def tumbling_box() -> Scene:
         assert poses[-1, 0, 2] < 0.25, "it falls"
         assert np.ptp(poses[:, 0, 3:], axis=0).max() > 0.3, "it turns"
 
+    # Three impacts of sliding corners amplify the rounding of the states, 1e-7, to 1e-5.
     return Scene(
-        "tumbling_box", 1.0, (box,), shapes=(ground(SOFT), *box_shapes("box", half, SOFT)), check=check
+        "tumbling_box",
+        1.0,
+        (box,),
+        shapes=(ground(SOFT), *box_shapes("box", half, SOFT)),
+        check=check,
+        tolerance=3e-5,
     )
 
 
