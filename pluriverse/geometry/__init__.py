@@ -1,5 +1,6 @@
 """Geometry on the host: triangle meshes, convex hulls and mass properties."""
 
+from pluriverse.geometry.convex_hull import HULL_VERTEX_COUNT_MIN
 from pluriverse.geometry.inertia import (
     MassProperties,
     box_mass_properties,
@@ -12,12 +13,13 @@ from pluriverse.geometry.inertia import (
     sphere_mass_properties,
     transform_mass_properties,
 )
-from pluriverse.geometry.mesh import MESH_HULL_VERTEX_COUNT, Mesh
+from pluriverse.geometry.mesh import MESH_HULL_VERTEX_COUNT
+from pluriverse.geometry.mesh import Mesh as Mesh
 
 __all__ = [
+    "HULL_VERTEX_COUNT_MIN",
     "MESH_HULL_VERTEX_COUNT",
     "MassProperties",
-    "Mesh",
     "box_mass_properties",
     "capsule_mass_properties",
     "combine_mass_properties",

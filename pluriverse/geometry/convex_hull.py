@@ -7,6 +7,11 @@ import numpy as np
 FLATNESS = 1e-6
 
 
+# Fewest vertices that a reduced hull may be asked for: the six extreme points along the axes, and two more
+# that span a solid with them where they do not.
+HULL_VERTEX_COUNT_MIN = 8
+
+
 def compute_convex_hull(points: np.ndarray, max_vertices: int, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return vertices [vertex, 3] and outward triangles [triangle, 3] of the hull of `points`.
 
@@ -19,10 +24,10 @@ def compute_convex_hull(points: np.ndarray, max_vertices: int, name: str) -> tup
     """
     from scipy.spatial import ConvexHull, QhullError
 
-    if max_vertices < 8:
+    if max_vertices < HULL_VERTEX_COUNT_MIN:
         raise ValueError(
-            f"{name}: a hull of at most {max_vertices} vertices was asked for. Ask for 8 or more: six of "
-            "them are the extreme points along the axes."
+            f"{name}: a hull of at most {max_vertices} vertices was asked for. Ask for "
+            f"{HULL_VERTEX_COUNT_MIN} or more: six of them are the extreme points along the axes."
         )
     points = np.unique(np.asarray(points, dtype=np.float64), axis=0)
     centre = 0.5 * (points.min(axis=0) + points.max(axis=0))

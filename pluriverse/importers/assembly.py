@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.geometry import HULL_VERTEX_COUNT_MIN
 from pluriverse.importers.description import (
     WORLD,
     JointDescription,
@@ -14,6 +15,19 @@ from pluriverse.importers.frames import Frame
 from pluriverse.importers.mechanics import find_group_parents, find_rigid_groups
 from pluriverse.importers.report import ImportReport
 from pluriverse.types import GeoType, JointType
+
+
+def check_hull_limit(importer: str, mesh_maxhullvert: int) -> None:
+    """Check the option `mesh_maxhullvert` of an importer.
+
+    Raises:
+        ValueError: If it is below the fewest vertices that a reduced hull has.
+    """
+    if not mesh_maxhullvert >= HULL_VERTEX_COUNT_MIN:
+        raise ValueError(
+            f"{importer}: mesh_maxhullvert is {mesh_maxhullvert}, but it must be {HULL_VERTEX_COUNT_MIN} or "
+            "more."
+        )
 
 
 def assemble(

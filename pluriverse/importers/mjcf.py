@@ -1,12 +1,13 @@
 """MJCF importer: the robots and scenes of MuJoCo, read by MuJoCo's own parser."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pluriverse.importers.assembly import assemble
+from pluriverse.importers.assembly import assemble, check_hull_limit
 from pluriverse.importers.description import RobotDescription
 from pluriverse.importers.errors import AssetError
 from pluriverse.importers.frames import frame_from_transform
@@ -99,6 +100,7 @@ def add_mjcf(
     for name, factor in (("scale", scale), ("armature_scale", armature_scale)):
         if not 0.0 < factor < np.inf and not (name == "armature_scale" and factor == 0.0):
             raise ValueError(f"add_mjcf: {name} is {factor}, but it must be finite and > 0.")
+    check_hull_limit("add_mjcf", mesh_maxhullvert)
     options = MjcfOptions(
         floating=floating,
         scale=scale,
@@ -109,10 +111,10 @@ def add_mjcf(
         parse_visuals_as_colliders=parse_visuals_as_colliders,
         parse_meshes=parse_meshes,
         parse_sites=parse_sites,
-        ignore_names=_patterns(ignore_names),
-        ignore_classes=_patterns(ignore_classes),
-        visual_classes=_patterns(visual_classes),
-        collider_classes=_patterns(collider_classes),
+        ignore_names=_patterns("ignore_names", ignore_names),
+        ignore_classes=_patterns("ignore_classes", ignore_classes),
+        visual_classes=_patterns("visual_classes", visual_classes),
+        collider_classes=_patterns("collider_classes", collider_classes),
         no_class_as_colliders=no_class_as_colliders,
         ignore_inertial_definitions=ignore_inertial_definitions,
         mesh_maxhullvert=mesh_maxhullvert,
@@ -154,8 +156,16 @@ def add_mjcf(
     return report
 
 
-def _patterns(patterns: Sequence[str]) -> tuple[str, ...]:
-    return (patterns,) if isinstance(patterns, str) else tuple(patterns)
+def _patterns(name: str, patterns: Sequence[str]) -> tuple[str, ...]:
+    patterns = (patterns,) if isinstance(patterns, str) else tuple(patterns)
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(
+                f"add_mjcf: {name} holds {pattern!r}, which is no regular expression: {error}."
+            ) from error
+    return patterns
 
 
 def _edit(spec: Any, options: MjcfOptions, report: ImportReport) -> None:

@@ -12,30 +12,24 @@ import numpy as np
 from pluriverse.importers.errors import AssetError, AssetFileError
 from pluriverse.importers.report import ImportReport
 
-# What to do about the complaints of MuJoCo's parser and compiler that users meet most, by the text that tells
-# them.
+# What to do about the complaints of MuJoCo's parser and compiler that users meet most, by telling words.
 REMEDIES = (
-    (
-        "mass and inertia of moving bodies",
-        "Give the body a geom with a density, or an <inertial> with mass and inertia.",
-    ),
-    (
-        "must have mass and inertia",
-        "Give the body a geom with a density, or an <inertial> with mass and inertia.",
-    ),
+    ("mass and inertia", "Give the body a geom with a density, or an <inertial> with mass and inertia > 0."),
     ("inertia must satisfy", 'Correct the inertia, or set <compiler balanceinertia="true"/>.'),
     ("repeated name", "Give each element of a kind a name of its own."),
-    ("unknown body", "Define that body, or correct the reference."),
-    ("unrecognized attribute", "Remove the attribute or correct its spelling."),
-    ("unrecognized element", "Remove the element or correct its spelling and its place."),
-    ("Schema violation", "Remove the element or attribute, or correct its spelling and its place."),
     ("unknown default", "Define the default class, or correct its name."),
     ("Error opening file", "Add the file, or correct its path and the compiler's meshdir."),
-    ("resource not found", "Add the file, or correct its path and the compiler's meshdir."),
-    ("could not open", "Add the file, or correct its path and the compiler's meshdir."),
     ("XML parse error", "Correct the XML at that line."),
-    ("XML Error", "Correct the element at that line."),
+    ("unrecognized attribute", "Remove the attribute, or correct its spelling."),
+    ("unrecognized element", "Remove the element, or correct its spelling and its place."),
+    ("bad format", "Write numbers separated by spaces there."),
+    ("free joint can only", "Put the body directly into <worldbody>, or give it another joint."),
+    ("keyframe", "Give one number per coordinate (qpos), degree of freedom (qvel) or actuator (ctrl)."),
+    ("size", "Give sizes > 0."),
+    ("axis too small", "Give an axis that is not zero."),
     ("range", "Give the lower value first, or leave the range out."),
+    ("not found", "Define that element, or correct the reference."),
+    ("unknown", "Define that element, or correct the reference."),
 )
 
 
@@ -77,6 +71,7 @@ def read_mjcf(
             remedy="Correct the path (relative ones start at the current directory), or pass the XML text "
             "itself.",
         )
+    _check_root(text if is_text else Path(text).read_text(errors="replace"), name)
     try:
         spec = mujoco.MjSpec.from_string(text) if is_text else mujoco.MjSpec.from_file(text)
         edit(spec, report)
@@ -113,14 +108,35 @@ def class_names(element: Any, parents: dict[str, str]) -> list[str]:
     return names
 
 
+def _check_root(text: str, name: str) -> None:
+    """Check that the root element of the document is that of MJCF."""
+    bare = re.sub(r"<!--.*?-->|<[?!][^>]*>", "", text, flags=re.DOTALL)
+    root = re.search(r"<\s*([^\s/>]+)", bare)
+    if root is not None and root.group(1) not in ("mujoco", "mujocoinclude"):
+        tag = root.group(1)
+        raise AssetError(
+            f"the root element is <{tag}>, but that of MJCF is <mujoco>",
+            file=name,
+            element=f"<{tag}>",
+            value=tag,
+            remedy="Pass a URDF file to add_urdf()." if tag == "robot" else "Pass an MJCF file.",
+        )
+
+
 def _asset_error(message: str, name: str) -> AssetError:
+    """Return the error for a complaint of MuJoCo, which ends in the element that it is about."""
     text = " ".join(message.split())
-    remedy = next((remedy for key, remedy in REMEDIES if key.lower() in text.lower()), None)
-    element = re.search(r"[Ee]lement name '([^']*)'", text)
+    remedy = next((remedy for words, remedy in REMEDIES if words.lower() in text.lower()), None)
+    place = re.search(r"Element (?:name )?'([^']*)'(?:, id \d+)?(?:, line (\d+))?$", text)
+    element = None
+    if place is not None:
+        text = text[: place.start()].rstrip()
+        line = f" (line {place.group(2)})" if place.group(2) else ""
+        element = f"element '{place.group(1)}'{line}" if place.group(1) else line.strip(" ()")
     return AssetError(
-        f"MuJoCo cannot read it: {text}",
+        re.sub(r"^(XML )?Error: ", "", text),
         file=name,
-        element=f"element '{element.group(1)}'" if element else None,
+        element=element,
         remedy=remedy or "Correct the element that the message names.",
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.importers.assembly import assemble
+from pluriverse.importers.assembly import assemble, check_hull_limit
 from pluriverse.importers.asset_files import AssetFiles
 from pluriverse.importers.description import LinkDescription, RobotDescription
 from pluriverse.importers.errors import AssetError
@@ -79,6 +79,7 @@ def add_urdf(
         raise ValueError(f"add_urdf: scale is {scale}, but it must be finite and > 0.")
     if joint_ordering not in ("dfs", "bfs", None):
         raise ValueError(f"add_urdf: joint_ordering is {joint_ordering!r}, but it is 'dfs', 'bfs' or None.")
+    check_hull_limit("add_urdf", mesh_maxhullvert)
     factors = np.asarray(mesh_scale, dtype=np.float64)
     if factors.shape not in ((), (3,)) or not np.all(np.isfinite(factors) & (factors != 0.0)):
         raise ValueError(

@@ -115,7 +115,7 @@ class _Checker:
             )
         for element in root.iter():
             if isinstance(element.tag, str) and (
-                "xacro" in element.tag or "${" in "".join(element.attrib.values())
+                element.prefix == "xacro" or "${" in "".join(element.attrib.values())
             ):
                 self._fail(
                     element,

@@ -1,0 +1,333 @@
+"""Malformed assets: every error names the file, the element, what is wrong, and a remedy."""
+
+import pytest
+import trimesh
+
+from pluriverse.builder import ModelBuilder
+from pluriverse.importers import AssetError, AssetFileError
+
+INERTIAL = '<inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01"/></inertial>'
+
+
+def urdf(joint='type="revolute"', inside='<axis xyz="0 0 1"/>', link=INERTIAL, rest="", ends=("base", "tip")):
+    return f"""<robot name="arm"><link name="base"/><link name="tip">{link}</link>
+      <joint name="elbow" {joint}>
+      <parent link="{ends[0]}"/><child link="{ends[1]}"/>{inside}</joint>{rest}</robot>"""
+
+
+def inertial(mass="1", inertia='ixx="1" iyy="1" izz="1"'):
+    return f'<inertial><mass value="{mass}"/><inertia {inertia}/></inertial>'
+
+
+def shape(geometry, tag="collision"):
+    return f"{INERTIAL}<{tag}><geometry>{geometry}</geometry></{tag}>"
+
+
+def joint_to(parent, child, name="other"):
+    return f'<joint name="{name}" type="fixed"><parent link="{parent}"/><child link="{child}"/></joint>'
+
+
+# Name: (document, words of the message in this order)
+MALFORMED_URDF = {
+    "broken XML": ("<robot name='a'><link></robot>", ("line 1", "malformed", "Correct the XML")),
+    "empty tag soup": ("<", ("malformed", "Correct the XML")),
+    "MJCF": ("<mujoco/>", ("<mujoco>", "add_mjcf")),
+    "other root": ("<sdf/>", ("<sdf>", "<robot>", "Pass a URDF")),
+    "xacro": (
+        '<robot name="a" xmlns:xacro="http://x"><xacro:property name="x" value="1"/></robot>',
+        ("xacro", "Expand it first"),
+    ),
+    "xacro expression": (urdf(link=inertial(mass="${m}")), ("mass", "tip", "xacro", "Expand it first")),
+    "robot without name": (
+        "<robot><link name='a'/></robot>",
+        ("<robot>", "name is missing", "Give it a name"),
+    ),
+    "no links": ("<robot name='a'/>", ("<robot>", "no <link>", "at least one")),
+    "link without name": ("<robot name='a'><link/></robot>", ("<link>", "line 1", "name is missing")),
+    "two links of a name": (
+        urdf(rest='<link name="tip"/>'),
+        ("link 'tip' (line 3)", "line 1", "name of its own"),
+    ),
+    "two joints of a name": (
+        urdf(rest='<link name="c"/>' + joint_to("tip", "c", "elbow")),
+        ("joint 'elbow'", "another <joint>", "name of its own"),
+    ),
+    "unknown parent": (
+        urdf(ends=("bose", "tip")),
+        ("<parent> of joint 'elbow'", "no link 'bose'", "the links are 'base', 'tip'"),
+    ),
+    "unknown child": (
+        urdf(ends=("base", "top")),
+        ("<child> of joint 'elbow'", "no link 'top'", "correct the name"),
+    ),
+    "child without link": (urdf(ends=("base", "")), ("<child> of joint 'elbow'", "no link ''")),
+    "joint without parent": (
+        '<robot name="a"><link name="b"/><joint name="j" type="fixed"><child link="b"/></joint></robot>',
+        ("joint 'j'", "<parent> is missing", "Add a <parent>"),
+    ),
+    "joint type": (urdf(joint='type="revolut"'), ("joint 'elbow'", "'revolut'", "Use one of")),
+    "joint without type": (urdf(joint=""), ("joint 'elbow'", "type is None", "Use one of")),
+    "planar joint": (urdf(joint='type="planar"'), ("joint 'elbow'", "planar", "two prismatic joints")),
+    "two parents": (
+        urdf(rest='<link name="c"/>' + joint_to("base", "c", "x") + joint_to("c", "tip", "y")),
+        ("joint 'y'", "link 'tip' is already the child of joint 'elbow'", "Open the loop"),
+    ),
+    "circle": (
+        urdf(rest=joint_to("tip", "base")),
+        ("hang on one another in a circle", "begin at one root link"),
+    ),
+    "link on itself": (urdf(ends=("tip", "tip")), ("joint 'elbow'", "'tip', 'tip'", "circle")),
+    "two roots": (urdf(rest='<link name="lost"/>'), ("link 'lost'", "'base', 'lost'", "Connect them")),
+    "axis without direction": (
+        urdf(inside='<axis xyz="0 0 0"/>'),
+        ("<axis> of joint 'elbow'", "no direction", "not zero"),
+    ),
+    "axis of two numbers": (
+        urdf(inside='<axis xyz="0 1"/>'),
+        ("<axis> of joint 'elbow'", "'0 1'", "3 numbers"),
+    ),
+    "axis of words": (urdf(inside='<axis xyz="up"/>'), ("<axis> of joint 'elbow'", "'up'", "3 numbers")),
+    "NaN origin": (
+        urdf(inside='<origin xyz="0 nan 0"/>'),
+        ("<origin> of joint 'elbow'", "0 nan 0", "finite numbers"),
+    ),
+    "commas": (
+        urdf(inside='<origin rpy="0,0,0"/>'),
+        ("<origin> of joint 'elbow'", "0,0,0", "separated by spaces"),
+    ),
+    "limits the wrong way round": (
+        urdf(inside='<limit lower="1" upper="-1" effort="1" velocity="1"/>'),
+        ("<limit> of joint 'elbow'", "lower is 1.0 and upper -1.0", "must not exceed"),
+    ),
+    "negative effort": (
+        urdf(inside='<limit effort="-5" velocity="1"/>'),
+        ("<limit> of joint 'elbow'", "effort is -5.0", "Give a value >= 0"),
+    ),
+    "negative damping": (
+        urdf(inside='<dynamics damping="-0.1"/>'),
+        ("<dynamics> of joint 'elbow'", "damping is -0.1", "Give a value >= 0"),
+    ),
+    "negative mass": (
+        urdf(link=inertial(mass="-2")),
+        ("<mass> of link 'tip'", "-2.0 kg", "Give a mass >= 0"),
+    ),
+    "NaN mass": (urdf(link=inertial(mass="nan")), ("<mass> of link 'tip'", "'nan'", "finite numbers")),
+    "mass without value": (
+        urdf(link="<inertial><mass/></inertial>"),
+        ("<mass> of link 'tip'", "value is missing", 'Add value="..."'),
+    ),
+    "mass without inertia": (
+        urdf(link='<inertial><mass value="1"/></inertial>'),
+        ("<inertial> of link 'tip'", "without an <inertia>", "Add <inertia>"),
+    ),
+    "inertia without izz": (
+        urdf(link=inertial(inertia='ixx="1" iyy="1"')),
+        ("<inertia> of link 'tip'", "izz is missing", "Add izz"),
+    ),
+    "negative moment": (
+        urdf(link=inertial(inertia='ixx="1" iyy="-1" izz="1"')),
+        ("<inertia> of link 'tip'", "iyy is -1.0", "Give a moment >= 0"),
+    ),
+    "inertia that is not positive": (
+        urdf(link=inertial(inertia='ixx="1" iyy="1" izz="1" ixy="3"')),
+        ("link 'tip'", "negative principal moment", "products of inertia"),
+    ),
+    "zero inertia on a hinge": (
+        urdf(link=inertial(inertia='ixx="0" iyy="0" izz="0"')),
+        ("link 'tip'", "joint 'arm/elbow'", "no inertia", "armature"),
+    ),
+    "massless moving link": (urdf(link=""), ("link 'tip'", "mass of 0 kg", "Give the link mass")),
+    "two inertials": (urdf(link=INERTIAL * 2), ("link 'tip'", "several <inertial>", "Keep one")),
+    "no geometry": (urdf(link="<collision/>"), ("<collision> of link 'tip'", "<geometry> is missing")),
+    "empty geometry": (urdf(link=shape("")), ("<geometry> of link 'tip'", "nothing", "exactly one of")),
+    "two shapes in a geometry": (
+        urdf(link=shape('<sphere radius="1"/><sphere radius="1"/>')),
+        ("<geometry> of link 'tip'", "exactly one of", "Use one <collision>"),
+    ),
+    "unknown geometry": (
+        urdf(link=shape('<torus radius="1"/>')),
+        ("<geometry> of link 'tip'", "torus", "exactly one"),
+    ),
+    "negative radius": (
+        urdf(link=shape('<sphere radius="-1"/>')),
+        ("<sphere> of link 'tip'", "radius is -1 m", "size > 0"),
+    ),
+    "box of two sides": (
+        urdf(link=shape('<box size="1 1"/>')),
+        ("<box> of link 'tip'", "'1 1'", "3 numbers"),
+    ),
+    "cylinder without length": (
+        urdf(link=shape('<cylinder radius="1"/>')),
+        ("<cylinder> of link 'tip'", "length is missing", "Add length"),
+    ),
+    "mesh without file": (urdf(link=shape("<mesh/>")), ("<mesh> of link 'tip'", "filename is missing")),
+    "mesh scaled to nothing": (
+        urdf(link=shape('<mesh filename="x.stl" scale="1 0 1"/>')),
+        ("<mesh> of link 'tip'", "scale is", "none of them 0"),
+    ),
+    "missing collision mesh": (
+        urdf(link=shape('<mesh filename="package://p/x.stl"/>')),
+        ("link 'tip'", "package://p/x.stl", "not found", "package_dirs"),
+    ),
+    "collision mesh on the web": (
+        urdf(link=shape('<mesh filename="http://host/x.stl"/>')),
+        ("link 'tip'", "http://host/x.stl", "not fetched", "Add the file"),
+    ),
+    "floating joint on a moving link": (
+        urdf(rest=f'<link name="c">{INERTIAL}</link>' + joint_to("tip", "c").replace("fixed", "floating")),
+        ("joint 'other'", "parent link 'tip' can move", "file of its own"),
+    ),
+}
+
+
+def check_error(error, words, file):
+    message = str(error)
+    assert message.startswith(file)
+    at = 0
+    for word in words:
+        assert word in message[at:], f"{word!r} is not in {message[at:]!r}"
+        at = message.index(word, at) + len(word)
+    assert error.remedy
+    assert error.file == file
+    assert isinstance(error, ValueError)
+
+
+@pytest.mark.parametrize("case", MALFORMED_URDF)
+def test_malformed_urdf_is_refused(case):
+    document, words = MALFORMED_URDF[case]
+    builder = ModelBuilder()
+    with pytest.raises(AssetError) as caught:
+        builder.add_urdf(document)
+    check_error(caught.value, words, "URDF text")
+    assert builder.body_count == 0
+
+
+def mjcf(body="", joint='<joint name="hinge"/>', geom='<geom name="ball" size="0.1"/>', rest=""):
+    return f"""<mujoco><worldbody><body name="arm">{joint}{geom}{body}</body></worldbody>{rest}</mujoco>"""
+
+
+MALFORMED_MJCF = {
+    "broken XML": ("<mujoco><worldbody></mujoco>", ("XML parse error", "Correct the XML")),
+    "other root": ("<sdf/>", ("sdf", "Pass an MJCF file")),
+    "URDF": ('<robot name="a"><link name="b"/></robot>', ("<robot>", "add_urdf")),
+    "nothing in it": ("<mujoco/>", ("<worldbody>", "no bodies", "Check that this is the file")),
+    "unknown element": ("<mujoco><wordbody/></mujoco>", ("wordbody", "Remove the element")),
+    "unknown attribute": (mjcf(joint='<joint axes="1 0 0"/>'), ("axes", "Remove the attribute")),
+    "attribute of words": (
+        mjcf(joint='<joint axis="0 x 0"/>'),
+        ("element 'joint' (line 1)", "axis", "Write numbers"),
+    ),
+    "two bodies of a name": (mjcf(body='<body name="arm"/>'), ("'arm'", "name of its own")),
+    "unknown class": (mjcf(joint='<joint class="no"/>'), ("'no'", "Define the default class")),
+    "unknown mesh": (mjcf(geom='<geom type="mesh" mesh="m"/>'), ("mesh 'm' not found", "Define")),
+    "unknown joint of an actuator": (
+        mjcf(rest='<actuator><motor name="m" joint="knee"/></actuator>'),
+        ("'m'", "'knee'", "Define"),
+    ),
+    "unknown body of an exclusion": (
+        mjcf(rest='<contact><exclude body1="arm" body2="leg"/></contact>'),
+        ("'leg' not found", "Define"),
+    ),
+    "missing mesh file": (
+        mjcf(geom='<geom type="mesh" mesh="m"/>', rest='<asset><mesh name="m" file="gone.stl"/></asset>'),
+        ("gone.stl", "Add the file"),
+    ),
+    "missing include": ('<mujoco><include file="gone.xml"/></mujoco>', ("gone.xml", "Add the file")),
+    "massless moving body": (mjcf(geom=""), ("'arm'", "mass and inertia", "density")),
+    "negative mass": (
+        mjcf(geom='<inertial pos="0 0 0" mass="-1" diaginertia="1 1 1"/>'),
+        ("'arm'", "mass and inertia", "<inertial>"),
+    ),
+    "impossible inertia": (
+        mjcf(geom='<inertial pos="0 0 0" mass="1" diaginertia="1 1 5"/>'),
+        ("'arm'", "A + B >= C", "balanceinertia"),
+    ),
+    "axis without direction": (mjcf(joint='<joint name="j" axis="0 0 0"/>'), ("'j'", "axis", "not zero")),
+    "range the wrong way round": (
+        mjcf(joint='<joint name="j" range="1 -1" limited="true"/>'),
+        ("'j'", "range", "lower value first"),
+    ),
+    "negative size": (
+        mjcf(geom='<geom name="g" type="box" size="1 1 -1"/>'),
+        ("'g'", "size 2 must be positive", "sizes > 0"),
+    ),
+    "NaN range": (
+        mjcf(joint='<joint name="j" range="0 nan"/>'),
+        ("joint 'j'", "range is", "finite", "Correct"),
+    ),
+    "NaN friction": (
+        mjcf(geom='<geom name="g" size="1" friction="nan"/>'),
+        ("geom 'g'", "friction is", "Correct"),
+    ),
+    "free joint on a child": (
+        mjcf(body='<body name="leg"><freejoint/><geom size="0.1"/></body>'),
+        ("'leg'", "free joint", "top level", "worldbody"),
+    ),
+    "keyframe of the wrong length": (
+        mjcf(rest='<keyframe><key name="k" qpos="1 2 3"/></keyframe>'),
+        ("'k'", "expected 1, got 3", "one number per"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED_MJCF)
+def test_malformed_mjcf_is_refused(case):
+    document, words = MALFORMED_MJCF[case]
+    builder = ModelBuilder()
+    with pytest.raises(AssetError) as caught:
+        builder.add_mjcf(document)
+    check_error(caught.value, words, "MJCF text")
+    assert builder.body_count == 0
+
+
+WRONG_OPTIONS = {
+    "scale": (lambda b: b.add_urdf(urdf(), scale=0.0), "scale is 0.0"),
+    "scale of MJCF": (lambda b: b.add_mjcf(mjcf(), scale=float("nan")), "scale is nan"),
+    "armature scale": (lambda b: b.add_mjcf(mjcf(), armature_scale=-1.0), "armature_scale is -1.0"),
+    "mesh scale": (lambda b: b.add_urdf(urdf(), mesh_scale=[1, 2]), "mesh_scale is"),
+    "joint ordering": (lambda b: b.add_urdf(urdf(), joint_ordering="file"), "'dfs', 'bfs' or None"),
+    "hull vertices": (lambda b: b.add_urdf(urdf(), mesh_maxhullvert=3), "mesh_maxhullvert is 3"),
+    "hull vertices of MJCF": (lambda b: b.add_mjcf(mjcf(), mesh_maxhullvert=3), "mesh_maxhullvert is 3"),
+    "pose": (lambda b: b.add_urdf(urdf(), xform=(1, 2, 3)), "xform is"),
+    "keyframe": (lambda b: b.add_mjcf(mjcf(), keyframe="home"), "no keyframes"),
+    "floating of a hinged body": (
+        lambda b: b.add_mjcf(mjcf(), floating=True),
+        "joint 'hinge'.*Remove that joint",
+    ),
+    "pattern": (lambda b: b.add_mjcf(mjcf(), ignore_names="("), "ignore_names.*regular expression"),
+}
+
+
+@pytest.mark.parametrize("option", WRONG_OPTIONS)
+def test_wrong_options_are_refused(option):
+    call, words = WRONG_OPTIONS[option]
+    with pytest.raises(ValueError, match=words):
+        call(ModelBuilder())
+
+
+def test_missing_files_are_named(tmp_path):
+    for add in (ModelBuilder().add_urdf, ModelBuilder().add_mjcf):
+        with pytest.raises(AssetFileError, match=r"gone\.xml.*Correct the path") as caught:
+            add(tmp_path / "gone.xml")
+        assert caught.value.file == str(tmp_path / "gone.xml")
+
+
+def test_flat_collision_mesh_is_refused(tmp_path):
+    """A sheet has no convex hull; the message says which link and what to use instead."""
+    trimesh.Trimesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]).export(tmp_path / "sheet.stl")
+    document = urdf(link=shape(f'<mesh filename="{tmp_path / "sheet.stl"}"/>'))
+    with pytest.raises(AssetError, match=r"link 'tip'.*sheet\.stl.*lie in a plane.*box"):
+        ModelBuilder().add_urdf(document)
+
+
+def test_broken_collision_mesh_is_refused(tmp_path):
+    (tmp_path / "bad.stl").write_text("solid nothing")
+    document = urdf(link=shape(f'<mesh filename="{tmp_path / "bad.stl"}"/>'))
+    with pytest.raises(AssetError, match=r"link 'tip'.*bad\.stl.*Repair or replace"):
+        ModelBuilder().add_urdf(document)
+
+
+def test_errors_of_a_file_name_the_file(tmp_path):
+    (tmp_path / "robot.urdf").write_text(urdf(ends=("base", "top")))
+    with pytest.raises(AssetError, match=rf"^{tmp_path}/robot\.urdf: .*line 3"):
+        ModelBuilder().add_urdf(tmp_path / "robot.urdf")
