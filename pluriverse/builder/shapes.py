@@ -432,11 +432,10 @@ class ShapeBuilder(JointBuilder):
 
     def _mesh_index(self, mesh: Mesh) -> int:
         """Return the index of a mesh in `meshes`, adding it if it is new."""
-        for index, known in enumerate(self.meshes):
-            if known is mesh or known.content_key == mesh.content_key:
-                return index
-        self.meshes.append(mesh)
-        return len(self.meshes) - 1
+        index = self._mesh_of_content.setdefault(mesh.content_key, len(self.meshes))
+        if index == len(self.meshes):
+            self.meshes.append(mesh)
+        return index
 
 
 def _check_size(geometry: GeoType, size: np.ndarray, name: str) -> np.ndarray:

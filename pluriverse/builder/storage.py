@@ -245,7 +245,8 @@ class BuilderStorage:
         self.shape_label: list[str] = []
         """Name, shape [shape]."""
         self.meshes: list[Any] = []
-        """The different `Mesh`es of all shapes."""
+        """The different `Mesh`es of all shapes, only added to by `add_shape_mesh` and its like."""
+        self._mesh_of_content: dict[bytes, int] = {}
 
     @property
     def body_count(self) -> int:

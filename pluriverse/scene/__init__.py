@@ -2,7 +2,8 @@
 
 from .errors import SapSceneLoaderError, SapUnsupportedSceneFeature
 from .loaded_scene import LoadedScene, SceneSettings
-from .loader import load_sap_scene, load_sap_scene_config, load_scene, load_scene_config
+from .loader import load_sap_scene, load_sap_scene_config, load_scene_config
+from .loader import load_scene as load_scene
 from .schema import scene_json_schema
 from .shipped import shipped_scenes
 
@@ -16,7 +17,6 @@ __all__ = [
     "SceneSettings",
     "load_sap_scene",
     "load_sap_scene_config",
-    "load_scene",
     "load_scene_config",
     "scene_json_schema",
     "shipped_scenes",
