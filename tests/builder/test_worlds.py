@@ -302,3 +302,28 @@ def test_an_empty_builder_makes_an_empty_model():
     assert model.world_count == 2
     assert model.shape_world_start.numpy().tolist() == [1, 1, 1, 1]
     assert model.state().joint_q.size == 0
+
+
+@pytest.mark.parametrize("place", [0, 5, 63])
+def test_a_world_is_built_the_same_alone_and_among_others(place):
+    """The arrays of a world, its initial poses included, do not depend in one bit on the other worlds."""
+    xform = (1.3, -0.7, 0.2, *poses.quat_from_axis_angle(np.array([0.6, 0.8, 0.0]), np.array(0.3)))
+    alone, crowd = ModelBuilder(), ModelBuilder()
+    alone.add_world(make_arm(), xform=xform)
+    for world in range(64):
+        if world == place:
+            crowd.add_world(make_arm(), xform=xform)
+        else:
+            crowd.add_world(make_arm() if world % 3 else make_pile())
+    ours, theirs = alone.finalize("cpu"), crowd.finalize("cpu")
+    columns = {
+        "body": ("body_q", "body_qd", "body_mass", "body_inertia", "body_com"),
+        "shape": ("shape_transform", "shape_scale", "shape_aabb_lower", "shape_collision_radius"),
+        "joint_coord": ("joint_q",),
+        "joint_dof": ("joint_qd", "joint_axis", "joint_target_ke", "joint_limit_upper"),
+    }
+    for kind, names in columns.items():
+        begin, end = getattr(theirs, f"{kind}_world_start").numpy()[place : place + 2]
+        for name in names:
+            mine = getattr(ours, name).numpy()
+            assert mine.tobytes() == getattr(theirs, name).numpy()[begin:end].tobytes(), name
