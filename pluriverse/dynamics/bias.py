@@ -17,6 +17,7 @@ import warp as wp
 
 from pluriverse.dynamics.kinematics import FREE
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import precision_name, vec3_type, vec6_type
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Control, Model, State, Topology
@@ -32,6 +33,8 @@ def _kernels(real: Any) -> SimpleNamespace:
     angular_part = functions.angular_part
     linear_part = functions.linear_part
     sym_times_vec = functions.sym_times_vec
+    cross_motion = functions.cross_motion
+    widen_vec3 = conversion_functions(real).widen_vec3
 
     @wp.func
     def required_wrench(
@@ -46,10 +49,17 @@ def _kernels(real: Any) -> SimpleNamespace:
         com_velocity = linear_part(velocity) + wp.cross(omega, com)
         # A spatial acceleration lacks the w x v of the material point that it is read at.
         com_acceleration = linear_part(acceleration) + wp.cross(alpha, com) + wp.cross(omega, com_velocity)
-        force = mass * com_acceleration - vec3(real(external[0]), real(external[1]), real(external[2]))
+        force = mass * com_acceleration - widen_vec3(wp.spatial_top(external))
         torque = sym_times_vec(inertia, alpha) + wp.cross(omega, sym_times_vec(inertia, omega))
-        torque -= vec3(real(external[3]), real(external[4]), real(external[5]))
+        torque -= widen_vec3(wp.spatial_bottom(external))
         return spatial(torque + wp.cross(com, force), force)
+
+    @wp.func
+    def joint_force(
+        joint_f: wp.array[float], joint_damping: wp.array[float], joint_qd: wp.array[float], dof: int
+    ) -> real:
+        """Return the applied force less the damping force at the old velocity, public dof."""
+        return real(joint_f[dof]) - real(joint_damping[dof]) * real(joint_qd[dof])
 
     @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.bias.{precision_name(real)}")
     def sum_forces(
@@ -73,8 +83,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         node_base = topology.world_joint[world]
         body_base = topology.world_body[world]
         dof_base = topology.world_dof[world]
-        g = gravity[world]
-        lift = vec3(-real(g[0]), -real(g[1]), -real(g[2]))
+        lift = -widen_vec3(gravity[world])
 
         # From the roots outward: accelerations, and the wrench that each body alone needs.
         for local_node in range(node_count):
@@ -85,15 +94,10 @@ def _kernels(real: Any) -> SimpleNamespace:
             velocity = data.node_velocity[node]
             acceleration = spatial(vec3(), lift)
             if local_parent >= 0:
-                # The joint adds S qd to the parent's velocity, and every S moves with the parent: dS/dt =
-                # V_p x S.
+                # The joint adds S qd to the parent's velocity, and S moves with the parent: dS/dt = V_p x S.
                 parent = node_base + local_parent
-                parent_velocity = data.node_velocity[parent]
-                omega = angular_part(parent_velocity)
-                acceleration = data.node_acceleration[parent] + spatial(
-                    wp.cross(omega, angular_part(velocity)),
-                    wp.cross(omega, linear_part(velocity))
-                    + wp.cross(linear_part(parent_velocity), angular_part(velocity)),
+                acceleration = data.node_acceleration[parent] + cross_motion(
+                    data.node_velocity[parent], velocity
                 )
             elif topology.node_type[index] == FREE:
                 # dv_origin/dt = 0 is the acceleration of a material point, w x v more than the spatial one.
@@ -126,19 +130,15 @@ def _kernels(real: Any) -> SimpleNamespace:
                     # Public force (f, torque about com) to internal [torque about origin; f].
                     applied = vec6()
                     for k in range(6):
-                        applied[k] = real(joint_f[public_dof + k]) - real(
-                            joint_damping[public_dof + k]
-                        ) * real(joint_qd[public_dof + k])
-                    force = angular_part(applied)
+                        applied[k] = joint_force(joint_f, joint_damping, joint_qd, public_dof + k)
+                    force = angular_part(applied)  # the first half: the public order is the other way round
                     torque = linear_part(applied) + wp.cross(data.node_com[node], force)
                     total = spatial(torque, force) - wrench
                     for k in range(6):
                         data.dof_force[dof + k] = total[k]
                 else:
                     for k in range(dof_count):
-                        applied_force = real(joint_f[public_dof + k]) - real(
-                            joint_damping[public_dof + k]
-                        ) * real(joint_qd[public_dof + k])
+                        applied_force = joint_force(joint_f, joint_damping, joint_qd, public_dof + k)
                         data.dof_force[dof + k] = applied_force - wp.dot(data.dof_motion[dof + k], wrench)
 
     return SimpleNamespace(sum_forces=sum_forces)

@@ -25,7 +25,7 @@ def vec10_type(real: Any) -> Any:
 def spatial_functions(real: Any) -> SimpleNamespace:
     """Return the functions on spatial vectors for scalars of type `real`.
 
-    The members are `wp.func`s: `angular_part`, `linear_part`, `spatial`, `sym_times_vec`,
+    The members are `wp.func`s: `angular_part`, `linear_part`, `spatial`, `cross_motion`, `sym_times_vec`,
     `inertia_about_reference`, `inertia_times_motion`.
     """
     vec3 = vec3_type(real)
@@ -46,6 +46,13 @@ def spatial_functions(real: Any) -> SimpleNamespace:
     def spatial(angular: vec3, linear: vec3) -> vec6:
         """Return [angular; linear]."""
         return vec6(angular[0], angular[1], angular[2], linear[0], linear[1], linear[2])
+
+    @wp.func
+    def cross_motion(a: vec6, b: vec6) -> vec6:
+        """Return a x b of two motion vectors ([Featherstone2008] section 2.9)."""
+        omega = angular_part(a)
+        linear = wp.cross(omega, linear_part(b)) + wp.cross(linear_part(a), angular_part(b))
+        return spatial(wp.cross(omega, angular_part(b)), linear)
 
     @wp.func
     def sym_times_vec(tensor: vec6, a: vec3) -> vec3:
@@ -103,6 +110,7 @@ def spatial_functions(real: Any) -> SimpleNamespace:
         angular_part=angular_part,
         linear_part=linear_part,
         spatial=spatial,
+        cross_motion=cross_motion,
         sym_times_vec=sym_times_vec,
         inertia_about_reference=inertia_about_reference,
         inertia_times_motion=inertia_times_motion,
