@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from pluriverse.builder import ModelBuilder
+from pluriverse.collision import CollisionPipeline
 from pluriverse.geometry import quat_to_matrix
+from pluriverse.solvers.sap import SolverSAP
 from tests.importers.mechanics import body_poses, mass_matrix, randomize_joints, same_rotation
 
 pytestmark = pytest.mark.filterwarnings("ignore::pluriverse.importers.AssetWarning")
@@ -179,3 +181,40 @@ def test_xform_moves_everything():
     for label, pose in body_poses(here).items():
         expected = quat_to_matrix(turn) @ pose[:3] + [1.0, -2.0, 3.0]
         np.testing.assert_allclose(moved[label][:3], expected, atol=POSE_TOLERANCE)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_humanoid_accelerates_as_in_mujoco(robot_assets, seed):
+    """From rest, springs, motors, gravity and armature of the humanoid give MuJoCo's accelerations.
+
+    One step of 1e-7 s: damping then changes the speeds by its rate (below 1e3 /s) times the step, 1e-4 relative.
+    """
+    path = robot_assets / ROBOTS["humanoid"]
+    builder = ModelBuilder()
+    builder.add_mjcf(path, xform=((0.0, 0.0, 5.0), (0.0, 0.0, 0.0, 1.0)))
+    model = compile_reference(path)
+    data = mujoco.MjData(model)
+    rng = np.random.default_rng(seed)
+    hinges = np.asarray(builder.joint_q_start)[1:]
+    lower, upper = (np.asarray(limit)[6:] for limit in (builder.joint_limit_lower, builder.joint_limit_upper))
+    builder.joint_q[hinges] = lower + rng.uniform(0.2, 0.8, len(hinges)) * (upper - lower)
+    transform = copy_state(builder, model, data)
+    data.ctrl[:] = rng.uniform(-1.0, 1.0, model.nu)
+    for actuator in range(model.nu):
+        joint = model.joint(model.actuator_trnid[actuator, 0]).name
+        index = next(i for i, label in enumerate(builder.joint_label) if label.endswith("/" + joint))
+        effort = model.actuator_gear[actuator, 0] * data.ctrl[actuator]
+        builder.joint_act[builder.joint_qd_start[index]] = effort
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
+    model.jnt_stiffness[0] = 0.0  # that of the free joint, which the import reports
+    mujoco.mj_forward(model, data)
+
+    finalized = builder.finalize("cpu")
+    solver = SolverSAP(finalized, contact_preset_variant="approx64")
+    before, after, dt = finalized.state(), finalized.state(), 1e-7
+    pipeline = CollisionPipeline(finalized)
+    contacts = pipeline.contacts()
+    solver.step(before, after, finalized.control(), contacts, dt)
+    actual = transform @ (after.joint_qd.numpy().astype(np.float64) / dt)
+    scale = np.abs(data.qacc).max()
+    np.testing.assert_allclose(actual, data.qacc, rtol=0.0, atol=3e-4 * scale)
