@@ -13,6 +13,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.collision.contact_output import ContactOutput, add_contact
+from pluriverse.collision.gjk import NEAR, make_closest_points
 from pluriverse.collision.pair_table import Collider, PairTable
 from pluriverse.collision.segment import closest_segment_points
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
@@ -34,6 +35,72 @@ ON_EDGE = wp.constant(1.0e-6)
 
 # Each of the four clips adds at most one corner to a convex polygon; rounding may make it add another.
 POLYGON_CAPACITY = wp.constant(16)
+
+
+# Distance, relative to the boxes, by which a patch or a pair of edges may be farther apart than the separating axis
+# tells before the closest points are taken to lie elsewhere.
+MISSED = wp.constant(1.0e-6)
+
+
+@wp.struct
+class BoxPair:
+    """Two boxes in the frame of the first."""
+
+    half0: wp.vec3
+    """Half extents of the first box [m]."""
+    half1: wp.vec3
+    """Half extents of the second box [m]."""
+    rotation: wp.mat33
+    """First from second box axes."""
+    position: wp.vec3
+    """Centre of the second box [m]."""
+
+
+@wp.struct
+class Connection:
+    """Shortest connection of two boxes that are apart, axes of the first."""
+
+    is_near: bool
+    """Whether it is within reach; else nothing below is set."""
+    normal: wp.vec3
+    """Unit normal from the first to the second box."""
+    point0: wp.vec3
+    """Point of the first box [m], relative to its centre."""
+    point1: wp.vec3
+    """Point of the second box [m], relative to its centre."""
+    distance: float
+    """Its length [m]."""
+
+
+@wp.func
+def support_first(pair: BoxPair, _unused: int, direction: wp.vec3d) -> wp.vec3d:
+    """Return the corner of the first box farthest along `direction`."""
+    zero = wp.float64(0.0)
+    return wp.vec3d(
+        wp.float64(wp.where(direction[0] < zero, -pair.half0[0], pair.half0[0])),
+        wp.float64(wp.where(direction[1] < zero, -pair.half0[1], pair.half0[1])),
+        wp.float64(wp.where(direction[2] < zero, -pair.half0[2], pair.half0[2])),
+    )
+
+
+@wp.func
+def support_second(pair: BoxPair, _unused: int, direction: wp.vec3d) -> wp.vec3d:
+    """Return the corner of the second box farthest along `direction`."""
+    r = pair.rotation
+    # The signs that pick a corner need no more than single precision.
+    d = wp.transpose(r) * wp.vec3(wp.float32(direction[0]), wp.float32(direction[1]), wp.float32(direction[2]))
+    a = wp.float64(wp.where(d[0] < 0.0, -pair.half1[0], pair.half1[0]))
+    b = wp.float64(wp.where(d[1] < 0.0, -pair.half1[1], pair.half1[1]))
+    c = wp.float64(wp.where(d[2] < 0.0, -pair.half1[2], pair.half1[2]))
+    p = pair.position
+    return wp.vec3d(
+        wp.float64(p[0]) + wp.float64(r[0, 0]) * a + wp.float64(r[0, 1]) * b + wp.float64(r[0, 2]) * c,
+        wp.float64(p[1]) + wp.float64(r[1, 0]) * a + wp.float64(r[1, 1]) * b + wp.float64(r[1, 2]) * c,
+        wp.float64(p[2]) + wp.float64(r[2, 0]) * a + wp.float64(r[2, 1]) * b + wp.float64(r[2, 2]) * c,
+    )
+
+
+find_closest_points = make_closest_points(BoxPair, int, support_first, support_second)
 
 
 @wp.func
@@ -103,8 +170,11 @@ def collide_faces(
     position: wp.vec3,
     normal: wp.vec3,
     is_swapped: bool,
+    limit: float,
 ) -> int:
     """Add the corners of the patch between a face of the reference box and the face of the other that looks at it.
+
+    Nothing is added, and -1 returned, if the patch is empty or farther away than `limit`.
 
     Args:
         output: Where contacts go.
@@ -117,6 +187,7 @@ def collide_faces(
         position: Centre of the other box in the frame of the reference box [m].
         normal: Direction from the reference box to the other, along which distances count, reference axes.
         is_swapped: Whether the reference box is the second of the pair.
+        limit: Distance [m] up to which the patch contains the closest points.
     """
     face = largest_component(normal)
     j = (face + 1) % 3
@@ -150,6 +221,12 @@ def collide_faces(
     count = clip_polygon(clipped, count, 0, -1.0, half[j] + position[j], tolerance_j, polygon)
     count = clip_polygon(polygon, count, 1, 1.0, half[k] - position[k], tolerance_k, clipped)
     count = clip_polygon(clipped, count, 1, -1.0, half[k] + position[k], tolerance_k, polygon)
+
+    smallest = float(1.0e30)
+    for index in range(count):
+        smallest = wp.min(smallest, polygon[index][2])
+    if not smallest <= limit:
+        return -1
 
     size = wp.min(half[j] + half[k], other_half[(other_face + 1) % 3] + other_half[(other_face + 2) % 3])
     merge = MERGE * MERGE * size * size
@@ -207,8 +284,12 @@ def collide_edges(
     edge0: int,
     edge1: int,
     normal: wp.vec3,
+    limit: float,
 ) -> int:
-    """Add the contact between two crossing edges, `normal` being perpendicular to both."""
+    """Add the contact between two crossing edges, `normal` being perpendicular to both.
+
+    Nothing is added, and -1 returned, if the edges do not come closer to each other than `limit`.
+    """
     half0 = pair.size0
     half1 = pair.size1
     middle0 = wp.vec3(
@@ -229,7 +310,10 @@ def collide_edges(
     along1 = half1[edge1] * column(pair.rotation, edge1)
     offset = (pair.position - middle0) + pair.rotation * middle1
     closest = closest_segment_points(along0, offset, along1)
-    distance = wp.dot(normal, offset + closest[1] * along1 - closest[0] * along0)
+    connection = offset + closest[1] * along1 - closest[0] * along0
+    distance = wp.dot(normal, connection)
+    if distance > 0.0 and wp.length(connection) > limit:
+        return -1
     if distance <= pair.reach:
         point1 = middle1
         point1[edge1] = closest[1] * half1[edge1]
@@ -246,6 +330,62 @@ def collide_edges(
             distance,
         )
     return found
+
+
+@wp.func
+def is_along_faces(normal: wp.vec3, rotation: wp.mat33) -> bool:
+    """Return whether a normal in the axes of the first box is almost that of a face of either box."""
+    other = wp.transpose(rotation) * normal
+    cosine0 = wp.max(wp.max(wp.abs(normal[0]), wp.abs(normal[1])), wp.abs(normal[2]))
+    cosine1 = wp.max(wp.max(wp.abs(other[0]), wp.abs(other[1])), wp.abs(other[2]))
+    return wp.min(cosine0, cosine1) >= FACE_COSINE
+
+
+@wp.func
+def find_connection(pair: ShapePair, guess: wp.vec3) -> Connection:
+    """Return the shortest connection of two boxes that are apart.
+
+    Args:
+        pair: The boxes.
+        guess: About the connection, from the first to the second box [m].
+    """
+    connection = Connection()
+    boxes = BoxPair()
+    boxes.half0 = pair.size0
+    boxes.half1 = pair.size1
+    boxes.rotation = pair.rotation
+    boxes.position = pair.position
+    w = wp.zeros(shape=4, dtype=wp.vec3d)
+    a = wp.zeros(shape=4, dtype=wp.vec3d)
+    b = wp.zeros(shape=4, dtype=wp.vec3d)
+    weight = wp.zeros(shape=4, dtype=wp.float64)
+    result = find_closest_points(
+        boxes,
+        0,
+        wp.vec3d(wp.float64(guess[0]), wp.float64(guess[1]), wp.float64(guess[2])),
+        wp.float64(pair.reach),
+        wp.float64(pair.extent),
+        w,
+        a,
+        b,
+        weight,
+    )
+    first = wp.vec3d()
+    second = wp.vec3d()
+    for index in range(result[1]):
+        first += weight[index] * a[index]
+        second += weight[index] * b[index]
+    length = wp.length(second - first)
+    unit = (second - first) / length
+    second -= wp.vec3d(
+        wp.float64(pair.position[0]), wp.float64(pair.position[1]), wp.float64(pair.position[2])
+    )
+    connection.normal = wp.vec3(wp.float32(unit[0]), wp.float32(unit[1]), wp.float32(unit[2]))
+    connection.point0 = wp.vec3(wp.float32(first[0]), wp.float32(first[1]), wp.float32(first[2]))
+    connection.point1 = wp.vec3(wp.float32(second[0]), wp.float32(second[1]), wp.float32(second[2]))
+    connection.distance = wp.float32(length)
+    connection.is_near = result[0] == NEAR and connection.distance <= pair.reach
+    return connection
 
 
 @wp.func
@@ -323,15 +463,67 @@ def collide_box_box(output: ContactOutput, model: ShapeModel, pair: ShapePair, f
     if best > pair.reach:
         return found
 
+    # A penetrating patch is always taken. Apart, the separating axis gives the distance only if the closest points lie
+    # on the face or the edges that it came from; else they are found in a second round.
+    size = half1[0] + half1[1] + half1[2]
+    limit = float(1.0e29)
+    if best > 0.0:
+        limit = best + MISSED * size
+    has_patch = kind != 2 or is_along_faces(normal, r)
+    if not has_patch:
+        added = collide_edges(output, model, pair, found, edge0, edge1, normal, limit)
+        if added >= 0:
+            return added
     inverse = wp.transpose(r)
-    normal1 = inverse * normal
-    cosine0 = wp.max(wp.max(wp.abs(normal[0]), wp.abs(normal[1])), wp.abs(normal[2]))
-    cosine1 = wp.max(wp.max(wp.abs(normal1[0]), wp.abs(normal1[1])), wp.abs(normal1[2]))
-    if kind == 2 and wp.min(cosine0, cosine1) < FACE_COSINE:
-        return collide_edges(output, model, pair, found, edge0, edge1, normal)
-    if kind == 1:
-        return collide_faces(output, model, pair, found, half1, half0, inverse, -q, -normal1, True)
-    return collide_faces(output, model, pair, found, half0, half1, r, p, normal, False)
+    connection = Connection()
+    for _round in range(int(2)):
+        if has_patch:
+            reference_half = half0
+            other_half = half1
+            rotation = r
+            position = p
+            direction = normal
+            if kind == 1:
+                reference_half = half1
+                other_half = half0
+                rotation = inverse
+                position = -q
+                direction = -(inverse * normal)
+            added = collide_faces(
+                output,
+                model,
+                pair,
+                found,
+                reference_half,
+                other_half,
+                rotation,
+                position,
+                direction,
+                kind == 1,
+                limit,
+            )
+            if added >= 0:
+                return added
+        if _round == 0:
+            connection = find_connection(pair, best * normal)
+            if not connection.is_near:
+                return found
+            kind = 0
+            normal = connection.normal
+            limit = connection.distance + MISSED * size
+            has_patch = is_along_faces(normal, r)
+    return add_contact(
+        output,
+        model,
+        pair.world,
+        found,
+        pair.shape0,
+        pair.shape1,
+        connection.point0,
+        inverse * connection.point1,
+        pair.rotation0 * connection.normal,
+        connection.distance,
+    )
 
 
 collide_box_box_pairs = make_pair_kernel("box_box", collide_box_box)

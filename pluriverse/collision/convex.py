@@ -14,9 +14,9 @@ import warp as wp
 
 from pluriverse.collision.contact_output import ContactOutput, add_contact
 from pluriverse.collision.convex_feature import find_feature
-from pluriverse.collision.convex_support import ConvexPair, core_radius
+from pluriverse.collision.convex_support import ConvexPair, core_radius, support_first, support_second
 from pluriverse.collision.epa import find_penetration
-from pluriverse.collision.gjk import APART, NEAR, find_closest_points
+from pluriverse.collision.gjk import APART, NEAR, make_closest_points
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
 from pluriverse.collision.polygon import POLYGON_CAPACITY, clip_polygon, drop_corner
@@ -36,6 +36,9 @@ ON_EDGE = wp.constant(1.0e-6)
 
 # Contacts of a pair at most.
 PATCH_CORNER_COUNT = wp.constant(8)
+
+
+find_closest_points = make_closest_points(ConvexPair, HullData, support_first, support_second)
 
 
 @wp.struct
@@ -90,7 +93,15 @@ def find_touch(pair: ConvexPair, hulls: HullData, size: float, reach: float) -> 
     b = wp.zeros(shape=4, dtype=wp.vec3d)
     weight = wp.zeros(shape=4, dtype=wp.float64)
     found = find_closest_points(
-        pair, hulls, wp.float64(reach) + radius0 + radius1, wp.float64(size), w, a, b, weight
+        pair,
+        hulls,
+        pair.position,
+        wp.float64(reach) + radius0 + radius1,
+        wp.float64(size),
+        w,
+        a,
+        b,
+        weight,
     )
     normal = wp.vec3d()
     point0 = wp.vec3d()

@@ -5,10 +5,9 @@ closest to the origin is the shortest connection. It is found as the closest poi
 moves towards the origin. In double precision nothing needs special care: distances come out to 1e-9 of the shapes.
 """
 
-import warp as wp
+from typing import Any
 
-from pluriverse.collision.convex_support import ConvexPair, support_first, support_second
-from pluriverse.collision.hull import HullData
+import warp as wp
 
 # Error of a distance [relative to the size of the difference] at which the search ends. Normals of smooth shapes are
 # then off by its square root, 3e-5.
@@ -92,78 +91,92 @@ def closest_weights(w: wp.array[wp.vec3d], count: int) -> wp.vec4d:
     return weight
 
 
-@wp.func
-def find_closest_points(
-    pair: ConvexPair,
-    hulls: HullData,
-    reach: wp.float64,
-    size: wp.float64,
-    w: wp.array[wp.vec3d],
-    a: wp.array[wp.vec3d],
-    b: wp.array[wp.vec3d],
-    weight: wp.array[wp.float64],
-) -> wp.vec2i:
-    """Find the shortest connection of two cores.
+def make_closest_points(pair_type: Any, hulls_type: Any, support_first: Any, support_second: Any) -> Any:
+    """Return the Warp function that finds the shortest connection of two convex shapes.
 
     Args:
-        pair: The shapes.
-        hulls: Convex hulls.
-        reach: Distance [m] beyond which the answer is just `APART`.
-        size: Size of the difference [m], for tolerances.
-        w: Points b - a of the last simplex, shape [4], written.
-        a: Points of the first core, shape [4], written.
-        b: Points of the second core, shape [4], written.
-        weight: Barycentric coordinates of the closest point, shape [4], written.
-
-    Returns:
-        `APART`, `NEAR` or `OVERLAPPING`, and the number of points.
+        pair_type: Struct of two shapes and their relative pose.
+        hulls_type: Type of what else the support functions need.
+        support_first: Function `(pair, hulls, direction)` to the farthest point of the core of the first shape.
+        support_second: The same for the second shape.
     """
-    zero = wp.float64(0.0)
-    v = pair.position
-    if wp.dot(v, v) <= zero:
-        v = wp.vec3d(wp.float64(1.0), zero, zero)
-    count = int(0)
-    squared = wp.float64(1.0e300)
-    result = int(NEAR)
-    for _round in range(ROUND_LIMIT):
-        point_b = support_second(pair, hulls, -v)
-        point_a = support_first(pair, hulls, v)
-        point = point_b - point_a
-        height = wp.dot(v, point)
-        length = wp.length(v)
-        if height > reach * length:
-            result = APART
-            break
-        if count > 0 and squared - height <= DISTANCE_TOLERANCE * size * length:
-            break
-        w[count] = point
-        a[count] = point_a
-        b[count] = point_b
-        count += 1
-        all_weights = closest_weights(w, count)
-        if count == 4 and wp.min(all_weights) > zero:
-            result = OVERLAPPING
-            break
-        closest = wp.vec3d(zero, zero, zero)
-        for index in range(count):
-            closest += all_weights[index] * w[index]
-        next_squared = wp.dot(closest, closest)
-        if next_squared >= squared:
-            count -= 1  # rounding ends the descent
-            break
-        # Keep the points that carry the closest point.
-        v = closest
-        squared = next_squared
-        kept = int(0)
-        for index in range(count):
-            if all_weights[index] > zero:
-                w[kept] = w[index]
-                a[kept] = a[index]
-                b[kept] = b[index]
-                weight[kept] = all_weights[index]
-                kept += 1
-        count = kept
-        if squared <= OVERLAP_DISTANCE * OVERLAP_DISTANCE * size * size:
-            result = OVERLAPPING
-            break
-    return wp.vec2i(result, count)
+
+    @wp.func
+    def find_closest_points(
+        pair: pair_type,
+        hulls: hulls_type,
+        start: wp.vec3d,
+        reach: wp.float64,
+        size: wp.float64,
+        w: wp.array[wp.vec3d],
+        a: wp.array[wp.vec3d],
+        b: wp.array[wp.vec3d],
+        weight: wp.array[wp.float64],
+    ) -> wp.vec2i:
+        """Find the shortest connection of two cores.
+
+        Args:
+            pair: The shapes.
+            hulls: Convex hulls.
+            start: Guess of the connection, from the first to the second core [m].
+            reach: Distance [m] beyond which the answer is just `APART`.
+            size: Size of the difference [m], for tolerances.
+            w: Points b - a of the last simplex, shape [4], written.
+            a: Points of the first core, shape [4], written.
+            b: Points of the second core, shape [4], written.
+            weight: Barycentric coordinates of the closest point, shape [4], written.
+
+        Returns:
+            `APART`, `NEAR` or `OVERLAPPING`, and the number of points.
+        """
+        zero = wp.float64(0.0)
+        v = start
+        if wp.dot(v, v) <= zero:
+            v = wp.vec3d(wp.float64(1.0), zero, zero)
+        count = int(0)
+        squared = wp.float64(1.0e300)
+        result = int(NEAR)
+        for _round in range(ROUND_LIMIT):
+            point_b = support_second(pair, hulls, -v)
+            point_a = support_first(pair, hulls, v)
+            point = point_b - point_a
+            height = wp.dot(v, point)
+            length = wp.length(v)
+            if height > reach * length:
+                result = APART
+                break
+            if count > 0 and squared - height <= DISTANCE_TOLERANCE * size * length:
+                break
+            w[count] = point
+            a[count] = point_a
+            b[count] = point_b
+            count += 1
+            all_weights = closest_weights(w, count)
+            if count == 4 and wp.min(all_weights) > zero:
+                result = OVERLAPPING
+                break
+            closest = wp.vec3d(zero, zero, zero)
+            for index in range(count):
+                closest += all_weights[index] * w[index]
+            next_squared = wp.dot(closest, closest)
+            if next_squared >= squared:
+                count -= 1  # rounding ends the descent
+                break
+            # Keep the points that carry the closest point.
+            v = closest
+            squared = next_squared
+            kept = int(0)
+            for index in range(count):
+                if all_weights[index] > zero:
+                    w[kept] = w[index]
+                    a[kept] = a[index]
+                    b[kept] = b[index]
+                    weight[kept] = all_weights[index]
+                    kept += 1
+            count = kept
+            if squared <= OVERLAP_DISTANCE * OVERLAP_DISTANCE * size * size:
+                result = OVERLAPPING
+                break
+        return wp.vec2i(result, count)
+
+    return find_closest_points

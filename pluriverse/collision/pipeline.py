@@ -10,9 +10,9 @@ from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, sort_pairs
 from pluriverse.model import Contacts, Model, State
 from pluriverse.types import GeoType
 
-# Contacts that a shape can have at once in a world of many, in patches of its pairs: six neighbours, each patch shared by
-# two, and one more for a wall or a floor.
-PATCHES_PER_SHAPE = 4
+# Patches of contacts that a shape has at once, each shared by two shapes: touching neighbours in a dense pile are 6 to 8,
+# those within a large gap twice as many, with smaller patches.
+PATCHES_PER_SHAPE = 5
 CAPACITY_BASE = 32
 
 
@@ -26,7 +26,7 @@ class CollisionPipeline:
     Args:
         model: Model whose shapes collide.
         rigid_contact_max: Capacity of a world: a number for all, or one number per world. By default it is
-            computed per kind of world: enough for all pairs to touch at once, but at most 32 plus four patches for
+            computed per kind of world: enough for all pairs to touch at once, but at most 32 plus five patches for
             each shape that has a candidate pair (a patch has 1 contact for a sphere or ellipsoid, 2 for a capsule,
             up to 8 for others).
 
