@@ -1,4 +1,4 @@
-"""How much faster more threads are: `python -m benchmarks.scaling [SCENE] [--worlds 64]`."""
+"""How much faster more threads are: `python -m benchmarks.scaling [--scenes go1] [--worlds 64]`."""
 
 import argparse
 import json
@@ -15,7 +15,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__)
-    parser.add_argument("scenes", nargs="*", default=["go1", "g1", "pile8"], choices=list(SCENES))
+    parser.add_argument("--scenes", nargs="+", default=["go1", "g1", "pile8"], choices=list(SCENES))
     parser.add_argument("--worlds", type=int, default=64)
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2, 3, 4])
     parser.add_argument("--call", choices=["many", "single"], default="many")
@@ -26,9 +26,8 @@ def main() -> None:
             path = write_scene(scene, Path(folder))
             rates = [_rate(path, arguments, threads) for threads in arguments.threads]
             for threads, rate in zip(arguments.threads, rates, strict=True):
-                print(
-                    f"{scene} x {arguments.worlds}, {threads} threads: {rate:10,.0f}/s, {rate / rates[0]:.2f} x"
-                )
+                label = f"{scene} x {arguments.worlds}, {threads} threads"
+                print(f"{label}: {rate:10,.0f} world-steps/s, {rate / rates[0]:.2f} times one thread")
 
 
 def _rate(path: Path, arguments: argparse.Namespace, threads: int) -> float:

@@ -11,6 +11,8 @@ from benchmarks.scenes import DT
 
 # Contact stiffness [N/m] and dissipation time [s] of all shapes: a box of 3 kg sinks in by 0.1 mm.
 STIFFNESS, RELAXATION_TIME = 1.0e5, 0.01
+# Distance from which contacts are created [m]; MuJoCo creates them when shapes touch.
+GAP = 0.002
 
 
 def make_model(path: Path, world_count: int) -> pv.Model:
@@ -18,6 +20,7 @@ def make_model(path: Path, world_count: int) -> pv.Model:
     robot = pv.ModelBuilder()
     robot.default_shape_cfg.ke = STIFFNESS
     robot.default_shape_cfg.tau = RELAXATION_TIME
+    robot.rigid_gap = GAP
     robot.add_mjcf(path)
     builder = pv.ModelBuilder()
     builder.replicate(robot, world_count)

@@ -1,38 +1,32 @@
-"""Chunks: lists of worlds that one thread steps together, small enough to stay in its cache."""
-
-import os
+"""Chunks: lists of worlds that one thread steps together."""
 
 import numpy as np
 
 from pluriverse.model import Contacts, Model
 
 # Memory that a step touches per entity [B]: the arrays of model, two states and contacts, and those of a
-# solver in double precision. An estimate is enough: it only decides how many worlds share a chunk, never a
-# result.
+# solver in double precision. An estimate is enough: it only decides how worlds are spread over chunks, never
+# a result.
 BODY_BYTES = 350
 NODE_BYTES = 850
 DOF_BYTES = 600
 ROW_ENTRY_BYTES = 40
 SHAPE_BYTES = 250
 CONTACT_BYTES = 900
-
-# Half of the cache, so that what a chunk shares with others (candidate pairs, hulls, code) fits beside it.
-CACHE_SHARE = 0.5
-# Second-level cache of a core [B] where the system does not tell: that of most CPUs since 2020 is at least
-# this.
-CACHE_BYTES_DEFAULT = 1 << 20
-# Chunks per thread, where there are so many worlds. Threads take chunk after chunk, so the last one to finish
-# is late by at most one chunk: an eighth of its work.
-CHUNKS_PER_THREAD = 8
-
-
-def cache_byte_count() -> int:
-    """Return the size of the second-level cache of a core [B]."""
-    try:
-        size = os.sysconf("SC_LEVEL2_CACHE_SIZE")
-    except (ValueError, OSError):
-        size = 0
-    return size if size > 0 else CACHE_BYTES_DEFAULT
+# Contacts per body: of a box at rest on another one. Capacities are for the worst case and say little.
+CONTACTS_PER_BODY = 4
+# Most and least size of a chunk [B], where there is a choice. A small one costs more, since a kernel runs
+# through its code anew for each chunk: a step of a quadruped (90 kB) takes 21, 12, 9.4, 8.7, 8.3 and 8.2 us
+# per world in chunks of 1, 4, 8, 16, 32 and 64. A large one leaves the caches: a step of 8 boxes (70 kB)
+# takes 25 us in chunks of 16 to 128, 28 us in one of 256. Measured with caches of 1 MB (second level) and 8
+# MB (third) per core.
+CHUNK_BYTES_MAX = 2 << 20
+CHUNK_BYTES_MIN = 400 << 10
+# With two chunks or more per thread, a thread that is held up by another program leaves one to the others.
+CHUNKS_PER_THREAD = 2
+# Work [B times steps] that is worth another thread. Measured: 5 to 12 B in a nanosecond, 30 us to wake a
+# thread.
+THREAD_WORK_BYTES = 300 << 10
 
 
 def world_byte_counts(model: Model, contacts: Contacts) -> np.ndarray:
@@ -48,39 +42,47 @@ def world_byte_counts(model: Model, contacts: Contacts) -> np.ndarray:
         ],
         dtype=np.float64,
     )
+    body_counts = np.array([template.body_count for template in model.templates])[model.world_template]
     slot_counts = np.diff(contacts.rigid_contact_start.numpy())
-    return template_bytes[model.world_template] + CONTACT_BYTES * slot_counts
+    contact_counts = np.minimum(slot_counts, CONTACTS_PER_BODY * body_counts)
+    return template_bytes[model.world_template] + CONTACT_BYTES * contact_counts
 
 
 def split_worlds(
-    byte_counts: np.ndarray, world_template: np.ndarray, *, cache_bytes: int, thread_count: int
+    byte_counts: np.ndarray, world_template: np.ndarray, *, thread_count: int
 ) -> list[np.ndarray]:
-    """Split all worlds into chunks, those with the most work first.
+    """Split all worlds into chunks of about the same work and the same mix of templates.
 
-    Worlds of one template stay together, since they run the same path through the kernels and share its
-    tables.
+    A chunk has at most about `CHUNK_BYTES_MAX`, and there is at least one chunk per thread. The same mix
+    makes the same work even where the estimate of a template's work is wrong. Inside a chunk, worlds are
+    sorted by template, since those run the same path through the kernels, and neighbours in memory stay
+    together, so that threads do not write to the same cache lines.
 
     Args:
-        byte_counts: Memory that a step of each world touches [B], shape [world]. Also taken as measure of its
-            work.
+        byte_counts: Memory that a step of each world touches [B], shape [world]. Also taken as its work.
         world_template: Template of each world, shape [world].
-        cache_bytes: Second-level cache of a core [B].
         thread_count: Number of threads that will share the work.
 
     Returns:
-        World indices of each chunk.
+        World indices of each chunk, those with the most work first.
     """
-    order = np.argsort(world_template, kind="stable")
-    limit = CACHE_SHARE * cache_bytes
+    world_count = len(byte_counts)
+    total = float(byte_counts.sum())
+    wanted = int(np.ceil(total / CHUNK_BYTES_MAX))
     if thread_count > 1:
-        limit = min(limit, float(byte_counts.sum()) / (CHUNKS_PER_THREAD * thread_count))
-    chunks: list[list[int]] = []
-    filled = np.inf
-    for world in order.tolist():
-        if filled + byte_counts[world] > limit:
-            chunks.append([])
-            filled = 0.0
-        chunks[-1].append(world)
-        filled += byte_counts[world]
-    chunks.sort(key=lambda chunk: -float(byte_counts[chunk].sum()))
-    return [np.array(chunk, dtype=np.int32) for chunk in chunks]
+        share = CHUNKS_PER_THREAD * thread_count
+        wanted = max(wanted, share if total >= share * CHUNK_BYTES_MIN else thread_count)
+        wanted = -(-wanted // thread_count) * thread_count  # no thread stands idle while the last chunks run
+    chunk_count = min(max(wanted, 1), world_count)
+    parts: list[list[np.ndarray]] = [[] for _ in range(chunk_count)]
+    loads = np.zeros(chunk_count)
+    for template in np.unique(world_template):
+        worlds = np.flatnonzero(world_template == template)
+        shares = np.full(chunk_count, len(worlds) // chunk_count)
+        emptiest = np.argsort(loads, kind="stable")
+        shares[emptiest[: len(worlds) % chunk_count]] += 1
+        for chunk, part in enumerate(np.split(worlds, np.cumsum(shares)[:-1])):
+            parts[chunk].append(part)
+            loads[chunk] += byte_counts[part].sum()
+    order = np.argsort(-loads, kind="stable")
+    return [np.concatenate(parts[chunk]).astype(np.int32) for chunk in order]

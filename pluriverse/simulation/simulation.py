@@ -12,7 +12,7 @@ import warp as wp
 
 from pluriverse.collision import CollisionPipeline
 from pluriverse.model import Contacts, Control, Model, State
-from pluriverse.simulation.chunks import cache_byte_count, split_worlds, world_byte_counts
+from pluriverse.simulation.chunks import THREAD_WORK_BYTES, split_worlds, world_byte_counts
 from pluriverse.simulation.recording import ChunkRecording
 from pluriverse.simulation.report import SimulationReport, SimulationSnapshot
 from pluriverse.simulation.statistics import Statistics
@@ -91,6 +91,7 @@ class Simulation:
         self._thread_count = (threads or _core_count()) if on_cpu and record else 1
         self._pool = WorkerPool(self._thread_count)
         self._chunks: list[ChunkRecording] | None = None
+        self._step_bytes = 0.0
         self._step_count = 0
         self.clear_report()
         self._call_count = 0
@@ -159,12 +160,13 @@ class Simulation:
         if not self._record or self._model.device.is_cuda:
             worlds = [self._model.worlds]
         else:
+            byte_counts = world_byte_counts(self._model, self._contacts)
+            self._step_bytes = float(byte_counts.sum()) * self._decimation
             worlds = [
                 wp.array(chunk, dtype=wp.int32, device=self._model.device)
                 for chunk in split_worlds(
-                    world_byte_counts(self._model, self._contacts),
+                    byte_counts,
                     self._model.world_template,
-                    cache_bytes=cache_byte_count(),
                     thread_count=self._thread_count,
                 )
             ]
@@ -200,7 +202,8 @@ class Simulation:
         begin = time.perf_counter()
         self._interrupted = True
         if self._record:
-            self._replay(recordings)
+            useful_threads = 1 + int(self._step_bytes * count / THREAD_WORK_BYTES)
+            self._replay(recordings, min(useful_threads, self._thread_count, len(recordings)))
         else:
             self._launch(count * self._decimation)
         self._interrupted = False
@@ -307,7 +310,7 @@ class Simulation:
             self._launch_step(source, 1 - source, self._model.worlds)
             source = 1 - source
 
-    def _replay(self, recordings: list[list[wp.Graph]]) -> None:
+    def _replay(self, recordings: list[list[wp.Graph]], thread_count: int) -> None:
         """Replay the graphs of each chunk in order; threads take chunk after chunk, and wait for none."""
         pending = collections.deque(recordings)
 
@@ -320,7 +323,7 @@ class Simulation:
                 for graph in graphs:
                     wp.capture_launch(graph)
 
-        self._pool.run(work, min(self._thread_count, len(recordings)))
+        self._pool.run(work, thread_count)
 
     def _copy_all(self, state: State) -> None:
         """Make `state` the state of all worlds, in both places, so that nothing else remains."""
