@@ -26,7 +26,10 @@ def main() -> None:
     world = 0
     first = int(contacts.rigid_contact_start.numpy()[world])
     slots = slice(first, first + int(contacts.rigid_contact_count.numpy()[world]))
-    shape0, shape1 = contacts.rigid_contact_shape0.numpy()[slots], contacts.rigid_contact_shape1.numpy()[slots]
+    shape0, shape1 = (
+        contacts.rigid_contact_shape0.numpy()[slots],
+        contacts.rigid_contact_shape1.numpy()[slots],
+    )
     force = contacts.rigid_contact_force.numpy()[slots]  # N, world axes, on the body of shape1
     for a, b, f in zip(shape0, shape1, force, strict=True):
         names = (model.shape_label[index].split("/")[-1] for index in (a, b))

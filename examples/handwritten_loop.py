@@ -1,7 +1,7 @@
 """The loop by hand: find contacts, solve, swap the states.
 
-`Simulation` does the same, recorded and on all cores. By hand, every part is open to change: here a wind pushes a
-ball that rolls over the ground.
+`Simulation` does the same, recorded and on all cores. By hand, every part is open to change: here a wind
+pushes a ball that rolls over the ground.
 """
 
 import argparse
@@ -49,7 +49,8 @@ def main() -> None:
     # Rolling without slipping, 2/5 of the mass resists as well: a = F / (7/5 m).
     time = frames * DT
     acceleration = WIND / (1.4 * float(model.body_mass.numpy()[0]))
-    print(f"ball at x = {state.joint_q.numpy()[0]:.4f} m, pure rolling gives {0.5 * acceleration * time**2:.4f} m")
+    exact = 0.5 * acceleration * time**2
+    print(f"ball at x = {state.joint_q.numpy()[0]:.4f} m, pure rolling gives {exact:.4f} m")
 
 
 if __name__ == "__main__":

@@ -67,7 +67,8 @@ def main() -> None:
     for world in range(model.world_count):
         bodies = slice(start[world], start[world + 1])
         labels = [label.split("_")[0] for label in model.body_label[bodies]]
-        print(f"world {world}: {len(labels)} x {labels[0]}, z = {' '.join(f'{z:.3f}' for z in heights[bodies])} m")
+        z = " ".join(f"{height:.3f}" for height in heights[bodies])
+        print(f"world {world}: {len(labels)} x {labels[0]}, z = {z} m")
     report = simulation.report()
     print(f"{report.world_steps_per_second:,.0f} world-steps per second")
 

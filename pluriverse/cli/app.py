@@ -29,8 +29,8 @@ StrictOption = Annotated[
     bool | None,
     typer.Option(
         "--strict/--no-strict",
-        help="--strict also stops a run when a world is in trouble; --no-strict also goes on without the features "
-        "of a scene that are not supported.",
+        help="--strict also stops a run when a world is in trouble; --no-strict also goes on without the "
+        "features of a scene that are not supported.",
         show_default="strict about the scene, not about the run",
     ),
 ]
@@ -106,9 +106,7 @@ def bench(
 
     bench_scene(
         scene,
-        BenchOptions(
-            worlds=worlds, frames=frames, repeats=repeats, dt=dt, device=device, threads=threads
-        ),
+        BenchOptions(worlds=worlds, frames=frames, repeats=repeats, dt=dt, device=device, threads=threads),
     )
 
 

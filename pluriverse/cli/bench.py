@@ -10,7 +10,7 @@ from rich.table import Table
 from pluriverse.cli.console import collected_warnings, errors, output, reported_errors
 from pluriverse.cli.session import open_session
 
-# A measurement this long [s] is far above the resolution of the clock and averages over the scheduler's slices.
+# A measurement this long [s] is far above the clock's resolution and averages over the scheduler's slices.
 MEASUREMENT_TIME = 1.0
 # Steps before the first measurement; they warm caches up and tell how many steps fill the time.
 WARM_UP_STEP_COUNT = 10
@@ -36,7 +36,9 @@ class BenchOptions:
         try:
             counts = [int(text) for text in self.worlds.split(",")]
         except ValueError as error:
-            raise ValueError(f"--worlds is {self.worlds!r}, but it is a list of numbers such as 1,64,1024") from error
+            raise ValueError(
+                f"--worlds is {self.worlds!r}, but it is a list of numbers such as 1,64,1024"
+            ) from error
         if min(counts) < 1:
             raise ValueError(f"--worlds is {self.worlds!r}, but every number of worlds is at least 1")
         return counts
@@ -49,11 +51,11 @@ def bench_scene(name: str, options: BenchOptions) -> None:
         table.add_column(title, justify="right")
     for title in ("contacts", "newton", "load", "kernels"):
         table.add_column(title, justify="right", style="dim")
-    with collected_warnings() as warning_texts, reported_errors():
-        with Live(table, console=errors, transient=True) as live:
-            for count in options.world_counts():
-                table.add_row(*_measure(name, count, options))
-                live.refresh()
+    live = Live(table, console=errors, transient=True)
+    with collected_warnings() as warning_texts, reported_errors(), live:
+        for count in options.world_counts():
+            table.add_row(*_measure(name, count, options))
+            live.refresh()
     output.print(table)
     for text in warning_texts:
         output.print(f"[yellow]warning:[/yellow] {escape(text)}", highlight=False)
@@ -67,7 +69,9 @@ def _measure(name: str, world_count: int, options: BenchOptions) -> tuple[str, .
     simulation = session.simulation
     simulation.step(WARM_UP_STEP_COUNT)
     report = simulation.report()
-    frames = options.frames or max(1, int(MEASUREMENT_TIME * WARM_UP_STEP_COUNT / max(report.wall_time, 1e-9)))
+    frames = options.frames or max(
+        1, int(MEASUREMENT_TIME * WARM_UP_STEP_COUNT / max(report.wall_time, 1e-9))
+    )
     speeds: list[float] = []
     for _ in range(options.repeats):
         # Each measurement covers the same motion.

@@ -49,7 +49,9 @@ class Plot:
 
         formats = FigureCanvasAgg.get_supported_filetypes()
         if path.suffix.lstrip(".").lower() not in formats:
-            raise ValueError(f"--plot: '{path}' is no picture; end its name in one of .{', .'.join(sorted(formats))}")
+            raise ValueError(
+                f"--plot: '{path}' is no picture; end its name in one of .{', .'.join(sorted(formats))}"
+            )
         self._session = session
         self._path = path
         self._interval = max(1, frame_count // SAMPLE_COUNT_MAX)
@@ -104,7 +106,7 @@ class Plot:
     def _height_and_energy(
         self, body_q: np.ndarray, body_qd: np.ndarray, bodies: slice, gravity: np.ndarray
     ) -> tuple[float, float]:
-        """Return the height of the centre of mass [m] and the mechanical energy [J] of the bodies of a world."""
+        """Return height of the centre of mass [m] and mechanical energy [J] of the bodies of a world."""
         pose, mass = body_q[bodies], self._mass[bodies]
         rotation = _rotation_matrices(pose[:, 3:])
         com = pose[:, :3] + np.einsum("bij,bj->bi", rotation, self._com[bodies])
@@ -141,7 +143,9 @@ class Plot:
         if len(curves.coords):
             row[2].plot(self._time, np.array(curves.joint_q), linewidth=0.8)
         else:
-            row[2].text(0.5, 0.5, "no joints of one degree of freedom", ha="center", transform=row[2].transAxes)
+            row[2].text(
+                0.5, 0.5, "no joints of one degree of freedom", ha="center", transform=row[2].transAxes
+            )
         for axis in row:
             axis.grid(alpha=0.3)
 

@@ -32,8 +32,8 @@ class Recording:
         size = 4 * numbers * (frame_count + 1)
         if size > RECORDING_BYTES_MAX:
             raise ValueError(
-                f"--record: {frame_count} steps of {model.world_count} worlds take {size / 2**30:.1f} GiB, more than "
-                f"{RECORDING_BYTES_MAX >> 30} GiB; record fewer worlds or fewer steps"
+                f"--record: {frame_count} steps of {model.world_count} worlds take {size / 2**30:.1f} GiB, "
+                f"more than {RECORDING_BYTES_MAX >> 30} GiB; record fewer worlds or fewer steps"
             )
         self._time = np.zeros(frame_count + 1)
         self._joint_q = np.zeros((frame_count + 1, model.joint_coord_count), dtype=np.float32)

@@ -97,7 +97,9 @@ def _step(session: Session, frame_count: int, observers: list[Any]) -> None:
     )
     done, batch = 0, 1
     with Progress(*columns, console=errors, transient=True) as progress:
-        task = progress.add_task(f"{session.scene.name}, {session.scene.model.world_count} worlds", total=frame_count)
+        task = progress.add_task(
+            f"{session.scene.name}, {session.scene.model.world_count} worlds", total=frame_count
+        )
         while done < frame_count:
             batch = min(batch, frame_count - done)
             begin = time.perf_counter()
@@ -117,20 +119,26 @@ def _step(session: Session, frame_count: int, observers: list[Any]) -> None:
 
 def _show_summary(session: Session, report: Any, warning_texts: list[str]) -> None:
     scene, simulation = session.scene, session.simulation
-    table = Table(title=f"{escape(scene.name)} after {simulation.time:.6g} s", show_header=False, title_justify="left")
+    table = Table(
+        title=f"{escape(scene.name)} after {simulation.time:.6g} s", show_header=False, title_justify="left"
+    )
     table.add_column(style="bold")
     table.add_column()
     table.add_row("Worlds", f"{report.world_count:,}{_kinds(scene)}")
-    threads = f", {simulation.threads} threads" if scene.model.device.is_cpu else ""
-    table.add_row("Device", f"{scene.model.device}{threads}")
+    threads = f", {session.threads} thread{'s' if session.threads > 1 else ''}"
+    table.add_row("Device", f"{scene.model.device}{threads if scene.model.device.is_cpu else ''}")
     table.add_row("Steps", f"{report.step_count:,} of {simulation.dt:.6g} s")
     table.add_row("Loading", f"{session.load_time:.2f} s")
     table.add_row("Kernels", f"{session.prepare_time:.2f} s")
     table.add_row("Stepping", f"{report.wall_time:.3f} s")
     table.add_row("World-steps per second", f"{report.world_steps_per_second:,.0f}")
     table.add_row("Real-time ratio", f"{report.real_time_ratio:,.1f} (all worlds together)")
-    table.add_row("Contacts per world", f"mean {report.contact_count_mean:.1f}, most {report.contact_count_peak}")
-    table.add_row("Newton iterations", f"mean {report.iteration_count_mean:.2f}, most {report.iteration_count_peak}")
+    table.add_row(
+        "Contacts per world", f"mean {report.contact_count_mean:.1f}, most {report.contact_count_peak}"
+    )
+    table.add_row(
+        "Newton iterations", f"mean {report.iteration_count_mean:.2f}, most {report.iteration_count_peak}"
+    )
     table.add_row("Truncated world-steps", _count(report.truncated_step_count))
     table.add_row("Unconverged world-steps", _count(report.unconverged_step_count))
     frozen = report.frozen_worlds
@@ -147,7 +155,8 @@ def _kinds(scene: Any) -> str:
     if len(scene.kind_names) == 1:
         return ""
     counts = [scene.kind_of_world.count(kind) for kind in range(len(scene.kind_names))]
-    return f" ({escape(', '.join(f'{count} {name}' for name, count in zip(scene.kind_names, counts, strict=True)))})"
+    texts = [f"{count} {name}" for name, count in zip(scene.kind_names, counts, strict=True)]
+    return f" ({escape(', '.join(texts))})"
 
 
 def _count(number: int) -> str:

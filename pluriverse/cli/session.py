@@ -15,6 +15,8 @@ class Session:
 
     scene: LoadedScene
     simulation: Any
+    threads: int
+    """CPU threads that step the worlds."""
     load_time: float
     """Time to read the scene and build the model [s]."""
     prepare_time: float
@@ -54,7 +56,7 @@ def open_session(
         simulation = scene.simulation(dt=dt or scene.settings.dt, threads=threads, strict=bool(strict))
         simulation.prepare()
     prepared = time.perf_counter()
-    return Session(scene, simulation, loaded - begin, prepared - loaded)
+    return Session(scene, simulation, simulation.threads, loaded - begin, prepared - loaded)
 
 
 def check_device(name: str | None) -> str | None:

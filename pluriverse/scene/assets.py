@@ -19,7 +19,7 @@ class Asset(Overrides):
     id: Name | Index | None = None
     type: Name
     source: Any
-    xform: Transform = Field(IDENTITY, validation_alias=AliasChoices("xform", "transform"))
+    xform: Transform = Field(default=IDENTITY, validation_alias=AliasChoices("xform", "transform"))
     floating: bool | None = None
     enable_self_collisions: bool = True
     force_show_colliders: bool = False
@@ -43,7 +43,9 @@ class UrdfAsset(Asset):
     joint_ordering: Literal["dfs", "bfs"] | None = "dfs"
     bodies_follow_joint_ordering: bool = True
     split_bimanual_root_articulation: bool = False
-    package_dirs: list[Name] = Field([], description="where packages of package:// lie, relative to the scene file")
+    package_dirs: list[Name] = Field(
+        default=[], description="where packages of package:// lie, relative to the scene file"
+    )
 
 
 class MjcfAsset(Asset):
@@ -54,12 +56,14 @@ class MjcfAsset(Asset):
     parse_meshes: bool = True
     parse_sites: bool = True
     no_class_as_colliders: bool = True
-    visual_classes: list[str] = ["visual"]
-    collider_classes: list[str] = ["collision"]
-    ignore_names: list[str] = []
-    ignore_classes: list[str] = []
+    visual_classes: list[str] = Field(default_factory=lambda: ["visual"])
+    collider_classes: list[str] = Field(default_factory=lambda: ["collision"])
+    ignore_names: list[str] = Field(default_factory=list)
+    ignore_classes: list[str] = Field(default_factory=list)
     external_assets: Any = None
-    keyframe: Name | Index | None = Field(None, description="initial state; not set: home, stand or the first")
+    keyframe: Name | Index | None = Field(
+        default=None, description="initial state; not set: home, stand or the first"
+    )
 
 
 class UnsupportedAsset(BaseModel):
@@ -152,7 +156,9 @@ def _local_source(assembly: Assembly, source: Any, name: str, kind: str) -> str 
                 assembly.note_unsupported(f"asset[{name}] {kind} source: {next(iter(source))}")
                 return None
         if not isinstance(source, str) or not source.strip():
-            raise FieldError(f"{shown(source)} is not a source; write a path, {{path: ...}} or the text of the file")
+            raise FieldError(
+                f"{shown(source)} is not a source; write a path, {{path: ...}} or the text of the file"
+            )
         if source.lstrip().startswith("<"):
             return source
         path = assembly.resolve(source)
@@ -206,5 +212,8 @@ def _import_mjcf(assembly: Assembly, source: str | Path, asset: Any) -> Any:
     return assembly.builder.add_mjcf(source, **options)
 
 
-ASSET_IMPORTERS: dict[str, Callable[[Assembly, str | Path, Any], Any]] = {"urdf": _import_urdf, "mjcf": _import_mjcf}
+ASSET_IMPORTERS: dict[str, Callable[[Assembly, str | Path, Any], Any]] = {
+    "urdf": _import_urdf,
+    "mjcf": _import_mjcf,
+}
 """What reads the assets of each type; each returns an `ImportReport`."""

@@ -18,8 +18,10 @@ class Body(Overrides):
     id: Name
     label: Name | None = None
     transform: Transform = IDENTITY
-    mass: NotNegative = Field(0.0, description="kg, added to what the shapes weigh, at the body origin")
-    shapes: list[AnyShape] = []
+    mass: NotNegative = Field(
+        default=0.0, description="kg, added to what the shapes weigh, at the body origin"
+    )
+    shapes: list[AnyShape] = Field(default_factory=list)
 
 
 class JointDefaults(SceneMapping):
@@ -73,7 +75,8 @@ class Joint(JointDefaults):
                 if field in self.given() and field not in _FIELDS_OF_JOINT[self.type]:
                     kinds = [kind for kind, fields in _FIELDS_OF_JOINT.items() if field in fields]
                     raise ValueError(
-                        f"a {self.type} joint has no {field}; remove it or use a joint of type {' or '.join(kinds)}"
+                        f"a {self.type} joint has no {field}; remove it or use a joint of type "
+                        f"{' or '.join(kinds)}"
                     )
         lower, upper = self.limit_lower, self.limit_upper
         if lower is not None and upper is not None and lower > upper:
@@ -92,7 +95,7 @@ class Articulation(SceneMapping):
 class InitialJointQ(SceneMapping):
     """One entry of the initial generalized position."""
 
-    joint: Name | Index | None = Field(None, validation_alias=AliasChoices("joint", "joint_label"))
+    joint: Name | Index | None = Field(default=None, validation_alias=AliasChoices("joint", "joint_label"))
     offset: Index = 0
     index: Index | None = None
     value: Number
@@ -145,7 +148,9 @@ def find_body(assembly: Assembly, reference: str | int | None, *path: str) -> in
             return matches[0]
         if matches:
             raise FieldError(
-                f"{reference!r} is ambiguous, it fits {len(matches)} bodies; give more of the label or an index", *path
+                f"{reference!r} is ambiguous, it fits {len(matches)} bodies; give more of the label "
+                "or an index",
+                *path,
             )
     names = dict.fromkeys(["world", *assembly.body_ids, *labels])
     raise FieldError(f"there is no body {reference!r}; {suggestion(reference, names)}", *path)
@@ -157,7 +162,9 @@ def add_joint(assembly: Assembly, joint: Joint) -> None:
         raise FieldError(f"the joint id {joint.id!r} is taken by an earlier joint; ids must differ", "id")
     if joint.type not in JOINT_TYPES:
         if joint.type not in JOINT_TYPES_LATER:
-            raise FieldError(f"there is no joint type {joint.type!r}; {suggestion(joint.type, JOINT_TYPES)}", "type")
+            raise FieldError(
+                f"there is no joint type {joint.type!r}; {suggestion(joint.type, JOINT_TYPES)}", "type"
+            )
         assembly.joint_ids[joint.id] = None
         assembly.note_unsupported(f"joint type={joint.type}")
         return
@@ -201,16 +208,22 @@ def add_articulation(assembly: Assembly, articulation: Articulation, number: int
                 joints.append(joint)
                 continue
             raise FieldError(
-                f"joint {name!r} is of a type that is not supported, so this articulation cannot be built", "joints", place
+                f"joint {name!r} is of a type that is not supported, so this articulation cannot be built",
+                "joints",
+                place,
             )
         joints.append(find_joint(name, assembly.builder.joint_label, {}, "joints", place))
     for place, joint in enumerate(joints):
         if joint in assembly.articulated_joints:
             raise FieldError(
-                f"joint {articulation.joints[place]!r} is listed in an articulation already; list it once", "joints", place
+                f"joint {articulation.joints[place]!r} is listed in an articulation already; list it once",
+                "joints",
+                place,
             )
         assembly.articulated_joints.add(joint)
-    assembly.builder.add_articulation(joints, label=articulation.label or articulation.id or f"articulation_{number}")
+    assembly.builder.add_articulation(
+        joints, label=articulation.label or articulation.id or f"articulation_{number}"
+    )
 
 
 def articulate_remaining_joints(assembly: Assembly) -> None:
@@ -255,12 +268,16 @@ def joint_coord(assembly: Assembly, joint: str | int | None, offset: int, index:
     if joint is None:
         count = len(builder.joint_q)
         if index is None or not -count <= index < count:
-            raise FieldError(f"index {index} is out of range; joint_q has {count} entries in this world", "index")
+            raise FieldError(
+                f"index {index} is out of range; joint_q has {count} entries in this world", "index"
+            )
         return index % count
     number = find_joint(joint, builder.joint_label, assembly.known_joint_ids(), "joint")
     start, end = joint_range(builder.joint_q_start, number, len(builder.joint_q))
     if not 0 <= offset < end - start:
-        raise FieldError(f"offset {offset} is out of range; joint {joint!r} has {end - start} coordinates", "offset")
+        raise FieldError(
+            f"offset {offset} is out of range; joint {joint!r} has {end - start} coordinates", "offset"
+        )
     return start + offset
 
 

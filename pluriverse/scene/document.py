@@ -102,7 +102,7 @@ def _read_json(path: Path, text: str) -> tuple[Any, dict[FieldPath, int]]:
 class _SceneYamlLoader(yaml.SafeLoader):
     """PyYAML's safe loader with the scalars of YAML 1.2, so that `1e6` is a number and `on` a word."""
 
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 (as in PyYAML)
 
 
 _SceneYamlLoader.add_implicit_resolver(
@@ -147,7 +147,9 @@ def _read_yaml(path: Path, text: str) -> tuple[Any, dict[FieldPath, int]]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark else ""
-        raise SapSceneLoaderError(f"{path}{line}: not valid YAML: {error.problem or error.context}") from error
+        raise SapSceneLoaderError(
+            f"{path}{line}: not valid YAML: {error.problem or error.context}"
+        ) from error
     except yaml.YAMLError as error:
         raise SapSceneLoaderError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
@@ -172,7 +174,9 @@ class _YamlValues:
     def _value(self, node: yaml.Node, field: FieldPath) -> Any:
         self._lines[field] = node.start_mark.line + 1
         if len(self._lines) > VALUE_COUNT_MAX:
-            self._fail(node, f"the file expands to more than {VALUE_COUNT_MAX} values; use fewer YAML aliases")
+            self._fail(
+                node, f"the file expands to more than {VALUE_COUNT_MAX} values; use fewer YAML aliases"
+            )
         if id(node) in self._open:
             self._fail(node, "a YAML alias refers to a value that contains it")
         if isinstance(node, yaml.ScalarNode):
@@ -208,7 +212,9 @@ class _YamlValues:
             if key_node.value in own:
                 first = own[key_node.value][0].start_mark.line + 1
                 self._fail(
-                    key_node, f"the key '{key_node.value}' stands twice in one mapping (first in line {first}); keep one"
+                    key_node,
+                    f"the key '{key_node.value}' stands twice in one mapping (first in line {first}); "
+                    "keep one",
                 )
             own[key_node.value] = (key_node, value_node)
         values = {key: self._value(value, (*field, key)) for key, value in merged.items() if key not in own}

@@ -5,7 +5,7 @@ class SapSceneLoaderError(ValueError):
     """A scene file cannot be loaded; the message names file, line, field, value and remedy."""
 
 
-class SapUnsupportedSceneFeature(SapSceneLoaderError):
+class SapUnsupportedSceneFeature(SapSceneLoaderError):  # noqa: N818 (the format's name)
     """A scene asks for something that the format knows and this version does not do."""
 
     def __init__(self, message: str, features: tuple[str, ...]):

@@ -30,7 +30,7 @@ def evaluate_expression(text: str) -> float:
     """
     if len(text) > EXPRESSION_LENGTH_MAX:
         raise ValueError(
-            f"an expression of {len(text)} characters is too long; at most {EXPRESSION_LENGTH_MAX} are allowed"
+            f"an expression of {len(text)} characters is too long; {EXPRESSION_LENGTH_MAX} are allowed"
         )
     try:
         tree = ast.parse(text.strip(), mode="eval")

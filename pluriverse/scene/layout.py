@@ -16,8 +16,8 @@ def share_worlds(total: int, counts: Sequence[int]) -> list[int]:
     """
     if total < len(counts):
         raise ValueError(
-            f"{total} worlds cannot hold {len(counts)} kinds of world; ask for {len(counts)} or more, or run a "
-            "scene of one kind"
+            f"{total} worlds cannot hold {len(counts)} kinds of world; ask for {len(counts)} or more, or run "
+            "a scene of one kind"
         )
     whole = sum(counts)
     shares = [total * count // whole for count in counts]

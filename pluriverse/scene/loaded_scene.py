@@ -63,9 +63,12 @@ class LoadedScene:
         return SolverSAP(self.model, **(self.settings.solver_options | options))
 
     def simulation(self, **options: Any) -> Any:
-        """Return a `Simulation` of the scene; `options` are passed on to it and override those of the scene."""
+        """Return a `Simulation` of the scene; `options` are passed on and override those of the scene."""
         from pluriverse.simulation import Simulation
 
-        arguments: dict[str, Any] = {"dt": self.settings.dt, "rigid_contact_max": self.settings.max_rigid_contact}
+        arguments: dict[str, Any] = {
+            "dt": self.settings.dt,
+            "rigid_contact_max": self.settings.max_rigid_contact,
+        }
         solver = options.pop("solver", None) or self.solver()
         return Simulation(self.model, solver, **(arguments | options))

@@ -136,16 +136,20 @@ def _kinds(document: SceneDocument, scene: Scene, *, strict: bool, features: lis
             continue
         inner_path = document.path.parent / entry.scene
         if not inner_path.is_file():
-            raise document.error((*field, "scene"), f"there is no scene file '{inner_path}' (a path is relative to this file)")
+            raise document.error(
+                (*field, "scene"), f"there is no scene file '{inner_path}' (a path is relative to this file)"
+            )
         inner_document = read_scene_document(inner_path)
         inner = validate_scene(inner_document, strict=strict, features=features)
         if inner.worlds:
-            raise document.error((*field, "scene"), f"'{entry.scene}' has 'worlds' itself; list its kinds here instead")
+            raise document.error(
+                (*field, "scene"), f"'{entry.scene}' has 'worlds' itself; list its kinds here instead"
+            )
         if "ground" in inner.model_fields_set and inner.ground != scene.ground:
             raise document.error(
                 (*field, "scene"),
-                f"all worlds share the ground of this file, but '{entry.scene}' has another one; give both files the "
-                "same 'ground'",
+                f"all worlds share the ground of this file, but '{entry.scene}' has another one; give both "
+                "files the same 'ground'",
             )
         if inner.control is not None:
             features.append(inner_document.located(("control",), "recorded control sequences"))
@@ -241,7 +245,9 @@ def _compose(
     return composed
 
 
-def _settings(document: SceneDocument, simulation: SimulationSection, kinds: list[_Kind], counts: list[int]) -> SceneSettings:
+def _settings(
+    document: SceneDocument, simulation: SimulationSection, kinds: list[_Kind], counts: list[int]
+) -> SceneSettings:
     from pluriverse.solvers.sap.options import SapOptions
 
     caps = [kind.max_rigid_contact for kind in kinds]
@@ -252,10 +258,13 @@ def _settings(document: SceneDocument, simulation: SimulationSection, kinds: lis
         unset = next(kind.name for kind in kinds if kind.max_rigid_contact is None)
         raise document.error(
             ("worlds",),
-            f"max_rigid_contact is set for some kinds of world but not for '{unset}'; set it for all, or in 'simulation'",
+            f"max_rigid_contact is set for some kinds of world but not for '{unset}'; set it for all, or in "
+            "'simulation'",
         )
     else:
-        capacity = tuple(cap for cap, count in zip(caps, counts, strict=True) for _ in range(count) if cap is not None)
+        capacity = tuple(
+            cap for cap, count in zip(caps, counts, strict=True) for _ in range(count) if cap is not None
+        )
     options = simulation.solver.given()
     try:
         SapOptions(**options)

@@ -6,10 +6,18 @@ from typing import Any
 from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, ValidationInfo, model_validator
 
 
+def _add_aliases(schema: dict[str, Any], model: type["SceneMapping"]) -> None:
+    """Let the JSON Schema of a mapping accept the aliases of its fields."""
+    properties = schema.get("properties", {})
+    for name, field in model.key_names().items():
+        if field in properties:
+            properties.setdefault(name, properties[field])
+
+
 class SceneMapping(BaseModel):
     """A mapping of the scene format. Keys it does not list are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=_add_aliases)
 
     @model_validator(mode="before")
     @classmethod
@@ -21,7 +29,7 @@ class SceneMapping(BaseModel):
 
     @classmethod
     def key_names(cls) -> dict[str, str]:
-        """Return every key that may be written, aliases included, with the field it sets; the own ones first."""
+        """Return every key that may be written, aliases included, with the field it sets; own ones first."""
         own = [field for field in cls.model_fields if field in cls.__annotations__]
         names = {field: field for field in [*own, *cls.model_fields]}
         for field, info in cls.model_fields.items():
@@ -32,7 +40,11 @@ class SceneMapping(BaseModel):
     def given(self, fields: Iterable[str] | None = None) -> dict[str, Any]:
         """Return those of `fields` (None: all) that were written and are not null."""
         names = type(self).model_fields if fields is None else fields
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None and self.wrote(name)}
+        return {
+            name: getattr(self, name)
+            for name in names
+            if getattr(self, name) is not None and self.wrote(name)
+        }
 
     def wrote(self, field: str) -> bool:
         """Return whether the scene sets `field`."""

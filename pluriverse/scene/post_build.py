@@ -1,11 +1,11 @@
 """Edits of a world after everything in it was added: the `post_build` list.
 
-An operation is a class: its fields are the arguments, `apply` does it. Registering the class is all that a new
-operation needs.
+An operation is a class: its fields are the arguments, `apply` does it. Registering the class is all that a
+new operation needs.
 """
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, Union
+from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import (
     AliasChoices,
@@ -63,11 +63,15 @@ def _target_mode(value: Any, *path: str | int) -> int:
         return TARGET_MODES[value.strip().lower()]
     if isinstance(value, int) and not isinstance(value, bool) and value in TARGET_MODES.values():
         return value
-    raise FieldError(f"{shown(value)} is not a drive mode; allowed: {', '.join(TARGET_MODES)} or 0 to 4", *path)
+    raise FieldError(
+        f"{shown(value)} is not a drive mode; allowed: {', '.join(TARGET_MODES)} or 0 to 4", *path
+    )
 
 
 TargetMode = Annotated[
-    int, PlainValidator(reported(_target_mode)), WithJsonSchema({"enum": [*TARGET_MODES, *TARGET_MODES.values()]})
+    int,
+    PlainValidator(reported(_target_mode)),
+    WithJsonSchema({"enum": [*TARGET_MODES, *TARGET_MODES.values()]}),
 ]
 
 
@@ -124,6 +128,7 @@ class AddShape(Operation):
     body: Name | Index | None = "world"
 
     def apply(self, assembly: Assembly) -> None:
+        """Add the shape."""
         if not isinstance(self, Shape):
             raise AssertionError(f"{type(self).__name__} is not a shape")
         add_shape(assembly, self, find_body(assembly, self.body, "body"), {})
@@ -131,7 +136,9 @@ class AddShape(Operation):
 
 # One model per type of shape, such as `AddBox`, so that each accepts just the sizes of its type.
 for _name, _shape in SHAPES.items():
-    OPERATIONS[f"add_shape {_name}"] = type(f"Add{_shape.__name__}", (AddShape, _shape), {"__module__": __name__})
+    OPERATIONS[f"add_shape {_name}"] = type(
+        f"Add{_shape.__name__}", (AddShape, _shape), {"__module__": __name__}
+    )
 
 
 @register_operation("set_array")
@@ -155,6 +162,7 @@ class SetArray(Selection, Operation):
         return self
 
     def apply(self, assembly: Assembly) -> None:
+        """Write the entries."""
         array = _array(assembly, self.array, "array")
         if array is None:
             return
@@ -168,7 +176,8 @@ class SetArray(Selection, Operation):
                 picked = (self.from_range or Selection()).indices(len(source))
             if len(picked) != len(indices):
                 raise FieldError(
-                    f"{len(picked)} entries of {self.from_array} do not fit {len(indices)} entries of {self.array}",
+                    f"{len(picked)} entries of {self.from_array} do not fit {len(indices)} entries of "
+                    f"{self.array}",
                     "from_range" if self.from_range is not None else "from_array",
                 )
             values = [check(source[index].item(), "from_array") for index in picked]
@@ -194,6 +203,7 @@ class CopyArray(Selection, Operation):
     dst_range: Selection | None = None
 
     def apply(self, assembly: Assembly) -> None:
+        """Copy the entries."""
         source = _array(assembly, self.src, "src")
         target = _array(assembly, self.dst, "dst")
         if source is None or target is None:
@@ -201,7 +211,9 @@ class CopyArray(Selection, Operation):
         picked = self._picked(assembly, "src_range", len(source))
         indices = self._picked(assembly, "dst_range", len(target))
         if len(picked) != len(indices):
-            raise FieldError(f"{len(picked)} entries of {self.src} do not fit {len(indices)} entries of {self.dst}")
+            raise FieldError(
+                f"{len(picked)} entries of {self.src} do not fit {len(indices)} entries of {self.dst}"
+            )
         check = _ARRAYS[self.dst]
         values = [check(source[index].item(), "src") for index in picked]
         for index, value in zip(indices, values, strict=True):
@@ -224,6 +236,7 @@ class SetJointTargets(JointSelection, Operation):
     kd: NotNegative = 0.0
 
     def apply(self, assembly: Assembly) -> None:
+        """Set mode and gains."""
         builder = assembly.builder
         for dof in selected_dofs(assembly, self):
             builder.joint_target_mode[dof] = self.mode
@@ -238,6 +251,7 @@ class SetJointArmature(JointSelection, Operation):
     value: NotNegative
 
     def apply(self, assembly: Assembly) -> None:
+        """Set the armature."""
         for dof in selected_dofs(assembly, self):
             assembly.builder.joint_armature[dof] = self.value
 
@@ -246,7 +260,7 @@ class SetJointArmature(JointSelection, Operation):
 class SetJointQ(Operation):
     """Set one entry of the generalized position."""
 
-    joint: Name | Index | None = Field(None, validation_alias=AliasChoices("joint", "joint_label"))
+    joint: Name | Index | None = Field(default=None, validation_alias=AliasChoices("joint", "joint_label"))
     offset: Index = 0
     index: Index | None = None
     value: Number
@@ -258,6 +272,7 @@ class SetJointQ(Operation):
         return self
 
     def apply(self, assembly: Assembly) -> None:
+        """Set the entry."""
         assembly.builder.joint_q[joint_coord(assembly, self.joint, self.offset, self.index)] = self.value
 
 
@@ -266,6 +281,7 @@ class CopyJointQToJointTargets(JointSelection, Operation):
     """Let joints hold the position they are in."""
 
     def apply(self, assembly: Assembly) -> None:
+        """Copy the positions."""
         builder = assembly.builder
         if not self.selects_joints:
             raise FieldError("name the joints by 'joint', 'joints', 'label_prefix' or 'match'")
@@ -279,7 +295,9 @@ class CopyJointQToJointTargets(JointSelection, Operation):
                     builder.joint_target_pos[dof] = builder.joint_q[coord]
                     copied += 1
         if copied == 0:
-            raise FieldError("none of the selected joints has a target position; select revolute or prismatic joints")
+            raise FieldError(
+                "none of the selected joints has a target position; select revolute or prismatic joints"
+            )
 
 
 @register_operation("scale_sphere_shapes")
@@ -289,6 +307,7 @@ class ScaleSphereShapes(Operation):
     factor: Positive = 1.0
 
     def apply(self, assembly: Assembly) -> None:
+        """Scale the spheres."""
         from pluriverse.types import GeoType
 
         builder = assembly.builder
@@ -314,9 +333,12 @@ class SetAttribute(Operation):
     value: Any
 
     def apply(self, assembly: Assembly) -> None:
+        """Set the attribute."""
         if self.name not in _ATTRIBUTES:
             with assembly.at("name"):
-                assembly.note_unsupported(f"post_build set_attr {self.name!r}; {suggestion(self.name, _ATTRIBUTES)}")
+                assembly.note_unsupported(
+                    f"post_build set_attr {self.name!r}; {suggestion(self.name, _ATTRIBUTES)}"
+                )
             return
         setattr(assembly.builder, self.name, _ATTRIBUTES[self.name](self.value, "value"))
 
@@ -361,11 +383,11 @@ def _operation_tag(value: Any) -> Any:
     return name if name in OPERATIONS else "unsupported"
 
 
-AnyOperation = Annotated[
-    Union[  # noqa: UP007
-        tuple(
-            Annotated[model, Tag(name)] for name, model in (OPERATIONS | {"unsupported": UnsupportedOperation}).items()
-        )
-    ],
-    Discriminator(_operation_tag),
-]
+if TYPE_CHECKING:
+    AnyOperation = Operation | UnsupportedOperation
+else:
+    _MODELS = OPERATIONS | {"unsupported": UnsupportedOperation}
+    AnyOperation = Annotated[
+        Union[tuple(Annotated[model, Tag(name)] for name, model in _MODELS.items())],  # noqa: UP007
+        Discriminator(_operation_tag),
+    ]

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
 from .assets import AnyAsset
 from .bodies import Articulation, Body, InitialJointQ, Joint, JointDefaults
@@ -64,9 +65,11 @@ class SolverOptions(SceneMapping):
 class SimulationSection(SceneMapping):
     """How the scene is run."""
 
-    dt: Positive = Field(DT_DEFAULT, description="s")
+    dt: Positive = Field(default=DT_DEFAULT, description="s")
     num_worlds: Count | None = None
-    max_rigid_contact: Count | None = Field(None, description="contacts per world; chosen per scene if not given")
+    max_rigid_contact: Count | None = Field(
+        default=None, description="contacts per world; chosen per scene if not given"
+    )
     solver: SolverOptions = SolverOptions()
 
 
@@ -80,9 +83,9 @@ class BuilderDefaults(SceneMapping):
 class BuilderSection(SceneMapping):
     """Settings of the builder before anything is added."""
 
-    rigid_gap: NotNegative | None = Field(None, description="m")
-    gravity: Gravity | None = Field(None, description="m/s², a number along +z or [x, y, z]")
-    default_body_armature: NotNegative | None = Field(None, description="kg·m²")
+    rigid_gap: NotNegative | None = Field(default=None, description="m")
+    gravity: Gravity | None = Field(default=None, description="m/s², a number along +z or [x, y, z]")
+    default_body_armature: NotNegative | None = Field(default=None, description="kg·m²")
     defaults: BuilderDefaults = BuilderDefaults()
 
 
@@ -112,12 +115,12 @@ class ControlSection(SceneMapping):
 class WorldContent(SceneMapping):
     """What one kind of world holds."""
 
-    assets: list[AnyAsset] = []
-    bodies: list[Body] = []
-    joints: list[Joint] = []
-    articulations: list[Articulation] = []
-    initial_joint_q: list[InitialJointQ] = []
-    post_build: list[AnyOperation] = []
+    assets: list[AnyAsset] = Field(default_factory=list)
+    bodies: list[Body] = Field(default_factory=list)
+    joints: list[Joint] = Field(default_factory=list)
+    articulations: list[Articulation] = Field(default_factory=list)
+    initial_joint_q: list[InitialJointQ] = Field(default_factory=list)
+    post_build: list[AnyOperation] = Field(default_factory=list)
 
 
 CONTENT_FIELDS = tuple(WorldContent.model_fields)
@@ -128,7 +131,7 @@ class WorldKind(WorldContent):
 
     name: Name | None = None
     count: Count = 1
-    scene: Name | None = Field(None, description="another scene file, relative to this one")
+    scene: Name | None = Field(default=None, description="another scene file, relative to this one")
     gravity: Gravity | None = None
     max_rigid_contact: Count | None = None
 
@@ -136,7 +139,9 @@ class WorldKind(WorldContent):
     def _content_or_scene(self) -> "WorldKind":
         content = [field for field in CONTENT_FIELDS if getattr(self, field)]
         if self.scene is not None and content:
-            raise ValueError(f"'scene' brings all content of these worlds; move '{content[0]}' to {self.scene}")
+            raise ValueError(
+                f"'scene' brings all content of these worlds; move '{content[0]}' to {self.scene}"
+            )
         if self.scene is None and not (self.assets or self.bodies):
             raise ValueError("these worlds are empty; give 'scene', 'assets' or 'bodies'")
         return self
@@ -151,21 +156,23 @@ class WorldKind(WorldContent):
 class Scene(WorldContent):
     """A whole scene file."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[1] = 1
     name: str | None = None
     simulation: SimulationSection = SimulationSection()
     builder: BuilderSection = BuilderSection()
     ground: GroundSection = GroundSection()
     replicate: ReplicateSection = ReplicateSection()
     control: ControlSection | None = None
-    worlds: list[WorldKind] = []
+    worlds: list[WorldKind] = Field(default_factory=list)
 
     @model_validator(mode="before")
     @classmethod
     def _empty_sections(cls, data: Any) -> Any:
         """A section left empty counts as not written."""
         if isinstance(data, dict):
-            return {key: value for key, value in data.items() if value is not None or key not in cls.model_fields}
+            return {
+                key: value for key, value in data.items() if value is not None or key not in cls.model_fields
+            }
         return data
 
     @field_validator("ground", mode="before")
@@ -179,10 +186,21 @@ class Scene(WorldContent):
         if self.worlds:
             for field in CONTENT_FIELDS:
                 if getattr(self, field):
-                    raise ValueError(f"a scene with 'worlds' keeps its content there; move '{field}' into its worlds")
+                    raise ValueError(
+                        f"a scene with 'worlds' keeps its content there; move '{field}' into its worlds"
+                    )
         return self
+
+
+class _SceneJsonSchema(GenerateJsonSchema):
+    """Leaves out defaults that JSON cannot hold, such as the identity transform."""
+
+    ignored_warning_kinds: set[JsonSchemaWarningKind] = {  # noqa: RUF012 (as in Pydantic)
+        "skipped-choice",
+        "non-serializable-default",
+    }
 
 
 def scene_json_schema() -> dict[str, Any]:
     """Return the JSON Schema of scene files, for editors."""
-    return Scene.model_json_schema(by_alias=False)
+    return Scene.model_json_schema(by_alias=False, schema_generator=_SceneJsonSchema)

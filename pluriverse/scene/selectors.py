@@ -28,7 +28,10 @@ def _parse_range(value: Any) -> str | tuple[int, int | None]:
             return f"{word}:{count}"
     elif isinstance(value, list | tuple) and len(value) == 2:
         start, end = value
-        if all(isinstance(bound, int) and not isinstance(bound, bool) for bound in (start, 0 if end is None else end)):
+        if all(
+            isinstance(bound, int) and not isinstance(bound, bool)
+            for bound in (start, 0 if end is None else end)
+        ):
             return (start, end)
     raise FieldError(f"{shown(value)} is not a range; {_RANGE_GRAMMAR}")
 
@@ -73,14 +76,16 @@ class Selection(SceneMapping):
         if self.index is not None:
             if not -length <= self.index < length:
                 raise FieldError(
-                    f"index {self.index} is out of range; the array has {length} entries in this world", "index"
+                    f"index {self.index} is out of range; the array has {length} entries in this world",
+                    "index",
                 )
             return [self.index % length]
         selected = _range_indices(self.range if self.range is not None else "all", length)
         if not selected:
             field = ("range",) if self.range is not None else ()
             raise FieldError(
-                f"{shown(self.range or 'all')} selects nothing; the array has {length} entries in this world", *field
+                f"{shown(self.range or 'all')} selects nothing; the array has {length} entries in this world",
+                *field,
             )
         return selected
 
@@ -102,9 +107,9 @@ def _range_indices(chosen: str | tuple[int, int | None], length: int) -> list[in
 class JointSelection(Selection):
     """Joints by label, or degrees of freedom by index or range."""
 
-    joint: Name | Index | None = Field(None, validation_alias=AliasChoices("joint", "joint_label"))
+    joint: Name | Index | None = Field(default=None, validation_alias=AliasChoices("joint", "joint_label"))
     joints: list[Name | Index] | None = Field(
-        None, min_length=1, validation_alias=AliasChoices("joints", "joint_labels")
+        default=None, min_length=1, validation_alias=AliasChoices("joints", "joint_labels")
     )
     label_prefix: Name | None = None
     match: Name | None = None
@@ -130,12 +135,16 @@ class JointSelection(Selection):
         if self.joint is not None:
             return [find_joint(self.joint, labels, ids, "joint")]
         if self.joints is not None:
-            return [find_joint(joint, labels, ids, "joints", index) for index, joint in enumerate(self.joints)]
+            return [
+                find_joint(joint, labels, ids, "joints", index) for index, joint in enumerate(self.joints)
+            ]
         if self.label_prefix is not None:
             prefix = self.label_prefix
             found = [joint for joint, label in enumerate(labels) if label.startswith(prefix)]
             if not found:
-                raise FieldError(f"no joint label starts with {prefix!r}; {_known(labels, prefix)}", "label_prefix")
+                raise FieldError(
+                    f"no joint label starts with {prefix!r}; {_known(labels, prefix)}", "label_prefix"
+                )
             return found
         text = self.match or ""
         found = [joint for joint, label in enumerate(labels) if text in label]
@@ -167,7 +176,9 @@ def find_joint(reference: str | int, labels: Sequence[str], ids: dict[str, int],
             return matches[0]
         if matches:
             names = ", ".join(f"{labels[joint]} (index {joint})" for joint in matches[:5])
-            raise FieldError(f"{reference!r} is ambiguous, it fits {names}; give more of the label or an index", *path)
+            raise FieldError(
+                f"{reference!r} is ambiguous, it fits {names}; give more of the label or an index", *path
+            )
     raise FieldError(f"there is no joint {reference!r}; {_known([*ids, *labels], reference)}", *path)
 
 

@@ -2,8 +2,7 @@
 
 import dataclasses
 import warnings
-from pathlib import Path
-from typing import Annotated, Any, Literal, Union
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 from pydantic import AliasChoices, Field, Tag, field_validator
 
@@ -19,17 +18,21 @@ class Material(SceneMapping):
     """Contact properties; bodies, shapes and assets accept them directly as well."""
 
     margin: NotNegative | None = Field(
-        None, validation_alias=AliasChoices("margin", "contact_margin", "shape_margin"), description="m"
+        default=None,
+        validation_alias=AliasChoices("margin", "contact_margin", "shape_margin"),
+        description="m",
     )
-    gap: NotNegative | None = Field(None, validation_alias=AliasChoices("gap", "shape_gap"), description="m")
+    gap: NotNegative | None = Field(
+        default=None, validation_alias=AliasChoices("gap", "shape_gap"), description="m"
+    )
     mu: NotNegative | None = Field(
-        None, validation_alias=AliasChoices("mu", "shape_mu"), description="friction coefficient"
+        default=None, validation_alias=AliasChoices("mu", "shape_mu"), description="friction coefficient"
     )
     ke: NotNegative | None = Field(
-        None, validation_alias=AliasChoices("ke", "shape_ke"), description="contact stiffness, N/m"
+        default=None, validation_alias=AliasChoices("ke", "shape_ke"), description="contact stiffness, N/m"
     )
     tau: NotNegative | None = Field(
-        None,
+        default=None,
         validation_alias=AliasChoices("tau", "shape_tau", "relaxation_time"),
         description="dissipation time, s",
     )
@@ -38,7 +41,7 @@ class Material(SceneMapping):
 class ShapeConfiguration(Material):
     """All fields of a `cfg` block and of `builder.defaults.shape`."""
 
-    density: NotNegative | None = Field(None, description="kg/m³")
+    density: NotNegative | None = Field(default=None, description="kg/m³")
     collision_group: Index | None = None
     collision_filter_parent: bool | None = None
     has_shape_collision: bool | None = None
@@ -47,16 +50,18 @@ class ShapeConfiguration(Material):
     is_site: bool | None = None
     is_hydroelastic: bool | None = None
     is_solid: bool | None = None
-    flags: Index | None = Field(None, description="1 visible, 2 collides, 4 collides with particles, 8 site")
+    flags: Index | None = Field(
+        default=None, description="1 visible, 2 collides, 4 collides with particles, 8 site"
+    )
     restitution: NotNegative | None = None
     mu_torsional: NotNegative | None = None
     mu_rolling: NotNegative | None = None
     kh: NotNegative | None = None
     # Parameters of other contact models. They have no meaning here; the loader says so.
-    kd: Number | None = Field(None, validation_alias=AliasChoices("kd", "shape_kd"))
-    kf: Number | None = Field(None, validation_alias=AliasChoices("kf", "shape_kf"))
+    kd: Number | None = Field(default=None, validation_alias=AliasChoices("kd", "shape_kd"))
+    kf: Number | None = Field(default=None, validation_alias=AliasChoices("kf", "shape_kf"))
     ka: Number | None = Field(
-        None, validation_alias=AliasChoices("ka", "shape_ka", "contact_ka", "shape_material_ka")
+        default=None, validation_alias=AliasChoices("ka", "shape_ka", "contact_ka", "shape_material_ka")
     )
 
 
@@ -101,6 +106,8 @@ class Shape(Overrides):
 
 
 class Box(Shape):
+    """A box of half extents `hx`, `hy`, `hz` [m]."""
+
     type: Literal["box"] = "box"
     hx: Positive = 0.5
     hy: Positive = 0.5
@@ -108,29 +115,39 @@ class Box(Shape):
 
 
 class Sphere(Shape):
+    """A sphere of `radius` [m]."""
+
     type: Literal["sphere"]
     radius: Positive = 1.0
 
 
 class Capsule(Shape):
+    """A capsule along local z [m]; `half_height` leaves out the caps."""
+
     type: Literal["capsule"]
     radius: Positive = 1.0
     half_height: Positive = 0.5
 
 
 class Cylinder(Shape):
+    """A cylinder along local z [m]."""
+
     type: Literal["cylinder"]
     radius: Positive = 1.0
     half_height: Positive = 0.5
 
 
 class Cone(Shape):
+    """A cone along local z, apex at +`half_height` [m]."""
+
     type: Literal["cone"]
     radius: Positive = 1.0
     half_height: Positive = 0.5
 
 
 class Ellipsoid(Shape):
+    """An ellipsoid of semi-axes `a`, `b`, `c` [m]."""
+
     type: Literal["ellipsoid"]
     a: Positive = 1.0
     b: Positive = 0.75
@@ -138,9 +155,11 @@ class Ellipsoid(Shape):
 
 
 class MeshShape(Shape):
+    """A triangle mesh from a file."""
+
     type: Literal["mesh"]
     path: Name = Field(description="relative to the scene file")
-    mesh_scale: Scale = Field((1.0, 1.0, 1.0), validation_alias=AliasChoices("mesh_scale", "scale"))
+    mesh_scale: Scale = Field(default=(1.0, 1.0, 1.0), validation_alias=AliasChoices("mesh_scale", "scale"))
     axis_order: tuple[Index, Index, Index] | None = None
     face_order: tuple[Index, Index, Index] | None = None
     is_solid: bool | None = None
@@ -164,10 +183,13 @@ SHAPES: dict[str, type[Shape]] = {
 }
 
 
-AnyShape = Annotated[
-    Union[tuple(Annotated[model, Tag(name)] for name, model in SHAPES.items())],  # noqa: UP007
-    tag_of("type", "box"),
-]
+if TYPE_CHECKING:
+    AnyShape = Shape
+else:
+    AnyShape = Annotated[
+        Union[tuple(Annotated[model, Tag(name)] for name, model in SHAPES.items())],  # noqa: UP007
+        tag_of("type", "box"),
+    ]
 
 
 def shape_configuration(default: Any, *layers: dict[str, Any]) -> Any:
@@ -193,7 +215,11 @@ def shape_configuration(default: Any, *layers: dict[str, Any]) -> Any:
     configuration = dataclasses.replace(default, **fields)
     if configuration.is_site:
         configuration = dataclasses.replace(
-            configuration, has_shape_collision=False, has_particle_collision=False, density=0.0, collision_group=0
+            configuration,
+            has_shape_collision=False,
+            has_particle_collision=False,
+            density=0.0,
+            collision_group=0,
         )
     return configuration
 
@@ -244,7 +270,9 @@ def _add_mesh(assembly: Assembly, shape: MeshShape, body: int, options: dict[str
     hull_volume = mesh.convex_hull(max_vertices=len(mesh.vertices)).mass_properties(1.0).mass
     if not mesh.is_closed or mesh.mass_properties(1.0).mass < (1.0 - CONVEX_VOLUME_TOLERANCE) * hull_volume:
         with assembly.at("path"):
-            assembly.note_unsupported(f"collisions of the mesh '{shape.path}', which is not convex (its hull collides)")
+            assembly.note_unsupported(
+                f"collisions of the mesh '{shape.path}', which is not convex (its hull collides)"
+            )
     return builder.add_shape_convex_hull(body, mesh=mesh, scale=shape.mesh_scale, **options)
 
 

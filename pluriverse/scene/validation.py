@@ -30,7 +30,8 @@ def validate_scene(document: SceneDocument, *, strict: bool, features: list[str]
     version = document.data.get("schema_version", SCHEMA_VERSION)
     if version != SCHEMA_VERSION or isinstance(version, bool):
         raise document.error(
-            ("schema_version",), f"{shown(version)} is not a version this program reads; write {SCHEMA_VERSION}"
+            ("schema_version",),
+            f"{shown(version)} is not a version this program reads; write {SCHEMA_VERSION}",
         )
     # A section that is there but empty counts as not written.
     data = {key: value for key, value in document.data.items() if value is not None}
@@ -45,10 +46,11 @@ def validate_scene(document: SceneDocument, *, strict: bool, features: list[str]
         data = copy.deepcopy(data)
         for problem in problems:
             features.append(document.located(problem.field, problem.message))
-            parent = data
+            parent: Any = data
+            key: Any  # the path was found by walking the same data
             for key in problem.field[:-1]:
-                parent = parent[key]  # type: ignore[index]  # the path was found by walking the same data
-            del parent[problem.field[-1]]  # type: ignore[arg-type]
+                parent = parent[key]
+            del parent[problem.field[-1]]
     problems.sort(key=lambda problem: document.line(problem.field) or 0)
     lines = [document.located(problem.field, problem.message) for problem in problems[:ERRORS_SHOWN_MAX]]
     if len(problems) > ERRORS_SHOWN_MAX:
@@ -87,11 +89,12 @@ def _walk(data: Any, location: tuple[str | int, ...], *, is_missing: bool) -> tu
     Pydantic's location also names the members of unions it tried; those are no keys of the document.
     """
     field: FieldPath = ()
-    parent, value = None, data
+    parent: Any = None
+    value: Any = data
     for place, key in enumerate(location):
-        if isinstance(value, dict) and key in value and isinstance(key, str):
-            parent, value = value, value[key]
-        elif isinstance(value, list) and isinstance(key, int) and key < len(value):
+        if (isinstance(value, dict) and key in value and isinstance(key, str)) or (
+            isinstance(value, list) and isinstance(key, int) and key < len(value)
+        ):
             parent, value = value, value[key]
         elif is_missing and place == len(location) - 1:
             parent, value = value, None

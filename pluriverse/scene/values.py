@@ -16,14 +16,17 @@ Quaternion = tuple[float, float, float, float]
 # A shorter vector has no direction that its rounded components could still show.
 DIRECTION_LENGTH_MIN = 1e-9
 
-# A quaternion this close to length 1 [relative] was rounded when it was written, to two digits or more, and is
-# normalized. One further off is another thing, such as an axis with an angle.
+# A quaternion this close to length 1 [relative] was rounded when it was written, to two digits or more, and
+# is normalized. One further off is another thing, such as an axis with an angle.
 QUATERNION_LENGTH_TOLERANCE = 0.02
 
 IDENTITY_ROTATION: Quaternion = (0.0, 0.0, 0.0, 1.0)
 
 _JSON_NUMBER: dict[str, Any] = {
-    "anyOf": [{"type": "number"}, {"type": "string", "description": "arithmetic with pi, + - * / and parentheses"}]
+    "anyOf": [
+        {"type": "number"},
+        {"type": "string", "description": "arithmetic with pi, + - * / ( )"},
+    ]
 }
 _JSON_VECTOR = {"type": "array", "items": _JSON_NUMBER, "minItems": 3, "maxItems": 3}
 _JSON_ROTATION = {
@@ -177,10 +180,12 @@ class Pose(tuple[Vector3, Quaternion]):
 
     @property
     def position(self) -> Vector3:
+        """Position [m]."""
         return self[0]
 
     @property
     def rotation(self) -> Quaternion:
+        """Unit quaternion xyzw."""
         return self[1]
 
     def as_list(self) -> list[float]:
@@ -198,7 +203,9 @@ def parse_pose(value: Any) -> Pose:
     if value is None or value == "identity":
         return IDENTITY
     if not isinstance(value, dict):
-        raise FieldError(f"{shown(value)} is not a transform; write identity or {{p: [x, y, z], q: identity}}")
+        raise FieldError(
+            f"{shown(value)} is not a transform; write identity or {{p: [x, y, z], q: identity}}"
+        )
     _only_keys(value, ("p", "q"))
     position = parse_vector(value["p"], "p") if value.get("p") is not None else IDENTITY.position
     return Pose(((position[0], position[1], position[2]), _parse_rotation(value.get("q"), "q")))

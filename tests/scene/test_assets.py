@@ -60,7 +60,9 @@ def test_robots_from_files_beside_the_scene_or_from_text(tmp_path, monkeypatch, 
 
 
 def test_a_fixed_base_is_the_default_of_urdf(tmp_path):
-    model = load_text(tmp_path, SCENE.replace("floating: true", "") % ("urdf", repr(" ".join(URDF.split())))).model
+    model = load_text(
+        tmp_path, SCENE.replace("floating: true", "") % ("urdf", repr(" ".join(URDF.split())))
+    ).model
     assert model.joint_type.numpy().tolist() == [JointType.FIXED, JointType.REVOLUTE]
 
 
@@ -73,7 +75,9 @@ def test_materials_of_the_scene_override_those_of_the_asset(tmp_path):
     scene = SCENE % ("mjcf", repr(" ".join(MJCF.split())))
     model = load_text(tmp_path, "ground: false" + scene).model
     np.testing.assert_allclose(model.shape_material_mu.numpy(), [0.3, 1.0], rtol=2.0**-23)
-    model = load_text(tmp_path, "ground: false" + scene + "    physics: {shape_mu: 0.7}\n    cfg: {ke: 300, margin: 0.01}\n").model
+    model = load_text(
+        tmp_path, "ground: false" + scene + "    physics: {shape_mu: 0.7}\n    cfg: {ke: 300, margin: 0.01}\n"
+    ).model
     np.testing.assert_allclose(model.shape_material_mu.numpy(), [0.7, 0.7], rtol=2.0**-23)
     np.testing.assert_allclose(model.shape_material_ke.numpy(), [300, 300])
     np.testing.assert_allclose(model.shape_margin.numpy(), [0.01, 0.01], rtol=2.0**-23)
@@ -81,7 +85,11 @@ def test_materials_of_the_scene_override_those_of_the_asset(tmp_path):
 
 def test_the_override_of_one_asset_ends_with_it(tmp_path):
     source = repr(" ".join(URDF.split()))
-    text = SCENE % ("urdf", source) + "    cfg: {mu: 0.25}\n" + f"  - {{id: other, type: urdf, source: {source}}}\n"
+    text = (
+        SCENE % ("urdf", source)
+        + "    cfg: {mu: 0.25}\n"
+        + f"  - {{id: other, type: urdf, source: {source}}}\n"
+    )
     model = load_text(tmp_path, "ground: false" + text).model
     collides = (model.shape_flags.numpy() & ShapeFlags.COLLIDE_SHAPES) != 0
     np.testing.assert_allclose(model.shape_material_mu.numpy()[collides], [0.25, 0.25, 1, 1])
@@ -91,7 +99,9 @@ def test_display_geometry_and_visibility(tmp_path):
     scene = SCENE % ("urdf", repr(" ".join(URDF.split())))
 
     def flags(*options):
-        return load_text(tmp_path, "ground: false" + scene + "".join(f"    {o}\n" for o in options)).model.shape_flags.numpy()
+        return load_text(
+            tmp_path, "ground: false" + scene + "".join(f"    {o}\n" for o in options)
+        ).model.shape_flags.numpy()
 
     assert len(flags()) == 3
     assert len(flags("load_visual_shapes: false")) == 2

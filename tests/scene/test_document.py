@@ -14,7 +14,8 @@ def read(folder, text):
 
 def test_numbers_are_those_of_yaml_1_2(tmp_path):
     """`1e6` is a number, `1_0` and `1:30` are texts, `010` is ten, `on` is a word."""
-    text = "a: 1e6\nb: .5\nc: 1.\nd: -.inf\ne: 0x10\nf: 0o10\ng: 1:30\nh: 010\ni: on\nj: yes\nk: true\nl: null\nm: ~\nn:\n"
+    text = "a: 1e6\nb: .5\nc: 1.\nd: -.inf\ne: 0x10\nf: 0o10\ng: 1:30\nh: 010\n"
+    text += "i: on\nj: yes\nk: true\nl: null\nm: ~\nn:\n"
     data = read(tmp_path, text).data
     assert data == {
         "a": 1e6,
@@ -71,8 +72,16 @@ def test_json_by_suffix(tmp_path):
     [
         ("a.yaml", "a: [1, 2", r"a\.yaml:\d: not valid YAML"),
         ("a.yaml", "a: 1\nb: {c: 2\n", r"a\.yaml:\d: not valid YAML"),
-        ("a.yaml", "a: 1\nb: 2\na: 3\n", r"a\.yaml:3: the key 'a' stands twice in one mapping \(first in line 1\)"),
-        ("a.yaml", "a: !!python/object/apply:os.getcwd []", "tag 'tag:yaml.org,2002:python/object/apply:os.getcwd'"),
+        (
+            "a.yaml",
+            "a: 1\nb: 2\na: 3\n",
+            r"a\.yaml:3: the key 'a' stands twice in one mapping \(first in line 1\)",
+        ),
+        (
+            "a.yaml",
+            "a: !!python/object/apply:os.getcwd []",
+            "tag 'tag:yaml.org,2002:python/object/apply:os.getcwd'",
+        ),
         ("a.yaml", "a: !!python/name:os.system", "is not allowed"),
         ("a.yaml", "a: !mine 1", "tag '!mine' is not allowed"),
         ("a.yaml", "a: &x [*x]", "alias refers to a value that contains it"),

@@ -7,7 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from pluriverse.scene import SapLoadedScene, load_sap_scene, load_sap_scene_config, load_scene, scene_json_schema
+from pluriverse.scene import (
+    SapLoadedScene,
+    load_sap_scene,
+    load_sap_scene_config,
+    load_scene,
+    scene_json_schema,
+)
 from pluriverse.scene.schema import SolverOptions
 from pluriverse.solvers.sap.options import SapOptions
 from pluriverse.types import GeoType, JointTargetMode, JointType, ShapeFlags
@@ -47,7 +53,7 @@ articulations:
 
 
 def test_the_minimal_scene_of_the_format(tmp_path):
-    """A mass adds to what the shape weighs, as a point at the origin: 1001 kg with the inertia of the box alone."""
+    """A mass adds to what the shape weighs, as a point at the origin: 1001 kg with the box's inertia."""
     scene = load_text(tmp_path, SINGLE_BOX)
     model = scene.model
     assert isinstance(scene, SapLoadedScene)
@@ -59,7 +65,11 @@ def test_the_minimal_scene_of_the_format(tmp_path):
     }
     assert scene.unsupported_features == ()
     assert scene.source_path == tmp_path / "scene.yaml"
-    assert (scene.name, scene.body_labels, scene.shape_labels) == ("single_box", ["box"], ["shape_0", "DEFAULT_GROUND"])
+    assert (scene.name, scene.body_labels, scene.shape_labels) == (
+        "single_box",
+        ["box"],
+        ["shape_0", "DEFAULT_GROUND"],
+    )
     np.testing.assert_allclose(model.body_mass.numpy(), [1001.0], rtol=ROUNDING)
     np.testing.assert_allclose(model.body_inertia.numpy()[0], np.eye(3) * 1000.0 / 6.0, rtol=4 * ROUNDING)
     np.testing.assert_array_equal(scene.state.joint_q.numpy(), [0, 0, 1, 0, 0, 0, 1])
@@ -76,7 +86,9 @@ def test_json_and_yaml_say_the_same(tmp_path):
     path = write_scene(tmp_path, json.dumps(yaml.safe_load(SINGLE_BOX)), "scene.json")
     from_json, from_yaml = load_sap_scene(path, device="cpu"), load_text(tmp_path, SINGLE_BOX)
     for name in ("body_mass", "shape_scale", "joint_q", "shape_material_ke"):
-        np.testing.assert_array_equal(getattr(from_json.model, name).numpy(), getattr(from_yaml.model, name).numpy())
+        np.testing.assert_array_equal(
+            getattr(from_json.model, name).numpy(), getattr(from_yaml.model, name).numpy()
+        )
     assert load_sap_scene_config(path)["name"] == "single_box"
 
 
@@ -119,7 +131,7 @@ def test_axes_are_unit_vectors(tmp_path, axis, expected):
 
 
 def test_materials_of_shapes_override_in_order(tmp_path):
-    """Builder default, body, `physics`, `shape`, direct keys, `cfg`: the later one wins. Aliases are the same."""
+    """Builder default, body, `physics`, `shape`, direct keys, `cfg`: the later one wins, by any alias."""
     text = """
     builder: {defaults: {shape: {mu: 0.1, ke: 100, tau: 0.1, margin: 0.01, shape_gap: 0.02}}}
     bodies:
@@ -154,8 +166,16 @@ def test_every_shape_with_its_mass(tmp_path):
             [0.1, 0.2, 0],
             math.pi * 0.1**2 * 0.4 + 4 / 3 * math.pi * 0.1**3,
         ),
-        "{type: cylinder, radius: 0.1, half_height: 0.2}": (GeoType.CYLINDER, [0.1, 0.2, 0], math.pi * 0.1**2 * 0.4),
-        "{type: cone, radius: 0.1, half_height: 0.2}": (GeoType.CONE, [0.1, 0.2, 0], math.pi * 0.1**2 * 0.4 / 3),
+        "{type: cylinder, radius: 0.1, half_height: 0.2}": (
+            GeoType.CYLINDER,
+            [0.1, 0.2, 0],
+            math.pi * 0.1**2 * 0.4,
+        ),
+        "{type: cone, radius: 0.1, half_height: 0.2}": (
+            GeoType.CONE,
+            [0.1, 0.2, 0],
+            math.pi * 0.1**2 * 0.4 / 3,
+        ),
         "{type: ellipsoid, a: 0.1, b: 0.2, c: 0.3}": (
             GeoType.ELLIPSOID,
             [0.1, 0.2, 0.3],
@@ -177,7 +197,9 @@ def test_a_mesh_is_read_from_the_folder_of_the_scene(tmp_path, monkeypatch):
 
     (tmp_path / "meshes").mkdir()
     trimesh.creation.box((2.0, 2.0, 2.0)).export(tmp_path / "meshes" / "cube.stl")
-    text = BOX.replace("type: box, hx: 0.5, hy: 0.5, hz: 0.5", "type: mesh, path: meshes/cube.stl, scale: [0.1, 0.2, 0.3]")
+    text = BOX.replace(
+        "type: box, hx: 0.5, hy: 0.5, hz: 0.5", "type: mesh, path: meshes/cube.stl, scale: [0.1, 0.2, 0.3]"
+    )
     path = write_scene(tmp_path, text)
     monkeypatch.chdir(tmp_path.parent)
     model = load_scene(path, device="cpu").model
@@ -190,7 +212,7 @@ def test_a_mesh_that_is_not_convex_is_not_silently_its_hull(tmp_path):
 
     trimesh.creation.annulus(0.5, 1.0, 0.2).export(tmp_path / "ring.stl")
     text = BOX.replace("type: box, hx: 0.5, hy: 0.5, hz: 0.5", "type: mesh, path: ring.stl")
-    with pytest.raises(ValueError, match="'ring.stl', which is not convex"):
+    with pytest.raises(ValueError, match=r"'ring\.stl', which is not convex"):
         load_text(tmp_path, text)
     assert load_text(tmp_path, text, strict=False).model.shape_type.numpy()[0] == GeoType.CONVEX_MESH
     still = text.replace("path: ring.stl", "path: ring.stl, cfg: {has_shape_collision: false}")
@@ -198,12 +220,13 @@ def test_a_mesh_that_is_not_convex_is_not_silently_its_hull(tmp_path):
 
 
 def test_axes_and_corners_of_a_mesh_are_reordered(tmp_path):
-    """Exchanging two axes mirrors the mesh; exchanging two corners of each triangle turns its inside back in."""
+    """Exchanging two axes mirrors the mesh; exchanging two corners of each triangle mends that."""
     import trimesh
 
     trimesh.creation.box((0.2, 0.4, 0.6)).export(tmp_path / "slab.stl")
     text = BOX.replace(
-        "type: box, hx: 0.5, hy: 0.5, hz: 0.5", "type: mesh, path: slab.stl, axis_order: [1, 0, 2], face_order: [0, 2, 1]"
+        "type: box, hx: 0.5, hy: 0.5, hz: 0.5",
+        "type: mesh, path: slab.stl, axis_order: [1, 0, 2], face_order: [0, 2, 1]",
     )
     model = load_text(tmp_path, text).model
     np.testing.assert_allclose(model.shape_aabb_upper.numpy()[0], [0.2, 0.1, 0.3], rtol=ROUNDING)
@@ -211,7 +234,9 @@ def test_axes_and_corners_of_a_mesh_are_reordered(tmp_path):
 
 
 def test_sites_and_flags(tmp_path):
-    text = BOX.replace("hz: 0.5}]", "hz: 0.5}, {cfg: {is_site: true}}, {cfg: {flags: 1}}, {cfg: {is_visible: false}}]")
+    text = BOX.replace(
+        "hz: 0.5}]", "hz: 0.5}, {cfg: {is_site: true}}, {cfg: {flags: 1}}, {cfg: {is_visible: false}}]"
+    )
     model = load_text(tmp_path, text).model
     flags = model.shape_flags.numpy()
     assert flags[1] & ShapeFlags.SITE
@@ -224,7 +249,9 @@ def test_sites_and_flags(tmp_path):
 def test_joint_defaults_and_joint_values(tmp_path):
     text = (
         "builder: {defaults: {joint: {armature: 0.1, target_ke: 50, limit_ke: 7, effort_limit: 9}}}"
-        + CHAIN.replace("axis: y", "axis: y, target_ke: 20, target_kd: 2, limit_lower: -pi, limit_upper: .inf, damping: 3")
+        + CHAIN.replace(
+            "axis: y", "axis: y, target_ke: 20, target_kd: 2, limit_lower: -pi, limit_upper: .inf, damping: 3"
+        )
     )
     model = load_text(tmp_path, text).model
     np.testing.assert_allclose(model.joint_target_ke.numpy(), [20, 50, 50])
@@ -288,29 +315,42 @@ def test_ground(tmp_path):
 
 
 def test_builder_settings(tmp_path):
-    scene = load_text(tmp_path, "builder: {gravity: -1.62, default_body_armature: 0.5, rigid_gap: 0.25}" + BOX)
+    scene = load_text(
+        tmp_path, "builder: {gravity: -1.62, default_body_armature: 0.5, rigid_gap: 0.25}" + BOX
+    )
     np.testing.assert_allclose(scene.model.gravity.numpy(), [[0, 0, -1.62]], rtol=ROUNDING)
-    np.testing.assert_allclose(scene.model.body_inertia.numpy()[0, 0, 0], 1000.0 / 6.0 + 0.5, rtol=4 * ROUNDING)
+    np.testing.assert_allclose(
+        scene.model.body_inertia.numpy()[0, 0, 0], 1000.0 / 6.0 + 0.5, rtol=4 * ROUNDING
+    )
     np.testing.assert_allclose(scene.model.shape_gap.numpy(), [0.25, 0.25])
     tilted = load_text(tmp_path, "builder: {gravity: [1, 2, 3]}" + BOX)
     np.testing.assert_array_equal(tilted.model.gravity.numpy(), [[1, 2, 3]])
 
 
 def test_parameters_of_other_contact_models_are_named_in_a_warning(tmp_path):
-    with pytest.warns(UserWarning, match="kd, kf are parameters of another contact model"):
+    with pytest.warns(UserWarning, match=r"kd, kf are parameters of another contact model"):
         load_text(tmp_path, BOX.replace("hz: 0.5", "hz: 0.5, cfg: {kd: 10, shape_kf: 5}"))
 
 
 def test_the_json_schema_knows_every_section():
     schema = scene_json_schema()
     assert schema["additionalProperties"] is False
-    assert set(schema["properties"]) >= {"simulation", "builder", "ground", "assets", "bodies", "joints", "post_build"}
+    assert set(schema["properties"]) >= {
+        "simulation",
+        "builder",
+        "ground",
+        "assets",
+        "bodies",
+        "joints",
+        "post_build",
+    }
     assert {"Box", "Capsule", "UrdfAsset", "SetArray", "WorldKind"} <= set(schema["$defs"])
+    assert "contact_margin" in schema["$defs"]["ShapeConfiguration"]["properties"]  # aliases are no errors
     json.dumps(schema)
 
 
 def test_solver_options_are_those_of_the_solver(tmp_path):
-    """A scene may name every keyword of SolverSAP and no other, and wrong values are found when it is loaded."""
+    """A scene may name every keyword of SolverSAP and no other; wrong values are found when it is loaded."""
     keywords = {field.name for field in dataclasses.fields(SapOptions) if field.init}
     assert set(SolverOptions.model_fields) == keywords
     scene = load_text(tmp_path, BOX + "simulation: {solver: {contact_preset_variant: Drake, rho: 1 / 2}}")

@@ -13,8 +13,14 @@ WRONG = {
     # versions, sections and keys
     "version": ("schema_version: 2", [":1: schema_version: 2 is not a version", "write 1"]),
     "version of another type": ("schema_version: true", ["schema_version: True is not a version"]),
-    "unknown section": (BODY + "simulatoin: {dt: 0.1}", ["unknown key 'simulatoin'; did you mean simulation"]),
-    "unknown key of a section": ("simulation: {timestep: 1}", ["simulation.timestep: unknown key 'timestep'"]),
+    "unknown section": (
+        BODY + "simulatoin: {dt: 0.1}",
+        ["unknown key 'simulatoin'; did you mean simulation"],
+    ),
+    "unknown key of a section": (
+        "simulation: {timestep: 1}",
+        ["simulation.timestep: unknown key 'timestep'"],
+    ),
     "unknown solver option": (
         "simulation:\n  solver:\n    max_iteration: 3",
         [":3: simulation.solver.max_iteration", "did you mean max_iterations"],
@@ -30,12 +36,24 @@ WRONG = {
     "ground of the wrong type": ("ground: 3", ["ground: 3 is not a mapping"]),
     # numbers
     "text for a number": (BODY + "simulation: {dt: fast}", ["simulation.dt: 'fast' is not a number", "pi"]),
-    "time step of zero": (BODY + "simulation: {dt: 0}", ["simulation.dt: 0 is out of range", "greater than 0"]),
+    "time step of zero": (
+        BODY + "simulation: {dt: 0}",
+        ["simulation.dt: 0 is out of range", "greater than 0"],
+    ),
     "negative time step": (BODY + "simulation: {dt: -0.01}", ["simulation.dt: -0.01 is out of range"]),
-    "infinite number": (BODY + "builder: {rigid_gap: .inf}", ["builder.rigid_gap: inf is not a finite number"]),
+    "infinite number": (
+        BODY + "builder: {rigid_gap: .inf}",
+        ["builder.rigid_gap: inf is not a finite number"],
+    ),
     "boolean for a number": ("bodies: [{id: a, mass: true}]", ["bodies[0].mass: True is not a number"]),
-    "no worlds": (BODY + "simulation: {num_worlds: 0}", ["simulation.num_worlds: 0 is out of range", "at least 1"]),
-    "worlds by halves": (BODY + "simulation: {num_worlds: 1.5}", ["simulation.num_worlds: 1.5 is not an integer"]),
+    "no worlds": (
+        BODY + "simulation: {num_worlds: 0}",
+        ["simulation.num_worlds: 0 is out of range", "at least 1"],
+    ),
+    "worlds by halves": (
+        BODY + "simulation: {num_worlds: 1.5}",
+        ["simulation.num_worlds: 1.5 is not an integer"],
+    ),
     "division by zero": ("bodies: [{id: a, mass: 1 / 0}]", ["bodies[0].mass: '1 / 0' divides by zero"]),
     "code for a number": (
         "bodies: [{id: a, mass: \"__import__('os').getpid()\"}]",
@@ -47,17 +65,26 @@ WRONG = {
         ["bodies[0].shapes[0].cfg.mu: -0.1 is out of range"],
     ),
     # transforms
-    "short position": ("bodies: [{id: a, transform: {p: [1, 2]}}]", ["bodies[0].transform.p: [1, 2] is not a list of 3"]),
+    "short position": (
+        "bodies: [{id: a, transform: {p: [1, 2]}}]",
+        ["bodies[0].transform.p: [1, 2] is not a list of 3"],
+    ),
     "unknown key of a transform": (
         "bodies: [{id: a, transform: {pos: [1, 2, 3]}}]",
         ["bodies[0].transform.pos: unknown key 'pos'; allowed here: p, q"],
     ),
-    "text for a transform": ("bodies: [{id: a, transform: idenity}]", ["'idenity' is not a transform", "identity"]),
+    "text for a transform": (
+        "bodies: [{id: a, transform: idenity}]",
+        ["'idenity' is not a transform", "identity"],
+    ),
     "quaternion of zero": (
         "bodies: [{id: a, transform: {q: [0, 0, 0, 0]}}]",
         ["bodies[0].transform.q", "has length 0", "[0, 0, 0, 1]"],
     ),
-    "axis and angle as a quaternion": ("bodies: [{id: a, transform: {q: [0, 0, 1, 1.57]}}]", ["has length 1.861"]),
+    "axis and angle as a quaternion": (
+        "bodies: [{id: a, transform: {q: [0, 0, 1, 1.57]}}]",
+        ["has length 1.861"],
+    ),
     "rotation axis of zero": (
         "bodies: [{id: a, transform: {q: {axis_angle: {axis: [0, 0, 0], angle: 1}}}}]",
         ["bodies[0].transform.q.axis_angle.axis", "has no direction"],
@@ -87,7 +114,10 @@ WRONG = {
         "bodies:\n  - id: a\n    shapes:\n      - {type: capsule, half_heigth: 1}",
         [":4: bodies[0].shapes[0].half_heigth", "did you mean half_height"],
     ),
-    "size of zero": ("bodies: [{id: a, shapes: [{type: box, hx: 0}]}]", ["bodies[0].shapes[0].hx: 0 is out of range"]),
+    "size of zero": (
+        "bodies: [{id: a, shapes: [{type: box, hx: 0}]}]",
+        ["bodies[0].shapes[0].hx: 0 is out of range"],
+    ),
     "misspelt cfg": (
         "bodies: [{id: a, shapes: [{cfg: {frictoin: 1}}]}]",
         ["bodies[0].shapes[0].cfg.frictoin: unknown key 'frictoin'"],
@@ -100,18 +130,27 @@ WRONG = {
         "bodies: [{id: a, shapes: [{cfg: {is_site: perhaps}}]}]",
         ["bodies[0].shapes[0].cfg.is_site: 'perhaps' is not true or false"],
     ),
-    "colour": ("bodies: [{id: a, shapes: [{color: red}]}]", ["bodies[0].shapes[0].color: 'red' is not a list of 3"]),
+    "colour": (
+        "bodies: [{id: a, shapes: [{color: red}]}]",
+        ["bodies[0].shapes[0].color: 'red' is not a list of 3"],
+    ),
     "missing mesh": (
         "bodies: [{id: a, shapes: [{type: mesh, path: none.stl}]}]",
         ["bodies[0].shapes[0].path: there is no mesh file", "relative to the scene file"],
     ),
-    "mesh without path": ("bodies: [{id: a, shapes: [{type: mesh}]}]", ["bodies[0].shapes[0].path: this required key"]),
+    "mesh without path": (
+        "bodies: [{id: a, shapes: [{type: mesh}]}]",
+        ["bodies[0].shapes[0].path: this required key"],
+    ),
     "order of axes": (
         "bodies: [{id: a, shapes: [{type: mesh, path: a.stl, axis_order: [0, 0, 1]}]}]",
         ["bodies[0].shapes[0].axis_order: [0, 0, 1] is not an order"],
     ),
     # joints and articulations
-    "joint without child": (BODY + "joints: [{id: j, type: free}]", ["joints[0].child: this required key is missing"]),
+    "joint without child": (
+        BODY + "joints: [{id: j, type: free}]",
+        ["joints[0].child: this required key is missing"],
+    ),
     "unknown joint type": (
         BODY + "joints: [{id: j, type: revolut, child: a}]",
         ["joints[0].type: there is no joint type 'revolut'; did you mean revolute?"],
@@ -124,7 +163,10 @@ WRONG = {
         BODY + "joints: [{id: j, type: free, parent: wrld, child: a}]",
         ["joints[0].parent: there is no body 'wrld'; did you mean world?"],
     ),
-    "world as child": (BODY + "joints: [{id: j, type: free, child: world}]", ["joints[0].child: the world cannot be"]),
+    "world as child": (
+        BODY + "joints: [{id: j, type: free, child: world}]",
+        ["joints[0].child: the world cannot be"],
+    ),
     "joint of a body with itself": (
         BODY + "joints: [{id: j, type: fixed, parent: a, child: a}]",
         ["joints[0].child: the joint connects body 'a' with itself"],
@@ -161,13 +203,19 @@ WRONG = {
         BOX + "articulations: [{joints: [box_fre]}]",
         ["articulations[0].joints[0]: there is no joint 'box_fre'; did you mean box_free?"],
     ),
-    "articulation without joints": (BOX + "articulations: [{joints: []}]", ["articulations[0].joints: the list needs"]),
+    "articulation without joints": (
+        BOX + "articulations: [{joints: []}]",
+        ["articulations[0].joints: the list needs"],
+    ),
     "joint in two articulations": (
         BOX + "articulations: [{joints: [box_free]}, {joints: [box_free]}]",
         ["articulations[1].joints[0]: joint 'box_free' is listed in an articulation already"],
     ),
     # initial positions
-    "initial position of nothing": (BOX + "initial_joint_q: [{value: 1}]", ["initial_joint_q[0]: give either 'joint'"]),
+    "initial position of nothing": (
+        BOX + "initial_joint_q: [{value: 1}]",
+        ["initial_joint_q[0]: give either 'joint'"],
+    ),
     "offset beyond the joint": (
         CHAIN + "initial_joint_q: [{joint: shoulder, offset: 1, value: 1}]",
         ["initial_joint_q[0].offset: offset 1 is out of range; joint 'shoulder' has 1 coordinates"],
@@ -181,10 +229,16 @@ WRONG = {
         ["initial_joint_q[0].joint: there is no joint 'should'; did you mean"],
     ),
     # assets
-    "missing asset": ("assets: [{type: urdf, source: none.urdf}]", ["assets[0].source: there is no file", "none.urdf"]),
+    "missing asset": (
+        "assets: [{type: urdf, source: none.urdf}]",
+        ["assets[0].source: there is no file", "none.urdf"],
+    ),
     "asset without source": ("assets: [{type: urdf}]", ["assets[0].source: this required key is missing"]),
     "asset without type": ("assets: [{source: a.urdf}]", ["assets[0]: the required key 'type' is missing"]),
-    "source of the wrong type": ("assets: [{type: urdf, source: 3}]", ["assets[0].source: 3 is not a source"]),
+    "source of the wrong type": (
+        "assets: [{type: urdf, source: 3}]",
+        ["assets[0].source: 3 is not a source"],
+    ),
     "misspelt asset option": (
         "assets: [{type: urdf, source: a.urdf, floatng: true}]",
         ["assets[0].floatng: unknown key 'floatng'; did you mean floating"],
@@ -195,10 +249,16 @@ WRONG = {
     ),
     "broken asset": ("assets: [{type: urdf, source: '<robot'}]", ["assets[0].source:"]),
     # several kinds of world
-    "worlds beside bodies": (BOX + "worlds: [{scene: a.yaml}]", ["a scene with 'worlds' keeps its content there; move 'bodies'"]),
+    "worlds beside bodies": (
+        BOX + "worlds: [{scene: a.yaml}]",
+        ["a scene with 'worlds' keeps its content there; move 'bodies'"],
+    ),
     "empty kind": ("worlds: [{count: 2}]", ["worlds[0]: these worlds are empty"]),
     "missing scene": ("worlds: [{scene: none.yaml}]", ["worlds[0].scene: there is no scene file"]),
-    "scene and bodies": ("worlds: [{scene: a.yaml, bodies: [{id: a}]}]", ["worlds[0]: 'scene' brings all content"]),
+    "scene and bodies": (
+        "worlds: [{scene: a.yaml, bodies: [{id: a}]}]",
+        ["worlds[0]: 'scene' brings all content"],
+    ),
 }
 
 
@@ -256,7 +316,10 @@ UNSUPPORTED = {
         "joints: [{id: d, type: d6, child: b}, {id: f, type: free, child: b}]",
         "joint type=d6",
     ),
-    "post-build operation": ("post_build: [{op: approximate_meshes, method: bounding_box}]", "post_build op=approximate"),
+    "post-build operation": (
+        "post_build: [{op: approximate_meshes, method: bounding_box}]",
+        "post_build op=approximate",
+    ),
     "array": ("post_build: [{op: set_array, array: body_mass, value: 1}]", "post_build array 'body_mass'"),
     "attribute": ("post_build: [{op: set_attr, name: up_axis, value: 1}]", "post_build set_attr 'up_axis'"),
     "control": ("control: {source: a.json, loop: true}", "control: recorded control sequences"),
@@ -283,8 +346,8 @@ def test_unknown_keys_are_left_out_and_listed_when_not_strict(tmp_path):
     assert scene.settings.dt == 0.01
     assert [feature.split(": ", 1)[1] for feature in scene.unsupported_features] == [
         "simulation.fps: unknown key 'fps'; there are dt, num_worlds, max_rigid_contact, solver",
-        "colour: unknown key 'colour'; there are schema_version, name, simulation, builder, ground, replicate, "
-        "control, worlds, assets, bodies, joints, articulations and 2 more",
+        "colour: unknown key 'colour'; there are schema_version, name, simulation, builder, ground, "
+        "replicate, control, worlds, assets, bodies, joints, articulations and 2 more",
     ]
 
 

@@ -14,7 +14,9 @@ from .scene_files import BOX, CHAIN, load_text
 
 def edited(folder, *operations, text=CHAIN):
     """Return the model of a scene with post-build operations."""
-    return load_text(folder, f"{text}post_build:\n" + "".join(f"  - {operation}\n" for operation in operations)).model
+    return load_text(
+        folder, f"{text}post_build:\n" + "".join(f"  - {operation}\n" for operation in operations)
+    ).model
 
 
 # ten entries, so that the expected indices can be read off
@@ -57,7 +59,8 @@ def test_set_array_by_value_values_and_from_array(tmp_path):
         "{op: set_array, array: joint_armature, value: 0.5}",
         "{op: set_array, array: joint_armature, range: [1, 3], values: [1 / 4, 2]}",
         "{op: set_array, array: joint_q, range: tail:2, values: [0.1, 0.2]}",
-        "{op: set_array, array: joint_target_pos, range: head:2, from_array: joint_q, from_range: {range: from:1}}",
+        "{op: set_array, array: joint_target_pos, range: head:2, from_array: joint_q, "
+        "from_range: {range: from:1}}",
         "{op: set_array, array: shape_material_mu, index: 0, value: 0}",
         "{op: set_array, array: joint_target_mode, index: -1, value: velocity}",
     )
@@ -175,25 +178,67 @@ WRONG = {
     ),
     "unmatched substring": ("{op: set_joint_targets, match: knee}", "match: no joint label contains 'knee'"),
     "unknown joint": ("{op: set_joint_armature, joint: wirst, value: 1}", "did you mean arm/left/wrist"),
-    "unknown joint in a list": ("{op: set_joint_targets, joints: [wrist, w]}", r"joints\[1\]: there is no joint 'w'"),
-    "joint index": ("{op: set_joint_targets, joint: 3}", "joint: there is no joint 3; this world has 3 joints"),
-    "two selectors": ("{op: set_joint_targets, joint: wrist, range: all}", "'joint' and 'range' exclude each other"),
-    "index and range": ("{op: set_array, array: joint_q, index: 0, range: all, value: 1}", "exclude each other"),
-    "index": ("{op: set_array, array: joint_q, index: 3, value: 1}", "index: index 3 is out of range; the array has 3"),
+    "unknown joint in a list": (
+        "{op: set_joint_targets, joints: [wrist, w]}",
+        r"joints\[1\]: there is no joint 'w'",
+    ),
+    "joint index": (
+        "{op: set_joint_targets, joint: 3}",
+        "joint: there is no joint 3; this world has 3 joints",
+    ),
+    "two selectors": (
+        "{op: set_joint_targets, joint: wrist, range: all}",
+        "'joint' and 'range' exclude each other",
+    ),
+    "index and range": (
+        "{op: set_array, array: joint_q, index: 0, range: all, value: 1}",
+        "exclude each other",
+    ),
+    "index": (
+        "{op: set_array, array: joint_q, index: 3, value: 1}",
+        "index: index 3 is out of range; the array has 3",
+    ),
     "empty range": ("{op: set_array, array: joint_q, range: [2, 1], value: 1}", "range: .*selects nothing"),
-    "head of none": ("{op: set_array, array: joint_q, range: head:0, value: 1}", "range: 'head:0' selects nothing"),
-    "misspelt range": ("{op: set_array, array: joint_q, range: first:2, value: 1}", "range: 'first:2' is not a range"),
-    "range without number": ("{op: set_array, array: joint_q, range: head:x, value: 1}", "'x' is not an integer"),
-    "negative head": ("{op: set_array, array: joint_q, range: head:-1, value: 1}", "a negative number of entries"),
+    "head of none": (
+        "{op: set_array, array: joint_q, range: head:0, value: 1}",
+        "range: 'head:0' selects nothing",
+    ),
+    "misspelt range": (
+        "{op: set_array, array: joint_q, range: first:2, value: 1}",
+        "range: 'first:2' is not a range",
+    ),
+    "range without number": (
+        "{op: set_array, array: joint_q, range: head:x, value: 1}",
+        "'x' is not an integer",
+    ),
+    "negative head": (
+        "{op: set_array, array: joint_q, range: head:-1, value: 1}",
+        "a negative number of entries",
+    ),
     "half a range": ("{op: set_array, array: joint_q, range: [1], value: 1}", r"\[1\] is not a range"),
     "no value": ("{op: set_array, array: joint_q}", "give one of 'value', 'values' and 'from_array'"),
     "two values": ("{op: set_array, array: joint_q, value: 1, values: [1]}", "this has value and values"),
-    "number of values": ("{op: set_array, array: joint_q, values: [1, 2]}", "values: 2 values for 3 selected entries"),
-    "type of value": ("{op: set_array, array: joint_q, values: [1, 2, up]}", r"values\[2\]: 'up' is not a number"),
+    "number of values": (
+        "{op: set_array, array: joint_q, values: [1, 2]}",
+        "values: 2 values for 3 selected entries",
+    ),
+    "type of value": (
+        "{op: set_array, array: joint_q, values: [1, 2, up]}",
+        r"values\[2\]: 'up' is not a number",
+    ),
     "negative stiffness": ("{op: set_array, array: joint_target_ke, value: -1}", "value: -1 is negative"),
-    "fractional group": ("{op: set_array, array: shape_collision_group, value: 1.5}", "value: 1.5 is not an integer"),
-    "unknown mode": ("{op: set_joint_targets, joint: wrist, mode: positon}", "mode: 'positon' is not a drive mode"),
-    "unknown mode in an array": ("{op: set_array, array: joint_target_mode, value: 9}", "value: 9 is not a drive mode"),
+    "fractional group": (
+        "{op: set_array, array: shape_collision_group, value: 1.5}",
+        "value: 1.5 is not an integer",
+    ),
+    "unknown mode": (
+        "{op: set_joint_targets, joint: wrist, mode: positon}",
+        "mode: 'positon' is not a drive mode",
+    ),
+    "unknown mode in an array": (
+        "{op: set_array, array: joint_target_mode, value: 9}",
+        "value: 9 is not a drive mode",
+    ),
     "lengths of a copy": (
         "{op: copy_array, src: shape_gap, dst: joint_q, src_range: {range: head:2}}",
         "2 entries of shape_gap do not fit 3 entries of joint_q",
@@ -202,7 +247,10 @@ WRONG = {
         "{op: set_array, array: joint_q, from_array: joint_qd, from_range: {index: 0}}",
         "from_range: 1 entries of joint_qd do not fit 3",
     ),
-    "from_range alone": ("{op: set_array, array: joint_q, value: 1, from_range: {index: 0}}", "needs 'from_array'"),
+    "from_range alone": (
+        "{op: set_array, array: joint_q, value: 1, from_range: {index: 0}}",
+        "needs 'from_array'",
+    ),
     "range that is no mapping": (
         "{op: set_array, array: joint_q, from_array: joint_qd, from_range: head:2}",
         "from_range: 'head:2' is not a mapping",
@@ -218,7 +266,10 @@ WRONG = {
     "unknown body": ("{op: add_shape, body: lowr}", "body: there is no body 'lowr'; did you mean lower?"),
     "unknown shape": ("{op: add_shape, type: bx}", "there is no type 'bx'; did you mean box?"),
     "size of another shape": ("{op: add_shape, type: sphere, hx: 1}", "hx: unknown key 'hx'"),
-    "gravity of two numbers": ("{op: set_attr, name: gravity, value: [1, 2]}", "value: .* is not a list of 3 numbers"),
+    "gravity of two numbers": (
+        "{op: set_attr, name: gravity, value: [1, 2]}",
+        "value: .* is not a list of 3 numbers",
+    ),
     "operation that is no mapping": ("set_array", "'set_array' is not a mapping"),
 }
 
@@ -232,8 +283,14 @@ def test_wrong_operations_name_their_place(tmp_path, name):
 
 def test_an_ambiguous_joint_names_the_candidates(tmp_path):
     text = CHAIN.replace("arm/slide", "other/shoulder")
-    with pytest.raises(SapSceneLoaderError, match=r"ambiguous, it fits arm/shoulder \(index 0\), other/shoulder"):
-        edited(tmp_path, "{op: set_joint_q, joint: shoulder, value: 1}", text=text.replace("id: shoulder", "id: s"))
+    with pytest.raises(
+        SapSceneLoaderError, match=r"ambiguous, it fits arm/shoulder \(index 0\), other/shoulder"
+    ):
+        edited(
+            tmp_path,
+            "{op: set_joint_q, joint: shoulder, value: 1}",
+            text=text.replace("id: shoulder", "id: s"),
+        )
 
 
 def test_nothing_to_scale_or_to_aim_at_is_an_error(tmp_path):

@@ -91,12 +91,14 @@ def test_masses_of_the_mjcf_robots_are_of_plausible_density(name):
 STANDING_TIME = 10.0  # s
 
 
-@pytest.mark.parametrize(("name", "tilt_max", "sag_max"), [("quadruped", 0.02, 0.02), ("humanoid", 0.1, 0.02)])
+@pytest.mark.parametrize(
+    ("name", "tilt_max", "sag_max"), [("quadruped", 0.02, 0.02), ("humanoid", 0.1, 0.02)]
+)
 def test_the_robots_stand(name, tilt_max, sag_max):
     """Drives and stiction hold the robots up for ten seconds; by then they have come to rest.
 
-    The bounds on tilt [rad] and sag [m] follow from the stiffness of the drives: a joint gives way by torque over
-    stiffness, some hundredths of a radian here.
+    The bounds on tilt [rad] and sag [m] follow from the stiffness of the drives: a joint gives way by torque
+    over stiffness, some hundredths of a radian here.
     """
     scene = load_scene(name, device="cpu")
     start = scene.state.joint_q.numpy()
@@ -124,7 +126,7 @@ def test_the_arm_swings_the_cube_round_and_holds_it():
     simulation = scene.simulation(threads=1, strict=True)
     simulation.step(round(5.0 / simulation.dt))
     position = simulation.state.body_q.numpy()[cube, :3]
-    # The grip is friction only, and the joints sag a little, so the cube is where the hand is to a centimetre.
+    # The grip is friction only, and the joints sag a little: the cube is where the hand is to a centimetre.
     np.testing.assert_allclose(position, [radius * np.cos(0.8), radius * np.sin(0.8), height], atol=0.015)
     # Held by the fingers alone: no contact with the ground, and the forces on the cube carry its weight.
     force = simulation.solver.body_contact_force(simulation.contacts).numpy()[cube]
@@ -140,8 +142,8 @@ def test_the_piles_come_to_rest_without_sinking_in(name):
     heights = np.sort(simulation.state.body_q.numpy()[:, 2])
     force = simulation.solver.body_contact_force(simulation.contacts).numpy()[:, 2].sum()
     assert force == pytest.approx(9.81 * 3.2 * count, rel=0.02)
-    # No box is lower than half its height, up to a penetration of weight over stiffness: with all the boxes above
-    # on one edge of two contacts, layers * 3.2 kg * g / (2 * 5e4 N/m) < 2 mm.
+    # No box is lower than half its height, up to a penetration of weight over stiffness: with all the boxes
+    # above on one edge of two contacts, layers * 3.2 kg * g / (2 * 5e4 N/m) < 2 mm.
     assert heights[0] > 0.1 - 2e-3
     assert np.abs(simulation.state.body_qd.numpy()).max() < 0.02
 
@@ -160,7 +162,9 @@ def test_the_pole_falls_and_keeps_its_energy():
         inertia = model.body_inertia.numpy()[pole, 0, 0]
         vy = qd[0] - length * np.cos(q[1]) * qd[1]
         vz = -length * np.sin(q[1]) * qd[1]
-        kinetic = 0.5 * mass[cart] * qd[0] ** 2 + 0.5 * mass[pole] * (vy**2 + vz**2) + 0.5 * inertia * qd[1] ** 2
+        kinetic = (
+            0.5 * mass[cart] * qd[0] ** 2 + 0.5 * mass[pole] * (vy**2 + vz**2) + 0.5 * inertia * qd[1] ** 2
+        )
         return float(kinetic + mass[pole] * 9.81 * length * np.cos(q[1]))
 
     energies = [energy()]

@@ -10,21 +10,21 @@ from pluriverse.scene.layout import share_worlds
 
 from .scene_files import BOX, CHAIN, load_text, write_scene
 
-MIXED = f"""
-simulation: {{max_rigid_contact: 64}}
-builder: {{gravity: -9.81}}
-replicate: {{spacing: [0, 0, 0]}}
+MIXED = """
+simulation: {max_rigid_contact: 64}
+builder: {gravity: -9.81}
+replicate: {spacing: [0, 0, 0]}
 worlds:
   - count: 2
     name: boxes
-    bodies: [{{id: box, shapes: [{{}}]}}]
-    joints: [{{id: free, type: free, child: box}}]
+    bodies: [{id: box, shapes: [{}]}]
+    joints: [{id: free, type: free, child: box}]
   - scene: chain.yaml
     count: 3
     gravity: [0, 0, -1.62]
-  - bodies: [{{id: ball, shapes: [{{type: sphere, radius: 0.1}}]}}]
-    joints: [{{id: free, type: free, child: ball}}]
-    post_build: [{{op: set_attr, name: gravity, value: -3}}]
+  - bodies: [{id: ball, shapes: [{type: sphere, radius: 0.1}]}]
+    joints: [{id: free, type: free, child: ball}]
+    post_build: [{op: set_attr, name: gravity, value: -3}]
     max_rigid_contact: 7
 """
 
@@ -58,7 +58,9 @@ def test_the_number_of_worlds(tmp_path):
 
 def test_what_hangs_on_the_world_moves_with_it(tmp_path):
     """Joints to the world and shapes of the world are placed with their world; the ground is shared."""
-    text = CHAIN + "post_build: [{op: add_shape, label: table}]\nreplicate: {num_worlds: 2, spacing: [4, 0, 0]}"
+    text = (
+        CHAIN + "post_build: [{op: add_shape, label: table}]\nreplicate: {num_worlds: 2, spacing: [4, 0, 0]}"
+    )
     scene = load_text(tmp_path, text)
     model = scene.model
     tables = [index for index, label in enumerate(model.shape_label) if label == "table"]
@@ -101,7 +103,10 @@ def test_kinds_are_placed_one_after_the_other(tmp_path):
 
 def test_a_kind_holds_the_same_as_its_scene_alone(tmp_path):
     """The world of a mixed scene is that of the scene it was taken from, builder defaults included."""
-    text = CHAIN + "builder: {rigid_gap: 0.03, defaults: {shape: {mu: 0.3}, joint: {armature: 0.2}}}\nground: false"
+    text = (
+        CHAIN
+        + "builder: {rigid_gap: 0.03, defaults: {shape: {mu: 0.3}, joint: {armature: 0.2}}}\nground: false"
+    )
     alone = load_scene(write_scene(tmp_path, text, "chain.yaml"), device="cpu").model
     mixed = load_text(tmp_path, "ground: false\nworlds: [{scene: chain.yaml}]").model
     for name in ("body_mass", "body_inertia", "shape_material_mu", "shape_gap", "joint_armature", "joint_q"):
@@ -110,7 +115,9 @@ def test_a_kind_holds_the_same_as_its_scene_alone(tmp_path):
 
 def test_scenes_with_another_ground_do_not_mix(tmp_path):
     write_scene(tmp_path, BOX + "ground: {height: -1}", "low.yaml")
-    with pytest.raises(SapSceneLoaderError, match=r"worlds\[0\]\.scene: all worlds share the ground of this file"):
+    with pytest.raises(
+        SapSceneLoaderError, match=r"worlds\[0\]\.scene: all worlds share the ground of this file"
+    ):
         load_text(tmp_path, "worlds: [{scene: low.yaml}]")
     assert load_text(tmp_path, "ground: {height: -1}\nworlds: [{scene: low.yaml}]").model.shape_count == 2
 
@@ -125,7 +132,9 @@ def test_an_error_in_a_scene_of_a_kind_names_that_file(tmp_path):
     inner = write_scene(tmp_path, BOX.replace("child: box", "child: bx"), "inner.yaml")
     with pytest.raises(SapSceneLoaderError, match=rf"{inner}:7: joints\[0\]\.child: there is no body 'bx'"):
         load_text(tmp_path, "worlds: [{scene: inner.yaml}]")
-    with pytest.raises(SapSceneLoaderError, match=r"scene\.yaml:3: worlds\[0\]\.joints\[0\]\.child: there is no body 'bx'"):
+    with pytest.raises(
+        SapSceneLoaderError, match=r"scene\.yaml:3: worlds\[0\]\.joints\[0\]\.child: there is no body 'bx'"
+    ):
         load_text(
             tmp_path,
             "worlds:\n  - bodies: [{id: box, shapes: [{}]}]\n    joints: [{id: free, type: free, child: bx}]",
@@ -134,7 +143,9 @@ def test_an_error_in_a_scene_of_a_kind_names_that_file(tmp_path):
 
 def test_a_cap_for_some_kinds_only_is_an_error(tmp_path):
     write_scene(tmp_path, CHAIN, "chain.yaml")
-    with pytest.raises(SapSceneLoaderError, match="max_rigid_contact is set for some kinds of world but not for 'boxes'"):
+    with pytest.raises(
+        SapSceneLoaderError, match="max_rigid_contact is set for some kinds of world but not for 'boxes'"
+    ):
         load_text(tmp_path, MIXED.replace("simulation: {max_rigid_contact: 64}", ""))
 
 

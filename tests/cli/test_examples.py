@@ -1,0 +1,57 @@
+"""The examples run, and what they print agrees with the physics they show."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def run(name, frames):
+    process = subprocess.run(
+        [sys.executable, str(EXAMPLES / name), "--frames", str(frames)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(EXAMPLES.parent), "PATH": "", "HOME": str(Path.home())},
+    )
+    assert process.returncode == 0, process.stderr
+    return process.stdout
+
+
+def test_every_example_is_short_and_tested():
+    names = {path.name for path in EXAMPLES.glob("*.py")}
+    assert names == {"handwritten_loop.py", "mixed_worlds.py", "contact_forces.py", "gravity_per_world.py"}
+    assert all(len((EXAMPLES / name).read_text().splitlines()) < 100 for name in names)
+
+
+@pytest.mark.parametrize(
+    ("name", "frames", "tolerance"), [("handwritten_loop.py", 200, 2e-3), ("gravity_per_world.py", 100, 2e-3)]
+)
+def test_numbers_beside_each_other_agree(name, frames, tolerance):
+    """These examples print the simulated number and the exact one, in metres."""
+    lines = [line for line in run(name, frames).splitlines() if " m" in line]
+    assert lines
+    for line in lines:
+        simulated, *_, exact = [float(number) for number in re.findall(r"(-?\d+\.\d+) m\b", line)]
+        assert simulated == pytest.approx(exact, abs=tolerance)
+
+
+def test_feet_carry_the_weight():
+    *feet, total = run("contact_forces.py", 400).splitlines()
+    assert len(feet) == 4
+    carried, weight = (float(number) for number in re.findall(r"(\d+\.\d+) N", total))
+    assert carried == pytest.approx(weight, rel=1e-3)
+
+
+def test_mixed_worlds_are_all_reported():
+    lines = run("mixed_worlds.py", 100).splitlines()
+    assert [line.split(" z =")[0] for line in lines[:7]] == [
+        f"world {world}: {kind},"
+        for world, kind in enumerate(
+            ["1 x rod", "2 x rod", "3 x rod", "4 x rod", "1 x box", "3 x box", "5 x box"]
+        )
+    ]
