@@ -41,7 +41,9 @@ def test_world_among_63_of_other_kinds_has_the_bits_of_the_world_alone(alone, th
     with pv.Simulation(model, dt=DT, threads=threads, record=record) as simulation:
         simulation.step(STEP_COUNT)
         for world, kind in enumerate(kinds):
-            assert_same_bits(world_bits(model, simulation.state, world), alone[kind], f"world {world}, {kind}")
+            assert_same_bits(
+                world_bits(model, simulation.state, world), alone[kind], f"world {world}, {kind}"
+            )
 
 
 def test_steps_one_by_one_have_the_bits_of_many_in_one_call(alone):
@@ -82,7 +84,7 @@ def test_world_steps_are_counted_with_their_contacts_and_iterations():
         counts = simulation.contacts.rigid_contact_count.numpy()
     assert (report.world_count, report.step_count) == (2, 50)
     assert counts[0] == 0
-    assert counts[1] >= 12  # at least four corners between each of three pairs of faces
+    assert counts[1] >= 12  # four corners or more between each of three pairs of faces
     assert report.contact_count_mean == pytest.approx(counts.sum() / 2)  # at rest, so the same in every step
     assert report.contact_count_peak == counts[1]
     assert report.iteration_count_peak >= 1

@@ -21,7 +21,7 @@ def make_pile() -> pv.ModelBuilder:
 
 
 def make_arm() -> pv.ModelBuilder:
-    """A chain of three links with drives, a limit, dry friction and armature, whose tip reaches the ground."""
+    """A chain of three links with drives, limits, dry friction and armature, above the ground."""
     builder = pv.ModelBuilder()
     parent, joints = -1, []
     for level in range(3):
