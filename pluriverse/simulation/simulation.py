@@ -234,7 +234,7 @@ class Simulation:
                 f"Simulation.reset: world {int(chosen[0] if chosen[0] < 0 else chosen[-1])} does not exist; "
                 f"the model has worlds 0 to {self._model.world_count - 1}."
             )
-        targets = wp.array(chosen.astype(np.int32), dtype=wp.int32, device=self._model.device)
+        targets: wp.array[int] = wp.array(chosen.astype(np.int32), dtype=wp.int32, device=self._model.device)
         self._world_copy.copy_worlds(targets, self._model.state(), self.state)
         self._solver.unfreeze(chosen)
 
