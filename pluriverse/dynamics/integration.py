@@ -36,6 +36,7 @@ def _kernels(real: Any) -> SimpleNamespace:
     quat = quat_type(real)
     data_struct = workspace_struct(real)
     quat_from_rotation_vector = rotation_functions(real).quat_from_rotation_vector
+    quat_normalize = rotation_functions(real).quat_normalize
     widen_vec3 = conversion_functions(real).widen_vec3
     widen_rotation = conversion_functions(real).widen_rotation
     read_vec3 = conversion_functions(real).read_vec3
@@ -98,7 +99,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 velocity = old_share * dof_vec3(data.dof_velocity, dof + 3) + new_share * velocity_next
                 rotation = data.node_quat[node_base + local_node]
                 step = turn(omega, dt, exponential)
-                rotation_next = wp.normalize(step * rotation)
+                rotation_next = quat_normalize(step * rotation)
 
                 # Joint coordinates: X_J = X_p^-1 X_WB X_c, in increments so that nothing cancels.
                 parent_frame = joint_X_p[joint]
@@ -110,7 +111,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 joint_axis = wp.quat_rotate_inv(anchor, vec3(step[0], step[1], step[2]))
                 joint_step = quat(joint_axis[0], joint_axis[1], joint_axis[2], step[3])
                 joint_rotation = joint_step * read_rotation(joint_q, coord + 3)
-                write_rotation(joint_q_out, coord + 3, wp.normalize(joint_rotation))
+                write_rotation(joint_q_out, coord + 3, quat_normalize(joint_rotation))
 
                 body = topology.world_body[world] + topology.node_body[index]
                 com = wp.quat_rotate(rotation_next, widen_vec3(body_com[body]))
@@ -120,7 +121,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 omega_next = dof_vec3(data.dof_velocity_next, dof)
                 omega = old_share * dof_vec3(data.dof_velocity, dof) + new_share * omega_next
                 rotation_next = turn(omega, dt, exponential) * read_rotation(joint_q, coord)
-                write_rotation(joint_q_out, coord, wp.normalize(rotation_next))
+                write_rotation(joint_q_out, coord, quat_normalize(rotation_next))
                 write_vec3(joint_qd_out, public_dof, omega_next)
             else:
                 for k in range(dof_count):

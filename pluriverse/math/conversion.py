@@ -26,6 +26,7 @@ def conversion_functions(real: Any) -> SimpleNamespace:
     """
     vec3 = vec3_type(real)
     quat = quat_type(real)
+    quat_normalize = rotation_functions(real).quat_normalize
     quat_renormalize = rotation_functions(real).quat_renormalize
 
     @wp.func
@@ -56,7 +57,7 @@ def conversion_functions(real: Any) -> SimpleNamespace:
         y = real(values[first + 1])
         z = real(values[first + 2])
         w = real(values[first + 3])
-        return wp.normalize(quat(x, y, z, w))
+        return quat_normalize(quat(x, y, z, w))
 
     @wp.func
     def write_vec3(values: wp.array[float], first: int, a: vec3):

@@ -17,8 +17,8 @@ ANGLE_SERIES = 0.02
 def rotation_functions(real: Any) -> SimpleNamespace:
     """Return the functions on rotations for scalars of type `real`.
 
-    The members are `wp.func`s: `quat_from_rotation_vector`, `quat_from_axis_angle`, `quat_renormalize`,
-    `matrix_from_quat`, `rotate_sym`.
+    The members are `wp.func`s: `quat_from_rotation_vector`, `quat_from_axis_angle`, `quat_normalize`,
+    `quat_renormalize`, `matrix_from_quat`, `rotate_sym`.
     """
     vec3 = vec3_type(real)
     mat33 = mat33_type(real)
@@ -42,6 +42,15 @@ def rotation_functions(real: Any) -> SimpleNamespace:
         """Return the unit quaternion of a turn by `angle` [rad] about a unit axis."""
         sine = wp.sin(real(0.5) * angle)
         return quat(sine * axis[0], sine * axis[1], sine * axis[2], wp.cos(real(0.5) * angle))
+
+    @wp.func
+    def quat_normalize(q: quat) -> quat:
+        """Return `q` with length 1, NaN if it has none.
+
+        Warp's own makes the identity of 0 and of NaN, which would hide that a world has failed.
+        """
+        scale = real(1.0) / wp.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
+        return quat(scale * q[0], scale * q[1], scale * q[2], scale * q[3])
 
     @wp.func
     def quat_renormalize(q: quat) -> quat:
@@ -93,6 +102,7 @@ def rotation_functions(real: Any) -> SimpleNamespace:
     return SimpleNamespace(
         quat_from_rotation_vector=quat_from_rotation_vector,
         quat_from_axis_angle=quat_from_axis_angle,
+        quat_normalize=quat_normalize,
         quat_renormalize=quat_renormalize,
         matrix_from_quat=matrix_from_quat,
         rotate_sym=rotate_sym,

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from pluriverse import JointType
+from pluriverse import JointType, eval_fk
 from pluriverse.dynamics import Workspace, eval_kinematics
 from pluriverse.dynamics.mass_matrix import eval_mass_matrix
 
@@ -101,6 +101,21 @@ def test_a_quaternion_of_any_length_is_the_rotation_that_it_stands_for():
         eval_kinematics(model, model.worlds, state, workspace)
         rotations.append(workspace.node_rotation.numpy())
     np.testing.assert_allclose(rotations[0], rotations[1], rtol=0.0, atol=POSE_ERROR)
+
+
+def test_a_quaternion_of_length_zero_is_no_rotation():
+    """It gives NaN, which is noticed, and not some rotation, which is not."""
+    rng = np.random.default_rng(6)
+    trees = [random_tree(rng, 1, root=kind) for kind in (JointType.BALL, JointType.FREE, JointType.FREE)]
+    states = [random_joint_state(rng, tree) for tree in trees]
+    for q, _ in states[:2]:
+        q[0][-4:] = 0.0
+    model = build_model(trees)
+    state = model.state()
+    set_joint_state(state, trees, [q for q, _ in states], [qd for _, qd in states])
+    eval_fk(model, state.joint_q, state.joint_qd, state)
+    assert np.isnan(state.body_q.numpy()[:2, 3:]).all()
+    assert np.isfinite(state.body_q.numpy()[2]).all()
 
 
 def test_workspace_refuses_a_precision_that_does_not_exist():
