@@ -11,6 +11,7 @@ from pluriverse.importers.description import (
     RobotDescription,
     ShapeDescription,
 )
+from pluriverse.importers.errors import AssetError
 from pluriverse.importers.frames import Frame
 from pluriverse.importers.mechanics import find_group_parents, find_rigid_groups
 from pluriverse.importers.report import ImportReport
@@ -28,6 +29,29 @@ def check_hull_limit(importer: str, mesh_maxhullvert: int) -> None:
             f"{importer}: mesh_maxhullvert is {mesh_maxhullvert}, but it must be {HULL_VERTEX_COUNT_MIN} or "
             "more."
         )
+
+
+def check_hulls(robot: RobotDescription, mesh_maxhullvert: int) -> None:
+    """Make the convex hulls of all colliding meshes, so that one without is found before anything is added.
+
+    Raises:
+        AssetError: If a mesh has no hull.
+    """
+    placed = [("the world", robot.world_shapes)] + [(link.element, link.shapes) for link in robot.links]
+    for element, shapes in placed:
+        for shape in shapes:
+            if shape.mesh is None or shape.type is not GeoType.CONVEX_MESH:
+                continue
+            try:
+                shape.mesh.convex_hull(mesh_maxhullvert)
+            except ValueError as error:
+                raise AssetError(
+                    str(error).rstrip("."),
+                    file=robot.source,
+                    element=element,
+                    value=shape.mesh.name,
+                    remedy="Replace the collision mesh by a box, cylinder or sphere.",
+                ) from error
 
 
 def assemble(

@@ -7,25 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.importers.assembly import assemble, check_hull_limit
+from pluriverse.importers.assembly import assemble, check_hull_limit, check_hulls
 from pluriverse.importers.description import RobotDescription
 from pluriverse.importers.errors import AssetError
 from pluriverse.importers.frames import frame_from_transform
 from pluriverse.importers.mechanics import check_masses, merge_welded_links
 from pluriverse.importers.mjcf_actuators import add_drives
 from pluriverse.importers.mjcf_bodies import add_links
+from pluriverse.importers.mjcf_edit import edit_document
 from pluriverse.importers.mjcf_geoms import add_shapes
 from pluriverse.importers.mjcf_keyframe import controls_of, select_keyframe, set_initial_state
 from pluriverse.importers.mjcf_options import MjcfOptions
-from pluriverse.importers.mjcf_source import (
-    check_numbers,
-    class_names,
-    matches,
-    read_class_parents,
-    read_mjcf,
-)
+from pluriverse.importers.mjcf_source import check_numbers, read_mjcf
 from pluriverse.importers.mjcf_unsupported import report_unsupported
-from pluriverse.importers.report import ImportReport, ImportSeverity
+from pluriverse.importers.report import ImportReport
 
 
 def add_mjcf(
@@ -122,12 +117,13 @@ def add_mjcf(
     )
     pose = frame_from_transform(xform)
     report = ImportReport(str(source))
-    document = read_mjcf(source, edit=lambda spec, log: _edit(spec, options, log), report=report)
+    document = read_mjcf(source, edit=lambda spec, log: edit_document(spec, options, log), report=report)
     check_numbers(document)
     robot = RobotDescription(document.spec.modelname or "mjcf", document.name, filter_static_parent=False)
     report.label = robot.label
     link_of_joint, link_of_body = add_links(robot, document, options, report)
     add_shapes(robot, document, link_of_body, options, report)
+    check_hulls(robot, mesh_maxhullvert)
     key = select_keyframe(document.model, keyframe, document.name)
     if key is not None:
         set_initial_state(robot, document.model, link_of_joint, key, options)
@@ -166,40 +162,3 @@ def _patterns(name: str, patterns: Sequence[str]) -> tuple[str, ...]:
                 f"add_mjcf: {name} holds {pattern!r}, which is no regular expression: {error}."
             ) from error
     return patterns
-
-
-def _edit(spec: Any, options: MjcfOptions, report: ImportReport) -> None:
-    """Remove from the document what the options leave out, before it is compiled."""
-    import mujoco
-
-    for number, sensor in enumerate(list(spec.sensors)):
-        report.add("sensor", sensor.name or f"sensor {number}", "it is not read", ImportSeverity.NOTE)
-        spec.delete(sensor)  # so that one that refers to nothing does no harm
-    if options.ignore_inertial_definitions:
-        spec.compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
-    if options.ignore_names:
-        # A body takes its descendants with it, so the list has to be made anew after each removal.
-        while body := next(
-            (b for b in spec.bodies if b.name != "world" and matches(options.ignore_names, b.name)), None
-        ):
-            spec.delete(body)
-        for elements in (list(spec.geoms), list(spec.sites)):
-            for element in elements:
-                if element.name and matches(options.ignore_names, element.name):
-                    spec.delete(element)
-    if options.ignore_classes:
-        parents = read_class_parents(spec)
-        for geom in list(spec.geoms):
-            if any(matches(options.ignore_classes, name) for name in class_names(geom, parents)):
-                spec.delete(geom)
-    if not options.parse_meshes:
-        for geom in list(spec.geoms):
-            if geom.meshname:  # mesh geoms, and primitives fitted to a mesh
-                body = geom.parent
-                if not body.explicitinertial or options.ignore_inertial_definitions:
-                    report.add(
-                        "mesh that gives mass", body.name, "its mass is missing with parse_meshes=False"
-                    )
-                spec.delete(geom)
-        for mesh in list(spec.meshes):
-            spec.delete(mesh)

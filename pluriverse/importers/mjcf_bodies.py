@@ -171,7 +171,9 @@ def _joint(
     back = make_frame(quat=quat_from_axis_angle(axis, -reference))
     if kind == SLIDE:
         back = make_frame(-reference * axis)
-    description = DofDescription(axis, armature=armature, damping=damping, friction=friction)
+    description = DofDescription(
+        axis, lower=-np.inf, upper=np.inf, armature=armature, damping=damping, friction=friction
+    )
     if model.jnt_limited[joint]:
         description.lower, description.upper = (length * float(bound) for bound in model.jnt_range[joint])
     stiffness = float(model.jnt_stiffness[joint])

@@ -6,17 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.importers.assembly import assemble, check_hull_limit
+from pluriverse.importers.assembly import assemble, check_hull_limit, check_hulls
 from pluriverse.importers.asset_files import AssetFiles
-from pluriverse.importers.description import LinkDescription, RobotDescription
-from pluriverse.importers.errors import AssetError
+from pluriverse.importers.description import RobotDescription
 from pluriverse.importers.frames import frame_from_transform
 from pluriverse.importers.mechanics import check_masses, merge_welded_links
 from pluriverse.importers.report import ImportReport
 from pluriverse.importers.urdf_document import read_urdf
 from pluriverse.importers.urdf_links import JointOrdering, add_links
 from pluriverse.importers.urdf_shapes import UrdfShapes, as_collider, mass_from_shapes
-from pluriverse.types import GeoType
 
 
 def add_urdf(
@@ -120,7 +118,8 @@ def add_urdf(
             for shape in visuals:
                 shape.is_visible = show
             link.shapes += visuals
-        _check_hulls(link, mesh_maxhullvert, document.name)
+    check_hulls(robot, mesh_maxhullvert)
+    for link, authored in zip(robot.links, links, strict=True):
         if authored.inertial is None or ignore_inertial_definitions:
             density = builder.default_shape_cfg.density
             link.mass_properties = mass_from_shapes(link, density, mesh_maxhullvert)
@@ -137,20 +136,3 @@ def add_urdf(
         report=report,
     )
     return report
-
-
-def _check_hulls(link: LinkDescription, mesh_maxhullvert: int, file: str) -> None:
-    """Make the convex hulls of the colliding meshes of a link, so that one that has none is found here."""
-    for shape in link.shapes:
-        if shape.type is GeoType.CONVEX_MESH:
-            assert shape.mesh is not None
-            try:
-                shape.mesh.convex_hull(mesh_maxhullvert)
-            except ValueError as error:
-                raise AssetError(
-                    str(error).rstrip("."),
-                    file=file,
-                    element=link.element,
-                    value=shape.mesh.name,
-                    remedy="Replace the collision mesh by a box, cylinder or sphere.",
-                ) from error

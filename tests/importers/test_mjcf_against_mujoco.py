@@ -187,7 +187,7 @@ def test_xform_moves_everything():
 def test_humanoid_accelerates_as_in_mujoco(robot_assets, seed):
     """From rest, springs, motors, gravity and armature of the humanoid give MuJoCo's accelerations.
 
-    One step of 1e-7 s: damping then changes the speeds by its rate (below 1e3 /s) times the step, 1e-4 relative.
+    One step of 1e-7 s: damping changes the speeds by its rate (below 1e3 /s) times the step, 1e-4 relative.
     """
     path = robot_assets / ROBOTS["humanoid"]
     builder = ModelBuilder()

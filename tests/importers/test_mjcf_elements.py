@@ -3,10 +3,11 @@
 import mujoco
 import numpy as np
 import pytest
+import trimesh
 
 from pluriverse.builder import ModelBuilder
 from pluriverse.geometry import quat_to_matrix
-from pluriverse.importers import AssetWarning, ImportSeverity, UnsupportedAssetError
+from pluriverse.importers import AssetError, AssetWarning, ImportSeverity, UnsupportedAssetError
 from pluriverse.types import GeoType, JointTargetMode, JointType, ShapeFlags
 
 FLOAT32 = 3e-7  # relative: a float32 rounding or two
@@ -461,3 +462,52 @@ def test_sensors_are_a_note_only():
     """They move nothing, so nobody is warned, also of one that refers to nothing."""
     _, report = import_mjcf(pendulum(rest='<sensor><touch name="t" site="gone"/></sensor>'), strict=True)
     assert [entry.severity for entry in report.entries] == [ImportSeverity.NOTE]
+
+
+LEGS = """<mujoco><worldbody><body name="trunk"><freejoint name="root"/><geom size="0.1"/>
+    <body name="left"><joint name="l"/><geom name="lg" size="0.1"/>
+      <body name="toe"><joint name="t"/><geom size="0.1"/></body></body>
+    <body name="right"><joint name="r"/><geom name="rg" size="0.1"/></body></body></worldbody>
+  <contact><exclude body1="left" body2="right"/></contact>
+  <actuator><motor joint="l"/><motor name="keep" joint="r" gear="3"/></actuator>
+  <keyframe><key name="home" qpos="0 0 1 1 0 0 0 0.1 0.2 0.3" ctrl="1 2"/></keyframe></mujoco>"""
+
+
+def test_ignored_body_takes_what_hangs_on_it():
+    """Descendants, actuators and exclusions go with it; a keyframe that counts its joints is reported."""
+    with pytest.warns(AssetWarning, match=r"keyframe \(home\): it cannot be used"):
+        builder, _ = import_mjcf(LEGS, ignore_names="left")
+    assert [label.rpartition("/")[2] for label in builder.body_label] == ["trunk", "right"]
+    assert builder.joint_target_mode[-1] == JointTargetMode.EFFORT
+    assert builder.joint_count == 2
+
+
+def test_missing_visual_mesh_is_a_warning(tmp_path):
+    """A mesh that only a picture needs may be missing; one that collides or weighs may not."""
+    inertial = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+    picture = '<geom type="mesh" mesh="m" contype="0" conaffinity="0"/>'
+    asset = '<asset><mesh name="m" file="gone.stl"/></asset>'
+    with pytest.warns(AssetWarning, match=r"missing visual mesh \(gone\.stl\): it is not drawn"):
+        builder, _ = import_mjcf(pendulum(body=inertial + picture, rest=asset), strict=True)
+    assert builder.shape_count == 1
+    for body in (picture, inertial + '<geom type="mesh" mesh="m"/>'):
+        with pytest.raises(AssetError, match=r"gone\.stl"):
+            import_mjcf(pendulum(body=body, rest=asset))
+
+
+def test_file_with_meshes_and_includes_is_read_from_anywhere(tmp_path, monkeypatch):
+    """Meshes and includes are found beside the file, whatever the current directory."""
+    (tmp_path / "parts" / "meshes").mkdir(parents=True)
+    trimesh.creation.box((0.2, 0.4, 0.6)).export(tmp_path / "parts" / "meshes" / "brick.stl")
+    (tmp_path / "parts" / "brick.xml").write_text(
+        '<mujocoinclude><asset><mesh name="brick" file="brick.stl"/></asset></mujocoinclude>'
+    )
+    (tmp_path / "parts" / "robot.xml").write_text(
+        '<mujoco><compiler meshdir="meshes"/><include file="brick.xml"/>'
+        '<worldbody><body name="b"><freejoint/><geom type="mesh" mesh="brick"/></body></worldbody></mujoco>'
+    )
+    monkeypatch.chdir("/")
+    builder, _ = import_mjcf(tmp_path / "parts" / "robot.xml", strict=True)
+    assert builder.body_mass[0] == pytest.approx(1000 * 0.048, rel=1e-6)
+    lower, upper = builder.meshes[0].aabb
+    np.testing.assert_allclose(sorted(upper - lower), [0.2, 0.4, 0.6], atol=1e-6)

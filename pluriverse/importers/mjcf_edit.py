@@ -1,0 +1,82 @@
+"""Edits of an MJCF document before it is compiled: what options leave out, what only a picture needs."""
+
+from pathlib import Path
+from typing import Any
+
+from pluriverse.importers.mjcf_options import MjcfOptions
+from pluriverse.importers.mjcf_source import class_names, matches, read_class_parents
+from pluriverse.importers.report import ImportReport, ImportSeverity
+
+
+def edit_document(spec: Any, options: MjcfOptions, report: ImportReport) -> None:
+    """Remove elements from a document (`mujoco.MjSpec`) and note what that means."""
+    import mujoco
+
+    for number, sensor in enumerate(list(spec.sensors)):
+        report.add("sensor", sensor.name or f"sensor {number}", "it is not read", ImportSeverity.NOTE)
+        spec.delete(sensor)  # so that one that refers to nothing does no harm
+    if options.ignore_inertial_definitions:
+        spec.compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
+    if options.ignore_names:
+        _remove_names(spec, options, report)
+    if options.ignore_classes:
+        parents = read_class_parents(spec)
+        for geom in list(spec.geoms):
+            if any(matches(options.ignore_classes, name) for name in class_names(geom, parents)):
+                spec.delete(geom)
+    if options.parse_meshes:
+        _remove_missing_visuals(spec, options, report)
+    else:
+        _remove_meshes(spec, options, report)
+
+
+def _remove_names(spec: Any, options: MjcfOptions, report: ImportReport) -> None:
+    joint_count = len(spec.joints)
+    # A body takes its descendants with it, so the list has to be made anew after each removal.
+    while body := next(
+        (b for b in spec.bodies if b.name != "world" and matches(options.ignore_names, b.name)), None
+    ):
+        spec.delete(body)
+    for elements in (list(spec.geoms), list(spec.sites)):
+        for element in elements:
+            if element.name and matches(options.ignore_names, element.name):
+                spec.delete(element)
+    if len(spec.joints) < joint_count:
+        for number, key in enumerate(list(spec.keys)):
+            report.add(
+                "keyframe",
+                key.name or f"keyframe {number}",
+                "it cannot be used, since its numbers count joints that ignore_names leaves out",
+            )
+            spec.delete(key)
+
+
+def _remove_meshes(spec: Any, options: MjcfOptions, report: ImportReport) -> None:
+    for geom in list(spec.geoms):
+        if geom.meshname:  # mesh geoms, and primitives fitted to a mesh
+            if _gives_mass(geom, options):
+                report.add(
+                    "mesh that gives mass", geom.parent.name, "its mass is missing with parse_meshes=False"
+                )
+            spec.delete(geom)
+    for mesh in list(spec.meshes):
+        spec.delete(mesh)
+
+
+def _remove_missing_visuals(spec: Any, options: MjcfOptions, report: ImportReport) -> None:
+    """Remove geoms that neither collide nor weigh and whose mesh file is missing; others stay, an error."""
+    folder = Path(spec.modelfiledir) / spec.meshdir
+    for mesh in list(spec.meshes):
+        if not mesh.file or (folder / mesh.file).is_file() or mesh.file in spec.assets:
+            continue
+        name = mesh.name or Path(mesh.file).stem
+        users = [geom for geom in spec.geoms if geom.meshname == name]
+        if all(not (g.contype or g.conaffinity or _gives_mass(g, options)) for g in users):
+            report.add("missing visual mesh", mesh.file, "it is not drawn", ImportSeverity.WARNING)
+            for geom in users:
+                spec.delete(geom)
+            spec.delete(mesh)
+
+
+def _gives_mass(geom: Any, options: MjcfOptions) -> bool:
+    return not geom.parent.explicitinertial or options.ignore_inertial_definitions
