@@ -22,7 +22,7 @@ def sap_kernels():
 
 
 def dynamics_kernels():
-    stages = ("kinematics", "bias", "mass_matrix", "factorization", "integration")
+    stages = ("kinematics", "bias", "mass_matrix", "factorization", "integration", "forward_kinematics")
     factories = [import_module(f"pluriverse.dynamics.{stage}")._kernels for stage in stages]
     return [next(iter(vars(factory(wp.float32)).values())) for factory in factories]
 
