@@ -61,8 +61,12 @@ def load_scene(
 
     Raises:
         SapSceneLoaderError: The scene is wrong; the message names file, line, field, value and remedy.
+        ValueError: There is no such device.
         SapUnsupportedSceneFeature: `strict` is set and the scene asks for something that is not supported.
     """
+    import warp as wp
+
+    target = wp.get_device(device)
     if num_worlds is not None and num_worlds < 1:
         raise ValueError(f"num_worlds is {num_worlds}; a scene needs at least one world")
     document = read_scene_document(find_scene_file(path))
@@ -89,7 +93,7 @@ def load_scene(
     spacing = spacing if spacing is not None else scene.replicate.spacing or SPACING_DEFAULT
     builder = _compose(document, scene, kinds, builders, counts, spacing)
     try:
-        model = builder.finalize(device=device)
+        model = builder.finalize(device=target)
     except ValueError as error:
         raise document.error((), str(error)) from error
     return LoadedScene(

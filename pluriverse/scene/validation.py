@@ -92,9 +92,9 @@ def _walk(data: Any, location: tuple[str | int, ...], *, is_missing: bool) -> tu
     parent: Any = None
     value: Any = data
     for place, key in enumerate(location):
-        if (isinstance(value, dict) and key in value and isinstance(key, str)) or (
-            isinstance(value, list) and isinstance(key, int) and key < len(value)
-        ):
+        is_key = isinstance(value, dict) and isinstance(key, str) and key in value
+        is_index = isinstance(value, list) and isinstance(key, int) and key < len(value)
+        if is_key or is_index:
             parent, value = value, value[key]
         elif is_missing and place == len(location) - 1:
             parent, value = value, None
