@@ -1,11 +1,11 @@
 """Sphinx configuration: Markdown pages, mathematics, and the public interface from docstrings."""
 
-from importlib.metadata import version as _version
+import pluriverse
 
 project = "Pluriverse"
 author = "The Pluriverse developers"
 copyright = author
-version = release = _version("pluriverse")
+version = release = pluriverse.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence"]
