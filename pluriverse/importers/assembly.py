@@ -13,7 +13,7 @@ from pluriverse.importers.description import (
 )
 from pluriverse.importers.errors import AssetError
 from pluriverse.importers.frames import Frame
-from pluriverse.importers.mechanics import find_group_parents, find_rigid_groups
+from pluriverse.importers.mechanics import find_group_parents, find_initial_poses, find_rigid_groups
 from pluriverse.importers.report import ImportReport
 from pluriverse.types import GeoType, JointType
 
@@ -64,8 +64,9 @@ def assemble(
     report: ImportReport,
 ) -> None:
     """Add the robot to `builder`, standing at `xform` in the world, and note the indices in `report`."""
+    poses = find_initial_poses(robot, xform)
+    _make_labels_unique(robot)
     first = (builder.body_count, builder.joint_count, builder.shape_count, builder.articulation_count)
-    poses = _initial_poses(robot, xform)
     bodies: list[int] = []
     trees: dict[int, list[int]] = {}  # joints below each link that hangs on the world
     tree_of_link: list[int] = []
@@ -92,13 +93,15 @@ def assemble(
     report.bodies, report.joints, report.shapes, report.articulations = map(range, first, last)
 
 
-def _initial_poses(robot: RobotDescription, xform: Frame) -> list[Frame]:
-    poses: list[Frame] = []
-    for link in robot.links:
-        parent = xform if link.parent == WORLD else poses[link.parent]
-        joint = link.joint
-        poses.append(parent @ joint.parent_frame @ joint.motion() @ joint.child_frame.inverse())
-    return poses
+def _make_labels_unique(robot: RobotDescription) -> None:
+    """Number shapes of equal labels: a geom and a site may share a name, as may two collisions of a link."""
+    used: set[str] = set()
+    for shape in [*robot.world_shapes, *(shape for link in robot.links for shape in link.shapes)]:
+        label, number = shape.label, 1
+        while shape.label in used:
+            number += 1
+            shape.label = f"{label}_{number}"
+        used.add(shape.label)
 
 
 def _add_joint(builder: Any, joint: JointDescription, parent: int, child: int, xform: Frame) -> int:

@@ -129,7 +129,7 @@ def add_mjcf(
         set_initial_state(robot, document.model, link_of_joint, key, options)
     add_drives(robot, document.model, link_of_joint, controls_of(document.model, key), options, report)
     report_unsupported(document, builder, report)
-    check_masses(robot, report)
+    check_masses(robot, report, armature_default=builder.default_joint_cfg.armature)
     if collapse_fixed_joints:
         robot = merge_welded_links(robot, report)
     if not (robot.links or robot.world_shapes):

@@ -156,9 +156,13 @@ def _set_material(
 ) -> None:
     sliding, torsional, rolling = (float(value) for value in model.geom_friction[geom])
     condim = int(model.geom_condim[geom])
-    shape.cfg["mu"] = sliding if condim > 1 else 0.0
+    shape.cfg["mu"] = sliding
     shape.cfg["mu_torsional"] = torsional if condim >= 4 else 0.0
     shape.cfg["mu_rolling"] = rolling if condim >= 6 else 0.0
+    if condim == 1:
+        report.add("condim 1", name, "it rubs; in MuJoCo two geoms that both have condim 1 do not")
+    if model.geom_priority[geom] != 0:
+        report.add("priority", name, "a pair combines the materials of both shapes")
     if condim >= 4:
         report.add(
             "torsional and rolling friction",

@@ -60,6 +60,8 @@ def read_mjcf(
     import mujoco
 
     text = str(source)
+    if text.lstrip("\ufeff \t\r\n").startswith("<"):
+        text = text.lstrip("\ufeff")
     is_text = text.lstrip().startswith("<")
     name = "MJCF text" if is_text else text
     report.source = name

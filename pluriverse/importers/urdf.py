@@ -123,7 +123,7 @@ def add_urdf(
         if authored.inertial is None or ignore_inertial_definitions:
             density = builder.default_shape_cfg.density
             link.mass_properties = mass_from_shapes(link, density, mesh_maxhullvert)
-    check_masses(robot, report)
+    check_masses(robot, report, armature_default=builder.default_joint_cfg.armature)
     if collapse_fixed_joints:
         robot = merge_welded_links(robot, report)
     report.announce(strict=strict)

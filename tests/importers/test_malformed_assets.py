@@ -137,6 +137,16 @@ MALFORMED_URDF = {
         ("link 'tip'", "joint 'arm/elbow'", "no inertia", "armature"),
     ),
     "massless moving link": (urdf(link=""), ("link 'tip'", "mass of 0 kg", "Give the link mass")),
+    "massless link between hinges on one line": (
+        urdf(
+            link="",
+            rest=f'<link name="c">{INERTIAL}</link>'
+            + joint_to("tip", "c")
+            .replace("fixed", "revolute")
+            .replace("/></joint>", '/><axis xyz="0 0 1"/></joint>'),
+        ),
+        ("'arm/elbow', 'arm/other'", "without moving any mass", "fix one of the joints"),
+    ),
     "two inertials": (urdf(link=INERTIAL * 2), ("link 'tip'", "several <inertial>", "Keep one")),
     "no geometry": (urdf(link="<collision/>"), ("<collision> of link 'tip'", "<geometry> is missing")),
     "empty geometry": (urdf(link=shape("")), ("<geometry> of link 'tip'", "nothing", "exactly one of")),

@@ -278,7 +278,7 @@ def test_geoms_become_shapes():
     np.testing.assert_allclose(builder.shape_scale[index["pill"]], [0.05, 0.2, 0.0])
     mu = builder.shape_material_mu
     assert mu[index["ball"]] == pytest.approx(0.4)
-    assert mu[index["can"]] == 0.0  # condim 1 is frictionless
+    assert mu[index["can"]] == 1.0  # condim 1 is frictionless against its like only, which is reported
     assert builder.shape_material_mu_torsional[index["ball"]] == pytest.approx(0.02)
     assert builder.shape_margin[index["pill"]] == pytest.approx(0.006)
     assert builder.shape_gap[index["pill"]] == pytest.approx(0.004)
@@ -294,7 +294,7 @@ def test_geoms_become_shapes():
     assert ShapeFlags.VISIBLE not in flags["plate"]  # the body has something better to look at
     assert ShapeFlags.SITE in flags["tip"]
     np.testing.assert_allclose(builder.shape_color[index["look"]], [0.9, 0.1, 0.2], atol=1e-6)
-    assert {entry.feature for entry in report.losses} >= {"solref", "margin"}
+    assert {entry.feature for entry in report.losses} >= {"solref", "margin", "condim 1"}
 
 
 def test_mesh_geom_stands_where_mujoco_puts_it():
@@ -311,7 +311,10 @@ def test_mesh_geom_stands_where_mujoco_puts_it():
 
 def test_options_choose_what_is_imported():
     text = (
-        SHAPES.replace('solref="0.01 0.5"', "").replace('solref="-4000 -20"', "").replace('margin="0.01"', "")
+        SHAPES.replace('solref="0.01 0.5"', "")
+        .replace('solref="-4000 -20"', "")
+        .replace('condim="1"', "")
+        .replace('margin="0.01"', "")
     )
     text = text.replace('gap="0.004"', "").replace('condim="6"', "")
 
@@ -511,3 +514,8 @@ def test_file_with_meshes_and_includes_is_read_from_anywhere(tmp_path, monkeypat
     assert builder.body_mass[0] == pytest.approx(1000 * 0.048, rel=1e-6)
     lower, upper = builder.meshes[0].aabb
     np.testing.assert_allclose(sorted(upper - lower), [0.2, 0.4, 0.6], atol=1e-6)
+
+
+def test_geom_and_site_of_one_name_have_labels_of_their_own():
+    builder, _ = import_mjcf(pendulum(body='<site name="rod" size="0.01"/>'))
+    assert builder.shape_label == ["pendulum/worldbody/arm/rod", "pendulum/worldbody/arm/rod_2"]

@@ -70,6 +70,15 @@ def test_default_joint_configuration_fills_in_what_urdf_does_not_say():
     assert builder.joint_target_ke[0] == 80.0
 
 
+def test_default_armature_moves_a_joint_without_inertia():
+    """A point mass on its own axis cannot be turned, unless the joint has an armature."""
+    builder = ModelBuilder()
+    builder.default_joint_cfg.armature = 0.01
+    point = '<inertial><mass value="1"/><inertia ixx="0" iyy="0" izz="0"/></inertial>'
+    builder.add_urdf(arm(link=point))
+    builder.finalize("cpu")
+
+
 def test_damping_of_zero_is_not_the_default():
     builder = ModelBuilder()
     builder.default_joint_cfg.damping = 0.4
