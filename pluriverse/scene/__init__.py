@@ -1,13 +1,17 @@
-"""Scene files: YAML or JSON documents that describe worlds and how to run them."""
+"""Scene files: YAML or JSON documents that describe worlds and how to run them.
 
-from .errors import SapSceneLoaderError, SapUnsupportedSceneFeature
-from .loaded_scene import LoadedScene, SceneSettings
-from .loader import load_sap_scene, load_sap_scene_config, load_scene_config
-from .loader import load_scene as load_scene
-from .schema import scene_json_schema
-from .shipped import shipped_scenes
+`load_scene` is public as `pluriverse.load_scene`.
+"""
+
+from pluriverse.scene.errors import SapSceneLoaderError, SapUnsupportedSceneFeature
+from pluriverse.scene.loaded_scene import LoadedScene, SceneSettings
+from pluriverse.scene.loader import load_sap_scene, load_sap_scene_config, load_scene_config
+from pluriverse.scene.loader import load_scene as load_scene
+from pluriverse.scene.schema import scene_json_schema
+from pluriverse.scene.shipped import shipped_scenes
 
 SapLoadedScene = LoadedScene
+"""The name of the format's first implementation."""
 
 __all__ = [
     "LoadedScene",

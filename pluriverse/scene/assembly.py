@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .document import FieldPath, SceneDocument
-from .errors import FieldError, SapSceneLoaderError
+from pluriverse.scene.document import FieldPath, SceneDocument
+from pluriverse.scene.errors import FieldError, SapSceneLoaderError
 
 
 class Assembly:

@@ -7,10 +7,21 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from .assembly import Assembly
-from .errors import FieldError
-from .shapes import MATERIAL_FIELDS, Overrides, shape_configuration
-from .values import IDENTITY, Count, Index, Name, NotNegative, Positive, Scale, Transform, parse_scale, shown
+from pluriverse.scene.assembly import Assembly
+from pluriverse.scene.errors import FieldError
+from pluriverse.scene.shapes import MATERIAL_FIELDS, Overrides, shape_configuration
+from pluriverse.scene.values import (
+    IDENTITY,
+    Count,
+    Index,
+    Name,
+    NotNegative,
+    Positive,
+    Scale,
+    Transform,
+    parse_scale,
+    shown,
+)
 
 
 class Asset(Overrides):

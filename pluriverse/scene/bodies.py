@@ -4,12 +4,12 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
-from .assembly import Assembly
-from .errors import FieldError
-from .mapping import SceneMapping
-from .selectors import find_joint, suggestion
-from .shapes import AnyShape, Overrides, add_shape
-from .values import IDENTITY, Axis, Index, Limit, Name, NotNegative, Number, Transform
+from pluriverse.scene.assembly import Assembly
+from pluriverse.scene.errors import FieldError
+from pluriverse.scene.mapping import SceneMapping
+from pluriverse.scene.selectors import find_joint, suggestion
+from pluriverse.scene.shapes import AnyShape, Overrides, add_shape
+from pluriverse.scene.values import IDENTITY, Axis, Index, Limit, Name, NotNegative, Number, Transform
 
 
 class Body(Overrides):

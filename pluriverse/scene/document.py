@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import yaml
 
-from .errors import SapSceneLoaderError
+from pluriverse.scene.errors import SapSceneLoaderError
 
 FieldPath = tuple[str | int, ...]
 

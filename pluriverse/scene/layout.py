@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from .values import Vector3
+from pluriverse.scene.values import Vector3
 
 SPACING_DEFAULT: Vector3 = (2.0, 2.0, 0.0)
 """Distance [m] between replicated worlds where neither scene nor caller gives one."""

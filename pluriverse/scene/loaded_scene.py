@@ -56,6 +56,33 @@ class LoadedScene:
         """Labels of all shapes."""
         return list(self.model.shape_label)
 
+    # The format's first implementation kept two models of one scene; the names of both are those of the one here.
+
+    @property
+    def sap_model(self) -> "Model":
+        """`model`."""
+        return self.model
+
+    @property
+    def sap_state(self) -> "State":
+        """`state`."""
+        return self.state
+
+    @property
+    def sap_control(self) -> "Control":
+        """`control`."""
+        return self.control
+
+    @property
+    def collision_model(self) -> "Model":
+        """`model`."""
+        return self.model
+
+    @property
+    def collision_state(self) -> "State":
+        """`state`."""
+        return self.state
+
     def solver(self, **options: Any) -> Any:
         """Return a `SolverSAP` with the options of the scene; `options` override them."""
         from pluriverse.solvers.sap import SolverSAP

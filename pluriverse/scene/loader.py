@@ -4,7 +4,6 @@ The order of the stages is part of the format: builder defaults, assets, bodies 
 articulations, initial positions, post-build operations; then the world is replicated and the ground added.
 """
 
-import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,18 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from .assembly import Assembly
-from .assets import import_asset
-from .bodies import add_articulation, add_body, add_joint, articulate_remaining_joints, set_initial_joint_q
-from .document import FieldPath, SceneDocument, read_scene_document
-from .errors import SapUnsupportedSceneFeature
-from .layout import SPACING_DEFAULT, share_worlds
-from .loaded_scene import LoadedScene, SceneSettings
-from .schema import BuilderSection, Scene, SimulationSection, WorldContent
-from .shapes import shape_configuration
-from .shipped import find_scene_file
-from .validation import validate_scene
-from .values import IDENTITY_ROTATION, Vector3
+from pluriverse.scene.assembly import Assembly
+from pluriverse.scene.assets import import_asset
+from pluriverse.scene.bodies import (
+    add_articulation,
+    add_body,
+    add_joint,
+    articulate_remaining_joints,
+    set_initial_joint_q,
+)
+from pluriverse.scene.document import FieldPath, SceneDocument, read_scene_document
+from pluriverse.scene.errors import SapUnsupportedSceneFeature
+from pluriverse.scene.layout import SPACING_DEFAULT, share_worlds
+from pluriverse.scene.loaded_scene import LoadedScene, SceneSettings
+from pluriverse.scene.schema import BuilderSection, Scene, SimulationSection, WorldContent
+from pluriverse.scene.shapes import shape_configuration
+from pluriverse.scene.shipped import find_scene_file
+from pluriverse.scene.validation import validate_scene
+from pluriverse.scene.values import IDENTITY_ROTATION, Vector3
 
 
 @dataclass
@@ -278,5 +283,5 @@ def _settings(
 
 
 # The names under which the format's first implementation offers the same.
-load_sap_scene = functools.partial(load_scene)
-load_sap_scene_config = functools.partial(load_scene_config)
+load_sap_scene = load_scene
+load_sap_scene_config = load_scene_config

@@ -19,13 +19,23 @@ from pydantic import (
     model_validator,
 )
 
-from .assembly import Assembly
-from .bodies import find_body, joint_coord, joint_range
-from .errors import FieldError
-from .mapping import SceneMapping
-from .selectors import JointSelection, Selection, suggestion
-from .shapes import SHAPES, Shape, add_shape
-from .values import Index, Name, NotNegative, Number, Positive, parse_gravity, parse_number, reported, shown
+from pluriverse.scene.assembly import Assembly
+from pluriverse.scene.bodies import find_body, joint_coord, joint_range
+from pluriverse.scene.errors import FieldError
+from pluriverse.scene.mapping import SceneMapping
+from pluriverse.scene.selectors import JointSelection, Selection, suggestion
+from pluriverse.scene.shapes import SHAPES, Shape, add_shape
+from pluriverse.scene.values import (
+    Index,
+    Name,
+    NotNegative,
+    Number,
+    Positive,
+    parse_gravity,
+    parse_number,
+    reported,
+    shown,
+)
 
 OPERATIONS: dict[str, type["Operation"]] = {}
 """The operations by the name in `op`; behind `add_shape` stands the type of the shape."""

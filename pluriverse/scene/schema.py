@@ -10,12 +10,12 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
-from .assets import AnyAsset
-from .bodies import Articulation, Body, InitialJointQ, Joint, JointDefaults
-from .mapping import SceneMapping
-from .post_build import AnyOperation
-from .shapes import ShapeConfiguration
-from .values import Count, Gravity, Name, NotNegative, Number, Positive, Vector
+from pluriverse.scene.assets import AnyAsset
+from pluriverse.scene.bodies import Articulation, Body, InitialJointQ, Joint, JointDefaults
+from pluriverse.scene.mapping import SceneMapping
+from pluriverse.scene.post_build import AnyOperation
+from pluriverse.scene.shapes import ShapeConfiguration
+from pluriverse.scene.values import Count, Gravity, Name, NotNegative, Number, Positive, Vector
 
 SCHEMA_VERSION = 1
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, Field, PlainValidator, WithJsonSchema, model_validator
 
-from .errors import FieldError
-from .mapping import SceneMapping
-from .values import Index, Name, reported, shown
+from pluriverse.scene.errors import FieldError
+from pluriverse.scene.mapping import SceneMapping
+from pluriverse.scene.values import Index, Name, reported, shown
 
 _RANGE_GRAMMAR = "write all, head:N, tail:N, from:N or [start, end] (end may be null)"
 

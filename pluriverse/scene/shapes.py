@@ -6,10 +6,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 from pydantic import AliasChoices, Field, Tag, field_validator
 
-from .assembly import Assembly
-from .errors import FieldError
-from .mapping import SceneMapping, tag_of
-from .values import IDENTITY, Color, Index, Name, NotNegative, Number, Positive, Scale, Transform
+from pluriverse.scene.assembly import Assembly
+from pluriverse.scene.errors import FieldError
+from pluriverse.scene.mapping import SceneMapping, tag_of
+from pluriverse.scene.values import (
+    IDENTITY,
+    Color,
+    Index,
+    Name,
+    NotNegative,
+    Number,
+    Positive,
+    Scale,
+    Transform,
+)
 
 MATERIAL_FIELDS = ("margin", "gap", "mu", "ke", "tau")
 

@@ -3,8 +3,8 @@
 from importlib import resources
 from pathlib import Path
 
-from .errors import SapSceneLoaderError
-from .selectors import suggestion
+from pluriverse.scene.errors import SapSceneLoaderError
+from pluriverse.scene.selectors import suggestion
 
 
 def shipped_scenes() -> dict[str, Path]:

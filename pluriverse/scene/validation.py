@@ -5,12 +5,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from .document import FieldPath, SceneDocument
-from .errors import SapSceneLoaderError
-from .mapping import SceneMapping
-from .schema import SCHEMA_VERSION, Scene
-from .selectors import suggestion
-from .values import shown
+from pluriverse.scene.document import FieldPath, SceneDocument
+from pluriverse.scene.errors import SapSceneLoaderError
+from pluriverse.scene.mapping import SceneMapping
+from pluriverse.scene.schema import SCHEMA_VERSION, Scene
+from pluriverse.scene.selectors import suggestion
+from pluriverse.scene.values import shown
 
 # A broken file can be wrong in hundreds of places for one reason.
 ERRORS_SHOWN_MAX = 10

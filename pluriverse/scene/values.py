@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from .errors import FieldError
-from .expression import evaluate_expression
+from pluriverse.scene.errors import FieldError
+from pluriverse.scene.expression import evaluate_expression
 
 Vector3 = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]

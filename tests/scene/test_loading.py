@@ -63,6 +63,9 @@ def test_the_minimal_scene_of_the_format(tmp_path):
         "contact_preset_variant": "approx32",
         "line_search_variant": "monotone_decay",
     }
+    assert scene.sap_model is scene.collision_model is model
+    assert scene.sap_state is scene.collision_state is scene.state
+    assert scene.sap_control is scene.control
     assert scene.unsupported_features == ()
     assert scene.source_path == tmp_path / "scene.yaml"
     assert (scene.name, scene.body_labels, scene.shape_labels) == (

@@ -1,0 +1,64 @@
+"""The scene files and command lines of the documentation work."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from pluriverse.cli.app import app
+from pluriverse.scene import load_scene, shipped_scenes
+from pluriverse.scene.document import read_scene_document
+from pluriverse.scene.mapping import SceneMapping
+from pluriverse.scene.validation import validate_scene
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", (DOCS / page).read_text(encoding="utf-8"), re.M | re.S)
+
+
+@pytest.mark.parametrize("index", range(len(blocks("scenes.md", "yaml"))))
+def test_scenes_of_the_page_are_valid(tmp_path, index):
+    text = blocks("scenes.md", "yaml")[index]
+    path = tmp_path / "scene.yaml"
+    path.write_text(text, encoding="utf-8")
+    features: list[str] = []
+    validate_scene(read_scene_document(path), strict=True, features=features)
+    assert features == []
+    if "assets:" not in text and "schema_version" in text:
+        (tmp_path / "robots").symlink_to(shipped_scenes()["quadruped"].parent / "robots")
+        (tmp_path / "quadruped.yaml").write_text(shipped_scenes()["quadruped"].read_text())
+        assert load_scene(path, device="cpu").model.body_count > 0
+
+
+def test_every_key_of_the_format_is_on_the_page():
+    """A key that a scene may write is documented, up to aliases and what only names other systems."""
+    text = (DOCS / "scenes.md").read_text(encoding="utf-8") + (DOCS / "solver_sap.md").read_text(
+        encoding="utf-8"
+    )
+
+    def models(model=SceneMapping):
+        for below in model.__subclasses__():
+            yield below
+            yield from models(below)
+
+    missing = {
+        name
+        for model in models()
+        for name in model.model_fields
+        if not re.search(rf"\b{name}\b", text) and model.__module__.startswith("pluriverse.scene")
+    }
+    assert missing == set()
+
+
+@pytest.mark.parametrize("line", "\n".join(blocks("cli.md", "bash")).split("\n"))
+def test_command_lines_of_the_page_run(tmp_path, monkeypatch, line):
+    if not line:
+        return
+    monkeypatch.chdir(tmp_path)
+    program, *arguments = line.split()
+    assert program == "pluriverse"
+    result = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
+    assert result.exit_code == 0, result.output
