@@ -9,9 +9,9 @@ from typing import Any
 
 import warp as wp
 
-# Error of a distance [relative to the size of the difference] at which the search ends. Normals of smooth shapes are
-# then off by its square root, 3e-5.
-DISTANCE_TOLERANCE = wp.constant(wp.float64(1.0e-9))
+# Error of a distance [relative to the size of the shapes] at which the search ends. Normals of smooth shapes are off by
+# about its square root: 1e-6.
+DISTANCE_TOLERANCE = wp.constant(wp.float64(1.0e-12))
 # Distance [relative likewise] below which cores count as overlapping.
 OVERLAP_DISTANCE = wp.constant(wp.float64(1.0e-8))
 # Height of a tetrahedron over a face, relative to its edge, below which it is flat.
