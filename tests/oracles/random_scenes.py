@@ -140,6 +140,14 @@ def copy_world(model: Model, state: State, source: int, target: int) -> None:
         array.assign(values)
 
 
+def _weld_groups(model: Model, world: int) -> dict[int, int]:
+    """Map each body to one that it is welded to, and all that are welded to the world, to -1."""
+    template = model.templates[model.world_template[world]]
+    first = int(model.topology.world_body.numpy()[world])
+    weld = np.where(template.body_static, -1, first + template.body_weld)
+    return {-1: -1} | {first + body: int(root) for body, root in enumerate(weld)}
+
+
 def random_contacts(
     model: Model,
     state: State,
@@ -155,6 +163,7 @@ def random_contacts(
     shapes = list(range(shape_start[world], shape_start[world + 1]))
     ground = [shape for shape in shapes if body_of[shape] < 0]
     moving = [shape for shape in shapes if body_of[shape] >= 0]
+    weld_of = _weld_groups(model, world)
     first = int(contacts.rigid_contact_start.numpy()[world])
     names = ("shape0", "shape1", "point0", "point1", "normal", "margin0", "margin1", "count", "found")
     arrays = {name: getattr(contacts, f"rigid_contact_{name}").numpy() for name in names}
@@ -162,7 +171,7 @@ def random_contacts(
         while True:
             shape0 = int(rng.choice(ground if rng.random() < 0.4 else moving))
             shape1 = int(rng.choice(moving))
-            if body_of[shape0] != body_of[shape1]:
+            if weld_of[int(body_of[shape0])] != weld_of[int(body_of[shape1])]:
                 break
         # The ground pushes roughly upwards, so that weight can hold a body on it.
         normal = (

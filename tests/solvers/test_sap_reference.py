@@ -181,6 +181,24 @@ def test_newton_direction_equals_the_reference():
         assert_close(scale * (hessian @ direction), -scale * gradient)
 
 
+@pytest.mark.parametrize("iterations", [0, 100])
+def test_hessian_equals_the_reference(batch, iterations):
+    """At the start and at the minimum: sweeps and coupled blocks against J^T G J, entry by entry."""
+    solver = batch.solve("drake", max_iterations=iterations)
+    coupled = 0
+    for world in range(batch.model.world_count):
+        problem = batch.problem(world, "drake")
+        ours = solver.convex_problem(world, DT)
+        _, public = batch.internal(world)
+        velocity = np.zeros(len(public))
+        velocity[public] = ours.velocity
+        expected = problem.hessian(velocity)[np.ix_(public, public)]
+        scale = 1.0 / np.sqrt(np.diag(expected))
+        assert_close(scale[:, None] * ours.hessian * scale, scale[:, None] * expected * scale)
+        coupled += int(solver.workspace.tree_coupled.numpy().any())
+    assert coupled, "some trees are coupled by contacts"
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_minimizer_equals_the_reference(batch, preset):
     # Both tests are set below rounding: the cost stagnates when the gradient is still 1e-8 of the momenta.

@@ -33,8 +33,8 @@ REGULARIZATION_MIN = wp.constant(1e-30)
 SOFT_NORM = wp.constant(1e-7)
 SOFT_NORM_RELATIVE = wp.constant(1e-6 * 9.81)
 NEAR_RIGID = wp.constant(1.0 / (4.0 * math.pi**2))
-# Value of contact_rn that marks a contact that takes no part: between bodies that are both held by the world,
-# or beyond the number of contacts that the solver was told to take.
+# Value of contact_rn that marks a contact that takes no part: between bodies that cannot move against each
+# other, or beyond the number of contacts that the solver was told to take.
 LEFT_OUT = wp.constant(-1.0)
 
 
@@ -310,8 +310,9 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
             sap.contact_dof0[slot] = dof_a
             sap.contact_dof1[slot] = dof_b
             sap.contact_impulse[slot] = vec3()
-            if dof_a < 0 and dof_b < 0:
-                # Neither body can move. Its cost is constant, and would only blunt the relative cost test.
+            if dof_a == dof_b:
+                # The bodies are welded together, or both to the world. The cost is constant: it would
+                # blunt the relative cost test, and its stiffness would drown the Hessian in rounding.
                 sap.contact_rn[slot] = real(LEFT_OUT)
             if node_a >= 0:
                 sap.node_contact[node0 + node_a] = 1
