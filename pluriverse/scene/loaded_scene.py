@@ -56,7 +56,7 @@ class LoadedScene:
         """Labels of all shapes."""
         return list(self.model.shape_label)
 
-    # The format's first implementation kept two models of one scene; the names of both are those of the one here.
+    # The format's first implementation kept two models of one scene; both names mean the one here.
 
     @property
     def sap_model(self) -> "Model":
