@@ -144,15 +144,16 @@ def _asset_error(message: str, name: str) -> AssetError:
 
 
 def check_numbers(source: MjcfSource) -> None:
-    """Check that the numbers of bodies, joints and geoms are finite, which MuJoCo's parser does not.
+    """Check numbers of bodies, joints and geoms that MuJoCo's parser lets pass.
 
     Raises:
-        AssetError: If one is not.
+        AssetError: If one is not finite, or an armature, damping or friction is negative.
     """
     model = source.model
     for kind, count, prefix, fields in (
-        ("body", model.nbody, "body", ("pos", "quat", "mass", "inertia", "ipos")),
+        ("body", model.nbody, "body", ("pos", "quat", "mass", "inertia", "ipos", "iquat")),
         ("joint", model.njnt, "jnt", ("pos", "axis", "range", "stiffness")),
+        ("dof", model.nv, "dof", ("armature", "damping", "frictionloss")),
         ("geom", model.ngeom, "geom", ("pos", "quat", "size", "friction", "solref", "margin", "gap")),
         ("site", model.nsite, "site", ("pos", "quat", "size")),
         ("actuator", model.nu, "actuator", ("gear", "gainprm", "biasprm", "ctrlrange", "forcerange")),
@@ -163,11 +164,30 @@ def check_numbers(source: MjcfSource) -> None:
             bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
             if bad.size:
                 index = int(bad[0])
-                name = getattr(model, "key" if kind == "keyframe" else kind)(index).name
+                value = table[index].tolist()
                 raise AssetError(
-                    f"{field} is {table[index].tolist()}, but all numbers must be finite",
+                    f"{field} is {value}, but all numbers must be finite",
                     file=source.name,
-                    element=f"{kind} '{name}'" if name else f"{kind} {index}",
-                    value=table[index].tolist(),
+                    element=_element(model, kind, index),
+                    value=value,
                     remedy="Correct the number in the file.",
                 )
+    for field in ("armature", "damping", "frictionloss"):
+        negative = np.flatnonzero(np.asarray(getattr(model, f"dof_{field}")) < 0.0)
+        if negative.size:
+            value = float(getattr(model, f"dof_{field}")[negative[0]])
+            raise AssetError(
+                f"{field} is {value}, but it must not be negative",
+                file=source.name,
+                element=_element(model, "dof", int(negative[0])),
+                value=value,
+                remedy="Correct the number in the file.",
+            )
+
+
+def _element(model: Any, kind: str, index: int) -> str:
+    """Return what messages call an element of a compiled model."""
+    if kind == "dof":
+        kind, index = "joint", int(model.dof_jntid[index])
+    name = getattr(model, "key" if kind == "keyframe" else kind)(index).name
+    return f"{kind} '{name}'" if name else f"{kind} {index}"

@@ -148,6 +148,10 @@ MALFORMED_URDF = {
         ("'arm/elbow', 'arm/other'", "without moving any mass", "fix one of the joints"),
     ),
     "two inertials": (urdf(link=INERTIAL * 2), ("link 'tip'", "several <inertial>", "Keep one")),
+    "colour of three numbers": (
+        urdf(rest='<material name="m"><color rgba="1 0 0"/></material>'),
+        ("<color>", "'1 0 0'", "4 numbers"),
+    ),
     "no geometry": (urdf(link="<collision/>"), ("<collision> of link 'tip'", "<geometry> is missing")),
     "empty geometry": (urdf(link=shape("")), ("<geometry> of link 'tip'", "nothing", "exactly one of")),
     "two shapes in a geometry": (
@@ -268,6 +272,14 @@ MALFORMED_MJCF = {
     "NaN friction": (
         mjcf(geom='<geom name="g" size="1" friction="nan"/>'),
         ("geom 'g'", "friction is", "Correct"),
+    ),
+    "negative friction": (
+        mjcf(joint='<joint name="j" frictionloss="-1"/>'),
+        ("joint 'j'", "frictionloss is -1.0", "Correct"),
+    ),
+    "NaN armature": (
+        mjcf(joint='<joint name="j" armature="nan"/>'),
+        ("joint 'j'", "armature is", "finite", "Correct"),
     ),
     "free joint on a child": (
         mjcf(body='<body name="leg"><freejoint/><geom size="0.1"/></body>'),
