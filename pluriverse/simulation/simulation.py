@@ -156,8 +156,8 @@ class Simulation:
         if self._chunks is not None:
             return
         self._solver.prepare(self._contacts)
-        # A step of no world declares the kernels that a step needs and compiles none of them, so that all can be
-        # compiled at once.
+        # A step of no world declares the kernels that a step needs and compiles none of them, so that all can
+        # be compiled at once.
         nothing: wp.array[int] = wp.empty(0, dtype=wp.int32, device=self._model.device)
         self._launch_step(0, 1, nothing)
         _load_kernels(self._model.device)
