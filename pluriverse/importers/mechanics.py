@@ -14,9 +14,6 @@ from pluriverse.types import JointType
 # Relative rounding of authored inertias: files give five or six digits, so that a rotated or merged inertia
 # can leave the set of possible ones by this much of its largest entry.
 INERTIA_ROUNDING = 1e-5
-# Smallest eigenvalue of the mass matrix, scaled to a unit diagonal, of joints that single precision can still
-# tell apart: a few of its roundings (6e-8), which grow along the chain.
-SINGULARITY = 1e-6
 
 
 def find_rigid_groups(robot: RobotDescription) -> list[int]:
@@ -110,8 +107,6 @@ def check_masses(robot: RobotDescription, report: ImportReport, *, armature_defa
             parts.append(transform_mass_properties(carried[child], frame.position, frame.matrix))
         carried[index] = combine_mass_properties(parts)
         _check_joint(robot, robot.links[index], carried[index], armature_default)
-    if any(link.mass_properties.mass == 0.0 for link in robot.links):
-        _check_mass_matrix(robot, armature_default)
 
 
 def _check_link(robot: RobotDescription, link: LinkDescription, report: ImportReport) -> None:
@@ -182,67 +177,6 @@ def _check_joint(
             remedy="Give the link mass and inertia (or a colliding shape and a density), fix it to its "
             "neighbour, or give the joint an armature.",
         )
-
-
-def _check_mass_matrix(robot: RobotDescription, armature_default: float) -> None:
-    """Check that no joints can move against each other without moving any mass."""
-    poses = find_initial_poses(robot)
-    columns, armature, labels = _motion_columns(robot, poses, armature_default)
-    if not labels:
-        return
-    matrix = np.diag(armature)
-    for link, pose, column in zip(robot.links, poses, columns, strict=True):
-        angular, com = column[:3], pose.apply(link.mass_properties.com)
-        linear = column[3:] + np.cross(angular, com, axis=0)
-        inertia = pose.matrix @ link.mass_properties.inertia @ pose.matrix.T
-        matrix += link.mass_properties.mass * linear.T @ linear + angular.T @ inertia @ angular
-    size = np.sqrt(np.diag(matrix))
-    values, vectors = np.linalg.eigh(matrix / np.outer(size, size))
-    if values[0] > SINGULARITY:
-        return
-    moving = sorted({labels[dof] for dof in np.flatnonzero(np.abs(vectors[:, 0]) > 0.1)})
-    raise AssetError(
-        f"the joints {', '.join(repr(label) for label in moving)} can move against each other without moving "
-        "any mass, so the equations of motion have no solution",
-        file=robot.source,
-        element=f"joint '{moving[0]}'",
-        value=float(values[0]),
-        remedy="Give the links between them mass and inertia, fix one of the joints, or give the joints an "
-        "armature.",
-    )
-
-
-def _motion_columns(
-    robot: RobotDescription, poses: list[Frame], armature_default: float
-) -> tuple[list[np.ndarray], np.ndarray, list[str]]:
-    """Return, per link, its angular and linear velocity (at the world origin) for each unit joint velocity.
-
-    Also the armature of each degree of freedom, and the label of its joint.
-    """
-    counts = [link.joint.type.dof_count for link in robot.links]
-    starts = np.cumsum([0, *counts])
-    columns: list[np.ndarray] = []
-    armature = np.zeros(starts[-1])
-    labels: list[str] = []
-    for index, (link, pose) in enumerate(zip(robot.links, poses, strict=True)):
-        joint, dofs = link.joint, slice(starts[index], starts[index + 1])
-        column = np.zeros((6, starts[-1])) if link.parent == WORLD else columns[link.parent].copy()
-        frame = pose @ joint.child_frame
-        if joint.type is JointType.PRISMATIC:
-            assert joint.dof is not None
-            column[3:, dofs] = (frame.matrix @ joint.dof.axis)[:, None]
-        elif joint.type is not JointType.FIXED:
-            axes = np.eye(3)
-            if joint.type is JointType.REVOLUTE:
-                assert joint.dof is not None
-                axes = (frame.matrix @ joint.dof.axis)[:, None]
-            turning = np.vstack([axes, np.cross(frame.position, axes, axis=0)])
-            sliding = np.vstack([np.zeros((3, 3)), np.eye(3)])
-            column[:, dofs] = np.hstack([sliding, turning]) if joint.type is JointType.FREE else turning
-        columns.append(column)
-        armature[dofs] = _armature(joint, armature_default)
-        labels += [joint.label] * counts[index]
-    return columns, armature, labels
 
 
 def _armature(joint: JointDescription, armature_default: float) -> float:

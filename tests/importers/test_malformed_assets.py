@@ -137,16 +137,6 @@ MALFORMED_URDF = {
         ("link 'tip'", "joint 'arm/elbow'", "no inertia", "armature"),
     ),
     "massless moving link": (urdf(link=""), ("link 'tip'", "mass of 0 kg", "Give the link mass")),
-    "massless link between hinges on one line": (
-        urdf(
-            link="",
-            rest=f'<link name="c">{INERTIAL}</link>'
-            + joint_to("tip", "c")
-            .replace("fixed", "revolute")
-            .replace("/></joint>", '/><axis xyz="0 0 1"/></joint>'),
-        ),
-        ("'arm/elbow', 'arm/other'", "without moving any mass", "fix one of the joints"),
-    ),
     "two inertials": (urdf(link=INERTIAL * 2), ("link 'tip'", "several <inertial>", "Keep one")),
     "colour of three numbers": (
         urdf(rest='<material name="m"><color rgba="1 0 0"/></material>'),

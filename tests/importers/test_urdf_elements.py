@@ -359,3 +359,13 @@ def test_real_robot_reads_all_three_formats(robot_assets, tmp_path):
     assert len(builder.meshes) == 19
     turn = quat_to_matrix(builder.shape_transform[0, 3:])
     np.testing.assert_allclose(turn @ turn.T, np.eye(3), atol=1e-12)
+
+
+def test_impossible_inertia_is_used_as_given_with_a_warning():
+    """Real files hold principal moments that no body has; the mechanics are sound all the same."""
+    link = '<inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.05"/></inertial>'
+    builder, report = import_urdf(arm(link=link), strict=True)
+    assert "impossible inertia" in [entry.feature for entry in report.entries]
+    with pytest.warns(UserWarning, match="belong to no body"):
+        model = builder.finalize("cpu")
+    np.testing.assert_allclose(model.body_inertia.numpy()[1], np.diag([0.01, 0.01, 0.05]), rtol=1e-6)
