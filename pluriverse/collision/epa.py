@@ -15,6 +15,8 @@ from pluriverse.collision.hull import HullData
 DEPTH_TOLERANCE = wp.constant(wp.float64(1.0e-9))
 # Thickness, relative to the size, below which the difference counts as flat.
 FLATNESS = wp.constant(wp.float64(1.0e-9))
+# Height of a point over a face, relative to the size, from which it sees the face: rounding.
+VISIBLE = wp.constant(wp.float64(1.0e-14))
 
 # A smooth difference is resolved to DEPTH_TOLERANCE with 30 to 50 points near the closest one; if other points of it are
 # almost as close, with up to 120.
@@ -163,25 +165,28 @@ def find_penetration(
         return result
     face_count = int(4)
 
-    best = int(0)
+    # The depth lies between the height of the closest face and the extent of the difference along any direction. Of all
+    # directions tried the one of least extent is the answer, whatever rounding does to the polytope.
     best_corner = corner[0]
     best_normal = normal[0]
     best_height = height[0]
+    best_extent = wp.float64(1.0e300)
     for _round in range(POINT_CAPACITY):
-        best = int(0)
+        closest = int(0)
         for face in range(1, face_count):
-            if height[face] < height[best]:
-                best = face
-        best_corner = corner[best]
-        best_normal = normal[best]
-        best_height = height[best]
-        direction = best_normal
+            if height[face] < height[closest]:
+                closest = face
+        direction = normal[closest]
         point_a = support_first(pair, hulls, -direction)
         point_b = support_second(pair, hulls, direction)
         point = point_b - point_a
-        if wp.dot(direction, point) - best_height <= DEPTH_TOLERANCE * size:
-            break
-        if point_count >= POINT_CAPACITY:
+        extent = wp.dot(direction, point)
+        if extent < best_extent:
+            best_extent = extent
+            best_corner = corner[closest]
+            best_normal = direction
+            best_height = height[closest]
+        if best_extent - height[closest] <= DEPTH_TOLERANCE * size or point_count >= POINT_CAPACITY:
             break
         w[point_count] = point
         a[point_count] = point_a
@@ -192,7 +197,7 @@ def find_penetration(
         face = int(0)
         old_count = face_count
         for _step in range(old_count):
-            if wp.dot(normal[face], point) > height[face] + FLATNESS * size:
+            if wp.dot(normal[face], point) > height[face] + VISIBLE * size:
                 for side in range(3):
                     first = corner[face][side]
                     last = corner[face][(side + 1) % 3]
