@@ -13,10 +13,10 @@ from pluriverse.scene.shapes import MATERIAL_FIELDS, Overrides, shape_configurat
 from pluriverse.scene.values import (
     IDENTITY,
     Count,
-    Index,
     Name,
     NotNegative,
     Positive,
+    Reference,
     Scale,
     Transform,
     parse_scale,
@@ -27,7 +27,7 @@ from pluriverse.scene.values import (
 class Asset(Overrides):
     """What every asset has."""
 
-    id: Name | Index | None = None
+    id: Reference | None = None
     type: Name
     source: Any
     xform: Transform = Field(default=IDENTITY, validation_alias=AliasChoices("xform", "transform"))
@@ -50,7 +50,7 @@ class Asset(Overrides):
 class UrdfAsset(Asset):
     """A robot from a URDF file."""
 
-    mesh_scale: Scale | None = None
+    mesh_scale: Scale = (1.0, 1.0, 1.0)
     joint_ordering: Literal["dfs", "bfs"] | None = "dfs"
     bodies_follow_joint_ordering: bool = True
     split_bimanual_root_articulation: bool = False
@@ -72,7 +72,7 @@ class MjcfAsset(Asset):
     ignore_names: list[str] = Field(default_factory=list)
     ignore_classes: list[str] = Field(default_factory=list)
     external_assets: Any = None
-    keyframe: Name | Index | None = Field(
+    keyframe: Reference | None = Field(
         default=None, description="initial state; not set: home, stand or the first"
     )
 

@@ -9,7 +9,17 @@ from pluriverse.scene.errors import FieldError
 from pluriverse.scene.mapping import SceneMapping
 from pluriverse.scene.selectors import find_joint, suggestion
 from pluriverse.scene.shapes import AnyShape, Overrides, add_shape
-from pluriverse.scene.values import IDENTITY, Axis, Index, Limit, Name, NotNegative, Number, Transform
+from pluriverse.scene.values import (
+    IDENTITY,
+    Axis,
+    Index,
+    Limit,
+    Name,
+    NotNegative,
+    Number,
+    Reference,
+    Transform,
+)
 
 
 class Body(Overrides):
@@ -61,8 +71,8 @@ class Joint(JointDefaults):
 
     id: Name
     type: Name
-    parent: Name | Index | None = "world"
-    child: Name | Index
+    parent: Reference | None = "world"
+    child: Reference
     parent_xform: Transform = IDENTITY
     child_xform: Transform = IDENTITY
     label: Name | None = None
@@ -95,7 +105,7 @@ class Articulation(SceneMapping):
 class InitialJointQ(SceneMapping):
     """One entry of the initial generalized position."""
 
-    joint: Name | Index | None = Field(default=None, validation_alias=AliasChoices("joint", "joint_label"))
+    joint: Reference | None = Field(default=None, validation_alias=AliasChoices("joint", "joint_label"))
     offset: Index = 0
     index: Index | None = None
     value: Number

@@ -31,6 +31,7 @@ from pluriverse.scene.values import (
     NotNegative,
     Number,
     Positive,
+    Reference,
     parse_gravity,
     parse_number,
     reported,
@@ -135,7 +136,7 @@ def _array(assembly: Assembly, name: str, field: str) -> Any:
 class AddShape(Operation):
     """Add a shape to a body or the world; the other keys are those of an inline shape."""
 
-    body: Name | Index | None = "world"
+    body: Reference | None = "world"
 
     def apply(self, assembly: Assembly) -> None:
         """Add the shape."""
@@ -270,7 +271,7 @@ class SetJointArmature(JointSelection, Operation):
 class SetJointQ(Operation):
     """Set one entry of the generalized position."""
 
-    joint: Name | Index | None = Field(default=None, validation_alias=AliasChoices("joint", "joint_label"))
+    joint: Reference | None = Field(default=None, validation_alias=AliasChoices("joint", "joint_label"))
     offset: Index = 0
     index: Index | None = None
     value: Number

@@ -8,7 +8,7 @@ from pydantic import AliasChoices, Field, PlainValidator, WithJsonSchema, model_
 
 from pluriverse.scene.errors import FieldError
 from pluriverse.scene.mapping import SceneMapping
-from pluriverse.scene.values import Index, Name, reported, shown
+from pluriverse.scene.values import Index, Name, Reference, reported, shown
 
 _RANGE_GRAMMAR = "write all, head:N, tail:N, from:N or [start, end] (end may be null)"
 
@@ -107,8 +107,8 @@ def _range_indices(chosen: str | tuple[int, int | None], length: int) -> list[in
 class JointSelection(Selection):
     """Joints by label, or degrees of freedom by index or range."""
 
-    joint: Name | Index | None = Field(default=None, validation_alias=AliasChoices("joint", "joint_label"))
-    joints: list[Name | Index] | None = Field(
+    joint: Reference | None = Field(default=None, validation_alias=AliasChoices("joint", "joint_label"))
+    joints: list[Reference] | None = Field(
         default=None, min_length=1, validation_alias=AliasChoices("joints", "joint_labels")
     )
     label_prefix: Name | None = None

@@ -168,6 +168,8 @@ def _parse_rotation(value: Any, *path: str | int) -> Quaternion:
 
 
 def _only_keys(value: dict[str, Any], allowed: tuple[str, ...], *path: str | int) -> None:
+    if not value:
+        raise FieldError(f"the mapping is empty; it may hold {', '.join(allowed)}", *path)
     for key in value:
         if key not in allowed:
             raise FieldError(f"unknown key '{key}'; allowed here: {', '.join(allowed)}", *path, key)
@@ -243,6 +245,15 @@ def _parse_index(value: Any) -> int:
     return value
 
 
+def _parse_reference(value: Any) -> str | int:
+    """Return a name or an index."""
+    if isinstance(value, str) and not value:
+        raise FieldError("this text must not be empty")
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise FieldError(f"{shown(value)} is neither a name nor an index")
+    return value
+
+
 def _at_least(low: float, *, exclusive: bool = False) -> Callable[[float], float]:
     def check(value: float) -> float:
         if value < low or (exclusive and value == low):
@@ -292,5 +303,8 @@ Gravity = Annotated[
     Vector3,
     PlainValidator(reported(parse_gravity)),
     WithJsonSchema({"anyOf": [_JSON_VECTOR, *_JSON_NUMBER["anyOf"]]}),
+]
+Reference = Annotated[
+    str | int, PlainValidator(reported(_parse_reference)), WithJsonSchema({"type": ["string", "integer"]})
 ]
 Name = Annotated[str, Field(min_length=1)]
