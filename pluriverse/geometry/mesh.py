@@ -60,6 +60,8 @@ class Mesh:
         if color is not None:
             red, green, blue = (float(channel) for channel in color)
             self.color = (red, green, blue)
+        self.is_convex_hull = False
+        """Whether the mesh was made by `convex_hull`."""
         self._hulls: dict[int, Mesh] = {}
 
     @property
@@ -69,11 +71,10 @@ class Mesh:
 
     @functools.cached_property
     def content_key(self) -> bytes:
-        """Digest of vertices, indices and of what they weigh: equal for meshes of equal content."""
+        """Digest of vertices, indices and how they weigh and collide: equal for meshes of equal content."""
         digest = hashlib.blake2b(digest_size=16)
-        digest.update(
-            np.array([len(self.vertices), self.compute_inertia, self.is_solid], dtype=np.int64).tobytes()
-        )
+        kind = [len(self.vertices), self.compute_inertia, self.is_solid, self.is_convex_hull]
+        digest.update(np.array(kind, dtype=np.int64).tobytes())
         digest.update(self.vertices.tobytes())
         digest.update(self.indices.tobytes())
         return digest.digest()
@@ -173,21 +174,29 @@ class Mesh:
         inertia = np.trace(central) * np.eye(3) - central
         return MassProperties(density * abs(float(measure)), com + centre, density * inertia)
 
-    def convex_hull(self, max_vertices: int = MESH_HULL_VERTEX_COUNT) -> "Mesh":
+    def convex_hull(self, max_vertices: int | None = None) -> "Mesh":
         """Return the convex hull, a closed mesh of at most `max_vertices` of the vertices of this one.
 
-        A hull of more vertices is approximated from inside: starting from the extreme points along x, y and
-        z, the point farthest from the hull so far is added until the limit is reached. The result depends on
-        the vertices only, and is kept for the next call.
+        A hull of more vertices is approximated from inside: starting from the extreme points along the axes,
+        the point farthest from the hull so far is added until the limit is reached. The result depends on the
+        vertices only, and is kept for the next call.
+
+        Args:
+            max_vertices: Limit of the number of vertices, `HULL_VERTEX_COUNT_MIN` or more. None is
+                `MESH_HULL_VERTEX_COUNT`, and for a mesh that was made as a hull, that mesh itself.
 
         Raises:
-            ValueError: If the vertices lie in a plane, or the limit is below 4.
+            ValueError: If the vertices lie in a plane, or the limit is too small.
         """
+        if max_vertices is None:
+            if self.is_convex_hull:
+                return self
+            max_vertices = MESH_HULL_VERTEX_COUNT
         hull = self._hulls.get(max_vertices)
         if hull is None:
             vertices, triangles = compute_convex_hull(self.vertices, max_vertices, self.name)
             hull = Mesh(vertices, triangles, color=self.color, name=f"convex hull of {self.name}")
-            hull.__dict__["is_closed"] = True
+            hull.is_convex_hull = True
             self._hulls[max_vertices] = hull
         return hull
 
@@ -199,7 +208,7 @@ class Mesh:
         """
         factors = _checked_scale(scale, self.name)
         triangles = self.triangles[:, ::-1] if factors.prod() < 0.0 else self.triangles
-        return Mesh(
+        scaled = Mesh(
             self.vertices * factors,
             triangles,
             compute_inertia=self.compute_inertia,
@@ -207,6 +216,8 @@ class Mesh:
             color=self.color,
             name=self.name,
         )
+        scaled.is_convex_hull = self.is_convex_hull
+        return scaled
 
     @classmethod
     def load(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from pluriverse.geometry import Mesh
+from pluriverse.geometry import MESH_HULL_VERTEX_COUNT, Mesh
 
 
 def volume(mesh):
@@ -71,7 +71,7 @@ def test_hull_does_not_depend_on_the_order_of_vertices():
 def test_hull_is_made_once():
     sphere = trimesh.creation.icosphere(2, 1.0)
     mesh = Mesh(sphere.vertices, sphere.faces)
-    assert mesh.convex_hull() is mesh.convex_hull(64)
+    assert mesh.convex_hull() is mesh.convex_hull(MESH_HULL_VERTEX_COUNT)
 
 
 def test_flat_mesh_has_no_hull():
@@ -84,3 +84,13 @@ def test_limit_below_eight_is_refused():
     box = trimesh.creation.box((1.0, 1.0, 1.0))
     with pytest.raises(ValueError, match="at most 4 vertices"):
         Mesh(box.vertices, box.faces).convex_hull(4)
+
+
+def test_hull_made_with_a_larger_limit_is_its_own_hull():
+    """Whoever asks the hull for its hull, as the collision pipeline does, gets all of its vertices."""
+    sphere = trimesh.creation.icosphere(3, 1.0)
+    hull = Mesh(sphere.vertices, sphere.faces).convex_hull(128)
+    assert len(hull.vertices) == 128
+    assert hull.convex_hull() is hull
+    assert len(hull.scaled(2.0).convex_hull().vertices) == 128
+    assert len(hull.convex_hull(16).vertices) == 16
