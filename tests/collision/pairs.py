@@ -1,6 +1,5 @@
 """Many worlds of one pair of shapes each, all at other poses, and their contacts in NumPy."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -197,4 +196,27 @@ def collide_pairs(
     return collide(model, state)
 
 
-Support = Callable[[np.ndarray], np.ndarray]
+def surface_height(shape: ShapeSpec, points: np.ndarray) -> np.ndarray:
+    """Return about how far points [point, 3] in the shape frame are outside its surface [m] (exactly 0 on it)."""
+    x, y, z = np.asarray(points).T
+    across = np.hypot(x, y)
+    size = shape.scale
+    if shape.type == GeoType.PLANE:
+        return z
+    if shape.type == GeoType.SPHERE:
+        return np.linalg.norm(points, axis=1) - size[0]
+    if shape.type == GeoType.CAPSULE:
+        return np.hypot(across, np.maximum(np.abs(z) - size[1], 0.0)) - size[0]
+    if shape.type == GeoType.CYLINDER:
+        return np.maximum(across - size[0], np.abs(z) - size[1])
+    if shape.type == GeoType.CONE:
+        slant = np.hypot(2.0 * size[1], size[0])
+        return np.maximum(-z - size[1], (2.0 * size[1] * across + size[0] * (z - size[1])) / slant)
+    if shape.type == GeoType.ELLIPSOID:
+        return (np.linalg.norm(points / np.asarray(size), axis=1) - 1.0) * min(size)
+    if shape.type == GeoType.BOX:
+        return (np.abs(points) - np.asarray(size)).max(axis=1)
+    from scipy.spatial import ConvexHull
+
+    equations = ConvexHull(shape.mesh.vertices * np.asarray(shape.scale or (1.0, 1.0, 1.0))).equations
+    return (points @ equations[:, :3].T + equations[:, 3]).max(axis=1)

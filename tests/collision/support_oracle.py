@@ -50,6 +50,13 @@ def _separations(
     return (flat @ offset - heights0 - heights1).reshape(n.shape[:-1])
 
 
+def separation(first: ShapeSpec, second: ShapeSpec, pose0: np.ndarray, pose1: np.ndarray, n: np.ndarray) -> float:
+    """Return the separation [m] of two shapes along the direction n from the first to the second."""
+    rotation0, rotation1 = Rotation.from_quat(pose0[3:]), Rotation.from_quat(pose1[3:])
+    unit = n / np.linalg.norm(n)
+    return float(_separations(first, second, rotation0, rotation1, pose1[:3] - pose0[:3], unit))
+
+
 def signed_distance(
     first: ShapeSpec, second: ShapeSpec, pose0: np.ndarray, pose1: np.ndarray
 ) -> tuple[float, np.ndarray]:
