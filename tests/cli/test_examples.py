@@ -1,5 +1,6 @@
 """The examples run, and what they print agrees with the physics they show."""
 
+import os
 import re
 import subprocess
 import sys
@@ -16,7 +17,7 @@ def run(name, frames):
         capture_output=True,
         text=True,
         check=False,
-        env={"PYTHONPATH": str(EXAMPLES.parent), "PATH": "", "HOME": str(Path.home())},
+        env=os.environ | {"PYTHONPATH": str(EXAMPLES.parent)},
     )
     assert process.returncode == 0, process.stderr
     return process.stdout
