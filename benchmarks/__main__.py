@@ -136,13 +136,14 @@ def _run(
 def _table(results: list[Measurement]) -> Table:
     """Return all results with the ratio of Pluriverse to each peer that ran in the same way."""
     table = Table(title="World-steps per second, median")
-    for column in ("scene", "worlds", "engine", "rate", "Pluriverse / this"):
-        table.add_column(column, justify="right" if column not in ("scene", "engine") else "left")
+    for column in ("scene", "worlds", "engine", "threads", "steps a call", "rate", "Pluriverse / this"):
+        table.add_column(column, justify="left" if column in ("scene", "engine", "steps a call") else "right")
     for result in results:
         rate = f"{result.rate:,.0f}" if result.rate else "-"
         ours = _ours(results, result)
         ratio = f"{ours / result.rate:.2f}" if ours and result.rate else ""
-        table.add_row(result.scene, str(result.worlds), result.configuration.name, rate, ratio)
+        way = result.configuration
+        table.add_row(result.scene, str(result.worlds), way.engine, str(way.threads), way.call, rate, ratio)
     return table
 
 
