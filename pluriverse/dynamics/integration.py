@@ -27,6 +27,7 @@ class PositionIntegration(enum.Enum):
     """Which velocity moves the coordinates, and how rotations are advanced."""
 
     MIDPOINT = "midpoint"  # mean of old and new velocity, exponential map of the rotation; second order
+    SEMI_IMPLICIT = "semi_implicit"  # new velocity, exponential map; a passive swing keeps its amplitude
     SAP_EULER = "sap_euler"  # new velocity, first-order quaternion step; what Drake's discrete solver does
 
 
@@ -147,7 +148,8 @@ def integrate(
 
     Needs `eval_kinematics(state_in)` and `workspace.dof_velocity_next`. `state_out` may be `state_in`.
     """
-    midpoint = mode is PositionIntegration.MIDPOINT
+    old_share = 0.5 if mode is PositionIntegration.MIDPOINT else 0.0
+    exponential = mode is not PositionIntegration.SAP_EULER
     wp.launch(
         _kernels(workspace.real).advance_joints,
         dim=worlds.size,
@@ -160,8 +162,8 @@ def integrate(
             state_in.joint_q,
             workspace.data,
             workspace.real(dt),
-            workspace.real(0.5 if midpoint else 0.0),
-            int(midpoint),
+            workspace.real(old_share),
+            int(exponential),
         ],
         outputs=[state_out.joint_q, state_out.joint_qd],
         device=model.device,

@@ -314,3 +314,36 @@ def test_a_pendulum_swings_with_its_period():
     np.testing.assert_allclose(
         state.joint_qd.numpy() * period / (2.0 * np.pi * amplitude), 0.0, atol=2.0 * phase_error
     )
+
+
+def swing_growth(mode: PositionIntegration) -> float:
+    """Growth of a small undamped swing over ten periods, from the energies at its start and end."""
+    length, mass, inertia = 0.7, 2.0, 0.05
+    tree = single_joint(JointType.REVOLUTE, com=(0.0, 0.0, -length), inertia=(inertia, inertia, inertia))
+    tree.joints[0].axis = np.array([0.0, 1.0, 0.0])
+    tree.gravity = np.array([0.0, 0.0, -9.81])
+    model = build_model([tree])
+    state, dt, amplitude = model.state(), 5e-3, 0.02
+    omega = np.sqrt(mass * 9.81 * length / (inertia + mass * length**2))
+    state.joint_q.assign([amplitude])
+    state = take_free_steps(model, state, dt, round(20.0 * np.pi / omega / dt), mode)
+    q, qd = state.joint_q.numpy()[0], state.joint_qd.numpy()[0] / omega
+    if mode is not PositionIntegration.MIDPOINT:
+        # What symplectic Euler conserves is this quadratic form, not q^2 + (qd / omega)^2 itself.
+        return np.sqrt(q**2 + qd**2 - omega * dt * q * qd) / amplitude
+    return np.hypot(q, qd) / amplitude
+
+
+def test_an_undamped_swing_keeps_its_amplitude_with_the_new_velocity():
+    """The step q' = q + h v', v' = v - h omega^2 q has determinant 1: the swing neither grows nor fades."""
+    # sin(q) < q slows the swing by amplitude^2 / 16; the rest is rounding of 1000 steps in single precision.
+    assert swing_growth(PositionIntegration.SEMI_IMPLICIT) == pytest.approx(1.0, abs=1e-4)
+
+
+def test_midpoint_lets_an_undamped_swing_grow_as_documented():
+    """With the mean velocity the determinant is 1 + (omega h)^2 / 2: (omega h)^2 / 4 of growth a step."""
+    length, mass, inertia, dt = 0.7, 2.0, 0.05, 5e-3
+    omega = np.sqrt(mass * 9.81 * length / (inertia + mass * length**2))
+    steps = round(20.0 * np.pi / omega / dt)
+    expected = (1.0 + (omega * dt) ** 2 / 2.0) ** (steps / 2.0)
+    assert swing_growth(PositionIntegration.MIDPOINT) == pytest.approx(expected, rel=5e-3)

@@ -10,7 +10,7 @@ DT = 0.005
 SIDE = 0.2
 DENSITY = 1000.0
 WEIGHT = DENSITY * SIDE**3 * 9.81
-# The worlds come to rest through their dissipation only; after 0.75 s forces are within a thousandth of a weight.
+# The worlds come to rest through their dissipation only; 0.75 s bring forces within a thousandth of a weight.
 STEP_COUNT = 150
 
 
@@ -116,7 +116,7 @@ def test_reading_forces_before_a_step_is_refused(resting):
 
 
 def test_a_limit_below_the_buffer_leaves_out_the_shallowest_contacts():
-    """Of the two deep and two shallow corners of a tilted box, a solver limited to two takes the deep ones."""
+    """Of two deep and two shallow corners of a tilted box, a solver limited to two takes the deep ones."""
     builder = new_builder()
     builder.add_ground_plane()
     world = new_builder()

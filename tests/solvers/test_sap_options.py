@@ -60,7 +60,7 @@ def test_cost_tolerances_follow_the_line_search(variant, absolute, relative):
         ({"line_search_variant": "newton"}, "monotone_decay, armijo_decay, exact_root"),
         ({"contact_weight_mode": "mass"}, "diag_delassus, body_inertia"),
         ({"contact_point_mode": "centre"}, "witness_point, contact_midpoint"),
-        ({"position_integration": "euler"}, "midpoint, sap_euler"),
+        ({"position_integration": "euler"}, "midpoint, semi_implicit, sap_euler"),
         ({"contact_solve_precision": "fp16"}, "fp32, fp64"),
         ({"max_rigid_contact": 0}, "max_rigid_contact is 0"),
         ({"max_rigid_contact": 1.5}, "integer >= 1"),

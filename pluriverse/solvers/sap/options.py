@@ -46,7 +46,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "line_search_variant": ("monotone_decay", "armijo_decay", "exact_root"),
     "contact_weight_mode": ("diag_delassus", "body_inertia"),
     "contact_point_mode": ("witness_point", "contact_midpoint"),
-    "position_integration": ("midpoint", "sap_euler"),
+    "position_integration": ("midpoint", "semi_implicit", "sap_euler"),
 }
 
 _PRECISIONS = {"fp32": "fp32", "f32": "fp32", "fp64": "fp64", "f64": "fp64"}

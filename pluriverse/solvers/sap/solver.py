@@ -50,7 +50,7 @@ class SolverSAP(SolverBase):
       below, each of which may be given by itself: `free_motion_solve_precision`, `contact_solve_precision`,
       `contact_linear_solve_precision`, `sap_contact_weight_precision` (`fp32` or `fp64`),
       `contact_weight_mode` (`body_inertia`, `diag_delassus`), `contact_point_mode` (`witness_point`,
-      `contact_midpoint`), `position_integration` (`midpoint`, `sap_euler`) and `use_f64_boundary_pose`
+      `contact_midpoint`), `position_integration` (`midpoint`, `semi_implicit`, `sap_euler`) and `use_f64_boundary_pose`
       (accepted; poses at the boundary are single precision, and every stage computes in its own precision
       from joint coordinates).
     - `line_search_variant`: `monotone_decay`, `armijo_decay` (default) or `exact_root`, with
