@@ -88,7 +88,9 @@ def support_second(pair: BoxPair, _unused: int, direction: wp.vec3d) -> wp.vec3d
     """Return the corner of the second box farthest along `direction`."""
     r = pair.rotation
     # The signs that pick a corner need no more than single precision.
-    d = wp.transpose(r) * wp.vec3(wp.float32(direction[0]), wp.float32(direction[1]), wp.float32(direction[2]))
+    d = wp.transpose(r) * wp.vec3(
+        wp.float32(direction[0]), wp.float32(direction[1]), wp.float32(direction[2])
+    )
     a = wp.float64(wp.where(d[0] < 0.0, -pair.half1[0], pair.half1[0]))
     b = wp.float64(wp.where(d[1] < 0.0, -pair.half1[1], pair.half1[1]))
     c = wp.float64(wp.where(d[2] < 0.0, -pair.half1[2], pair.half1[2]))

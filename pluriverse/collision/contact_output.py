@@ -84,7 +84,9 @@ def sift_down(output: ContactOutput, start: int, count: int, position: int, slot
 
 
 @wp.func
-def replace_shallowest(output: ContactOutput, start: int, count: int, is_first: bool, separation: float) -> int:
+def replace_shallowest(
+    output: ContactOutput, start: int, count: int, is_first: bool, separation: float
+) -> int:
     """Return the slot of the shallowest contact of a full world if it is shallower than `separation`, else -1.
 
     The slots are kept in a heap by separation, which is made when the first contact does not fit.

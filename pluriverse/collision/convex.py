@@ -157,9 +157,7 @@ def clip_to_face(
 
 
 @wp.func
-def find_overlap(
-    line0: wp.array[wp.vec3], line1: wp.array[wp.vec3], points: wp.array[wp.vec3]
-) -> int:
+def find_overlap(line0: wp.array[wp.vec3], line1: wp.array[wp.vec3], points: wp.array[wp.vec3]) -> int:
     """Store the ends of the part of line 0 that lies along line 1; return their number, 0 unless almost parallel."""
     along = line0[1] - line0[0]
     other = line1[1] - line1[0]

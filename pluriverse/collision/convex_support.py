@@ -39,7 +39,9 @@ def core_radius(shape_type: int, size: wp.vec3) -> float:
 
 
 @wp.func
-def support_point(shape_type: int, size: wp.vec3, hulls: HullData, hull: int, direction: wp.vec3d) -> wp.vec3d:
+def support_point(
+    shape_type: int, size: wp.vec3, hulls: HullData, hull: int, direction: wp.vec3d
+) -> wp.vec3d:
     """Return the point of the core of a shape farthest along `direction`, in the frame of the shape [m].
 
     The direction has any length but zero.
@@ -53,7 +55,9 @@ def support_point(shape_type: int, size: wp.vec3, hulls: HullData, hull: int, di
         # A float32 direction picks a vertex whose height is the largest to a relative 1e-7.
         scaled = wp.vec3d(direction[0] * x, direction[1] * y, direction[2] * z)
         unit = wp.normalize(scaled)
-        vertex = support_vertex(hulls, hull, wp.vec3(wp.float32(unit[0]), wp.float32(unit[1]), wp.float32(unit[2])))
+        vertex = support_vertex(
+            hulls, hull, wp.vec3(wp.float32(unit[0]), wp.float32(unit[1]), wp.float32(unit[2]))
+        )
         v = hulls.vertex[vertex]
         point = wp.vec3d(wp.float64(v[0]) * x, wp.float64(v[1]) * y, wp.float64(v[2]) * z)
     elif shape_type == BOX:

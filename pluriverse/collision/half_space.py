@@ -43,7 +43,9 @@ CANDIDATE_CAPACITY = wp.constant(9)
 
 
 @wp.func
-def set_candidate(candidates: wp.array[wp.vec4], index: int, x: float, y: float, z: float, limit: float) -> int:
+def set_candidate(
+    candidates: wp.array[wp.vec4], index: int, x: float, y: float, z: float, limit: float
+) -> int:
     """Store one candidate and return the number of them."""
     candidates[index] = wp.vec4(x, y, z, limit)
     return index + 1

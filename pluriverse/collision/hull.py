@@ -61,7 +61,9 @@ def make_hull_data(meshes: Sequence[Any], device: Any) -> tuple[HullData, np.nda
         base, first_face = vertex_start[-1], len(normals)
         polygons, polygon_normals, around = _faces_of(points, np.asarray(hull.triangles))
         vertices.append(points)
-        extremes.append(base + np.array([index for axis in points.T for index in (axis.argmax(), axis.argmin())]))
+        extremes.append(
+            base + np.array([index for axis in points.T for index in (axis.argmax(), axis.argmin())])
+        )
         neighbors.extend([sorted(base + other for other in ring) for ring in around])
         faces_at: list[list[int]] = [[] for _ in points]
         for face, polygon in enumerate(polygons):
@@ -133,7 +135,9 @@ def _faces_of(
                 if other >= 0 and face_of[other] < 0:
                     turn = np.linalg.norm(np.cross(triangle_normals[seed], triangle_normals[other]))
                     is_sliver = areas[other] <= 1e-12 * areas[seed]
-                    if is_sliver or (turn < FACE_FLATNESS and triangle_normals[seed] @ triangle_normals[other] > 0):
+                    if is_sliver or (
+                        turn < FACE_FLATNESS and triangle_normals[seed] @ triangle_normals[other] > 0
+                    ):
                         face_of[other] = face
                         stack.append(other)
         boundary: dict[int, int] = {}

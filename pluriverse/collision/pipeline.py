@@ -70,7 +70,9 @@ class CollisionPipeline:
         for begin, end in zip(first_shape, end_shape, strict=True):
             is_global[begin:end] = False
         self._global_shapes = wp.array(np.flatnonzero(is_global).astype(np.int32), dtype=int, device=device)
-        self._table = upload_pairs(self._pairs, model.topology.world_template, model.topology.world_shape, device)
+        self._table = upload_pairs(
+            self._pairs, model.topology.world_template, model.topology.world_shape, device
+        )
         self._stages = stages.make_stages(
             model,
             collision_type,
@@ -138,9 +140,7 @@ class CollisionPipeline:
         pairs = self._pairs
         capacities = np.zeros(len(self.model.templates), dtype=np.int64)
         for template in range(len(capacities)):
-            rows = slice(
-                pairs.start[template * COLLIDER_COUNT], pairs.start[(template + 1) * COLLIDER_COUNT]
-            )
+            rows = slice(pairs.start[template * COLLIDER_COUNT], pairs.start[(template + 1) * COLLIDER_COUNT])
             # The largest patch of each shape among its pairs.
             shapes, places = np.unique(
                 np.concatenate([pairs.shape0[rows], pairs.shape1[rows]]), return_inverse=True

@@ -28,7 +28,9 @@ COINCIDENT = wp.constant(1.0e-5)
 def clamp_to_box(p: wp.vec3, half: wp.vec3) -> wp.vec3:
     """Return the point of the box closest to `p`."""
     return wp.vec3(
-        wp.clamp(p[0], -half[0], half[0]), wp.clamp(p[1], -half[1], half[1]), wp.clamp(p[2], -half[2], half[2])
+        wp.clamp(p[0], -half[0], half[0]),
+        wp.clamp(p[1], -half[1], half[1]),
+        wp.clamp(p[2], -half[2], half[2]),
     )
 
 
@@ -157,7 +159,13 @@ def largest_component(v: wp.vec3) -> int:
 
 @wp.func
 def collide_outside(
-    output: ContactOutput, model: ShapeModel, pair: ShapePair, found: int, along: wp.vec3, t: float, normal: wp.vec3
+    output: ContactOutput,
+    model: ShapeModel,
+    pair: ShapePair,
+    found: int,
+    along: wp.vec3,
+    t: float,
+    normal: wp.vec3,
 ) -> int:
     """Add the contacts of a capsule whose axis is closest to the box at t and does not meet it.
 

@@ -18,7 +18,11 @@ class Stages:
     """Shape stage and colliders of one model."""
 
     def __init__(
-        self, model: Model, collision_type: np.ndarray, world_shape_end: wp.array, colliders: Sequence[Collider]
+        self,
+        model: Model,
+        collision_type: np.ndarray,
+        world_shape_end: wp.array,
+        colliders: Sequence[Collider],
     ):
         device = model.device
         self._device = device

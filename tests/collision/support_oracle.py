@@ -41,7 +41,12 @@ def support_heights(shape: ShapeSpec, directions: np.ndarray) -> np.ndarray:
 
 
 def _separations(
-    first: ShapeSpec, second: ShapeSpec, rotation0: Rotation, rotation1: Rotation, offset: np.ndarray, n: np.ndarray
+    first: ShapeSpec,
+    second: ShapeSpec,
+    rotation0: Rotation,
+    rotation1: Rotation,
+    offset: np.ndarray,
+    n: np.ndarray,
 ) -> np.ndarray:
     """Return the separation of the shapes along unit directions n [..., 3] from the first to the second."""
     flat = n.reshape(-1, 3)
@@ -50,7 +55,9 @@ def _separations(
     return (flat @ offset - heights0 - heights1).reshape(n.shape[:-1])
 
 
-def separation(first: ShapeSpec, second: ShapeSpec, pose0: np.ndarray, pose1: np.ndarray, n: np.ndarray) -> float:
+def separation(
+    first: ShapeSpec, second: ShapeSpec, pose0: np.ndarray, pose1: np.ndarray, n: np.ndarray
+) -> float:
     """Return the separation [m] of two shapes along the direction n from the first to the second."""
     rotation0, rotation1 = Rotation.from_quat(pose0[3:]), Rotation.from_quat(pose1[3:])
     unit = n / np.linalg.norm(n)

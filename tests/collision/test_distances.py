@@ -125,7 +125,9 @@ def mujoco_distances(names: tuple[str, str], poses: tuple[np.ndarray, np.ndarray
     return np.array(distances)
 
 
-@pytest.mark.parametrize("names", list(itertools.combinations_with_replacement(MUJOCO_TYPES, 2)), ids="-".join)
+@pytest.mark.parametrize(
+    "names", list(itertools.combinations_with_replacement(MUJOCO_TYPES, 2)), ids="-".join
+)
 def test_distance_of_separated_shapes_agrees_with_mujoco(names: tuple[str, str]):
     """Apart, the distance has one value, and MuJoCo computes it by its own algorithms."""
     poses = make_poses(80, seed=5, spread=0.5)
@@ -206,7 +208,13 @@ def test_far_from_the_origin_only_the_stored_pose_loses_precision():
     """Shapes 1 km away from the origin, at poses that float32 holds exactly, have the contacts they have there."""
     shift = np.array([1024.0, -512.0, 256.0])
     rng = np.random.default_rng(4)
-    for names in [("box", "box"), ("capsule", "capsule"), ("box", "capsule"), ("cylinder", "hull"), ("sphere", "cylinder")]:
+    for names in [
+        ("box", "box"),
+        ("capsule", "capsule"),
+        ("box", "capsule"),
+        ("cylinder", "hull"),
+        ("sphere", "cylinder"),
+    ]:
         poses0, poses1 = make_poses(20, seed=int(rng.integers(1000)))
         for poses in (poses0, poses1):
             poses[:, :3] = np.round(poses[:, :3] * 2**12) / 2**12

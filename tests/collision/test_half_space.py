@@ -143,7 +143,8 @@ def test_rim_points_of_a_standing_body_do_not_swirl(name: str):
     tilts = rng.normal(size=(50, 3)) * [1e-7, 1e-7, 0.0]
     poses = np.array([upright(shape, Rotation.from_rotvec(tilt)) for tilt in tilts])
     points = [
-        np.array(sorted(map(tuple, np.round(w.local1, 3)))) for w in collide_pairs(plane(), shape, poses, poses)
+        np.array(sorted(map(tuple, np.round(w.local1, 3))))
+        for w in collide_pairs(plane(), shape, poses, poses)
     ]
     for other in points[1:]:
         np.testing.assert_allclose(other, points[0], atol=2e-3)
