@@ -28,7 +28,7 @@ def main() -> None:
     arguments = parser.parse_args()
     wp.config.log_level = wp.LOG_WARNING
     with tempfile.TemporaryDirectory() as folder:
-        model = make_model(write_scene(arguments.scene, Path(folder)), arguments.worlds)
+        model = make_model([write_scene(arguments.scene, Path(folder))], arguments.worlds)
 
     durations: dict[str, float] = collections.defaultdict(float)
     launch = wp.launch

@@ -15,15 +15,16 @@ STIFFNESS, RELAXATION_TIME = 1.0e5, 0.01
 GAP = 0.002
 
 
-def make_model(path: Path, world_count: int) -> pv.Model:
-    """Return so many copies of a scene."""
-    robot = pv.ModelBuilder()
-    robot.default_shape_cfg.ke = STIFFNESS
-    robot.default_shape_cfg.tau = RELAXATION_TIME
-    robot.rigid_gap = GAP
-    robot.add_mjcf(path)
+def make_model(paths: list[Path], world_count: int) -> pv.Model:
+    """Return so many worlds of each of some scenes."""
     builder = pv.ModelBuilder()
-    builder.replicate(robot, world_count)
+    for path in paths:
+        robot = pv.ModelBuilder()
+        robot.default_shape_cfg.ke = STIFFNESS
+        robot.default_shape_cfg.tau = RELAXATION_TIME
+        robot.rigid_gap = GAP
+        robot.add_mjcf(path)
+        builder.replicate(robot, world_count)
     return builder.finalize("cpu")
 
 
@@ -31,7 +32,7 @@ def main() -> None:
     """Measure one scene."""
     arguments = parse_arguments("pluriverse")
     wp.config.log_level = wp.LOG_WARNING
-    model = make_model(arguments.model, arguments.worlds)
+    model = make_model([arguments.model], arguments.worlds)
     with pv.Simulation(model, dt=DT, threads=arguments.threads) as simulation:
 
         def largest_speed() -> float:
