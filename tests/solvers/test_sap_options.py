@@ -44,12 +44,17 @@ def test_an_explicit_option_overrides_its_preset_and_nothing_else():
 
 
 @pytest.mark.parametrize(
-    ("variant", "absolute", "relative"),
-    [("monotone_decay", 0.0, 5e-3), ("armijo_decay", 1e-30, 1e-15), ("exact_root", 1e-30, 1e-15)],
+    ("variant", "preset", "absolute", "relative"),
+    [
+        ("monotone_decay", "approx32", 0.0, 5e-3),
+        ("armijo_decay", "approx32", 1e-30, 1e-12),
+        ("armijo_decay", "approx64", 1e-30, 1e-15),
+        ("exact_root", "drake", 1e-30, 1e-15),
+    ],
 )
-def test_cost_tolerances_follow_the_line_search(variant, absolute, relative):
-    """Unset cost tolerances depend on how exact the line search is."""
-    options = SapOptions(line_search_variant=variant)
+def test_cost_tolerances_follow_line_search_and_precision(variant, preset, absolute, relative):
+    """Unset cost tolerances depend on how exact the line search and the directions are."""
+    options = SapOptions(line_search_variant=variant, contact_preset_variant=preset)
     assert (options.cost_abs_tol, options.cost_rel_tol) == (absolute, relative)
 
 

@@ -142,7 +142,6 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         world = worlds[wp.tid()]
         template = topology.world_template[world]
         first_dof = topology.template_dof[template]
-        first_node = topology.template_node[template]
         dof0 = topology.world_dof[world]
         coord0 = topology.world_coord[world]
         row0 = topology.world_row[world]
@@ -150,9 +149,9 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         zero, one = real(0.0), real(1.0)
         for local in range(topology.template_dof[template + 1] - first_dof):
             dof = dof0 + local
-            node = first_node + topology.dof_node[first_dof + local]
+            coord = topology.dof_coord[first_dof + local]
             public = dof0 + topology.dof_public[first_dof + local]
-            scalar = topology.node_dof_count[node] == 1
+            scalar = coord >= 0
             mode = inputs.target_mode[public]
             torque = real(inputs.friction[public])
             has_limit = scalar and inputs.limit_ke[public] > 0.0
@@ -167,7 +166,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                 near_rigid = real(NEAR_RIGID) * inverse_mass
                 q = real(0.0)
                 if scalar:
-                    q = real(inputs.joint_q[coord0 + topology.node_coord[node]])
+                    q = real(inputs.joint_q[coord0 + coord])
                 if mode != 0:
                     ke = real(0.0)
                     kd = real(0.0)

@@ -27,7 +27,6 @@ from pluriverse.solvers.sap.newton import minimize_objectives
 from pluriverse.solvers.sap.options import SapOptions
 from pluriverse.solvers.sap.outcome import conclude_steps
 from pluriverse.solvers.sap.workspace import SapWorkspace
-from pluriverse.types import JointType
 
 # Largest contact slot count of a world without limit given by `max_rigid_contact`.
 _UNLIMITED = 2**31 - 1
@@ -50,9 +49,9 @@ class SolverSAP(SolverBase):
       below, each of which may be given by itself: `free_motion_solve_precision`, `contact_solve_precision`,
       `contact_linear_solve_precision`, `sap_contact_weight_precision` (`fp32` or `fp64`),
       `contact_weight_mode` (`body_inertia`, `diag_delassus`), `contact_point_mode` (`witness_point`,
-      `contact_midpoint`), `position_integration` (`midpoint`, `semi_implicit`, `sap_euler`) and `use_f64_boundary_pose`
-      (accepted; poses at the boundary are single precision, and every stage computes in its own precision
-      from joint coordinates).
+      `contact_midpoint`), `position_integration` (`midpoint`, `semi_implicit`, `sap_euler`) and
+      `use_f64_boundary_pose` (accepted; poses at the boundary are single precision, and every stage computes
+      in its own precision from joint coordinates).
     - `line_search_variant`: `monotone_decay`, `armijo_decay` (default) or `exact_root`, with
       `line_search_max_iterations`, `armijo_c`, `rho`, `line_search_relative_slop`.
     - `max_iterations`, `optimality_abs_tol`, `optimality_rel_tol`, `cost_abs_tol`, `cost_rel_tol`: when to
@@ -101,10 +100,7 @@ class SolverSAP(SolverBase):
         self._position_integration = PositionIntegration(self.options.position_integration)
         self._weight_real = self.options.real("sap_contact_weight_precision")
         self._coord_count = wp.array(
-            [
-                sum(JointType(kind).coord_count for kind in template.joint_type)
-                for template in model.templates
-            ],
+            [template.coord_count for template in model.templates],
             dtype=wp.int32,
             device=model.device,
         )
