@@ -1,11 +1,12 @@
 """Collider of two boxes: separating axes for the normal, clipped faces for the points.
 
-Of the directions that can separate two boxes (three face normals each, nine products of edges [Gottschalk1996]) the
-one of largest separation is the shortest way out of a penetration. Where it runs along a face normal, the face of the
-other box that looks back is clipped to the first face, and the corners of the patch become contacts.
+Of the directions that can separate two boxes (three face normals each, nine products of edges
+[Gottschalk1996]) the one of largest separation is the shortest way out of a penetration. Where it runs along
+a face normal, the face of the other box that looks back is clipped to the first face, and the corners of the
+patch become contacts.
 
-The frame is that of the box whose face is the reference, with points relative to the centre of the other box, which
-keeps the precision of a small box on a large one.
+The frame is that of the box whose face is the reference, with points relative to the centre of the other box,
+which keeps the precision of a small box on a large one.
 """
 
 from typing import Any
@@ -19,26 +20,27 @@ from pluriverse.collision.segment import closest_segment_points
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
 from pluriverse.collision.shape_state import ShapeModel, ShapeState
 
-# Squared sine of the angle between two edges below which they count as parallel: their product has no direction, and
-# the face normals separate as well.
+# Squared sine of the angle between two edges below which they count as parallel: their product has no
+# direction, and the face normals separate as well.
 PARALLEL = wp.constant(1.0e-6)
-# Separation, relative to the boxes, by which edges must be the shorter way out than faces, and the faces of the second
-# (smaller) box than those of the first: equals would alternate from step to step by rounding.
+# Separation, relative to the boxes, by which edges must be the shorter way out than faces, and the faces of
+# the second (smaller) box than those of the first: equals would alternate from step to step by rounding.
 PREFERENCE = wp.constant(1.0e-6)
-# Cosine (8 degrees) from which a normal across two edges still counts as along a face. Two plates that cross touch at
-# their edges if they are tilted by the slightest angle, but they rest on the patch.
+# Cosine (8 degrees) from which a normal across two edges still counts as along a face. Two plates that cross
+# touch at their edges if they are tilted by the slightest angle, but they rest on the patch.
 FACE_COSINE = wp.constant(0.99)
 # Corners of a patch closer than this, relative to the smaller face, are one.
 MERGE = wp.constant(1.0e-3)
-# Corner beyond the edge of a face by less than this, relative to the face, is on the edge: boxes stacked in line.
+# Corner beyond the edge of a face by less than this, relative to the face, is on the edge: boxes stacked in
+# line.
 ON_EDGE = wp.constant(1.0e-6)
 
 # Each of the four clips adds at most one corner to a convex polygon; rounding may make it add another.
 POLYGON_CAPACITY = wp.constant(16)
 
 
-# Distance, relative to the boxes, by which a patch or a pair of edges may be farther apart than the separating axis
-# tells before the closest points are taken to lie elsewhere.
+# Distance, relative to the boxes, by which a patch or a pair of edges may be farther apart than the
+# separating axis tells before the closest points are taken to lie elsewhere.
 MISSED = wp.constant(1.0e-6)
 
 
@@ -121,7 +123,7 @@ def clip_polygon(
     tolerance: float,
     target: wp.array[wp.vec3],
 ) -> int:
-    """Write to `target` the part of a convex polygon with sign * coordinate <= limit; return its corner count."""
+    """Store the part of a convex polygon with sign * coordinate <= limit; return its corner count."""
     kept = int(0)
     if count > 0:
         previous = source[count - 1]
@@ -174,7 +176,7 @@ def collide_faces(
     is_swapped: bool,
     limit: float,
 ) -> int:
-    """Add the corners of the patch between a face of the reference box and the face of the other that looks at it.
+    """Add the corners of the patch between a face of the reference box and the facing one of the other.
 
     Nothing is added, and -1 returned, if the patch is empty or farther away than `limit`.
 
@@ -197,8 +199,8 @@ def collide_faces(
     sign = wp.where(normal[face] < 0.0, -1.0, 1.0)
     level = sign * half[face] - position[face]
 
-    # The other box's face, as (first, second, distance): coordinates along the reference face relative to the centre
-    # of the other box, and distance from the face along the normal.
+    # The other box's face, as (first, second, distance): coordinates along the reference face relative to the
+    # centre of the other box, and distance from the face along the normal.
     other_normal = wp.transpose(rotation) * normal
     other_face = largest_component(other_normal)
     other_sign = wp.where(other_normal[other_face] < 0.0, 1.0, -1.0)
@@ -465,8 +467,8 @@ def collide_box_box(output: ContactOutput, model: ShapeModel, pair: ShapePair, f
     if best > pair.reach:
         return found
 
-    # A penetrating patch is always taken. Apart, the separating axis gives the distance only if the closest points lie
-    # on the face or the edges that it came from; else they are found in a second round.
+    # A penetrating patch is always taken. Apart, the separating axis gives the distance only if the closest
+    # points lie on the face or the edges that it came from; else they are found in a second round.
     size = half1[0] + half1[1] + half1[2]
     limit = float(1.0e29)
     if best > 0.0:

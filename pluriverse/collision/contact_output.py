@@ -3,7 +3,8 @@
 Reads   ShapeModel, the contact found by a collider
 Writes  rigid_contact_shape0/1, _point0/1, _normal, _margin0/1 of the next slot of the world, `separation`
 
-One thread writes all contacts of a world, in the order of its candidate pairs, so their order is always the same.
+One thread writes all contacts of a world, in the order of its candidate pairs, so their order is always the
+same.
 """
 
 from typing import Any
@@ -40,11 +41,11 @@ class ContactOutput:
     separation: wp.array[float]
     """Distance of the surfaces less both margins [m], shape [slot]."""
     heap: wp.array[int]
-    """Slots of a world that has more contacts than slots, the shallowest on top of a binary heap, shape [slot]."""
+    """Slots of a full world as a binary heap, the shallowest contact on top, shape [slot]."""
 
 
 def make_contact_output(contacts: Any, separation: wp.array, heap: wp.array) -> ContactOutput:
-    """Return the struct over the arrays of `contacts` and the scratch arrays `separation` and `heap` [slot]."""
+    """Return the struct over the arrays of `contacts` and of scratch, `separation` and `heap` [slot]."""
     output = ContactOutput()
     output.start = contacts.rigid_contact_start
     output.count = contacts.rigid_contact_count
@@ -87,7 +88,7 @@ def sift_down(output: ContactOutput, start: int, count: int, position: int, slot
 def replace_shallowest(
     output: ContactOutput, start: int, count: int, is_first: bool, separation: float
 ) -> int:
-    """Return the slot of the shallowest contact of a full world if it is shallower than `separation`, else -1.
+    """Return the slot of the shallowest contact of a full world, or -1 if `separation` is not deeper.
 
     The slots are kept in a heap by separation, which is made when the first contact does not fit.
     """
@@ -111,7 +112,8 @@ def replace_shallowest(
 def find_slot(output: ContactOutput, world: int, found: int, separation: float) -> int:
     """Return the slot for the next contact of a world that has `found` already, or -1 if it is not kept.
 
-    When the slots are used up, the shallowest contact makes room for a deeper one (of equals the first stays).
+    When the slots are used up, the shallowest contact makes room for a deeper one (of equals the first
+    stays).
     """
     start = output.start[world]
     count = output.start[world + 1] - start

@@ -1,9 +1,9 @@
 """Collider of any two convex shapes: shortest connection or shortest way out, then the patch where they meet.
 
-The distance and its direction come from support functions in double precision. Where that direction is the normal of
-a face of either shape, what the other shows towards it is clipped to that face, and the corners of the patch become
-contacts; where two straight sides lie along each other, the ends of the overlap do. Otherwise the closest points are
-the contact.
+The distance and its direction come from support functions in double precision. Where that direction is the
+normal of a face of either shape, what the other shows towards it is clipped to that face, and the corners of
+the patch become contacts; where two straight sides lie along each other, the ends of the overlap do.
+Otherwise the closest points are the contact.
 
 Distances are in the frame of the first shape; patches are relative to the origin of the second.
 """
@@ -23,13 +23,15 @@ from pluriverse.collision.polygon import POLYGON_CAPACITY, clip_polygon, drop_co
 from pluriverse.collision.shape_pair import ShapePair, bounds_overlap, flat_shape, make_shape_pair
 from pluriverse.collision.shape_state import ShapeModel, ShapeState
 
-# Cosine (8 degrees) of the angle between normal and face from which the face carries the other shape. The normal of two
-# plates tilted by the slightest angle can be that of two crossing edges, but they rest on a patch.
+# Cosine (8 degrees) of the angle between normal and face from which the face carries the other shape. The
+# normal of two plates tilted by the slightest angle can be that of two crossing edges, but they rest on a
+# patch.
 FACE_COSINE = wp.constant(0.99)
 # Sine (3 degrees) of the angle between two straight sides up to which they lie along each other.
 ALONG = wp.constant(0.05)
-# Lengths relative to the size of the pair: two corners closer than the first are one; a patch that misses the exact
-# distance by the second does not contain the closest points; a corner beside a face by the third is on its edge.
+# Lengths relative to the size of the pair: two corners closer than the first are one; a patch that misses the
+# exact distance by the second does not contain the closest points; a corner beside a face by the third is on
+# its edge.
 MERGE = wp.constant(1.0e-3)
 MISSED = wp.constant(1.0e-5)
 ON_EDGE = wp.constant(1.0e-6)
@@ -43,7 +45,7 @@ find_closest_points = make_closest_points(ConvexPair, HullData, support_first, s
 
 @wp.struct
 class Touch:
-    """Closest or deepest points of two shapes, frame of the first axes, relative to the origin of the second [m]."""
+    """Closest or deepest points of two shapes, axes of the first, from the origin of the second [m]."""
 
     is_near: bool
     """Whether they are within reach; else nothing below is set."""
@@ -158,7 +160,7 @@ def clip_to_face(
 
 @wp.func
 def find_overlap(line0: wp.array[wp.vec3], line1: wp.array[wp.vec3], points: wp.array[wp.vec3]) -> int:
-    """Store the ends of the part of line 0 that lies along line 1; return their number, 0 unless almost parallel."""
+    """Store the ends of the part of line 0 beside line 1; return their number, 0 unless almost parallel."""
     along = line0[1] - line0[0]
     other = line1[1] - line1[0]
     squared = wp.length_sq(along)
@@ -252,8 +254,8 @@ def collide_convex(
     while count > PATCH_CORNER_COUNT:
         count = drop_corner(corners, count)
 
-    # Distances along the normal. Corners that coincide are one; the closest points replace the nearest corner where
-    # the patch does not reach them (a tilted capsule touches with its end, not with its side line).
+    # Distances along the normal. Corners that coincide are one; the closest points replace the nearest corner
+    # where the patch does not reach them (a tilted capsule touches with its end, not with its side line).
     distances = wp.zeros(shape=PATCH_CORNER_COUNT, dtype=float)
     slope = 1.0 / wp.dot(plane, normal)
     kept = int(0)
@@ -321,6 +323,7 @@ def collide_convex_pairs(
     # out
     output: ContactOutput,
 ):
+    """Add the contacts of the near pairs of one world."""
     world = worlds[wp.tid()]
     row = table.world_template[world] * COLLIDER_COUNT + collider
     first_shape = table.world_shape[world]

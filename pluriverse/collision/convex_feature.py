@@ -6,7 +6,8 @@ from pluriverse.collision.hull import HullData, facing_face, support_vertex
 from pluriverse.collision.rim import rim_direction
 from pluriverse.collision.shape_state import BOX, CAPSULE, CONE, CONVEX_MESH, CYLINDER
 
-# Sine of the angle between the axis of a round body and a direction below which it looks there with its end alone.
+# Sine of the angle between the axis of a round body and a direction below which it looks there with its end
+# alone.
 END_ON = wp.constant(0.05)
 
 
@@ -54,7 +55,7 @@ def find_feature(
         hulls: Convex hulls.
         hull: Hull, -1 for none.
         direction: Unit vector, frame of the shape.
-        circle_count: Corners that stand for a circle: 4, the first being the farthest along the direction, or 8.
+        circle_count: Corners that stand for a circle, 4 or 8, the first the farthest along the direction.
         points: Corners in order around the face, shape [8], written.
     """
     feature = Feature()

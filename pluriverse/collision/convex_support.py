@@ -1,7 +1,8 @@
 """Support functions of convex shapes: the farthest point in a direction, in double precision.
 
-A sphere is a point and a capsule a segment with a radius around it ("core" and "radius"). The distance of two cores
-is positive as long as shapes overlap by less than their radii, so round shapes seldom need a penetration search.
+A sphere is a point and a capsule a segment with a radius around it ("core" and "radius"). The distance of two
+cores is positive as long as shapes overlap by less than their radii, so round shapes seldom need a
+penetration search.
 """
 
 import warp as wp
@@ -35,7 +36,8 @@ class ConvexPair:
 @wp.func
 def core_radius(shape_type: int, size: wp.vec3) -> float:
     """Return the radius around the core of a shape [m]."""
-    return wp.where(shape_type == SPHERE or shape_type == CAPSULE, size[0], 0.0)
+    is_round = shape_type == SPHERE or shape_type == CAPSULE
+    return wp.where(is_round, size[0], 0.0)
 
 
 @wp.func
@@ -72,7 +74,7 @@ def support_point(
         point = wp.vec3d(scaled[0] * x / length, scaled[1] * y / length, scaled[2] * z / length)
     elif shape_type == CAPSULE:
         point = wp.vec3d(zero, zero, wp.where(direction[2] < zero, -y, y))
-    elif shape_type == CYLINDER or shape_type == CONE:
+    elif shape_type == CYLINDER or shape_type == CONE:  # noqa: SIM109 (Warp has no `in`)
         across = wp.sqrt(direction[0] * direction[0] + direction[1] * direction[1])
         rim_x = x
         rim_y = zero

@@ -1,8 +1,8 @@
-"""Depth of penetration of two convex shapes: the expanding polytope algorithm ([Bergen2001]) in double precision.
+"""Depth of penetration of two convex shapes: the expanding polytope algorithm ([Bergen2001]).
 
-Where two shapes overlap, the origin lies inside their difference b - a, and the closest point of its boundary is the
-shortest way out. A polytope of support points inside the difference is grown at its face closest to the origin until
-that face is on the boundary.
+Where two shapes overlap, the origin lies inside their difference b - a, and the closest point of its boundary
+is the shortest way out. A polytope of support points inside the difference is grown at its face closest to
+the origin until that face is on the boundary.
 """
 
 import warp as wp
@@ -10,16 +10,17 @@ import warp as wp
 from pluriverse.collision.convex_support import ConvexPair, support_first, support_second
 from pluriverse.collision.hull import HullData
 
-# Error of the depth, relative to the size of the shapes, at which the search ends. Normals of smooth shapes are off by
-# about its square root: 3e-5, which tilts the force of a resting body by less than friction regularization creeps.
+# Error of the depth, relative to the size of the shapes, at which the search ends. Normals of smooth shapes
+# are off by about its square root: 3e-5, which tilts the force of a resting body by less than friction
+# regularization creeps.
 DEPTH_TOLERANCE = wp.constant(wp.float64(1.0e-9))
 # Thickness, relative to the size, below which the difference counts as flat.
 FLATNESS = wp.constant(wp.float64(1.0e-9))
 # Height of a point over a face, relative to the size, from which it sees the face: rounding.
 VISIBLE = wp.constant(wp.float64(1.0e-14))
 
-# A smooth difference is resolved to DEPTH_TOLERANCE with 30 to 50 points near the closest one; if other points of it are
-# almost as close, with up to 120.
+# A smooth difference is resolved to DEPTH_TOLERANCE with 30 to 50 points near the closest one; if other
+# points of it are almost as close, with up to 120.
 POINT_CAPACITY = wp.constant(128)
 # A convex polytope of n triangulated points has 2 n - 4 faces.
 FACE_CAPACITY = wp.constant(256)
@@ -165,8 +166,9 @@ def find_penetration(
         return result
     face_count = int(4)
 
-    # The depth lies between the height of the closest face and the extent of the difference along any direction. Of all
-    # directions tried the one of least extent is the answer, whatever rounding does to the polytope.
+    # The depth lies between the height of the closest face and the extent of the difference along any
+    # direction. Of all directions tried the one of least extent is the answer, whatever rounding does to the
+    # polytope.
     best_corner = corner[0]
     best_normal = normal[0]
     best_height = height[0]

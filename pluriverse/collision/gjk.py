@@ -1,16 +1,17 @@
 """Distance of two convex shapes: the Gilbert-Johnson-Keerthi algorithm ([Gilbert1988]) in double precision.
 
-The difference of two convex shapes, all b - a with a in the first and b in the second, is convex, and its point
-closest to the origin is the shortest connection. It is found as the closest point of a simplex of support points that
-moves towards the origin. In double precision nothing needs special care: distances come out to 1e-9 of the shapes.
+The difference of two convex shapes, all b - a with a in the first and b in the second, is convex, and its
+point closest to the origin is the shortest connection. It is found as the closest point of a simplex of
+support points that moves towards the origin. In double precision nothing needs special care: distances come
+out to 1e-9 of the shapes.
 """
 
 from typing import Any
 
 import warp as wp
 
-# Error of a distance [relative to the size of the shapes] at which the search ends. Normals of smooth shapes are off by
-# about its square root: 1e-6.
+# Error of a distance [relative to the size of the shapes] at which the search ends. Normals of smooth shapes
+# are off by about its square root: 1e-6.
 DISTANCE_TOLERANCE = wp.constant(wp.float64(1.0e-12))
 # Distance [relative likewise] below which cores count as overlapping.
 OVERLAP_DISTANCE = wp.constant(wp.float64(1.0e-8))
@@ -33,9 +34,9 @@ OVERLAPPING = wp.constant(2)
 def closest_weights(w: wp.array[wp.vec3d], count: int) -> wp.vec4d:
     """Return the barycentric coordinates of the point of a simplex closest to the origin.
 
-    All four are positive if the origin lies in a tetrahedron. The newest point is the last one, and only edges and
-    faces with it can hold the closest point. All of them are tried: tests of regions ([Ericson2005] 5.1) save some, but
-    fail on the slivers that smooth shapes end with.
+    All four are positive if the origin lies in a tetrahedron. The newest point is the last one, and only
+    edges and faces with it can hold the closest point. All of them are tried: tests of regions ([Ericson2005]
+    5.1) save some, but fail on the slivers that smooth shapes end with.
     """
     zero = wp.float64(0.0)
     one = wp.float64(1.0)
@@ -73,8 +74,8 @@ def closest_weights(w: wp.array[wp.vec3d], count: int) -> wp.vec4d:
                 weight[j] = v
                 weight[newest] = one - u - v
     if count == 4:
-        # The origin is inside if it is on the inner side of each face with the newest point; it is on that side of the
-        # fourth, which the newest point was sought across.
+        # The origin is inside if it is on the inner side of each face with the newest point; it is on that
+        # side of the fourth, which the newest point was sought across.
         is_inside = bool(True)
         for i in range(newest):
             j = (i + 1) % 3
@@ -97,7 +98,7 @@ def make_closest_points(pair_type: Any, hulls_type: Any, support_first: Any, sup
     Args:
         pair_type: Struct of two shapes and their relative pose.
         hulls_type: Type of what else the support functions need.
-        support_first: Function `(pair, hulls, direction)` to the farthest point of the core of the first shape.
+        support_first: Function `(pair, hulls, direction)` to the farthest point of the first core.
         support_second: The same for the second shape.
     """
 

@@ -1,9 +1,9 @@
 """Collider of an infinite plane (a half space, solid below its local +z) with every other shape.
 
-A shape meets a plane at its lowest points, known in closed form. To rest, it needs the whole feature that faces the
-plane: the four corners of a face of a box, four points of the rim of a cylinder. A point of another feature counts
-once it penetrates: it takes up load continuously then, while the many points of a thin or small shape that merely lie
-within the gap do not become contacts.
+A shape meets a plane at its lowest points, known in closed form. To rest, it needs the whole feature that
+faces the plane: the four corners of a face of a box, four points of the rim of a cylinder. A point of another
+feature counts once it penetrates: it takes up load continuously then, while the many points of a thin or
+small shape that merely lie within the gap do not become contacts.
 
 Points are computed in the frame of the shape, so the plane may be far from its origin.
 """
@@ -29,17 +29,19 @@ from pluriverse.collision.shape_state import (
     ShapeState,
 )
 
-# Sine of the tilt of a capsule from upright below which only its lower end meets the plane: its side line, where the
-# second point lies, is then too steep to carry anything.
+# Sine of the tilt of a capsule from upright below which only its lower end meets the plane: its side line,
+# where the second point lies, is then too steep to carry anything.
 CAPSULE_UPRIGHT = wp.constant(0.05)
-# Fraction of the lean at which a cone upside down would lie on its side, below which only its apex meets the plane.
+# Fraction of the lean at which a cone upside down would lie on its side, below which only its apex meets the
+# plane.
 APEX_LEAN = wp.constant(0.1)
 
 
 # Points that one shape can offer: eight corners of a box, or of the face of a hull and its lowest vertex.
 CANDIDATE_CAPACITY = wp.constant(9)
 
-# A candidate is a surface point of the shape [m], its own frame, and the largest height [m] at which it is a contact.
+# A candidate is a surface point of the shape [m], its own frame, and the largest height [m] at which it is a
+# contact.
 
 
 @wp.func
@@ -110,7 +112,7 @@ def find_rim_points(
 def find_cylinder_points(
     size: wp.vec3, up: wp.vec3, reach: float, margin: float, candidates: wp.array[wp.vec4]
 ) -> int:
-    """Return four rim points of the lower cap (facing if it stands) and the other end of the lowest side line."""
+    """Return four rim points of the lower cap and the other end of the lowest side line."""
     lower_end = wp.where(up[2] > 0.0, -size[1], size[1])
     is_standing = wp.abs(up[2]) >= wp.sqrt(up[0] * up[0] + up[1] * up[1])
     cap_limit = wp.where(is_standing, reach, margin)
@@ -143,7 +145,7 @@ def find_cone_points(
 def find_hull_points(
     hulls: HullData, hull: int, scale: wp.vec3, up: wp.vec3, reach: float, candidates: wp.array[wp.vec4]
 ) -> int:
-    """Return the corners of the face that looks at the plane and, if it is not one of them, the lowest vertex."""
+    """Return the corners of the face that looks at the plane and, if not one of them, the lowest vertex."""
     lowest = support_vertex(hulls, hull, -wp.cw_mul(scale, up))
     face = facing_face(hulls, lowest, scale, -up)
     count = int(0)
@@ -223,6 +225,7 @@ def collide_half_space_pairs(
     # out
     output: ContactOutput,
 ):
+    """Add the contacts of the planes of one world."""
     world = worlds[wp.tid()]
     row = table.world_template[world] * COLLIDER_COUNT + collider
     first_shape = table.world_shape[world]

@@ -12,8 +12,8 @@ import warp as wp
 # Corners of a face that contacts are made from. A face with more is replaced by the eight of its corners that
 # lose the least area; the contact patch of a rounder face is smaller than the face by that area.
 FACE_CORNER_COUNT = 8
-# Angle [rad] between the normals of triangles of one flat face. float32 vertices of a hull of relative edge length
-# 1e-3 turn normals by up to 1e-4.
+# Angle [rad] between the normals of triangles of one flat face. float32 vertices of a hull of relative edge
+# length 1e-3 turn normals by up to 1e-4.
 FACE_FLATNESS = 1e-4
 
 # Hulls up to this many vertices are searched vertex by vertex, larger ones from neighbour to neighbour.
@@ -103,8 +103,8 @@ def _faces_of(
     """Merge the triangles of a hull into flat polygons.
 
     Returns:
-        Corners of each face in order, counterclockwise seen from outside; outward unit normals; the neighbours
-        of every vertex along edges.
+        Corners of each face in order, counterclockwise seen from outside; outward unit normals; the
+        neighbours of every vertex along edges.
     """
     p0, p1, p2 = (points[triangles[:, k]] for k in range(3))
     area_vectors = np.cross(p1 - p0, p2 - p0)
@@ -158,7 +158,7 @@ def _faces_of(
 
 
 def _largest_corners(points: np.ndarray, polygon: list[int], normal: np.ndarray) -> list[int]:
-    """Return at most `FACE_CORNER_COUNT` corners of a convex polygon, dropping those that matter least for its area."""
+    """Return at most `FACE_CORNER_COUNT` corners of a convex polygon, those that keep most of its area."""
     polygon = list(polygon)
     while len(polygon) > FACE_CORNER_COUNT:
         ring = points[polygon]

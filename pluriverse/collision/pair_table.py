@@ -11,7 +11,7 @@ from pluriverse.types import GeoType
 
 
 class Collider(enum.IntEnum):
-    """The algorithms of the narrow phase. Contacts of a world come in this order, then in the order of pairs."""
+    """The algorithms of the narrow phase, in the order in which they add the contacts of a world."""
 
     HALF_SPACE = 0
     """An infinite plane and anything else."""
@@ -33,7 +33,7 @@ _ROUND = (GeoType.SPHERE, GeoType.CAPSULE)
 
 
 def collider_of(type0: GeoType, type1: GeoType) -> tuple[Collider, bool]:
-    """Return the algorithm of a pair of shape types (a finite plane is a box) and whether it wants them swapped."""
+    """Return the algorithm of a pair of types (a finite plane is a box) and whether it wants them swapped."""
     low, high = sorted((type0, type1))
     if low == GeoType.PLANE:
         # The plane comes first.
@@ -57,7 +57,8 @@ def contact_max_of(type0: GeoType, type1: GeoType) -> int:
         return 1
     if GeoType.CAPSULE in types:
         return 2
-    # Eight corners of a box below a plane, eight corners of a patch, or those of a face of a hull and its lowest vertex.
+    # Eight corners of a box below a plane, eight corners of a patch, or those of a face of a hull and its
+    # lowest vertex.
     return 9 if types == {GeoType.PLANE, GeoType.CONVEX_MESH} else 8
 
 
@@ -105,8 +106,8 @@ def sort_pairs(
 ) -> HostPairs:
     """Order the candidate pairs of each template by collider, and the shapes of each pair as it wants them.
 
-    Where the algorithm takes either order, the shape with the larger bounding sphere comes first: contact points
-    are computed relative to the second, so a small part on a large one keeps its precision.
+    Where the algorithm takes either order, the shape with the larger bounding sphere comes first: contact
+    points are computed relative to the second, so a small part on a large one keeps its precision.
 
     Args:
         template_pair: First pair of each template, shape [template + 1].

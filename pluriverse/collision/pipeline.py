@@ -10,8 +10,8 @@ from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, sort_pairs
 from pluriverse.model import Contacts, Model, State
 from pluriverse.types import GeoType
 
-# Patches of contacts that a shape has at once, each shared by two shapes: touching neighbours in a dense pile are 6 to 8,
-# those within a large gap twice as many, with smaller patches.
+# Patches of contacts that a shape has at once, each shared by two shapes: touching neighbours in a dense pile
+# are 6 to 8, those within a large gap twice as many, with smaller patches.
 PATCHES_PER_SHAPE = 5
 CAPACITY_BASE = 32
 
@@ -19,19 +19,20 @@ CAPACITY_BASE = 32
 class CollisionPipeline:
     """Finds the contacts of all shapes of a model, world by world.
 
-    A world owns its slots of the contacts and is handled by one thread, in the order of its candidate pairs: its
-    contacts do not depend on any other world. If they do not fit, the deepest are kept, and `rigid_contact_found`
-    tells how many there were.
+    A world owns its slots of the contacts and is handled by one thread, in the order of its candidate pairs:
+    its contacts do not depend on any other world. If they do not fit, the deepest are kept, and
+    `rigid_contact_found` tells how many there were.
 
     Args:
         model: Model whose shapes collide.
         rigid_contact_max: Capacity of a world: a number for all, or one number per world. By default it is
-            computed per kind of world: enough for all pairs to touch at once, but at most 32 plus five patches for
-            each shape that has a candidate pair (a patch has 1 contact for a sphere or ellipsoid, 2 for a capsule,
-            up to 8 for others).
+            computed per kind of world: enough for all pairs to touch at once, but at most 32 plus five
+            patches for each shape that has a candidate pair (a patch has 1 contact for a sphere or ellipsoid,
+            2 for a capsule, up to 8 for others).
 
     Raises:
-        ValueError: If a shape that collides is a non-convex mesh or a height field, or a capacity is not valid.
+        ValueError: If a shape that collides is a non-convex mesh or a height field, or a capacity is not
+        valid.
     """
 
     model: Model
@@ -41,7 +42,7 @@ class CollisionPipeline:
 
     def __init__(self, model: Model, *, rigid_contact_max: int | Sequence[int] | np.ndarray | None = None):
         # Kernels are parsed when a module that declares them loads: not before a pipeline exists.
-        from pluriverse.collision import stages  # noqa: PLC0415
+        from pluriverse.collision import stages
 
         self.model = model
         device = model.device
@@ -90,8 +91,8 @@ class CollisionPipeline:
     def collide(self, state: State, contacts: Contacts, *, worlds: wp.array | None = None) -> None:
         """Write the contacts of `state` into `contacts`. Only launches: a step may be recorded.
 
-        Reads `body_q` of the state. Two shapes have contacts where their distance, less both margins, is at most
-        the sum of their gaps.
+        Reads `body_q` of the state. Two shapes have contacts where their distance, less both margins, is at
+        most the sum of their gaps.
 
         Args:
             state: Poses.
@@ -125,13 +126,14 @@ class CollisionPipeline:
             capacities = np.full(self.model.world_count, capacities)
         if capacities.shape != (self.model.world_count,) or not np.issubdtype(capacities.dtype, np.integer):
             raise ValueError(
-                f"rigid_contact_max: {np.asarray(wanted).tolist()} is neither a whole number nor one for each of the "
-                f"{self.model.world_count} worlds."
+                f"rigid_contact_max: {np.asarray(wanted).tolist()} is neither a whole number nor one "
+                f"for each of the {self.model.world_count} worlds."
             )
         if (capacities < 0).any():
             world = int(np.argmax(capacities < 0))
             raise ValueError(
-                f"rigid_contact_max: the capacity of world {world} is {capacities[world]}, but it must be >= 0."
+                f"rigid_contact_max: the capacity of world {world} is {capacities[world]}, "
+                "but it must be >= 0."
             )
         return capacities.astype(np.int64)
 

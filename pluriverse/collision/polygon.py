@@ -17,8 +17,9 @@ def clip_polygon(
 ) -> int:
     """Write to `target` the part of a convex polygon with normal . x <= level; return its corner count.
 
-    A corner that is off the boundary by at most `tolerance` counts as on it, so that shapes in line with each other
-    are not cut into slivers by rounding. A polygon of two corners is a segment, whose ends may come out twice.
+    A corner that is off the boundary by at most `tolerance` counts as on it, so that shapes in line with each
+    other are not cut into slivers by rounding. A polygon of two corners is a segment, whose ends may come out
+    twice.
     """
     kept = int(0)
     if count > 0:

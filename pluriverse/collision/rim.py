@@ -2,9 +2,9 @@
 
 import warp as wp
 
-# Tilt [rad] below which the four rim points of a standing body turn towards its own axes. A body at rest has a
-# tilt of rounding noise only (1e-7 to 1e-5), whose direction is random: points that followed it would swirl around
-# the rim. Above this tilt the first point is the lowest one, exactly.
+# Tilt [rad] below which the four rim points of a standing body turn towards its own axes. A body at rest has
+# a tilt of rounding noise only (1e-7 to 1e-5), whose direction is random: points that followed it would swirl
+# around the rim. Above this tilt the first point is the lowest one, exactly.
 RIM_TILT = wp.constant(5.0e-4)
 
 

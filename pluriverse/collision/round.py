@@ -13,8 +13,8 @@ from pluriverse.collision.segment import any_perpendicular, capsule_direction, c
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
 from pluriverse.collision.shape_state import SPHERE, ShapeModel, ShapeState
 
-# Sine of the angle between two capsules (3 degrees) up to which one lies along the other and needs a contact at either
-# end of the overlap. Their closest points, the contact at larger angles, then lie anywhere between.
+# Sine of the angle between two capsules (3 degrees) up to which one lies along the other and needs a contact
+# at either end of the overlap. Their closest points, the contact at larger angles, then lie anywhere between.
 ALONG = wp.constant(0.05)
 # Distance of two axes, relative to the radii, below which the line between their points gives no normal.
 COINCIDENT = wp.constant(1.0e-6)
@@ -31,7 +31,7 @@ def add_segment_contact(
     s: float,
     t: float,
 ) -> int:
-    """Add the contact between the points s half0 and t half1 of the two segments, if they are within `limit`."""
+    """Add the contact between the points s half0 and t half1 of the two segments, if within reach."""
     radius0 = pair.size0[0]
     radius1 = pair.size1[0]
     offset = pair.position + (t * half1 - s * half0)

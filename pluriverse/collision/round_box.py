@@ -13,8 +13,8 @@ from pluriverse.collision.segment import capsule_direction, closest_segment_poin
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
 from pluriverse.collision.shape_state import SPHERE, ShapeModel, ShapeState
 
-# Sine of the angle between a capsule and a face (or an edge) of the box up to which it lies on it and needs a contact
-# at either end; at larger angles the other end is far away.
+# Sine of the angle between a capsule and a face (or an edge) of the box up to which it lies on it and needs a
+# contact at either end; at larger angles the other end is far away.
 ALONG = wp.constant(0.25)
 # Sine of the angle up to which it is parallel, so that its closest point is decided by rounding.
 PARALLEL = wp.constant(1.0e-4)
@@ -38,12 +38,14 @@ def clamp_to_box(p: wp.vec3, half: wp.vec3) -> wp.vec3:
 def closest_axis_point(center: wp.vec3, along: wp.vec3, half: wp.vec3) -> float:
     """Return the t in [-1, 1] at which center + t along is closest to the box (the middle of several).
 
-    The squared distance is convex and piecewise quadratic in t; half its derivative, sum_i along_i r_i with r the part
-    of the point outside the box, is monotone and linear between the crossings of the six face planes.
+    The squared distance is convex and piecewise quadratic in t; half its derivative, sum_i along_i r_i with r
+    the part of the point outside the box, is monotone and linear between the crossings of the six face
+    planes.
     """
     low = float(-1.0)
     high = float(1.0)
-    # Narrow [low, high] by the crossings: the derivative is negative left of the minimum, positive right of it.
+    # Narrow [low, high] by the crossings: the derivative is negative left of the minimum, positive right of
+    # it.
     for k in range(6):
         axis = k // 2
         slope = along[axis]
@@ -105,7 +107,7 @@ def add_axis_contact(
 def add_nearest_contact(
     output: ContactOutput, model: ShapeModel, pair: ShapePair, found: int, along: wp.vec3, t: float
 ) -> int:
-    """Add the contact between the capsule at t, its axis outside the box, and the point of the box closest to it."""
+    """Add the contact of the capsule at t, its axis outside the box, with the closest point of the box."""
     p = pair.position + t * along
     on_box = clamp_to_box(p, pair.size0)
     return add_axis_contact(output, model, pair, found, along, t, on_box, wp.normalize(p - on_box))
@@ -134,7 +136,7 @@ def add_face_contact(
 
 @wp.func
 def clip_to_slab(interval: wp.vec2, center: float, along: float, half: float) -> wp.vec2:
-    """Return the part of an interval of t where |center + t along| <= half, empty (first > second) if there is none."""
+    """Return the part of an interval of t where |center + t along| <= half; first > second means none."""
     if wp.abs(along) > 0.0:
         first = (-half - center) / along
         second = (half - center) / along
@@ -169,8 +171,9 @@ def collide_outside(
 ) -> int:
     """Add the contacts of a capsule whose axis is closest to the box at t and does not meet it.
 
-    The closest points make the first contact. A capsule that lies on a face or along an edge gets one at the other end
-    of the part above it; where that part is parallel to the box, the closest point is any, and both ends are taken.
+    The closest points make the first contact. A capsule that lies on a face or along an edge gets one at the
+    other end of the part above it; where that part is parallel to the box, the closest point is any, and both
+    ends are taken.
     """
     half = pair.size0
     length = wp.length(along)
@@ -211,8 +214,8 @@ def collide_inside(
 ) -> int:
     """Add the contacts of a capsule whose axis meets the box: along the direction that frees it soonest.
 
-    Directions that can be the shortest way out: the faces, and across one edge of the box and the axis (separating
-    axes of a segment and a box).
+    Directions that can be the shortest way out: the faces, and across one edge of the box and the axis
+    (separating axes of a segment and a box).
     """
     half = pair.size0
     center = pair.position

@@ -2,14 +2,15 @@
 
 import warp as wp
 
-# Squared sine of the angle between two segments below which the crossing of their lines says nothing: in float32 the
-# determinant a b sin^2 of the normal equations then consists of rounding errors, of order 1e-7 a b.
+# Squared sine of the angle between two segments below which the crossing of their lines says nothing: in
+# float32 the determinant a b sin^2 of the normal equations then consists of rounding errors, of order 1e-7 a
+# b.
 PARALLEL = wp.constant(1.0e-6)
 
 
 @wp.func
 def closest_segment_points(half0: wp.vec3, position: wp.vec3, half1: wp.vec3) -> wp.vec2:
-    """Return the s and t in [-1, 1] of the closest points s half0 and position + t half1 ([Ericson2005] 5.1.9).
+    """Return s and t in [-1, 1] of the closest points s half0, position + t half1 ([Ericson2005] 5.1.9).
 
     Of parallel segments the middle of the overlap. A half vector may be zero.
     """
@@ -52,9 +53,10 @@ def any_perpendicular(v: wp.vec3) -> wp.vec3:
 
 @wp.func
 def capsule_direction(normal: wp.vec3, half: wp.vec3, parameter: float) -> wp.vec3:
-    """Return the unit direction from the point `parameter` of the axis, in [-1, 1], to the surface on the side `normal`.
+    """Return the unit direction from a point of the axis to the surface on the side of `normal`.
 
-    It is `normal` itself on a cap, and perpendicular to the axis on the side of the capsule.
+    It is `normal` itself on a cap, and perpendicular to the axis on the side of the capsule. The point is at
+    `parameter` times `half` from the centre.
     """
     direction = normal
     along = wp.dot(normal, half)

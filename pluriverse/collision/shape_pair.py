@@ -1,4 +1,4 @@
-"""The candidate pairs of a world: which of them are near, and where their shapes are relative to each other."""
+"""The candidate pairs of a world: which are near, and where their shapes are relative to each other."""
 
 from collections.abc import Callable
 from typing import Any

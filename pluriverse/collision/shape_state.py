@@ -3,9 +3,10 @@
 Reads   body_q of the state; shape_body, shape_transform, shape_scale, shape_margin, shape_gap of the model
 Writes  `ShapeState`: rotation, position and bounds of every shape; contact counters set to zero
 
-A position is kept in two parts, the origin of the body and the offset of the shape from it. The difference of two
-shape positions is then formed as (origin1 - origin0) + (offset1 - offset0): the first term of two near bodies is
-exact in floating point, so a world a kilometre away from its origin loses nothing beyond its stored poses.
+A position is kept in two parts, the origin of the body and the offset of the shape from it. The difference of
+two shape positions is then formed as (origin1 - origin0) + (offset1 - offset0): the first term of two near
+bodies is exact in floating point, so a world a kilometre away from its origin loses nothing beyond its stored
+poses.
 """
 
 from typing import Any
@@ -23,7 +24,8 @@ BOX = wp.constant(int(GeoType.BOX))
 CONE = wp.constant(int(GeoType.CONE))
 CONVEX_MESH = wp.constant(int(GeoType.CONVEX_MESH))
 
-# Position [m] beyond which a pose counts as diverged. Products of two such lengths stay far from the float32 limit.
+# Position [m] beyond which a pose counts as diverged. Products of two such lengths stay far from the float32
+# limit.
 POSITION_LIMIT = wp.constant(1.0e8)
 # Squared norm of a quaternion below which it has no direction (a unit quaternion that drifted stays near 1).
 QUATERNION_NORM_MIN = wp.constant(1.0e-4)
@@ -137,7 +139,7 @@ def half_extents(shape_type: int, size: wp.vec3, rotation: wp.mat33) -> wp.vec3:
     half = wp.vec3(size[0], size[0], size[0])
     if shape_type == CAPSULE:
         half = half + size[1] * wp.vec3(wp.abs(r02), wp.abs(r12), wp.abs(r22))
-    elif shape_type == CYLINDER or shape_type == CONE:
+    elif shape_type == CYLINDER or shape_type == CONE:  # noqa: SIM109 (Warp has no `in`)
         # A disc of unit radius reaches sqrt(1 - z^2) along a world axis, z being its normal's component.
         half = wp.vec3(
             size[1] * wp.abs(r02) + size[0] * wp.sqrt(wp.max(0.0, r00 * r00 + r01 * r01)),
@@ -150,7 +152,7 @@ def half_extents(shape_type: int, size: wp.vec3, rotation: wp.mat33) -> wp.vec3:
             wp.length(wp.vec3(r10 * size[0], r11 * size[1], r12 * size[2])),
             wp.length(wp.vec3(r20 * size[0], r21 * size[1], r22 * size[2])),
         )
-    elif shape_type == BOX or shape_type == CONVEX_MESH:
+    elif shape_type == BOX or shape_type == CONVEX_MESH:  # noqa: SIM109
         half = wp.vec3(
             wp.abs(r00) * size[0] + wp.abs(r01) * size[1] + wp.abs(r02) * size[2],
             wp.abs(r10) * size[0] + wp.abs(r11) * size[1] + wp.abs(r12) * size[2],
@@ -163,8 +165,8 @@ def half_extents(shape_type: int, size: wp.vec3, rotation: wp.mat33) -> wp.vec3:
 def is_slab(model: ShapeModel, shape: int) -> bool:
     """Return whether a shape is a plane of finite size.
 
-    It collides as a box whose top is the plane and which reaches half its shorter side below: solid as a plane is, so
-    that what sinks in is pushed up again and not through.
+    It collides as a box whose top is the plane and which reaches half its shorter side below: solid as a
+    plane is, so that what sinks in is pushed up again and not through.
     """
     return model.shape_geo_type[shape] == PLANE and model.shape_type[shape] == BOX
 
@@ -234,6 +236,7 @@ def update_world_shapes(
     contact_found: wp.array[int],  # [world]
     contact_count: wp.array[int],  # [world]
 ):
+    """Place the shapes of one world and forget its contacts."""
     world = worlds[wp.tid()]
     start = model.world_shape[world]
     end = model.world_shape_end[world]
@@ -256,6 +259,7 @@ def update_global_shape(
     # out
     state: ShapeState,
 ):
+    """Place one shape that all worlds share."""
     shape = global_shapes[wp.tid()]
     if not update_shape(shape, model, body_q, state):
         state.bounds[shape] = bounds_vector(0.0, 0.0, 0.0, NOTHING, NOTHING, NOTHING)

@@ -155,7 +155,7 @@ def collide(model: pv.Model, state: pv.State, **options: Any) -> list[WorldConta
 
 
 def random_poses(rng: np.random.Generator, count: int, spread: float) -> np.ndarray:
-    """Return poses with positions in a cube of half width `spread` and uniform orientations, shape [count, 7]."""
+    """Return poses in a cube of half width `spread` [m], uniform in orientation, shape [count, 7]."""
     return np.concatenate(
         [rng.uniform(-spread, spread, (count, 3)), Rotation.random(count, random_state=rng).as_quat()], axis=1
     )
@@ -164,7 +164,7 @@ def random_poses(rng: np.random.Generator, count: int, spread: float) -> np.ndar
 def pair_model(
     first: ShapeSpec, second: ShapeSpec, world_count: int, *, gap: float = 0.0, margin: float = 0.0
 ) -> pv.Model:
-    """Return worlds of two shapes: `first` on the world frame if a plane, else on a free body; `second` on one."""
+    """Return worlds of two shapes on a free body each; a plane as `first` is on the world frame."""
     world = pv.ModelBuilder()
     config = {"gap": gap, "margin": margin}
     if first.type == GeoType.PLANE:
@@ -186,7 +186,7 @@ def collide_pairs(
     gap: float = 0.0,
     margin: float = 0.0,
 ) -> list[WorldContacts]:
-    """Return the contacts of two shapes at given poses [world, 7], one pair per world; a plane stays at the origin."""
+    """Return the contacts of two shapes at poses [world, 7], a pair per world; a plane is at the origin."""
     model = pair_model(first, second, len(poses1), gap=gap, margin=margin)
     state = model.state()
     if first.type == GeoType.PLANE:
@@ -197,7 +197,7 @@ def collide_pairs(
 
 
 def surface_height(shape: ShapeSpec, points: np.ndarray) -> np.ndarray:
-    """Return about how far points [point, 3] in the shape frame are outside its surface [m] (exactly 0 on it)."""
+    """Return about how far points [point, 3], shape frame, are outside its surface [m]; 0 on it."""
     x, y, z = np.asarray(points).T
     across = np.hypot(x, y)
     size = shape.scale

@@ -1,8 +1,9 @@
 """Signed distance of two convex shapes from their support functions alone, in float64 NumPy.
 
-For convex bodies A and B the signed distance (negative: depth of penetration) is the largest separation over all
-directions, max over unit n of min over B of n.x minus max over A of n.x. A dense set of directions finds the region
-of the maximum, random steps of shrinking length the maximum itself. Slow, and shares nothing with the colliders.
+For convex bodies A and B the signed distance (negative: depth of penetration) is the largest separation over
+all directions, max over unit n of min over B of n.x minus max over A of n.x. A dense set of directions finds
+the region of the maximum, random steps of shrinking length the maximum itself. Slow, and shares nothing with
+the colliders.
 """
 
 import numpy as np

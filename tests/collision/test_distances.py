@@ -1,8 +1,9 @@
 """Distances, normals and points of every pair of convex shapes, by certificates, an oracle and MuJoCo.
 
-A contact (n, x0, x1, d) with x0, x1 on the surfaces proves itself when the shapes are apart: the separation along n,
-from support functions, bounds the distance from below, the length of x1 - x0 from above. When they overlap, the
-separation along n bounds the signed distance from below; that no other direction separates more is for the oracle.
+A contact (n, x0, x1, d) with x0, x1 on the surfaces proves itself when the shapes are apart: the separation
+along n, from support functions, bounds the distance from below, the length of x1 - x0 from above. When they
+overlap, the separation along n bounds the signed distance from below; that no other direction separates more
+is for the oracle.
 """
 
 import itertools
@@ -44,14 +45,15 @@ NAMES = list(itertools.combinations_with_replacement(SHAPES, 2))
 GAP = 0.1
 # Single-precision rounding of points and of a normal over the 0.5 m of a pair, a few operations deep.
 ROUNDING = 1e-6
-# A patch counts as containing the closest points if its distance is right to 1e-5 of the smaller shape (0.4 m).
+# A patch counts as containing the closest points if its distance is right to 1e-5 of the smaller shape (0.4
+# m).
 PATCH_TOLERANCE = 4e-6
 # The oracle falls short by this at ridges of the separation, where its random steps advance slowly.
 ORACLE_SHORTFALL = 2e-4
 
 
 def make_poses(count: int, seed: int, spread: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
-    """Return poses of two shapes, as float32 holds them; with the default spread about half of them overlap."""
+    """Return poses of two shapes as float32 holds them; by default about half of them overlap."""
     rng = np.random.default_rng(seed)
     return tuple(
         random_poses(rng, count, half).astype(np.float32).astype(np.float64) for half in (0.1, spread)
@@ -108,13 +110,12 @@ MUJOCO_TYPES = {
 
 def mujoco_distances(names: tuple[str, str], poses: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     """Return MuJoCo's signed distances of two shapes at given poses, shape [pose]."""
-    bodies = "".join(
-        f'<body mocap="true"><geom type="{MUJOCO_TYPES[name]}" size="{" ".join(map(str, SHAPES[name].scale))}"/></body>'
-        for name in names
-    )
-    model = mujoco.MjModel.from_xml_string(
-        f'<mujoco><option ccd_tolerance="1e-10" ccd_iterations="200"/><worldbody>{bodies}</worldbody></mujoco>'
-    )
+    bodies = ""
+    for name in names:
+        size = " ".join(map(str, SHAPES[name].scale))
+        bodies += f'<body mocap="true"><geom type="{MUJOCO_TYPES[name]}" size="{size}"/></body>'
+    option = '<option ccd_tolerance="1e-10" ccd_iterations="200"/>'
+    model = mujoco.MjModel.from_xml_string(f"<mujoco>{option}<worldbody>{bodies}</worldbody></mujoco>")
     data = mujoco.MjData(model)
     distances = []
     for pair in zip(*poses, strict=True):
@@ -133,8 +134,8 @@ def test_distance_of_separated_shapes_agrees_with_mujoco(names: tuple[str, str])
     poses = make_poses(80, seed=5, spread=0.5)
     expected = mujoco_distances(names, poses)
     worlds = collide_pairs(SHAPES[names[0]], SHAPES[names[1]], *poses, gap=GAP)
-    # MuJoCo ends its search between curved shapes early: its distances of ellipsoids are off by up to 2e-4, to either
-    # side, while ours are proven above. Other shapes end at its relative tolerance.
+    # MuJoCo ends its search between curved shapes early: its distances of ellipsoids are off by up to 2e-4,
+    # to either side, while ours are proven above. Other shapes end at its relative tolerance.
     tolerance = 3e-4 if "ellipsoid" in names else 2e-5
     compared = 0
     for distance, contacts in zip(expected, worlds, strict=True):
@@ -160,13 +161,14 @@ def test_swapping_two_shapes_mirrors_the_contact(names: tuple[str, str]):
         flip = 1.0 if (a.shape0[0] % 2) != (b.shape0[0] % 2) else -1.0
         i, j = a.distance.argmin(), b.distance.argmin()
         if a.distance.min() > 0.0 and a.count == 1:
-            # Apart, the direction is unique; a curved edge has it to the square root of the rounding of distances.
+            # Apart, the direction is unique; a curved edge has it to the square root of the rounding of
+            # distances.
             assert flip * (a.normal[i] @ b.normal[j]) > 1.0 - 1e-5, world
 
 
 @pytest.mark.parametrize("shape", ["box", "hull", "cylinder", "cone"])
 def test_a_sphere_deep_inside_is_pushed_out_the_short_way(shape: str):
-    """The depth of a sphere inside a convex shape is the distance of its centre from the surface, plus its radius."""
+    """The depth of a sphere inside a shape is the distance of its centre from the surface plus its radius."""
     rng = np.random.default_rng(1)
     centers = rng.uniform(-0.04, 0.04, (30, 3))
     poses0 = random_poses(rng, 30, 0.0)
@@ -179,7 +181,7 @@ def test_a_sphere_deep_inside_is_pushed_out_the_short_way(shape: str):
 
 
 def test_touching_at_one_point_is_neither_missed_nor_doubled():
-    """Shapes moved together until they touch within rounding have contacts of distance zero, whatever they are."""
+    """Shapes moved together until they touch within rounding have contacts of distance zero."""
     rng = np.random.default_rng(2)
     for names in NAMES:
         first, second = SHAPES[names[0]], SHAPES[names[1]]
@@ -205,7 +207,7 @@ def test_coincident_centres_have_a_finite_normal():
 
 
 def test_far_from_the_origin_only_the_stored_pose_loses_precision():
-    """Shapes 1 km away from the origin, at poses that float32 holds exactly, have the contacts they have there."""
+    """Shapes 1 km off the origin, at poses that float32 holds exactly, have the contacts they have there."""
     shift = np.array([1024.0, -512.0, 256.0])
     rng = np.random.default_rng(4)
     for names in [
@@ -229,7 +231,7 @@ def test_far_from_the_origin_only_the_stored_pose_loses_precision():
 
 
 def test_small_box_on_a_large_one_keeps_its_precision():
-    """Corners of a 2 cm box that lies 400 m off the centre of a 1 km box are right to 1e-6 of the small one."""
+    """Corners of a 2 cm box 400 m off the centre of a 1 km box are right to 1e-6 of the small one."""
     ground, small = box(500.0, 500.0, 1.0), box(0.01, 0.02, 0.03)
     place = np.float32([400.0, -300.0, 1.03 - 1e-5])
     yaw = Rotation.from_euler("z", 0.3).as_quat()

@@ -151,7 +151,7 @@ def test_rim_points_of_a_standing_body_do_not_swirl(name: str):
 
 
 def test_round_body_turns_over_its_rim_without_jumps():
-    """The total depth under a tilting cylinder changes in proportion to the tilt: no point appears or leaves at depth."""
+    """The depth under a tilting cylinder changes in proportion to the tilt: no point appears at depth."""
     shape = SHAPES["cylinder"]
     tilts = np.linspace(0.0, 4e-3, 400)
     turns = [Rotation.from_euler("zx", [0.7, tilt]) for tilt in tilts]

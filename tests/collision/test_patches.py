@@ -116,7 +116,7 @@ RESTING = [
 def test_shape_at_rest_has_its_whole_patch(
     name: str, lower: ShapeSpec, upper: ShapeSpec, height: float, how: dict, count: int, rise: float
 ):
-    """What rests on a face touches with every corner of the patch, once, equally deep, with an upright normal."""
+    """What rests on a face touches with each corner of the patch, once, equally deep, normal upright."""
     contacts = touch(lower, upper, height + rise, **how)
     assert contacts.count == count
     np.testing.assert_allclose(contacts.distance, rise, atol=ROUNDING)
@@ -151,7 +151,7 @@ def test_patch_of_turned_boxes_has_the_area_of_the_octagon():
 
 
 def test_patch_of_two_tilted_crossing_plates_stays_whole():
-    """Plates that cross touch first at two edges when tilted by a hair, but they still rest on four corners."""
+    """Plates that cross, tilted by a hair, touch first at two edges, but they still rest on four corners."""
     lower, upper = box(0.5, 0.05, 0.01), box(0.05, 0.5, 0.01)
     for tilt in (0.0, 1e-5, 1e-4, 1e-3):
         contacts = touch(lower, upper, 0.02 - SINK, turn=Rotation.from_euler("xy", [tilt, tilt]), gap=0.01)
@@ -173,7 +173,7 @@ def test_edges_that_cross_have_one_contact():
 
 @pytest.mark.parametrize("upper", [BOX, CUBE, CYLINDER], ids=["box", "hull", "cylinder"])
 def test_patch_follows_small_motions_smoothly(upper: ShapeSpec):
-    """A hair's motion of a resting body moves the total depth of its patch by as much, with no corner lost or added."""
+    """A hair's motion of a resting body moves its depth by as much, with no corner lost or added."""
     rng = np.random.default_rng(0)
     height = 0.1 + (0.2 if upper is CYLINDER else 0.1) - SINK
     counts, depths = [], []
@@ -187,7 +187,7 @@ def test_patch_follows_small_motions_smoothly(upper: ShapeSpec):
 
 
 def test_capsule_tilted_on_a_table_touches_with_its_end():
-    """The deepest point of a tilted capsule is on its cap; the other contact is on the far end of its side."""
+    """The deepest point of a tilted capsule is on its cap; the other contact at the far end of its side."""
     tilt = 0.1
     turn = Rotation.from_euler("x", np.pi / 2 + tilt)
     height = 0.2 * np.sin(tilt) + 0.1 - SINK

@@ -1,4 +1,4 @@
-"""The pipeline: who collides with whom, when contacts exist, how many fit, and that worlds do not notice each other."""
+"""The pipeline: when contacts exist, how many fit, and that worlds do not notice each other."""
 
 import numpy as np
 import pytest
@@ -127,7 +127,7 @@ def test_every_contact_names_the_lower_type_first_and_two_different_bodies():
 def test_contacts_exist_up_to_margins_plus_gaps(
     first: ShapeSpec, second: ShapeSpec, margin: float, gap: float
 ):
-    """A contact exists when the distance less both margins is at most the sum of the gaps; margins stay out of points."""
+    """A contact exists when the distance less both margins is at most the sum of the gaps."""
     up = np.array([[0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 1.0]])
     ground = np.array([[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]])
     far = collide_pairs(first, second, ground, up, gap=2.0)[0]
