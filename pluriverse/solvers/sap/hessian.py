@@ -109,55 +109,23 @@ def hessian_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNames
         return coupled_count
 
     @wp.func(inline=True)
-    def add_entry(
-        topology: Topology, sap: SapData, world: int, i: int, j: int, tree_i: int, tree_j: int, entry: linear
-    ):
-        """Add to H[i, j] and H[j, i] (twice to a diagonal entry), where the two trees may be the same."""
+    def entry_of_tree(topology: Topology, sap: SapData, world: int, tree: int, i: int, j: int) -> int:
+        """Return where H[i, j] of one tree lies: in its dense block if coupled, else in its packed rows."""
         template = topology.world_template[world]
         first = topology.template_dof[template]
-        first_tree = topology.template_tree[template]
-        tree0 = topology.world_tree[world]
-        tree_count = topology.template_tree[template + 1] - first_tree
-        table = sap.world_location[world]
-        if tree_i == tree_j:
-            upper = wp.min(i, j)
-            lower = wp.max(i, j)
-            x = entry
-            if i == j:
-                x = linear(2.0) * entry
-            if sap.tree_coupled[tree0 + tree_i] == 0:
-                index = (
-                    topology.world_row[world]
-                    + topology.dof_row[first + lower]
-                    + topology.dof_depth[first + upper]
-                )
-                sap.hessian_row[index] = sap.hessian_row[index] + x
-            else:
-                n = sap.tree_size[first_tree + tree_i]
-                begin = topology.tree_dof[first_tree + tree_i]
-                index = (
-                    sap.world_block[world]
-                    + sap.block_location[table + tree_i * tree_count + tree_i]
-                    + (upper - begin) * n
-                    + lower
-                    - begin
-                )
-                sap.block_value[index] = sap.block_value[index] + x
-        else:
-            row = i - topology.tree_dof[first_tree + tree_i]
-            column = j - topology.tree_dof[first_tree + tree_j]
-            n = sap.tree_size[first_tree + tree_i]
-            if sap.tree_position[tree0 + tree_i] < sap.tree_position[tree0 + tree_j]:
-                row = j - topology.tree_dof[first_tree + tree_j]
-                column = i - topology.tree_dof[first_tree + tree_i]
-                n = sap.tree_size[first_tree + tree_j]
-            index = (
-                sap.world_block[world]
-                + sap.block_location[table + tree_i * tree_count + tree_j]
-                + column * n
-                + row
-            )
-            sap.block_value[index] = sap.block_value[index] + entry
+        upper = wp.min(i, j)
+        lower = wp.max(i, j)
+        index = (
+            topology.world_row[world] + topology.dof_row[first + lower] + topology.dof_depth[first + upper]
+        )
+        if sap.tree_coupled[topology.world_tree[world] + tree] != 0:
+            first_tree = topology.template_tree[template]
+            tree_count = topology.template_tree[template + 1] - first_tree
+            begin = topology.tree_dof[first_tree + tree]
+            block = sap.block_location[sap.world_location[world] + tree * tree_count + tree]
+            column = (upper - begin) * sap.tree_size[first_tree + tree]
+            index = sap.world_block[world] + block + column + lower - begin
+        return index
 
     @wp.func(inline=True)
     def add_pair(
@@ -176,9 +144,28 @@ def hessian_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNames
         template = topology.world_template[world]
         first = topology.template_dof[template]
         node_first = topology.template_node[template]
+        first_tree = topology.template_tree[template]
+        tree0 = topology.world_tree[world]
         dof0 = topology.world_dof[world]
         tree_a = topology.node_tree[node_first + topology.dof_node[first + dof_a]]
         tree_b = topology.node_tree[node_first + topology.dof_node[first + dof_b]]
+        same_tree = tree_a == tree_b
+        in_rows = same_tree and sap.tree_coupled[tree0 + tree_a] == 0
+
+        # Between two trees the block has the tree that is eliminated later as rows, and is column-major.
+        tree_count = topology.template_tree[template + 1] - first_tree
+        corner = (
+            sap.world_block[world]
+            + sap.block_location[sap.world_location[world] + tree_a * tree_count + tree_b]
+        )
+        stride_i = int(1)
+        stride_j = sap.tree_size[first_tree + tree_a]
+        if sap.tree_position[tree0 + tree_a] < sap.tree_position[tree0 + tree_b]:
+            stride_i = sap.tree_size[first_tree + tree_b]
+            stride_j = int(1)
+        corner -= stride_i * topology.tree_dof[first_tree + tree_a]
+        corner -= stride_j * topology.tree_dof[first_tree + tree_b]
+
         i = int(dof_a)
         while i >= 0:
             motion = vec6(dynamics.dof_motion[dof0 + i])
@@ -192,7 +179,18 @@ def hessian_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNames
                 entry = wp.dot(moment, vec3(other[0], other[1], other[2])) + wp.dot(
                     force, vec3(other[3], other[4], other[5])
                 )
-                add_entry(topology, sap, world, i, j, tree_a, tree_b, -entry)
+                if same_tree:
+                    # (i, j) and (j, i) are the same entry, and both chains may hold both.
+                    if i == j:
+                        entry = linear(2.0) * entry
+                    index = entry_of_tree(topology, sap, world, tree_a, i, j)
+                    if in_rows:
+                        sap.hessian_row[index] = sap.hessian_row[index] - entry
+                    else:
+                        sap.block_value[index] = sap.block_value[index] - entry
+                else:
+                    index = corner + i * stride_i + j * stride_j
+                    sap.block_value[index] = sap.block_value[index] - entry
                 j = topology.dof_parent[first + j]
             i = topology.dof_parent[first + i]
 

@@ -12,7 +12,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
-from pluriverse.model import Contacts, Model, Template
+from pluriverse.model import Contacts, Model
 
 DRIVE = wp.constant(1)
 LIMIT_LOWER = wp.constant(2)
@@ -102,7 +102,7 @@ class SapWorkspace:
             setattr(self.data, name, array)
 
     def _coupling(self, model: Model) -> dict[str, wp.array]:
-        """Allocate the block-sparse part of the Hessian, where contacts between moving bodies are possible.
+        """Allocate the block-sparse part of the Hessian.
 
         The blocks of a world are bounded by its dense lower triangle. The memory is not touched before a
         world needs it, so on a CPU an unused bound costs address space only.
@@ -112,8 +112,6 @@ class SapWorkspace:
         sizes = (topology.tree_dof_end.numpy() - topology.tree_dof.numpy()).astype(np.int64)
         words, pairs, values = (np.zeros(len(model.templates), np.int64) for _ in range(3))
         for index, template in enumerate(model.templates):
-            if not _has_moving_pairs(template):
-                continue
             n = (template.tree_dof_end - template.tree_dof).astype(np.int64)
             words[index] = len(n) * ((len(n) + 63) // 64)
             pairs[index] = len(n) ** 2
@@ -137,8 +135,3 @@ class SapWorkspace:
             "block_location": wp.zeros(int(starts["location"][-1]), dtype=int, device=device),
             "block_value": wp.empty(int(starts["block"][-1]), dtype=self.linear, device=device),
         }
-
-
-def _has_moving_pairs(template: Template) -> bool:
-    """Whether contacts between two moving bodies are possible in worlds of this template."""
-    return bool(((template.pair_shape0 >= 0) & (template.pair_shape1 >= 0)).any())
