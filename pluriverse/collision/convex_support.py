@@ -36,8 +36,8 @@ class ConvexPair:
 @wp.func
 def core_radius(shape_type: int, size: wp.vec3) -> float:
     """Return the radius around the core of a shape [m]."""
-    is_round = shape_type == SPHERE or shape_type == CAPSULE
-    return wp.where(is_round, size[0], 0.0)
+    radius = wp.where(shape_type == SPHERE, size[0], 0.0)
+    return wp.where(shape_type == CAPSULE, size[0], radius)
 
 
 @wp.func
