@@ -2,8 +2,21 @@
 
 import queue
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Self
+
+
+class _Task:
+    """One call of a function on one thread."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self.work = work
+        self.done = threading.Event()
+        self.failure: BaseException | None = None
+
+
+_Inbox = queue.SimpleQueue[_Task | None]
 
 
 class WorkerPool:
@@ -16,39 +29,38 @@ class WorkerPool:
     """
 
     def __init__(self, thread_count: int) -> None:
-        self._inboxes: list[queue.SimpleQueue[Callable[[], None] | None]] = []
-        self._outbox: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
-        for index in range(1, thread_count):
-            inbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._inboxes: list[_Inbox] = [queue.SimpleQueue() for _ in range(1, thread_count)]
+        for index, inbox in enumerate(self._inboxes, start=1):
             # A daemon does not keep a program alive that forgot to close its simulation.
-            threading.Thread(
-                target=_serve, args=(inbox, self._outbox), name=f"pluriverse-{index}", daemon=True
-            ).start()
-            self._inboxes.append(inbox)
+            threading.Thread(target=_serve, args=(inbox,), name=f"pluriverse-{index}", daemon=True).start()
+        self._finalizer = weakref.finalize(self, _end, self._inboxes)
 
     def run(self, work: Callable[[], None], thread_count: int) -> None:
         """Call `work` once on each of `thread_count` threads, and return when all calls have.
 
         The first exception of any thread is raised here, after all of them have come to an end.
         """
-        helpers = self._inboxes[: thread_count - 1]
-        for inbox in helpers:
-            inbox.put(work)
+        tasks = [_Task(work) for _ in self._inboxes[: thread_count - 1]]
+        for inbox, task in zip(self._inboxes, tasks, strict=False):
+            inbox.put(task)
         failure: BaseException | None = None
         try:
             work()
         except BaseException as error:  # noqa: BLE001  (raised below)
             failure = error
-        for _ in helpers:
-            failure = self._outbox.get() or failure
+        for task in tasks:
+            while not task.done.is_set():
+                try:
+                    task.done.wait()
+                except KeyboardInterrupt as error:
+                    failure = error  # raised below: the other threads still work on the same arrays
+            failure = failure or task.failure
         if failure is not None:
             raise failure
 
     def close(self) -> None:
         """End the threads."""
-        for inbox in self._inboxes:
-            inbox.put(None)
-        self._inboxes.clear()
+        self._finalizer()
 
     def __enter__(self) -> Self:
         return self
@@ -57,14 +69,19 @@ class WorkerPool:
         self.close()
 
 
-def _serve(
-    inbox: "queue.SimpleQueue[Callable[[], None] | None]", outbox: "queue.SimpleQueue[BaseException | None]"
-) -> None:
+def _serve(inbox: _Inbox) -> None:
     """Do what comes in, until that is None."""
-    while (work := inbox.get()) is not None:
+    while (task := inbox.get()) is not None:
         try:
-            work()
+            task.work()
         except BaseException as error:  # noqa: BLE001  (handed to the calling thread, which raises it)
-            outbox.put(error)
-        else:
-            outbox.put(None)
+            task.failure = error
+        task.done.set()
+        del task  # or the last one would live as long as the thread
+
+
+def _end(inboxes: list[_Inbox]) -> None:
+    """Let all threads come to an end."""
+    for inbox in inboxes:
+        inbox.put(None)
+    inboxes.clear()
