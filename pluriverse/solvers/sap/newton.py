@@ -97,7 +97,6 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         first_tree = topology.template_tree[template]
         tree_count = topology.template_tree[template + 1] - first_tree
         dof0 = topology.world_dof[world]
-        row0 = topology.world_row[world]
         tree0 = topology.world_tree[world]
         half = real(0.5)
 
@@ -124,34 +123,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         if active == 0:
             by_optimality = 1
         else:
-            rows_multiply(
-                dynamics.mass_row,
-                row0,
-                topology.dof_parent,
-                topology.dof_depth,
-                topology.dof_row,
-                first,
-                0,
-                dof_count,
-                sap.direction,
-                dof0,
-                sap.residual,
-                dof0,
-            )
-            rows_multiply(
-                dynamics.mass_row,
-                row0,
-                topology.dof_parent,
-                topology.dof_depth,
-                topology.dof_row,
-                first,
-                0,
-                dof_count,
-                sap.gradient,
-                dof0,
-                sap.momentum_free,
-                dof0,
-            )
+            multiply_by_mass(topology, dynamics, world, sap.direction, sap.residual)
+            multiply_by_mass(topology, dynamics, world, sap.gradient, sap.momentum_free)
             contact_velocities(topology, dynamics, sap, world, sap.velocity, sap.contact_velocity)
 
         while running != 0:
@@ -194,20 +167,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                         sap.direction[dof0 + dof] = direction
                 ok = factorize_and_solve(topology, sap, world, coupled_count)
 
-                rows_multiply(
-                    dynamics.mass_row,
-                    row0,
-                    topology.dof_parent,
-                    topology.dof_depth,
-                    topology.dof_row,
-                    first,
-                    0,
-                    dof_count,
-                    sap.direction,
-                    dof0,
-                    sap.direction_momentum,
-                    dof0,
-                )
+                multiply_by_mass(topology, dynamics, world, sap.direction, sap.direction_momentum)
                 contact_velocities(topology, dynamics, sap, world, sap.direction, sap.contact_slope)
                 slope, energy_slope, energy_curvature = real(0.0), real(0.0), real(0.0)
                 for dof in range(dof0, dof0 + dof_count):
