@@ -82,6 +82,33 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     rows_multiply = packed_rows(dynamics_real, real).rows_multiply
     names = (real, linear, dynamics_real)
 
+    @wp.func(inline=True)
+    def multiply_by_mass(
+        topology: Topology,
+        dynamics: DynamicsData,
+        world: int,
+        x: wp.array(dtype=real),
+        y: wp.array(dtype=real),
+    ):
+        """Write A x into y, for all degrees of freedom of the world."""
+        template = topology.world_template[world]
+        first = topology.template_dof[template]
+        dof0 = topology.world_dof[world]
+        rows_multiply(
+            dynamics.mass_row,
+            topology.world_row[world],
+            topology.dof_parent,
+            topology.dof_depth,
+            topology.dof_row,
+            first,
+            0,
+            topology.template_dof[template + 1] - first,
+            x,
+            dof0,
+            y,
+            dof0,
+        )
+
     @wp.kernel(enable_backward=False, module=kernel_module("pluriverse.solvers.sap.newton", *names))
     def minimize_objective(
         worlds: wp.array[int],
