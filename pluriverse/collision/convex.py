@@ -339,10 +339,10 @@ def collide_convex_pairs(
 
 
 def collide_convex_shapes(
+    hulls: HullData,
     worlds: wp.array[int],
     table: PairTable,
     model: ShapeModel,
-    hulls: HullData,
     state: ShapeState,
     output: ContactOutput,
     device: Any,

@@ -247,10 +247,10 @@ def collide_half_space_pairs(
 
 
 def collide_half_spaces(
+    hulls: HullData,
     worlds: wp.array[int],
     table: PairTable,
     model: ShapeModel,
-    hulls: HullData,
     state: ShapeState,
     output: ContactOutput,
     device: Any,

@@ -74,7 +74,7 @@ class CollisionPipeline:
         self._table = upload_pairs(
             self._pairs, model.topology.world_template, model.topology.world_shape, device
         )
-        self._stages = stages.make_stages(
+        self._stages = stages.Stages(
             model,
             collision_type,
             wp.array(end_shape.astype(np.int32), dtype=int, device=device),

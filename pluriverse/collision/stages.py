@@ -1,13 +1,13 @@
 """The stages of a collision step in order, each with the kernels of the colliders that a model needs."""
 
-from collections.abc import Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import warp as wp
 
 from pluriverse.collision.contact_output import make_contact_output
-from pluriverse.collision.hull import make_hull_data
+from pluriverse.collision.hull import HullData, make_hull_data
 from pluriverse.collision.pair_table import Collider, PairTable
 from pluriverse.collision.shape_state import ShapeModel, make_shape_state, update_shapes
 from pluriverse.model import Contacts, Model
@@ -26,11 +26,10 @@ class Stages:
     ):
         device = model.device
         self._device = device
-        self._colliders = colliders
         is_hull = collision_type == GeoType.CONVEX_MESH
         source = model.shape_source_index.numpy()
         sources = np.unique(source[is_hull])
-        self._hulls, lower, upper = make_hull_data([model.meshes[index] for index in sources], device)
+        hulls, lower, upper = make_hull_data([model.meshes[index] for index in sources], device)
 
         shapes = ShapeModel()
         shapes.world_shape = model.topology.world_shape
@@ -48,6 +47,7 @@ class Stages:
         shapes.hull_upper = wp.array(upper, dtype=wp.vec3, device=device)
         self._shapes = shapes
         self._state = make_shape_state(model.shape_count, device)
+        self._collider_launches = [_collider_launch(collider, hulls) for collider in colliders]
 
     def collide(
         self,
@@ -64,40 +64,32 @@ class Stages:
         update_shapes(
             worlds, global_shapes, self._shapes, body_q, self._state, output.found, output.count, self._device
         )
-        for collider in self._colliders:
-            self._run(collider, worlds, table, output)
-
-    def _run(self, collider: Collider, worlds: wp.array, table: PairTable, output: Any) -> None:
-        """Add the contacts of one collider. Its kernels are declared on first use."""
-        common = (worlds, table, self._shapes)
-        if collider == Collider.HALF_SPACE:
-            from pluriverse.collision.half_space import collide_half_spaces
-
-            collide_half_spaces(*common, self._hulls, self._state, output, self._device)
-        elif collider == Collider.ROUND:
-            from pluriverse.collision.round import collide_rounds
-
-            collide_rounds(*common, self._state, output, self._device)
-        elif collider == Collider.ROUND_BOX:
-            from pluriverse.collision.round_box import collide_rounds_and_boxes
-
-            collide_rounds_and_boxes(*common, self._state, output, self._device)
-        elif collider == Collider.SPHERE_CYLINDER:
-            from pluriverse.collision.sphere_cylinder import collide_spheres_and_cylinders
-
-            collide_spheres_and_cylinders(*common, self._state, output, self._device)
-        elif collider == Collider.BOX_BOX:
-            from pluriverse.collision.box_box import collide_boxes
-
-            collide_boxes(*common, self._state, output, self._device)
-        elif collider == Collider.CONVEX:
-            from pluriverse.collision.convex import collide_convex_shapes
-
-            collide_convex_shapes(*common, self._hulls, self._state, output, self._device)
+        for launch in self._collider_launches:
+            launch(worlds, table, self._shapes, self._state, output, self._device)
 
 
-def make_stages(
-    model: Model, collision_type: np.ndarray, world_shape_end: wp.array, colliders: Sequence[Collider]
-) -> Stages:
-    """Return the stages of a model."""
-    return Stages(model, collision_type, world_shape_end, colliders)
+def _collider_launch(collider: Collider, hulls: HullData) -> Callable[..., None]:
+    """Return the function that launches a collider. Kernels are declared here, only those that are needed."""
+    if collider == Collider.HALF_SPACE:
+        from pluriverse.collision.half_space import collide_half_spaces
+
+        return functools.partial(collide_half_spaces, hulls)
+    if collider == Collider.ROUND:
+        from pluriverse.collision.round import collide_rounds
+
+        return collide_rounds
+    if collider == Collider.ROUND_BOX:
+        from pluriverse.collision.round_box import collide_rounds_and_boxes
+
+        return collide_rounds_and_boxes
+    if collider == Collider.SPHERE_CYLINDER:
+        from pluriverse.collision.sphere_cylinder import collide_spheres_and_cylinders
+
+        return collide_spheres_and_cylinders
+    if collider == Collider.BOX_BOX:
+        from pluriverse.collision.box_box import collide_boxes
+
+        return collide_boxes
+    from pluriverse.collision.convex import collide_convex_shapes
+
+    return functools.partial(collide_convex_shapes, hulls)
