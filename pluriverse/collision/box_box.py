@@ -530,7 +530,7 @@ def collide_box_box(output: ContactOutput, model: ShapeModel, pair: ShapePair, f
     )
 
 
-collide_box_box_pairs = make_pair_kernel("box_box", collide_box_box)
+collide_box_box_pairs = make_pair_kernel("box_box", collide_box_box, is_symmetric=True)
 
 
 def collide_boxes(

@@ -20,7 +20,7 @@ from pluriverse.collision.gjk import APART, NEAR, make_closest_points
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
 from pluriverse.collision.polygon import POLYGON_CAPACITY, clip_polygon, drop_corner
-from pluriverse.collision.shape_pair import ShapePair, bounds_overlap, flat_shape, make_shape_pair
+from pluriverse.collision.shape_pair import ShapePair, bounds_overlap, flat_shape, is_larger, make_shape_pair
 from pluriverse.collision.shape_state import ShapeModel, ShapeState
 
 # Cosine (8 degrees) of the angle between normal and face from which the face carries the other shape. The
@@ -332,6 +332,8 @@ def collide_convex_pairs(
         shape0 = flat_shape(table.pair_shape0[index], first_shape)
         shape1 = flat_shape(table.pair_shape1[index], first_shape)
         if bounds_overlap(state.bounds[shape0], state.bounds[shape1]):
+            if is_larger(state, shape0, shape1):
+                shape0, shape1 = shape1, shape0
             pair = make_shape_pair(state, world, shape0, shape1)
             found = collide_convex(output, model, hulls, pair, found)
     output.found[world] = found

@@ -102,12 +102,8 @@ def sort_pairs(
     pair_shape1: np.ndarray,
     template_first_shape: np.ndarray,
     shape_type: np.ndarray,
-    shape_radius: np.ndarray,
 ) -> HostPairs:
     """Order the candidate pairs of each template by collider, and the shapes of each pair as it wants them.
-
-    Where the algorithm takes either order, the shape with the larger bounding sphere comes first: contact
-    points are computed relative to the second, so a small part on a large one keeps its precision.
 
     Args:
         template_pair: First pair of each template, shape [template + 1].
@@ -115,7 +111,6 @@ def sort_pairs(
         pair_shape1: Second shape, likewise, shape [pair].
         template_first_shape: First flat shape index of one world of each template, shape [template].
         shape_type: `GeoType` that collides, a finite plane being a box, shape [shape].
-        shape_radius: Radius of the bounding sphere [m], shape [shape].
     """
     template_count = len(template_pair) - 1
     template = np.repeat(np.arange(template_count), np.diff(template_pair))
@@ -132,8 +127,6 @@ def sort_pairs(
         rows = (type0 == first) & (type1 == second)
         collider[rows], swapped[rows] = collider_of(GeoType(first), GeoType(second))
         contact_max[rows] = contact_max_of(GeoType(first), GeoType(second))
-    any_order = (type0 == type1) | (collider == int(Collider.CONVEX))
-    swapped = np.where(any_order, shape_radius[flat1] > shape_radius[flat0], swapped)
 
     order = np.lexsort((np.arange(len(shape0)), collider, template))
     key = template * COLLIDER_COUNT + collider

@@ -55,6 +55,7 @@ class CollisionPipeline:
         first_shape = model.topology.world_shape.numpy()
         shape_counts = np.array([template.shape_count for template in model.templates], dtype=np.int32)
         end_shape = first_shape + shape_counts[model.world_template]
+        _check_planes(model, collision_type, first_shape)
         template_world = np.array([template.worlds[0] for template in model.templates], dtype=np.int64)
         self._pairs = sort_pairs(
             model.topology.template_pair.numpy(),
@@ -62,7 +63,6 @@ class CollisionPipeline:
             model.topology.pair_shape1.numpy(),
             first_shape[template_world],
             collision_type,
-            model.shape_collision_radius.numpy(),
         )
         _check_types(model, self._pairs, first_shape[template_world])
         self.rigid_contact_capacity = self._capacities(rigid_contact_max)
@@ -160,6 +160,22 @@ _UNSUPPORTED = {
     GeoType.HFIELD: "a height field, which cannot collide yet. Use planes, boxes or convex hulls",
     GeoType.NONE: "of no geometry. Clear its COLLIDE_SHAPES flag",
 }
+
+
+def _check_planes(model: Model, collision_type: np.ndarray, first_shape: np.ndarray) -> None:
+    """Raise if a plane is infinite in one world and finite in another of the same kind."""
+    for template in model.templates:
+        shapes = first_shape[template.worlds][:, None] + np.arange(template.shape_count)
+        differs = np.argwhere(collision_type[shapes] != collision_type[shapes[:1]])
+        if len(differs):
+            row, place = differs[0]
+            scale = model.shape_scale.numpy()[shapes[[0, row], place]].tolist()
+            raise ValueError(
+                f"shape '{model.shape_label[shapes[row, place]]}' (index {shapes[row, place]}): the plane has "
+                f"the size {scale[1][:2]} in world {template.worlds[row]} and {scale[0][:2]} in world "
+                f"{template.worlds[0]}, but worlds of one kind have the same planes finite and infinite "
+                "(size 0). Make both finite or both infinite."
+            )
 
 
 def _check_types(model: Model, pairs: Any, template_first_shape: np.ndarray) -> None:

@@ -76,12 +76,24 @@ def make_shape_pair(state: ShapeState, world: int, shape0: int, shape1: int) -> 
     return pair
 
 
-def make_pair_kernel(name: str, collide: Any) -> Any:
+@wp.func
+def is_larger(state: ShapeState, shape0: int, shape1: int) -> bool:
+    """Return whether the second of two shapes is the larger one.
+
+    Where a collider takes either order the larger shape comes first: contact points are computed relative to
+    the second, so a small part on a large one keeps its precision. Sizes may differ between worlds of one
+    kind, so this is decided in each world.
+    """
+    return state.extent[shape1] > state.extent[shape0]
+
+
+def make_pair_kernel(name: str, collide: Any, *, is_symmetric: bool = False) -> Any:
     """Return the kernel `pluriverse.collision.<name>` that gives each near pair of one collider to `collide`.
 
     Args:
         name: Name of the Warp module.
         collide: Function `(output, model, pair, found) -> found` that adds the contacts of a pair.
+        is_symmetric: Whether `collide` takes the two shapes in either order.
     """
 
     @wp.kernel(enable_backward=False, module=f"pluriverse.collision.{name}")
@@ -102,6 +114,9 @@ def make_pair_kernel(name: str, collide: Any) -> Any:
             shape0 = flat_shape(table.pair_shape0[index], first_shape)
             shape1 = flat_shape(table.pair_shape1[index], first_shape)
             if bounds_overlap(state.bounds[shape0], state.bounds[shape1]):
+                if wp.static(is_symmetric):
+                    if is_larger(state, shape0, shape1):
+                        shape0, shape1 = shape1, shape0
                 found = collide(output, model, make_shape_pair(state, world, shape0, shape1), found)
         output.found[world] = found
         output.count[world] = wp.min(found, output.start[world + 1] - output.start[world])

@@ -219,11 +219,16 @@ def update_shape(shape: int, model: ShapeModel, body_q: wp.array[wp.transform], 
     state.size[shape] = size
     state.reach[shape] = reach
     state.extent[shape] = wp.length(extent)
-    state.bounds[shape] = bounds_vector(
-        center[0], center[1], center[2], half[0] + inflation, half[1] + inflation, half[2] + inflation
-    )
     # Written so that NaN fails each comparison.
-    return distance < POSITION_LIMIT and wp.dot(q, q) > QUATERNION_NORM_MIN and wp.dot(q, q) < POSITION_LIMIT
+    norm = wp.dot(q, q)
+    is_valid = distance < POSITION_LIMIT and norm > QUATERNION_NORM_MIN and norm < POSITION_LIMIT
+    if is_valid:
+        state.bounds[shape] = bounds_vector(
+            center[0], center[1], center[2], half[0] + inflation, half[1] + inflation, half[2] + inflation
+        )
+    else:
+        state.bounds[shape] = bounds_vector(0.0, 0.0, 0.0, NOTHING, NOTHING, NOTHING)
+    return is_valid
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.collision.shape_state")
@@ -261,8 +266,7 @@ def update_global_shape(
 ):
     """Place one shape that all worlds share."""
     shape = global_shapes[wp.tid()]
-    if not update_shape(shape, model, body_q, state):
-        state.bounds[shape] = bounds_vector(0.0, 0.0, 0.0, NOTHING, NOTHING, NOTHING)
+    update_shape(shape, model, body_q, state)
 
 
 def update_shapes(

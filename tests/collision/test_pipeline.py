@@ -307,6 +307,49 @@ def test_sizes_and_margins_may_change_between_steps():
     assert read_contacts(model, state, contacts)[1].distance[0] == pytest.approx(-0.05, abs=ROUNDING)
 
 
+def test_sizes_of_other_worlds_do_not_change_the_order_of_shapes():
+    """Worlds of one kind whose boxes differ in size have the bits that each has alone, whichever comes first."""
+    world = pv.ModelBuilder()
+    for z in (0.0, 0.19):
+        body = world.add_body(xform=(0.01, 0.02, z, 0.0, 0.0, 0.1, 0.995), mass=1.0)
+        box(0.1, 0.1, 0.1).add(world, body, gap=0.01)
+    scales = {
+        "larger below": [[0.2, 0.2, 0.1], [0.1, 0.1, 0.1]],
+        "larger above": [[0.1] * 3, [0.2, 0.2, 0.1]],
+    }
+    results: dict[str, list[list[np.ndarray]]] = {name: [] for name in scales}
+    for order in (["larger below"], ["larger above"], list(scales), list(scales)[::-1]):
+        builder = pv.ModelBuilder()
+        builder.replicate(world, len(order))
+        model = builder.finalize("cpu")
+        model.shape_scale.assign(np.array([scales[name] for name in order], dtype=np.float32).reshape(-1, 3))
+        pipeline = pv.CollisionPipeline(model)
+        contacts = pipeline.contacts()
+        pipeline.collide(model.state(), contacts)
+        for index, name in enumerate(order):
+            rows = stored(contacts, index)
+            results[name].append([rows[0] - 2 * index, rows[1] - 2 * index, *rows[2:]])
+    for runs in results.values():
+        assert len(runs[0][0]) >= 4
+        for run in runs[1:]:
+            assert_same_bits(runs[0], run, 0)
+
+
+def test_plane_finite_in_one_world_and_infinite_in_another_is_refused():
+    """Worlds of one kind share their candidate pairs, which tell planes from slabs."""
+    world = pv.ModelBuilder()
+    ShapeSpec(GeoType.PLANE, (2.0, 1.0, 0.0)).add(world, -1)
+    sphere(0.1).add(world, world.add_body(mass=1.0))
+    builder = pv.ModelBuilder()
+    builder.replicate(world, 3)
+    model = builder.finalize("cpu")
+    scale = model.shape_scale.numpy()
+    scale[2] = 0.0
+    model.shape_scale.assign(scale)
+    with pytest.raises(ValueError, match="in world 1 .*both finite or both infinite"):
+        pv.CollisionPipeline(model)
+
+
 def test_non_convex_mesh_is_refused_with_the_remedy():
     """A mesh that would collide is refused by name; a visible one is not."""
     mesh = KINDS[6].mesh
