@@ -171,8 +171,8 @@ def _check_planes(model: Model, collision_type: np.ndarray, first_shape: np.ndar
             row, place = differs[0]
             scale = model.shape_scale.numpy()[shapes[[0, row], place]].tolist()
             raise ValueError(
-                f"shape '{model.shape_label[shapes[row, place]]}' (index {shapes[row, place]}): the plane has "
-                f"the size {scale[1][:2]} in world {template.worlds[row]} and {scale[0][:2]} in world "
+                f"shape '{model.shape_label[shapes[row, place]]}' (index {shapes[row, place]}): the plane "
+                f"has the size {scale[1][:2]} in world {template.worlds[row]} and {scale[0][:2]} in world "
                 f"{template.worlds[0]}, but worlds of one kind have the same planes finite and infinite "
                 "(size 0). Make both finite or both infinite."
             )

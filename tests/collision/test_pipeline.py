@@ -308,7 +308,7 @@ def test_sizes_and_margins_may_change_between_steps():
 
 
 def test_sizes_of_other_worlds_do_not_change_the_order_of_shapes():
-    """Worlds of one kind whose boxes differ in size have the bits that each has alone, whichever comes first."""
+    """Worlds of one kind whose boxes differ in size have the bits each has alone, whichever comes first."""
     world = pv.ModelBuilder()
     for z in (0.0, 0.19):
         body = world.add_body(xform=(0.01, 0.02, z, 0.0, 0.0, 0.1, 0.995), mass=1.0)
@@ -346,7 +346,7 @@ def test_plane_finite_in_one_world_and_infinite_in_another_is_refused():
     scale = model.shape_scale.numpy()
     scale[2] = 0.0
     model.shape_scale.assign(scale)
-    with pytest.raises(ValueError, match="in world 1 .*both finite or both infinite"):
+    with pytest.raises(ValueError, match=r"in world 1 .*both finite or both infinite"):
         pv.CollisionPipeline(model)
 
 
