@@ -36,7 +36,8 @@ class JointType(enum.IntEnum):
     DISTANCE = 5
     """Stay within a distance of a point. Not supported yet."""
     D6 = 6
-    """Slide along and turn about up to three axes each. Not supported yet."""
+    """Slide along up to three axes, then turn about up to three, each of which the earlier ones carry:
+    q = [distances, angles], qd = their rates."""
 
     @property
     def coord_count(self) -> int:

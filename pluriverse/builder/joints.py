@@ -329,6 +329,128 @@ class JointBuilder(BodyBuilder):
             enabled,
         )
 
+    def add_joint_d6(
+        self,
+        parent: int,
+        child: int,
+        *,
+        linear_axes: Sequence[JointDofConfig | AxisLike] | None = None,
+        angular_axes: Sequence[JointDofConfig | AxisLike] | None = None,
+        parent_xform: Transform | None = None,
+        child_xform: Transform | None = None,
+        label: str | None = None,
+        collision_filter_parent: bool = True,
+        enabled: bool = True,
+    ) -> int:
+        """Add a joint of several axes: the child slides along the linear, then turns about the angular ones.
+
+        The linear axes are fixed in the joint frame of the parent. The angular ones are successive: the
+        second is carried by the first, the third by both, all three through the point that the child slid
+        to. Coordinates and degrees of freedom are those of the linear axes, then of the angular ones.
+
+        Args:
+            parent: Parent body, -1 for the world.
+            child: Child body.
+            linear_axes: Up to three axes to slide along, in the joint frame, each as an axis or as a
+                `JointDofConfig`. An axis alone takes everything else from `default_joint_cfg`.
+            angular_axes: Up to three axes to turn about, in the order in which they follow the parent.
+            parent_xform: Joint frame in the parent body.
+            child_xform: Joint frame in the child body.
+            label: Name; `joint_INDEX` if None.
+            collision_filter_parent: Whether the shapes of parent and child do not collide.
+            enabled: Must be true.
+
+        Returns:
+            Index of the joint.
+
+        Raises:
+            ValueError: If there is no axis, more than three of a kind, or a value is out of range.
+            IndexError: If there is no such body.
+        """
+        linear, angular = list(linear_axes or []), list(angular_axes or [])
+        name = f"joint '{f'joint_{self.joint_count}' if label is None else label}' (index {self.joint_count})"
+        for axes, which in ((linear, "linear_axes"), (angular, "angular_axes")):
+            if len(axes) > 3:
+                raise ValueError(
+                    f"{name}: {which} has {len(axes)} entries, but there are only three directions. Leave "
+                    "out those that the others span."
+                )
+        if not linear and not angular:
+            raise ValueError(
+                f"{name}: a D6 joint without axes cannot move. Give linear_axes or angular_axes, or use "
+                "add_joint_fixed()."
+            )
+        return self._add_joint(
+            JointType.D6,
+            parent,
+            child,
+            [self._dof_config(axis) for axis in (*linear, *angular)],
+            parent_xform,
+            child_xform,
+            label,
+            collision_filter_parent,
+            enabled,
+            dof_dim=(len(linear), len(angular)),
+        )
+
+    def add_joint(
+        self,
+        joint_type: JointType | int,
+        parent: int,
+        child: int,
+        *,
+        linear_axes: Sequence[JointDofConfig | AxisLike] | None = None,
+        angular_axes: Sequence[JointDofConfig | AxisLike] | None = None,
+        parent_xform: Transform | None = None,
+        child_xform: Transform | None = None,
+        label: str | None = None,
+        collision_filter_parent: bool = True,
+        enabled: bool = True,
+    ) -> int:
+        """Add a joint of any type, with the arguments of `add_joint_d6`.
+
+        A prismatic joint takes one linear axis, a revolute joint one angular axis, a D6 joint up to three of
+        each, all others none.
+
+        Returns:
+            Index of the joint.
+
+        Raises:
+            ValueError: If the number of axes does not fit the type, or a value is out of range.
+            NotImplementedError: If the type is not supported yet.
+            IndexError: If there is no such body.
+        """
+        kind = JointType(joint_type)
+        linear, angular = list(linear_axes or []), list(angular_axes or [])
+        common: dict[str, Any] = {
+            "parent_xform": parent_xform,
+            "child_xform": child_xform,
+            "label": label,
+            "collision_filter_parent": collision_filter_parent,
+            "enabled": enabled,
+        }
+        if kind is JointType.D6:
+            return self.add_joint_d6(parent, child, linear_axes=linear, angular_axes=angular, **common)
+        expected = kind.dof_dim if kind in (JointType.PRISMATIC, JointType.REVOLUTE) else (0, 0)
+        if (len(linear), len(angular)) != expected:
+            raise ValueError(
+                f"add_joint: {len(linear)} linear and {len(angular)} angular axes were given, but a joint of "
+                f"type {kind.name} takes {expected[0]} and {expected[1]}. Use JointType.D6 for other axes."
+            )
+        if kind is JointType.PRISMATIC:
+            return self.add_joint_prismatic(parent, child, axis=linear[0], **common)
+        if kind is JointType.REVOLUTE:
+            return self.add_joint_revolute(parent, child, axis=angular[0], **common)
+        if kind is JointType.BALL:
+            return self.add_joint_ball(parent, child, **common)
+        if kind is JointType.FIXED:
+            return self.add_joint_fixed(parent, child, **common)
+        if kind is JointType.FREE:
+            return self.add_joint_free(child, parent=parent, **common)
+        raise NotImplementedError(
+            f"add_joint: joints of type {kind.name} are not supported yet. Use another type."
+        )
+
     def add_articulation(self, joints: Sequence[int], label: str | None = None) -> int:
         """Declare that joints belong together, such as those of one robot.
 
@@ -393,6 +515,7 @@ class JointBuilder(BodyBuilder):
         label: str | None,
         collision_filter_parent: bool,
         enabled: bool,
+        dof_dim: tuple[int, int] | None = None,
     ) -> int:
         joint = self.joint_count
         label = f"joint_{joint}" if label is None else label
@@ -431,14 +554,16 @@ class JointBuilder(BodyBuilder):
             X_c=frames[1],
             q_start=self.joint_coord_count,
             qd_start=self.joint_dof_count,
+            dof_dim=joint_type.dof_dim if dof_dim is None else dof_dim,
             filter_parent=collision_filter_parent,
             world=self.current_world,
         )
         self.joint_label.append(label)
         for row in rows:
             self._dofs.append(**row)
-        if joint_type.coord_count:
-            coords = self._coords.extend(joint_type.coord_count)
+        coord_count = len(rows) if joint_type is JointType.D6 else joint_type.coord_count
+        if coord_count:
+            coords = self._coords.extend(coord_count)
             if joint_type is JointType.FREE:
                 self.joint_q[coords] = self.body_q[child]
             elif joint_type is JointType.BALL:

@@ -10,6 +10,7 @@ import numpy as np
 
 from pluriverse.builder.snapshot import Snapshot
 from pluriverse.model import poses
+from pluriverse.model.kinematics import group_joints, world_axes
 from pluriverse.types import JointType
 
 # Smallest pivot, relative to the same entry of the mass matrix. Double precision leaves about 1e-15 of a
@@ -31,12 +32,12 @@ def check_mass_matrix(source: Snapshot, joint_depth: np.ndarray, body_q: np.ndar
     articulated = composite.copy()
     for depth in range(int(joint_depth.max(initial=-1)), -1, -1):
         level = np.flatnonzero(joint_depth == depth)
-        for joint_type in np.unique(source.joint_type[level]):
-            joints = level[source.joint_type[level] == joint_type]
+        for joints in group_joints(source, level):
+            joint_type = JointType(source.joint_type[joints[0]])
             child, parent = source.joint_child[joints], source.joint_parent[joints]
             passed_on = articulated[child]
-            if joint_type != JointType.FIXED:
-                motion = _motion_subspace(source, joints, JointType(joint_type), body_q, point[child])
+            if joint_type is not JointType.FIXED:
+                motion = _motion_subspace(source, joints, joint_type, body_q, point[child])
                 passed_on = _eliminate(source, joints, motion, composite[child], passed_on)
             inner = parent >= 0
             np.add.at(articulated, parent[inner], passed_on[inner])
@@ -77,12 +78,17 @@ def _motion_subspace(
     axes = np.broadcast_to(np.eye(3), (len(joints), 3, 3))
     if joint_type in (JointType.REVOLUTE, JointType.PRISMATIC):
         axes = poses.rotate(frame[:, 3:], source.joint_axis[source.joint_qd_start[joints]])[:, :, None]
+    elif joint_type is JointType.D6:
+        axes = world_axes(source, joints, frame).transpose(0, 2, 1)
     elif joint_type is JointType.FREE:
         anchor = body_q[child, :3] + poses.rotate(body_q[child, 3:], source.body_com[child]) - point
     turning = np.concatenate([axes, _cross_matrices(anchor) @ axes], axis=1)
     sliding = np.concatenate([np.zeros_like(axes), axes], axis=1)
     if joint_type is JointType.PRISMATIC:
         return sliding
+    if joint_type is JointType.D6:
+        linear_count = source.joint_dof_dim[joints[0], 0]
+        return np.concatenate([sliding[:, :, :linear_count], turning[:, :, linear_count:]], axis=2)
     return np.concatenate([turning, sliding], axis=2) if joint_type is JointType.FREE else turning
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from pluriverse.builder.snapshot import Snapshot
 from pluriverse.model import poses
+from pluriverse.model.kinematics import group_joints, world_axes
 from pluriverse.types import JointType
 
 # Relative to the largest principal inertia: principal inertias smaller than this are rounding of single
@@ -183,16 +184,25 @@ def _check_joint_inertias(
     total = np.stack([_sum_at(entry, root, len(com)) for entry in entries], axis=1).reshape(-1, 3, 3)[roots]
     principal = np.linalg.eigvalsh(total)
     least = principal[:, 0]
+    several = source.joint_type[joints] == JointType.D6
     hinge = source.joint_type[joints] == JointType.REVOLUTE
     dof = source.joint_qd_start[joints]
     if hinge.any():
         axis = poses.rotate(anchor[hinge, 3:], source.joint_axis[dof[hinge]])
         least[hinge] = np.einsum("ni,nij,nj->n", axis, total[hinge], axis) + source.joint_armature[dof[hinge]]
-    slides = source.joint_type[joints] == JointType.PRISMATIC
+    for group in group_joints(source, joints[source.joint_type[joints] == JointType.D6]):
+        rows = np.flatnonzero(np.isin(joints, group))
+        linear_count, angular_count = source.joint_dof_dim[group[0]]
+        if angular_count:
+            axis = world_axes(source, joints[rows], anchor[rows])[:, linear_count:]
+            places = dof[rows][:, None] + np.arange(linear_count, linear_count + angular_count)
+            about = np.einsum("nki,nij,nkj->nk", axis, total[rows], axis) + source.joint_armature[places]
+            least[rows] = about.min(axis=1)
+    slides = source.joint_dof_dim[joints, 1] == 0
     bad = ~slides & ~(least > INERTIA_ROUNDING * principal[:, 2])
     if bad.any():
         row = int(np.argmax(bad))
-        about = "the axis of" if hinge[row] else "every axis through"
+        about = "the axis of" if hinge[row] else "each axis of" if several[row] else "every axis through"
         raise ValueError(
             f"{source.builder._body_name(int(roots[row]))}: the principal inertias about "
             f"{source.builder._joint_name(int(joints[row]))} are {principal[row].tolist()} kg·m² (with "

@@ -45,6 +45,7 @@ class Snapshot:
     joint_X_c: np.ndarray  # noqa: N815
     joint_q_start: np.ndarray
     joint_qd_start: np.ndarray
+    joint_dof_dim: np.ndarray
     joint_axis: np.ndarray
     joint_q: np.ndarray
     joint_qd: np.ndarray
@@ -64,8 +65,6 @@ class Snapshot:
         self.joint_q_start = np.append(self.joint_q_start, builder.joint_coord_count)
         self.joint_qd_start = np.append(self.joint_qd_start, builder.joint_dof_count)
         self.filters = builder.shape_collision_filter_pairs
-        dof_dim = np.array([joint_type.dof_dim for joint_type in JointType])
-        self.joint_dof_dim = dof_dim[self.joint_type]
         dof_count = self.joint_dof_dim.sum(axis=1)
         coord_count = np.diff(self.joint_q_start)
         worlds = self.authored_world_count

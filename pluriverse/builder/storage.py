@@ -38,6 +38,7 @@ def _joint_table() -> Table:
             "X_c": Column(np.float64, (7,), _POSE),
             "q_start": Column(np.int32),
             "qd_start": Column(np.int32),
+            "dof_dim": Column(np.int32, (2,)),
             "articulation": Column(np.int32, (), -1),
             "filter_parent": Column(np.bool_, (), True),
             "enabled": Column(np.bool_, (), True),
@@ -133,6 +134,8 @@ class BuilderStorage:
     """First coordinate in `joint_q`, shape [joint]."""
     joint_qd_start = ColumnView("_joints", "qd_start", writable=False)
     """First degree of freedom in `joint_qd`, shape [joint]."""
+    joint_dof_dim = ColumnView("_joints", "dof_dim", writable=False)
+    """Number of linear and of angular degrees of freedom, shape [joint, 2]."""
     joint_articulation = ColumnView("_joints", "articulation", writable=False)
     """Articulation, -1 before `add_articulation`, shape [joint]."""
     joint_collision_filter_parent = ColumnView("_joints", "filter_parent")

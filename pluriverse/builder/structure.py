@@ -40,6 +40,7 @@ class _LocalStructure:
                 np.where(parent >= 0, parent - joint_body, -1),
                 source.joint_child[joints] - joint_body,
                 source.joint_collision_filter_parent[joints],
+                *source.joint_dof_dim[joints].T,
             ]
         ).astype(np.int64)
         flags = source.shape_flags[shapes] & int(ShapeFlags.COLLIDE_SHAPES | ShapeFlags.SITE)
@@ -79,6 +80,7 @@ class _LocalStructure:
             joint_type=joint[:, 0],
             joint_parent=joint[:, 1],
             joint_child=joint[:, 2],
+            joint_dof_dim=joint[:, 4:],
             body_count=int(np.diff(bounds["body"])[0]),
             shape_count=len(shape),
             worlds=worlds,

@@ -11,7 +11,7 @@ from pluriverse.builder.inputs import QUATERNION_LENGTH_TOLERANCE
 from pluriverse.builder.snapshot import Snapshot
 from pluriverse.types import BodyFlags, GeoType, JointTargetMode, JointType
 
-_SUPPORTED_JOINTS = (JointType.PRISMATIC, JointType.REVOLUTE, JointType.BALL, JointType.FIXED, JointType.FREE)
+_SUPPORTED_JOINTS = tuple(joint_type for joint_type in JointType if joint_type != JointType.DISTANCE)
 _SUPPORTED_SHAPES = tuple(geometry for geometry in GeoType if geometry not in (GeoType.NONE, GeoType.HFIELD))
 
 
@@ -42,7 +42,7 @@ def check_structure(source: Snapshot) -> None:
         joint = int(np.argmax(unsupported))
         raise NotImplementedError(
             f"{builder._joint_name(joint)}: joints of type {JointType(source.joint_type[joint]).name} are "
-            "not supported yet. Use fixed, revolute, prismatic, ball or free joints."
+            "not supported yet. Use fixed, revolute, prismatic, ball, D6 or free joints."
         )
     if not source.joint_enabled.all():
         joint = int(np.argmin(source.joint_enabled))
@@ -206,7 +206,7 @@ def _check_dofs(source: Snapshot) -> None:
     position = np.isin(
         source.joint_target_mode, (JointTargetMode.POSITION, JointTargetMode.POSITION_VELOCITY)
     )
-    scalar = np.isin(source.joint_type, (JointType.REVOLUTE, JointType.PRISMATIC))[source.dof_joint]
+    scalar = ~np.isin(source.joint_type, (JointType.BALL, JointType.FREE))[source.dof_joint]
     bad = (
         ~scalar
         & (source.joint_target_ke > 0.0)

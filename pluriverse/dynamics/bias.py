@@ -15,7 +15,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.dynamics.kinematics import FREE
+from pluriverse.dynamics.kinematics import D6, FREE
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import precision_name, vec3_type, vec6_type
@@ -55,6 +55,17 @@ def _kernels(real: Any) -> SimpleNamespace:
         return spatial(torque + wp.cross(com, force), force)
 
     @wp.func
+    def carried_acceleration(data: data_struct, dof: int, dof_count: int) -> vec6:
+        """Return what the axes of a D6 joint add to the acceleration, each moving with the earlier ones."""
+        acceleration = vec6()
+        carried = vec6()
+        for k in range(dof, dof + dof_count):
+            share = data.dof_velocity[k] * data.dof_motion[k]
+            acceleration += cross_motion(carried, share)
+            carried += share
+        return acceleration
+
+    @wp.func
     def joint_force(
         joint_f: wp.array[float], joint_damping: wp.array[float], joint_qd: wp.array[float], dof: int
     ) -> real:
@@ -91,6 +102,7 @@ def _kernels(real: Any) -> SimpleNamespace:
             node = node_base + local_node
             body = body_base + topology.node_body[index]
             local_parent = topology.node_parent[index]
+            joint_type = topology.node_type[index]
             velocity = data.node_velocity[node]
             acceleration = spatial(vec3(), lift)
             if local_parent >= 0:
@@ -99,9 +111,13 @@ def _kernels(real: Any) -> SimpleNamespace:
                 acceleration = data.node_acceleration[parent] + cross_motion(
                     data.node_velocity[parent], velocity
                 )
-            elif topology.node_type[index] == FREE:
+            elif joint_type == FREE:
                 # dv_origin/dt = 0 is the acceleration of a material point, w x v more than the spatial one.
                 acceleration = spatial(vec3(), lift - wp.cross(angular_part(velocity), linear_part(velocity)))
+            if joint_type == D6:
+                acceleration += carried_acceleration(
+                    data, dof_base + topology.node_dof[index], topology.node_dof_count[index]
+                )
             data.node_acceleration[node] = acceleration
             data.node_wrench[node] = required_wrench(
                 real(body_mass[body]),

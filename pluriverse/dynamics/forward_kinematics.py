@@ -13,7 +13,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.dynamics.kinematics import BALL, FREE, PRISMATIC, REVOLUTE, joint_functions
+from pluriverse.dynamics.kinematics import BALL, D6, FREE, PRISMATIC, REVOLUTE, joint_functions
 from pluriverse.dynamics.workspace import Workspace
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import precision_name, quat_type, vec3_type, vec6_type
@@ -27,6 +27,8 @@ def _kernels(real: Any) -> SimpleNamespace:
     vec6 = vec6_type(real)
     quat = quat_type(real)
     place_child = joint_functions(real).place_child
+    follow_axis = joint_functions(real).follow_axis
+    attach_child = joint_functions(real).attach_child
     spatial = spatial_functions(real).spatial
     angular_part = spatial_functions(real).angular_part
     linear_part = spatial_functions(real).linear_part
@@ -106,14 +108,24 @@ def _kernels(real: Any) -> SimpleNamespace:
                 axis = vec3()
                 if joint_type == REVOLUTE or joint_type == PRISMATIC:  # noqa: SIM109, Warp knows no tuples here
                     axis = wp.quat_rotate(anchor, widen_axis(joint_axis[public_dof]))
-                rotation, shift = place_child(
-                    joint_type,
-                    joint_q,
-                    coord_base + topology.node_coord[index],
-                    anchor,
-                    axis,
-                    joint_X_c[joint],
-                )
+                coord = coord_base + topology.node_coord[index]
+                shift = vec3()
+                twist = vec6()  # of a D6 joint, about the origin of its parent frame
+                if joint_type == D6:
+                    frame = anchor
+                    linear_count = topology.node_linear_count[index]
+                    for k in range(topology.node_dof_count[index]):
+                        frame, shift, motion = follow_axis(
+                            k < linear_count,
+                            joint_axis[public_dof + k],
+                            real(joint_q[coord + k]),
+                            frame,
+                            shift,
+                        )
+                        twist += real(joint_qd[public_dof + k]) * motion
+                    rotation, shift = attach_child(frame, shift, joint_X_c[joint])
+                else:
+                    rotation, shift = place_child(joint_type, joint_q, coord, anchor, axis, joint_X_c[joint])
                 offset = anchor_p + shift
                 if local_parent < 0:
                     ref = offset
@@ -131,6 +143,9 @@ def _kernels(real: Any) -> SimpleNamespace:
                     ball_rate = wp.quat_rotate(anchor, read_vec3(joint_qd, public_dof))
                     omega += ball_rate
                     linear += wp.cross(anchor_p, ball_rate)
+                elif joint_type == D6:
+                    omega += angular_part(twist)
+                    linear += linear_part(twist) + wp.cross(anchor_p, angular_part(twist))
                 elif joint_type == FREE:
                     omega = read_vec3(joint_qd, public_dof + 3)
                     linear = read_vec3(joint_qd, public_dof) - wp.cross(omega, com_arm)

@@ -27,13 +27,14 @@ PRISMATIC = wp.constant(int(JointType.PRISMATIC))
 REVOLUTE = wp.constant(int(JointType.REVOLUTE))
 BALL = wp.constant(int(JointType.BALL))
 FREE = wp.constant(int(JointType.FREE))
+D6 = wp.constant(int(JointType.D6))
 
 
 @functools.cache
 def joint_functions(real: Any) -> SimpleNamespace:
     """Return the functions on one joint for scalars of type `real`.
 
-    The member is the `wp.func` `place_child`.
+    The members are the `wp.func`s `place_child`, `follow_axis` and `attach_child`.
     """
     vec3 = vec3_type(real)
     quat = quat_type(real)
@@ -43,6 +44,21 @@ def joint_functions(real: Any) -> SimpleNamespace:
     widen_rotation = conversion_functions(real).widen_rotation
     read_vec3 = conversion_functions(real).read_vec3
     read_rotation = conversion_functions(real).read_rotation
+    widen_axis = conversion_functions(real).widen_axis
+    spatial = spatial_functions(real).spatial
+
+    @wp.func
+    def attach_child(frame: quat, shift: vec3, child_frame: wp.transform):
+        """Return what `place_child` does, from where the joint takes the child's joint frame."""
+        rotation = frame
+        child_p = wp.transform_get_translation(child_frame)
+        child_r = wp.transform_get_rotation(child_frame)
+        if child_r[3] != 1.0:  # most child frames are not turned
+            rotation = rotation * wp.quat_inverse(widen_rotation(child_r))
+        rotation = quat_renormalize(rotation)
+        if child_p[0] != 0.0 or child_p[1] != 0.0 or child_p[2] != 0.0:  # nor displaced
+            shift -= wp.quat_rotate(rotation, widen_vec3(child_p))
+        return rotation, shift
 
     @wp.func
     def place_child(
@@ -65,16 +81,33 @@ def joint_functions(real: Any) -> SimpleNamespace:
         elif joint_type == FREE:
             rotation = anchor * read_rotation(joint_q, coord + 3)
             shift = wp.quat_rotate(anchor, read_vec3(joint_q, coord))
-        child_p = wp.transform_get_translation(child_frame)
-        child_r = wp.transform_get_rotation(child_frame)
-        if child_r[3] != 1.0:  # most child frames are not turned
-            rotation = rotation * wp.quat_inverse(widen_rotation(child_r))
-        rotation = quat_renormalize(rotation)
-        if child_p[0] != 0.0 or child_p[1] != 0.0 or child_p[2] != 0.0:  # nor displaced
-            shift -= wp.quat_rotate(rotation, widen_vec3(child_p))
-        return rotation, shift
+        return attach_child(rotation, shift, child_frame)
 
-    return SimpleNamespace(place_child=place_child)
+    @wp.func
+    def follow_axis(linear: bool, axis: wp.vec3, position: real, frame: quat, shift: vec3):
+        """Move a frame along or about one axis of a D6 joint.
+
+        Args:
+            linear: Whether the axis is one to slide along.
+            axis: The axis in the frame that the earlier axes have made of the joint frame.
+            position: Position of the axis [m or rad].
+            frame: Orientation of that frame.
+            shift: Its origin less the parent joint frame's [m], world axes.
+
+        Returns:
+            Orientation and origin behind the axis, and the motion subspace of the axis about the origin of
+            the parent joint frame.
+        """
+        direction = wp.quat_rotate(frame, widen_axis(axis))
+        motion = spatial(direction, wp.cross(shift, direction))
+        if linear:
+            motion = spatial(vec3(), direction)
+            shift += position * direction
+        else:
+            frame = quat_from_axis_angle(direction, position) * frame
+        return frame, shift, motion
+
+    return SimpleNamespace(place_child=place_child, follow_axis=follow_axis, attach_child=attach_child)
 
 
 @functools.cache
@@ -85,9 +118,12 @@ def _kernels(real: Any) -> SimpleNamespace:
     quat = quat_type(real)
     data_struct = workspace_struct(real)
     place_child = joint_functions(real).place_child
+    follow_axis = joint_functions(real).follow_axis
+    attach_child = joint_functions(real).attach_child
     matrix_from_quat = rotation_functions(real).matrix_from_quat
     rotate_sym = rotation_functions(real).rotate_sym
     spatial = spatial_functions(real).spatial
+    angular_part = spatial_functions(real).angular_part
     widen_vec3 = conversion_functions(real).widen_vec3
     widen_axis = conversion_functions(real).widen_axis
     widen_rotation = conversion_functions(real).widen_rotation
@@ -156,9 +192,23 @@ def _kernels(real: Any) -> SimpleNamespace:
             axis = vec3()
             if joint_type == REVOLUTE or joint_type == PRISMATIC:  # noqa: SIM109, Warp knows no tuples here
                 axis = wp.quat_rotate(anchor, widen_axis(joint_axis[public_dof]))
-            rotation_quat, shift = place_child(
-                joint_type, joint_q, coord_base + topology.node_coord[index], anchor, axis, joint_X_c[joint]
-            )
+            coord = coord_base + topology.node_coord[index]
+            shift = vec3()
+            if joint_type == D6:
+                frame_quat = anchor
+                linear_count = topology.node_linear_count[index]
+                for k in range(topology.node_dof_count[index]):
+                    frame_quat, shift, motion_k = follow_axis(
+                        k < linear_count,
+                        joint_axis[public_dof + k],
+                        real(joint_q[coord + k]),
+                        frame_quat,
+                        shift,
+                    )
+                    data.dof_motion[dof + k] = motion_k  # about the parent joint frame until further below
+                rotation_quat, shift = attach_child(frame_quat, shift, joint_X_c[joint])
+            else:
+                rotation_quat, shift = place_child(joint_type, joint_q, coord, anchor, axis, joint_X_c[joint])
             offset = anchor_p + shift
             if local_parent < 0:
                 ref = offset
@@ -180,6 +230,12 @@ def _kernels(real: Any) -> SimpleNamespace:
                 for k in range(3):
                     axis_k = vec3(frame[0, k], frame[1, k], frame[2, k])
                     motion = spatial(axis_k, wp.cross(anchor_p, axis_k))
+                    velocity = add_dof(data, dof + k, motion, real(joint_qd[public_dof + k]), velocity)
+            elif joint_type == D6:
+                for k in range(topology.node_dof_count[index]):
+                    about_frame = data.dof_motion[dof + k]
+                    moment = wp.cross(anchor_p, angular_part(about_frame))
+                    motion = about_frame + spatial(vec3(), moment)
                     velocity = add_dof(data, dof + k, motion, real(joint_qd[public_dof + k]), velocity)
             elif joint_type == FREE:
                 # Public (v_com, omega) to internal [omega, v_origin]; the reference point is the origin.

@@ -20,6 +20,7 @@ class _Joints(Protocol):
     joint_X_c: np.ndarray  # noqa: N815
     joint_q_start: np.ndarray
     joint_qd_start: np.ndarray
+    joint_dof_dim: np.ndarray
     joint_axis: np.ndarray
     joint_q: np.ndarray
     joint_qd: np.ndarray
@@ -38,12 +39,57 @@ def eval_initial_kinematics(source: _Joints, joint_depth: np.ndarray) -> tuple[n
     body_qd = np.zeros((body_count, 6))  # of the body origin until the end
     for depth in range(int(joint_depth.max(initial=-1)) + 1):
         level = np.flatnonzero(joint_depth == depth)
-        for joint_type in np.unique(source.joint_type[level]):
-            joints = level[source.joint_type[level] == joint_type]
-            _move_children(source, joints, JointType(joint_type), body_q, body_qd)
+        for joints in group_joints(source, level):
+            _move_children(source, joints, JointType(source.joint_type[joints[0]]), body_q, body_qd)
     arm = poses.rotate(body_q[:, 3:], source.body_com)
     body_qd[:, :3] += np.cross(body_qd[:, 3:], arm)
     return body_q, body_qd
+
+
+def group_joints(source: _Joints, joints: np.ndarray) -> list[np.ndarray]:
+    """Return the joints of each type, and of equally many linear and angular axes."""
+    kinds = np.column_stack([source.joint_type[joints], source.joint_dof_dim[joints]])
+    _, kind = np.unique(kinds, axis=0, return_inverse=True)
+    kind = kind.reshape(-1)
+    return [joints[kind == index] for index in range(int(kind.max(initial=-1)) + 1)]
+
+
+def follow_axes(source: _Joints, joints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return how D6 joints with equally many axes move their child frames, and where their axes are then.
+
+    Returns:
+        Pose of the child's joint frame in the parent's, shape [joint, 7], and the direction of each axis in
+        the parent's, shape [joint, axis, 3]. Each axis has been carried by those before it.
+    """
+    linear_count, angular_count = source.joint_dof_dim[joints[0]]
+    moved = np.zeros((len(joints), 7))
+    moved[:, 6] = 1.0
+    axes = []
+    for place in range(linear_count + angular_count):
+        axis = poses.rotate(moved[:, 3:], source.joint_axis[source.joint_qd_start[joints] + place])
+        q = source.joint_q[source.joint_q_start[joints] + place]
+        if place < linear_count:
+            moved[:, :3] += axis * q[:, None]
+        else:
+            moved[:, 3:] = poses.quat_multiply(poses.quat_from_axis_angle(axis, q), moved[:, 3:])
+        axes.append(axis)
+    return moved, np.stack(axes, axis=1)
+
+
+def world_axes(source: _Joints, joints: np.ndarray, child_frame: np.ndarray) -> np.ndarray:
+    """Return the axes of D6 joints with equally many axes where the joints have taken them, world axes.
+
+    Args:
+        source: Joints and bodies with flat indices.
+        joints: The joints.
+        child_frame: Pose of the child's joint frame in the world, shape [joint, 7].
+
+    Returns:
+        Unit vectors, shape [joint, axis, 3].
+    """
+    moved, axes = follow_axes(source, joints)
+    back = poses.compose(child_frame, poses.inverse(moved))[:, None, 3:]
+    return poses.rotate(np.broadcast_to(back, (*axes.shape[:2], 4)), axes)
 
 
 def _move_children(
@@ -81,6 +127,15 @@ def _move_children(
         moved[:, 3:] = source.joint_q[coord[:, None] + np.arange(4)]
         spin = source.joint_qd[dof[:, None] + np.arange(3)]
         angular = angular + poses.rotate(frame[:, 3:], spin)
+    elif joint_type is JointType.D6:
+        moved, axes = follow_axes(source, joints)
+        linear = linear + np.cross(angular, poses.rotate(frame[:, 3:], moved[:, :3]))
+        for place in range(axes.shape[1]):
+            rate = poses.rotate(frame[:, 3:], axes[:, place] * source.joint_qd[dof + place, None])
+            if place < source.joint_dof_dim[joints[0], 0]:
+                linear = linear + rate
+            else:
+                angular = angular + rate
     elif joint_type is JointType.FREE:  # always between the world and a body, frames at identity
         moved = source.joint_q[coord[:, None] + np.arange(7)]
         velocity = source.joint_qd[dof[:, None] + np.arange(6)]

@@ -53,6 +53,7 @@ class Topology:
     node_qd: wp.array[int]  # world-local first public dof in joint_qd
     node_dof: wp.array[int]  # template-local first internal dof
     node_dof_count: wp.array[int]
+    node_linear_count: wp.array[int]  # public dofs that are linear; they come first
 
     # [template dof], internal order
     dof_node: wp.array[int]  # template-local node
@@ -60,6 +61,7 @@ class Topology:
     dof_depth: wp.array[int]  # number of dofs above
     dof_row: wp.array[int]  # world-local first entry of the packed row
     dof_public: wp.array[int]  # world-local public dof of the same place in the same joint
+    dof_coord: wp.array[int]  # world-local coordinate that is the position of this dof alone, -1 for none
 
     # [template tree]
     tree_node: wp.array[int]  # template-local range of nodes
@@ -85,6 +87,8 @@ class Template:
     """World-local parent body or -1, shape [joint]."""
     joint_child: np.ndarray
     """World-local child body, shape [joint]."""
+    joint_dof_dim: np.ndarray
+    """Number of linear and of angular degrees of freedom, shape [joint, 2]."""
     body_count: int
     """Number of bodies in a world."""
     shape_count: int
@@ -101,6 +105,7 @@ class Template:
     node_qd: np.ndarray = field(init=False)
     node_dof: np.ndarray = field(init=False)
     node_dof_count: np.ndarray = field(init=False)
+    node_linear_count: np.ndarray = field(init=False)
     node_depth: np.ndarray = field(init=False)
     """Number of nodes above, shape [node]."""
     dof_node: np.ndarray = field(init=False)
@@ -108,6 +113,7 @@ class Template:
     dof_depth: np.ndarray = field(init=False)
     dof_row: np.ndarray = field(init=False)
     dof_public: np.ndarray = field(init=False)
+    dof_coord: np.ndarray = field(init=False)
     tree_node: np.ndarray = field(init=False)
     tree_node_end: np.ndarray = field(init=False)
     tree_dof: np.ndarray = field(init=False)
@@ -126,6 +132,11 @@ class Template:
     def dof_count(self) -> int:
         """Number of degrees of freedom of a world."""
         return len(self.dof_node)
+
+    @property
+    def coord_count(self) -> int:
+        """Number of joint coordinates of a world."""
+        return int(joint_coord_counts(self.joint_type, self.joint_dof_dim).sum())
 
     @property
     def node_count(self) -> int:
@@ -162,14 +173,19 @@ class Template:
         self.body_node = rank[body_joint]
         self.node_tree = np.cumsum(parent < 0) - 1
 
-        dof_counts = _TYPE_DOF_COUNT[self.joint_type]
-        self.node_coord = _starts(_TYPE_COORD_COUNT[self.joint_type])[order]
+        dof_counts = self.joint_dof_dim.sum(axis=1)
+        coord_counts = joint_coord_counts(self.joint_type, self.joint_dof_dim)
+        self.node_coord = _starts(coord_counts)[order]
         self.node_qd = _starts(dof_counts)[order]
         self.node_dof_count = dof_counts[order]
+        self.node_linear_count = self.joint_dof_dim[order, 0]
         self.node_dof = _starts(self.node_dof_count)
         self.dof_node = np.repeat(np.arange(joint_count), self.node_dof_count)
         place = np.arange(len(self.dof_node)) - self.node_dof[self.dof_node]
         self.dof_public = self.node_qd[self.dof_node] + place
+        # The coordinates of ball and free joints hold a quaternion and are more than their dofs.
+        scalar = (coord_counts == dof_counts)[order][self.dof_node]
+        self.dof_coord = np.where(scalar, self.node_coord[self.dof_node] + place, -1)
 
         self.tree_node = np.flatnonzero(parent < 0)
         self.tree_node_end = np.append(self.tree_node[1:], joint_count)[: len(self.tree_node)]
@@ -209,7 +225,11 @@ class Template:
 
 
 _TYPE_COORD_COUNT = np.array([joint_type.coord_count for joint_type in JointType])
-_TYPE_DOF_COUNT = np.array([joint_type.dof_count for joint_type in JointType])
+
+
+def joint_coord_counts(joint_type: np.ndarray, joint_dof_dim: np.ndarray) -> np.ndarray:
+    """Return how many coordinates each joint has, from types and `joint_dof_dim`."""
+    return np.where(joint_type == JointType.D6, joint_dof_dim.sum(axis=1), _TYPE_COORD_COUNT[joint_type])
 
 
 def _starts(counts: np.ndarray) -> np.ndarray:
@@ -241,8 +261,9 @@ _NODE_FIELDS = (
     "node_qd",
     "node_dof",
     "node_dof_count",
+    "node_linear_count",
 )
-_DOF_FIELDS = ("dof_node", "dof_parent", "dof_depth", "dof_row", "dof_public")
+_DOF_FIELDS = ("dof_node", "dof_parent", "dof_depth", "dof_row", "dof_public", "dof_coord")
 _TREE_FIELDS = ("tree_node", "tree_node_end", "tree_dof", "tree_dof_end")
 _PAIR_FIELDS = ("pair_shape0", "pair_shape1")
 

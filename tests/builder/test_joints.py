@@ -123,3 +123,80 @@ def test_counts_per_joint_type():
         assert sizes == counts[JointType(kind)]
         assert model.joint_dof_dim.numpy()[joint].sum() == sizes[1]
     assert model.joint_constraint_count == 6 * model.joint_count - model.joint_dof_count
+
+
+def test_a_d6_joint_has_a_coordinate_and_a_dof_per_axis():
+    """Linear axes come first; each axis keeps its own configuration, or takes that of the builder."""
+    builder = ModelBuilder()
+    builder.default_joint_cfg = JointDofConfig(armature=0.5)
+    links = [builder.add_link(mass=1.0, inertia=np.eye(3)) for _ in range(2)]
+    slide = JointDofConfig(axis=(0.0, 0.0, 2.0), damping=3.0, limit_upper=0.25)
+    joints = [
+        builder.add_joint_d6(-1, links[0], linear_axes=[slide], angular_axes=["x", "y"]),
+        builder.add_joint(JointType.REVOLUTE, links[0], links[1], angular_axes=["y"]),
+    ]
+    builder.add_articulation(joints)
+    model = builder.finalize("cpu")
+    assert model.joint_type.numpy().tolist() == [JointType.D6, JointType.REVOLUTE]
+    assert model.joint_q_start.numpy().tolist() == model.joint_qd_start.numpy().tolist() == [0, 3, 4]
+    assert model.joint_dof_dim.numpy().tolist() == [[1, 2], [0, 1]]
+    np.testing.assert_array_equal(model.joint_axis.numpy(), [[0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 1, 0]])
+    assert model.joint_damping.numpy().tolist() == [3.0, 0.0, 0.0, 0.0]
+    assert model.joint_armature.numpy().tolist() == [0.0, 0.5, 0.5, 0.5]
+    assert model.joint_limit_upper.numpy()[0] == 0.25
+
+
+def test_worlds_whose_d6_joints_have_other_axes_are_of_other_kinds():
+    """Two worlds share a template only if their joints have equally many linear and angular axes."""
+    builder = ModelBuilder()
+    for axes in ({"linear_axes": ["x"]}, {"angular_axes": ["x"]}, {"linear_axes": ["y"]}):
+        world = ModelBuilder()
+        joint = world.add_joint_d6(-1, world.add_link(mass=1.0, inertia=np.eye(3)), **axes)
+        world.add_articulation([joint])
+        builder.add_world(world)
+    assert builder.finalize("cpu").world_template.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, r"joint 'joint_0' \(index 0\): a D6 joint without axes cannot move. .* add_joint_fixed\(\)"),
+        ({"angular_axes": ["x", "y", "z", "x"]}, r"angular_axes has 4 entries, but there are only three"),
+        ({"linear_axes": [(0.0, 0.0, 0.0)]}, r"joint 'joint_0' \(index 0\), axis 0: axis is .* no direction"),
+    ],
+)
+def test_axes_that_make_no_d6_joint_are_refused(options, message):
+    """What cannot be a joint of one to six axes is named with the way out."""
+    builder = ModelBuilder()
+    with pytest.raises(ValueError, match=message):
+        builder.add_joint_d6(-1, builder.add_link(mass=1.0), **options)
+
+
+def test_axes_must_fit_the_type_of_the_joint():
+    """add_joint() of a hinge takes one angular axis and nothing else."""
+    builder = ModelBuilder()
+    with pytest.raises(ValueError, match=r"1 linear and 0 angular axes .* type REVOLUTE takes 0 and 1"):
+        builder.add_joint(JointType.REVOLUTE, -1, builder.add_link(mass=1.0), linear_axes=["x"])
+
+
+@pytest.mark.parametrize("axes", [{"linear_axes": ["x", "x"]}, {"angular_axes": ["x", "y", "x"]}])
+def test_d6_axes_that_undo_each_other_are_refused(axes):
+    """Two slides along one line, or the gimbal lock of x, y, x at zero, leave the mass matrix singular."""
+    builder = ModelBuilder()
+    joint = builder.add_joint_d6(-1, builder.add_link(mass=1.0, inertia=np.eye(3)), **axes)
+    builder.add_articulation([joint])
+    with pytest.raises(ValueError, match=r"joint 'joint_0' \(index 0\): the mass matrix is singular"):
+        builder.finalize("cpu")
+    builder.joint_armature[:] = 0.01
+    builder.finalize("cpu")
+
+
+def test_a_d6_joint_without_inertia_about_an_axis_is_refused():
+    """A point mass on the joint's axes finds nothing to turn."""
+    builder = ModelBuilder()
+    joint = builder.add_joint_d6(-1, builder.add_link(mass=1.0), linear_axes=["x"], angular_axes=["y"])
+    builder.add_articulation([joint])
+    with pytest.raises(
+        ValueError, match=r"joint 'joint_0' .* there must be some about each axis of the joint"
+    ):
+        builder.finalize("cpu")

@@ -315,11 +315,11 @@ def test_entities_of_different_worlds_cannot_be_connected():
 
 
 def test_unsupported_joint_types_are_refused():
-    """D6 and distance joints cannot be made by the builder; one that gets in is refused."""
+    """Distance joints cannot be made by the builder; one that gets in is refused."""
     builder = make_pendulum()
-    builder._joints.view("type")[0] = JointType.D6
+    builder._joints.view("type")[0] = JointType.DISTANCE
     with pytest.raises(
-        NotImplementedError, match=r"joint 'hinge' \(index 0\): joints of type D6 are not supported"
+        NotImplementedError, match=r"joint 'hinge' \(index 0\): joints of type DISTANCE are not supported"
     ):
         builder.finalize("cpu")
 

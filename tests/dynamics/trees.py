@@ -7,7 +7,7 @@ import numpy as np
 import warp as wp
 from scipy.spatial.transform import Rotation
 
-from pluriverse import JointType, Model, ModelBuilder, State
+from pluriverse import JointDofConfig, JointType, Model, ModelBuilder, State
 
 
 @dataclass
@@ -24,6 +24,16 @@ class TreeJoint:
     inertia: np.ndarray
     armature: float = 0.0
     damping: float = 0.0
+    axes: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))  # of a D6 joint, linear ones first
+    linear_count: int = 0  # of the axes
+
+    @property
+    def dof_count(self) -> int:
+        return len(self.axes) if self.kind == JointType.D6 else self.kind.dof_count
+
+    @property
+    def coord_count(self) -> int:
+        return len(self.axes) if self.kind == JointType.D6 else self.kind.coord_count
 
 
 @dataclass
@@ -58,6 +68,16 @@ def random_inertia(rng: np.random.Generator, mass: float) -> np.ndarray:
     return _single(0.5 * (inertia + inertia.T))
 
 
+def random_axes(rng: np.random.Generator) -> tuple[np.ndarray, int]:
+    """Return up to three linear and up to three angular axes, each three somewhat off right angles."""
+    counts = rng.integers(0, 4, 2)
+    if counts.sum() == 0:
+        counts[1] = 3
+    axes = [Rotation.random(rng=rng).as_matrix()[:count] for count in counts]
+    skewed = np.concatenate(axes) + 0.1 * rng.normal(size=(counts.sum(), 3))
+    return _single(skewed / np.linalg.norm(skewed, axis=1, keepdims=True)), int(counts[0])
+
+
 def random_tree(
     rng: np.random.Generator,
     joint_count: int,
@@ -79,7 +99,15 @@ def random_tree(
         single: Whether all bodies hang on the first one; else some hang on the world.
         gravity: Gravity; random if None.
     """
-    inner = [JointType.PRISMATIC, JointType.REVOLUTE, JointType.REVOLUTE, JointType.BALL, JointType.FIXED]
+    inner = [
+        JointType.PRISMATIC,
+        JointType.REVOLUTE,
+        JointType.REVOLUTE,
+        JointType.BALL,
+        JointType.FIXED,
+        JointType.D6,
+        JointType.D6,
+    ]
     joints = []
     for entry in range(joint_count):
         rooted = entry == 0 or (rng.random() < 0.05 and not single)
@@ -91,6 +119,7 @@ def random_tree(
         else:
             kind = JointType(rng.choice(inner))
         axis = rng.normal(size=3)
+        axes, linear_count = random_axes(rng) if kind == JointType.D6 else (np.zeros((0, 3)), 0)
         mass = float(_single(rng.uniform(0.2, 3.0)))
         joints.append(
             TreeJoint(
@@ -104,6 +133,8 @@ def random_tree(
                 inertia=random_inertia(rng, mass),
                 armature=float(_single(rng.uniform(0.0, 0.2))) if losses and kind != JointType.FREE else 0.0,
                 damping=float(_single(rng.uniform(0.0, 2.0))) if losses and kind != JointType.FREE else 0.0,
+                axes=axes,
+                linear_count=linear_count,
             )
         )
     orders = [
@@ -117,14 +148,14 @@ def dof_places(tree: Tree) -> list[list[int]]:
     """Return where the dofs of each joint stand when the joints are in tree order."""
     places, count = [], 0
     for joint in tree.joints:
-        places.append(list(range(count, count + joint.kind.dof_count)))
-        count += joint.kind.dof_count
+        places.append(list(range(count, count + joint.dof_count)))
+        count += joint.dof_count
     return places
 
 
 def tree_damping(tree: Tree) -> np.ndarray:
     """Return the damping of all dofs in tree order."""
-    return np.concatenate([np.full(joint.kind.dof_count, joint.damping) for joint in tree.joints])
+    return np.concatenate([np.full(joint.dof_count, joint.damping) for joint in tree.joints])
 
 
 def internal_to_tree(model: Model, world: int, tree: Tree) -> np.ndarray:
@@ -215,7 +246,15 @@ def tree_mjcf(tree: Tree) -> str:
         full = [inertia[0, 0], inertia[1, 1], inertia[2, 2], inertia[0, 1], inertia[0, 2], inertia[1, 2]]
         xml = f'<body name="b{entry}" pos="{_text(position)}" quat="{_wxyz(rotation)}">'
         xml += f'<inertial pos="{_text(joint.com)}" mass="{joint.mass!r}" fullinertia="{_text(full)}"/>'
-        if joint.kind == JointType.FREE:
+        if joint.kind == JointType.D6:
+            for place, axis in enumerate(joint.axes):
+                kind = "slide" if place < joint.linear_count else "hinge"
+                xml += (
+                    f'<joint name="j{entry}_{place}" type="{kind}" pos="{_text(child[1])}" '
+                    f'axis="{_text(child[0].apply(axis))}" '
+                    f'armature="{joint.armature!r}" damping="{joint.damping!r}"/>'
+                )
+        elif joint.kind == JointType.FREE:
             xml += f'<joint name="j{entry}" type="free" armature="0" damping="0"/>'
         elif joint.kind != JointType.FIXED:
             place = "" if joint.kind == JointType.PRISMATIC else f'pos="{_text(child[1])}"'
@@ -260,6 +299,12 @@ def build_model(trees: list[Tree]) -> Model:
                 index = builder.add_joint_fixed(parent, links[entry], **places)
             elif joint.kind == JointType.BALL:
                 index = builder.add_joint_ball(parent, links[entry], **places, **losses)
+            elif joint.kind == JointType.D6:
+                axes = [JointDofConfig(axis=axis, **losses) for axis in joint.axes]
+                linear, angular = axes[: joint.linear_count], axes[joint.linear_count :]
+                index = builder.add_joint_d6(
+                    parent, links[entry], linear_axes=linear, angular_axes=angular, **places
+                )
             elif joint.kind == JointType.REVOLUTE:
                 index = builder.add_joint_revolute(parent, links[entry], axis=joint.axis, **places, **losses)
             else:
@@ -277,6 +322,8 @@ def build_model(trees: list[Tree]) -> Model:
         parent_frames[index], child_frames[index] = joint.parent_frame, joint.child_frame
         if joint.kind in (JointType.REVOLUTE, JointType.PRISMATIC):
             axes[dof_start[index]] = joint.axis
+        elif joint.kind == JointType.D6:
+            axes[dof_start[index] : dof_start[index + 1]] = joint.axes
     model.joint_X_p.assign(parent_frames)
     model.joint_X_c.assign(child_frames)
     model.joint_axis.assign(axes)
@@ -297,11 +344,11 @@ def random_joint_state(rng: np.random.Generator, tree: Tree) -> tuple[list[np.nd
     """Return coordinates and public velocities per joint, rounded to float32."""
     q, qd = [], []
     for joint in tree.joints:
-        q_joint = rng.normal(size=joint.kind.coord_count)
+        q_joint = rng.normal(size=joint.coord_count)
         if joint.kind in (JointType.BALL, JointType.FREE):
             q_joint[-4:] /= np.linalg.norm(q_joint[-4:])
         q.append(_single(q_joint))
-        qd.append(_single(rng.normal(size=joint.kind.dof_count)))
+        qd.append(_single(rng.normal(size=joint.dof_count)))
     return q, qd
 
 
@@ -321,10 +368,11 @@ class MujocoTree:
         column = 0
         velocities = np.zeros(size)
         for entry, joint in enumerate(tree.joints):
-            count = joint.kind.dof_count
+            count = joint.dof_count
             if count == 0:
                 continue
-            identifier = mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_JOINT, f"j{entry}")
+            name = f"j{entry}_0" if joint.kind == JointType.D6 else f"j{entry}"
+            identifier = mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_JOINT, name)
             address, row = self.model.jnt_qposadr[identifier], self.model.jnt_dofadr[identifier]
             child = _pose(joint.child_frame)
             if joint.kind == JointType.FREE:
@@ -348,9 +396,9 @@ class MujocoTree:
                 self.map[row : row + 3, column : column + 3] = (child[0] * turn.inv()).as_matrix()
                 velocities[column : column + 3] = qd[entry]
             else:
-                self.data.qpos[address] = q[entry][0]
-                self.map[row, column] = 1.0
-                velocities[column] = qd[entry][0]
+                self.data.qpos[address : address + count] = q[entry]
+                self.map[row : row + count, column : column + count] = np.eye(count)
+                velocities[column : column + count] = qd[entry]
             column += count
         self.velocity = velocities
         self.data.qvel[:] = self.map @ velocities

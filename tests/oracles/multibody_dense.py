@@ -25,7 +25,7 @@ from tests.oracles.sap_dense import (
     weight_diag_delassus,
 )
 
-PRISMATIC, REVOLUTE, BALL, FIXED, FREE = range(5)
+PRISMATIC, REVOLUTE, BALL, FIXED, FREE, DISTANCE, D6 = range(7)
 POSITION, VELOCITY, POSITION_VELOCITY, EFFORT = 1, 2, 3, 4
 
 
@@ -155,6 +155,26 @@ class DenseWorld:
             omega = omega + rate
             angular[:, dof : dof + 3] = frame
             self.v0[dof : dof + 3] = self.qd[public : public + 3]
+        elif kind == D6:
+            slide_count, turn_count = model.joint_dof_dim.numpy()[joint]
+            axes = [frame @ self._axis(public + place) for place in range(slide_count)]
+            span = slice(dof, dof + slide_count)
+            self.v0[dof : dof + slide_count + turn_count] = self.qd[public:][: slide_count + turn_count]
+            linear[:, span] = np.reshape(axes, (slide_count, 3)).T
+            arm = linear[:, span] @ self.q[coord : coord + slide_count]
+            rate = linear[:, span] @ self.v0[span]
+            origin = anchor + arm
+            velocity = velocity + np.cross(omega, arm) + rate
+            acceleration = acceleration + np.cross(alpha, arm) + np.cross(omega, np.cross(omega, arm))
+            acceleration += 2.0 * np.cross(omega, rate)
+            # The turns one after the other, as if by massless links between hinges.
+            for place in range(slide_count, slide_count + turn_count):
+                axis = self._axis(public + place)
+                angular[:, dof + place] = frame @ joint_rotation @ axis
+                joint_rotation = joint_rotation @ _axis_rotation(axis, self.q[coord + place])
+                rate = angular[:, dof + place] * self.qd[public + place]
+                alpha = alpha + np.cross(omega, rate)
+                omega = omega + rate
         elif kind == FREE:
             origin = anchor + frame @ self.q[coord : coord + 3]
             joint_rotation = rotation_matrix(self.q[coord + 3 : coord + 7])
@@ -176,7 +196,7 @@ class DenseWorld:
         acceleration = acceleration + np.cross(alpha, arm) + np.cross(omega, np.cross(omega, arm))
         position = origin + arm
         # Parent's Jacobian carried to the new origin, plus the joint's own columns.
-        linear += np.cross(angular.T, position - anchor).T
+        linear += np.cross(angular.T, position - origin).T
         jacobian = np.vstack([parent.jacobian[:3] + angular, parent.point_jacobian(position) + linear])
         return BodyMotion(rotation, position, omega, velocity, alpha, acceleration, jacobian)
 
@@ -303,11 +323,12 @@ def _add_joint_terms(problem: DenseProblem, dense: DenseWorld, control) -> None:
     act, friction = control.joint_act.numpy(), model.joint_friction.numpy()
     for joint in dense.joints:
         kind = int(model.joint_type.numpy()[joint])
-        scalar = kind in (PRISMATIC, REVOLUTE)
+        scalar = kind in (PRISMATIC, REVOLUTE, D6)
         start, end = model.joint_qd_start.numpy()[joint : joint + 2]
-        q0 = dense.q[model.joint_q_start.numpy()[joint]] if scalar else 0.0
+        coord = model.joint_q_start.numpy()[joint]
         for public in range(int(start), int(end)):
             dof = public - dense.dof_start
+            q0 = dense.q[coord + public - start] if scalar else 0.0
             a_ii = problem.a[dof, dof]
             data = {name: float(array[public]) for name, array in arrays.items()}
             ke = data["target_ke"] if scalar and mode[public] in (POSITION, POSITION_VELOCITY) else 0.0

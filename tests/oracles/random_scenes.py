@@ -8,7 +8,17 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from pluriverse import Contacts, Control, JointTargetMode, JointType, Model, ModelBuilder, ShapeConfig, State
+from pluriverse import (
+    Contacts,
+    Control,
+    JointDofConfig,
+    JointTargetMode,
+    JointType,
+    Model,
+    ModelBuilder,
+    ShapeConfig,
+    State,
+)
 from tests.oracles.multibody_dense import DenseWorld
 
 SHAPES_PER_BODY = 2
@@ -59,11 +69,31 @@ def _add_joint(
             if name in ("target_kd", "effort_limit", "friction")
         }
         return builder.add_joint_ball(parent, child, **frames, **losses, **drive)
+    if kind == JointType.D6:
+        counts = rng.integers(0, 4, 2)
+        counts[1] = max(counts[1], 1)
+        axes = [
+            [
+                JointDofConfig(axis=axis, **losses, **_drive(rng))
+                for axis in Rotation.random(rng=rng).as_matrix()
+            ]
+            for _ in counts
+        ]
+        linear, angular = axes[0][: counts[0]], axes[1][: counts[1]]
+        return builder.add_joint_d6(parent, child, linear_axes=linear, angular_axes=angular, **frames)
     add = builder.add_joint_revolute if kind == JointType.REVOLUTE else builder.add_joint_prismatic
     return add(parent, child, axis=rng.normal(size=3), **frames, **losses, **_drive(rng))
 
 
-INNER_KINDS = (JointType.REVOLUTE, JointType.REVOLUTE, JointType.PRISMATIC, JointType.BALL, JointType.FIXED)
+INNER_KINDS = (
+    JointType.REVOLUTE,
+    JointType.D6,
+    JointType.PRISMATIC,
+    JointType.BALL,
+    JointType.D6,
+    JointType.FIXED,
+)
+"""Kinds of joints between bodies; the last one cannot move and is no root."""
 
 
 def random_world(rng: np.random.Generator, tree_sizes: tuple[int, ...]) -> ModelBuilder:
@@ -88,7 +118,7 @@ def random_world(rng: np.random.Generator, tree_sizes: tuple[int, ...]) -> Model
                 builder.add_shape_sphere(links[-1], radius=0.05, cfg=material)
             kind = JointType(rng.choice(INNER_KINDS))
             if entry == 0:
-                kind = JointType.FREE if tree % 2 == 0 else JointType(rng.choice(INNER_KINDS[:4]))
+                kind = JointType.FREE if tree % 2 == 0 else JointType(rng.choice(INNER_KINDS[:-1]))
             parent = -1 if entry == 0 else links[int(rng.integers(max(0, entry - 3), entry))]
             joints.append(_add_joint(builder, rng, kind, parent, links[entry]))
         builder.add_articulation(joints)

@@ -39,7 +39,7 @@ class Batch:
     """All kinds of worlds, each with random contacts, and the dense problem of each."""
 
     def __init__(self, copies: int = 1):
-        rng = np.random.default_rng(7)
+        rng = np.random.default_rng(8)
         builder = ModelBuilder()
         self.worlds = []
         for sizes in KINDS:
