@@ -1,0 +1,145 @@
+"""Frequency: which kind of entity an array has one entry for."""
+
+import enum
+from typing import Any
+
+from pluriverse.model import Model
+
+
+class Frequency(enum.Enum):
+    """Kind of entity that an array of a model, a state or a control has one entry for."""
+
+    WORLD = "world"
+    ARTICULATION = "articulation"
+    JOINT = "joint"
+    JOINT_DOF = "joint_dof"
+    JOINT_COORD = "joint_coord"
+    BODY = "body"
+    SHAPE = "shape"
+
+
+_DOF_ATTRIBUTES = (
+    "joint_qd",
+    "joint_f",
+    "joint_act",
+    "joint_axis",
+    "joint_armature",
+    "joint_damping",
+    "joint_friction",
+    "joint_target_mode",
+    "joint_target_ke",
+    "joint_target_kd",
+    "joint_target_pos",
+    "joint_target_vel",
+    "joint_limit_lower",
+    "joint_limit_upper",
+    "joint_limit_ke",
+    "joint_limit_kd",
+    "joint_effort_limit",
+    "joint_velocity_limit",
+)
+_JOINT_ATTRIBUTES = (
+    "joint_type",
+    "joint_parent",
+    "joint_child",
+    "joint_X_p",
+    "joint_X_c",
+    "joint_articulation",
+    "joint_enabled",
+    "joint_world",
+    "joint_dof_dim",
+)
+_BODY_ATTRIBUTES = (
+    "body_q",
+    "body_qd",
+    "body_f",
+    "body_mass",
+    "body_inertia",
+    "body_com",
+    "body_flags",
+    "body_world",
+)
+_SHAPE_ATTRIBUTES = (
+    "shape_body",
+    "shape_type",
+    "shape_transform",
+    "shape_scale",
+    "shape_flags",
+    "shape_world",
+    "shape_collision_group",
+    "shape_source_index",
+    "shape_margin",
+    "shape_gap",
+    "shape_material_ke",
+    "shape_material_tau",
+    "shape_material_mu",
+    "shape_material_restitution",
+    "shape_material_mu_torsional",
+    "shape_material_mu_rolling",
+    "shape_material_kh",
+    "shape_is_solid",
+    "shape_collision_radius",
+    "shape_aabb_lower",
+    "shape_aabb_upper",
+    "shape_color",
+)
+
+ATTRIBUTE_FREQUENCY: dict[str, Frequency] = {
+    "gravity": Frequency.WORLD,
+    "articulation_world": Frequency.ARTICULATION,
+    "joint_q": Frequency.JOINT_COORD,
+    **dict.fromkeys(_DOF_ATTRIBUTES, Frequency.JOINT_DOF),
+    **dict.fromkeys(_JOINT_ATTRIBUTES, Frequency.JOINT),
+    **dict.fromkeys(_BODY_ATTRIBUTES, Frequency.BODY),
+    **dict.fromkeys(_SHAPE_ATTRIBUTES, Frequency.SHAPE),
+}
+"""Frequency of each array of `Model`, `State` and `Control` that a view gives access to."""
+
+STRUCTURE = (
+    "articulation_world",
+    "joint_type",
+    "joint_parent",
+    "joint_child",
+    "joint_articulation",
+    "joint_enabled",
+    "joint_world",
+    "joint_dof_dim",
+    "body_flags",
+    "body_world",
+    "shape_body",
+    "shape_type",
+    "shape_flags",
+    "shape_world",
+    "shape_collision_group",
+    "shape_source_index",
+)
+"""Arrays of `Model` that were evaluated when the model was made: to write to them would change nothing."""
+
+
+def entity_count(model: Model, frequency: Frequency) -> int:
+    """Return how many entities of a kind a model has."""
+    return int(getattr(model, f"{frequency.value}_count"))
+
+
+def check_source(source: Any, name: str, model: Model, *, what: str) -> tuple[Any, Frequency]:
+    """Return an array and its frequency.
+
+    Raises:
+        AttributeError: If there is no such array, or it has no entry per entity.
+        ValueError: If the array belongs to another model.
+    """
+    frequency = ATTRIBUTE_FREQUENCY.get(name)
+    array = getattr(source, name, None)
+    if frequency is None or array is None:
+        usable = [known for known in ATTRIBUTE_FREQUENCY if getattr(source, known, None) is not None]
+        raise AttributeError(
+            f"{what}: {type(source).__name__} has no attribute {name!r} with one entry per entity; it has "
+            f"{', '.join(usable)}."
+        )
+    expected = entity_count(model, frequency)
+    if array.shape[0] != expected:
+        raise ValueError(
+            f"{what}: {name} has {array.shape[0]} entries, but the view's model has {expected} of them. "
+            "Pass a model, state or control that belongs to the model of the view."
+        )
+    return array, frequency

@@ -1,0 +1,97 @@
+"""Patterns: which labels are meant.
+
+A pattern with wildcards (`*`, `?`, `[abc]`) or a regular expression is compared with the whole label and, if
+it has no slash, with the last part of the label: `hinge*` finds `robot/leg/hinge_1`.
+"""
+
+import fnmatch
+import re
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+
+import numpy as np
+
+Pattern = str | re.Pattern[str] | int
+Patterns = Pattern | Sequence[Pattern]
+
+# Labels that an error message suggests.
+_SUGGESTION_COUNT = 5
+
+
+def leaf(label: str) -> str:
+    """Return the last part of a label: its name without the prefixes of what holds it."""
+    return label.rsplit("/", 1)[-1]
+
+
+def listed(patterns: Patterns) -> list[Pattern]:
+    """Return one pattern, or several, as a list.
+
+    Raises:
+        TypeError: If a pattern is neither text, nor a regular expression, nor a whole number.
+    """
+    single = isinstance(patterns, str | re.Pattern | int | np.integer)
+    result = [patterns] if single else list(patterns)  # type: ignore[arg-type]
+    for pattern in result:
+        if isinstance(pattern, bool) or not isinstance(pattern, str | re.Pattern | int | np.integer):
+            raise TypeError(
+                f"pattern {pattern!r} is a {type(pattern).__name__}, but must be a name with or without "
+                "wildcards, a compiled regular expression, or an index."
+            )
+    return result  # type: ignore[return-value]
+
+
+def match_labels(
+    labels: Sequence[str], places: np.ndarray, patterns: Patterns, *, what: str, kind: str
+) -> np.ndarray:
+    """Return which entities are meant by any of the patterns, as truth values.
+
+    Args:
+        labels: Label of each entity.
+        places: What a whole number among the patterns is compared with, one per entity.
+        patterns: Names, wildcards, regular expressions or numbers.
+        what: The argument, for messages.
+        kind: The entity, for messages.
+
+    Raises:
+        KeyError: If one of the patterns finds nothing.
+        TypeError: If a pattern is of another type.
+    """
+    unique, inverse = np.unique(np.array(labels, dtype=object), return_inverse=True)
+    found = np.zeros(len(labels), dtype=bool)
+    for pattern in listed(patterns):
+        if isinstance(pattern, int | np.integer):
+            matches = places == int(pattern)
+        else:
+            accepts = _acceptor(pattern)
+            matches = np.array([accepts(label) for label in unique], dtype=bool)[inverse.reshape(-1)]
+        if not matches.any():
+            raise KeyError(f"{what}: no {kind} matches {_shown(pattern)}; {_known(unique.tolist(), pattern)}")
+        found |= matches
+    return found
+
+
+def _acceptor(pattern: str | re.Pattern[str]) -> Callable[[str], bool]:
+    """Return the function that tells whether a label fits."""
+    expression = re.compile(fnmatch.translate(pattern)) if isinstance(pattern, str) else pattern
+    if "/" in expression.pattern:
+        return lambda label: expression.fullmatch(label) is not None
+    return lambda label: (
+        expression.fullmatch(label) is not None or expression.fullmatch(leaf(label)) is not None
+    )
+
+
+def _shown(pattern: Pattern) -> str:
+    return repr(pattern.pattern if isinstance(pattern, re.Pattern) else pattern)
+
+
+def _known(labels: list[str], wanted: Pattern) -> str:
+    """Return a remark on which labels there are, only the nearest ones if any is near."""
+    if not labels:
+        return "there are none."
+    if isinstance(wanted, str):
+        names = {leaf(label): label for label in labels}
+        near = [names[name] for name in get_close_matches(leaf(wanted), list(names), n=3)]
+        if near:
+            return f"did you mean {' or '.join(near)}?"
+    rest = f" and {len(labels) - _SUGGESTION_COUNT} more" if len(labels) > _SUGGESTION_COUNT else ""
+    return f"there are {', '.join(labels[:_SUGGESTION_COUNT])}{rest}."

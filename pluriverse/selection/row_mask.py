@@ -1,0 +1,144 @@
+"""Row mask: which rows of a view an operation concerns, from masks or indices on host or device."""
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.selection.row_mask")
+def spread_world_mask(
+    row_slot: wp.array[int],  # [row] world of the view
+    mask: wp.array[bool],  # [world of the view]
+    chosen: wp.array[bool],  # [row]
+):
+    """Choose one row if its world is chosen."""
+    row = wp.tid()
+    chosen[row] = mask[row_slot[row]]
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.selection.row_mask")
+def mark_row(
+    indices: wp.array[int],  # [entry] row
+    chosen: wp.array[bool],  # [row]
+):
+    """Choose the row of one entry; entries that name none are ignored."""
+    row = indices[wp.tid()]
+    if row >= 0 and row < chosen.shape[0]:
+        chosen[row] = True
+
+
+class RowMask:
+    """Turns masks and indices into one truth value per row, without allocating for those on the device.
+
+    Args:
+        row_shape: Shape of the rows.
+        row_slot: World of the view of each row, shape [row].
+        world_count: Worlds of the view.
+        device: Device of the view.
+    """
+
+    all_rows: wp.array[bool]
+    """The empty mask, which stands for all rows."""
+
+    def __init__(
+        self, row_shape: tuple[int, ...], row_slot: np.ndarray, world_count: int, device: Any
+    ) -> None:
+        self.row_shape = row_shape
+        self.count = len(row_slot)
+        self.world_count = world_count
+        self.device = device
+        self._slots_host = row_slot
+        self._slots = wp.array(row_slot.astype(np.int32), dtype=wp.int32, device=device)
+        self._chosen = wp.zeros(self.count, dtype=wp.bool, device=device)
+        self.all_rows = wp.zeros(0, dtype=wp.bool, device=device)
+
+    def chosen(self, mask: Any, indices: Any, *, what: str) -> wp.array[bool]:
+        """Return the truth value of each row, empty for all rows.
+
+        Raises:
+            IndexError: If an index on the host names no row.
+            TypeError: If a mask is not made of truth values, or indices not of whole numbers.
+            ValueError: If both are given, or a shape or device is wrong.
+        """
+        if mask is not None and indices is not None:
+            raise ValueError(f"{what}: both mask and indices were given; choose the rows one way only.")
+        if mask is not None:
+            return self._from_mask(mask, what)
+        if indices is not None:
+            return self._from_indices(indices, what)
+        return self.all_rows
+
+    def _from_mask(self, mask: Any, what: str) -> wp.array[bool]:
+        on_host = _on_host(mask)
+        values = np.asarray(mask) if on_host else _on_device(mask, self.device, f"{what}: mask")
+        if values.dtype not in ((np.dtype(bool),) if on_host else (wp.bool,)):
+            raise TypeError(
+                f"{what}: mask is of type {_name(values.dtype)}, but must be made of truth values."
+            )
+        shape = tuple(values.shape)
+        accepted = dict.fromkeys([self.row_shape, (self.count,), (self.world_count,)])
+        if shape not in accepted:
+            raise ValueError(
+                f"{what}: mask has shape {shape}, but must have "
+                f"{' or '.join(str(known) for known in accepted)}."
+            )
+        of_worlds = shape == (self.world_count,) and shape != (self.count,)
+        if on_host:
+            rows = values[self._slots_host] if of_worlds else values.reshape(-1)
+            return wp.array(np.ascontiguousarray(rows), dtype=wp.bool, device=self.device)
+        values = values if values.is_contiguous else values.contiguous()
+        if not of_worlds:
+            return values.flatten()
+        wp.launch(
+            spread_world_mask,
+            dim=self.count,
+            inputs=[self._slots, values],
+            outputs=[self._chosen],
+            device=self.device,
+        )
+        return self._chosen
+
+    def _from_indices(self, indices: Any, what: str) -> wp.array[bool]:
+        if _on_host(indices):
+            rows = np.asarray(indices)
+            if rows.size == 0:
+                rows = rows.astype(np.int64)
+            if rows.dtype.kind not in "iu":
+                raise TypeError(f"{what}: indices are of type {rows.dtype}, but must be whole numbers.")
+            bad = rows[(rows < 0) | (rows >= self.count)]
+            if bad.size:
+                raise IndexError(
+                    f"{what}: there is no row {int(bad.flat[0])}; the view has {self.count} rows."
+                )
+            chosen = np.zeros(self.count, dtype=bool)
+            chosen[rows] = True
+            return wp.array(chosen, dtype=wp.bool, device=self.device)
+        rows = _on_device(indices, self.device, f"{what}: indices")
+        if rows.dtype is not wp.int32 or rows.ndim != 1:
+            raise TypeError(
+                f"{what}: indices are of type {_name(rows.dtype)} with {rows.ndim} axes, but must be int32 "
+                "with one axis."
+            )
+        self._chosen.zero_()
+        wp.launch(mark_row, dim=rows.size, inputs=[rows], outputs=[self._chosen], device=self.device)
+        return self._chosen
+
+
+def _on_host(values: Any) -> bool:
+    return isinstance(values, np.ndarray) or not (
+        isinstance(values, wp.array) or hasattr(values, "__dlpack__")
+    )
+
+
+def _on_device(values: Any, device: Any, what: str) -> wp.array:
+    array = values if isinstance(values, wp.array) else wp.from_dlpack(values)
+    if array.device != device:
+        raise ValueError(
+            f"{what} is on {array.device}, but the view's model is on {device}. Move it there first."
+        )
+    return array
+
+
+def _name(dtype: Any) -> str:
+    return str(getattr(dtype, "__name__", dtype))

@@ -1,0 +1,125 @@
+"""Transfer: gather entries of an array of the model, or scatter values into it.
+
+Reads   the array, or the values; index and row of each entry; which rows are chosen
+Writes  the values, or the chosen entries of the array; all others stay as they are
+
+Entries are moved as machine words, so that one pair of kernels serves every type.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+# Bytes of a word. Every type of a model is made of whole words, except truth values.
+WORD_BYTES = 4
+
+
+@functools.cache
+def _kernels(word: Any) -> SimpleNamespace:
+    @wp.kernel(enable_backward=False, module=f"pluriverse.selection.transfer.{word.__name__}")
+    def gather_entry(
+        index: wp.array[int],  # [entry] place in the source
+        place: wp.array[int],  # [entry] place among the values; empty: in order
+        source: wp.array2d[word],  # [entity, word]
+        values: wp.array2d[word],  # [place, word]
+    ):
+        """Copy one entry out of an array."""
+        entry = wp.tid()
+        target = entry
+        if place.shape[0] > 0:
+            target = place[entry]
+        origin = index[entry]
+        for k in range(source.shape[1]):
+            values[target, k] = source[origin, k]
+
+    @wp.kernel(enable_backward=False, module=f"pluriverse.selection.transfer.{word.__name__}")
+    def scatter_entry(
+        index: wp.array[int],  # [entry] place in the target
+        place: wp.array[int],  # [entry] place among the values; empty: in order
+        entry_row: wp.array[int],  # [entry] row of the view
+        chosen: wp.array[bool],  # [row]; empty: all
+        values: wp.array2d[word],  # [place, word]
+        target: wp.array2d[word],  # [entity, word]
+    ):
+        """Copy one entry into an array, if its row is chosen."""
+        entry = wp.tid()
+        if chosen.shape[0] > 0:
+            if not chosen[entry_row[entry]]:
+                return
+        origin = entry
+        if place.shape[0] > 0:
+            origin = place[entry]
+        goal = index[entry]
+        for k in range(values.shape[1]):
+            target[goal, k] = values[origin, k]
+
+    return SimpleNamespace(gather_entry=gather_entry, scatter_entry=scatter_entry)
+
+
+def same_memory(
+    array: wp.array,
+    dtype: Any,
+    shape: tuple[int, ...],
+    *,
+    strides: tuple[int, ...] | None = None,
+    byte_offset: int = 0,
+) -> Any:
+    """Return (part of) the memory of an array as an array of another type, shape or strides [B]."""
+    alias = wp.array(
+        ptr=array.ptr + byte_offset if array.ptr else None,
+        dtype=dtype,
+        shape=shape,
+        strides=strides,
+        device=array.device,
+    )
+    alias._ref = array  # keeps the memory alive
+    return alias
+
+
+def _word_of(array: wp.array) -> Any:
+    return wp.uint8 if wp.types.type_size_in_bytes(array.dtype) % WORD_BYTES else wp.uint32
+
+
+def _as_words(array: wp.array, row_count: int, word: Any) -> wp.array:
+    """Return a contiguous array as [row, word], in the same memory."""
+    byte_count = array.size * wp.types.type_size_in_bytes(array.dtype)
+    word_count = byte_count // (max(row_count, 1) * wp.types.type_size_in_bytes(word))
+    return same_memory(array, word, (row_count, word_count))
+
+
+def gather(index: wp.array, place: wp.array, source: wp.array, values: wp.array, place_count: int) -> None:
+    """Copy the entries at `index` of `source` to `values`, in order or to their places of `place_count`."""
+    if index.size == 0:
+        return
+    word = _word_of(source)
+    wp.launch(
+        _kernels(word).gather_entry,
+        dim=index.size,
+        inputs=[index, place, _as_words(source, source.shape[0], word)],
+        outputs=[_as_words(values, place_count, word)],
+        device=source.device,
+    )
+
+
+def scatter(
+    index: wp.array,
+    place: wp.array,
+    entry_row: wp.array,
+    chosen: wp.array,
+    values: wp.array,
+    place_count: int,
+    target: wp.array,
+) -> None:
+    """Copy `values` to the entries at `index` of `target`, where the row is chosen."""
+    if index.size == 0:
+        return
+    word = _word_of(target)
+    wp.launch(
+        _kernels(word).scatter_entry,
+        dim=index.size,
+        inputs=[index, place, entry_row, chosen, _as_words(values, place_count, word)],
+        outputs=[_as_words(target, target.shape[0], word)],
+        device=target.device,
+    )
