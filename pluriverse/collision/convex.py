@@ -13,7 +13,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.collision.contact_output import ContactOutput, add_contact
-from pluriverse.collision.convex_feature import find_feature
+from pluriverse.collision.convex_feature import Feature, find_feature
 from pluriverse.collision.convex_support import ConvexPair, core_radius, support_first, support_second
 from pluriverse.collision.epa import find_penetration
 from pluriverse.collision.gjk import APART, NEAR, make_closest_points
@@ -35,6 +35,11 @@ ALONG = wp.constant(0.05)
 MERGE = wp.constant(1.0e-3)
 MISSED = wp.constant(1.0e-5)
 ON_EDGE = wp.constant(1.0e-6)
+# A face normal takes the place of the direction found if it separates as much, to this fraction of the size.
+ALIGNED = wp.constant(1.0e-7)
+# Of two faces along the normal to this difference of cosines, that of the first (larger) shape is the
+# reference.
+EQUAL_COSINE = wp.constant(1.0e-6)
 
 # Contacts of a pair at most.
 PATCH_CORNER_COUNT = wp.constant(8)
@@ -132,8 +137,45 @@ def find_touch(pair: ConvexPair, hulls: HullData, size: float, reach: float) -> 
 
 
 @wp.func
+def align_to_face(
+    pair: ConvexPair, hulls: HullData, touch: Touch, face: int, normal: wp.vec3, size: float
+) -> Touch:
+    """Return `touch` with the normal of a face of either shape, if that separates the shapes as well.
+
+    Where a curved side penetrates a face, the search for the way out ends with a normal and a point that are
+    off by the square root of its tolerance, to another side at every step: bodies at rest would rock. The
+    normal of the face and the farthest point of the curved side along it are exact.
+
+    Args:
+        pair: The shapes.
+        hulls: Convex hulls.
+        touch: Deepest points.
+        face: Which shape has the face, 0 or 1.
+        normal: Normal of the face, from the first to the second shape, axes of the first.
+        size: Size of the pair [m], for tolerances.
+    """
+    n = wp.normalize(to_double(normal))
+    radius0 = wp.float64(core_radius(pair.type0, pair.size0))
+    radius1 = wp.float64(core_radius(pair.type1, pair.size1))
+    point0 = support_first(pair, hulls, n) + radius0 * n
+    point1 = support_second(pair, hulls, -n) - radius1 * n
+    distance = wp.dot(n, point1 - point0)
+    if distance >= wp.float64(touch.distance - ALIGNED * size):
+        if face == 0:
+            point0 = point1 - distance * n
+        else:
+            point1 = point0 + distance * n
+        touch.normal = to_single(n)
+        touch.distance = wp.float32(distance)
+        touch.point0 = to_single(point0 - pair.position)
+        touch.point1 = to_single(point1 - pair.position)
+    return touch
+
+
+@wp.func
 def clip_to_face(
-    face: wp.array[wp.vec3],
+    points: wp.array[wp.vec3],
+    start: int,
     face_count: int,
     normal: wp.vec3,
     tolerance: float,
@@ -141,14 +183,14 @@ def clip_to_face(
     count: int,
     scratch: wp.array[wp.vec3],
 ) -> int:
-    """Clip `polygon` to the prism over a face along `normal`; return its new corner count."""
+    """Clip `polygon` to the prism along `normal` over a face; return its corner count."""
     middle = wp.vec3(0.0, 0.0, 0.0)
     for index in range(face_count):
-        middle += face[index]
+        middle += points[start + index]
     middle = middle / float(face_count)
     for index in range(face_count):
-        corner = face[index]
-        edge = face[(index + 1) % face_count] - corner
+        corner = points[start + index]
+        edge = points[start + (index + 1) % face_count] - corner
         outward = wp.normalize(wp.cross(edge, normal))
         if wp.dot(outward, middle - corner) > 0.0:
             outward = -outward
@@ -159,103 +201,78 @@ def clip_to_face(
 
 
 @wp.func
-def find_overlap(line0: wp.array[wp.vec3], line1: wp.array[wp.vec3], points: wp.array[wp.vec3]) -> int:
-    """Store the ends of the part of line 0 beside line 1; return their number, 0 unless almost parallel."""
-    along = line0[1] - line0[0]
-    other = line1[1] - line1[0]
+def find_overlap(points: wp.array[wp.vec3], corners: wp.array[wp.vec3]) -> int:
+    """Store the ends of the part of line 0 beside line 1; return their number, 0 unless almost parallel.
+
+    The ends of the lines are points 0, 1 and 8, 9.
+    """
+    along = points[1] - points[0]
+    other = points[9] - points[8]
     squared = wp.length_sq(along)
     count = int(0)
     if wp.length_sq(wp.cross(along, other)) < ALONG * ALONG * squared * wp.length_sq(other):
-        first = wp.dot(along, line1[0] - line0[0]) / squared
-        last = wp.dot(along, line1[1] - line0[0]) / squared
+        first = wp.dot(along, points[8] - points[0]) / squared
+        last = wp.dot(along, points[9] - points[0]) / squared
         low = wp.clamp(wp.min(first, last), 0.0, 1.0)
         high = wp.clamp(wp.max(first, last), 0.0, 1.0)
         if high > low:
-            points[0] = line0[0] + low * along
-            points[1] = line0[0] + high * along
+            corners[0] = points[0] + low * along
+            corners[1] = points[0] + high * along
             count = 2
     return count
 
 
 @wp.func
-def collide_convex(
-    output: ContactOutput, model: ShapeModel, hulls: HullData, pair: ShapePair, found: int
-) -> int:
-    """Add the contacts of two convex shapes."""
-    size0 = pair.size0
-    size1 = pair.size1
-    type0 = model.shape_type[pair.shape0]
-    type1 = model.shape_type[pair.shape1]
-    hull0 = model.shape_hull[pair.shape0]
-    hull1 = model.shape_hull[pair.shape1]
-    size = pair.extent
+def make_convex_pair(model: ShapeModel, pair: ShapePair) -> ConvexPair:
+    """Return the pair as the support functions take it."""
     shapes = ConvexPair()
-    shapes.type0 = type0
-    shapes.type1 = type1
-    shapes.size0 = size0
-    shapes.size1 = size1
-    shapes.hull0 = hull0
-    shapes.hull1 = hull1
+    shapes.type0 = model.shape_type[pair.shape0]
+    shapes.type1 = model.shape_type[pair.shape1]
+    shapes.size0 = pair.size0
+    shapes.size1 = pair.size1
+    shapes.hull0 = model.shape_hull[pair.shape0]
+    shapes.hull1 = model.shape_hull[pair.shape1]
     shapes.rotation = wp.matrix_from_cols(
         to_double(column(pair.rotation, 0)),
         to_double(column(pair.rotation, 1)),
         to_double(column(pair.rotation, 2)),
     )
     shapes.position = to_double(pair.position)
-    touch = find_touch(shapes, hulls, size, pair.reach)
-    if not touch.is_near or not touch.distance <= pair.reach:
-        return found
+    return shapes
 
-    # Features of both, turned into the axes of the first shape and relative to the origin of the second.
+
+@wp.func
+def add_patch(
+    output: ContactOutput,
+    model: ShapeModel,
+    pair: ShapePair,
+    found: int,
+    touch: Touch,
+    reference: int,
+    plane: wp.vec3,
+    anchor: wp.vec3,
+    corners: wp.array[wp.vec3],
+    count: int,
+) -> int:
+    """Add the contacts at the corners of a patch, or at the closest points if there is no patch.
+
+    Corners that coincide are one. The closest points replace the nearest corner where the patch does not
+    reach them: a tilted capsule touches with its end, not with its side.
+
+    Args:
+        output: Where contacts go.
+        model: The shapes.
+        pair: The pair.
+        found: Contacts that the world has already.
+        touch: Closest or deepest points.
+        reference: Shape that the plane belongs to, 0 or 1.
+        plane: Normal of the plane that the corners face, axes of the first shape.
+        anchor: Point of that plane [m].
+        corners: Corners on the other shape [m], shape [`POLYGON_CAPACITY`].
+        count: Number of corners.
+    """
     normal = touch.normal
-    inverse = wp.transpose(pair.rotation)
-    face0 = wp.zeros(shape=8, dtype=wp.vec3)
-    face1 = wp.zeros(shape=8, dtype=wp.vec3)
-    feature0 = find_feature(type0, size0, hulls, hull0, normal, 8, face0)
-    feature1 = find_feature(type1, size1, hulls, hull1, -(inverse * normal), 8, face1)
-    is_first = feature0.cosine >= FACE_COSINE and feature0.cosine >= feature1.cosine - 1.0e-6
-    is_second = not is_first and feature1.cosine >= FACE_COSINE
-    if is_first:
-        feature1 = find_feature(type1, size1, hulls, hull1, -(inverse * normal), 4, face1)
-    if is_second:
-        feature0 = find_feature(type0, size0, hulls, hull0, normal, 4, face0)
-    for index in range(feature0.count):
-        face0[index] = face0[index] - pair.position
-    for index in range(feature1.count):
-        face1[index] = pair.rotation * face1[index]
-    plane = wp.vec3(0.0, 0.0, 0.0)
-    anchor = wp.vec3(0.0, 0.0, 0.0)
-
-    # Corners of the patch on the shape that shows less than the face, or on line 0.
-    corners = wp.zeros(shape=POLYGON_CAPACITY, dtype=wp.vec3)
-    scratch = wp.zeros(shape=POLYGON_CAPACITY, dtype=wp.vec3)
-    count = int(0)
-    tolerance = ON_EDGE * size
-    if is_first:
-        plane = feature0.normal
-        anchor = face0[0]
-        count = feature1.count
-        for index in range(count):
-            corners[index] = face1[index]
-        count = clip_to_face(face0, feature0.count, normal, tolerance, corners, count, scratch)
-    elif is_second:
-        plane = pair.rotation * feature1.normal
-        anchor = face1[0]
-        count = feature0.count
-        for index in range(count):
-            corners[index] = face0[index]
-        count = clip_to_face(face1, feature1.count, normal, tolerance, corners, count, scratch)
-    elif feature0.count == 2 and feature1.count == 2:
-        count = find_overlap(face0, face1, corners)
-        # The plane through line 1 that line 0 meets along the normal.
-        along = wp.normalize(face1[1] - face1[0])
-        plane = wp.normalize(normal - wp.dot(normal, along) * along)
-        anchor = face1[0]
-    while count > PATCH_CORNER_COUNT:
-        count = drop_corner(corners, count)
-
-    # Distances along the normal. Corners that coincide are one; the closest points replace the nearest corner
-    # where the patch does not reach them (a tilted capsule touches with its end, not with its side line).
+    size = pair.extent
     distances = wp.zeros(shape=PATCH_CORNER_COUNT, dtype=float)
     slope = 1.0 / wp.dot(plane, normal)
     kept = int(0)
@@ -266,7 +283,7 @@ def collide_convex(
     for index in range(count):
         corner = corners[index]
         distance = wp.dot(plane, anchor - corner) * slope
-        if is_first:
+        if reference == 0:
             distance = -distance
         is_new = bool(True)
         for other in range(kept):
@@ -281,15 +298,15 @@ def collide_convex(
             smallest = wp.min(smallest, distance)
             kept += 1
     needs_touch = smallest > touch.distance + MISSED * size
-    if kept == 0:
-        kept = 1
+    kept = wp.max(kept, 1)
 
+    inverse = wp.transpose(pair.rotation)
     world_normal = pair.rotation0 * normal
     for index in range(kept):
         distance = distances[index]
         point0 = corners[index]
         point1 = corners[index] + distance * normal
-        if is_first:
+        if reference == 0:
             point0 = corners[index] - distance * normal
             point1 = corners[index]
         if needs_touch and index == nearest:
@@ -310,6 +327,87 @@ def collide_convex(
                 distance,
             )
     return found
+
+
+@wp.func
+def collide_convex(
+    output: ContactOutput, model: ShapeModel, hulls: HullData, pair: ShapePair, found: int
+) -> int:
+    """Add the contacts of two convex shapes."""
+    shapes = make_convex_pair(model, pair)
+    touch = find_touch(shapes, hulls, pair.extent, pair.reach)
+    if not touch.is_near or not touch.distance <= pair.reach:
+        return found
+
+    # What both shapes show each other, in the axes of the first and relative to the origin of the second; the
+    # corners of the second begin at 8.
+    normal = touch.normal
+    points = wp.zeros(shape=16, dtype=wp.vec3)
+    feature0 = Feature()
+    feature1 = Feature()
+    for side in range(int(2)):
+        shape_type = shapes.type0
+        size = shapes.size0
+        hull = shapes.hull0
+        direction = normal
+        if side == 1:
+            shape_type = shapes.type1
+            size = shapes.size1
+            hull = shapes.hull1
+            direction = -(wp.transpose(pair.rotation) * normal)
+        feature = find_feature(shape_type, size, hulls, hull, direction, points, 8 * side)
+        if side == 0:
+            feature0 = feature
+            for index in range(feature.count):
+                points[index] = points[index] - pair.position
+        else:
+            feature1 = feature
+            feature1.normal = pair.rotation * feature.normal
+            for index in range(8, 8 + feature.count):
+                points[index] = pair.rotation * points[index]
+
+    # The shape with the face that the other one is clipped to.
+    reference = int(-1)
+    if feature0.cosine >= FACE_COSINE and feature0.cosine >= feature1.cosine - EQUAL_COSINE:
+        reference = 0
+    elif feature1.cosine >= FACE_COSINE:
+        reference = 1
+
+    corners = wp.zeros(shape=POLYGON_CAPACITY, dtype=wp.vec3)
+    scratch = wp.zeros(shape=POLYGON_CAPACITY, dtype=wp.vec3)
+    count = int(0)
+    plane = wp.vec3(0.0, 0.0, 0.0)
+    anchor = wp.vec3(0.0, 0.0, 0.0)
+    if reference >= 0:
+        face = feature0
+        other = feature1
+        sign = float(1.0)
+        if reference == 1:
+            face = feature1
+            other = feature0
+            sign = -1.0
+        plane = face.normal
+        anchor = points[8 * reference]
+        if other.cosine < FACE_COSINE:
+            touch = align_to_face(shapes, hulls, touch, reference, sign * plane, pair.extent)
+        # Four of the eight points of a rim do.
+        stride = wp.where(other.is_circle, 2, 1)
+        for index in range(0, other.count, stride):
+            corners[count] = points[8 - 8 * reference + index]
+            count += 1
+        count = clip_to_face(
+            points, 8 * reference, face.count, touch.normal, ON_EDGE * pair.extent, corners, count, scratch
+        )
+    elif feature0.count == 2 and feature1.count == 2:
+        count = find_overlap(points, corners)
+        # The plane through line 1 that line 0 faces along the normal.
+        along = wp.normalize(points[9] - points[8])
+        plane = wp.normalize(normal - wp.dot(normal, along) * along)
+        anchor = points[8]
+        reference = 1
+    while count > PATCH_CORNER_COUNT:
+        count = drop_corner(corners, count)
+    return add_patch(output, model, pair, found, touch, reference, plane, anchor, corners, count)
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.collision.convex")

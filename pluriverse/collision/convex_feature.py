@@ -21,20 +21,20 @@ class Feature:
     """Outward unit normal of a face, frame of the shape."""
     cosine: float
     """Cosine of the angle between that normal and the direction; 0 without a face."""
+    is_circle: bool
+    """Whether the face is round, and its corners eight points of the rim, the first one farthest out."""
 
 
 @wp.func
-def set_circle(points: wp.array[wp.vec3], radius: float, z: float, direction: wp.vec3, count: int) -> int:
-    """Store `count` (4 or 8) points of a circle, the first one towards `direction`."""
+def set_circle(points: wp.array[wp.vec3], start: int, radius: float, z: float, direction: wp.vec3) -> int:
+    """Store eight points of a circle, the first one towards `direction`; return their number."""
     first = radius * rim_direction(wp.vec2(direction[0], direction[1]))
-    quarter = count // 4
     for index in range(int(4)):
-        points[index * quarter] = wp.vec3(first[0], first[1], z)
-        if count == 8:
-            diagonal = 0.70710678 * wp.vec2(first[0] - first[1], first[0] + first[1])
-            points[index * quarter + 1] = wp.vec3(diagonal[0], diagonal[1], z)
+        diagonal = 0.70710678 * wp.vec2(first[0] - first[1], first[0] + first[1])
+        points[start + 2 * index] = wp.vec3(first[0], first[1], z)
+        points[start + 2 * index + 1] = wp.vec3(diagonal[0], diagonal[1], z)
         first = wp.vec2(-first[1], first[0])
-    return count
+    return 8
 
 
 @wp.func
@@ -44,8 +44,8 @@ def find_feature(
     hulls: HullData,
     hull: int,
     direction: wp.vec3,
-    circle_count: int,
     points: wp.array[wp.vec3],
+    start: int,
 ) -> Feature:
     """Return what of a shape looks in a direction and store its corners, in the frame of the shape [m].
 
@@ -55,8 +55,8 @@ def find_feature(
         hulls: Convex hulls.
         hull: Hull, -1 for none.
         direction: Unit vector, frame of the shape.
-        circle_count: Corners that stand for a circle, 4 or 8, the first the farthest along the direction.
-        points: Corners in order around the face, shape [8], written.
+        points: Corners in order around the face, written.
+        start: Where in `points` they begin; there is room for eight.
     """
     feature = Feature()
     radius = size[0]
@@ -82,7 +82,7 @@ def find_feature(
                 corner[(face + 1) % 3] = -size[(face + 1) % 3]
             if index < 2:
                 corner[(face + 2) % 3] = -size[(face + 2) % 3]
-            points[index] = corner
+            points[start + index] = corner
     elif shape_type == CONVEX_MESH:
         vertex = support_vertex(hulls, hull, wp.cw_mul(size, direction))
         face = facing_face(hulls, vertex, size, direction)
@@ -94,18 +94,19 @@ def find_feature(
             )
         )
         feature.cosine = wp.dot(feature.normal, direction)
-        start = hulls.corner_start[face]
-        feature.count = hulls.corner_start[face + 1] - start
+        first = hulls.corner_start[face]
+        feature.count = hulls.corner_start[face + 1] - first
         for index in range(feature.count):
-            points[index] = wp.cw_mul(size, hulls.vertex[hulls.corner[start + index]])
+            points[start + index] = wp.cw_mul(size, hulls.vertex[hulls.corner[first + index]])
     elif shape_type == CYLINDER and wp.abs(direction[2]) >= sine:
         feature.normal = wp.vec3(0.0, 0.0, up)
         feature.cosine = wp.abs(direction[2])
-        feature.count = set_circle(points, radius, up * half_height, direction, circle_count)
+        feature.count = set_circle(points, start, radius, up * half_height, direction)
+        feature.is_circle = True
     elif shape_type == CYLINDER or (shape_type == CAPSULE and sine > END_ON):
         rim = (radius / sine) * wp.vec2(direction[0], direction[1])
-        points[0] = wp.vec3(rim[0], rim[1], -half_height)
-        points[1] = wp.vec3(rim[0], rim[1], half_height)
+        points[start] = wp.vec3(rim[0], rim[1], -half_height)
+        points[start + 1] = wp.vec3(rim[0], rim[1], half_height)
         feature.count = 2
     elif shape_type == CONE:
         slant = wp.sqrt(4.0 * half_height * half_height + radius * radius)
@@ -113,10 +114,11 @@ def find_feature(
         if -direction[2] >= side:
             feature.normal = wp.vec3(0.0, 0.0, -1.0)
             feature.cosine = -direction[2]
-            feature.count = set_circle(points, radius, -half_height, direction, circle_count)
+            feature.count = set_circle(points, start, radius, -half_height, direction)
+            feature.is_circle = True
         elif sine > END_ON:
             rim = (radius / sine) * wp.vec2(direction[0], direction[1])
-            points[0] = wp.vec3(rim[0], rim[1], -half_height)
-            points[1] = wp.vec3(0.0, 0.0, half_height)
+            points[start] = wp.vec3(rim[0], rim[1], -half_height)
+            points[start + 1] = wp.vec3(0.0, 0.0, half_height)
             feature.count = 2
     return feature
