@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pluriverse.types import (
         Axis,
         BodyFlags,
+        EqType,
         GeoType,
         JointTargetMode,
         JointType,
@@ -35,6 +36,7 @@ _LAZY_MODULES = {
     "CollisionPipeline": "pluriverse.collision",
     "Contacts": "pluriverse.model",
     "Control": "pluriverse.model",
+    "EqType": "pluriverse.types",
     "GeoType": "pluriverse.types",
     "JointDofConfig": "pluriverse.builder",
     "JointTargetMode": "pluriverse.types",
@@ -58,6 +60,7 @@ __all__ = [
     "CollisionPipeline",
     "Contacts",
     "Control",
+    "EqType",
     "GeoType",
     "JointDofConfig",
     "JointTargetMode",

@@ -78,6 +78,19 @@ class JointTargetMode(enum.IntEnum):
     """The force or torque `joint_act`."""
 
 
+class EqType(enum.IntEnum):
+    """What an equality constraint holds."""
+
+    CONNECT = 0
+    """A point of one body at a point of another."""
+    WELD = 1
+    """One body at a pose in another."""
+    JOINT = 2
+    """The coordinate of one joint at a polynomial of that of another, or at a value."""
+    HINGE = 3
+    """A point and an axis of one body at those of another."""
+
+
 class GeoType(enum.IntEnum):
     """Geometry of a shape, in its own frame; `scale` is the shape's `shape_scale`."""
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.builder.equality_model import EqualityColumns
 from pluriverse.builder.mass_matrix_validation import check_mass_matrix
 from pluriverse.builder.mass_validation import check_masses
 from pluriverse.builder.shape_bounds import compute_shape_bounds
@@ -39,7 +40,10 @@ def make_model(builder: WorldBuilder, device: Any) -> Model:
     check_values(source)
     source.decide_target_modes()
     source.normalize()
-    templates, world_template = build_templates(source)
+    equality = EqualityColumns(source)
+    equality.check()
+    templates, world_template = build_templates(source, equality.structure())
+    equality.check_structure(templates)
     joint_depth, body_weld = _flatten(source, templates)
     body_q, body_qd = eval_initial_kinematics(source, joint_depth)
     check_masses(source, body_q, body_weld)
@@ -52,6 +56,7 @@ def make_model(builder: WorldBuilder, device: Any) -> Model:
     _put_joints(model, source)
     _put_articulations(model, source)
     _put_shapes(model, source)
+    equality.put(model, body_q)
     model.templates, model.world_template = templates, world_template
     first = {name: source.ranges[name].bounds[:-1] for name in ("body", "joint", "coord", "dof", "shape")}
     model.topology, model.world_row_count, model.tree_count = make_topology(
@@ -83,7 +88,6 @@ def _put_counts(model: Model, source: Snapshot) -> None:
     model.joint_constraint_count = int(source.ranges["constraint"].published[-1])
     model.articulation_count = len(source.articulation_world)
     model.shape_count = len(source.shape_type)
-    model.equality_constraint_count = 0
     model.particle_count = 0
 
 
@@ -99,7 +103,6 @@ def _put_worlds(model: Model, source: Snapshot) -> None:
     model.joint_dof_world_start = starts["dof"]
     model.joint_coord_world_start = starts["coord"]
     model.joint_constraint_world_start = starts["constraint"]
-    model.equality_constraint_world_start = _integers(np.zeros(source.world_count + 2), device)
     model.particle_world_start = _integers(np.zeros(source.world_count + 2), device)
 
 

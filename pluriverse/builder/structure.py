@@ -9,13 +9,19 @@ from pluriverse.model.topology import Template
 from pluriverse.types import GeoType, JointType, ShapeFlags
 
 
-def build_templates(source: Snapshot) -> tuple[list[Template], np.ndarray]:
+def build_templates(
+    source: Snapshot, equality: tuple[np.ndarray, np.ndarray]
+) -> tuple[list[Template], np.ndarray]:
     """Return the kinds of worlds, and the kind of each world (shape [world]).
+
+    Args:
+        source: Columns of the builder.
+        equality: Structure of the equality constraints (`EqualityColumns.structure`).
 
     Raises:
         ValueError: If joints form a cycle.
     """
-    local = _LocalStructure(source)
+    local = _LocalStructure(source, equality)
     world_template = find_equal_worlds(local.tables())
     templates = []
     for index in range(int(world_template.max(initial=-1)) + 1):
@@ -27,8 +33,9 @@ def build_templates(source: Snapshot) -> tuple[list[Template], np.ndarray]:
 class _LocalStructure:
     """The structure of all worlds in world-local indices."""
 
-    def __init__(self, source: Snapshot):
+    def __init__(self, source: Snapshot, equality: tuple[np.ndarray, np.ndarray]):
         self.source = source
+        self.equality = equality
         body, shape = source.ranges["body"].bounds, source.ranges["shape"].bounds
         joint_body = _first_of(source.ranges["joint"].bounds, body)
         shape_body = _first_of(shape, body)
@@ -68,6 +75,7 @@ class _LocalStructure:
             (self.shape, source.ranges["shape"].bounds - self.first_shape),
             (no_columns, source.ranges["body"].bounds),
             (self.filter, self.filter_start),
+            self.equality,
         ]
 
     def template(self, worlds: np.ndarray) -> Template:
@@ -103,6 +111,8 @@ class _LocalStructure:
                 "collide only where they stand still. Attach it to the world (body=-1), or use a box."
             )
         filters = self.filter[self.filter_start[world] : self.filter_start[world + 1]]
+        rows, row_start = self.equality
+        template.equality = rows[row_start[world] : row_start[world + 1]]
         template.pair_shape0, template.pair_shape1 = self._pairs(template, joint, shape, filters)
         return template
 

@@ -8,13 +8,13 @@ import warnings
 
 import numpy as np
 
+from pluriverse.builder.equality import EqualityBuilder
 from pluriverse.builder.inputs import IDENTITY, Transform, Vector, as_gravity, as_transform, as_vector
-from pluriverse.builder.shapes import ShapeBuilder
 from pluriverse.model import poses
 from pluriverse.types import JointType
 
 
-class WorldBuilder(ShapeBuilder):
+class WorldBuilder(EqualityBuilder):
     """The part of a builder that copies other builders."""
 
     def add_builder(
@@ -173,6 +173,8 @@ class WorldBuilder(ShapeBuilder):
                 theirs if label_prefix is None else [f"{label_prefix}/{label}" for label in theirs]
             ) * count
 
+        first_joint = joints.start + builder.joint_count * np.arange(count)
+        self._append_equality_copies(builder, offsets, worlds, first_body, first_joint, label_prefix)
         if (offsets != IDENTITY).any():
             self._move_copies(builder, offsets, bodies, joints, coords, dofs, shapes)
 

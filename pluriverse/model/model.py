@@ -47,7 +47,7 @@ class Model:
     shape_count: int
     """Number of shapes."""
     equality_constraint_count: int
-    """Number of equality constraints; 0, they are not supported yet."""
+    """Number of equality constraints."""
     particle_count: int
     """Number of particles; 0, they are not supported yet."""
 
@@ -221,6 +221,35 @@ class Model:
     """Name, shape [shape]. Labels repeat from world to world."""
     meshes: list[Any]
     """The different `Mesh`es of all shapes."""
+
+    # equality constraints
+    equality_constraint_type: wp.array[int]
+    """`EqType`, shape [equality constraint]."""
+    equality_constraint_body1: wp.array[int]
+    """First body, -1 for the world, shape [equality constraint]."""
+    equality_constraint_body2: wp.array[int]
+    """Second body, -1 for the world, shape [equality constraint]."""
+    equality_constraint_anchor: wp.array[wp.vec3]
+    """Point that is held [m], in the first body (second of a weld), shape [equality constraint]."""
+    equality_constraint_axis: wp.array[wp.vec3]
+    """Unit axis of a hinge, in the first body, shape [equality constraint]."""
+    equality_constraint_torquescale: wp.array[float]
+    """Stiffness of the rotational part of a weld or hinge, relative to near rigid, shape [equality
+    constraint]."""
+    equality_constraint_relpose: wp.array[wp.transform]
+    """Pose of the second body in the first one to be held [m, xyzw], shape [equality constraint]."""
+    equality_constraint_joint1: wp.array[int]
+    """Joint that follows, -1 for none, shape [equality constraint]."""
+    equality_constraint_joint2: wp.array[int]
+    """Joint that leads, -1 for none, shape [equality constraint]."""
+    equality_constraint_polycoef: wp.array2d[float]
+    """Coefficients of the polynomial, constant first, shape [equality constraint, 5]."""
+    equality_constraint_enabled: wp.array[bool]
+    """Whether the constraint acts; may be changed between steps, shape [equality constraint]."""
+    equality_constraint_world: wp.array[int]
+    """World, shape [equality constraint]."""
+    equality_constraint_label: list[str]
+    """Name, shape [equality constraint]. Labels repeat from world to world."""
 
     # structure
     topology: Topology

@@ -121,6 +121,9 @@ class Template:
     body_node: np.ndarray = field(init=False)
     pair_shape0: np.ndarray = field(init=False)
     pair_shape1: np.ndarray = field(init=False)
+    equality: np.ndarray = field(init=False)
+    """Type, two bodies and two joints (world-local or -1) of each equality constraint, shape [equality
+    constraint, 5]."""
     row_size: int = field(init=False, default=0)
     """Packed row entries of a world."""
     body_weld: np.ndarray = field(init=False)

@@ -23,12 +23,13 @@ from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
+from pluriverse.solvers.sap.equality import BODIES, DOFS, OFF, equality_functions
 from pluriverse.solvers.sap.workspace import sap_struct
 
 
 @functools.cache
-def hessian_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
-    """Return `find_coupling`, `assemble`, `factorize_and_solve` for the given precisions."""
+def hessian_functions(real: Any, linear: Any, dynamics_real: Any, equality: bool = False) -> SimpleNamespace:
+    """Return `find_coupling`, `assemble`, `factorize_and_solve`, with or without equality constraints."""
     vec3, vec6, mat33 = vec3_type(linear), vec6_type(linear), mat33_type(linear)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     cone = cone_functions(real)
@@ -39,6 +40,9 @@ def hessian_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNames
     blocks = block_cholesky(linear, real)
     block_factorize, block_solve = blocks.block_factorize, blocks.block_solve
 
+    held = equality_functions(real, linear)
+    add_equality_stiffness, add_dof_stiffness = held.add_equality_stiffness, held.add_dof_stiffness
+
     @wp.func(inline=True)
     def is_above(topology: Topology, first: int, upper: int, lower: int) -> int:
         """Whether dof `upper` is on the path from dof `lower` to the root."""
@@ -48,10 +52,39 @@ def hessian_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNames
         return int(dof == upper)
 
     @wp.func(inline=True)
-    def find_coupling(topology: Topology, sap: SapData, world: int) -> int:
-        """Mark the trees that contacts with an impulse couple, lay out their blocks, return their number."""
+    def link_trees(topology: Topology, sap: SapData, world: int, a: int, b: int) -> int:
+        """Mark the trees of two dofs if they are coupled; return how many of them were not so before."""
         template = topology.world_template[world]
         first = topology.template_dof[template]
+        first_node = topology.template_node[template]
+        tree_count = topology.template_tree[template + 1] - topology.template_tree[template]
+        tree0 = topology.world_tree[world]
+        words = (tree_count + 63) / 64
+        bits = sap.world_adjacency[world]
+        tree_a = topology.node_tree[first_node + topology.dof_node[first + a]]
+        tree_b = topology.node_tree[first_node + topology.dof_node[first + b]]
+        added = int(0)
+        if tree_a != tree_b:
+            word_a = bits + tree_a * words + tree_b / 64
+            word_b = bits + tree_b * words + tree_a / 64
+            sap.adjacency[word_a] = sap.adjacency[word_a] | (wp.uint64(1) << wp.uint64(tree_b % 64))
+            sap.adjacency[word_b] = sap.adjacency[word_b] | (wp.uint64(1) << wp.uint64(tree_a % 64))
+        if tree_a != tree_b or is_above(topology, first, wp.min(a, b), wp.max(a, b)) == 0:
+            if sap.tree_coupled[tree0 + tree_a] == 0:
+                added += 1
+            sap.tree_coupled[tree0 + tree_a] = 1
+            if sap.tree_coupled[tree0 + tree_b] == 0:
+                added += 1
+            sap.tree_coupled[tree0 + tree_b] = 1
+        return added
+
+    @wp.func(inline=True)
+    def find_coupling(topology: Topology, sap: SapData, world: int) -> int:
+        """Mark the trees that contacts with an impulse, or equality constraints, couple.
+
+        Lays out their blocks and returns their number.
+        """
+        template = topology.world_template[world]
         first_tree = topology.template_tree[template]
         tree_count = topology.template_tree[template + 1] - first_tree
         tree0 = topology.world_tree[world]
@@ -66,30 +99,21 @@ def hessian_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNames
             a = sap.contact_dof0[slot]
             b = sap.contact_dof1[slot]
             if a >= 0 and b >= 0 and sap.contact_impulse[slot][2] != real(0.0):
-                upper = wp.min(a, b)
-                lower = wp.max(a, b)
-                tree_a = topology.node_tree[topology.template_node[template] + topology.dof_node[first + a]]
-                tree_b = topology.node_tree[topology.template_node[template] + topology.dof_node[first + b]]
-                if tree_a != tree_b:
-                    if cleared == 0:
-                        cleared = 1
-                        for word in range(tree_count * words):
-                            sap.adjacency[bits + word] = wp.uint64(0)
-                    word_a = bits + tree_a * words + tree_b / 64
-                    word_b = bits + tree_b * words + tree_a / 64
-                    sap.adjacency[word_a] = sap.adjacency[word_a] | (wp.uint64(1) << wp.uint64(tree_b % 64))
-                    sap.adjacency[word_b] = sap.adjacency[word_b] | (wp.uint64(1) << wp.uint64(tree_a % 64))
-                if tree_a != tree_b or is_above(topology, first, upper, lower) == 0:
-                    if sap.tree_coupled[tree0 + tree_a] == 0:
-                        coupled_count += 1
-                    sap.tree_coupled[tree0 + tree_a] = 1
-                    if sap.tree_coupled[tree0 + tree_b] == 0:
-                        coupled_count += 1
-                    sap.tree_coupled[tree0 + tree_b] = 1
-        if coupled_count > 0:
+                if cleared == 0:
+                    cleared = 1
+                    for word in range(tree_count * words):
+                        sap.adjacency[bits + word] = wp.uint64(0)
+                coupled_count += link_trees(topology, sap, world, a, b)
+        if wp.static(equality):
             if cleared == 0:
                 for word in range(tree_count * words):
                     sap.adjacency[bits + word] = wp.uint64(0)
+            for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
+                a = sap.equality[index].dof1
+                b = sap.equality[index].dof2
+                if a >= 0 and b >= 0 and sap.equality[index].kind != OFF:
+                    coupled_count += link_trees(topology, sap, world, a, b)
+        if coupled_count > 0:
             used = order_blocks(
                 tree_count,
                 sap.adjacency,
@@ -195,6 +219,68 @@ def hessian_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNames
             i = topology.dof_parent[first + i]
 
     @wp.func(inline=True)
+    def add_dof_entry(topology: Topology, sap: SapData, world: int, i: int, j: int, entry: linear):
+        """Add to H[i, j] = H[j, i] of two different dofs."""
+        template = topology.world_template[world]
+        first = topology.template_dof[template]
+        first_node = topology.template_node[template]
+        first_tree = topology.template_tree[template]
+        tree_count = topology.template_tree[template + 1] - first_tree
+        tree0 = topology.world_tree[world]
+        tree_i = topology.node_tree[first_node + topology.dof_node[first + i]]
+        tree_j = topology.node_tree[first_node + topology.dof_node[first + j]]
+        if tree_i == tree_j:
+            index = entry_of_tree(topology, sap, world, tree_i, i, j)
+            if sap.tree_coupled[tree0 + tree_i] == 0:
+                sap.hessian_row[index] = sap.hessian_row[index] + entry
+            else:
+                sap.block_value[index] = sap.block_value[index] + entry
+        else:
+            row = i - topology.tree_dof[first_tree + tree_i]
+            column = j - topology.tree_dof[first_tree + tree_j]
+            size = sap.tree_size[first_tree + tree_i]
+            if sap.tree_position[tree0 + tree_i] < sap.tree_position[tree0 + tree_j]:
+                row = j - topology.tree_dof[first_tree + tree_j]
+                column = i - topology.tree_dof[first_tree + tree_i]
+                size = sap.tree_size[first_tree + tree_j]
+            block = sap.block_location[sap.world_location[world] + tree_i * tree_count + tree_j]
+            index = sap.world_block[world] + block + column * size + row
+            sap.block_value[index] = sap.block_value[index] + entry
+
+    @wp.func(inline=True)
+    def add_equality(topology: Topology, dynamics: DynamicsData, sap: SapData, world: int):
+        """Add the stiffness of all equality constraints: to bodies, to dofs, and between two of them."""
+        for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
+            kind = sap.equality[index].kind
+            dof1 = sap.equality[index].dof1
+            dof2 = sap.equality[index].dof2
+            k = linear(sap.equality[index].stiffness_linear)
+            if kind == DOFS:
+                add_dof_stiffness(topology, sap, world, index)
+                if dof2 >= 0:
+                    entry = -k * linear(sap.equality[index].ratio)
+                    add_dof_entry(topology, sap, world, dof1, dof2, entry)
+            elif kind == BODIES:
+                add_equality_stiffness(topology, sap, world, index)
+                if dof1 >= 0 and dof2 >= 0:
+                    cross1 = wp.skew(vec3(sap.equality[index].arm1))
+                    cross2 = wp.skew(vec3(sap.equality[index].arm2))
+                    turning = mat33(sap.equality[index].stiffness_angular)
+                    unit = wp.identity(n=3, dtype=linear)
+                    add_pair(
+                        topology,
+                        dynamics,
+                        sap,
+                        world,
+                        dof1,
+                        dof2,
+                        turning - k * (cross1 * cross2),
+                        k * cross1,
+                        -k * cross2,
+                        k * unit,
+                    )
+
+    @wp.func(inline=True)
     def assemble(
         topology: Topology,
         dynamics: DynamicsData,
@@ -275,7 +361,10 @@ def hessian_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNames
         if pair_a >= 0:
             add_pair(topology, dynamics, sap, world, pair_a, pair_b, ww, wv, vw, vv)
 
-        # Composite-body sweep of the contact stiffness.
+        if wp.static(equality):
+            add_equality(topology, dynamics, sap, world)
+
+        # Composite-body sweep of the stiffness.
         for i in range(node_count):
             node = node_count - 1 - i
             if sap.node_contact[node0 + node] != 0:

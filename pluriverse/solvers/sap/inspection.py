@@ -11,6 +11,7 @@ import warp as wp
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Model, Topology
+from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.hessian import hessian_functions
 from pluriverse.solvers.sap.objective import objective_functions
 from pluriverse.solvers.sap.sweeps import sweep_functions
@@ -34,17 +35,20 @@ class ConvexProblem:
 
 
 @functools.cache
-def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
+def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool) -> SimpleNamespace:
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     objective = objective_functions(real, linear, dynamics_real)
     evaluate_terms, gradient_norms = objective.evaluate_terms, objective.gradient_norms
-    sweeps = sweep_functions(real, linear, dynamics_real)
+    sweeps = sweep_functions(real, linear, dynamics_real, equality)
     contact_velocities, joint_impulses = sweeps.contact_velocities, sweeps.joint_impulses
-    hessian = hessian_functions(real, linear, dynamics_real)
+    hessian = hessian_functions(real, linear, dynamics_real, equality)
     find_coupling, assemble = hessian.find_coupling, hessian.assemble
+    held = equality_functions(real, linear)
+    equality_velocities, equality_cost = held.equality_velocities, held.equality_cost
     names = (real, linear, dynamics_real)
+    stage = "pluriverse.solvers.sap.inspection" + ("_equality" if equality else "")
 
-    @wp.kernel(enable_backward=False, module=kernel_module("pluriverse.solvers.sap.inspection", *names))
+    @wp.kernel(enable_backward=False, module=kernel_module(stage, *names))
     def assemble_hessian(
         worlds: wp.array[int],
         topology: Topology,
@@ -56,7 +60,11 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         slot = wp.tid()
         world = worlds[slot]
         contact_velocities(topology, dynamics, sap, world, sap.velocity, sap.contact_velocity)
+        if wp.static(equality):
+            equality_velocities(topology, sap, world, sap.velocity, sap.equality_velocity)
         evaluate_terms(topology, sap, world, dt)
+        if wp.static(equality):
+            equality_cost(sap, world)
         joint_impulses(topology, dynamics, sap, world)
         gradient_norms(topology, dynamics, sap, world)
         count = find_coupling(topology, sap, world)
@@ -72,7 +80,7 @@ def convex_problem(
     """Return the problem of `world` at `sap.velocity`, for the terms of the last step of `dt` [s]."""
     coupled = wp.zeros(1, dtype=int, device=model.device)
     wp.launch(
-        _kernels(sap.real, sap.linear, dynamics.real).assemble_hessian,
+        _kernels(sap.real, sap.linear, dynamics.real, sap.has_equality).assemble_hessian,
         dim=1,
         inputs=[
             wp.array([world], dtype=int, device=model.device),

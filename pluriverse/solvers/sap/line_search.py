@@ -18,6 +18,7 @@ import warp as wp
 from pluriverse.math.precision import vec3_type
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
+from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.joint_terms import joint_term_functions
 from pluriverse.solvers.sap.workspace import sap_struct
 
@@ -43,8 +44,8 @@ MONOTONE_ABSOLUTE_SLACK = wp.constant(1e-14)
 
 
 @functools.cache
-def line_search_functions(real: Any, linear: Any) -> SimpleNamespace:
-    """Return `search_line` for contact precision `real` and linear precision `linear`."""
+def line_search_functions(real: Any, linear: Any, equality: bool = False) -> SimpleNamespace:
+    """Return `search_line` for the given precisions, with or without equality constraints."""
     vec3 = vec3_type(real)
     vec4 = wp.types.vector(length=4, dtype=real)
     SapData = sap_struct(real, linear)
@@ -56,6 +57,7 @@ def line_search_functions(real: Any, linear: Any) -> SimpleNamespace:
         cone.stiffness,
     )
     dof_objective = joint_term_functions(real).dof_objective
+    equality_trial = equality_functions(real, linear).equality_trial
 
     @wp.func(inline=True)
     def trial_objective(
@@ -100,6 +102,11 @@ def line_search_functions(real: Any, linear: Any) -> SimpleNamespace:
                 value += term[0]
                 slope -= term[1] * rate_dof
                 curvature += term[2] * rate_dof * rate_dof
+        if wp.static(equality):
+            held = equality_trial(sap, world, alpha)
+            value += held[0]
+            slope += held[1]
+            curvature += held[2]
         return vec3(value, slope, curvature)
 
     @wp.func(inline=True)

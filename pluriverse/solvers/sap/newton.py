@@ -19,6 +19,7 @@ from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Model, Topology
+from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.hessian import hessian_functions
 from pluriverse.solvers.sap.line_search import (
     ARMIJO_DECAY,
@@ -65,22 +66,26 @@ def newton_options_struct(real: Any) -> Any:
 
 
 @functools.cache
-def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
+def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool) -> SimpleNamespace:
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     Options = newton_options_struct(real)
     objective = objective_functions(real, linear, dynamics_real)
     evaluate_terms, gradient_norms = objective.evaluate_terms, objective.gradient_norms
-    sweeps = sweep_functions(real, linear, dynamics_real)
+    sweeps = sweep_functions(real, linear, dynamics_real, equality)
     contact_velocities, joint_impulses = sweeps.contact_velocities, sweeps.joint_impulses
-    hessian = hessian_functions(real, linear, dynamics_real)
+    hessian = hessian_functions(real, linear, dynamics_real, equality)
     find_coupling, assemble, factorize_and_solve = (
         hessian.find_coupling,
         hessian.assemble,
         hessian.factorize_and_solve,
     )
-    search_line = line_search_functions(real, linear).search_line
+    search_line = line_search_functions(real, linear, equality).search_line
     rows_multiply = packed_rows(dynamics_real, real).rows_multiply
+    held = equality_functions(real, linear)
+    equality_velocities, equality_cost = held.equality_velocities, held.equality_cost
+    advance_equality = held.advance_equality
     names = (real, linear, dynamics_real)
+    stage = "pluriverse.solvers.sap.newton" + ("_equality" if equality else "")
 
     @wp.func(inline=True)
     def multiply_by_mass(
@@ -109,7 +114,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
             dof0,
         )
 
-    @wp.kernel(enable_backward=False, module=kernel_module("pluriverse.solvers.sap.newton", *names))
+    @wp.kernel(enable_backward=False, module=kernel_module(stage, *names))
     def minimize_objective(
         worlds: wp.array[int],
         topology: Topology,
@@ -153,9 +158,13 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
             multiply_by_mass(topology, dynamics, world, sap.direction, sap.residual)
             multiply_by_mass(topology, dynamics, world, sap.gradient, sap.momentum_free)
             contact_velocities(topology, dynamics, sap, world, sap.velocity, sap.contact_velocity)
+            if wp.static(equality):
+                equality_velocities(topology, sap, world, sap.velocity, sap.equality_velocity)
 
         while running != 0:
             term_cost = evaluate_terms(topology, sap, world, options.dt)
+            if wp.static(equality):
+                term_cost += equality_cost(sap, world)
             joint_impulses(topology, dynamics, sap, world)
             norms = gradient_norms(topology, dynamics, sap, world)
             energy = real(0.0)
@@ -196,6 +205,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
 
                 multiply_by_mass(topology, dynamics, world, sap.direction, sap.direction_momentum)
                 contact_velocities(topology, dynamics, sap, world, sap.direction, sap.contact_slope)
+                if wp.static(equality):
+                    equality_velocities(topology, sap, world, sap.direction, sap.equality_slope)
                 slope, energy_slope, energy_curvature = real(0.0), real(0.0), real(0.0)
                 for dof in range(dof0, dof0 + dof_count):
                     d = sap.direction[dof]
@@ -238,6 +249,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                         sap.contact_velocity[slot] = (
                             sap.contact_velocity[slot] + alpha * sap.contact_slope[slot]
                         )
+                    if wp.static(equality):
+                        advance_equality(sap, world, alpha)
                     iteration += 1
 
         for dof in range(dof0, dof0 + dof_count):
@@ -282,7 +295,7 @@ def minimize_objectives(
 ) -> None:
     """Find the velocities at the end of a step of `dt` [s]."""
     wp.launch(
-        _kernels(sap.real, sap.linear, dynamics.real).minimize_objective,
+        _kernels(sap.real, sap.linear, dynamics.real, sap.has_equality).minimize_objective,
         dim=worlds.size,
         inputs=[worlds, model.topology, newton_options(options, sap.real, dt), dynamics.data, sap.data],
         device=model.device,

@@ -21,6 +21,7 @@ from pluriverse.solvers.sap.contact import (
     ContactOptions,
     set_contact_terms,
 )
+from pluriverse.solvers.sap.equality_terms import set_equality_terms
 from pluriverse.solvers.sap.inspection import ConvexProblem, convex_problem
 from pluriverse.solvers.sap.joint_terms import set_joint_terms
 from pluriverse.solvers.sap.newton import minimize_objectives
@@ -37,7 +38,8 @@ class SolverSAP(SolverBase):
 
     A step finds the velocities v that minimize
 
-        1/2 (v - v*)^T A (v - v*) + sum of the costs of contacts, drives, joint limits and dry joint friction,
+        1/2 (v - v*)^T A (v - v*) + sum of the costs of contacts, equality constraints, drives, joint limits
+                                     and dry joint friction,
 
     where A is the mass matrix with armature and implicit damping and v* the velocity of free motion
     ([Castro2022]); then positions follow. Every world is solved by itself, by Newton's method on its own tree
@@ -215,6 +217,8 @@ class SolverSAP(SolverBase):
             options=self._contact_options(dt),
             weight_real=self._weight_real,
         )
+        if sap.has_equality:
+            set_equality_terms(model, worlds, state_in, self.dynamics, sap, self.world_frozen, dt=dt)
         minimize_objectives(model, worlds, self.dynamics, sap, self.options, dt=dt)
         integrate(model, worlds, state_in, state_out, self.dynamics, dt, mode=self._position_integration)
         conclude_steps(

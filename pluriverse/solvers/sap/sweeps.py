@@ -15,14 +15,17 @@ import warp as wp
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.precision import vec3_type, vec6_type
 from pluriverse.model import Topology
+from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.workspace import sap_struct
 
 
 @functools.cache
-def sweep_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
-    """Return `contact_velocities` and `joint_impulses` for the given precisions."""
+def sweep_functions(real: Any, linear: Any, dynamics_real: Any, equality: bool = False) -> SimpleNamespace:
+    """Return `contact_velocities` and `joint_impulses`, with or without equality constraints."""
     vec3, vec6 = vec3_type(real), vec6_type(real)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
+
+    add_equality_wrenches = equality_functions(real, linear).add_equality_wrenches
 
     @wp.func(inline=True)
     def point_velocity(rate: vec6, arm: vec3) -> vec3:
@@ -68,7 +71,7 @@ def sweep_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespa
 
     @wp.func(inline=True)
     def joint_impulses(topology: Topology, dynamics: DynamicsData, sap: SapData, world: int):
-        """Add J^T gamma of all contacts to `sap.impulse`."""
+        """Add J^T gamma of all contacts and equality constraints to `sap.impulse`."""
         template = topology.world_template[world]
         first_node = topology.template_node[template]
         node_count = topology.template_node[template + 1] - first_node
@@ -93,6 +96,8 @@ def sweep_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespa
                     sap.node_wrench[node0 + node_a] = sap.node_wrench[node0 + node_a] - vec6(
                         moment[0], moment[1], moment[2], force[0], force[1], force[2]
                     )
+        if wp.static(equality):
+            add_equality_wrenches(topology, sap, world)
         for i in range(node_count):
             node = node_count - 1 - i
             if sap.node_contact[node0 + node] != 0:

@@ -53,10 +53,37 @@ def _fields(real: Any, linear: Any) -> dict[str, tuple[str, Any]]:
     add("adjacency", wp.uint64, "adjacency")
     add("location", int, "block_location")
     add("block", linear, "block_value")
+    # Equality constraints.
+    add("world + 1", int, "equality_start")
+    add("equality", equality_term_struct(real), "equality")
+    add("equality", vec6, "equality_velocity equality_slope equality_impulse")
     # Results.
     add("world", real, "cost")
     add("world", int, "iterations line_search_iterations converged optimality_reached cost_reached failure")
     return fields
+
+
+@functools.cache
+def equality_term_struct(real: Any) -> Any:
+    """Return the `wp.struct` of an equality constraint as a term of the objective, precision `real`."""
+    vec3, vec6, mat33 = vec3_type(real), vec6_type(real), mat33_type(real)
+
+    @wp.struct
+    class EqualityTerm:
+        kind: int  # OFF, BODIES or DOFS of `equality_terms`
+        node1: int  # template-local, -1 for the world
+        node2: int
+        dof1: int  # last dof above each body, or the two dofs themselves; -1 for none
+        dof2: int
+        arm1: vec3  # point of each body from the reference point of its tree, world axes [m]
+        arm2: vec3
+        ratio: real  # v_c = v_1 - ratio v_2
+        error: vec6  # g [rad; m], or in front that of two dofs
+        bias: vec6  # v_hat [rad/s; m/s]
+        stiffness_linear: real  # R^-1 of the point, or of two dofs
+        stiffness_angular: mat33  # R^-1 of the rotation, world axes
+
+    return EqualityTerm
 
 
 @functools.cache
@@ -76,6 +103,8 @@ class SapWorkspace:
       [slot] columns t1, t2, n in world axes; `contact_gap` [slot] phi0 [m]; `contact_weight` [slot] w [1/kg];
       `contact_rt`, `contact_rn` [slot] regularization [1/kg]; `contact_velocity` [slot] [m/s];
     - `velocity`, `gradient`, `impulse` [dof] in the internal order; `cost` [world] [J];
+    - `equality` [equality constraint] the terms of equality constraints (`equality_term_struct`) and
+      `equality_impulse` their impulses on the second body [N·m·s; N·s], for joints in the first component;
     - `iterations`, `line_search_iterations`, `converged`, `optimality_reached`, `cost_reached`, `failure`
       [world].
     """
@@ -93,7 +122,15 @@ class SapWorkspace:
             "tree": model.tree_count,
             "row": model.world_row_count,
         }
-        given = {"contact_start": contacts.rigid_contact_start, **self._coupling(model)}
+        equality_count = np.array([len(template.equality) for template in model.templates])
+        equality_start = np.concatenate([[0], np.cumsum(equality_count[model.world_template])])
+        sizes["equality"] = int(equality_start[-1])
+        self.has_equality = bool(equality_start[-1])
+        given = {
+            "contact_start": contacts.rigid_contact_start,
+            "equality_start": wp.array(equality_start, dtype=int, device=model.device),
+            **self._coupling(model),
+        }
         for name, (axis, dtype) in _fields(real, linear).items():
             array = given.get(name)
             if array is None:

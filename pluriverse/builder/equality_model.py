@@ -1,0 +1,150 @@
+"""Equality constraints of a model: check the table of a builder and put it on the device."""
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.builder.inputs import QUATERNION_LENGTH_TOLERANCE
+from pluriverse.builder.snapshot import Snapshot, WorldRanges
+from pluriverse.model import Model, poses
+from pluriverse.model.topology import Template
+from pluriverse.types import EqType
+
+_COLUMNS = (
+    "type",
+    "body1",
+    "body2",
+    "anchor",
+    "axis",
+    "torquescale",
+    "relpose",
+    "joint1",
+    "joint2",
+    "polycoef",
+    "enabled",
+    "world",
+)
+_STRUCTURE = ("type", "body1", "body2", "joint1", "joint2")
+
+
+class EqualityColumns:
+    """The equality constraints of a builder at the moment of `finalize`."""
+
+    def __init__(self, source: Snapshot):
+        builder = source.builder
+        self.source = source
+        self.columns = {name: builder._equality.view(name).copy() for name in _COLUMNS}
+        self.ranges = WorldRanges(self.columns["world"], source.authored_world_count)
+        """Where the constraints begin in each world."""
+
+    def __len__(self) -> int:
+        return len(self.columns["type"])
+
+    def name(self, index: int) -> str:
+        """Return how messages call a constraint."""
+        label = self.source.builder.equality_constraint_label[index]
+        return f"equality constraint '{label}' (index {index})"
+
+    def structure(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return types, bodies and joints in world-local indices, and the first constraint of each world."""
+        bounds = self.ranges.bounds
+        inside = slice(int(bounds[0]), int(bounds[-1]))
+        count = np.diff(bounds)
+        rows = np.stack([self.columns[name][inside] for name in _STRUCTURE], axis=1).astype(np.int64)
+        for columns, kind in (((1, 2), "body"), ((3, 4), "joint")):
+            first = np.repeat(self.source.ranges[kind].bounds[:-1], count)
+            for column in columns:
+                rows[:, column] = np.where(rows[:, column] >= 0, rows[:, column] - first, -1)
+        return rows, bounds - bounds[0]
+
+    def check(self) -> None:
+        """Check the numbers that may have been written to the arrays.
+
+        Raises:
+            ValueError: If one is not finite or contradicts another.
+        """
+        if len(self) == 0:
+            return
+        body_kind = self.columns["type"] != EqType.JOINT
+        for column in ("anchor", "axis", "torquescale", "polycoef"):
+            values = self.columns[column].reshape(len(self), -1)
+            bad = ~np.isfinite(values).all(axis=1)
+            if column == "torquescale":
+                bad |= values[:, 0] < 0.0
+            if column == "axis":
+                bad |= ~(np.linalg.norm(values, axis=1) > 0.0)
+            if bad.any():
+                index = int(np.argmax(bad))
+                raise ValueError(
+                    f"{self.name(index)}: equality_constraint_{column} is {values[index].tolist()}, but it "
+                    "must be finite, a torquescale >= 0 and an axis not zero. Check what was written to the "
+                    "array."
+                )
+        relpose = self.columns["relpose"]
+        given = body_kind & ~np.isnan(relpose).all(axis=1)
+        off = np.abs(np.linalg.norm(relpose[:, 3:], axis=1) - 1.0)
+        bad = given & ~(np.isfinite(relpose).all(axis=1) & (off <= QUATERNION_LENGTH_TOLERANCE))
+        if bad.any():
+            index = int(np.argmax(bad))
+            raise ValueError(
+                f"{self.name(index)}: equality_constraint_relpose is {relpose[index].tolist()}, but it must "
+                "be a position and a unit quaternion x, y, z, w, or all NaN for the initial pose."
+            )
+
+    def check_structure(self, templates: list[Template]) -> None:
+        """Check that each constraint holds bodies that can move against each other.
+
+        Raises:
+            ValueError: If one does not.
+        """
+        for template in templates:
+            for place in range(len(template.equality)):
+                kind, body1, body2, *_ = template.equality[place].tolist()
+                if kind == EqType.JOINT:
+                    continue
+                still = [body < 0 or bool(template.body_static[body]) for body in (body1, body2)]
+                welded = body1 >= 0 and body2 >= 0 and template.body_weld[body1] == template.body_weld[body2]
+                if all(still) or welded:
+                    index = int(self.ranges.bounds[template.worlds[0]] + place)
+                    names = [
+                        self.source.builder._body_name(int(self.columns[column][index]))
+                        for column in ("body1", "body2")
+                    ]
+                    raise ValueError(
+                        f"{self.name(index)}: {names[0]} and {names[1]} cannot move against each other, so "
+                        "there is nothing to constrain. Remove the constraint, or the fixed joints between "
+                        "them."
+                    )
+
+    def put(self, model: Model, body_q: np.ndarray) -> None:
+        """Write the arrays of the model; `body_q` has the initial poses, shape [body, 7]."""
+        device, columns = model.device, self.columns
+        model.equality_constraint_count = len(self)
+        model.equality_constraint_world_start = _array(self.ranges.published, wp.int32, device)
+        for name in ("type", "body1", "body2", "joint1", "joint2", "world"):
+            setattr(model, f"equality_constraint_{name}", _array(columns[name], wp.int32, device))
+        model.equality_constraint_anchor = _array(columns["anchor"], wp.vec3, device)
+        axis = columns["axis"] / np.linalg.norm(columns["axis"], axis=1, keepdims=True)
+        model.equality_constraint_axis = _array(axis, wp.vec3, device)
+        model.equality_constraint_torquescale = _array(columns["torquescale"], wp.float32, device)
+        relpose = self._relposes(body_q)
+        model.equality_constraint_relpose = _array(relpose, wp.transform, device)
+        model.equality_constraint_polycoef = _array(columns["polycoef"], wp.float32, device)
+        model.equality_constraint_enabled = wp.array(columns["enabled"], dtype=wp.bool, device=device)
+        model.equality_constraint_label = list(self.source.builder.equality_constraint_label)
+
+    def _relposes(self, body_q: np.ndarray) -> np.ndarray:
+        """Return the pose of the second body in the first one, from `body_q` where none was given."""
+        relpose = self.columns["relpose"].copy()
+        placed = np.vstack([body_q.reshape(-1, 7), [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]])  # -1: the world
+        pose1, pose2 = placed[self.columns["body1"]], placed[self.columns["body2"]]
+        missing = np.isnan(relpose).all(axis=1)
+        relpose[missing] = poses.compose(poses.inverse(pose1), pose2)[missing]
+        relpose[:, 3:] /= np.linalg.norm(relpose[:, 3:], axis=1, keepdims=True)
+        return relpose
+
+
+def _array(values: np.ndarray, dtype: Any, device: Any) -> Any:
+    kind = np.int32 if dtype is wp.int32 else np.float32
+    return wp.array(np.ascontiguousarray(values, dtype=kind), dtype=dtype, device=device)

@@ -1,0 +1,302 @@
+"""Equality stage: turn the equality constraints of a model into terms of the objective.
+
+Reads   constraints of the model, joint_q of the old state, poses and motion subspaces of the dynamics
+Writes  one `EqualityTerm` per constraint; node_contact and tree_active of what constraints hold
+
+A constraint with error g and velocity v_c has the cost 1/2 (v_hat - v_c)^T R^-1 (v_hat - v_c), v_hat = -g /
+(dt + tau), R = beta^2 / (4 pi^2) w with the effective inverse mass w = ||J diag(A)^-1 J^T||_F / size, as the
+near-rigid contacts of [Castro2022] section V. beta = 0.1 and tau = dt, as for Drake's constraints.
+"""
+
+import functools
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.math.precision import kernel_module, mat33_type, quat_type, vec3_type, vec6_type
+from pluriverse.model import Model, State, Topology
+from pluriverse.solvers.sap.equality import BODIES, DOFS, OFF
+from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
+from pluriverse.types import EqType
+
+# Near-rigid parameter: the period of the softest motion that violates a constraint is a tenth of a step.
+NEAR_RIGID = wp.constant(0.1**2 / (4.0 * math.pi**2))
+# Floor of diag(A) [kg or kg·m²]: a guard of divisions only.
+DIAGONAL_MIN = wp.constant(1e-12)
+# Two bodies count as unable to move against each other if w is below this fraction of what their own
+# motions make of it. Rounding of single-precision positions leaves 1e-14, and a stiffness 1 / R that is so
+# much larger than that of the bodies by themselves would drown the Hessian in rounding.
+IMMOBILE = wp.constant(1e-10)
+
+_WELD = wp.constant(int(EqType.WELD))
+_JOINT = wp.constant(int(EqType.JOINT))
+_HINGE = wp.constant(int(EqType.HINGE))
+
+
+@wp.struct
+class EqualityInputs:
+    """Arrays of model and state that the stage reads; see `Model` for units and shapes."""
+
+    type: wp.array[int]
+    body1: wp.array[int]
+    body2: wp.array[int]
+    anchor: wp.array[wp.vec3]
+    axis: wp.array[wp.vec3]
+    torquescale: wp.array[float]
+    relpose: wp.array[wp.transform]
+    joint1: wp.array[int]
+    joint2: wp.array[int]
+    polycoef: wp.array2d[float]
+    enabled: wp.array[bool]
+    joint_child: wp.array[int]
+    joint_q: wp.array[float]
+    world_frozen: wp.array[int]
+
+
+@functools.cache
+def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
+    vec3, vec6, mat33, quat = vec3_type(real), vec6_type(real), mat33_type(real), quat_type(real)
+    DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
+    names = (real, linear, dynamics_real)
+
+    @wp.func
+    def rotation_vector(turn: mat33) -> vec3:
+        """Return axis times angle [rad] of a rotation matrix."""
+        q = wp.normalize(wp.quat_from_matrix(turn))
+        axis = vec3(q[0], q[1], q[2])
+        w = q[3]
+        if w < real(0.0):
+            axis = -axis
+            w = -w
+        length = wp.length(axis)
+        factor = real(2.0)
+        if length > real(0.0):
+            factor = real(2.0) * wp.atan2(length, w) / length
+        return factor * axis
+
+    @wp.func(inline=True)
+    def last_dof(topology: Topology, first_node: int, body_node: int) -> int:
+        """Return the last dof on the path from the root to a node, -1 for none."""
+        dof = int(-1)
+        node = int(body_node)
+        while node >= 0 and dof < 0:
+            count = topology.node_dof_count[first_node + node]
+            if count > 0:
+                dof = topology.node_dof[first_node + node] + count - 1
+            node = topology.node_parent[first_node + node]
+        return dof
+
+    @wp.func(inline=True)
+    def diagonal_of_mass(topology: Topology, dynamics: DynamicsData, world: int, dof: int) -> real:
+        """Return A_ii of a degree of freedom."""
+        entry = topology.template_dof[topology.world_template[world]] + dof
+        index = topology.world_row[world] + topology.dof_row[entry] + topology.dof_depth[entry]
+        return wp.max(real(dynamics.mass_row[index]), real(DIAGONAL_MIN))
+
+    @wp.func(inline=True)
+    def hold(topology: Topology, sap: SapData, world: int, body_node: int):
+        """Let sweeps visit a node and those above it, and its tree take part."""
+        first_node = topology.template_node[topology.world_template[world]]
+        node0 = topology.world_joint[world]
+        node = int(body_node)
+        if node >= 0:
+            sap.tree_active[topology.world_tree[world] + topology.node_tree[first_node + node]] = 1
+        while node >= 0:
+            sap.node_contact[node0 + node] = 1
+            node = topology.node_parent[first_node + node]
+
+    @wp.kernel(enable_backward=False, module=kernel_module("pluriverse.solvers.sap.equality_terms", *names))
+    def set_equality_term(
+        worlds: wp.array[int],
+        topology: Topology,
+        inputs: EqualityInputs,
+        dynamics: DynamicsData,
+        sap: SapData,
+        dt: real,
+    ):
+        world = worlds[wp.tid()]
+        template = topology.world_template[world]
+        first = topology.template_dof[template]
+        first_node = topology.template_node[template]
+        first_body = topology.template_body[template]
+        node0 = topology.world_joint[world]
+        dof0 = topology.world_dof[world]
+        body0 = topology.world_body[world]
+        tree0 = topology.world_tree[world]
+        rate = real(1.0) / (real(2.0) * dt)  # 1 / (dt + tau)
+        for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
+            kind = inputs.type[index]
+            sap.equality_impulse[index] = vec6()
+            sap.equality_velocity[index] = vec6()
+            if not inputs.enabled[index] or inputs.world_frozen[world] != 0:
+                sap.equality[index].kind = OFF
+            elif kind == _JOINT:
+                node1 = topology.body_node[first_body + inputs.joint_child[inputs.joint1[index]] - body0]
+                dof1 = topology.node_dof[first_node + node1]
+                coord0 = topology.world_coord[world]
+                error = real(inputs.joint_q[coord0 + topology.node_coord[first_node + node1]])
+                w = real(1.0) / diagonal_of_mass(topology, dynamics, world, dof1)
+                sap.tree_active[tree0 + topology.node_tree[first_node + node1]] = 1
+                dof2 = int(-1)
+                ratio, x = real(0.0), real(0.0)
+                if inputs.joint2[index] >= 0:
+                    node2 = topology.body_node[first_body + inputs.joint_child[inputs.joint2[index]] - body0]
+                    dof2 = topology.node_dof[first_node + node2]
+                    x = real(inputs.joint_q[coord0 + topology.node_coord[first_node + node2]])
+                    sap.tree_active[tree0 + topology.node_tree[first_node + node2]] = 1
+                    # Horner's scheme for the polynomial and its derivative.
+                    polynomial = real(inputs.polycoef[index, 4])
+                    for place in range(4):
+                        ratio = ratio * x + polynomial
+                        polynomial = polynomial * x + real(inputs.polycoef[index, 3 - place])
+                    error -= polynomial
+                    w += ratio * ratio / diagonal_of_mass(topology, dynamics, world, dof2)
+                else:
+                    error -= real(inputs.polycoef[index, 0])
+                sap.equality[index].kind = DOFS
+                sap.equality[index].dof1 = dof1
+                sap.equality[index].dof2 = dof2
+                sap.equality[index].ratio = ratio
+                sap.equality[index].error = vec6(error, real(0.0), real(0.0), real(0.0), real(0.0), real(0.0))
+                sap.equality[index].bias = -rate * sap.equality[index].error
+                sap.equality[index].stiffness_linear = real(1.0) / (real(NEAR_RIGID) * w)
+                sap.equality[index].stiffness_angular = mat33()
+            else:
+                node1, node2 = int(-1), int(-1)
+                if inputs.body1[index] >= 0:
+                    node1 = topology.body_node[first_body + inputs.body1[index] - body0]
+                if inputs.body2[index] >= 0:
+                    node2 = topology.body_node[first_body + inputs.body2[index] - body0]
+                hold(topology, sap, world, node1)
+                hold(topology, sap, world, node2)
+
+                # The points that are to coincide, each in its own body.
+                relation = inputs.relpose[index]
+                given = wp.transform_get_rotation(relation)
+                # Single precision is not quite of unit length.
+                turn = wp.quat_to_matrix(
+                    wp.normalize(quat(real(given[0]), real(given[1]), real(given[2]), real(given[3])))
+                )
+                shift = vec3(wp.transform_get_translation(relation))
+                arm1 = vec3(inputs.anchor[index])
+                arm2 = wp.transpose(turn) * (arm1 - shift)
+                if kind == _WELD:
+                    arm2 = arm1
+                    arm1 = shift + turn * arm2
+                rotation1 = wp.identity(n=3, dtype=real)
+                rotation2 = wp.identity(n=3, dtype=real)
+                origin1, origin2 = vec3(), vec3()
+                if node1 >= 0:
+                    rotation1 = mat33(dynamics.node_rotation[node0 + node1])
+                    origin1 = vec3(dynamics.tree_ref[tree0 + topology.node_tree[first_node + node1]])
+                    arm1 = vec3(dynamics.node_offset[node0 + node1]) + rotation1 * arm1
+                if node2 >= 0:
+                    rotation2 = mat33(dynamics.node_rotation[node0 + node2])
+                    origin2 = vec3(dynamics.tree_ref[tree0 + topology.node_tree[first_node + node2]])
+                    arm2 = vec3(dynamics.node_offset[node0 + node2]) + rotation2 * arm2
+                apart = (origin2 - origin1) + (arm2 - arm1)
+
+                # Directions in which the bodies must not turn against each other, as a projection.
+                held = mat33()
+                misfit = vec3()
+                scale = real(0.0)
+                if kind == _WELD:
+                    held = wp.identity(n=3, dtype=real)
+                    misfit = rotation_vector(rotation2 * wp.transpose(rotation1 * turn))
+                    scale = real(inputs.torquescale[index])
+                if kind == _HINGE:
+                    axis = wp.normalize(vec3(inputs.axis[index]))
+                    axis1 = rotation1 * axis
+                    axis2 = rotation2 * (wp.transpose(turn) * axis)
+                    held = wp.identity(n=3, dtype=real) - wp.outer(axis1, axis1)
+                    misfit = wp.cross(axis1, axis2)
+                    scale = real(inputs.torquescale[index])
+
+                # w of the point and of the rotation, by the dofs above the two bodies.
+                dof1 = last_dof(topology, first_node, node1)
+                dof2 = last_dof(topology, first_node, node2)
+                W, W_angular = mat33(), mat33()
+                reach, reach_angular = real(0.0), real(0.0)
+                a, b = int(dof1), int(dof2)
+                while a >= 0 or b >= 0:
+                    dof = wp.max(a, b)
+                    motion = vec6(dynamics.dof_motion[dof0 + dof])
+                    omega = vec3(motion[0], motion[1], motion[2])
+                    velocity = vec3(motion[3], motion[4], motion[5])
+                    inverse = real(1.0) / diagonal_of_mass(topology, dynamics, world, dof)
+                    point, spin = vec3(), vec3()
+                    up = topology.dof_parent[first + dof]
+                    above1 = a == dof
+                    if b == dof:
+                        rate2 = velocity + wp.cross(omega, arm2)
+                        point += rate2
+                        spin += omega
+                        reach += inverse * wp.dot(rate2, rate2)
+                        b = up
+                    if above1:
+                        rate1 = velocity + wp.cross(omega, arm1)
+                        point -= rate1
+                        spin -= omega
+                        reach += inverse * wp.dot(rate1, rate1)
+                        a = up
+                    reach_angular += inverse * wp.dot(omega, omega)
+                    W += inverse * wp.outer(point, point)
+                    spin = held * spin
+                    W_angular += inverse * wp.outer(spin, spin)
+                size = wp.max(held[0, 0] + held[1, 1] + held[2, 2], real(1.0))
+                w = wp.sqrt(wp.ddot(W, W)) / real(3.0)
+                w_angular = wp.sqrt(wp.ddot(W_angular, W_angular)) / size
+                stiffness_linear, stiffness_angular = real(0.0), real(0.0)
+                if w > real(IMMOBILE) * reach:
+                    stiffness_linear = real(1.0) / (real(NEAR_RIGID) * w)
+                if w_angular > real(IMMOBILE) * reach_angular:
+                    stiffness_angular = scale / (real(NEAR_RIGID) * w_angular)
+
+                sap.equality[index].kind = BODIES
+                sap.equality[index].node1 = node1
+                sap.equality[index].node2 = node2
+                sap.equality[index].dof1 = dof1
+                sap.equality[index].dof2 = dof2
+                sap.equality[index].arm1 = arm1
+                sap.equality[index].arm2 = arm2
+                sap.equality[index].error = vec6(
+                    misfit[0], misfit[1], misfit[2], apart[0], apart[1], apart[2]
+                )
+                sap.equality[index].bias = -rate * sap.equality[index].error
+                sap.equality[index].stiffness_linear = stiffness_linear
+                sap.equality[index].stiffness_angular = stiffness_angular * held
+
+    return SimpleNamespace(set_equality_term=set_equality_term)
+
+
+def set_equality_terms(
+    model: Model,
+    worlds: wp.array,
+    state: State,
+    dynamics: Workspace,
+    sap: SapWorkspace,
+    world_frozen: wp.array,
+    *,
+    dt: float,
+) -> None:
+    """Write the terms of every equality constraint of the worlds for a step of `dt` [s].
+
+    To be called after `set_contact_terms`, which says anew which bodies and trees take part.
+    """
+    inputs = EqualityInputs()
+    for name in ("type", "body1", "body2", "anchor", "axis", "torquescale", "relpose"):
+        setattr(inputs, name, getattr(model, f"equality_constraint_{name}"))
+    for name in ("joint1", "joint2", "polycoef", "enabled"):
+        setattr(inputs, name, getattr(model, f"equality_constraint_{name}"))
+    inputs.joint_child = model.joint_child
+    inputs.joint_q = state.joint_q
+    inputs.world_frozen = world_frozen
+    wp.launch(
+        _kernels(sap.real, sap.linear, dynamics.real).set_equality_term,
+        dim=worlds.size,
+        inputs=[worlds, model.topology, inputs, dynamics.data, sap.data, dt],
+        device=model.device,
+    )
