@@ -59,6 +59,12 @@ class ModelBuilder(WorldBuilder):
 
         return add_urdf(self, source, **options)
 
+    def add_usd(self, source: Any, **options: Any) -> Any:
+        """Add the bodies of a USD file, text or stage; see `pluriverse.importers.usd.add_usd`."""
+        from pluriverse.importers.usd import add_usd
+
+        return add_usd(self, source, **options)
+
     def finalize(self, device: Any = None) -> Model:
         """Check everything and make a model of it. The builder can be used further.
 

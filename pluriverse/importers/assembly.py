@@ -7,6 +7,7 @@ import numpy as np
 from pluriverse.geometry import HULL_VERTEX_COUNT_MIN
 from pluriverse.importers.description import (
     WORLD,
+    DofDescription,
     JointDescription,
     RobotDescription,
     ShapeDescription,
@@ -67,11 +68,30 @@ def assemble(
     poses = find_initial_poses(robot, xform)
     _make_labels_unique(robot)
     first = (builder.body_count, builder.joint_count, builder.shape_count, builder.articulation_count)
-    bodies: list[int] = []
+    bodies = _add_bodies(builder, robot, poses)
     trees: dict[int, list[int]] = {}  # joints below each link that hangs on the world
     tree_of_link: list[int] = []
     for index, link in enumerate(robot.links):
-        body = builder.add_link(
+        parent = WORLD if link.parent == WORLD else bodies[link.parent]
+        joint = _add_joint(builder, link.joint, parent, bodies[index], xform)
+        tree_of_link.append(index if link.parent == WORLD else tree_of_link[link.parent])
+        trees.setdefault(tree_of_link[index], []).append(joint)
+    for root, joints in trees.items():
+        label = robot.label if len(trees) == 1 else robot.links[root].label
+        builder.add_articulation(joints, label=robot.tree_labels.get(root, label))
+    shapes = _add_shapes(builder, robot, bodies, xform, mesh_maxhullvert)
+    _add_filters(builder, robot, shapes, enable_self_collisions)
+    last = (builder.body_count, builder.joint_count, builder.shape_count, builder.articulation_count)
+    report.bodies, report.joints, report.shapes, report.articulations = map(range, first, last)
+
+
+def _add_bodies(builder: Any, robot: RobotDescription, poses: list[Frame]) -> list[int]:
+    """Add the bodies of all links and return them by link."""
+    order = range(len(robot.links)) if robot.body_order is None else robot.body_order
+    bodies = [WORLD] * len(robot.links)
+    for index in order:
+        link = robot.links[index]
+        bodies[index] = builder.add_link(
             xform=_transform(poses[index]),
             mass=link.mass_properties.mass,
             com=link.mass_properties.com,
@@ -79,18 +99,7 @@ def assemble(
             label=link.label,
             lock_inertia=True,
         )
-        bodies.append(body)
-        parent = WORLD if link.parent == WORLD else bodies[link.parent]
-        joint = _add_joint(builder, link.joint, parent, body, xform)
-        tree_of_link.append(index if link.parent == WORLD else tree_of_link[link.parent])
-        trees.setdefault(tree_of_link[index], []).append(joint)
-    for root, joints in trees.items():
-        label = robot.label if len(trees) == 1 else robot.links[root].label
-        builder.add_articulation(joints, label=label)
-    shapes = _add_shapes(builder, robot, bodies, xform, mesh_maxhullvert)
-    _add_filters(builder, robot, shapes, enable_self_collisions)
-    last = (builder.body_count, builder.joint_count, builder.shape_count, builder.articulation_count)
-    report.bodies, report.joints, report.shapes, report.articulations = map(range, first, last)
+    return bodies
 
 
 def _make_labels_unique(robot: RobotDescription) -> None:
@@ -129,31 +138,40 @@ def _add_joint(builder: Any, joint: JointDescription, parent: int, child: int, x
             friction=joint.friction,
             **common,
         )
+    elif joint.type is JointType.D6:
+        axes = [_dof_config(builder, part) for part in joint.dofs]
+        linear, angular = axes[: joint.linear_count], axes[joint.linear_count :]
+        index = builder.add_joint_d6(parent, child, linear_axes=linear, angular_axes=angular, **common)
+        builder.joint_act[dof:] = [part.act or 0.0 for part in joint.dofs]
     else:
         assert joint.dof is not None
         add = builder.add_joint_revolute if joint.type is JointType.REVOLUTE else builder.add_joint_prismatic
-        index = add(
-            parent,
-            child,
-            axis=joint.dof.axis,
-            limit_lower=joint.dof.lower,
-            limit_upper=joint.dof.upper,
-            armature=joint.dof.armature,
-            damping=joint.dof.damping,
-            friction=joint.dof.friction,
-            effort_limit=joint.dof.effort_limit,
-            velocity_limit=joint.dof.velocity_limit,
-            actuator_mode=joint.dof.mode,
-            target_ke=joint.dof.target_ke,
-            target_kd=joint.dof.target_kd,
-            target_pos=joint.dof.target_pos,
-            target_vel=joint.dof.target_vel,
-            **common,
-        )
+        index = add(parent, child, axis=_dof_config(builder, joint.dof), **common)
         builder.joint_act[dof] = joint.dof.act or 0.0
     builder.joint_q[coord : coord + len(joint.q)] = joint.q
     builder.joint_qd[dof : dof + len(joint.qd)] = joint.qd
     return index
+
+
+def _dof_config(builder: Any, dof: DofDescription) -> Any:
+    """Return the configuration of a degree of freedom; the builder's default gives what the asset does not."""
+    return builder.default_joint_cfg.merged(
+        axis=dof.axis,
+        limit_lower=dof.lower,
+        limit_upper=dof.upper,
+        limit_ke=dof.limit_ke,
+        limit_kd=dof.limit_kd,
+        armature=dof.armature,
+        damping=dof.damping,
+        friction=dof.friction,
+        effort_limit=dof.effort_limit,
+        velocity_limit=dof.velocity_limit,
+        actuator_mode=dof.mode,
+        target_ke=dof.target_ke,
+        target_kd=dof.target_kd,
+        target_pos=dof.target_pos,
+        target_vel=dof.target_vel,
+    )
 
 
 def _add_shapes(
@@ -200,12 +218,13 @@ def _add_filters(
 ) -> None:
     """Filter the pairs of shapes that do not collide.
 
-    These are neighbours across one joint (links welded together count as one), excluded links, and pairs
-    that the bit masks rule out.
+    These are neighbours across one joint (links welded together count as one), excluded links and shapes, and
+    pairs that the bit masks rule out.
     """
     groups = find_rigid_groups(robot)
     parents = find_group_parents(robot, groups)
     excluded = {frozenset(pair) for pair in robot.excluded_pairs}
+    excluded_shapes = {frozenset((id(a), id(b))) for a, b in robot.excluded_shapes}
     for number, (index_a, link_a, shape_a) in enumerate(shapes):
         group_a = WORLD if link_a == WORLD else groups[link_a]
         for index_b, link_b, shape_b in shapes[:number]:
@@ -213,6 +232,7 @@ def _add_filters(
             if group_a == group_b:
                 continue  # the builder knows that shapes welded together do not collide
             keep = frozenset((link_a, link_b)) not in excluded
+            keep = keep and frozenset((id(shape_a), id(shape_b))) not in excluded_shapes
             if not enable_self_collisions and WORLD not in (link_a, link_b):
                 keep = False
             if keep and (parents.get(group_a) == group_b or parents.get(group_b) == group_a):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.geometry import MassProperties, Mesh
-from pluriverse.importers.frames import IDENTITY, Frame
+from pluriverse.importers.frames import IDENTITY, Frame, make_frame, quat_from_axis_angle
 from pluriverse.types import GeoType, JointTargetMode, JointType
 
 WORLD = -1  # parent of a link that hangs on the world
@@ -48,7 +48,7 @@ class ShapeDescription:
 
 @dataclasses.dataclass
 class DofDescription:
-    """A degree of freedom of a revolute or prismatic joint."""
+    """A degree of freedom of a revolute, prismatic or D6 joint."""
 
     axis: np.ndarray
     """Unit vector in the joint frame."""
@@ -66,6 +66,10 @@ class DofDescription:
     """Largest effort of the drive [N·m or N]."""
     velocity_limit: float | None = None
     """Largest speed [rad/s or m/s]."""
+    limit_ke: float | None = None
+    """Stiffness of the limits [N·m/rad or N/m]."""
+    limit_kd: float | None = None
+    """Damping of the limits [N·m·s/rad or N·s/m]."""
     mode: JointTargetMode | None = None
     """What the drive follows."""
     target_ke: float | None = None
@@ -94,6 +98,10 @@ class JointDescription:
     """Joint frame in the child link."""
     dof: DofDescription | None = None
     """The degree of freedom of a revolute or prismatic joint."""
+    dofs: list[DofDescription] = dataclasses.field(default_factory=list)
+    """The degrees of freedom of a D6 joint, linear ones first."""
+    linear_count: int = 0
+    """How many of the degrees of freedom of a D6 joint are linear."""
     q: list[float] = dataclasses.field(default_factory=list)
     """Initial coordinates, as in `Model.joint_q`; of a free joint, the pose of the link in the world."""
     qd: list[float] = dataclasses.field(default_factory=list)
@@ -104,6 +112,8 @@ class JointDescription:
     """Passive damping of every degree of freedom of a ball joint [N·m·s/rad]."""
     friction: float | None = None
     """Dry friction of every degree of freedom of a ball joint [N·m]."""
+    filter_parent: bool = True
+    """Whether the links on both sides do not collide with each other."""
 
     def motion(self) -> Frame:
         """Return the pose of the child's joint frame in the parent's, at the initial coordinates."""
@@ -114,6 +124,14 @@ class JointDescription:
         if self.type is JointType.PRISMATIC:
             assert self.dof is not None
             return Frame(self.q[0] * self.dof.axis, IDENTITY.quat)
+        if self.type is JointType.D6:
+            motion = IDENTITY
+            for place, (dof, q) in enumerate(zip(self.dofs, self.q, strict=True)):
+                linear = place < self.linear_count
+                motion = motion @ (
+                    make_frame(q * dof.axis) if linear else make_frame(quat=quat_from_axis_angle(dof.axis, q))
+                )
+            return motion
         if self.type is JointType.BALL:
             return Frame(np.zeros(3), np.array(self.q))
         if self.type is JointType.FREE:
@@ -157,5 +175,11 @@ class RobotDescription:
     """Geometry fixed to the world."""
     excluded_pairs: list[tuple[int, int]] = dataclasses.field(default_factory=list)
     """Pairs of links (or `WORLD`) whose shapes do not collide with each other."""
+    excluded_shapes: list[tuple[ShapeDescription, ShapeDescription]] = dataclasses.field(default_factory=list)
+    """Pairs of shapes that do not collide with each other."""
+    tree_labels: dict[int, str] = dataclasses.field(default_factory=dict)
+    """Labels of the articulations that begin at the given links, where the asset has names for them."""
+    body_order: list[int] | None = None
+    """Links in the order of their bodies; None for that of the links."""
     filter_static_parent: bool = True
     """Whether a link does not collide with a neighbour that is fixed to the world."""

@@ -28,9 +28,14 @@ def find_rigid_groups(robot: RobotDescription) -> list[int]:
 
 
 def find_group_parents(robot: RobotDescription, groups: list[int]) -> dict[int, int]:
-    """Return the group that each moving group hangs on, not counting links that only stand between joints."""
+    """Return the group that each moving group hangs on and does not collide with.
+
+    Links that only stand between joints do not count.
+    """
     parents: dict[int, int] = {}
     for group in set(groups) - {WORLD}:
+        if not robot.links[group].joint.filter_parent:
+            continue
         parent = robot.links[group].parent
         while parent != WORLD and robot.links[parent].is_intermediate:
             parent = robot.links[parent].parent
@@ -159,7 +164,7 @@ def _check_joint(
         axis = joint.child_frame.matrix @ joint.dof.axis
         arm = np.cross(axis, carried.com - joint.child_frame.position)
         inertia = float(axis @ carried.inertia @ axis + carried.mass * (arm @ arm)) + armature
-    elif joint.type is JointType.PRISMATIC:
+    elif joint.type is JointType.PRISMATIC or (joint.dofs and joint.linear_count == len(joint.dofs)):
         inertia = carried.mass + armature
     else:
         inertia = min(carried.mass, float(np.linalg.eigvalsh(carried.inertia)[0])) + armature
@@ -183,5 +188,5 @@ def _armature(joint: JointDescription, armature_default: float) -> float:
     """Return the armature of each degree of freedom of a joint."""
     if joint.type is JointType.FREE:
         return 0.0
-    armature = joint.dof.armature if joint.dof else joint.armature
-    return armature_default if armature is None else armature
+    armatures = [dof.armature for dof in joint.dofs or [joint.dof or joint]]
+    return min(armature_default if armature is None else armature for armature in armatures)

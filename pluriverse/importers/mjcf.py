@@ -11,6 +11,7 @@ from pluriverse.importers.assembly import assemble, check_hull_limit, check_hull
 from pluriverse.importers.description import RobotDescription
 from pluriverse.importers.errors import AssetError
 from pluriverse.importers.frames import frame_from_transform
+from pluriverse.importers.joint_chains import merge_joint_chains
 from pluriverse.importers.mechanics import check_masses, merge_welded_links
 from pluriverse.importers.mjcf_actuators import add_drives
 from pluriverse.importers.mjcf_bodies import add_links
@@ -143,7 +144,7 @@ def add_mjcf(
     report.announce(strict=strict)
     assemble(
         builder,
-        robot,
+        merge_joint_chains(robot),
         xform=pose,
         enable_self_collisions=enable_self_collisions,
         mesh_maxhullvert=mesh_maxhullvert,

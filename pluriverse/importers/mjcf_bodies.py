@@ -2,7 +2,8 @@
 
 MuJoCo lets a body have several joints, which act one after the other at the body. Such a body becomes a chain
 of links without mass, one per joint, that ends in the body: the joint coordinates, and with them the
-equations of motion, are those of MuJoCo (`mj_kinematics` composes the joints in the same way).
+equations of motion, are those of MuJoCo (`mj_kinematics` composes the joints in the same way). Chains that
+are D6 joints become one in the end (`joint_chains`).
 """
 
 from typing import Any

@@ -1,0 +1,269 @@
+"""USD importer: bodies, joints and colliders of UsdPhysics, read by usd-core's physics parser."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pluriverse.importers.assembly import assemble, check_hull_limit, check_hulls
+from pluriverse.importers.description import RobotDescription, ShapeDescription
+from pluriverse.importers.errors import AssetError
+from pluriverse.importers.frames import IDENTITY, frame_from_transform
+from pluriverse.importers.mechanics import check_masses
+from pluriverse.importers.report import ImportReport
+from pluriverse.importers.urdf_links import JointOrdering
+from pluriverse.importers.usd_bodies import UsdBody, add_links, read_bodies
+from pluriverse.importers.usd_filters import add_filters
+from pluriverse.importers.usd_mass import body_mass, collider_mass
+from pluriverse.importers.usd_materials import UsdMaterials
+from pluriverse.importers.usd_options import UsdOptions
+from pluriverse.importers.usd_shapes import GEOMETRY, UsdShapes, is_site
+from pluriverse.importers.usd_source import UsdSource, read_usd
+from pluriverse.importers.usd_unsupported import report_unsupported, set_gravity
+
+COLLIDER_KINDS = (
+    "SphereShape",
+    "CubeShape",
+    "CapsuleShape",
+    "Capsule1Shape",
+    "CylinderShape",
+    "Cylinder1Shape",
+    "ConeShape",
+    "PlaneShape",
+    "MeshShape",
+    "SpherePointsShape",
+    "CustomShape",
+)
+
+
+def add_usd(
+    builder: Any,
+    source: str | Path | Any,
+    *,
+    xform: Any = None,
+    floating: bool | None = None,
+    root_path: str = "/",
+    ignore_paths: Sequence[str] = (),
+    only_load_enabled_rigid_bodies: bool = False,
+    only_load_enabled_joints: bool = True,
+    skip_mesh_approximation: bool = False,
+    load_sites: bool = True,
+    load_visual_shapes: bool = True,
+    hide_collision_shapes: bool = False,
+    force_show_colliders: bool = False,
+    apply_up_axis_from_stage: bool = False,
+    joint_drive_gains_scaling: float = 1.0,
+    force_position_velocity_actuation: bool = False,
+    enable_self_collisions: bool = True,
+    mesh_maxhullvert: int = 64,
+    joint_ordering: JointOrdering = "dfs",
+    bodies_follow_joint_ordering: bool = True,
+    strict: bool = False,
+) -> ImportReport:
+    """Add the rigid bodies, joints, colliders and display geometry of a USD stage to `builder`.
+
+    The physics scene of the stage, if there is one, sets `builder.gravity`. See `docs/importers.md` for what
+    becomes of each schema.
+
+    Args:
+        builder: The `ModelBuilder` to add to; its `default_shape_cfg` and `default_joint_cfg` give what the
+            stage does not.
+        source: Path of a USD file (usd, usda, usdc, usdz), the text of a usda file, or a `Usd.Stage`.
+        xform: Pose of the stage in the world, z up.
+        floating: False fixes articulations that no joint holds to the world where they stand; otherwise they
+            move freely.
+        root_path: Prim whose subtree is imported.
+        ignore_paths: Regular expressions; prims whose path starts with a match are left out.
+        only_load_enabled_rigid_bodies: Whether bodies with `rigidBodyEnabled = false` are part of the world;
+            otherwise they move as the others.
+        only_load_enabled_joints: Whether joints with `jointEnabled = false` are left out.
+        skip_mesh_approximation: Whether the bounding cubes and spheres of collision meshes are not used.
+        load_sites: Whether prims with `MjcSiteAPI` are added as sites.
+        load_visual_shapes: Whether display geometry is added.
+        hide_collision_shapes: Whether colliders of bodies with display geometry are invisible.
+        force_show_colliders: Whether all colliders are visible.
+        apply_up_axis_from_stage: Whether the axes of the stage are kept, whichever points up; otherwise the
+            stage is turned so that z does.
+        joint_drive_gains_scaling: Factor on stiffness and damping of angular drives.
+        force_position_velocity_actuation: Whether drives with stiffness and damping follow a velocity target
+            too, also where the stage has none.
+        enable_self_collisions: Whether bodies that joints connect to one tree collide with each other, where
+            the articulation does not say.
+        mesh_maxhullvert: Largest number of vertices of the convex hull of a collision mesh.
+        joint_ordering: Order of the joints: "dfs" and "bfs" from the base of each tree, or None for that of
+            the stage.
+        bodies_follow_joint_ordering: Whether bodies are in the order of the joints that hold them; otherwise
+            in that of the stage.
+        strict: Whether to raise for features that cannot be represented, rather than warn.
+
+    Returns:
+        What was added, and what of the stage could not be represented.
+
+    Raises:
+        ImportError: If usd-core is not installed.
+        AssetError: If the stage cannot be read, or a value in it is impossible.
+        AssetFileError: If there is no such file.
+        UnsupportedAssetError: If there are features that cannot be represented and `strict` is set.
+        ValueError: If an option is out of range.
+    """
+    if not 0.0 <= joint_drive_gains_scaling < np.inf:
+        raise ValueError(
+            f"add_usd: joint_drive_gains_scaling is {joint_drive_gains_scaling}, but it must be finite and "
+            ">= 0."
+        )
+    if joint_ordering not in ("dfs", "bfs", None):
+        raise ValueError(f"add_usd: joint_ordering is {joint_ordering!r}, but it is 'dfs', 'bfs' or None.")
+    check_hull_limit("add_usd", mesh_maxhullvert)
+    options = UsdOptions(
+        xform=frame_from_transform(xform),
+        floating=floating,
+        root_path=root_path,
+        ignore_paths=_patterns(ignore_paths),
+        only_load_enabled_rigid_bodies=only_load_enabled_rigid_bodies,
+        only_load_enabled_joints=only_load_enabled_joints,
+        skip_mesh_approximation=skip_mesh_approximation,
+        load_sites=load_sites,
+        load_visual_shapes=load_visual_shapes,
+        hide_collision_shapes=hide_collision_shapes,
+        force_show_colliders=force_show_colliders,
+        apply_up_axis_from_stage=apply_up_axis_from_stage,
+        joint_drive_gains_scaling=joint_drive_gains_scaling,
+        force_position_velocity_actuation=force_position_velocity_actuation,
+        enable_self_collisions=enable_self_collisions,
+        mesh_maxhullvert=mesh_maxhullvert,
+        joint_ordering=joint_ordering,
+        bodies_follow_joint_ordering=bodies_follow_joint_ordering,
+    )
+    report = ImportReport(str(source))
+    stage = read_usd(source, options, report)
+    default = stage.stage.GetDefaultPrim()
+    robot = RobotDescription(str(default.GetPath()) if default else root_path, stage.name)
+    report.label = robot.label
+    bodies = read_bodies(stage, options, report)
+    add_links(robot, stage, bodies, options, report)
+    colliders = _add_colliders(robot, stage, bodies, options, report, builder)
+    _add_display(robot, stage, bodies, colliders, options, report)
+    add_filters(robot, stage, bodies, colliders, options, report)
+    report_unsupported(stage, report)
+    if not (robot.links or robot.world_shapes):
+        raise AssetError(
+            "there are no rigid bodies, no colliders and no display geometry in it",
+            file=stage.name,
+            element=f"prim '{root_path}'",
+            remedy="Check that this is the file of the robot, its references, and what root_path and "
+            "ignore_paths leave out.",
+        )
+    check_hulls(robot, mesh_maxhullvert)
+    check_masses(robot, report, armature_default=builder.default_joint_cfg.armature)
+    if not bodies_follow_joint_ordering:
+        robot.body_order = _stage_order(robot, bodies)
+    report.announce(strict=strict)
+    set_gravity(stage, builder, report)
+    assemble(
+        builder,
+        robot,
+        xform=options.xform @ stage.turn,
+        enable_self_collisions=True,  # the filters of the stage have it
+        mesh_maxhullvert=mesh_maxhullvert,
+        report=report,
+    )
+    return report
+
+
+def _add_colliders(
+    robot: RobotDescription,
+    source: UsdSource,
+    bodies: dict[str, UsdBody],
+    options: UsdOptions,
+    report: ImportReport,
+    builder: Any,
+) -> dict[str, tuple[Any, list[ShapeDescription]]]:
+    """Add the colliders, and give the links the mass of them; return them by path."""
+    maker = UsdShapes(source, options, report)
+    materials = UsdMaterials(source, report)
+    colliders: dict[str, tuple[Any, list[ShapeDescription]]] = {}
+    parts: dict[str, list[Any]] = {path: [] for path in bodies}
+    for path, description in source.objects(*COLLIDER_KINDS):
+        prim = source.prims[path]
+        if str(prim.GetTypeName()) not in GEOMETRY:
+            report.add(f"collider of type {prim.GetTypeName()}", path, "it is left out")
+            continue
+        body = str(description.rigidBody)
+        if body and body not in source.prims:
+            continue  # a collider of a body that is left out
+        stands = bodies[body].frame if body in bodies else IDENTITY
+        approximation = getattr(description, "approximation", None)
+        shapes = maker.collider(prim, approximation, stands)
+        density = materials.apply(path, prim, description, shapes, builder.default_shape_cfg.density)
+        for shape in shapes:
+            shape.collides = bool(description.collisionEnabled)
+            shape.is_visible = shape.is_visible or options.force_show_colliders
+        colliders[path] = (description, shapes)
+        if body in bodies:
+            robot.links[bodies[body].link].shapes += shapes
+            if description.collisionEnabled:
+                mass = collider_mass(
+                    source, prim, bodies[body].prim, shapes, density, options.mesh_maxhullvert
+                )
+                parts[body].append(mass)
+        else:
+            robot.world_shapes += shapes
+    for path, owner in bodies.items():
+        robot.links[owner.link].mass_properties = body_mass(source, owner.prim, parts[path])
+    return colliders
+
+
+def _add_display(
+    robot: RobotDescription,
+    source: UsdSource,
+    bodies: dict[str, UsdBody],
+    colliders: dict[str, tuple[Any, list[ShapeDescription]]],
+    options: UsdOptions,
+    report: ImportReport,
+) -> None:
+    """Add the geometry that does not collide: display geometry and sites."""
+    maker = UsdShapes(source, options, report)
+    carried = dict.fromkeys(source.prims, "")  # body that carries each prim
+    for path in source.prims:
+        carried[path] = path if path in bodies else carried.get(path.rpartition("/")[0], "")
+    with_display = set()
+    for path, prim in source.prims.items():
+        if path in colliders or str(prim.GetTypeName()) not in GEOMETRY:
+            continue
+        body = bodies.get(carried[path])
+        stands = IDENTITY if body is None else body.frame
+        if is_site(prim):
+            shapes = maker.site(prim, stands) if options.load_sites else []
+        else:
+            shapes = maker.visual(prim, stands) if options.load_visual_shapes else []
+            if shapes:
+                with_display.add(carried[path])
+        if body is None:
+            robot.world_shapes += shapes
+        else:
+            robot.links[body.link].shapes += shapes
+    if options.hide_collision_shapes and not options.force_show_colliders:
+        for description, shapes in colliders.values():
+            if str(description.rigidBody) in with_display:
+                for shape in shapes:
+                    shape.is_visible = False
+
+
+def _stage_order(robot: RobotDescription, bodies: dict[str, UsdBody]) -> list[int]:
+    """Return the links in the order of their bodies on the stage, those between joints last."""
+    order = [body.link for body in bodies.values()]
+    return order + [index for index in range(len(robot.links)) if index not in set(order)]
+
+
+def _patterns(patterns: Sequence[str]) -> tuple[str, ...]:
+    patterns = (patterns,) if isinstance(patterns, str) else tuple(patterns)
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(
+                f"add_usd: ignore_paths holds {pattern!r}, which is no regular expression: {error}."
+            ) from error
+    return patterns

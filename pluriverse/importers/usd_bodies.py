@@ -1,0 +1,336 @@
+"""USD rigid bodies and joints as trees of links.
+
+The bodies are the vertices of a graph, the joints its edges. A spanning tree of each connected part, rooted
+at the world or at the root of its articulation, becomes links; a joint that would close a loop is reported.
+Articulations are not needed for that: a body without a joint moves freely.
+"""
+
+import dataclasses
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from pluriverse.importers.description import WORLD, JointDescription, LinkDescription, RobotDescription
+from pluriverse.importers.frames import Frame
+from pluriverse.importers.report import ImportReport, ImportSeverity
+from pluriverse.importers.usd_joints import JOINT_KINDS, UsdJoint, UsdJoints, joint_frames
+from pluriverse.importers.usd_mass import NOTHING
+from pluriverse.importers.usd_options import UsdOptions
+from pluriverse.importers.usd_source import UsdSource
+from pluriverse.types import JointType
+
+STAGE = ""  # path of the world among the bodies
+
+
+@dataclasses.dataclass
+class UsdBody:
+    """A rigid body of the stage."""
+
+    prim: Any
+    """Its prim."""
+    description: Any
+    """What the physics parser says about it."""
+    frame: Frame
+    """Pose on the stage [m]."""
+    articulation: str = ""
+    """Path of the articulation it belongs to, if any."""
+    link: int = WORLD
+    """Index of its link."""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it does not move by itself."""
+        return bool(self.description.kinematicBody)
+
+
+@dataclasses.dataclass
+class _Edge:
+    """A joint as seen from a body: the body at its other end."""
+
+    joint: UsdJoint
+    other: str
+    reverse: bool  # the other is body 0
+
+
+def read_bodies(source: UsdSource, options: UsdOptions, report: ImportReport) -> dict[str, UsdBody]:
+    """Return the bodies of the stage that move or can be held, by path, in the order of the stage."""
+    bodies = {}
+    for path, description in source.objects("RigidBody"):
+        prim = source.prims[path]
+        if not description.rigidBodyEnabled:
+            if options.only_load_enabled_rigid_bodies:
+                continue
+            report.add(
+                "rigidBodyEnabled = false",
+                path,
+                "it is a body as the others; only_load_enabled_rigid_bodies=True makes it part of the world",
+            )
+        if authored_animation(prim):
+            report.add("animation", path, "it starts at the default time and moves by itself")
+        bodies[path] = UsdBody(prim, description, source.world_frame(prim))
+    for path, description in source.objects("Articulation"):
+        for member in map(str, description.articulatedBodies):
+            if member in bodies:
+                bodies[member].articulation = path
+    return bodies
+
+
+def authored_animation(prim: Any) -> bool:
+    """Return whether the pose of a prim changes with time on the stage."""
+    from pxr import UsdGeom
+
+    return bool(UsdGeom.Xformable(prim).TransformMightBeTimeVarying())
+
+
+def add_links(
+    robot: RobotDescription,
+    source: UsdSource,
+    bodies: dict[str, UsdBody],
+    options: UsdOptions,
+    report: ImportReport,
+) -> None:
+    """Add a link per body, parents first, without mass and shapes yet."""
+    joints = _read_joints(source, bodies, options, report)
+    edges = _spanning_trees(bodies, joints, source, report)
+    maker = UsdJoints(source, options, report)
+    for root in _roots(source, bodies, edges):
+        if root != STAGE:
+            _add_root(robot, bodies[root], root, options)
+            if bodies[root].is_held:
+                report.add("kinematic body", root, "it is fixed where it stands", ImportSeverity.NOTE)
+        for parent, edge in _walk(source, root, edges, options):
+            _add_link(robot, bodies, parent, edge, maker)
+            if parent == STAGE and options.floating and bodies[edge.other].articulation:
+                report.add(
+                    "floating=True",
+                    edge.other,
+                    f"joint '{edge.joint.path}' holds it to the world all the same",
+                )
+    _set_velocities(robot, source, bodies, report)
+
+
+def _read_joints(
+    source: UsdSource, bodies: dict[str, UsdBody], options: UsdOptions, report: ImportReport
+) -> list[UsdJoint]:
+    joints = []
+    for kind in JOINT_KINDS:
+        for path, description in source.objects(kind):
+            if not description.jointEnabled and options.only_load_enabled_joints:
+                report.add("jointEnabled = false", path, "it is left out", ImportSeverity.NOTE)
+                continue
+            if kind in ("DistanceJoint", "CustomJoint"):
+                report.add(kind, path, "it holds nothing")
+                continue
+            ends = (str(description.body0), str(description.body1))
+            for side, end in enumerate(ends):
+                target = str(getattr(description, f"rel{side}"))
+                if target and not source.stage.GetPrimAtPath(target):
+                    raise source.error(
+                        path,
+                        f"physics:body{side} is '{target}', and there is no such prim",
+                        value=target,
+                        remedy="Correct the relationship; without a target it is the world.",
+                    )
+                if end and end not in source.prims:
+                    report.add(
+                        "joint to a body that is left out",
+                        path,
+                        "it holds nothing",
+                        ImportSeverity.NOTE,
+                    )
+                    break
+            else:
+                first, second = joint_frames(source, path, description)
+                # A body that is no link (a disabled one) is part of the world.
+                names, frames = [], []
+                for end, frame in zip(ends, (first, second), strict=True):
+                    stands = end if end in bodies else STAGE
+                    if end and stands == STAGE:
+                        frame = source.world_frame(source.prims[end]) @ frame
+                    names.append(stands)
+                    frames.append(frame)
+                if names[0] == names[1]:
+                    what = names[0] or "the world"
+                    if names[0] == STAGE and any(ends):
+                        continue  # both ends stand still
+                    raise source.error(
+                        path,
+                        f"it joins {what} to itself",
+                        value=what,
+                        remedy="Give physics:body0 and physics:body1 two different rigid bodies, or leave "
+                        "one out for the world.",
+                    )
+                joints.append(UsdJoint(path, kind, description, (names[0], names[1]), (frames[0], frames[1])))
+    return sorted(joints, key=lambda joint: source.order(joint.path))
+
+
+def _spanning_trees(
+    bodies: dict[str, UsdBody], joints: list[UsdJoint], source: UsdSource, report: ImportReport
+) -> dict[str, list[_Edge]]:
+    """Return, per body (and the world), its joints without those that close a loop.
+
+    Kruskal's algorithm; joints excluded from articulations come last, so that they open the loops.
+    """
+    part = {path: path for path in (STAGE, *bodies)}
+
+    def find(path: str) -> str:
+        while part[path] != path:
+            part[path] = part[part[path]]
+            path = part[path]
+        return path
+
+    edges: dict[str, list[_Edge]] = {path: [] for path in part}
+    for path, body in bodies.items():
+        if body.is_held:
+            part[find(path)] = find(STAGE)
+    for joint in sorted(joints, key=lambda joint: bool(joint.description.excludeFromArticulation)):
+        ends = [find(path) for path in joint.bodies]
+        if ends[0] == ends[1]:
+            if all(path == STAGE or bodies[path].is_held for path in joint.bodies):
+                continue  # both ends stand still
+            report.add("joint that closes a loop", joint.path, "it holds nothing")
+            continue
+        part[ends[1]] = ends[0]
+        edges[joint.bodies[0]].append(_Edge(joint, joint.bodies[1], reverse=False))
+        edges[joint.bodies[1]].append(_Edge(joint, joint.bodies[0], reverse=True))
+    for around in edges.values():
+        around.sort(key=lambda edge: source.order(edge.joint.path))
+    return edges
+
+
+def _roots(source: UsdSource, bodies: dict[str, UsdBody], edges: dict[str, list[_Edge]]) -> list[str]:
+    """Return where the trees begin: the world, bodies held still, and one body of each part that floats."""
+    chosen = {
+        str(path)
+        for _, description in source.objects("Articulation")
+        for path in description.rootPrims
+        if str(path) in bodies
+    }
+    roots = [STAGE, *(path for path, body in bodies.items() if body.is_held)]
+    seen = set(roots)
+    for root in roots:
+        seen |= _connected(root, edges)
+    for path in bodies:
+        if path in seen:
+            continue
+        connected = _connected(path, edges)
+        roots.append(next((member for member in bodies if member in connected & chosen), path))
+        seen |= connected
+    return roots
+
+
+def _connected(path: str, edges: dict[str, list[_Edge]]) -> set[str]:
+    found, pending = {path}, [path]
+    while pending:
+        for edge in edges[pending.pop()]:
+            if edge.other not in found:
+                found.add(edge.other)
+                pending.append(edge.other)
+    return found
+
+
+def _walk(
+    source: UsdSource, root: str, edges: dict[str, list[_Edge]], options: UsdOptions
+) -> list[tuple[str, _Edge]]:
+    """Return (parent, joint to the child) of a tree, parents before children."""
+    ordered: list[tuple[str, _Edge]] = []
+    placed = {root}
+    pending = deque((root, edge) for edge in edges[root])
+    while pending:
+        if options.joint_ordering is None:  # the order of the stage, except that a child waits for its parent
+            first = min(pending, key=lambda item: source.order(item[1].joint.path))
+            pending.remove(first)
+            parent, edge = first
+        else:
+            parent, edge = pending.popleft()
+        if edge.other in placed:
+            continue
+        placed.add(edge.other)
+        ordered.append((parent, edge))
+        below = [(edge.other, further) for further in edges[edge.other]]
+        if options.joint_ordering == "dfs":
+            pending.extendleft(reversed(below))
+        else:
+            pending.extend(below)
+    return ordered
+
+
+def _add_root(robot: RobotDescription, body: UsdBody, path: str, options: UsdOptions) -> None:
+    """Add a body that no joint holds: free, or fixed where it stands."""
+    is_base = bool(body.articulation)
+    if body.is_held or (is_base and options.floating is False):
+        joint = JointDescription(f"{path}/fixed_base", JointType.FIXED, parent_frame=body.frame)
+    else:
+        joint = JointDescription(
+            f"{path}/floating_base",
+            JointType.FREE,
+            q=[*body.frame.position, *body.frame.quat],
+            qd=[0.0] * 6,
+        )
+    _append(robot, body, path, WORLD, joint)
+
+
+def _add_link(
+    robot: RobotDescription, bodies: dict[str, UsdBody], parent: str, edge: _Edge, maker: UsdJoints
+) -> None:
+    body = bodies[edge.other]
+    poses = [bodies[path].frame if path else Frame(np.zeros(3), np.eye(4)[3]) for path in edge.joint.bodies]
+    chain = maker.chain(edge.joint, (poses[0], poses[1]), reverse=edge.reverse)
+    link = WORLD if parent == STAGE else bodies[parent].link
+    for joint in chain[:-1]:
+        robot.links.append(
+            LinkDescription(
+                name=joint.label,
+                label=f"{joint.label}_link",
+                element=f"prim '{edge.joint.path}'",
+                parent=link,
+                joint=joint,
+                mass_properties=NOTHING,
+                is_intermediate=True,
+            )
+        )
+        link = len(robot.links) - 1
+    _append(robot, body, edge.other, link, chain[-1])
+
+
+def _append(robot: RobotDescription, body: UsdBody, path: str, parent: int, joint: JointDescription) -> None:
+    """Add the link of a body."""
+    body.link = len(robot.links)
+    robot.links.append(
+        LinkDescription(
+            name=path.rpartition("/")[2],
+            label=path,
+            element=f"prim '{path}'",
+            parent=parent,
+            joint=joint,
+            mass_properties=NOTHING,
+        )
+    )
+    if body.articulation:
+        root = body.link
+        while robot.links[root].parent != WORLD:
+            root = robot.links[root].parent
+        robot.tree_labels.setdefault(root, body.articulation)
+
+
+def _set_velocities(
+    robot: RobotDescription, source: UsdSource, bodies: dict[str, UsdBody], report: ImportReport
+) -> None:
+    """Give the free joints the velocities of their bodies; report those of bodies that other joints hold."""
+    for path, body in bodies.items():
+        joint = robot.links[body.link].joint
+        velocity = np.array([body.description.linearVelocity, body.description.angularVelocity], dtype=float)
+        for name, vector in zip(("physics:velocity", "physics:angularVelocity"), velocity, strict=True):
+            for component in vector:
+                source.number(path, name, component)
+        if not velocity.any():
+            continue
+        if joint.type is not JointType.FREE:
+            consequence = "its joints start at their own state:*:physics:velocity"
+            if body.is_held:
+                consequence = "it stands still"
+            report.add("velocity of a body that is held", path, consequence)
+            continue
+        turn = source.parent_turn(body.prim)  # velocities are given in the space of the transform
+        joint.qd = [*(source.length * turn @ velocity[0]), *(np.pi / 180.0 * turn @ velocity[1])]

@@ -1,0 +1,335 @@
+"""USD joints as joints of links.
+
+A revolute or prismatic joint is one; a generic joint (D6) becomes a chain of them, one for each axis that is
+not locked, with links without mass between them: first those along X, Y and Z, then those about X, Y and Z,
+each carried by the ones before, as in a D6 joint of the model.
+
+USD measures angles in degrees, also in rates and gains. Joint positions are those of body 1 relative to body
+0. Where the tree runs from body 1 to body 0, axes point the other way and chains run backwards, so that
+coordinates, limits and targets keep their sign.
+"""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from pluriverse.importers.description import DofDescription, JointDescription
+from pluriverse.importers.frames import IDENTITY, Frame, make_frame, quat_from_wxyz
+from pluriverse.importers.report import ImportReport, ImportSeverity
+from pluriverse.importers.usd_options import UsdOptions
+from pluriverse.importers.usd_source import UsdSource, authored
+from pluriverse.types import JointTargetMode, JointType
+
+JOINT_KINDS = (
+    "FixedJoint",
+    "RevoluteJoint",
+    "PrismaticJoint",
+    "SphericalJoint",
+    "D6Joint",
+    "DistanceJoint",
+    "CustomJoint",
+)
+AXES = {"X": 0, "Y": 1, "Z": 2}
+D6_AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
+# Forces and limits from here on are USD's "unlimited" (the largest number in single precision).
+UNLIMITED = 3.0e38
+# Distance [m] and angle [rad] that the frames of a joint may be apart on the stage: files give five digits.
+GAP_TOLERANCE = 1e-3
+
+
+@dataclasses.dataclass
+class UsdJoint:
+    """A joint of the stage: an edge between two bodies."""
+
+    path: str
+    """Path of its prim."""
+    kind: str
+    """One of `JOINT_KINDS`."""
+    description: Any
+    """What the physics parser says about it."""
+    bodies: tuple[str, str]
+    """Paths of body 0 and body 1, empty for the world."""
+    frames: tuple[Frame, Frame]
+    """Joint frames in body 0 and body 1 (or on the stage)."""
+
+
+@dataclasses.dataclass
+class _Axis:
+    """A degree of freedom of a joint."""
+
+    index: int  # 0 to 2: along x, y, z of the joint frame; 3 to 5: about x, y, z
+    token: str  # of its limit, drive and state
+    limit: Any
+    drive: Any
+
+    @property
+    def is_angular(self) -> bool:
+        return self.index >= 3
+
+
+def joint_frames(source: UsdSource, path: str, description: Any) -> tuple[Frame, Frame]:
+    """Return the frames of a joint in its two bodies, which the parser gives in stage units.
+
+    Raises:
+        AssetError: If they are not finite.
+    """
+    frames = []
+    for side in ("0", "1"):
+        position = np.array(getattr(description, f"localPose{side}Position"), dtype=np.float64)
+        turn = getattr(description, f"localPose{side}Orientation")
+        quat = quat_from_wxyz([turn.GetReal(), *turn.GetImaginary()])
+        if not (np.isfinite(position).all() and 0.0 < np.linalg.norm(quat) < np.inf):
+            raise source.error(
+                path,
+                f"localPos{side} {position.tolist()} and localRot{side} {quat.tolist()} (xyzw) are no frame",
+                value=[*position, *quat],
+                remedy="Write finite numbers and a unit quaternion.",
+            )
+        frames.append(make_frame(source.length * position, quat))
+    return frames[0], frames[1]
+
+
+class UsdJoints:
+    """Makes joints of links of the joints of a stage."""
+
+    def __init__(self, source: UsdSource, options: UsdOptions, report: ImportReport):
+        self.source = source
+        self.options = options
+        self.report = report
+
+    def chain(self, joint: UsdJoint, poses: tuple[Frame, Frame], *, reverse: bool) -> list[JointDescription]:
+        """Return the joints, at least one, that take the place of a joint of the stage.
+
+        Args:
+            joint: The joint.
+            poses: Poses of body 0 and body 1 on the stage.
+            reverse: Whether body 1 is the parent.
+        """
+        self._report(joint)
+        relative = (poses[0] @ joint.frames[0]).inverse() @ poses[1] @ joint.frames[1]
+        axes = self._axes(joint)
+        frames = joint.frames[::-1] if reverse else joint.frames
+        common: dict[str, Any] = {"filter_parent": not joint.description.collisionEnabled}
+        if joint.kind == "SphericalJoint" or self._is_ball(axes):
+            turn = relative.inverse() if reverse else relative
+            self._check_gap(joint, relative, Frame(np.zeros(3), relative.quat))
+            ball = JointDescription(
+                joint.path, JointType.BALL, *frames, q=turn.quat.tolist(), qd=[0.0] * 3, **common
+            )
+            for name in ("armature", "damping", "friction"):
+                setattr(ball, name, self._loss(joint.path, name, is_angular=True))
+            return [ball]
+        if not axes:
+            self._check_gap(joint, relative, IDENTITY)
+            return [JointDescription(joint.path, JointType.FIXED, *frames, **common)]
+        positions = _positions(relative)
+        links = []
+        motion = IDENTITY
+        has_state = False
+        for axis in axes:
+            state = self._state(joint.path, axis)
+            has_state = has_state or state[0] is not None
+            dof = self._dof(joint.path, axis)
+            position = float(positions[axis.index]) if state[0] is None else state[0]
+            if state[0] is None and axis.is_angular:
+                position = _into_limits(position, dof)
+            kind = JointType.REVOLUTE if axis.is_angular else JointType.PRISMATIC
+            label = joint.path if len(axes) == 1 else f"{joint.path}/{axis.token}"
+            link = JointDescription(label, kind, dof=dof, q=[position], qd=[state[1]], **common)
+            motion = motion @ link.motion()
+            links.append(link)
+        if not has_state:
+            self._check_gap(joint, relative, motion)
+        if reverse:
+            links.reverse()
+            for link in links:
+                assert link.dof is not None
+                link.dof.axis = -link.dof.axis
+        links[0].parent_frame, links[-1].child_frame = frames
+        return links
+
+    def _axes(self, joint: UsdJoint) -> list[_Axis]:
+        """Return the axes of a joint that are not locked, as they act one after the other."""
+        description = joint.description
+        if joint.kind in ("RevoluteJoint", "PrismaticJoint"):
+            is_angular = joint.kind == "RevoluteJoint"
+            index = AXES[str(description.axis).rpartition(".")[2]] + (3 if is_angular else 0)
+            token = "angular" if is_angular else "linear"
+            return [_Axis(index, token, description.limit, description.drive)]
+        if joint.kind != "D6Joint":
+            return []
+        limits = {_token(item.first): item.second for item in description.jointLimits}
+        drives = {_token(item.first): item.second for item in description.jointDrives}
+        if "distance" in limits:
+            self.report.add("distance limit of a generic joint", joint.path, "it does not act")
+        axes = []
+        for index, token in enumerate(D6_AXES):
+            limit = limits.get(token)
+            if limit is None or limit.lower <= limit.upper:
+                axes.append(_Axis(index, token, limit, drives.get(token)))
+        return axes
+
+    def _is_ball(self, axes: list[_Axis]) -> bool:
+        """Return whether the axes are the three of a rotation, without limits or drives."""
+        return [axis.index for axis in axes] == [3, 4, 5] and not any(
+            (axis.limit is not None and max(abs(axis.limit.lower), abs(axis.limit.upper)) < UNLIMITED)
+            or (axis.drive is not None and axis.drive.enabled)
+            for axis in axes
+        )
+
+    def _dof(self, path: str, axis: _Axis) -> DofDescription:
+        source = self.source
+        # Values per degree become values per radian, lengths metres.
+        unit = np.pi / 180.0 if axis.is_angular else source.length
+        direction = np.zeros(3)
+        direction[axis.index % 3] = 1.0
+        dof = DofDescription(direction, -np.inf, np.inf)
+        if axis.limit is not None and axis.limit.enabled:
+            lower, upper = float(axis.limit.lower), float(axis.limit.upper)
+            if np.isnan(lower) or np.isnan(upper) or lower > upper:
+                raise source.error(
+                    path,
+                    f"the limits of {axis.token} are {lower} and {upper}",
+                    value=(lower, upper),
+                    remedy="Write the lower limit first, or -inf and inf for none.",
+                )
+            dof.lower = -np.inf if lower <= -UNLIMITED else unit * lower
+            dof.upper = np.inf if upper >= UNLIMITED else unit * upper
+        for name in ("armature", "damping", "friction"):
+            setattr(dof, name, self._loss(path, name, is_angular=axis.is_angular))
+        speed = self._read(path, "physxJoint:maxJointVelocity", "newton:velocityLimit")
+        if speed is not None and speed < UNLIMITED:
+            dof.velocity_limit = unit * source.number(path, "the velocity limit", speed, minimum=0.0)
+        self._set_limit_gains(path, axis, dof)
+        if axis.drive is not None and axis.drive.enabled:
+            self._set_drive(path, axis, dof, unit)
+        return dof
+
+    def _set_limit_gains(self, path: str, axis: _Axis, dof: DofDescription) -> None:
+        word = "Angular" if axis.is_angular else "Linear"
+        factor = self._stiffness_unit(axis.is_angular)
+        for field, name in (("limit_ke", "Ke"), ("limit_kd", "Kd")):
+            value = self._read(path, f"newton:limit{word}{name}")
+            if value is not None:
+                what = f"newton:limit{word}{name}"
+                setattr(dof, field, factor * self.source.number(path, what, value, minimum=0.0))
+
+    def _set_drive(self, path: str, axis: _Axis, dof: DofDescription, unit: float) -> None:
+        drive, source = axis.drive, self.source
+        gain = self._stiffness_unit(axis.is_angular)
+        if axis.is_angular:
+            gain *= self.options.joint_drive_gains_scaling
+        what = f"drive:{axis.token}:physics"
+        dof.target_ke = gain * source.number(path, f"{what}:stiffness", drive.stiffness, minimum=0.0)
+        dof.target_kd = gain * source.number(path, f"{what}:damping", drive.damping, minimum=0.0)
+        dof.target_pos = unit * source.number(path, f"{what}:targetPosition", drive.targetPosition)
+        dof.target_vel = unit * source.number(path, f"{what}:targetVelocity", drive.targetVelocity)
+        limit = float(drive.forceLimit)
+        if limit >= UNLIMITED:
+            dof.effort_limit = np.inf
+        else:
+            torque = source.mass * source.length ** (2 if axis.is_angular else 1)
+            dof.effort_limit = torque * source.number(path, f"{what}:maxForce", limit, minimum=0.0)
+        if drive.acceleration:
+            self.report.add(
+                "drive of type acceleration", path, "its gains are those of a force, not per unit of inertia"
+            )
+        both = dof.target_ke > 0.0 and dof.target_kd > 0.0
+        if both and (dof.target_vel != 0.0 or self.options.force_position_velocity_actuation):
+            dof.mode = JointTargetMode.POSITION_VELOCITY
+        elif dof.target_ke > 0.0:
+            dof.mode = JointTargetMode.POSITION
+        elif dof.target_kd > 0.0:
+            dof.mode = JointTargetMode.VELOCITY
+        else:
+            dof.mode = JointTargetMode.EFFORT
+
+    def _stiffness_unit(self, is_angular: bool) -> float:
+        """Return a stiffness of one stage unit in N/m, or of one per degree in N·m/rad."""
+        if is_angular:
+            return self.source.mass * self.source.length**2 * 180.0 / np.pi
+        return self.source.mass
+
+    def _loss(self, path: str, name: str, *, is_angular: bool) -> float | None:
+        """Return armature, damping or friction of a joint, None if the file does not give it."""
+        names = {
+            "armature": ("newton:armature", "newton:jointArmature", "physxJoint:armature", "mjc:armature"),
+            "damping": ("newton:damping", "mjc:damping"),
+            "friction": ("newton:friction", "newton:jointFriction", "mjc:frictionloss"),
+        }[name]
+        value = self._read(path, *names)
+        if value is None:
+            return None
+        unit = self.source.mass * (self.source.length**2 if is_angular else 1.0)
+        if name == "friction" and not is_angular:
+            unit *= self.source.length
+        return unit * self.source.number(path, name, value, minimum=0.0)
+
+    def _state(self, path: str, axis: _Axis) -> tuple[float | None, float]:
+        """Return initial position and velocity; a position that the file does not give is None."""
+        unit = np.pi / 180.0 if axis.is_angular else self.source.length
+        position = self._read(path, f"state:{axis.token}:physics:position")
+        velocity = self._read(path, f"state:{axis.token}:physics:velocity")
+        what = f"state:{axis.token}:physics"
+        return (
+            None if position is None else unit * self.source.number(path, f"{what}:position", position),
+            0.0 if velocity is None else unit * self.source.number(path, f"{what}:velocity", velocity),
+        )
+
+    def _read(self, path: str, *names: str) -> Any:
+        return authored(self.source.prims[path], *names)
+
+    def _report(self, joint: UsdJoint) -> None:
+        description = joint.description
+        if min(description.breakForce, description.breakTorque) < UNLIMITED:
+            self.report.add("joint that breaks", joint.path, "it holds whatever the force")
+        if joint.kind == "SphericalJoint":
+            limit = description.limit
+            if limit.enabled and max(limit.angle0, limit.angle1) < 180.0 and limit.angle0 >= 0.0:
+                self.report.add("cone limit of a spherical joint", joint.path, "it turns without limits")
+        if joint.description.excludeFromArticulation:
+            self.report.add(
+                "excludeFromArticulation", joint.path, "it is solved as the others", ImportSeverity.NOTE
+            )
+
+    def _check_gap(self, joint: UsdJoint, authored_pose: Frame, motion: Frame) -> None:
+        """Report joint frames that the bodies do not bring together on the stage."""
+        gap = motion.inverse() @ authored_pose
+        distance = float(np.linalg.norm(gap.position))
+        angle = 2.0 * float(np.arcsin(min(1.0, float(np.linalg.norm(gap.quat[:3])))))
+        if max(distance, angle) > GAP_TOLERANCE:
+            self.report.add(
+                "joint frames apart on the stage",
+                f"{joint.path} by {distance:.4g} m and {angle:.4g} rad",
+                "the bodies start where the joint holds them",
+            )
+
+
+def _token(kind: Any) -> str:
+    """Return the name of an axis of a generic joint as attributes have it: `transX`."""
+    name = str(kind).rpartition(".")[2]
+    return name[0].lower() + name[1:]
+
+
+def _positions(relative: Frame) -> np.ndarray:
+    """Return the positions along x, y, z and the angles about x, y, z, in this order one after the other."""
+    m = relative.matrix  # R = Rx(a) Ry(b) Rz(c)
+    a = np.arctan2(-m[1, 2], m[2, 2])
+    b = np.arcsin(np.clip(m[0, 2], -1.0, 1.0))
+    c = np.arctan2(-m[0, 1], m[0, 0])
+    # A half turn about y alone has two half turns about x and z as its other form.
+    x, y, z, w = relative.quat
+    if max(abs(x), abs(z)) < 1e-9 * max(abs(y), abs(w)):
+        a, b, c = 0.0, 2.0 * np.arctan2(y, w), 0.0
+    return np.array([*relative.position, a, (b + np.pi) % (2.0 * np.pi) - np.pi, c])
+
+
+def _into_limits(angle: float, dof: DofDescription) -> float:
+    """Return the angle, or the one a turn away that the limits allow."""
+    assert dof.lower is not None
+    assert dof.upper is not None
+    for turned in (angle, angle + 2.0 * np.pi, angle - 2.0 * np.pi):
+        if dof.lower - GAP_TOLERANCE <= turned <= dof.upper + GAP_TOLERANCE:
+            return turned
+    return angle

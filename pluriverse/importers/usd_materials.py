@@ -1,0 +1,87 @@
+"""Contact properties of USD colliders: physics materials, and offsets of other simulators' schemas."""
+
+from typing import Any
+
+import numpy as np
+
+from pluriverse.importers.description import ShapeDescription
+from pluriverse.importers.report import ImportReport
+from pluriverse.importers.usd_source import UsdSource, authored
+
+
+class UsdMaterials:
+    """Applies the physics materials of a stage to shapes."""
+
+    def __init__(self, source: UsdSource, report: ImportReport):
+        self.source = source
+        self.report = report
+        self._materials = dict(source.objects("RigidBodyMaterial"))
+
+    def apply(
+        self, path: str, prim: Any, description: Any, shapes: list[ShapeDescription], density: float
+    ) -> float:
+        """Set the contact properties of the shapes of a collider.
+
+        Returns:
+            The density of its material [kg/m³], or `density` if that has none.
+        """
+        cfg = self._contact(path, prim)
+        bound = [str(name) for name in description.materials if str(name) in self._materials]
+        if bound:
+            material = self._materials[bound[0]]
+            cfg |= self._surface(bound[0], material)
+            if material.density > 0.0:
+                density = float(material.density) * self.source.mass / self.source.length**3
+        if len(set(bound)) > 1:
+            self.report.add("several physics materials on a collider", path, f"all of it is '{bound[0]}'")
+        for shape in shapes:
+            shape.cfg |= cfg
+        return density
+
+    def _surface(self, path: str, material: Any) -> dict[str, float]:
+        """Return the fields that a physics material gives."""
+        number = self.source.number
+        cfg = {
+            "mu": number(path, "physics:dynamicFriction", material.dynamicFriction, minimum=0.0),
+            "restitution": number(path, "physics:restitution", material.restitution, minimum=0.0),
+        }
+        static = number(path, "physics:staticFriction", material.staticFriction, minimum=0.0)
+        number(path, "physics:density", material.density, minimum=0.0)
+        prim = self.source.prims[path]
+        if abs(static - cfg["mu"]) > 1e-6 * max(static, cfg["mu"]):
+            self.report.add(
+                "static friction other than dynamic", path, "the dynamic coefficient holds at rest too"
+            )
+        if cfg["restitution"] > 0.0:
+            self.report.add("restitution", path, "it is stored; SolverSAP does not let shapes bounce")
+        for field in ("mu_torsional", "mu_rolling"):
+            value = authored(prim, f"newton:{field}")
+            if value is not None:
+                cfg[field] = number(path, f"newton:{field}", value, minimum=0.0)
+                self.report.add(
+                    "torsional and rolling friction", path, "it is stored; SolverSAP does not use it"
+                )
+        return cfg
+
+    def _contact(self, path: str, prim: Any) -> dict[str, float]:
+        """Return the fields that attributes of the collider give."""
+        source = self.source
+        cfg: dict[str, float] = {}
+        rest = authored(prim, "physxCollision:restOffset")
+        if rest is not None and np.isfinite(rest):  # -inf leaves it to the simulator
+            if rest < 0.0:
+                self.report.add("negative restOffset", path, "it touches at its surface")
+            cfg["margin"] = source.length * max(float(rest), 0.0)
+        reach = authored(prim, "physxCollision:contactOffset")
+        if reach is not None and np.isfinite(reach):
+            cfg["gap"] = max(source.length * float(reach) - cfg.get("margin", 0.0), 0.0)
+        for field, unit, names in (
+            ("margin", source.length, ("newton:contactMargin", "newton:margin")),
+            ("gap", source.length, ("newton:contactGap", "newton:gap")),
+            ("ke", source.mass, ("newton:contactKe", "newton:ke")),
+            ("tau", 1.0, ("newton:tau",)),
+        ):
+            value = authored(prim, *names)
+            if value is not None and np.isfinite(value):
+                cfg[field] = unit * source.number(path, names[0], value, minimum=0.0)
+        return cfg

@@ -1,0 +1,30 @@
+"""Options of the USD importer, as its parts read them."""
+
+import dataclasses
+
+from pluriverse.importers.frames import Frame
+from pluriverse.importers.urdf_links import JointOrdering
+
+
+@dataclasses.dataclass(frozen=True)
+class UsdOptions:
+    """The options of `add_usd`; see there."""
+
+    xform: Frame
+    floating: bool | None
+    root_path: str
+    ignore_paths: tuple[str, ...]
+    only_load_enabled_rigid_bodies: bool
+    only_load_enabled_joints: bool
+    skip_mesh_approximation: bool
+    load_sites: bool
+    load_visual_shapes: bool
+    hide_collision_shapes: bool
+    force_show_colliders: bool
+    apply_up_axis_from_stage: bool
+    joint_drive_gains_scaling: float
+    force_position_velocity_actuation: bool
+    enable_self_collisions: bool
+    mesh_maxhullvert: int
+    joint_ordering: JointOrdering
+    bodies_follow_joint_ordering: bool

@@ -1,0 +1,133 @@
+"""What a stage has beyond the bodies, joints and colliders of UsdPhysics: it is reported."""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from pluriverse.importers.report import ImportReport, ImportSeverity
+from pluriverse.importers.usd_source import UsdSource, applied_schemas
+
+# Namespaces of other simulators; what is in them and moves bodies is read or reported.
+NAMESPACES = re.compile(r"(physx\w*|newton|mjc|warpSim|isaac\w*):")
+# Attributes that the importer reads.
+READ = re.compile(
+    r"newton:(armature|jointArmature|friction|jointFriction|damping|velocityLimit"
+    r"|limit(Angular|Linear)K[ed]|selfCollisionEnabled|contactMargin|contactGap|contactKe|margin|gap|ke|tau"
+    r"|mu_torsional|mu_rolling|max_hull_vertices)"
+    r"|mjc:(armature|damping|frictionloss)"
+    r"|physxJoint:(armature|maxJointVelocity)"
+    r"|physxArticulation:enabledSelfCollisions"
+    r"|physxCollision:(contactOffset|restOffset)"
+)
+# Attributes that steer another solver, or only matter there.
+HARMLESS = re.compile(
+    r"physxScene:.*|newton:(solver|scene|timeStep|maxSolverIterations).*|mjc:(option|flag|group).*"
+    r"|physxArticulation:(solver.*|sleep.*|stabilization.*|articulationEnabled)"
+    r"|physxRigidBody:(solver.*|sleep.*|stabilization.*|enableCCD|enableSpeculativeCCD|contactSlopCoefficient"
+    r"|cfmScale|max.*Velocity|maxContactImpulse|retainAccelerations|solveContact|lockedPosAxis)"
+    r"|physxConvexHullCollision:.*|physxTriangleMesh.*|physxMaterial:.*CombineMode"
+)
+# Values at which an attribute does nothing.
+NEUTRAL = (0, 0.0, "", None)
+# API schemas, by their beginning, that are constraints, actuators or bodies of their own.
+SCHEMAS = {
+    "PhysxMimicJointAPI": "the joint moves on its own, without following the other joint",
+    "NewtonMimicAPI": "the joint moves on its own, without following the other joint",
+    "PhysxTendon": "it exerts nothing",
+    "PhysxDeformable": "it is not deformable",
+    "PhysxParticle": "its particles are left out",
+    "PhysxVehicle": "it is no vehicle",
+    "PhysxForceAPI": "it exerts nothing",
+    "PhysxSurfaceVelocityAPI": "its surface does not move",
+    "PhysicsDeformable": "it is not deformable",
+}
+# Types of prims that are not read.
+TYPES = {
+    "MjcActuator": "it exerts nothing",
+    "MjcTendon": "it exerts nothing",
+    "MjcEquality": "the constraint does not act",
+    "NewtonActuator": "it exerts nothing",
+    "PhysxPhysicsGearJoint": "it holds nothing",
+    "PhysxPhysicsRackAndPinionJoint": "it holds nothing",
+}
+
+
+def report_unsupported(source: UsdSource, report: ImportReport) -> None:
+    """Note what other simulators' schemas say on the prims of the stage and nobody has read."""
+    for path, prim in source.prims.items():
+        kind = str(prim.GetTypeName())
+        for start, consequence in TYPES.items():
+            if kind.startswith(start):
+                report.add(kind, path, consequence)
+        for schema in applied_schemas(prim):
+            for start, consequence in SCHEMAS.items():
+                if schema.startswith(start):
+                    report.add(schema.partition(":")[0], path, consequence)
+        if not _is_physical(prim):
+            continue
+        for attribute in prim.GetAuthoredAttributes():
+            name = str(attribute.GetName())
+            if not NAMESPACES.match(name) or READ.fullmatch(name) or not attribute.HasAuthoredValue():
+                continue
+            value = attribute.Get()
+            if HARMLESS.fullmatch(name):
+                report.add(name, path, "it belongs to another solver", ImportSeverity.NOTE)
+            elif not _is_neutral(name, value):
+                report.add(name, path, "it is not read")
+
+
+def set_gravity(source: UsdSource, builder: Any, report: ImportReport) -> None:
+    """Give the builder the gravity of the physics scene of the stage, if there is one."""
+    scenes = source.objects("Scene")
+    if not scenes:
+        return
+    path, scene = scenes[0]
+    for other, _ in scenes[1:]:
+        report.add("second physics scene", other, f"all bodies are in that of '{path}'")
+    direction = np.array(scene.gravityDirection, dtype=np.float64)
+    magnitude = float(scene.gravityMagnitude)
+    if not np.isfinite(direction).all() or np.isnan(magnitude) or magnitude == np.inf:
+        raise source.error(
+            path,
+            f"gravity is {magnitude} along {direction.tolist()}",
+            value=[*direction, magnitude],
+            remedy="Write a finite gravityMagnitude and gravityDirection.",
+        )
+    gravity = gravity_vector(source, direction, magnitude)
+    builder.gravity = gravity
+    report.add(
+        "gravity", path, f"it is now that of the builder: {gravity.tolist()} m/s²", ImportSeverity.NOTE
+    )
+
+
+def gravity_vector(source: UsdSource, direction: np.ndarray, magnitude: float) -> np.ndarray:
+    """Return the gravity of a physics scene [m/s²], z up.
+
+    A direction of zero is down, a negative magnitude that of the earth.
+    """
+    from pluriverse.importers.usd_source import GRAVITY_MAGNITUDE
+
+    length = float(np.linalg.norm(direction))
+    if length == 0.0:
+        direction, length = -np.eye(3)["XYZ".index(source.up_axis)], 1.0
+    strength = GRAVITY_MAGNITUDE if magnitude < 0.0 else source.length * magnitude
+    return source.turn.matrix @ (strength / length * direction)
+
+
+def _is_physical(prim: Any) -> bool:
+    """Return whether a prim takes part in the simulation."""
+    return str(prim.GetTypeName()).startswith("Physics") or any(
+        schema.startswith("Physics") for schema in applied_schemas(prim)
+    )
+
+
+def _is_neutral(name: str, value: Any) -> bool:
+    if name == "physxRigidBody:enableGyroscopicForces":
+        return bool(value)  # without them is the exception
+    if name == "physxRigidBody:disableGravity":
+        return not value
+    try:
+        return value in NEUTRAL or bool(np.all(np.asarray(value, dtype=np.float64) == 0.0))
+    except (TypeError, ValueError):
+        return False
