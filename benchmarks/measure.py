@@ -9,8 +9,8 @@ from pathlib import Path
 
 # Steps before the clock runs: the start is at rest by another engine's contact model, so each engine settles
 # anew.
-SETTLING_STEP_COUNT = 40
-SETTLING_WALL_TIME = 10.0  # s, for worlds so slow that they would take minutes
+SETTLING_STEP_COUNT = 60
+SETTLING_WALL_TIME = 60.0  # s, for worlds so slow that they would take minutes
 
 
 def parse_arguments(engine: str) -> argparse.Namespace:
