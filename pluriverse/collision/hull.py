@@ -59,19 +59,22 @@ def make_hull_data(meshes: Sequence[Any], device: Any) -> tuple[HullData, np.nda
         hull = mesh.convex_hull()
         points = np.asarray(hull.vertices, dtype=np.float64)
         base, first_face = vertex_start[-1], len(normals)
-        polygons, polygon_normals, around = _faces_of(points, np.asarray(hull.triangles))
+        triangles = np.asarray(hull.triangles)
+        polygons, polygon_normals, face_of, around = _faces_of(points, triangles)
         vertices.append(points)
         extremes.append(
             base + np.array([index for axis in points.T for index in (axis.argmax(), axis.argmin())])
         )
         neighbors.extend([sorted(base + other for other in ring) for ring in around])
-        faces_at: list[list[int]] = [[] for _ in points]
+        # Vertices in the middle of a flat face have that face too.
+        faces_at: list[set[int]] = [set() for _ in points]
+        for triangle, face in zip(triangles, face_of, strict=True):
+            for vertex in triangle:
+                faces_at[vertex].add(first_face + int(face))
         for face, polygon in enumerate(polygons):
-            for vertex in polygon:
-                faces_at[vertex].append(first_face + face)
             reduced = _largest_corners(points, polygon, polygon_normals[face])
             corners.append([base + vertex for vertex in reduced])
-        vertex_faces.extend(faces_at)
+        vertex_faces.extend(sorted(faces) for faces in faces_at)
         normals.extend(polygon_normals)
         vertex_start.append(base + len(points))
 
@@ -99,12 +102,12 @@ def _ragged(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
 
 def _faces_of(
     points: np.ndarray, triangles: np.ndarray
-) -> tuple[list[list[int]], list[np.ndarray], list[set[int]]]:
+) -> tuple[list[list[int]], list[np.ndarray], np.ndarray, list[set[int]]]:
     """Merge the triangles of a hull into flat polygons.
 
     Returns:
         Corners of each face in order, counterclockwise seen from outside; outward unit normals; the
-        neighbours of every vertex along edges.
+        face of every triangle; the neighbours of every vertex along edges.
     """
     p0, p1, p2 = (points[triangles[:, k]] for k in range(3))
     area_vectors = np.cross(p1 - p0, p2 - p0)
@@ -154,7 +157,7 @@ def _faces_of(
             vertex = boundary[vertex]
         polygons.append(polygon)
         normals.append(area_vectors[members].sum(axis=0) / np.linalg.norm(area_vectors[members].sum(axis=0)))
-    return polygons, normals, around
+    return polygons, normals, face_of, around
 
 
 def _largest_corners(points: np.ndarray, polygon: list[int], normal: np.ndarray) -> list[int]:

@@ -91,6 +91,11 @@ class HostPairs:
     start: np.ndarray
     """First pair of each template and collider, shape [template * COLLIDER_COUNT + 1]."""
 
+    def collider_shapes(self, template: int) -> np.ndarray:
+        """Return the shapes of a template that have a pair, as the pairs name them, ascending."""
+        rows = slice(self.start[template * COLLIDER_COUNT], self.start[(template + 1) * COLLIDER_COUNT])
+        return np.union1d(self.shape0[rows], self.shape1[rows])
+
     def count(self, collider: Collider) -> int:
         """Return how many pairs all templates have for `collider`."""
         return int(np.diff(self.start)[int(collider) :: COLLIDER_COUNT].sum())

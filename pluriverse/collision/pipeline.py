@@ -53,8 +53,6 @@ class CollisionPipeline:
         collision_type = np.where(is_slab, int(GeoType.BOX), shape_type).astype(np.int32)
 
         first_shape = model.topology.world_shape.numpy()
-        shape_counts = np.array([template.shape_count for template in model.templates], dtype=np.int32)
-        end_shape = first_shape + shape_counts[model.world_template]
         _check_planes(model, collision_type, first_shape)
         template_world = np.array([template.worlds[0] for template in model.templates], dtype=np.int64)
         self._pairs = sort_pairs(
@@ -67,17 +65,16 @@ class CollisionPipeline:
         _check_types(model, self._pairs, first_shape[template_world])
         self.rigid_contact_capacity = self._capacities(rigid_contact_max)
 
-        is_global = np.ones(model.shape_count, dtype=bool)
-        for begin, end in zip(first_shape, end_shape, strict=True):
-            is_global[begin:end] = False
-        self._global_shapes = wp.array(np.flatnonzero(is_global).astype(np.int32), dtype=int, device=device)
+        shapes = [self._pairs.collider_shapes(template) for template in range(len(model.templates))]
+        global_shapes = np.unique(np.concatenate([-1 - some[some < 0] for some in shapes]))
+        self._global_shapes = wp.array(global_shapes.astype(np.int32), dtype=int, device=device)
         self._table = upload_pairs(
             self._pairs, model.topology.world_template, model.topology.world_shape, device
         )
         self._stages = stages.Stages(
             model,
             collision_type,
-            wp.array(end_shape.astype(np.int32), dtype=int, device=device),
+            [some[some >= 0] for some in shapes],
             [collider for collider in Collider if self._pairs.count(collider)],
         )
         slot_count = int(self.rigid_contact_capacity.sum())

@@ -44,10 +44,14 @@ class bounds_vector(wp.types.vector(length=6, dtype=wp.float32)):  # noqa: N801 
 class ShapeModel:
     """What the collision stages read of the model and of the convex hulls."""
 
+    world_template: wp.array[int]
+    """Template, shape [world]."""
     world_shape: wp.array[int]
     """First flat shape index, shape [world]."""
-    world_shape_end: wp.array[int]
-    """One past the last flat shape index, shape [world]."""
+    collider_start: wp.array[int]
+    """First entry of each template in `collider`, shape [template + 1]."""
+    collider: wp.array[int]
+    """World-local shapes that have a candidate pair, shape [entry]."""
     shape_body: wp.array[int]
     """Body, -1 for the world frame, shape [shape]."""
     shape_type: wp.array[int]
@@ -241,16 +245,19 @@ def update_world_shapes(
     contact_found: wp.array[int],  # [world]
     contact_count: wp.array[int],  # [world]
 ):
-    """Place the shapes of one world and forget its contacts."""
+    """Place those shapes of one world that may touch something, and forget its contacts."""
     world = worlds[wp.tid()]
-    start = model.world_shape[world]
-    end = model.world_shape_end[world]
+    first_shape = model.world_shape[world]
+    template = model.world_template[world]
+    start = model.collider_start[template]
+    end = model.collider_start[template + 1]
     is_valid = bool(True)
-    for shape in range(start, end):
-        is_valid = update_shape(shape, model, body_q, state) and is_valid
+    for entry in range(start, end):
+        is_valid = update_shape(first_shape + model.collider[entry], model, body_q, state) and is_valid
     if not is_valid:
         # One diverged body makes the whole world meaningless: it touches nothing, and the solver freezes it.
-        for shape in range(start, end):
+        for entry in range(start, end):
+            shape = first_shape + model.collider[entry]
             state.bounds[shape] = bounds_vector(0.0, 0.0, 0.0, NOTHING, NOTHING, NOTHING)
     contact_found[world] = 0
     contact_count[world] = 0
@@ -279,7 +286,7 @@ def update_shapes(
     contact_count: wp.array[int],
     device: Any,
 ) -> None:
-    """Write `state` for the shapes of `worlds` and for the global ones, and zero the contact counters.
+    """Write `state` for the shapes of `worlds` and of `global_shapes`, and zero the contact counters.
 
     Global shapes do not move. Every thread that steps some of the worlds writes them, always the same bits.
     """

@@ -15,13 +15,20 @@ from pluriverse.types import GeoType
 
 
 class Stages:
-    """Shape stage and colliders of one model."""
+    """Shape stage and colliders of one model.
+
+    Args:
+        model: Model whose shapes collide.
+        collision_type: `GeoType` that collides, a finite plane being a box, shape [shape].
+        collider_shapes: World-local shapes with a candidate pair, for each template.
+        colliders: Algorithms of the narrow phase that the model needs, in order.
+    """
 
     def __init__(
         self,
         model: Model,
         collision_type: np.ndarray,
-        world_shape_end: wp.array,
+        collider_shapes: Sequence[np.ndarray],
         colliders: Sequence[Collider],
     ):
         device = model.device
@@ -32,8 +39,11 @@ class Stages:
         hulls, lower, upper = make_hull_data([model.meshes[index] for index in sources], device)
 
         shapes = ShapeModel()
+        shapes.world_template = model.topology.world_template
         shapes.world_shape = model.topology.world_shape
-        shapes.world_shape_end = world_shape_end
+        starts = np.concatenate([[0], np.cumsum([len(some) for some in collider_shapes])])
+        shapes.collider_start = wp.array(starts.astype(np.int32), dtype=int, device=device)
+        shapes.collider = wp.array(np.concatenate(collider_shapes).astype(np.int32), dtype=int, device=device)
         shapes.shape_body = model.shape_body
         shapes.shape_type = wp.array(collision_type, dtype=int, device=device)
         shapes.shape_geo_type = model.shape_type
