@@ -35,3 +35,17 @@ class Control:
         self.joint_target_pos.zero_()
         self.joint_target_vel.zero_()
         self.joint_act.zero_()
+
+    def assign(self, other: "Control") -> None:
+        """Copy every array of `other`, a control of the same model.
+
+        Raises:
+            ValueError: If `other` belongs to a model with another number of degrees of freedom.
+        """
+        if self.joint_f.size != other.joint_f.size:
+            raise ValueError(
+                f"Control.assign: there are {self.joint_f.size} degrees of freedom here and "
+                f"{other.joint_f.size} in the other control. Assign controls of the same model only."
+            )
+        for name in ("joint_f", "joint_target_pos", "joint_target_vel", "joint_act"):
+            wp.copy(getattr(self, name), getattr(other, name))

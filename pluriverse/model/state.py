@@ -58,12 +58,20 @@ class State:
         Raises:
             ValueError: If `other` belongs to a model with other counts.
         """
+        self.check_counts(other, "State.assign")
+        for name in ("joint_q", "joint_qd", "body_q", "body_qd", "body_f"):
+            wp.copy(getattr(self, name), getattr(other, name))
+
+    def check_counts(self, other: "State", what: str) -> None:
+        """Raise if another state cannot be of the same model.
+
+        Raises:
+            ValueError: If a count differs; `what` names the operation.
+        """
         for name in ("joint_coord_count", "joint_dof_count", "body_count"):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
                 raise ValueError(
-                    f"State.assign: {name} is {mine} here and {theirs} in the other state. "
+                    f"{what}: {name} is {mine} here and {theirs} in the other state. "
                     "Assign states of the same model only."
                 )
-        for name in ("joint_q", "joint_qd", "body_q", "body_qd", "body_f"):
-            wp.copy(getattr(self, name), getattr(other, name))

@@ -3,7 +3,8 @@
 `Simulation` is public as `pluriverse.Simulation`.
 """
 
-from pluriverse.simulation.report import SimulationReport, SimulationSnapshot
+from pluriverse.simulation.report import SimulationReport
 from pluriverse.simulation.simulation import Simulation as Simulation
+from pluriverse.simulation.snapshot import SimulationSnapshot
 
 __all__ = ["SimulationReport", "SimulationSnapshot"]

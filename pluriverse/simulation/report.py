@@ -1,10 +1,6 @@
-"""What a simulation tells about itself: its figures so far, and a state to come back to."""
+"""What a simulation tells about itself: its figures so far."""
 
 from dataclasses import dataclass
-
-import warp as wp
-
-from pluriverse.model import State
 
 
 @dataclass(frozen=True)
@@ -43,15 +39,3 @@ class SimulationReport:
     def real_time_ratio(self) -> float:
         """Simulated seconds of all worlds together, per second of wall time."""
         return self.world_count * self.simulated_time / self.wall_time if self.wall_time > 0.0 else 0.0
-
-
-@dataclass(frozen=True)
-class SimulationSnapshot:
-    """Everything that the next steps of a simulation depend on, except model and control."""
-
-    step_count: int
-    """Solver steps made since the beginning."""
-    state: State
-    """Copy of the state."""
-    world_frozen: wp.array[int]
-    """Copy of the solver's `world_frozen`, shape [world]."""

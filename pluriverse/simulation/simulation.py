@@ -5,6 +5,7 @@ import math
 import os
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -12,9 +13,16 @@ import warp as wp
 
 from pluriverse.collision import CollisionPipeline
 from pluriverse.model import Contacts, Control, Model, State
+from pluriverse.model.world_choice import choose_worlds
 from pluriverse.simulation.chunks import THREAD_WORK_BYTES, split_worlds, world_byte_counts
 from pluriverse.simulation.recording import ChunkRecording
-from pluriverse.simulation.report import SimulationReport, SimulationSnapshot
+from pluriverse.simulation.report import SimulationReport
+from pluriverse.simulation.snapshot import (
+    SimulationSnapshot,
+    check_structure,
+    editable_arrays,
+    structure_fingerprint,
+)
 from pluriverse.simulation.statistics import Statistics
 from pluriverse.simulation.worker_pool import WorkerPool
 from pluriverse.simulation.world_copy import WorldCopy
@@ -218,41 +226,84 @@ class Simulation:
         if self._call_count % self._check_interval == 0:
             self._solver.report(strict=self._strict)
 
-    def reset(self, worlds: Sequence[int] | np.ndarray | None = None) -> None:
-        """Put worlds (default: all) back to the state in the model, without external forces, and thaw them.
+    def reset(self, worlds: Any = None, *, state: State | SimulationSnapshot | None = None) -> None:
+        """Put worlds (default: all) back to a state, and thaw them. The solver keeps nothing else of a world.
 
-        Control stays as it is. With all worlds, time begins at zero again.
+        Control stays as it is. With all worlds and no state given, time begins at zero again. Indices and
+        masks on the device are not read back, and the call may then be recorded into a graph, which stays
+        valid while steps go on.
+
+        Args:
+            worlds: Indices, or one truth value per world; on the host or on the device. None for all.
+            state: State, or snapshot, to take the worlds from. None for that in the model (`Model.joint_q`
+                and so on), without external forces.
 
         Raises:
             IndexError: If there is no such world.
+            TypeError: If `worlds` are neither whole numbers nor truth values.
+            ValueError: If a mask has not one entry per world, an array is on another device, or `state`
+                belongs to another model.
         """
+        source = state.state if isinstance(state, SimulationSnapshot) else state
         if worlds is None:
-            self._copy_all(self._model.state())
+            if source is None:
+                self._step_count = 0
+                self.clear_report()
+                source = self._model.state()
+            self._copy_all(source)
             self._solver.unfreeze()
-            self._step_count = 0
-            self.clear_report()
             return
-        chosen = np.unique(np.asarray(worlds, dtype=np.int64))
-        if chosen.size and not (chosen[0] >= 0 and chosen[-1] < self._model.world_count):
-            raise IndexError(
-                f"Simulation.reset: world {int(chosen[0] if chosen[0] < 0 else chosen[-1])} does not exist; "
-                f"the model has worlds 0 to {self._model.world_count - 1}."
-            )
-        targets: wp.array[int] = wp.array(chosen.astype(np.int32), dtype=wp.int32, device=self._model.device)
-        self._world_copy.copy_worlds(targets, self._model.state(), self.state)
-        self._solver.unfreeze(chosen)
+        choice = choose_worlds(self._model, worlds, what="Simulation.reset")
+        if source is not None:
+            self.state.check_counts(source, "Simulation.reset")
+        # In both states, so that a recorded call is right whichever one's turn it is.
+        for target in self._states:
+            self._world_copy.copy_worlds(choice, source or self._model, target)
+        self._solver.unfreeze(choice)
 
-    def save(self) -> SimulationSnapshot:
-        """Return a copy of everything that changes from step to step, to come back to with `restore`."""
-        state = self._model.state()
+    def save(self, path: str | Path | None = None) -> SimulationSnapshot:
+        """Return a copy of everything that changes from step to step or may be edited, for `restore`.
+
+        Args:
+            path: File to write it to as well, a NumPy archive (`.npz`); None for none.
+        """
+        state, control = self._model.state(), self._model.control()
         state.assign(self.state)
-        return SimulationSnapshot(self._step_count, state, wp.clone(self._solver.world_frozen))
+        control.assign(self._control)
+        snapshot = SimulationSnapshot(
+            self._step_count,
+            state,
+            control,
+            wp.clone(self._solver.world_frozen),
+            editable_arrays(self._model),
+            structure_fingerprint(self._model),
+        )
+        if path is not None:
+            snapshot.write(path)
+        return snapshot
 
-    def restore(self, snapshot: SimulationSnapshot) -> None:
-        """Come back to a snapshot of this simulation, or of another of an equal model, with equal bits."""
+    def restore(self, snapshot: SimulationSnapshot | str | Path) -> None:
+        """Come back to a snapshot of this simulation, or of another of an equal model, with equal bits.
+
+        State, control, the arrays of the model, time and frozen worlds return; contacts are those of the next
+        step.
+
+        Args:
+            snapshot: What `save` returned, or the file it wrote.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If the file is damaged, or the model has another structure.
+        """
+        if not isinstance(snapshot, SimulationSnapshot):
+            snapshot = SimulationSnapshot.read(snapshot, self._model)
+        check_structure(snapshot.structure, self._model, "Simulation.restore")
+        for name, array in snapshot.model_arrays.items():
+            wp.copy(getattr(self._model, name), array)
+        self._control.assign(snapshot.control)
         self._copy_all(snapshot.state)
         self._solver.unfreeze()
-        self._solver.world_frozen.assign(snapshot.world_frozen)
+        wp.copy(self._solver.world_frozen, snapshot.world_frozen)
         self._step_count = snapshot.step_count
         self.clear_report()
 

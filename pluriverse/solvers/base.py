@@ -6,11 +6,14 @@ Python warning that names the worlds and the remedy, or into an exception in str
 
 import abc
 import warnings
+from typing import Any
 
 import numpy as np
 import warp as wp
 
 from pluriverse.model import Contacts, Control, Model, State
+from pluriverse.model.world_choice import choose_worlds
+from pluriverse.solvers.thaw import thaw_worlds
 from pluriverse.warnings import (
     ContactTruncationError,
     ContactTruncationWarning,
@@ -92,12 +95,24 @@ class SolverBase(abc.ABC):
     ) -> State:
         """Write the state after `dt` [s] into `state_out` and return it; `worlds` lists those to step."""
 
-    def unfreeze(self, worlds: np.ndarray | None = None) -> None:
-        """Let frozen worlds (default: all) take part again, after their state was set to something sound."""
-        frozen = self.world_frozen.numpy()
-        frozen[slice(None) if worlds is None else worlds] = 0
-        self.world_frozen.assign(frozen)
-        self._reported.pop("frozen", None)
+    def unfreeze(self, worlds: Any = None) -> None:
+        """Let frozen worlds take part again, after their state was set to something sound.
+
+        Args:
+            worlds: Indices, or one truth value per world; on the host or on the device, where they are not
+                read back. None for all.
+
+        Raises:
+            IndexError: If there is no such world.
+            TypeError: If `worlds` are neither whole numbers nor truth values.
+            ValueError: If a mask has not one entry per world, or an array is on another device.
+        """
+        choice = choose_worlds(self.model, worlds, what=f"{type(self).__name__}.unfreeze")
+        thaw_worlds(choice, self.world_frozen)
+        if choice.indices is None:
+            self._reported.pop("frozen", None)  # the host cannot know which, so all are reported again
+        elif "frozen" in self._reported:
+            self._reported["frozen"][choice.indices] = False
 
     def report(self, *, strict: bool = False) -> None:
         """Turn failures since the last call into one warning per kind, each world being named once.

@@ -1,0 +1,72 @@
+"""World choice: which worlds an operation concerns, from indices or masks on host or device."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.model.model import Model
+
+
+@dataclass(frozen=True)
+class WorldChoice:
+    """Worlds to launch over, for kernels that take a list of worlds and a mask."""
+
+    worlds: wp.array[int]
+    """Worlds, shape [slot]. Entries that name no world are to be ignored."""
+    mask: wp.array[bool]
+    """Which worlds are meant, shape [world]; empty where all of `worlds` are."""
+    indices: np.ndarray | None
+    """The worlds on the host; None if they are known to the device only."""
+
+
+def choose_worlds(model: Model, worlds: Any, *, what: str) -> WorldChoice:
+    """Return the worlds meant by indices or truth values, without reading anything back from the device.
+
+    Args:
+        model: Model that the worlds are in.
+        worlds: None for all; indices; or one truth value per world. On the host or, as a Warp array or by
+            DLPack, on the device of the model. A choice made before is returned as it is.
+        what: The operation, for messages.
+
+    Raises:
+        IndexError: If an index on the host names no world.
+        TypeError: If the worlds are neither whole numbers nor truth values.
+        ValueError: If a mask has not one entry per world, or an array is on another device.
+    """
+    if isinstance(worlds, WorldChoice):
+        return worlds
+    device = model.device
+    everywhere: wp.array[bool] = wp.zeros(0, dtype=wp.bool, device=device)
+    if worlds is None:
+        return WorldChoice(model.worlds, everywhere, np.arange(model.world_count))
+    if isinstance(worlds, wp.array) or (hasattr(worlds, "__dlpack__") and not isinstance(worlds, np.ndarray)):
+        chosen: Any = worlds if isinstance(worlds, wp.array) else wp.from_dlpack(worlds)
+        if chosen.device != device:
+            raise ValueError(f"{what}: worlds are on {chosen.device}, but the model is on {device}.")
+        if chosen.dtype is wp.bool and chosen.shape == (model.world_count,):
+            return WorldChoice(model.worlds, chosen, None)
+        if chosen.dtype is wp.int32 and chosen.ndim == 1:
+            return WorldChoice(chosen, everywhere, None)
+        raise (TypeError if chosen.dtype not in (wp.bool, wp.int32) else ValueError)(
+            f"{what}: worlds have the type {chosen.dtype.__name__} and the shape {chosen.shape}, but must be "
+            f"int32 indices with one axis, or {model.world_count} truth values."
+        )
+    chosen = np.asarray(worlds)
+    if chosen.dtype == bool:
+        if chosen.shape != (model.world_count,):
+            raise ValueError(
+                f"{what}: the mask of worlds has shape {chosen.shape}, but the model has {model.world_count} "
+                "worlds. Pass one truth value per world."
+            )
+        chosen = np.flatnonzero(chosen)
+    elif chosen.size and not np.issubdtype(chosen.dtype, np.integer):
+        raise TypeError(f"{what}: worlds are {worlds!r}, but must be whole numbers or truth values.")
+    chosen = np.unique(chosen.astype(np.int64))
+    if chosen.size and not (chosen[0] >= 0 and chosen[-1] < model.world_count):
+        raise IndexError(
+            f"{what}: world {int(chosen[0] if chosen[0] < 0 else chosen[-1])} does not exist; the model has "
+            f"worlds 0 to {model.world_count - 1}."
+        )
+    return WorldChoice(wp.array(chosen.astype(np.int32), dtype=wp.int32, device=device), everywhere, chosen)

@@ -1,0 +1,158 @@
+"""Snapshot: everything that the next steps of a simulation depend on, in memory or in a file.
+
+The file is a NumPy archive (`.npz`) of plain arrays, without pickled objects: to read one runs no code.
+"""
+
+import hashlib
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.model import Control, Model, State
+from pluriverse.model.topology import Template
+
+# Raised when arrays of the file change their meaning.
+FILE_VERSION = 1
+STATE_ARRAYS = ("joint_q", "joint_qd", "body_q", "body_qd", "body_f")
+CONTROL_ARRAYS = ("joint_f", "joint_target_pos", "joint_target_vel", "joint_act")
+
+
+@dataclass(frozen=True)
+class SimulationSnapshot:
+    """Everything that the next steps of a simulation depend on, except solver options and time step."""
+
+    step_count: int
+    """Solver steps made since the beginning."""
+    state: State
+    """Copy of the state."""
+    control: Control
+    """Copy of the control."""
+    world_frozen: wp.array[int]
+    """Copy of the solver's `world_frozen`, shape [world]."""
+    model_arrays: dict[str, Any]
+    """Copies of the arrays of the model that may be written to, by name."""
+    structure: str
+    """Fingerprint of the structure of the model."""
+
+    def write(self, path: str | Path) -> None:
+        """Write the snapshot to a file, bit for bit."""
+        arrays: dict[str, np.ndarray] = {
+            "version": np.array(FILE_VERSION),
+            "structure": np.array(self.structure),
+            "step_count": np.array(self.step_count, dtype=np.int64),
+            "world_frozen": self.world_frozen.numpy(),
+        }
+        for name in STATE_ARRAYS:
+            arrays[f"state/{name}"] = getattr(self.state, name).numpy()
+        for name in CONTROL_ARRAYS:
+            arrays[f"control/{name}"] = getattr(self.control, name).numpy()
+        for name, array in self.model_arrays.items():
+            arrays[f"model/{name}"] = array.numpy()
+        with open(path, "wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+
+    @staticmethod
+    def read(path: str | Path, model: Model) -> "SimulationSnapshot":
+        """Return the snapshot in a file.
+
+        Args:
+            path: File that `write` made.
+            model: Model of the same structure, on any device.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If the file is no snapshot, is damaged, or belongs to a model of another structure.
+        """
+        with open(path, "rb") as file:
+            try:
+                with np.load(file, allow_pickle=False) as archive:
+                    arrays = {name: archive[name] for name in archive.files}
+            except (ValueError, EOFError, OSError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
+                raise ValueError(f"'{path}' is not a snapshot of a simulation: {error}.") from error
+        version = _take(arrays, "version", path)
+        if version.shape != () or version != FILE_VERSION:
+            raise ValueError(
+                f"'{path}': the snapshot has version {version.tolist()}, but this program reads version "
+                f"{FILE_VERSION}. Write it again with this program."
+            )
+        check_structure(str(_take(arrays, "structure", path)), model, f"'{path}'")
+        state, control = model.state(), model.control()
+        frozen: wp.array[int] = wp.zeros(model.world_count, dtype=wp.int32, device=model.device)
+        model_arrays = editable_arrays(model)
+        for key, array in {
+            "world_frozen": frozen,
+            **{f"state/{name}": getattr(state, name) for name in STATE_ARRAYS},
+            **{f"control/{name}": getattr(control, name) for name in CONTROL_ARRAYS},
+            **{f"model/{name}": array for name, array in model_arrays.items()},
+        }.items():
+            _fill(array, _take(arrays, key, path), f"'{path}': {key}")
+        return SimulationSnapshot(
+            int(_take(arrays, "step_count", path)),
+            state,
+            control,
+            frozen,
+            model_arrays,
+            structure_fingerprint(model),
+        )
+
+
+def editable_arrays(model: Model) -> dict[str, Any]:
+    """Return copies of the arrays of a model, except those that only say where others begin."""
+    return {
+        name: wp.clone(array)
+        for name, array in sorted(vars(model).items())
+        if isinstance(array, wp.array) and not name.endswith("_start") and name != "worlds"
+    }
+
+
+def structure_fingerprint(model: Model) -> str:
+    """Return a text that is equal for models of equal structure and, but by chance, different for others."""
+    digest = hashlib.sha256()
+    counts = [model.world_count, model.body_count, model.joint_count, model.shape_count]
+    digest.update(np.array(counts, dtype=np.int64).tobytes())
+    digest.update(np.ascontiguousarray(model.world_template, dtype=np.int64).tobytes())
+    for template in model.templates:
+        for name, value in _template_arrays(template).items():
+            digest.update(f"{name}{value.shape}".encode())
+            digest.update(value.astype(np.int64).tobytes())
+    return digest.hexdigest()
+
+
+def _template_arrays(template: Template) -> dict[str, np.ndarray]:
+    """Return the arrays of a template that the builder gave, and the pairs of shapes."""
+    names = ("joint_type", "joint_parent", "joint_child", "pair_shape0", "pair_shape1")
+    sizes = np.array([template.body_count, template.shape_count])
+    return {"sizes": sizes, **{name: getattr(template, name) for name in names}}
+
+
+def check_structure(structure: str, model: Model, what: str) -> None:
+    """Raise if a fingerprint is not that of a model.
+
+    Raises:
+        ValueError: If the structures differ.
+    """
+    if structure != structure_fingerprint(model):
+        raise ValueError(
+            f"{what}: the snapshot belongs to a model of another structure: other worlds, joints or shapes, "
+            "or in another order. Restore it into a simulation of the same model, built in the same way."
+        )
+
+
+def _take(arrays: dict[str, np.ndarray], name: str, path: str | Path) -> np.ndarray:
+    if name not in arrays:
+        raise ValueError(f"'{path}' is not a snapshot of a simulation: it has no array '{name}'.")
+    return arrays[name]
+
+
+def _fill(array: Any, values: np.ndarray, what: str) -> None:
+    expected = array.numpy()
+    if values.shape != expected.shape or values.dtype != expected.dtype:
+        raise ValueError(
+            f"{what} has shape {values.shape} and type {values.dtype}, but the model needs {expected.shape} "
+            f"and {expected.dtype}. The file was damaged or made for another model."
+        )
+    array.assign(values)

@@ -1,0 +1,35 @@
+"""Thaw stage: let frozen worlds take part again.
+
+Writes  world_frozen of the solver
+"""
+
+import warp as wp
+
+from pluriverse.model.world_choice import WorldChoice
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.solvers.thaw")
+def thaw_world(
+    worlds: wp.array[int],  # [slot] the worlds of this launch
+    mask: wp.array[bool],  # [world] which of them; empty: all
+    world_frozen: wp.array[int],  # [world]
+):
+    """Thaw one world."""
+    world = worlds[wp.tid()]
+    if world < 0 or world >= world_frozen.shape[0]:
+        return  # an index on the device that names no world
+    if mask.shape[0] > 0:
+        if not mask[world]:
+            return
+    world_frozen[world] = 0
+
+
+def thaw_worlds(choice: WorldChoice, world_frozen: wp.array[int]) -> None:
+    """Set `world_frozen` to 0 for the worlds chosen."""
+    wp.launch(
+        thaw_world,
+        dim=choice.worlds.size,
+        inputs=[choice.worlds, choice.mask],
+        outputs=[world_frozen],
+        device=world_frozen.device,
+    )
