@@ -19,8 +19,9 @@ def randomize_joints(builder: ModelBuilder, seed: int) -> None:
         if kind in (JointType.FREE, JointType.BALL):
             quat = rng.normal(size=4)
             builder.joint_q[start : start + 4] = quat / np.linalg.norm(quat)
-        elif kind is not JointType.FIXED:
-            builder.joint_q[start] = rng.uniform(-1.0, 1.0)
+        else:
+            axes = builder.joint_dof_dim[joint].sum()
+            builder.joint_q[start : start + axes] = rng.uniform(-1.0, 1.0, axes)
 
 
 def body_poses(builder: ModelBuilder) -> dict[str, np.ndarray]:

@@ -33,13 +33,23 @@ def compile_reference(path):
     return spec.compile()
 
 
+def locate_joint(builder, model, joint):
+    """Return the joint of the builder that a joint of MuJoCo is, or is an axis of, and which axis."""
+    by_name = {label.rpartition("/")[2]: index for index, label in enumerate(builder.joint_label)}
+    body = model.jnt_bodyid[joint]
+    first = model.body_jntadr[body]
+    names = [model.joint(index).name for index in range(first, first + model.body_jntnum[body])]
+    if "_".join(names) in by_name:
+        return by_name["_".join(names)], joint - first
+    return by_name[model.joint(joint).name], 0
+
+
 def copy_state(builder, model, data):
     """Set MuJoCo's qpos to the builder's joint_q, joint by joint, and return T with qvel = T joint_qd."""
     transform = np.zeros((model.nv, model.nv))
-    by_name = {label.rpartition("/")[2]: index for index, label in enumerate(builder.joint_label)}
     for joint in range(model.njnt):
-        index = by_name[model.joint(joint).name]
-        coord, dof = builder.joint_q_start[index], builder.joint_qd_start[index]
+        index, axis = locate_joint(builder, model, joint)
+        coord, dof = builder.joint_q_start[index] + axis, builder.joint_qd_start[index] + axis
         qpos, qvel = model.jnt_qposadr[joint], model.jnt_dofadr[joint]
         if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE:
             data.qpos[qpos : qpos + 3] = builder.joint_q[coord : coord + 3]
@@ -123,6 +133,68 @@ def test_all_kinds_of_joints_have_mujocos_poses_and_mass_matrix(seed):
     check_against_mujoco(builder, mujoco.MjSpec.from_string(JOINTS).compile(), seed)
 
 
+MANY_AXES = """
+<mujoco model="axes"><compiler angle="radian"/>
+  <worldbody>
+    <body name="cart" pos="0.1 0.2 0.3" quat="1 0.2 0.3 0.4">
+      <joint name="x" type="slide" axis="1 0.2 0" pos="1 2 3" ref="0.3" range="-1 2"/>
+      <joint name="y" type="slide" axis="0 1 0.1" ref="-0.2" damping="3"/>
+      <joint name="yaw" axis="0.1 0 1" pos="0.05 0 0.1" ref="0.4" range="-3 3" stiffness="2" springref="0.1"/>
+      <joint name="pitch" axis="0 1 0" pos="0.05 0 0.1" ref="-0.5" frictionloss="0.4"/>
+      <joint name="roll" axis="1 0 0" pos="0.05 0 0.1" armature="0.02"/>
+      <geom type="box" size="0.1 0.2 0.3" pos="0.1 0 0"/>
+      <body name="offset" pos="0 0 0.4">
+        <joint name="a" axis="0 1 0"/><joint name="b" axis="1 0 0" pos="0 0.1 0"/>
+        <geom type="box" size="0.1 0.2 0.3" pos="0.1 0 0"/></body>
+      <body name="swung" pos="0.3 0 0.4">
+        <joint name="c" axis="0 1 0"/><joint name="d" type="slide" axis="1 0 0"/>
+        <geom type="box" size="0.1 0.2 0.3" pos="0.1 0 0"/></body>
+    </body>
+  </worldbody>
+  <actuator><position joint="pitch" kp="7"/><motor joint="y" gear="2"/></actuator>
+  <keyframe><key name="home" qpos="1 2 3 4 5 6 7 8 9" qvel="9 8 7 6 5 4 3 2 1" ctrl="0.5 0.25"/></keyframe>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_slides_and_hinges_of_one_body_are_one_joint_with_mujocos_mechanics(seed):
+    """Skew axes, an anchor off the origin and ref on every axis give MuJoCo's poses and mass matrix."""
+    builder = ModelBuilder()
+    builder.add_mjcf(MANY_AXES)
+    check_against_mujoco(builder, mujoco.MjSpec.from_string(MANY_AXES).compile(), seed)
+
+
+def test_only_what_is_a_d6_joint_becomes_one():
+    """Hinges with anchors apart, and a slide behind a hinge, stay chains of joints."""
+    builder = ModelBuilder()
+    builder.add_mjcf(MANY_AXES)
+    assert [label.rpartition("/")[2] for label in builder.joint_label] == ["x_y_yaw_pitch_roll", *"abcd"]
+    assert builder.joint_dof_dim.tolist() == [[2, 3], [0, 1], [0, 1], [0, 1], [1, 0]]
+    assert [label.rpartition("/")[2] for label in builder.body_label] == [
+        "cart",
+        "a_link",
+        "offset",
+        "c_link",
+        "swung",
+    ]
+
+
+def test_limits_drives_and_losses_stay_with_their_axis():
+    """What the file says about one joint of a body arrives at the axis that the joint becomes."""
+    builder = ModelBuilder()
+    builder.add_mjcf(MANY_AXES)
+    assert builder.joint_limit_lower[:5].tolist() == [-1.0, -np.inf, -3.0, -np.inf, -np.inf]
+    assert builder.joint_damping[:5].tolist() == [0.0, 3.0, 0.0, 0.0, 0.0]
+    assert builder.joint_friction[:5].tolist() == [0.0, 0.0, 0.0, 0.4, 0.0]
+    assert builder.joint_armature[:5].tolist() == [0.0, 0.0, 0.0, 0.0, 0.02]
+    assert builder.joint_target_ke[:5].tolist() == [0.0, 0.0, 2.0, 7.0, 0.0]
+    assert builder.joint_target_pos[:5].tolist() == [0.0, 0.0, 0.1, 0.5, 0.0]
+    assert builder.joint_act[:5].tolist() == [0.0, 0.5, 0.0, 0.0, 0.0]
+    assert builder.joint_q.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]
+    assert builder.joint_qd.tolist() == [9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
+
+
 def test_authored_pose_is_the_initial_pose():
     """At the initial coordinates (ref for hinges and slides) every body stands as MuJoCo puts it at qpos0."""
     builder = ModelBuilder()
@@ -195,16 +267,14 @@ def test_humanoid_accelerates_as_in_mujoco(robot_assets, seed):
     model = compile_reference(path)
     data = mujoco.MjData(model)
     rng = np.random.default_rng(seed)
-    hinges = np.asarray(builder.joint_q_start)[1:]
     lower, upper = (np.asarray(limit)[6:] for limit in (builder.joint_limit_lower, builder.joint_limit_upper))
-    builder.joint_q[hinges] = lower + rng.uniform(0.2, 0.8, len(hinges)) * (upper - lower)
+    builder.joint_q[7:] = lower + rng.uniform(0.2, 0.8, len(lower)) * (upper - lower)
     transform = copy_state(builder, model, data)
     data.ctrl[:] = rng.uniform(-1.0, 1.0, model.nu)
     for actuator in range(model.nu):
-        joint = model.joint(model.actuator_trnid[actuator, 0]).name
-        index = next(i for i, label in enumerate(builder.joint_label) if label.endswith("/" + joint))
+        index, axis = locate_joint(builder, model, model.actuator_trnid[actuator, 0])
         effort = model.actuator_gear[actuator, 0] * data.ctrl[actuator]
-        builder.joint_act[builder.joint_qd_start[index]] = effort
+        builder.joint_act[builder.joint_qd_start[index] + axis] = effort
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
     model.jnt_stiffness[0] = 0.0  # that of the free joint, which the import reports
     mujoco.mj_forward(model, data)

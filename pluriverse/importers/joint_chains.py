@@ -1,0 +1,91 @@
+"""Chains of joints as D6 joints.
+
+An importer describes several joints of one body as a chain of massless links, one joint each. Where they are
+slides, then hinges about axes through one point, each carried by the ones before, the chain is one D6 joint
+with the same coordinates and equations of motion, and without links that nobody asked for.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from pluriverse.importers.description import WORLD, JointDescription, LinkDescription, RobotDescription
+from pluriverse.importers.frames import IDENTITY, Frame, make_frame
+from pluriverse.types import JointType
+
+# Distance of two anchors, relative to their distances from the origins of their links, up to which they are
+# one point: rounding of the transforms between them.
+ANCHOR_ROUNDING = 1e-12
+
+
+def merge_joint_chains(robot: RobotDescription) -> RobotDescription:
+    """Return the robot with every chain that is a D6 joint made one; other chains stay as they are."""
+    merged: dict[int, LinkDescription] = {}
+    end_of_link: dict[int, int] = {}  # for links that fall away: the link that their chain ends in
+    for index, link in enumerate(robot.links):
+        chain = [] if link.is_intermediate else _find_chain(robot, index)
+        joint = _make_d6([robot.links[part].joint for part in chain]) if len(chain) > 1 else None
+        if joint is not None:
+            merged[index] = dataclasses.replace(link, parent=robot.links[chain[0]].parent, joint=joint)
+            end_of_link.update(dict.fromkeys(chain[:-1], index))
+    kept = [index for index in range(len(robot.links)) if index not in end_of_link]
+    place = {WORLD: WORLD} | {index: number for number, index in enumerate(kept)}
+    place |= {index: place[end] for index, end in end_of_link.items()}
+    links = [merged.get(index, robot.links[index]) for index in kept]
+    return dataclasses.replace(
+        robot,
+        links=[dataclasses.replace(link, parent=place[link.parent]) for link in links],
+        excluded_pairs=[(place[a], place[b]) for a, b in robot.excluded_pairs],
+    )
+
+
+def _find_chain(robot: RobotDescription, end: int) -> list[int]:
+    """Return the massless links that stand between the joints above a link, outermost last, and the link."""
+    chain = [end]
+    parent = robot.links[end].parent
+    while parent != WORLD and robot.links[parent].is_intermediate:
+        link = robot.links[parent]
+        if link.mass_properties.mass > 0.0 or link.shapes:
+            return [end]
+        chain.insert(0, parent)
+        parent = link.parent
+    return chain
+
+
+def _make_d6(joints: list[JointDescription]) -> JointDescription | None:
+    """Return the D6 joint that moves like joints in series, None if none does."""
+    kinds = [joint.type for joint in joints]
+    linear_count = kinds.count(JointType.PRISMATIC)
+    angular_count = kinds.count(JointType.REVOLUTE)
+    in_order = [JointType.PRISMATIC] * linear_count + [JointType.REVOLUTE] * angular_count
+    if kinds != in_order or max(linear_count, angular_count) > 3:
+        return None
+    # Bring the frames between the joints to the ends of the chain. What turns goes outward, taking the axes
+    # behind along; what shifts goes inward, which only slides let pass.
+    parent_frame, turn = joints[0].parent_frame, IDENTITY
+    dofs = []
+    for number, joint in enumerate(joints):
+        if number > 0:
+            inner = joints[number - 1].child_frame
+            between = inner.inverse() @ joint.parent_frame
+            if number <= linear_count:
+                parent_frame = parent_frame @ make_frame(turn.apply(between.position))
+            else:
+                size = np.linalg.norm(inner.position) + np.linalg.norm(joint.parent_frame.position)
+                if np.linalg.norm(between.position) > ANCHOR_ROUNDING * size:
+                    return None
+            turn = turn @ Frame(np.zeros(3), between.quat)
+        assert joint.dof is not None
+        dofs.append(dataclasses.replace(joint.dof, axis=turn.apply(joint.dof.axis)))
+    path = joints[0].label.rpartition("/")[0]
+    names = "_".join(joint.label.rpartition("/")[2] for joint in joints)
+    return JointDescription(
+        f"{path}/{names}" if path else names,
+        JointType.D6,
+        parent_frame=parent_frame,
+        child_frame=joints[-1].child_frame @ turn.inverse(),
+        dofs=dofs,
+        linear_count=linear_count,
+        q=[joint.q[0] for joint in joints],
+        qd=[joint.qd[0] for joint in joints],
+    )
