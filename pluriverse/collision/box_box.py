@@ -237,22 +237,24 @@ def collide_faces(
     world_normal = pair.rotation0 * normal
     if is_swapped:
         world_normal = -(pair.rotation0 * (pair.rotation * normal))
-    first_kept = int(-1)
-    last_kept = int(-1)
+    # Of corners that coincide the deeper one stays.
+    kept = int(0)
     for index in range(count):
         corner = polygon[index]
-        is_new = corner[2] <= pair.reach
-        if is_new and last_kept >= 0:
-            from_last = corner - polygon[last_kept]
-            from_first = corner - polygon[first_kept]
-            is_new = (
-                from_last[0] * from_last[0] + from_last[1] * from_last[1] > merge
-                and from_first[0] * from_first[0] + from_first[1] * from_first[1] > merge
-            )
-        if is_new:
-            if first_kept < 0:
-                first_kept = index
-            last_kept = index
+        same = int(-1)
+        for other in range(kept):
+            du = corner[0] - polygon[other][0]
+            dv = corner[1] - polygon[other][1]
+            if du * du + dv * dv <= merge:
+                same = other
+        if same < 0:
+            polygon[kept] = corner
+            kept += 1
+        elif corner[2] < polygon[same][2]:
+            polygon[same] = corner
+    for index in range(kept):
+        corner = polygon[index]
+        if corner[2] <= pair.reach:
             # Relative to the centre of the other box, reference axes.
             on_reference = wp.vec3(0.0, 0.0, 0.0)
             on_reference[face] = level

@@ -256,8 +256,8 @@ def add_patch(
 ) -> int:
     """Add the contacts at the corners of a patch, or at the closest points if there is no patch.
 
-    Corners that coincide are one. The closest points replace the nearest corner where the patch does not
-    reach them: a tilted capsule touches with its end, not with its side.
+    Of corners that coincide the deeper one stays. The closest points replace the nearest corner where the patch
+    does not reach them: a tilted capsule touches with its end, not with its side.
 
     Args:
         output: Where contacts go.
@@ -285,17 +285,19 @@ def add_patch(
         distance = wp.dot(plane, anchor - corner) * slope
         if reference == 0:
             distance = -distance
-        is_new = bool(True)
+        smallest = wp.min(smallest, distance)
+        squared = wp.length_sq(wp.cross(corner - middle, normal))
+        place = int(kept)
         for other in range(kept):
-            is_new = is_new and wp.length_sq(corner - corners[other]) > MERGE * MERGE * size * size
-        if is_new:
-            corners[kept] = corner
-            distances[kept] = distance
-            squared = wp.length_sq(wp.cross(corner - middle, normal))
-            if squared < nearest_squared:
-                nearest_squared = squared
-                nearest = kept
-            smallest = wp.min(smallest, distance)
+            if wp.length_sq(corner - corners[other]) <= MERGE * MERGE * size * size:
+                place = other
+        if squared < nearest_squared:
+            nearest_squared = squared
+            nearest = place
+        if place == kept or distance < distances[place]:
+            corners[place] = corner
+            distances[place] = distance
+        if place == kept:
             kept += 1
     needs_touch = smallest > touch.distance + MISSED * size
     kept = wp.max(kept, 1)
