@@ -256,8 +256,8 @@ def add_patch(
 ) -> int:
     """Add the contacts at the corners of a patch, or at the closest points if there is no patch.
 
-    Of corners that coincide the deeper one stays. The closest points replace the nearest corner where the patch
-    does not reach them: a tilted capsule touches with its end, not with its side.
+    Of corners that coincide the deeper one stays. The closest points replace the nearest corner where the
+    patch does not reach them: a tilted capsule touches with its end, not with its side.
 
     Args:
         output: Where contacts go.
