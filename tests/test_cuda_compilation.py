@@ -14,7 +14,7 @@ def sap_kernels():
     newton, contact, joint_terms, outcome = (import_module(f"pluriverse.solvers.sap.{name}") for name in names)
     f32, f64 = wp.float32, wp.float64
     return [
-        newton._kernels(f64, f32, f32).minimize_objective,
+        newton._kernels(f64, f32, f32, equality=True).minimize_objective,
         contact._kernels(f64, f32, f32, f32).set_contact_terms,
         joint_terms._kernels(f64, f32, f32).set_joint_terms,
         outcome._kernels(f64, f32).conclude_step,
