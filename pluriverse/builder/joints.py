@@ -8,6 +8,7 @@ import numpy as np
 from pluriverse.builder.bodies import BodyBuilder
 from pluriverse.builder.inputs import IDENTITY, AxisLike, Transform, Vector, as_axis, as_transform
 from pluriverse.builder.joint_config import JointDofConfig, mode_value
+from pluriverse.model import poses
 from pluriverse.types import Axis, JointTargetMode, JointType
 
 _LINEAR = (Axis.X, Axis.Y, Axis.Z)
@@ -307,14 +308,15 @@ class JointBuilder(BodyBuilder):
     ) -> int:
         """Let the child move freely in the world. It starts at the pose given to `add_link`.
 
-        The coordinates of a free joint are the pose of the body in the world, so the parent must be the world
-        and both joint frames the identity.
+        The coordinates of a free joint are the pose of the joint frame of the child in that of the parent:
+        without frames, the pose of the body in the world. Its velocity is that of the centre of mass in world
+        axes, whatever the frames. The parent must be the world.
 
         Returns:
             Index of the joint.
 
         Raises:
-            ValueError: If the parent is not the world, or a joint frame not the identity.
+            ValueError: If the parent is not the world, or a value is out of range.
             IndexError: If there is no such body.
         """
         return self._add_joint(
@@ -367,7 +369,8 @@ class JointBuilder(BodyBuilder):
             ValueError: If there is no axis, more than three of a kind, or a value is out of range.
             IndexError: If there is no such body.
         """
-        linear, angular = list(linear_axes or []), list(angular_axes or [])
+        linear = [] if linear_axes is None else list(linear_axes)
+        angular = [] if angular_axes is None else list(angular_axes)
         name = f"joint '{f'joint_{self.joint_count}' if label is None else label}' (index {self.joint_count})"
         for axes, which in ((linear, "linear_axes"), (angular, "angular_axes")):
             if len(axes) > 3:
@@ -421,7 +424,8 @@ class JointBuilder(BodyBuilder):
             IndexError: If there is no such body.
         """
         kind = JointType(joint_type)
-        linear, angular = list(linear_axes or []), list(angular_axes or [])
+        linear = [] if linear_axes is None else list(linear_axes)
+        angular = [] if angular_axes is None else list(angular_axes)
         common: dict[str, Any] = {
             "parent_xform": parent_xform,
             "child_xform": child_xform,
@@ -539,12 +543,6 @@ class JointBuilder(BodyBuilder):
                     f"{name}: parent is {self._body_name(parent)}, but a free joint moves a body relative "
                     "to the world only. Pass parent=-1."
                 )
-            for frame, which in zip(frames, ("parent_xform", "child_xform"), strict=True):
-                if not np.array_equal(frame, IDENTITY):
-                    raise ValueError(
-                        f"{name}: {which} is {frame.tolist()}, but the coordinates of a free joint are "
-                        "the pose of the body in the world. Give the pose with add_link(xform=...)."
-                    )
         rows = [_dof_row(config, f"{name}, axis {index}") for index, config in enumerate(dofs)]
         self._joints.append(
             type=int(joint_type),
@@ -565,10 +563,17 @@ class JointBuilder(BodyBuilder):
         if coord_count:
             coords = self._coords.extend(coord_count)
             if joint_type is JointType.FREE:
-                self.joint_q[coords] = self.body_q[child]
+                self.joint_q[coords] = _free_coordinates(frames[0], frames[1], self.body_q[child])
             elif joint_type is JointType.BALL:
                 self.joint_q[coords] = IDENTITY[3:]
         return joint
+
+
+def _free_coordinates(parent_frame: np.ndarray, child_frame: np.ndarray, body_q: np.ndarray) -> np.ndarray:
+    """Return the coordinates of a free joint to the world at the pose of its body."""
+    if np.array_equal(parent_frame, IDENTITY) and np.array_equal(child_frame, IDENTITY):
+        return body_q  # to the last bit
+    return poses.compose(poses.inverse(parent_frame), poses.compose(body_q, child_frame))
 
 
 def _dof_row(config: JointDofConfig, name: str) -> dict[str, Any]:

@@ -199,7 +199,11 @@ class WorldBuilder(EqualityBuilder):
         if len(free_joints):
             q = self._coords.view("q")[coords].reshape(count, -1)
             columns = builder.joint_q_start[free_joints][:, None] + np.arange(7)
-            q[:, columns] = poses.compose(offsets[:, None, :], q[:, columns])
+            frame = builder.joint_X_p[free_joints]
+            # Seen from the frames, which stay: the identity, or else X_p^-1 offset X_p.
+            seen = poses.compose(poses.inverse(frame), poses.compose(offsets[:, None, :], frame))
+            seen = np.where((frame == IDENTITY).all(axis=1)[:, None], offsets[:, None, :], seen)
+            q[:, columns] = poses.compose(seen, q[:, columns])
         if len(free_joints) and (offsets[:, 3:] != IDENTITY[3:]).any():
             qd = self._dofs.view("qd")[dofs].reshape(count, -1)
             for part in (0, 3):  # linear velocity, angular velocity: both in world axes

@@ -136,12 +136,15 @@ def _move_children(
                 linear = linear + rate
             else:
                 angular = angular + rate
-    elif joint_type is JointType.FREE:  # always between the world and a body, frames at identity
+    elif joint_type is JointType.FREE:  # always between the world and a body
         moved = source.joint_q[coord[:, None] + np.arange(7)]
         velocity = source.joint_qd[dof[:, None] + np.arange(6)]
         angular = velocity[:, 3:]
-        # joint_qd has the velocity of the centre of mass, this function that of the origin.
-        linear = velocity[:, :3] - np.cross(angular, poses.rotate(moved[:, 3:], source.body_com[child]))
+        # joint_qd has the velocity of the centre of mass, `linear` is that of the child's joint frame.
+        body = poses.inverse(source.joint_X_c[joints])  # in that frame
+        arm = body[:, :3] + poses.rotate(body[:, 3:], source.body_com[child])
+        turn = poses.quat_multiply(frame[:, 3:], moved[:, 3:])
+        linear = velocity[:, :3] - np.cross(angular, poses.rotate(turn, arm))
 
     anchor = poses.compose(frame, moved)
     body_q[child] = poses.compose(anchor, poses.inverse(source.joint_X_c[joints]))

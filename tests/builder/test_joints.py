@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pluriverse import JointDofConfig, JointTargetMode, JointType, ModelBuilder
+from pluriverse.model import poses
 from tests.builder.robots import make_arm
 
 
@@ -77,6 +78,30 @@ def test_a_free_joint_starts_where_its_body_was_put():
     assert builder.articulation_label[0] == "box_articulation"
     model = builder.finalize("cpu")
     np.testing.assert_allclose(model.body_q.numpy()[0], pose, rtol=0.0, atol=2.0**-22)
+
+
+def test_frames_of_a_free_joint_leave_the_body_where_it_was_put():
+    """The coordinates are the pose of the child's frame in the parent's; the velocity is in the world."""
+    builder = ModelBuilder()
+    pose = [1.0, 2.0, 3.0, 0.0, 0.0, 0.6, 0.8]
+    link = builder.add_link(xform=pose, mass=1.0, inertia=np.eye(3), com=(0.1, 0.2, 0.3))
+    quarter = (0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5))
+    joint = builder.add_joint_free(
+        link, parent_xform=((0.5, 0.0, 0.0), quarter), child_xform=((0.0, 0.0, 0.2), (0.0, 0.0, 0.0, 1.0))
+    )
+    builder.add_articulation([joint])
+    builder.joint_qd[:] = 0.1, 0.2, 0.3, 0.4, 0.5, 0.6
+    # (x, y) of the parent frame is (y, -x) of the world.
+    np.testing.assert_allclose(builder.joint_q[:3], [2.0, -0.5, 3.2], rtol=0.0, atol=1e-15)
+    scene = ModelBuilder()
+    scene.add_world(builder)
+    scene.add_world(builder, xform=((0.0, 0.0, 5.0), quarter))
+    model = scene.finalize("cpu")
+    np.testing.assert_allclose(model.body_q.numpy()[0], pose, rtol=0.0, atol=2.0**-22)
+    np.testing.assert_allclose(model.body_qd.numpy()[0], np.linspace(0.1, 0.6, 6), rtol=1e-6)
+    turned = poses.quat_multiply(np.array(quarter), np.array(pose[3:]))
+    np.testing.assert_allclose(model.body_q.numpy()[1], [-2.0, 1.0, 8.0, *turned], rtol=0.0, atol=2.0**-20)
+    np.testing.assert_allclose(model.body_qd.numpy()[1], [-0.2, 0.1, 0.3, -0.5, 0.4, 0.6], rtol=1e-6)
 
 
 def test_quaternions_written_with_two_digits_are_normalized():

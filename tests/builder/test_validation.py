@@ -218,7 +218,6 @@ AT_ONCE = [
         lambda b: b.add_joint_free(1, parent=0),
         r"parent is body 'rod' \(index 0\), but a free joint moves a body rel",
     ),
-    (lambda b: b.add_joint_free(1, child_xform=((1, 0, 0), UP)), r"child_xform is .* add_link\(xform=...\)"),
     (
         lambda b: b.add_joint_revolute(0, 1, axis="w"),
         r"'joint_2' \(index 2\), axis 0: axis is 'w', but an axis is",
