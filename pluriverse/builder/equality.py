@@ -313,6 +313,7 @@ class EqualityBuilder(ShapeBuilder):
                 f"{what}: joint {joint!r} does not exist; there are {self.joint_count} joints. Use an index "
                 "that add_joint_*() returned."
             )
+        joint = int(joint)
         kind = JointType(self.joint_type[joint])
         if kind not in (JointType.REVOLUTE, JointType.PRISMATIC):
             raise ValueError(
@@ -325,7 +326,7 @@ class EqualityBuilder(ShapeBuilder):
                 f"constraint is being added to world {self.current_world}. Add it between the same "
                 "begin_world() and end_world() as its joints."
             )
-        return int(joint)
+        return joint
 
     def _append_equality_copies(
         self,
