@@ -13,6 +13,7 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.collision.components import column, largest_component
 from pluriverse.collision.contact_output import ContactOutput, add_contact
 from pluriverse.collision.gjk import NEAR, make_closest_points
 from pluriverse.collision.pair_table import Collider, PairTable
@@ -143,23 +144,6 @@ def clip_polygon(
             previous = current
             previous_height = height
     return kept
-
-
-@wp.func
-def largest_component(v: wp.vec3) -> int:
-    """Return the index of the component of largest magnitude."""
-    index = int(0)
-    if wp.abs(v[1]) > wp.abs(v[0]):
-        index = 1
-    if wp.abs(v[2]) > wp.max(wp.abs(v[0]), wp.abs(v[1])):
-        index = 2
-    return index
-
-
-@wp.func
-def column(m: wp.mat33, index: int) -> wp.vec3:
-    """Return a column of a matrix."""
-    return wp.vec3(m[0, index], m[1, index], m[2, index])
 
 
 @wp.func

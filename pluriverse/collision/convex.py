@@ -12,6 +12,7 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.collision.components import column
 from pluriverse.collision.contact_output import ContactOutput, add_contact
 from pluriverse.collision.convex_feature import Feature, find_feature
 from pluriverse.collision.convex_support import ConvexPair, core_radius, support_first, support_second
@@ -74,12 +75,6 @@ def to_single(v: wp.vec3d) -> wp.vec3:
 def to_double(v: wp.vec3) -> wp.vec3d:
     """Return a vector in double precision."""
     return wp.vec3d(wp.float64(v[0]), wp.float64(v[1]), wp.float64(v[2]))
-
-
-@wp.func
-def column(m: wp.mat33, index: int) -> wp.vec3:
-    """Return a column of a matrix."""
-    return wp.vec3(m[0, index], m[1, index], m[2, index])
 
 
 @wp.func

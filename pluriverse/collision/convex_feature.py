@@ -2,6 +2,7 @@
 
 import warp as wp
 
+from pluriverse.collision.components import largest_component
 from pluriverse.collision.hull import HullData, facing_face, support_vertex
 from pluriverse.collision.rim import rim_direction
 from pluriverse.collision.shape_state import BOX, CAPSULE, CONE, CONVEX_MESH, CYLINDER
@@ -64,11 +65,7 @@ def find_feature(
     sine = wp.sqrt(direction[0] * direction[0] + direction[1] * direction[1])
     up = wp.where(direction[2] < 0.0, -1.0, 1.0)
     if shape_type == BOX:
-        face = int(0)
-        if wp.abs(direction[1]) > wp.abs(direction[0]):
-            face = 1
-        if wp.abs(direction[2]) > wp.max(wp.abs(direction[0]), wp.abs(direction[1])):
-            face = 2
+        face = largest_component(direction)
         sign = wp.where(direction[face] < 0.0, -1.0, 1.0)
         normal = wp.vec3(0.0, 0.0, 0.0)
         normal[face] = sign

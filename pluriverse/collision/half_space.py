@@ -12,6 +12,7 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.collision.components import largest_component
 from pluriverse.collision.contact_output import ContactOutput, add_contact
 from pluriverse.collision.hull import HullData, facing_face, support_vertex
 from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
@@ -71,11 +72,7 @@ def find_box_points(
     half: wp.vec3, up: wp.vec3, reach: float, margin: float, candidates: wp.array[wp.vec4]
 ) -> int:
     """Return the corners of a box, those of the lowest face as facing the plane."""
-    face = int(0)
-    if wp.abs(up[1]) > wp.abs(up[0]):
-        face = 1
-    if wp.abs(up[2]) > wp.max(wp.abs(up[0]), wp.abs(up[1])):
-        face = 2
+    face = largest_component(up)
     lower_bit = wp.where(up[face] > 0.0, 0, 1)
     for corner in range(8):
         candidates[corner] = wp.vec4(

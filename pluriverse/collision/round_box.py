@@ -7,6 +7,7 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.collision.components import largest_component
 from pluriverse.collision.contact_output import ContactOutput, add_contact
 from pluriverse.collision.pair_table import Collider, PairTable
 from pluriverse.collision.segment import capsule_direction, closest_segment_points
@@ -146,17 +147,6 @@ def clip_to_slab(interval: wp.vec2, center: float, along: float, half: float) ->
     elif wp.abs(center) > half:
         interval = wp.vec2(1.0, -1.0)
     return interval
-
-
-@wp.func
-def largest_component(v: wp.vec3) -> int:
-    """Return the index of the component of largest magnitude."""
-    index = int(0)
-    if wp.abs(v[1]) > wp.abs(v[0]):
-        index = 1
-    if wp.abs(v[2]) > wp.max(wp.abs(v[0]), wp.abs(v[1])):
-        index = 2
-    return index
 
 
 @wp.func
