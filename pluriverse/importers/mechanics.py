@@ -185,8 +185,8 @@ def _check_joint(
 
 
 def _armature(joint: JointDescription, armature_default: float) -> float:
-    """Return the armature of each degree of freedom of a joint."""
+    """Return the least armature of the degrees of freedom of a joint."""
     if joint.type is JointType.FREE:
         return 0.0
-    armatures = [dof.armature for dof in joint.dofs or [joint.dof or joint]]
+    armatures = [dof.armature for dof in joint.dofs] or [joint.dof.armature if joint.dof else joint.armature]
     return min(armature_default if armature is None else armature for armature in armatures)

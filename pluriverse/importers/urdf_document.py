@@ -223,13 +223,6 @@ class _Checker:
         kind = joint.get("type")
         if kind not in JOINT_TYPES:
             self._fail(joint, f"its type is {kind!r}", kind, f"Use one of {list(JOINT_TYPES)}.")
-        if kind == "planar":
-            self._fail(
-                joint,
-                "planar joints are not supported yet",
-                kind,
-                "Use two prismatic joints and a continuous one, with links in between.",
-            )
         self._origin(joint)
         for end in ("parent", "child"):
             element = self._child(joint, end)
@@ -266,11 +259,12 @@ class _Checker:
                         values[name],
                         "Give a value >= 0.",
                     )
-            if kind in ("revolute", "prismatic") and values.get("lower", 0.0) > values.get("upper", 0.0):
+            lower, upper = values.get("lower", 0.0), values.get("upper", 0.0)
+            if kind in ("revolute", "prismatic", "planar") and lower > upper:
                 self._fail(
                     limit,
-                    f"lower is {values.get('lower', 0.0)} and upper {values.get('upper', 0.0)}",
-                    (values.get("lower", 0.0), values.get("upper", 0.0)),
+                    f"lower is {lower} and upper {upper}",
+                    (lower, upper),
                     "The lower limit must not exceed the upper one (a missing one is 0).",
                 )
         dynamics = joint.find("dynamics")

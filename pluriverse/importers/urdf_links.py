@@ -1,5 +1,6 @@
 """URDF links and joints as links of a described robot."""
 
+import dataclasses
 from collections import deque
 from typing import Any, Literal
 
@@ -116,7 +117,7 @@ def _joint(joint: Any, label: str, scale: float, report: ImportReport) -> JointD
         return JointDescription(label, JointType.FIXED, parent_frame=frame)
     if joint.type == "floating":
         return JointDescription(label, JointType.FREE, q=[*frame.position, *frame.quat], qd=[0.0] * 6)
-    length = scale if joint.type == "prismatic" else 1.0
+    length = scale if joint.type in ("prismatic", "planar") else 1.0
     axis = np.asarray(joint.axis, dtype=np.float64)
     dof = DofDescription(axis / np.linalg.norm(axis))
     limit = joint.limit
@@ -143,8 +144,28 @@ def _joint(joint: Any, label: str, scale: float, report: ImportReport) -> JointD
         for name in ("damping", "friction"):
             value = getattr(joint.dynamics, name)
             setattr(dof, name, None if value is None else float(value))
+    if joint.type == "planar":
+        report.add("planar joint", joint.name, "it slides in its plane without turning", ImportSeverity.NOTE)
+        return JointDescription(
+            label,
+            JointType.D6,
+            parent_frame=frame,
+            dofs=[dataclasses.replace(dof, axis=direction) for direction in _plane(dof.axis)],
+            linear_count=2,
+            q=[0.0, 0.0],
+            qd=[0.0, 0.0],
+        )
     kind = JointType.PRISMATIC if joint.type == "prismatic" else JointType.REVOLUTE
     return JointDescription(label, kind, parent_frame=frame, dof=dof, q=[0.0], qd=[0.0])
+
+
+def _plane(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return two unit vectors that make a right-handed frame with a unit normal: x and y for z."""
+    # What lies in the plane of y; a normal near y leaves too little of it, so x takes its place.
+    other = np.array([0.0, 1.0, 0.0] if abs(normal[1]) < 0.9 else [1.0, 0.0, 0.0])
+    second = other - (other @ normal) * normal
+    second /= np.linalg.norm(second)
+    return np.cross(second, normal), second
 
 
 def _detach(robot: RobotDescription, parent: int, joint: JointDescription, urdf_joint: Any) -> int:

@@ -67,7 +67,6 @@ MALFORMED_URDF = {
     ),
     "joint type": (urdf(joint='type="revolut"'), ("joint 'elbow'", "'revolut'", "Use one of")),
     "joint without type": (urdf(joint=""), ("joint 'elbow'", "type is None", "Use one of")),
-    "planar joint": (urdf(joint='type="planar"'), ("joint 'elbow'", "planar", "two prismatic joints")),
     "two parents": (
         urdf(rest='<link name="c"/>' + joint_to("base", "c", "x") + joint_to("c", "tip", "y")),
         ("joint 'y'", "link 'tip' is already the child of joint 'elbow'", "Open the loop"),

@@ -111,6 +111,37 @@ def test_continuous_joint_has_no_limits():
     assert np.isinf(builder.joint_limit_lower[0])
 
 
+@pytest.mark.parametrize(
+    ("axis", "expected"),
+    [
+        ("0 0 1", [[1, 0, 0], [0, 1, 0]]),
+        ("1 0 0", [[0, 0, -1], [0, 1, 0]]),
+        ("0 3 0", [[0, 0, 1], [1, 0, 0]]),
+    ],
+)
+def test_planar_joint_slides_in_its_plane(axis, expected):
+    """Two linear axes make a right-handed frame with the normal; limits in metres hold for both."""
+    inside = f'<axis xyz="{axis}"/><limit lower="-0.5" upper="1.5" effort="20"/><dynamics damping="0.7"/>'
+    builder, report = import_urdf(arm('type="planar"', inside=inside), scale=2.0)
+    joint = builder.joint_label.index("arm/elbow")
+    assert builder.joint_type[joint] == JointType.D6
+    assert builder.joint_dof_dim[joint].tolist() == [2, 0]
+    np.testing.assert_allclose(builder.joint_axis, expected, atol=1e-15)
+    assert builder.joint_limit_lower.tolist() == [-1.0, -1.0]
+    assert builder.joint_limit_upper.tolist() == [3.0, 3.0]
+    assert builder.joint_effort_limit.tolist() == [20.0, 20.0]
+    assert builder.joint_damping.tolist() == [0.7, 0.7]
+    assert [entry.severity for entry in report.entries] == [ImportSeverity.NOTE]
+
+
+def test_planar_joint_across_a_skew_axis():
+    """The axes are unit vectors perpendicular to the normal and to each other."""
+    builder, _ = import_urdf(arm('type="planar"', inside='<axis xyz="1 2 -2"/>'))
+    frame = np.vstack([builder.joint_axis, np.array([1.0, 2.0, -2.0]) / 3.0])
+    np.testing.assert_allclose(frame @ frame.T, np.eye(3), atol=1e-15)
+    assert np.linalg.det(frame) == pytest.approx(1.0)
+
+
 def test_base_is_fixed_or_floating():
     fixed, _ = import_urdf(arm())
     floating, _ = import_urdf(arm(), floating=True, xform=((1, 2, 3), (0, 0, 1, 0)))
