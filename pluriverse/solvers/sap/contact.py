@@ -103,17 +103,17 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
         return mat33(t1[0], t2[0], n[0], t1[1], t2[1], n[1], t1[2], t2[2], n[2])
 
     @wp.func
-    def mobility(mass: float, inertia: wp.mat33, arm: weight3, frame: weight33) -> weight_real:
-        """Return the sum over the frame's axes c of 1/m + a^T diag(I)^-1 a, a = arm x c, in body axes."""
+    def mobility(mass: float, inertia: wp.mat33, arm: weight3) -> weight_real:
+        """Return the sum over three orthonormal axes c of 1/m + (r x c)^T diag(I)^-1 (r x c), in body axes.
+
+        The sum does not depend on the axes: it is 3/m + trace([r]x^T diag(I)^-1 [r]x).
+        """
         floor = weight_real(DIAGONAL_MIN)
         ix = weight_real(1.0) / wp.max(weight_real(inertia[0, 0]), floor)
         iy = weight_real(1.0) / wp.max(weight_real(inertia[1, 1]), floor)
         iz = weight_real(1.0) / wp.max(weight_real(inertia[2, 2]), floor)
-        total = weight_real(3.0) / weight_real(mass)
-        for axis in range(3):
-            a = wp.cross(arm, weight3(frame[0, axis], frame[1, axis], frame[2, axis]))
-            total += a[0] * a[0] * ix + a[1] * a[1] * iy + a[2] * a[2] * iz
-        return total
+        xx, yy, zz = arm[0] * arm[0], arm[1] * arm[1], arm[2] * arm[2]
+        return weight_real(3.0) / weight_real(mass) + ix * (yy + zz) + iy * (xx + zz) + iz * (xx + yy)
 
     @wp.func
     def jacobian_column(motion: weight6, arm: weight3, frame_transposed: weight33) -> weight3:
@@ -266,7 +266,6 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
                 node = topology.node_parent[first_node + node]
 
             weight = weight_real(0.0)
-            frame_w = weight33(frame)
             if options.weight_mode == DIAG_DELASSUS:
                 weight = delassus_weight(
                     topology,
@@ -276,21 +275,17 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
                     dof_b,
                     weight3(arm0),
                     weight3(arm1),
-                    wp.transpose(frame_w),
+                    wp.transpose(weight33(frame)),
                 )
             else:
                 if dof_a >= 0 and inputs.body_mass[body_a] > 0.0:
-                    to_body = wp.transpose(weight33(dynamics.node_rotation[node0 + node_a]))
-                    arm = to_body * (weight3(arm0) - weight3(dynamics.node_com[node0 + node_a]))
-                    weight += mobility(
-                        inputs.body_mass[body_a], inputs.body_inertia[body_a], arm, to_body * frame_w
-                    )
+                    arm = weight3(arm0) - weight3(dynamics.node_com[node0 + node_a])
+                    arm = arm * weight33(dynamics.node_rotation[node0 + node_a])  # R^T r: to body axes
+                    weight += mobility(inputs.body_mass[body_a], inputs.body_inertia[body_a], arm)
                 if dof_b >= 0 and inputs.body_mass[body_b] > 0.0:
-                    to_body = wp.transpose(weight33(dynamics.node_rotation[node0 + node_b]))
-                    arm = to_body * (weight3(arm1) - weight3(dynamics.node_com[node0 + node_b]))
-                    weight += mobility(
-                        inputs.body_mass[body_b], inputs.body_inertia[body_b], arm, to_body * frame_w
-                    )
+                    arm = weight3(arm1) - weight3(dynamics.node_com[node0 + node_b])
+                    arm = arm * weight33(dynamics.node_rotation[node0 + node_b])  # R^T r: to body axes
+                    weight += mobility(inputs.body_mass[body_b], inputs.body_inertia[body_b], arm)
                 weight = weight / weight_real(3.0)
             w = wp.max(real(weight), real(WEIGHT_MIN))
 
