@@ -9,6 +9,7 @@ from pluriverse.importers.description import (
     WORLD,
     DofDescription,
     JointDescription,
+    LoopDescription,
     RobotDescription,
     ShapeDescription,
 )
@@ -16,7 +17,7 @@ from pluriverse.importers.errors import AssetError
 from pluriverse.importers.frames import Frame
 from pluriverse.importers.mechanics import find_group_parents, find_initial_poses, find_rigid_groups
 from pluriverse.importers.report import ImportReport
-from pluriverse.types import GeoType, JointType
+from pluriverse.types import EqType, GeoType, JointType
 
 
 def check_hull_limit(importer: str, mesh_maxhullvert: int) -> None:
@@ -71,14 +72,26 @@ def assemble(
     bodies = _add_bodies(builder, robot, poses)
     trees: dict[int, list[int]] = {}  # joints below each link that hangs on the world
     tree_of_link: list[int] = []
+    joint_of_link: list[int] = []
     for index, link in enumerate(robot.links):
         parent = WORLD if link.parent == WORLD else bodies[link.parent]
         joint = _add_joint(builder, link.joint, parent, bodies[index], xform)
+        joint_of_link.append(joint)
         tree_of_link.append(index if link.parent == WORLD else tree_of_link[link.parent])
         trees.setdefault(tree_of_link[index], []).append(joint)
     for root, joints in trees.items():
         label = robot.label if len(trees) == 1 else robot.links[root].label
         builder.add_articulation(joints, label=robot.tree_labels.get(root, label))
+    for loop in robot.loops:
+        _close_loop(builder, loop, bodies, xform)
+    for coupling in robot.couplings:
+        builder.add_equality_constraint_joint(
+            joint_of_link[coupling.link],
+            -1 if coupling.leader is None else joint_of_link[coupling.leader],
+            polycoef=coupling.polynomial,
+            label=coupling.label,
+            enabled=coupling.enabled,
+        )
     shapes = _add_shapes(builder, robot, bodies, xform, mesh_maxhullvert)
     _add_filters(builder, robot, shapes, enable_self_collisions)
     last = (builder.body_count, builder.joint_count, builder.shape_count, builder.articulation_count)
@@ -153,8 +166,28 @@ def _add_joint(builder: Any, joint: JointDescription, parent: int, child: int, x
     return index
 
 
+def _close_loop(builder: Any, loop: LoopDescription, bodies: list[int], xform: Frame) -> None:
+    """Add the equality constraint of a joint that closes a loop."""
+    ends = [WORLD if link == WORLD else bodies[link] for link in loop.links]
+    frames = [
+        xform @ frame if link == WORLD else frame for link, frame in zip(loop.links, loop.frames, strict=True)
+    ]
+    # The anchor of a weld is given in the second body, that of the others in the first.
+    anchor = frames[1 if loop.type is EqType.WELD else 0].position
+    builder.add_equality_constraint(
+        loop.type,
+        *ends,
+        anchor=anchor,
+        relpose=_transform(frames[0] @ frames[1].inverse()),
+        axis=None if loop.axis is None else frames[0].matrix @ loop.axis,
+        torquescale=loop.torquescale if loop.type is EqType.WELD else None,
+        label=loop.label,
+        enabled=loop.enabled,
+    )
+
+
 def _dof_config(builder: Any, dof: DofDescription) -> Any:
-    """Return the configuration of a degree of freedom; the builder's default gives what the asset does not."""
+    """Return the configuration of a degree of freedom; the builder gives what the asset does not."""
     return builder.default_joint_cfg.merged(
         axis=dof.axis,
         limit_lower=dof.lower,

@@ -11,7 +11,7 @@ import numpy as np
 
 from pluriverse.geometry import MassProperties, Mesh
 from pluriverse.importers.frames import IDENTITY, Frame, make_frame, quat_from_axis_angle
-from pluriverse.types import GeoType, JointTargetMode, JointType
+from pluriverse.types import EqType, GeoType, JointTargetMode, JointType
 
 WORLD = -1  # parent of a link that hangs on the world
 
@@ -140,6 +140,42 @@ class JointDescription:
 
 
 @dataclasses.dataclass
+class LoopDescription:
+    """A joint between two links that other joints connect already: it closes a loop."""
+
+    label: str
+    """Full label."""
+    type: EqType
+    """What is held: `CONNECT`, `WELD` or `HINGE`."""
+    links: tuple[int, int]
+    """Indices of the two links, or `WORLD`."""
+    frames: tuple[Frame, Frame]
+    """The joint frame in each of them."""
+    axis: np.ndarray | None = None
+    """Axis of a hinge, joint frame."""
+    torquescale: float = 1.0
+    """Stiffness of the rotational part of a weld, relative to near rigid."""
+    enabled: bool = True
+    """Whether it acts from the start."""
+
+
+@dataclasses.dataclass
+class CouplingDescription:
+    """A joint of one coordinate that follows another one, q = polynomial(q of the other), or is held."""
+
+    label: str
+    """Full label."""
+    link: int
+    """Link whose joint follows."""
+    leader: int | None
+    """Link whose joint leads; None for a joint that is held."""
+    polynomial: np.ndarray
+    """Coefficients, constant first, shape [5]."""
+    enabled: bool = True
+    """Whether it acts from the start."""
+
+
+@dataclasses.dataclass
 class LinkDescription:
     """A rigid body and the joint that moves it."""
 
@@ -173,6 +209,10 @@ class RobotDescription:
     """Links, every parent before its children."""
     world_shapes: list[ShapeDescription] = dataclasses.field(default_factory=list)
     """Geometry fixed to the world."""
+    loops: list[LoopDescription] = dataclasses.field(default_factory=list)
+    """Joints that close loops."""
+    couplings: list[CouplingDescription] = dataclasses.field(default_factory=list)
+    """Joints that follow others."""
     excluded_pairs: list[tuple[int, int]] = dataclasses.field(default_factory=list)
     """Pairs of links (or `WORLD`) whose shapes do not collide with each other."""
     excluded_shapes: list[tuple[ShapeDescription, ShapeDescription]] = dataclasses.field(default_factory=list)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.geometry import MassProperties
 from pluriverse.importers.assembly import assemble, check_hull_limit, check_hulls
 from pluriverse.importers.description import RobotDescription, ShapeDescription
 from pluriverse.importers.errors import AssetError
@@ -143,7 +144,9 @@ def add_usd(
     report.label = robot.label
     bodies = read_bodies(stage, options, report)
     add_links(robot, stage, bodies, options, report)
-    colliders = _add_colliders(robot, stage, bodies, options, report, builder)
+    colliders, densities = _add_colliders(
+        robot, stage, bodies, options, report, builder.default_shape_cfg.density
+    )
     _add_display(robot, stage, bodies, colliders, options, report)
     add_filters(robot, stage, bodies, colliders, options, report)
     report_unsupported(stage, report)
@@ -156,6 +159,7 @@ def add_usd(
             "ignore_paths leave out.",
         )
     check_hulls(robot, mesh_maxhullvert)
+    _set_masses(robot, stage, bodies, colliders, densities, mesh_maxhullvert)
     check_masses(robot, report, armature_default=builder.default_joint_cfg.armature)
     if not bodies_follow_joint_ordering:
         robot.body_order = _stage_order(robot, bodies)
@@ -178,13 +182,13 @@ def _add_colliders(
     bodies: dict[str, UsdBody],
     options: UsdOptions,
     report: ImportReport,
-    builder: Any,
-) -> dict[str, tuple[Any, list[ShapeDescription]]]:
-    """Add the colliders, and give the links the mass of them; return them by path."""
+    density: float,
+) -> tuple[dict[str, tuple[Any, list[ShapeDescription]]], dict[str, float]]:
+    """Add the colliders; return them and their densities by path, `density` where a material has none."""
     maker = UsdShapes(source, options, report)
     materials = UsdMaterials(source, report)
     colliders: dict[str, tuple[Any, list[ShapeDescription]]] = {}
-    parts: dict[str, list[Any]] = {path: [] for path in bodies}
+    densities = {}
     for path, description in source.objects(*COLLIDER_KINDS):
         prim = source.prims[path]
         if str(prim.GetTypeName()) not in GEOMETRY:
@@ -196,23 +200,37 @@ def _add_colliders(
         stands = bodies[body].frame if body in bodies else IDENTITY
         approximation = getattr(description, "approximation", None)
         shapes = maker.collider(prim, approximation, stands)
-        density = materials.apply(path, prim, description, shapes, builder.default_shape_cfg.density)
+        densities[path] = materials.apply(path, prim, description, shapes, density)
         for shape in shapes:
             shape.collides = bool(description.collisionEnabled)
             shape.is_visible = shape.is_visible or options.force_show_colliders
         colliders[path] = (description, shapes)
         if body in bodies:
             robot.links[bodies[body].link].shapes += shapes
-            if description.collisionEnabled:
-                mass = collider_mass(
-                    source, prim, bodies[body].prim, shapes, density, options.mesh_maxhullvert
-                )
-                parts[body].append(mass)
         else:
             robot.world_shapes += shapes
+    return colliders, densities
+
+
+def _set_masses(
+    robot: RobotDescription,
+    source: UsdSource,
+    bodies: dict[str, UsdBody],
+    colliders: dict[str, tuple[Any, list[ShapeDescription]]],
+    densities: dict[str, float],
+    mesh_maxhullvert: int,
+) -> None:
+    """Give the links their mass: that of their colliders, as far as `MassAPI` does not say otherwise."""
+    parts: dict[str, list[MassProperties]] = {path: [] for path in bodies}
+    for path, (description, shapes) in colliders.items():
+        carrier = str(description.rigidBody)
+        if carrier in bodies and description.collisionEnabled:
+            prim, body = source.prims[path], bodies[carrier].prim
+            parts[carrier].append(
+                collider_mass(source, prim, body, shapes, densities[path], mesh_maxhullvert)
+            )
     for path, owner in bodies.items():
         robot.links[owner.link].mass_properties = body_mass(source, owner.prim, parts[path])
-    return colliders
 
 
 def _add_display(

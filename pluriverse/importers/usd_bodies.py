@@ -1,7 +1,8 @@
 """USD rigid bodies and joints as trees of links.
 
 The bodies are the vertices of a graph, the joints its edges. A spanning tree of each connected part, rooted
-at the world or at the root of its articulation, becomes links; a joint that would close a loop is reported.
+at the world or at the root of its articulation, becomes links; a joint that would close a loop becomes an
+equality constraint.
 Articulations are not needed for that: a body without a joint moves freely.
 """
 
@@ -17,9 +18,10 @@ from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.usd_joints import JOINT_KINDS, UsdJoint, UsdJoints, joint_frames
 from pluriverse.importers.usd_mass import NOTHING
 from pluriverse.importers.usd_options import UsdOptions
-from pluriverse.importers.usd_source import UsdSource
+from pluriverse.importers.usd_source import UsdSource, applied_schemas
 from pluriverse.types import JointType
 
+ARTICULATION_ROOT = "PhysicsArticulationRootAPI"
 STAGE = ""  # path of the world among the bodies
 
 
@@ -73,6 +75,13 @@ def read_bodies(source: UsdSource, options: UsdOptions, report: ImportReport) ->
         for member in map(str, description.articulatedBodies):
             if member in bodies:
                 bodies[member].articulation = path
+    for body in bodies.values():
+        # The parser knows no articulation without joints between bodies.
+        above = body.prim
+        while not body.articulation and above:
+            if ARTICULATION_ROOT in applied_schemas(above):
+                body.articulation = str(above.GetPath())
+            above = above.GetParent()
     return bodies
 
 
@@ -92,7 +101,7 @@ def add_links(
 ) -> None:
     """Add a link per body, parents first, without mass and shapes yet."""
     joints = _read_joints(source, bodies, options, report)
-    edges = _spanning_trees(bodies, joints, source, report)
+    edges, closing = _spanning_trees(bodies, joints, source)
     maker = UsdJoints(source, options, report)
     for root in _roots(source, bodies, edges):
         if root != STAGE:
@@ -107,6 +116,13 @@ def add_links(
                     edge.other,
                     f"joint '{edge.joint.path}' holds it to the world all the same",
                 )
+    for joint in closing:
+        links = tuple(bodies[path].link if path else WORLD for path in joint.bodies)
+        loop = maker.closure(joint, (links[0], links[1]))
+        if loop is not None:
+            robot.loops.append(loop)
+        if not joint.description.collisionEnabled:
+            robot.excluded_pairs.append((links[0], links[1]))
     _set_velocities(robot, source, bodies, report)
 
 
@@ -166,9 +182,9 @@ def _read_joints(
 
 
 def _spanning_trees(
-    bodies: dict[str, UsdBody], joints: list[UsdJoint], source: UsdSource, report: ImportReport
-) -> dict[str, list[_Edge]]:
-    """Return, per body (and the world), its joints without those that close a loop.
+    bodies: dict[str, UsdBody], joints: list[UsdJoint], source: UsdSource
+) -> tuple[dict[str, list[_Edge]], list[UsdJoint]]:
+    """Return, per body (and the world), its joints without those that close a loop, and those.
 
     Kruskal's algorithm; joints excluded from articulations come last, so that they open the loops.
     """
@@ -184,19 +200,20 @@ def _spanning_trees(
     for path, body in bodies.items():
         if body.is_held:
             part[find(path)] = find(STAGE)
+    closing = []
     for joint in sorted(joints, key=lambda joint: bool(joint.description.excludeFromArticulation)):
         ends = [find(path) for path in joint.bodies]
         if ends[0] == ends[1]:
             if all(path == STAGE or bodies[path].is_held for path in joint.bodies):
                 continue  # both ends stand still
-            report.add("joint that closes a loop", joint.path, "it holds nothing")
+            closing.append(joint)
             continue
         part[ends[1]] = ends[0]
         edges[joint.bodies[0]].append(_Edge(joint, joint.bodies[1], reverse=False))
         edges[joint.bodies[1]].append(_Edge(joint, joint.bodies[0], reverse=True))
     for around in edges.values():
         around.sort(key=lambda edge: source.order(edge.joint.path))
-    return edges
+    return edges, closing
 
 
 def _roots(source: UsdSource, bodies: dict[str, UsdBody], edges: dict[str, list[_Edge]]) -> list[str]:

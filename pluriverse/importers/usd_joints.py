@@ -1,12 +1,12 @@
 """USD joints as joints of links.
 
-A revolute or prismatic joint is one; a generic joint (D6) becomes a chain of them, one for each axis that is
-not locked, with links without mass between them: first those along X, Y and Z, then those about X, Y and Z,
-each carried by the ones before, as in a D6 joint of the model.
+A generic joint becomes the D6 joint of the axes that are not locked: first those along X, Y and Z, then those
+about X, Y and Z, each carried by the ones before.
 
 USD measures angles in degrees, also in rates and gains. Joint positions are those of body 1 relative to body
-0. Where the tree runs from body 1 to body 0, axes point the other way and chains run backwards, so that
-coordinates, limits and targets keep their sign.
+0. Where the tree runs from body 1 to body 0, axes point the other way and act in the reverse order, so that
+coordinates, limits and targets keep their sign. (If the joint both slides and turns it is then a chain of
+joints with massless links between them, as a D6 joint slides first.)
 """
 
 import dataclasses
@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.importers.description import DofDescription, JointDescription
+from pluriverse.importers.description import DofDescription, JointDescription, LoopDescription
 from pluriverse.importers.frames import IDENTITY, Frame, make_frame, quat_from_wxyz
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.usd_options import UsdOptions
 from pluriverse.importers.usd_source import UsdSource, authored
-from pluriverse.types import JointTargetMode, JointType
+from pluriverse.types import EqType, JointTargetMode, JointType
 
 JOINT_KINDS = (
     "FixedJoint",
@@ -146,8 +146,43 @@ class UsdJoints:
             for link in links:
                 assert link.dof is not None
                 link.dof.axis = -link.dof.axis
+        linear_count = sum(not axis.is_angular for axis in axes)
+        if len(links) > 1 and not (reverse and 0 < linear_count < len(links)):
+            dofs = [link.dof for link in links if link.dof is not None]
+            links = [
+                JointDescription(
+                    joint.path,
+                    JointType.D6,
+                    dofs=dofs,
+                    linear_count=linear_count,
+                    q=[link.q[0] for link in links],
+                    qd=[link.qd[0] for link in links],
+                    **common,
+                )
+            ]
         links[0].parent_frame, links[-1].child_frame = frames
         return links
+
+    def closure(self, joint: UsdJoint, links: tuple[int, int]) -> LoopDescription | None:
+        """Return the constraint that takes the place of a joint that closes a loop, None if there is none.
+
+        `links` are those of body 0 and body 1.
+        """
+        self._report(joint)
+        axes = self._axes(joint)
+        if joint.kind == "SphericalJoint" or self._is_ball(axes):
+            return LoopDescription(joint.path, EqType.CONNECT, links, joint.frames)
+        if not axes:
+            return LoopDescription(joint.path, EqType.WELD, links, joint.frames)
+        if len(axes) > 1 or not axes[0].is_angular:
+            self.report.add("joint that slides and closes a loop", joint.path, "it holds nothing")
+            return None
+        dof = self._dof(joint.path, axes[0])
+        if (dof.lower, dof.upper) != (-np.inf, np.inf):
+            self.report.add("limits of a joint that closes a loop", joint.path, "they do not act")
+        if dof.target_ke or dof.target_kd:
+            self.report.add("drive of a joint that closes a loop", joint.path, "it exerts nothing")
+        return LoopDescription(joint.path, EqType.HINGE, links, joint.frames, dof.axis)
 
     def _axes(self, joint: UsdJoint) -> list[_Axis]:
         """Return the axes of a joint that are not locked, as they act one after the other."""
@@ -286,7 +321,7 @@ class UsdJoints:
             self.report.add("joint that breaks", joint.path, "it holds whatever the force")
         if joint.kind == "SphericalJoint":
             limit = description.limit
-            if limit.enabled and max(limit.angle0, limit.angle1) < 180.0 and limit.angle0 >= 0.0:
+            if limit.enabled and 0.0 <= min(limit.lower, limit.upper) < 180.0:  # the angles of the cone
                 self.report.add("cone limit of a spherical joint", joint.path, "it turns without limits")
         if joint.description.excludeFromArticulation:
             self.report.add(

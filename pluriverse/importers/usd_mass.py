@@ -87,7 +87,7 @@ def _density(source: UsdSource, prim: Any, body: Any, density: float) -> float:
 
 
 def _overridden(source: UsdSource, prim: Any, body: Any, part: MassProperties) -> MassProperties:
-    """Return a part with the centre of mass and the inertia that MassAPI gives the prim, frame of the link."""
+    """Return a part with the centre of mass and inertia that MassAPI gives the prim, frame of the link."""
     # The frame of the link has no scale, that of the prim may have.
     matrix = inverse_matrix(source.world_frame(body)) @ source.world_matrix(prim)
     mass, com, inertia = part
