@@ -267,11 +267,16 @@ def test_free_joint_starts_where_its_body_was_put():
     np.testing.assert_allclose(loop.state.body_qd.numpy()[0, :3], [1.0, 0.0, 0.0], atol=1e-6)
 
     def shifted(builder):
-        link = builder.add_link(mass=1.0, inertia=np.eye(3))
-        builder.add_articulation([builder.add_joint_free(link, parent_xform=at(0.0, 0.0, 1.0))])
+        link = builder.add_link(xform=at(1.0, 0.0, 1.0), mass=1.0, inertia=np.eye(3))
+        frame = wp.transform((0.0, 0.0, 1.0), (0.5, 0.5, 0.5, 0.5))
+        builder.add_articulation([builder.add_joint_free(link, parent_xform=frame)])
 
-    with pytest.raises(ValueError, match=r"free"):
-        Loop([shifted])
+    loop = Loop([shifted])
+    np.testing.assert_allclose(loop.state.body_q.numpy()[0, :3], [1.0, 0.0, 1.0], atol=1e-6)
+    loop.set_velocity(1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    loop.run(10)
+    # The velocity is that of world axes, although the joint's frame is turned.
+    assert loop.state.body_q.numpy()[0, 0] == pytest.approx(1.0 + 10 * DT, abs=1e-5)
 
 
 def test_overflow_is_counted_in_its_own_world_only():
