@@ -290,6 +290,13 @@ def test_ball_joints_and_parents_by_index(tmp_path):
     np.testing.assert_allclose(model.joint_damping.numpy(), [0.5] * 3)
 
 
+def test_a_free_joint_with_a_frame_leaves_the_body_where_its_transform_says(tmp_path):
+    frames = "parent_xform: {p: [0.5, 0, 0]}, child_xform: {p: [0, 0, 0.25]}"
+    scene = load_text(tmp_path, SINGLE_BOX.replace("type: free,", f"type: free, {frames},"))
+    assert scene.model.body_q.numpy()[0, :3].tolist() == [0.0, 0.0, 1.0]
+    assert scene.model.joint_q.numpy()[:3].tolist() == [-0.5, 0.0, 1.25]
+
+
 def test_joints_that_no_articulation_lists_form_trees(tmp_path):
     """Bodies and joints may be listed tip first; each connected tree becomes one articulation."""
     text = """

@@ -187,10 +187,6 @@ WRONG = {
         BODY + "joints: [{id: j, type: revolute, child: a, limit_lower: 1, limit_upper: -1}]",
         ["joints[0]: limit_lower 1 is above limit_upper -1"],
     ),
-    "frame of a free joint": (
-        BODY + "joints: [{id: j, type: free, child: a, parent_xform: {p: [1, 0, 0]}}]",
-        ["joints[0]: joint 'j' (index 0): parent_xform", "the pose of the body in the world"],
-    ),
     "unknown actuator mode": (
         BODY + "joints: [{id: j, type: revolute, child: a, actuator_mode: 7}]",
         ["joints[0].actuator_mode: 7 is not allowed here"],
