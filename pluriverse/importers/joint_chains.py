@@ -22,9 +22,12 @@ def merge_joint_chains(robot: RobotDescription) -> RobotDescription:
     """Return the robot with every chain that is a D6 joint made one; other chains stay as they are."""
     merged: dict[int, LinkDescription] = {}
     end_of_link: dict[int, int] = {}  # for links that fall away: the link that their chain ends in
+    # Couplings name a joint of one coordinate, which an axis of a D6 joint is not.
+    coupled = {link for coupling in robot.couplings for link in (coupling.link, coupling.leader)}
     for index, link in enumerate(robot.links):
         chain = [] if link.is_intermediate else _find_chain(robot, index)
-        joint = _make_d6([robot.links[part].joint for part in chain]) if len(chain) > 1 else None
+        mergeable = len(chain) > 1 and coupled.isdisjoint(chain)
+        joint = _make_d6([robot.links[part].joint for part in chain]) if mergeable else None
         if joint is not None:
             merged[index] = dataclasses.replace(link, parent=robot.links[chain[0]].parent, joint=joint)
             end_of_link.update(dict.fromkeys(chain[:-1], index))
@@ -36,6 +39,18 @@ def merge_joint_chains(robot: RobotDescription) -> RobotDescription:
         robot,
         links=[dataclasses.replace(link, parent=place[link.parent]) for link in links],
         excluded_pairs=[(place[a], place[b]) for a, b in robot.excluded_pairs],
+        loops=[
+            dataclasses.replace(loop, links=(place[loop.links[0]], place[loop.links[1]]))
+            for loop in robot.loops
+        ],
+        couplings=[
+            dataclasses.replace(
+                coupling,
+                link=place[coupling.link],
+                leader=None if coupling.leader is None else place[coupling.leader],
+            )
+            for coupling in robot.couplings
+        ],
     )
 
 

@@ -5,7 +5,13 @@ import dataclasses
 import numpy as np
 
 from pluriverse.geometry import MassProperties, combine_mass_properties, transform_mass_properties
-from pluriverse.importers.description import WORLD, JointDescription, LinkDescription, RobotDescription
+from pluriverse.importers.description import (
+    WORLD,
+    JointDescription,
+    LinkDescription,
+    LoopDescription,
+    RobotDescription,
+)
 from pluriverse.importers.errors import AssetError
 from pluriverse.importers.frames import IDENTITY, Frame
 from pluriverse.importers.report import ImportReport, ImportSeverity
@@ -84,9 +90,32 @@ def merge_welded_links(robot: RobotDescription, report: ImportReport) -> RobotDe
     pairs = [
         (a if a == WORLD else target[a], b if b == WORLD else target[b]) for a, b in robot.excluded_pairs
     ]
+    loops = [_move_loop(loop, target, placement) for loop in robot.loops]
+    couplings = [
+        dataclasses.replace(
+            coupling,
+            link=target[coupling.link],
+            leader=None if coupling.leader is None else target[coupling.leader],
+        )
+        for coupling in robot.couplings
+    ]
     return dataclasses.replace(
-        robot, links=kept, excluded_pairs=[pair for pair in pairs if pair[0] != pair[1]]
+        robot,
+        links=kept,
+        excluded_pairs=[pair for pair in pairs if pair[0] != pair[1]],
+        loops=loops,
+        couplings=couplings,
     )
+
+
+def _move_loop(loop: LoopDescription, target: list[int], placement: list[Frame]) -> LoopDescription:
+    """Return a loop after its links became part of others, given per old link."""
+    links = [link if link == WORLD else target[link] for link in loop.links]
+    frames = [
+        frame if link == WORLD else placement[link] @ frame
+        for link, frame in zip(loop.links, loop.frames, strict=True)
+    ]
+    return dataclasses.replace(loop, links=(links[0], links[1]), frames=(frames[0], frames[1]))
 
 
 def check_masses(robot: RobotDescription, report: ImportReport, *, armature_default: float) -> None:

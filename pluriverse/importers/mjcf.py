@@ -16,6 +16,7 @@ from pluriverse.importers.mechanics import check_masses, merge_welded_links
 from pluriverse.importers.mjcf_actuators import add_drives
 from pluriverse.importers.mjcf_bodies import add_links
 from pluriverse.importers.mjcf_edit import edit_document
+from pluriverse.importers.mjcf_equality import add_equalities
 from pluriverse.importers.mjcf_geoms import add_shapes
 from pluriverse.importers.mjcf_keyframe import controls_of, select_keyframe, set_initial_state
 from pluriverse.importers.mjcf_options import MjcfOptions
@@ -129,6 +130,7 @@ def add_mjcf(
     if key is not None:
         set_initial_state(robot, document.model, link_of_joint, key, options)
     add_drives(robot, document.model, link_of_joint, controls_of(document.model, key), options, report)
+    add_equalities(robot, document, link_of_joint, link_of_body, options, report)
     report_unsupported(document, builder, report)
     check_masses(robot, report, armature_default=builder.default_joint_cfg.armature)
     if collapse_fixed_joints:

@@ -157,6 +157,7 @@ def check_numbers(source: MjcfSource) -> None:
         ("geom", model.ngeom, "geom", ("pos", "quat", "size", "friction", "solref", "margin", "gap")),
         ("site", model.nsite, "site", ("pos", "quat", "size")),
         ("actuator", model.nu, "actuator", ("gear", "gainprm", "biasprm", "ctrlrange", "forcerange")),
+        ("equality", model.neq, "eq", ("data",)),
         ("keyframe", model.nkey, "key", ("qpos", "qvel", "ctrl")),
     ):
         for field in fields if count else ():

@@ -18,7 +18,6 @@ def report_unsupported(source: MjcfSource, builder: Any, report: ImportReport) -
     spec, model = source.spec, source.model
     for kind, elements, consequence in (
         ("tendon", spec.tendons, "it exerts nothing"),
-        ("equality", spec.equalities, "the constraint does not act"),
         ("contact pair", spec.pairs, "its geoms collide by their own contact bits and materials"),
         ("flex", spec.flexes, "it is left out"),
         ("plugin", spec.plugins, "it does not run"),

@@ -9,6 +9,7 @@ import numpy as np
 from pluriverse.geometry import MassProperties, transform_mass_properties
 from pluriverse.importers.description import (
     WORLD,
+    CouplingDescription,
     DofDescription,
     JointDescription,
     LinkDescription,
@@ -67,7 +68,45 @@ def add_links(
                 mass_properties=_inertial(link, scale, ignore_inertial_definitions, report),
             )
         )
+    for _, joint in ordered:
+        if joint is not None and joint.mimic is not None:
+            _add_mimic(robot, joint, index_of, document, scale, report)
     return [links[name] for name, _ in ordered]
+
+
+def _add_mimic(
+    robot: RobotDescription,
+    joint: Any,
+    index_of: dict[str, int],
+    document: UrdfDocument,
+    scale: float,
+    report: ImportReport,
+) -> None:
+    """Add what a `<mimic>` says: q = multiplier * q of the other joint + offset."""
+    leader = next((other for other in document.robot.joints if other.name == joint.mimic.joint), None)
+    links = [index_of[part.child] for part in (joint, leader) if part is not None]
+    scalar = all(robot.links[link].joint.dof is not None for link in links)
+    if leader is None or leader is joint or not scalar:
+        report.add(
+            "<mimic>",
+            joint.name,
+            "it moves on its own: a joint of one axis can follow only another one of one axis",
+        )
+        return
+    lengths = [scale if part.type == "prismatic" else 1.0 for part in (joint, leader)]
+    multiplier = 1.0 if joint.mimic.multiplier is None else float(joint.mimic.multiplier)
+    offset = 0.0 if joint.mimic.offset is None else float(joint.mimic.offset)
+    if not np.isfinite([multiplier, offset]).all():
+        raise AssetError(
+            f"multiplier {multiplier} and offset {offset} must be finite",
+            file=robot.source,
+            element=f"<mimic> of joint '{joint.name}'",
+            value=[multiplier, offset],
+            remedy="Correct the numbers.",
+        )
+    polynomial = np.array([lengths[0] * offset, lengths[0] / lengths[1] * multiplier, 0.0, 0.0, 0.0])
+    label = f"{robot.label}/{joint.name}_mimic"
+    robot.couplings.append(CouplingDescription(label, links[0], links[1], polynomial))
 
 
 def _order(document: UrdfDocument, joint_ordering: JointOrdering) -> list[tuple[str, Any]]:
@@ -109,8 +148,6 @@ def _joint(joint: Any, label: str, scale: float, report: ImportReport) -> JointD
     frame = frame_of(joint.origin, scale)
     label = f"{label}/{joint.name}"
     element = f"joint '{joint.name}'"
-    if joint.mimic is not None:
-        report.add("<mimic>", joint.name, "it moves on its own, without following the other joint")
     if joint.safety_controller is not None:
         report.add("<safety_controller>", joint.name, "it does not act", ImportSeverity.NOTE)
     if joint.type == "fixed":
