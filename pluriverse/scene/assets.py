@@ -77,6 +77,24 @@ class MjcfAsset(Asset):
     )
 
 
+class UsdAsset(Asset):
+    """Bodies and articulations from a USD stage."""
+
+    root_path: Name = Field(default="/", description="prim whose subtree is imported")
+    ignore_paths: list[str] = Field(
+        default_factory=list, description="regular expressions; prims whose path starts so are left out"
+    )
+    only_load_enabled_rigid_bodies: bool = False
+    only_load_enabled_joints: bool = True
+    skip_mesh_approximation: bool = False
+    load_sites: bool = True
+    apply_up_axis_from_stage: bool = False
+    force_position_velocity_actuation: bool = False
+    joint_drive_gains_scaling: NotNegative = 1.0
+    joint_ordering: Literal["dfs", "bfs"] | None = "dfs"
+    bodies_follow_joint_ordering: bool = True
+
+
 class UnsupportedAsset(BaseModel):
     """An asset of a type that is not read yet; its options are not looked at."""
 
@@ -88,13 +106,14 @@ class UnsupportedAsset(BaseModel):
 def _asset_tag(value: Any) -> Any:
     kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
     if isinstance(kind, str):
-        return kind.lower() if kind.lower() in ("urdf", "mjcf") else "unsupported"
+        return kind.lower() if kind.lower() in ("urdf", "mjcf", "usd") else "unsupported"
     return None if kind is None else "unsupported"
 
 
 AnyAsset = Annotated[
     Annotated[UrdfAsset, Tag("urdf")]
     | Annotated[MjcfAsset, Tag("mjcf")]
+    | Annotated[UsdAsset, Tag("usd")]
     | Annotated[UnsupportedAsset, Tag("unsupported")],
     Discriminator(_asset_tag),
 ]
@@ -136,11 +155,22 @@ def import_asset(assembly: Assembly, asset: Asset | UnsupportedAsset, index: int
         if field in override:
             array = f"shape_{field}" if field in ("margin", "gap") else f"shape_material_{field}"
             getattr(builder, array)[first:] = override[field]
-    if asset.hide_collision_shapes and not asset.force_show_colliders:
+    # The USD importer hides those of bodies that have something else to show.
+    hides = asset.hide_collision_shapes and not isinstance(asset, UsdAsset)
+    if hides and not asset.force_show_colliders:
         flags = builder.shape_flags[first:]
         flags[(flags & ShapeFlags.COLLIDE_SHAPES) != 0] &= ~int(ShapeFlags.VISIBLE)
     for entry in report.losses:
         assembly.note_unsupported(f"asset[{name}] {kind} {entry}")
+
+
+# Common options that say nothing about a USD stage.
+_NOT_OF_USD = (
+    "scale",
+    "parse_visuals_as_colliders",
+    "ignore_inertial_definitions",
+    "collapse_fixed_joints",
+)
 
 
 def _gaps(asset: Asset) -> list[tuple[str, bool]]:
@@ -151,7 +181,11 @@ def _gaps(asset: Asset) -> list[tuple[str, bool]]:
         ("parent_body", asset.parent_body not in (-1, "world", None)),
         ("override_root_xform", asset.override_root_xform),
         ("split_bimanual_root_articulation", getattr(asset, "split_bimanual_root_articulation", False)),
-        ("bodies_follow_joint_ordering", not getattr(asset, "bodies_follow_joint_ordering", True)),
+        (
+            "bodies_follow_joint_ordering",
+            isinstance(asset, UrdfAsset) and not asset.bodies_follow_joint_ordering,
+        ),
+        *((name, isinstance(asset, UsdAsset) and asset.wrote(name)) for name in _NOT_OF_USD),
         ("external_assets", getattr(asset, "external_assets", None) is not None),
     ]
 
@@ -170,7 +204,7 @@ def _local_source(assembly: Assembly, source: Any, name: str, kind: str) -> str 
             raise FieldError(
                 f"{shown(source)} is not a source; write a path, {{path: ...}} or the text of the file"
             )
-        if source.lstrip().startswith("<"):
+        if source.lstrip().startswith("#usda" if kind == "usd" else "<"):
             return source
         path = assembly.resolve(source)
         if not path.is_file():
@@ -188,6 +222,25 @@ _COMMON_OPTIONS = (
     "ignore_inertial_definitions",
     "collapse_fixed_joints",
     "mesh_maxhullvert",
+)
+_USD_OPTIONS = (
+    "floating",
+    "load_visual_shapes",
+    "force_show_colliders",
+    "hide_collision_shapes",
+    "enable_self_collisions",
+    "mesh_maxhullvert",
+    "root_path",
+    "ignore_paths",
+    "only_load_enabled_rigid_bodies",
+    "only_load_enabled_joints",
+    "skip_mesh_approximation",
+    "load_sites",
+    "apply_up_axis_from_stage",
+    "force_position_velocity_actuation",
+    "joint_drive_gains_scaling",
+    "joint_ordering",
+    "bodies_follow_joint_ordering",
 )
 _URDF_OPTIONS = ("mesh_scale", "joint_ordering")
 _MJCF_OPTIONS = (
@@ -223,8 +276,17 @@ def _import_mjcf(assembly: Assembly, source: str | Path, asset: Any) -> Any:
     return assembly.builder.add_mjcf(source, **options)
 
 
+def _import_usd(assembly: Assembly, source: str | Path, asset: Any) -> Any:
+    options = {name: getattr(asset, name) for name in _USD_OPTIONS if asset.wrote(name)}
+    try:
+        return assembly.builder.add_usd(source, xform=asset.xform.as_list(), **options)
+    except ImportError as error:
+        raise FieldError(str(error)) from error
+
+
 ASSET_IMPORTERS: dict[str, Callable[[Assembly, str | Path, Any], Any]] = {
     "urdf": _import_urdf,
     "mjcf": _import_mjcf,
+    "usd": _import_usd,
 }
 """What reads the assets of each type; each returns an `ImportReport`."""

@@ -301,7 +301,6 @@ def test_a_wrong_path_names_the_nearest_shipped_scene(tmp_path):
 
 
 UNSUPPORTED = {
-    "usd": ("assets: [{id: r, type: usd, source: a.usd, root_path: /}]", "asset['r'] type=usd"),
     "unknown asset type": ("assets: [{id: r, type: sdf, source: a.sdf}]", "asset['r'] type=sdf"),
     "git source": (
         "assets: [{id: r, type: urdf, source: {git: {repo: r, rev: v, path: p}}}]",
