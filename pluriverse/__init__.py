@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pluriverse.builder import JointDofConfig, ModelBuilder, ShapeConfig
     from pluriverse.collision import CollisionPipeline
-    from pluriverse.dynamics import eval_fk
+    from pluriverse.dynamics import (
+        eval_fk,
+        eval_ik,
+        eval_inverse_dynamics,
+        eval_jacobian,
+        eval_mass_matrix,
+        eval_momenta,
+        eval_world_momenta,
+    )
     from pluriverse.geometry import Mesh
     from pluriverse.model import Contacts, Control, Model, State
     from pluriverse.scene import load_scene
@@ -50,6 +58,12 @@ _LAZY_MODULES = {
     "SolverSAP": "pluriverse.solvers.sap",
     "State": "pluriverse.model",
     "eval_fk": "pluriverse.dynamics",
+    "eval_ik": "pluriverse.dynamics",
+    "eval_inverse_dynamics": "pluriverse.dynamics",
+    "eval_jacobian": "pluriverse.dynamics",
+    "eval_mass_matrix": "pluriverse.dynamics",
+    "eval_momenta": "pluriverse.dynamics",
+    "eval_world_momenta": "pluriverse.dynamics",
     "load_scene": "pluriverse.scene",
 }
 """Module that each public name is loaded from on first use."""
@@ -74,6 +88,12 @@ __all__ = [
     "SolverSAP",
     "State",
     "eval_fk",
+    "eval_ik",
+    "eval_inverse_dynamics",
+    "eval_jacobian",
+    "eval_mass_matrix",
+    "eval_momenta",
+    "eval_world_momenta",
     "load_scene",
 ]
 

@@ -4,10 +4,17 @@ A step is `eval_kinematics`, `eval_free_motion`, whatever a solver makes of the 
 `integrate`. Between the stages all results are in a `Workspace`. The equations are in `docs/dynamics.md`.
 """
 
+from pluriverse.dynamics.articulation_jacobian import eval_jacobian as eval_jacobian
+from pluriverse.dynamics.articulation_mass_matrix import eval_mass_matrix as eval_mass_matrix
 from pluriverse.dynamics.forward_kinematics import eval_fk as eval_fk
 from pluriverse.dynamics.free_motion import eval_free_motion
 from pluriverse.dynamics.integration import PositionIntegration, integrate
+from pluriverse.dynamics.inverse_dynamics import eval_inverse_dynamics as eval_inverse_dynamics
+from pluriverse.dynamics.inverse_kinematics import eval_ik as eval_ik
 from pluriverse.dynamics.kinematics import eval_kinematics
+from pluriverse.dynamics.momenta import Momenta
+from pluriverse.dynamics.momenta import eval_momenta as eval_momenta
+from pluriverse.dynamics.momenta import eval_world_momenta as eval_world_momenta
 from pluriverse.dynamics.workspace import Workspace
 
-__all__ = ["PositionIntegration", "Workspace", "eval_free_motion", "eval_kinematics", "integrate"]
+__all__ = ["Momenta", "PositionIntegration", "Workspace", "eval_free_motion", "eval_kinematics", "integrate"]

@@ -81,7 +81,7 @@ def _kernels(real: Any) -> SimpleNamespace:
 
 
 def factorize_mass_matrix(model: Model, worlds: wp.array, workspace: Workspace) -> None:
-    """Compute `workspace.factor_row` from `workspace.mass_row`, after `eval_mass_matrix`."""
+    """Compute `workspace.factor_row` from `workspace.mass_row`, after `assemble_mass_matrix`."""
     wp.launch(
         _kernels(workspace.real).factorize_mass_rows,
         dim=worlds.size,

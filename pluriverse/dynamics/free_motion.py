@@ -12,7 +12,7 @@ import warp as wp
 
 from pluriverse.dynamics.bias import eval_bias
 from pluriverse.dynamics.factorization import factorize_mass_matrix, solve_free_velocity
-from pluriverse.dynamics.mass_matrix import eval_mass_matrix
+from pluriverse.dynamics.mass_matrix import assemble_mass_matrix
 from pluriverse.dynamics.workspace import Workspace
 from pluriverse.model import Control, Model, State
 
@@ -22,6 +22,6 @@ def eval_free_motion(
 ) -> None:
     """Compute the free-motion velocity and the factors of A for a step `dt` [s], after `eval_kinematics`."""
     eval_bias(model, worlds, state, control, workspace)
-    eval_mass_matrix(model, worlds, workspace, dt)
+    assemble_mass_matrix(model, worlds, workspace, dt)
     factorize_mass_matrix(model, worlds, workspace)
     solve_free_velocity(model, worlds, workspace, dt)

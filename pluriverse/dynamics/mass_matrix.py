@@ -168,7 +168,7 @@ def _kernels(real: Any) -> SimpleNamespace:
     return SimpleNamespace(assemble_mass_rows=assemble_mass_rows)
 
 
-def eval_mass_matrix(model: Model, worlds: wp.array, workspace: Workspace, dt: float) -> None:
+def assemble_mass_matrix(model: Model, worlds: wp.array, workspace: Workspace, dt: float) -> None:
     """Compute `workspace.mass_row` for a step of `dt` [s], after `eval_kinematics` (module docstring)."""
     wp.launch(
         _kernels(workspace.real).assemble_mass_rows,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.dynamics import eval_fk
+from pluriverse.dynamics import eval_fk, eval_jacobian, eval_mass_matrix
 from pluriverse.model import Control, Model, State
 from pluriverse.selection.entity_views import owned_by, owned_ranges
 from pluriverse.selection.frequency import Frequency
@@ -381,6 +381,20 @@ class ArticulationView(View):
         """
         selected = self.get_model_articulation_mask(mask, indices=indices)
         eval_fk(self.model, target.joint_q, target.joint_qd, target, mask=selected)  # type: ignore[arg-type]
+
+    def eval_jacobian(self, state: State, J: wp.array | None = None, mask: Any = None) -> wp.array:
+        """Return the Jacobians of all articulations of the model, zero for those not chosen here.
+
+        See `pluriverse.eval_jacobian`; `mask` is one of this view, as in `set_attribute`.
+        """
+        return eval_jacobian(self.model, state, J, self.get_model_articulation_mask(mask))
+
+    def eval_mass_matrix(self, state: State, H: wp.array | None = None, mask: Any = None) -> wp.array:
+        """Return the mass matrices of all articulations of the model, zero for those not chosen here.
+
+        See `pluriverse.eval_mass_matrix`; `mask` is one of this view, as in `set_attribute`.
+        """
+        return eval_mass_matrix(self.model, state, H, self.get_model_articulation_mask(mask))
 
     def _count_of(self, frequency: Frequency) -> int | None:
         layout = self.layout(frequency)

@@ -4,7 +4,7 @@ import warp as wp
 
 from pluriverse import JointType, eval_fk
 from pluriverse.dynamics import Workspace, eval_kinematics
-from pluriverse.dynamics.mass_matrix import eval_mass_matrix
+from pluriverse.dynamics.mass_matrix import assemble_mass_matrix
 
 from .conftest import DT
 from .trees import build_model, random_joint_state, random_tree, set_joint_state, tree_vector, world_range
@@ -80,7 +80,7 @@ def test_a_robot_far_from_the_origin_has_the_same_single_precision_mass_matrix()
         set_joint_state(state, [tree], [q], [qd])
         workspace = Workspace(model, wp.float32)
         eval_kinematics(model, model.worlds, state, workspace)
-        eval_mass_matrix(model, model.worlds, workspace, DT)
+        assemble_mass_matrix(model, model.worlds, workspace, DT)
         rows.append(workspace.mass_row.numpy())
     np.testing.assert_array_equal(rows[0], rows[1])
 

@@ -4,7 +4,7 @@ import warp as wp
 
 from pluriverse import ModelBuilder
 from pluriverse.dynamics import Workspace, eval_kinematics
-from pluriverse.dynamics.mass_matrix import eval_mass_matrix
+from pluriverse.dynamics.mass_matrix import assemble_mass_matrix
 
 from .conftest import DT
 from .trees import tree_damping, tree_matrix
@@ -45,7 +45,7 @@ def test_free_body_mass_matrix_with_armature_and_damping_acts_on_the_public_velo
     model.joint_damping.assign(damping.astype(np.float32))
     workspace = Workspace(model, real)
     eval_kinematics(model, model.worlds, model.state(), workspace)
-    eval_mass_matrix(model, model.worlds, workspace, DT)
+    assemble_mass_matrix(model, model.worlds, workspace, DT)
     packed = workspace.mass_row.numpy()
     matrix = np.zeros((6, 6))
     matrix[np.tril_indices(6)] = packed

@@ -205,6 +205,18 @@ def test_root_states_of_floating_and_fixed_bases():
     assert sum(floating) == walkers.count
 
 
+def test_matrices_of_chosen_rows_are_those_of_the_model():
+    model = different_worlds()
+    view, state = ArticulationView(model, "walker", homogeneous=False), model.state()
+    chosen = view.row_ids[[1]]
+    for whole, part in (
+        (pv.eval_jacobian(model, state), view.eval_jacobian(state, mask=np.array([False, True, False]))),
+        (pv.eval_mass_matrix(model, state), view.eval_mass_matrix(state, mask=np.array([0, 1, 0]) == 1)),
+    ):
+        np.testing.assert_array_equal(part.numpy()[chosen], whole.numpy()[chosen])
+        assert not np.delete(part.numpy(), chosen, axis=0).any()
+
+
 def test_filters_keep_and_leave_out():
     model = equal_worlds()
     view = ArticulationView(

@@ -1,0 +1,128 @@
+"""Jacobian of articulations: how joint velocities move the links.
+
+Reads   the workspace of the kinematics stage
+Writes  J, so that J @ joint_qd of an articulation is body_qd of its links, as far as its own joints move them
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.dynamics.articulation_query import check_mask, output_array, place_state
+from pluriverse.dynamics.public_motion import public_motion_functions
+from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.math.precision import kernel_module
+from pluriverse.math.spatial import spatial_functions
+from pluriverse.model import Model, State, Topology
+
+
+@functools.cache
+def _kernels(out_real: Any) -> SimpleNamespace:
+    real = wp.float64
+    data_struct = workspace_struct(real)
+    public_motion = public_motion_functions(real).public_motion
+    public_place = public_motion_functions(real).public_place
+    last_dof = public_motion_functions(real).last_dof
+    angular_part = spatial_functions(real).angular_part
+    linear_part = spatial_functions(real).linear_part
+
+    @wp.kernel(
+        enable_backward=False, module=kernel_module("pluriverse.dynamics.articulation_jacobian", out_real)
+    )
+    def fill_jacobians(
+        worlds: wp.array[int],  # [slot]
+        # model
+        topology: Topology,
+        joint_articulation: wp.array[int],  # [joint]
+        joint_place: wp.array[int],  # [joint] row / 6
+        dof_place: wp.array[int],  # [dof] column
+        mask: wp.array[bool],  # [articulation]; empty: all
+        # workspace
+        data: data_struct,
+        J: wp.array3d[out_real],  # [articulation, 6 link, dof]
+    ):
+        world = worlds[wp.tid()]
+        template = topology.world_template[world]
+        first_node = topology.template_node[template]
+        first_dof = topology.template_dof[template]
+        joint_base = topology.world_joint[world]
+        dof_base = topology.world_dof[world]
+        for local_node in range(topology.template_node[template + 1] - first_node):
+            joint = joint_base + topology.node_joint[first_node + local_node]
+            articulation = joint_articulation[joint]
+            if articulation < 0:
+                continue
+            if mask.shape[0] > 0:
+                if not mask[articulation]:
+                    continue
+            row = 6 * joint_place[joint]
+            com = data.node_com[joint_base + local_node]
+            dof = last_dof(topology, first_node, local_node)
+            while dof >= 0:
+                node = topology.dof_node[first_dof + dof]
+                if joint_articulation[joint_base + topology.node_joint[first_node + node]] == articulation:
+                    joint_type = topology.node_type[first_node + node]
+                    k = dof - topology.node_dof[first_node + node]
+                    public_dof = dof_base + topology.node_qd[first_node + node] + public_place(joint_type, k)
+                    column = dof_place[public_dof]
+                    motion = public_motion(data, joint_type, joint_base + node, dof_base + dof, k)
+                    angular = angular_part(motion)
+                    linear = linear_part(motion) + wp.cross(angular, com)
+                    for c in range(3):
+                        J[articulation, row + c, column] = out_real(linear[c])
+                        J[articulation, row + 3 + c, column] = out_real(angular[c])
+                dof = topology.dof_parent[first_dof + dof]
+
+    return SimpleNamespace(fill_jacobians=fill_jacobians)
+
+
+def eval_jacobian(
+    model: Model,
+    state: State,
+    J: wp.array | None = None,
+    mask: wp.array | None = None,
+    *,
+    worlds: wp.array | None = None,
+) -> wp.array:
+    """Return the Jacobian of each articulation at the joint coordinates of a state.
+
+    Rows 6 i to 6 i + 5 are the velocity of the centre of mass and the angular velocity of link i, in world
+    axes, columns the degrees of freedom: both in the order of the articulation's joints. For the `joint_qd`
+    of an articulation, J @ joint_qd is the `body_qd` of its links, less what a body that carries the
+    articulation adds. All entries beyond the size of an articulation, and of those not asked for, are zero.
+
+    Args:
+        model: Model of the articulations.
+        state: State whose `joint_q` is read (not `body_q`).
+        J: Array to write to, float32 or float64, shape [articulation, 6 * most links, most dofs]; None for a
+            new one in float32. With an array given, the call can be recorded.
+        mask: Which articulations, shape [articulation]; all if None.
+        worlds: Worlds concerned, int32; all if None.
+
+    Raises:
+        TypeError: If the mask is not made of truth values.
+        ValueError: If an array has the wrong shape, type or device.
+    """
+    chosen = check_mask(model, mask, "eval_jacobian")
+    query, worlds = place_state(model, state, worlds)
+    shape = (model.articulation_count, 6 * query.link_count_max, query.dof_count_max)
+    J = output_array(J, shape, model, "eval_jacobian", types=(wp.float32, wp.float64))
+    J.zero_()
+    wp.launch(
+        _kernels(J.dtype).fill_jacobians,
+        dim=worlds.size,
+        inputs=[
+            worlds,
+            model.topology,
+            model.joint_articulation,
+            query.joint_place,
+            query.dof_place,
+            chosen,
+            query.workspace.data,
+        ],
+        outputs=[J],
+        device=model.device,
+    )
+    return J

@@ -1,0 +1,138 @@
+"""Mass matrix of articulations, dense, in public degrees of freedom.
+
+Reads   joint_armature; the workspace of the mass matrix stage
+Writes  H, so that joint_qd @ H @ joint_qd / 2 is the kinetic energy of an articulation
+
+H[k, a] = S_a . (I_k S_k) as in the mass matrix stage, with the motions S of public degrees of freedom.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.dynamics.articulation_query import check_mask, output_array, place_state
+from pluriverse.dynamics.mass_matrix import assemble_mass_matrix
+from pluriverse.dynamics.public_motion import public_motion_functions
+from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.math.precision import kernel_module
+from pluriverse.math.spatial import spatial_functions
+from pluriverse.model import Model, State, Topology
+
+
+@functools.cache
+def _kernels(out_real: Any) -> SimpleNamespace:
+    real = wp.float64
+    data_struct = workspace_struct(real)
+    public_motion = public_motion_functions(real).public_motion
+    public_place = public_motion_functions(real).public_place
+    inertia_times_motion = spatial_functions(real).inertia_times_motion
+
+    @wp.kernel(
+        enable_backward=False, module=kernel_module("pluriverse.dynamics.articulation_mass_matrix", out_real)
+    )
+    def fill_mass_matrices(
+        worlds: wp.array[int],  # [slot]
+        # model
+        topology: Topology,
+        joint_articulation: wp.array[int],  # [joint]
+        joint_armature: wp.array[float],  # [dof] kg or kg m^2
+        dof_place: wp.array[int],  # [dof] row and column
+        mask: wp.array[bool],  # [articulation]; empty: all
+        # workspace
+        data: data_struct,
+        H: wp.array3d[out_real],  # [articulation, dof, dof]
+    ):
+        world = worlds[wp.tid()]
+        template = topology.world_template[world]
+        first_node = topology.template_node[template]
+        first_dof = topology.template_dof[template]
+        joint_base = topology.world_joint[world]
+        dof_base = topology.world_dof[world]
+        for dof in range(topology.template_dof[template + 1] - first_dof):
+            node = topology.dof_node[first_dof + dof]
+            articulation = joint_articulation[joint_base + topology.node_joint[first_node + node]]
+            if articulation < 0:
+                continue
+            if mask.shape[0] > 0:
+                if not mask[articulation]:
+                    continue
+            joint_type = topology.node_type[first_node + node]
+            k = dof - topology.node_dof[first_node + node]
+            public_dof = dof_base + topology.node_qd[first_node + node] + public_place(joint_type, k)
+            row = dof_place[public_dof]
+            motion = public_motion(data, joint_type, joint_base + node, dof_base + dof, k)
+            wrench = inertia_times_motion(data.node_composite[joint_base + node], motion)
+            other = dof
+            while other >= 0:
+                other_node = topology.dof_node[first_dof + other]
+                other_joint = joint_base + topology.node_joint[first_node + other_node]
+                if joint_articulation[other_joint] == articulation:
+                    other_type = topology.node_type[first_node + other_node]
+                    j = other - topology.node_dof[first_node + other_node]
+                    column = dof_place[
+                        dof_base + topology.node_qd[first_node + other_node] + public_place(other_type, j)
+                    ]
+                    value = wp.dot(
+                        wrench,
+                        public_motion(data, other_type, joint_base + other_node, dof_base + other, j),
+                    )
+                    if other == dof:
+                        value += real(joint_armature[public_dof])
+                    H[articulation, row, column] = out_real(value)
+                    H[articulation, column, row] = out_real(value)
+                other = topology.dof_parent[first_dof + other]
+
+    return SimpleNamespace(fill_mass_matrices=fill_mass_matrices)
+
+
+def eval_mass_matrix(
+    model: Model,
+    state: State,
+    H: wp.array | None = None,
+    mask: wp.array | None = None,
+    *,
+    worlds: wp.array | None = None,
+) -> wp.array:
+    """Return the mass matrix of each articulation, with armature, at the joint coordinates of a state.
+
+    Rows and columns are the degrees of freedom in the order of the articulation's joints. For the `joint_qd`
+    of an articulation, joint_qd @ H @ joint_qd / 2 is its kinetic energy [J], with that of the armature.
+    Bodies of other articulations that hang on it count as its load. All entries beyond the size of an
+    articulation, and of articulations not asked for, are zero.
+
+    Args:
+        model: Model of the articulations.
+        state: State whose `joint_q` is read (not `body_q`).
+        H: Array to write to, float32 or float64, shape [articulation, most dofs, most dofs]; None for a new
+            one in float32. With an array given, the call can be recorded.
+        mask: Which articulations, shape [articulation]; all if None.
+        worlds: Worlds concerned, int32; all if None.
+
+    Raises:
+        TypeError: If the mask is not made of truth values.
+        ValueError: If an array has the wrong shape, type or device.
+    """
+    chosen = check_mask(model, mask, "eval_mass_matrix")
+    query, worlds = place_state(model, state, worlds)
+    assemble_mass_matrix(model, worlds, query.workspace, 0.0)
+    shape = (model.articulation_count, query.dof_count_max, query.dof_count_max)
+    H = output_array(H, shape, model, "eval_mass_matrix", types=(wp.float32, wp.float64))
+    H.zero_()
+    wp.launch(
+        _kernels(H.dtype).fill_mass_matrices,
+        dim=worlds.size,
+        inputs=[
+            worlds,
+            model.topology,
+            model.joint_articulation,
+            model.joint_armature,
+            query.dof_place,
+            chosen,
+            query.workspace.data,
+        ],
+        outputs=[H],
+        device=model.device,
+    )
+    return H

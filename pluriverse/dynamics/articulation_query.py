@@ -1,0 +1,124 @@
+"""Articulation query: what functions on whole articulations share, kept once per model.
+
+An articulation's matrices have one column per degree of freedom and six rows per link, in the order of its
+joints in the model, padded to the largest articulation.
+"""
+
+import weakref
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.dynamics.kinematics import eval_kinematics
+from pluriverse.dynamics.workspace import Workspace
+from pluriverse.model import Control, Model, State
+
+
+class ArticulationQuery:
+    """Places of joints and degrees of freedom in their articulations, and a workspace in double precision.
+
+    Args:
+        model: Model that is asked about.
+    """
+
+    workspace: Workspace
+    """Scratch of the dynamics stages."""
+    joint_place: wp.array[int]
+    """Place of each joint among those of its articulation, shape [joint]."""
+    dof_place: wp.array[int]
+    """Place of each degree of freedom among those of its articulation, public order, shape [dof]."""
+    link_count_max: int
+    """Most links (joints) of an articulation."""
+    dof_count_max: int
+    """Most degrees of freedom of an articulation."""
+    every: wp.array[bool]
+    """The empty mask, which stands for all articulations."""
+    no_control: Control
+    """No forces on the joints."""
+    body_articulation: wp.array[int]
+    """Articulation of each body, -1 for none, shape [body]."""
+
+    def __init__(self, model: Model) -> None:
+        self.workspace = Workspace(model, wp.float64)
+        articulation = model.joint_articulation.numpy()
+        joint_place = _places(articulation)
+        dof_counts = np.diff(model.joint_qd_start.numpy())
+        dof_place = _places(np.repeat(articulation, dof_counts))
+        self.joint_place = wp.array(joint_place, dtype=wp.int32, device=model.device)
+        self.dof_place = wp.array(dof_place, dtype=wp.int32, device=model.device)
+        self.link_count_max = int(joint_place.max(initial=-1)) + 1
+        self.dof_count_max = int(dof_place.max(initial=-1)) + 1
+        self.every = wp.zeros(0, dtype=wp.bool, device=model.device)
+        self.no_control = model.control()
+        self.no_control.clear()
+        body_articulation = np.full(model.body_count, -1, dtype=np.int32)
+        body_articulation[model.joint_child.numpy()] = articulation
+        self.body_articulation = wp.array(body_articulation, dtype=wp.int32, device=model.device)
+
+
+_queries: weakref.WeakKeyDictionary[Model, ArticulationQuery] = weakref.WeakKeyDictionary()
+
+
+def articulation_query(model: Model) -> ArticulationQuery:
+    """Return what is kept for a model."""
+    query = _queries.get(model)
+    if query is None:
+        query = _queries[model] = ArticulationQuery(model)
+    return query
+
+
+def place_state(model: Model, state: State, worlds: wp.array | None) -> tuple[ArticulationQuery, wp.array]:
+    """Compute the kinematics of a state in the query's workspace; return the query and the worlds."""
+    query = articulation_query(model)
+    chosen = model.worlds if worlds is None else worlds
+    eval_kinematics(model, chosen, state, query.workspace)
+    return query, chosen
+
+
+def check_mask(model: Model, mask: wp.array | None, what: str) -> wp.array:
+    """Return a mask of articulations, empty for all.
+
+    Raises:
+        TypeError: If the mask is not made of truth values.
+        ValueError: If it has not one entry per articulation, or is on another device.
+    """
+    if mask is None:
+        return articulation_query(model).every
+    if mask.dtype is not wp.bool:
+        raise TypeError(f"{what}: mask is of type {mask.dtype.__name__}, but must be made of truth values.")
+    if mask.shape != (model.articulation_count,) or mask.device != model.device:
+        raise ValueError(
+            f"{what}: mask has shape {mask.shape} on {mask.device}, but the model has "
+            f"{model.articulation_count} articulations on {model.device}; pass one entry per articulation."
+        )
+    return mask
+
+
+def output_array(
+    out: wp.array | None, shape: tuple[int, ...], model: Model, what: str, *, types: tuple[Any, ...]
+) -> wp.array:
+    """Return the array to write to, a new one of the first of the types if None is given.
+
+    Raises:
+        ValueError: If a given array has another shape, type or device.
+    """
+    if out is None:
+        return wp.zeros(shape, dtype=types[0], device=model.device)
+    if tuple(out.shape) != shape or out.dtype not in types or out.device != model.device:
+        names = " or ".join(dtype.__name__ for dtype in types)
+        raise ValueError(
+            f"{what}: the array to write to has shape {tuple(out.shape)} and type {out.dtype.__name__} on "
+            f"{out.device}, but must have shape {shape} and type {names} on {model.device}."
+        )
+    return out
+
+
+def _places(group: np.ndarray) -> np.ndarray:
+    """Return how many earlier entries are in the group of each entry."""
+    order = np.argsort(group, kind="stable")
+    ordered = group[order]
+    first = np.searchsorted(ordered, ordered, side="left")
+    places = np.empty(len(group), dtype=np.int32)
+    places[order] = np.arange(len(group)) - first
+    return places
