@@ -220,6 +220,16 @@ def _check_dofs(source: Snapshot) -> None:
             f"{name(dof)}: joint_target_ke is {source.joint_target_ke[dof]}, but a {kind} joint has no "
             "position drive. Set target_ke to 0; target_kd drives its velocity."
         )
+    limited = np.isfinite(source.joint_limit_lower) | np.isfinite(source.joint_limit_upper)
+    bad = ~scalar & limited & (source.joint_limit_ke > 0.0)
+    if bad.any():
+        dof = int(np.argmax(bad))
+        kind = JointType(source.joint_type[source.dof_joint[dof]]).name.lower()
+        raise ValueError(
+            f"{name(dof)}: the limits are {source.joint_limit_lower[dof]} and "
+            f"{source.joint_limit_upper[dof]}, but a {kind} joint has no limits. Use a D6 joint, whose axes "
+            "have, or set joint_limit_ke to 0."
+        )
 
 
 _SHAPE_NON_NEGATIVE = (

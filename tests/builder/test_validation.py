@@ -123,6 +123,13 @@ AT_FINALIZE = [
         ),
         r"joint 'ball_free_joint' \(index 1\), axis 3: joint_target_ke is 2.0, but a free joint",
     ),
+    (
+        lambda builder: (
+            builder.joint_limit_upper.__setitem__(4, 1.0),
+            builder.joint_limit_ke.__setitem__(4, 2.0),
+        ),
+        r"joint 'ball_free_joint' \(index 1\), axis 3: the limits are -inf and 1.0, but a free joint .* D6",
+    ),
     (write("shape_material_mu", 1, -0.1), r"shape 'skin' \(index 1\): shape_material_mu is -0.1"),
     (write("shape_material_ke", 1, NAN), r"shape 'skin' \(index 1\): shape_material_ke is nan"),
     (write("shape_material_tau", 1, INF), r"shape 'skin' \(index 1\): shape_material_tau is inf"),

@@ -12,7 +12,7 @@ from pluriverse import JointType, Model, ModelBuilder
 from pluriverse.model import Topology
 
 EYE = np.eye(3)
-KINDS = (JointType.FIXED, JointType.REVOLUTE, JointType.PRISMATIC, JointType.BALL)
+KINDS = (JointType.FIXED, JointType.REVOLUTE, JointType.PRISMATIC, JointType.BALL, JointType.D6)
 
 
 def build_tree(parents: list[int], kinds: list[int], body_order: list[int], joint_order: list[int]) -> Model:
@@ -33,6 +33,9 @@ def build_tree(parents: list[int], kinds: list[int], body_order: list[int], join
             joints.append(builder.add_joint_revolute(parent, index[link], label=str(link)))
         elif kind is JointType.PRISMATIC:
             joints.append(builder.add_joint_prismatic(parent, index[link], label=str(link)))
+        elif kind is JointType.D6:
+            axes = {"linear_axes": ["x"], "angular_axes": ["y", "z"]}
+            joints.append(builder.add_joint_d6(parent, index[link], **axes, label=str(link)))
         else:
             joints.append(builder.add_joint_ball(parent, index[link], label=str(link)))
     builder.add_articulation(joints)
@@ -72,7 +75,7 @@ def trees(draw: st.DrawFn) -> tuple[list[int], list[int], list[int], list[int]]:
     """Draw a forest, a joint type per link, and the orders in which links and joints are added."""
     count = draw(st.integers(1, 9))
     parents = [draw(st.integers(-1, link - 1)) for link in range(count)]
-    kinds = [draw(st.integers(0, 4)) for _ in range(count)]
+    kinds = [draw(st.integers(0, len(KINDS))) for _ in range(count)]
     return parents, kinds, draw(st.permutations(range(count))), draw(st.permutations(range(count)))
 
 
@@ -119,6 +122,10 @@ def test_nodes_and_rows_are_laid_out_as_promised(tree):
         assert template.dof_depth[dof] == (template.dof_depth[parent] + 1 if parent >= 0 else 0)
         assert template.dof_row[dof] == row
         row += int(template.dof_depth[dof]) + 1
+        node = int(template.dof_node[dof])
+        has_quaternion = template.node_type[node] in (JointType.BALL, JointType.FREE)
+        coord = -1 if has_quaternion else template.node_coord[node] + dof - template.node_dof[node]
+        assert template.dof_coord[dof] == coord
         tree_index = int(template.node_tree[template.dof_node[dof]])
         assert template.tree_dof[tree_index] <= dof < template.tree_dof_end[tree_index]
     assert template.row_size == row == model.world_row_count
