@@ -1,4 +1,4 @@
-"""Kernels compile for CUDA, on machines without a GPU too: the compiler comes with Warp, only a driver is missing."""
+"""Kernels compile for CUDA, on machines without a GPU too: Warp brings the compiler along."""
 
 from importlib import import_module
 
@@ -11,7 +11,9 @@ CUDA_ARCHITECTURE = 80
 
 def sap_kernels():
     names = ("newton", "contact", "joint_terms", "outcome")
-    newton, contact, joint_terms, outcome = (import_module(f"pluriverse.solvers.sap.{name}") for name in names)
+    newton, contact, joint_terms, outcome = (
+        import_module(f"pluriverse.solvers.sap.{name}") for name in names
+    )
     f32, f64 = wp.float32, wp.float64
     return [
         newton._kernels(f64, f32, f32, equality=True).minimize_objective,
