@@ -220,7 +220,7 @@ class UsdJoints:
         direction = np.zeros(3)
         direction[axis.index % 3] = 1.0
         dof = DofDescription(direction, -np.inf, np.inf)
-        if axis.limit is not None and axis.limit.enabled:
+        if axis.limit is not None:  # the parser enables only those with both sides; one is a limit too
             lower, upper = float(axis.limit.lower), float(axis.limit.upper)
             if np.isnan(lower) or np.isnan(upper) or lower > upper:
                 raise source.error(
@@ -321,7 +321,7 @@ class UsdJoints:
             self.report.add("joint that breaks", joint.path, "it holds whatever the force")
         if joint.kind == "SphericalJoint":
             limit = description.limit
-            if limit.enabled and 0.0 <= min(limit.lower, limit.upper) < 180.0:  # the angles of the cone
+            if any(0.0 <= angle < 180.0 for angle in (limit.lower, limit.upper)):  # of the cone
                 self.report.add("cone limit of a spherical joint", joint.path, "it turns without limits")
         if joint.description.excludeFromArticulation:
             self.report.add(

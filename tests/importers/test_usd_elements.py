@@ -155,6 +155,16 @@ def test_angular_velocity_is_in_degrees_and_turns_with_the_parent_and_xform():
     np.testing.assert_allclose(builder.joint_qd[:6], [0.0, 1.0, 0.0, 0.0, np.pi, 0.0], atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("side", "limits"),
+    [("lowerLimit = -90", (-0.5 * np.pi, np.inf)), ("upperLimit = 90", (-np.inf, 0.5 * np.pi))],
+)
+def test_a_limit_on_one_side_is_kept(side, limits):
+    """usd-core's parser calls it disabled."""
+    builder, _ = load(arm(f"float physics:{side}"), strict=True)
+    np.testing.assert_allclose([builder.joint_limit_lower[0], builder.joint_limit_upper[0]], limits)
+
+
 def test_reversed_joint_keeps_the_sign_of_its_coordinate():
     """USD's joint position is that of body 1 relative to body 0, whichever is the parent in the tree."""
     state = "float state:angular:physics:position = 40\nfloat physics:lowerLimit = -10"
