@@ -29,7 +29,11 @@ def dynamics_kernels():
     return [next(iter(vars(factory(wp.float32)).values())) for factory in factories]
 
 
-@pytest.mark.parametrize("make_kernels", [sap_kernels, dynamics_kernels])
+def collision_kernels():
+    return [import_module("pluriverse.collision.box_box").collide_box_box_pairs]
+
+
+@pytest.mark.parametrize("make_kernels", [sap_kernels, dynamics_kernels, collision_kernels])
 def test_native_snippets_and_generated_code_are_valid_cuda(make_kernels, tmp_path):
     """Every stage of a step is accepted by NVRTC for both precisions that it mixes."""
     for kernel in make_kernels():
