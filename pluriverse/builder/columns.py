@@ -60,6 +60,14 @@ class Table:
                 copies[...] = source.view(name)
         return added
 
+    def taken(self, entries: np.ndarray) -> "Table":
+        """Return a new table of the given entries (indices or a mask), in their order."""
+        result = Table(self.columns)
+        for name in self.columns:
+            result._arrays[name] = self.view(name)[entries].copy()
+            result.size = result._capacity = len(result._arrays[name])
+        return result
+
     def _grow(self, count: int) -> slice:
         needed = self.size + count
         if needed > self._capacity:

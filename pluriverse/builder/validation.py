@@ -65,9 +65,9 @@ def check_structure(source: Snapshot) -> None:
             builder._joint_name(int(joint)) for joint in np.flatnonzero(source.joint_child == body)
         )
         raise ValueError(
-            f"{builder._body_name(body)} is the child of {joints}, but one joint moves a body. Keep one of "
-            "them, and close the loop by add_equality_constraint_connect() instead of a ball joint, _weld() "
-            "instead of a fixed one, or add_equality_constraint(EqType.HINGE, ...) instead of a revolute one."
+            f"{builder._body_name(body)} is the child of {joints}, but one joint moves a body. List exactly "
+            "one of them in add_articulation(); ball, fixed and revolute joints outside of all articulations "
+            "close loops."
         )
     if (mover_count == 0).any():
         body = int(np.argmax(mover_count == 0))

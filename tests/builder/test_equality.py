@@ -181,10 +181,3 @@ def test_constraint_between_bodies_that_cannot_move_is_refused():
     builder.add_equality_constraint_connect(base, cap)
     with pytest.raises(ValueError, match=r"'base' .* and body 'cap' .* cannot move against each other"):
         builder.finalize("cpu")
-
-
-def test_second_joint_to_a_body_is_refused_with_the_constraint_that_closes_a_loop():
-    builder = pair()
-    builder.add_joint_revolute(0, 1)
-    with pytest.raises(ValueError, match="add_equality_constraint_connect"):
-        builder.finalize("cpu")
