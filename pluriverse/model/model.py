@@ -220,7 +220,7 @@ class Model:
     shape_label: list[str]
     """Name, shape [shape]. Labels repeat from world to world."""
     meshes: list[Any]
-    """The different `Mesh`es of all shapes."""
+    """The different meshes (`Mesh`) of all shapes."""
 
     # equality constraints
     equality_constraint_type: wp.array[int]

@@ -33,8 +33,8 @@ class ArticulationView(View):
         exclude_links: Links to leave out.
         include_shapes: Shapes to keep, in the same way, of the links that are kept.
         exclude_shapes: Shapes to leave out.
-        include_joint_types: `JointType`s to keep.
-        exclude_joint_types: `JointType`s to leave out.
+        include_joint_types: Types (`JointType`) of joints to keep.
+        exclude_joint_types: Types of joints to leave out.
         worlds: Worlds, by their labels or indices; all if None.
         homogeneous: Whether to insist that all articulations own equally many joints, links and so on, so
             that every array is a box. Switch it off for ragged views of different robots.

@@ -45,7 +45,7 @@ class JointView(View):
         model: Model to look at.
         pattern: Labels with or without wildcards, regular expressions, or indices of joints.
         worlds: Worlds, by their labels or indices; all if None.
-        joint_types: `JointType`s to keep; all if None.
+        joint_types: Types (`JointType`) to keep; all if None.
 
     Raises:
         KeyError: If a pattern finds nothing, or nothing of these types.
