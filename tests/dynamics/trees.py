@@ -83,6 +83,7 @@ def random_tree(
     joint_count: int,
     *,
     root: JointType | None = None,
+    kinds: list[JointType] | None = None,
     shuffled: bool = True,
     losses: bool = True,
     single: bool = False,
@@ -94,12 +95,13 @@ def random_tree(
         rng: Source of the numbers.
         joint_count: Number of joints, and bodies.
         root: Kind of the first joint; any if None.
+        kinds: Kinds of the other joints; all but free if None.
         shuffled: Whether bodies and joints are told to a builder in random order.
         losses: Whether joints have armature and damping.
         single: Whether all bodies hang on the first one; else some hang on the world.
         gravity: Gravity; random if None.
     """
-    inner = [
+    inner = kinds or [
         JointType.PRISMATIC,
         JointType.REVOLUTE,
         JointType.REVOLUTE,
