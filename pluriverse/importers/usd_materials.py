@@ -16,6 +16,7 @@ class UsdMaterials:
         self.source = source
         self.report = report
         self._materials = dict(source.objects("RigidBodyMaterial"))
+        self._surfaces: dict[str, dict[str, float]] = {}
 
     def apply(
         self, path: str, prim: Any, description: Any, shapes: list[ShapeDescription], density: float
@@ -29,7 +30,9 @@ class UsdMaterials:
         bound = [str(name) for name in description.materials if str(name) in self._materials]
         if bound:
             material = self._materials[bound[0]]
-            cfg |= self._surface(bound[0], material)
+            if bound[0] not in self._surfaces:
+                self._surfaces[bound[0]] = self._surface(bound[0], material)
+            cfg |= self._surfaces[bound[0]]
             if material.density > 0.0:
                 density = float(material.density) * self.source.mass / self.source.length**3
         if len(set(bound)) > 1:
@@ -47,8 +50,8 @@ class UsdMaterials:
         }
         static = number(path, "physics:staticFriction", material.staticFriction, minimum=0.0)
         number(path, "physics:density", material.density, minimum=0.0)
-        prim = self.source.prims[path]
-        if abs(static - cfg["mu"]) > 1e-6 * max(static, cfg["mu"]):
+        prim = self.source.stage.GetPrimAtPath(path)
+        if authored(prim, "physics:staticFriction") is not None and static != cfg["mu"]:
             self.report.add(
                 "static friction other than dynamic", path, "the dynamic coefficient holds at rest too"
             )

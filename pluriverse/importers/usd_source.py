@@ -15,6 +15,8 @@ from pluriverse.importers.usd_options import UsdOptions
 
 USD_SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
 TEXT_START = "#usda"
+# What holds for a subtree wherever on the stage it is.
+SHARED_KINDS = ("Scene", "CollisionGroup", "RigidBodyMaterial")
 GRAVITY_MAGNITUDE = 9.81  # m/s², where a physics scene leaves it to the reader
 
 
@@ -71,12 +73,13 @@ class UsdSource:
         self._cache = UsdGeom.XformCache(Usd.TimeCode.Default())
         self.prims: dict[str, Any] = {}
         """Prims that are imported, by path, in the order of the stage."""
-        for prim in Usd.PrimRange(self.root, Usd.TraverseInstanceProxies()):
+        self._order: dict[str, int] = {}
+        for prim in Usd.PrimRange(stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()):
             path = str(prim.GetPath())
-            if not self.is_ignored(path):
+            self._order[path] = len(self._order)
+            if prim.GetPath().HasPrefix(self.root.GetPath()) and not self.is_ignored(path):
                 self.prims[path] = prim
-        self._order = {path: number for number, path in enumerate(self.prims)}
-        self._parsed = _parse(stage, str(self.root.GetPath()))
+        self._parsed = _parse(stage)
 
     def is_ignored(self, path: str) -> bool:
         """Return whether one of the patterns of `ignore_paths` matches the start of a path."""
@@ -91,7 +94,7 @@ class UsdSource:
         found = []
         for kind in kinds:
             for path, description in self._parsed.get(kind, []):
-                if path in self.prims:
+                if path in self.prims or (kind in SHARED_KINDS and not self.is_ignored(path)):
                     if not description.isValid:
                         raise AssetError(
                             f"usd-core's physics parser rejects this {kind}",
@@ -250,14 +253,14 @@ def _complaint(text: str) -> str:
     return " ".join(" ".join(said).split()) or " ".join(text.split())
 
 
-def _parse(stage: Any, root: str) -> dict[str, list[tuple[str, Any]]]:
-    """Return the physics objects below a prim by kind."""
+def _parse(stage: Any) -> dict[str, list[tuple[str, Any]]]:
+    """Return the physics objects of a stage by kind."""
     from pxr import UsdPhysics
 
     with warnings.catch_warnings():
         # The name that usd-core 26 suggests instead does not exist in usd-core 25.
         warnings.simplefilter("ignore", DeprecationWarning)
-        parsed = UsdPhysics.LoadUsdPhysicsFromRange(stage, [root])
+        parsed = UsdPhysics.LoadUsdPhysicsFromRange(stage, ["/"])
     return {
         str(kind).rpartition(".")[2]: [
             (str(path), description) for path, description in zip(paths, descriptions, strict=True)

@@ -343,7 +343,8 @@ def test_a_joint_that_closes_a_loop_is_an_equality_constraint():
     np.testing.assert_allclose(builder.equality_constraint_anchor[0], [0.0, 0.5, 0.0])
     np.testing.assert_allclose(builder.equality_constraint_relpose[0][:3], [-1.0, -1.0, 0.0])
     assert report.losses == []
-    sliding, report = load(content.replace('RevoluteJoint "ca"', 'PrismaticJoint "ca"'))
+    with pytest.warns(AssetWarning, match="slides and closes a loop"):
+        sliding, report = load(content.replace('RevoluteJoint "ca"', 'PrismaticJoint "ca"'))
     assert sliding.equality_constraint_count == 0
     assert "joint that slides and closes a loop" in entries(report)
 
@@ -598,6 +599,23 @@ def test_root_path_and_ignore_paths_choose_what_is_imported():
     assert load(content, root_path="/A")[0].body_label == ["/A/x", "/A/y"]
     assert load(content, ignore_paths=["/A/x"])[0].body_label == ["/A/y", "/B/z"]
     assert load(content, ignore_paths=[".*/[xz]"])[0].body_label == ["/A/y"]
+
+
+def test_materials_and_gravity_hold_outside_of_the_root_path():
+    content = prim("PhysicsScene", "scene", "float physics:gravityMagnitude = 2")
+    content += prim("Material", "m", "float physics:dynamicFriction = 0.25", ("PhysicsMaterialAPI",))
+    ball = collider("Sphere", "s", "rel material:binding:physics = </m>", ("MaterialBindingAPI",))
+    builder, _ = load(content + prim("Xform", "A", body("x", ball)), root_path="/A", strict=True)
+    assert builder.shape_material_mu[0] == 0.25
+    np.testing.assert_allclose(builder.gravity, [0.0, 0.0, -2.0])
+
+
+def test_joints_to_bodies_that_are_left_out_hold_nothing():
+    content = prim("Xform", "A", body("x")) + prim("Xform", "B", body("y"))
+    content += joint("RevoluteJoint", "j", "/A/x", "/B/y")
+    builder, report = load(content, ignore_paths=["/B"])
+    assert list(builder.joint_type) == [JointType.FREE]
+    assert entries(report)["joint to a body that is left out"].severity is ImportSeverity.NOTE
 
 
 def test_display_geometry_and_sites():
