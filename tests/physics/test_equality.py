@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pluriverse import EqType, ModelBuilder, SolverSAP, eval_fk
+from pluriverse import EqType, ModelBuilder, Simulation, SolverSAP, eval_fk
 
 INERTIA = np.diag([0.02, 0.03, 0.04])
 IDENTITY = (0.0, 0.0, 0.0, 1.0)
@@ -246,6 +246,32 @@ def test_worlds_with_other_constraints_do_not_notice_each_other():
         alone.add_world(kind)
         single, _ = simulate(alone.finalize("cpu"), 30)
         assert np.array_equal(q[starts[world] : starts[world + 1]], single.joint_q.numpy())
+
+
+def test_contacts_do_not_notice_that_another_world_has_constraints():
+    """A pile computes the same bits in the kernel without constraints and in the one with them."""
+
+    def pile(welded: bool) -> ModelBuilder:
+        builder = ModelBuilder()
+        builder.add_ground_plane()
+        for level in range(3):
+            xform = ((0.05 * level, 0.02 * level, 0.19 + 0.39 * level), IDENTITY)
+            builder.add_shape_box(builder.add_body(xform=xform), hx=0.2, hy=0.2, hz=0.2)
+        if welded:
+            builder.add_equality_constraint_weld(1, 2)
+        return builder
+
+    results = []
+    for kinds in ([pile(False)], [pile(True), pile(False), pile(True)]):
+        scene = ModelBuilder()
+        for kind in kinds:
+            scene.add_world(kind)
+        simulation = Simulation(scene.finalize("cpu"), dt=DT)
+        simulation.step(60)
+        results.append(simulation.state.joint_q.numpy().reshape(len(kinds), -1))
+    assert np.array_equal(results[0][0], results[1][1])
+    assert np.array_equal(results[1][0], results[1][2])
+    assert not np.array_equal(results[1][0], results[1][1]), "the weld acts"
 
 
 def test_body_poses_agree_with_the_joints_of_a_linkage():
