@@ -21,7 +21,7 @@ from pluriverse.importers.usd_mass import body_mass, collider_mass
 from pluriverse.importers.usd_materials import UsdMaterials
 from pluriverse.importers.usd_options import UsdOptions
 from pluriverse.importers.usd_shapes import GEOMETRY, UsdShapes, is_site
-from pluriverse.importers.usd_source import UsdSource, read_usd
+from pluriverse.importers.usd_source import UsdSource, applied_schemas, read_usd, usd_errors
 from pluriverse.importers.usd_unsupported import report_unsupported, set_gravity
 
 COLLIDER_KINDS = (
@@ -142,14 +142,15 @@ def add_usd(
     default = stage.stage.GetDefaultPrim()
     robot = RobotDescription(str(default.GetPath()) if default else root_path, stage.name)
     report.label = robot.label
-    bodies = read_bodies(stage, options, report)
-    add_links(robot, stage, bodies, options, report)
-    colliders, densities = _add_colliders(
-        robot, stage, bodies, options, report, builder.default_shape_cfg.density
-    )
-    _add_display(robot, stage, bodies, colliders, options, report)
-    add_filters(robot, stage, bodies, colliders, options, report)
-    report_unsupported(stage, report)
+    with usd_errors(stage.name):
+        bodies = read_bodies(stage, options, report)
+        add_links(robot, stage, bodies, options, report)
+        colliders, densities = _add_colliders(
+            robot, stage, bodies, options, report, builder.default_shape_cfg.density
+        )
+        _add_display(robot, stage, bodies, colliders, options, report)
+        add_filters(robot, stage, bodies, colliders, options, report)
+        report_unsupported(stage, report)
     if not (robot.links or robot.world_shapes):
         raise AssetError(
             "there are no rigid bodies, no colliders and no display geometry in it",
@@ -209,6 +210,10 @@ def _add_colliders(
             robot.links[bodies[body].link].shapes += shapes
         else:
             robot.world_shapes += shapes
+    known = {path for path, _ in source.objects(*COLLIDER_KINDS)}
+    for path, prim in source.prims.items():
+        if path not in known and "PhysicsCollisionAPI" in applied_schemas(prim):
+            report.add(f"collider of type {prim.GetTypeName() or 'none'}", path, "it is left out")
     return colliders, densities
 
 

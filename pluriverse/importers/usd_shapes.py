@@ -280,4 +280,7 @@ def _color(prim: Any) -> tuple[float, float, float] | None:
 
     primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance("displayColor")
     values = primvar.Get() if primvar else None
-    return tuple(float(channel) for channel in values[0]) if values else None  # type: ignore[return-value]
+    if not values or not np.isfinite(np.array(values[0])).all():
+        return None
+    red, green, blue = (float(channel) for channel in values[0])
+    return red, green, blue

@@ -1,5 +1,6 @@
 """Reading USD with usd-core and its physics parser; complaints become asset errors."""
 
+import contextlib
 import re
 import warnings
 from collections.abc import Iterator
@@ -201,7 +202,7 @@ def read_usd(source: Any, options: UsdOptions, report: ImportReport) -> UsdSourc
         AssetError: If usd-core cannot read it.
     """
     try:
-        from pxr import Sdf, Tf, Usd
+        from pxr import Sdf, Usd
     except ImportError as error:
         raise ImportError(
             "add_usd: usd-core, which reads USD, is not installed. Run: pip install pluriverse[usd]"
@@ -210,7 +211,7 @@ def read_usd(source: Any, options: UsdOptions, report: ImportReport) -> UsdSourc
         stage, name = source, source.GetRootLayer().identifier
     else:
         text = str(source)
-        is_text = text.lstrip("\ufeff \t\r\n").startswith(TEXT_START)
+        is_text = text.lstrip("\ufeff \t\r\n").startswith(TEXT_START) or "\n" in text
         name = "USD text" if is_text else text
         if not is_text and not Path(text).is_file():
             raise AssetFileError(
@@ -228,23 +229,33 @@ def read_usd(source: Any, options: UsdOptions, report: ImportReport) -> UsdSourc
                 remedy=f"Pass a file that ends in {', '.join(USD_SUFFIXES)}; MJCF is read by add_mjcf(), "
                 "URDF by add_urdf().",
             )
-        try:
+        with usd_errors(name):
             if is_text:
                 layer = Sdf.Layer.CreateAnonymous(".usda")
                 layer.ImportFromString(text.lstrip("\ufeff \t\r\n"))
                 stage = Usd.Stage.Open(layer)
             else:
                 stage = Usd.Stage.Open(text)
-        except Tf.ErrorException as error:
-            raise AssetError(
-                f"usd-core cannot read it: {_complaint(str(error))}",
-                file=name,
-                remedy="Correct the file at that place.",
-            ) from error
     report.source = name
     for problem in stage.GetCompositionErrors():
         report.add("broken reference", " ".join(str(problem).split()), "what it refers to is missing")
-    return UsdSource(stage, name, options, report)
+    with usd_errors(name):
+        return UsdSource(stage, name, options, report)
+
+
+@contextlib.contextmanager
+def usd_errors(name: str) -> Iterator[None]:
+    """Raise the complaints of usd-core as errors of the asset `name`."""
+    from pxr import Tf
+
+    try:
+        yield
+    except Tf.ErrorException as error:
+        raise AssetError(
+            f"usd-core cannot read it: {_complaint(str(error))}",
+            file=name,
+            remedy="Correct the file at that place.",
+        ) from error
 
 
 def _complaint(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -38,6 +39,67 @@ MJCF = """<mujoco model="m"><compiler angle="degree"/>
   <contact><exclude body1="b" body2="f"/></contact>
   <actuator><position name="p" joint="h" kp="3" kv="1"/><motor name="m" joint="s" gear="2"/></actuator>
   <keyframe><key name="home" qpos="0 1 1 0 0 0 0 0 1 1 0 0 0" ctrl="1 2"/></keyframe></mujoco>"""
+
+USD = """#usda 1.0
+(
+    metersPerUnit = 1
+    upAxis = "Z"
+)
+def PhysicsScene "scene"
+{
+    float physics:gravityMagnitude = 9.81
+}
+def Xform "robot" (prepend apiSchemas = ["PhysicsArticulationRootAPI"])
+{
+    def Xform "base" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
+    {
+        float physics:mass = 2
+        double3 xformOp:translate = (0, 0, 1)
+        uniform token[] xformOpOrder = ["xformOp:translate"]
+        def Cube "box" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+        {
+            double size = 0.5
+            float3 xformOp:scale = (1, 2, 1)
+            uniform token[] xformOpOrder = ["xformOp:scale"]
+        }
+    }
+    def Xform "tip" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])
+    {
+        double3 xformOp:translate = (0, 0, 2)
+        uniform token[] xformOpOrder = ["xformOp:translate"]
+        def Mesh "hull" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsMeshCollisionAPI"])
+        {
+            uniform token physics:approximation = "convexHull"
+            point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
+            int[] faceVertexCounts = [3, 3, 3, 3]
+            int[] faceVertexIndices = [0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3]
+        }
+        def Capsule "picture"
+        {
+            double height = 1
+            double radius = 0.2
+            uniform token axis = "X"
+        }
+    }
+    def PhysicsRevoluteJoint "elbow" (prepend apiSchemas = ["PhysicsDriveAPI:angular"])
+    {
+        rel physics:body0 = </robot/base>
+        rel physics:body1 = </robot/tip>
+        point3f physics:localPos0 = (0, 0, 1)
+        quatf physics:localRot0 = (1, 0, 0, 0)
+        float physics:lowerLimit = -45
+        float physics:upperLimit = 60
+        float drive:angular:physics:stiffness = 3
+        float state:angular:physics:position = 10
+        float physxJoint:armature = 0.1
+    }
+}
+def PhysicsCollisionGroup "group"
+{
+    rel collection:colliders:includes = </robot>
+    rel physics:filteredGroups = </group>
+}
+"""
 
 VALUES = [
     "",
@@ -79,6 +141,38 @@ def damage(text: str, seed: int) -> str:
         else:
             element.tag = rng.choice(TAGS)
     return ElementTree.tostring(root, encoding="unicode")
+
+
+def damage_usd(text: str, seed: int) -> str:
+    """Return a stage with one to three numbers, paths, words or statements changed."""
+    rng = random.Random(seed)
+    for _ in range(rng.randint(1, 3)):
+        pattern, values = rng.choice(
+            [
+                (r"(?<![\w.])-?\d+(\.\d+)?(?![\w.])", ["nan", "inf", "-inf", "-1", "0", "1e30", "1000"]),
+                (r"</[^>]*>", ["</robot>", "</robot/tip>", "</robot/tip/hull>", "</nothing>"]),
+                (r'"[A-Za-z:]+"', ['"X"', '"none"', '"PhysicsRigidBodyAPI"', '"hull"']),
+                (r"\b(Mesh|Cube|Capsule|Xform|PhysicsRevoluteJoint)\b", ["Sphere", "Scope", "PhysicsJoint"]),
+                (r"\n +(float|rel|double|point3f|int)[^\n]*", [""]),
+            ]
+        )
+        place = rng.choice(list(re.finditer(pattern, text)))
+        text = text[: place.start()] + rng.choice(values) + text[place.end() :]
+    return text
+
+
+@pytest.mark.filterwarnings("ignore::pluriverse.importers.AssetWarning")
+def test_damaged_stages_import_or_raise_an_asset_error():
+    pytest.importorskip("pxr", reason="usd-core is not installed: pip install pluriverse[usd]")
+    imported = 0
+    for seed in range(200):
+        builder = ModelBuilder()
+        with contextlib.suppress(AssetError):
+            builder.add_usd(damage_usd(USD, seed))
+            imported += 1
+            continue
+        assert (builder.body_count, builder.joint_count, builder.shape_count) == (0, 0, 0)
+    assert 20 < imported < 180
 
 
 @pytest.mark.filterwarnings("ignore::pluriverse.importers.AssetWarning")

@@ -675,6 +675,14 @@ LOSSES = {
         ),
         "round shape with an uneven scale",
     ),
+    "collider without geometry": (
+        body("a", prim("Xform", "x", "", ("PhysicsCollisionAPI",))),
+        "collider of type Xform",
+    ),
+    "collider of a surface": (
+        body("a", prim("NurbsPatch", "x", "", ("PhysicsCollisionAPI",))),
+        "collider of type NurbsPatch",
+    ),
     "damping": (body("a", "float physxRigidBody:angularDamping = 0.5"), "physxRigidBody:angularDamping"),
     "mimic": (arm(apis=("PhysxMimicJointAPI:rotX",)), "PhysxMimicJointAPI"),
     "unknown": (body("a", "float newton:wobble = 3"), "newton:wobble"),
