@@ -66,13 +66,13 @@ class Joint:
     """Joint whose child frame is the body frame of the child. Bodies without a joint are free."""
 
     name: str
-    kind: str  # revolute, prismatic, fixed
+    kind: str  # revolute, prismatic, fixed; planar (x, y, turn about z); universal (turns about x, then y)
     parent: str
     child: str
     position: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of the child in the parent at q = 0
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
-    q: float = 0.0
-    qd: float = 0.0
+    q: float | tuple[float, ...] = 0.0
+    qd: float | tuple[float, ...] = 0.0
     damping: float = 0.0
     armature: float = 0.0  # only where there is a drive, as in Drake
     limit: tuple[float, float] | None = None

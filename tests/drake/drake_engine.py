@@ -27,10 +27,12 @@ from pydrake.multibody.plant import (
 from pydrake.multibody.tree import (
     FixedOffsetFrame,
     PdControllerGains,
+    PlanarJoint,
     PrismaticJoint,
     RevoluteJoint,
     RotationalInertia,
     SpatialInertia,
+    UniversalJoint,
     default_model_instance,
 )
 from pydrake.systems.analysis import Simulator
@@ -75,12 +77,20 @@ def _add_joint(plant: MultibodyPlant, joint: Joint) -> None:
     if joint.kind == "fixed":
         plant.WeldFrames(parent.body_frame(), child.body_frame(), offset)
         return
-    kind = RevoluteJoint if joint.kind == "revolute" else PrismaticJoint
     frame = plant.AddFrame(FixedOffsetFrame(f"{joint.name}_frame", parent.body_frame(), offset))
-    added = plant.AddJoint(kind(joint.name, frame, child.body_frame(), joint.axis, damping=joint.damping))
+    frames = (joint.name, frame, child.body_frame())
+    match joint.kind:
+        case "planar":
+            added = plant.AddJoint(PlanarJoint(*frames, damping=[joint.damping] * 3))
+        case "universal":
+            added = plant.AddJoint(UniversalJoint(*frames, damping=joint.damping))
+        case "revolute":
+            added = plant.AddJoint(RevoluteJoint(*frames, joint.axis, damping=joint.damping))
+        case _:
+            added = plant.AddJoint(PrismaticJoint(*frames, joint.axis, damping=joint.damping))
     if joint.limit is not None:
         added.set_position_limits([joint.limit[0]], [joint.limit[1]])
-    added.set_default_positions([joint.q])
+    added.set_default_positions(np.atleast_1d(joint.q))
     if joint.drive is not None:
         actuator = plant.AddJointActuator(joint.name, added, joint.effort_limit)
         actuator.set_controller_gains(PdControllerGains(p=joint.drive[0], d=joint.drive[1]))
@@ -124,7 +134,8 @@ def build(scene: Scene, dt: float) -> tuple[Diagram, MultibodyPlant, Context]:
     for joint in scene.joints:
         if joint.kind != "fixed":
             velocities = plant.GetVelocities(context)
-            velocities[plant.GetJointByName(joint.name).velocity_start()] = joint.qd
+            start = plant.GetJointByName(joint.name).velocity_start()
+            velocities[start : start + np.size(joint.qd)] = joint.qd
             plant.SetVelocities(context, velocities)
     targets = [joint.target for joint in scene.joints if joint.drive is not None]
     if targets:

@@ -9,6 +9,7 @@ import warp as wp
 
 from pluriverse import (
     CollisionPipeline,
+    JointDofConfig,
     JointTargetMode,
     Model,
     ModelBuilder,
@@ -52,6 +53,16 @@ def _add_joint(builder: ModelBuilder, joint: Joint, index_of: dict[str, int], dt
     common = {"parent_xform": wp.transform(joint.position, (0.0, 0.0, 0.0, 1.0)), "label": joint.name}
     if joint.kind == "fixed":
         return builder.add_joint_fixed(parent, child, **common)
+    if joint.kind in ("planar", "universal"):
+        free = JointDofConfig(limit_ke=0.0, damping=joint.damping)
+        linear, angular = ("xy", "z") if joint.kind == "planar" else ("", "xy")
+        return builder.add_joint_d6(
+            parent,
+            child,
+            linear_axes=[free.merged(axis=axis) for axis in linear],
+            angular_axes=[free.merged(axis=axis) for axis in angular],
+            **common,
+        )
     add = builder.add_joint_revolute if joint.kind == "revolute" else builder.add_joint_prismatic
     limits = {}
     if joint.limit is not None:
@@ -118,8 +129,9 @@ def _set_initial_state(model: Model, state: State, scenes: Sequence[Scene]) -> N
         }
         for joint in scene.joints:
             if joint.kind != "fixed":
-                q[q_start[index_of[joint.name]]] = joint.q
-                qd[qd_start[index_of[joint.name]]] = joint.qd
+                coord, dof = q_start[index_of[joint.name]], qd_start[index_of[joint.name]]
+                q[coord : coord + np.size(joint.q)] = joint.q
+                qd[dof : dof + np.size(joint.qd)] = joint.qd
         for body in scene.free_bodies:
             coord, dof = q_start[index_of[body.name]], qd_start[index_of[body.name]]
             q[coord : coord + 7] = [*body.position, *body.rotation]

@@ -166,6 +166,32 @@ def double_pendulum() -> Scene:
     return Scene("double_pendulum", 2.0, rods, joints)
 
 
+def planar_joint() -> Scene:
+    """A plate that slides on a slope and turns about its normal, its centre of mass off the joint."""
+    plate = Body("plate", 2.0, (0.02, 0.03, 0.05), com=(0.1, -0.05, 0.02))
+    joint = Joint("plane", "planar", WORLD, "plate", q=(0.1, 0.2, 0.3), qd=(0.4, -0.6, 3.0), damping=0.3)
+    return Scene("planar_joint", 1.5, (plate,), (joint,), gravity=(1.0, -2.0, -9.0))
+
+
+def universal_joint() -> Scene:
+    """A pendulum on a gimbal with another behind it, both swinging about both axes."""
+    rods = tuple(Body(f"rod_{i}", 1.0, (0.02, 0.03, 0.01), com=(0.01, 0.02, -0.25)) for i in range(2))
+    joints = (
+        Joint("gimbal_0", "universal", WORLD, "rod_0", q=(0.4, 0.5), qd=(1.0, -2.0), damping=0.02),
+        Joint(
+            "gimbal_1",
+            "universal",
+            "rod_0",
+            "rod_1",
+            (0, 0, -0.5),
+            q=(-0.3, 0.6),
+            qd=(-1.0, 2.0),
+            damping=0.1,
+        ),
+    )
+    return Scene("universal_joint", 2.0, rods, joints)
+
+
 def _arm_bodies() -> tuple[Body, ...]:
     masses = (3.0, 2.5, 2.0, 1.0, 0.8, 0.4)
     return tuple(
@@ -327,6 +353,8 @@ def all_scenes() -> list[Scene]:
         incline(0.6, "incline_slide"),
         pendulum(),
         double_pendulum(),
+        planar_joint(),
+        universal_joint(),
         arm_with_drives(),
         saturated_drive(),
         gripper(),

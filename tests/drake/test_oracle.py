@@ -38,7 +38,8 @@ def dense_problem(scene: Scene, plant, context) -> DenseProblem:
     damping = np.zeros(plant.num_velocities())
     for joint in scene.joints:
         if joint.kind != "fixed":
-            damping[plant.GetJointByName(joint.name).velocity_start()] = joint.damping
+            start = plant.GetJointByName(joint.name).velocity_start()
+            damping[start : start + np.size(joint.q)] = joint.damping
     v0 = plant.GetVelocities(context)
     a = plant.CalcMassMatrix(context) + DT * np.diag(damping)
     force = plant.CalcGravityGeneralizedForces(context) - plant.CalcBiasTerm(context) - damping * v0
