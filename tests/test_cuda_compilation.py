@@ -10,14 +10,15 @@ CUDA_ARCHITECTURE = 80
 
 
 def sap_kernels():
-    names = ("newton", "contact", "joint_terms", "outcome")
-    newton, contact, joint_terms, outcome = (
+    names = ("newton", "contact", "equality_terms", "joint_terms", "outcome")
+    newton, contact, equality_terms, joint_terms, outcome = (
         import_module(f"pluriverse.solvers.sap.{name}") for name in names
     )
     f32, f64 = wp.float32, wp.float64
     return [
         newton._kernels(f64, f32, f32, equality=True).minimize_objective,
         contact._kernels(f64, f32, f32, f32).set_contact_terms,
+        equality_terms._kernels(f64, f32, f32).set_equality_term,
         joint_terms._kernels(f64, f32, f32).set_joint_terms,
         outcome._kernels(f64, f32).conclude_step,
     ]
