@@ -11,6 +11,7 @@ from pluriverse.importers.description import (
     LinkDescription,
     LoopDescription,
     RobotDescription,
+    ShapeDescription,
 )
 from pluriverse.importers.errors import AssetError
 from pluriverse.importers.frames import IDENTITY, Frame
@@ -67,6 +68,7 @@ def merge_welded_links(robot: RobotDescription, report: ImportReport) -> RobotDe
     kept: list[LinkDescription] = []
     target: list[int] = []  # per old link: index of the kept link it is part of
     placement: list[Frame] = []  # per old link: its frame in that link
+    moved_shapes: dict[int, ShapeDescription] = {}  # by identity of the old ones
     for link in robot.links:
         parent = link.parent
         to_parent = (
@@ -85,7 +87,9 @@ def merge_welded_links(robot: RobotDescription, report: ImportReport) -> RobotDe
         placement.append(frame)
         moved = transform_mass_properties(link.mass_properties, frame.position, frame.matrix)
         into.mass_properties = combine_mass_properties([into.mass_properties, moved])
-        into.shapes += [dataclasses.replace(shape, frame=frame @ shape.frame) for shape in link.shapes]
+        for shape in link.shapes:
+            moved_shapes[id(shape)] = dataclasses.replace(shape, frame=frame @ shape.frame)
+            into.shapes.append(moved_shapes[id(shape)])
         report.merged_links[link.label] = into.label
     pairs = [
         (a if a == WORLD else target[a], b if b == WORLD else target[b]) for a, b in robot.excluded_pairs
@@ -103,8 +107,12 @@ def merge_welded_links(robot: RobotDescription, report: ImportReport) -> RobotDe
         robot,
         links=kept,
         excluded_pairs=[pair for pair in pairs if pair[0] != pair[1]],
-        loops=loops,
+        excluded_shapes=[
+            (moved_shapes.get(id(a), a), moved_shapes.get(id(b), b)) for a, b in robot.excluded_shapes
+        ],
+        loops=[loop for loop in loops if loop.links[0] != loop.links[1]],
         couplings=couplings,
+        tree_labels={target[root]: label for root, label in robot.tree_labels.items()},
     )
 
 

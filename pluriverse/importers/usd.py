@@ -12,7 +12,7 @@ from pluriverse.importers.assembly import assemble, check_hull_limit, check_hull
 from pluriverse.importers.description import RobotDescription, ShapeDescription
 from pluriverse.importers.errors import AssetError
 from pluriverse.importers.frames import IDENTITY, frame_from_transform
-from pluriverse.importers.mechanics import check_masses
+from pluriverse.importers.mechanics import check_masses, merge_welded_links
 from pluriverse.importers.report import ImportReport
 from pluriverse.importers.urdf_links import JointOrdering
 from pluriverse.importers.usd_bodies import UsdBody, add_links, read_bodies
@@ -46,7 +46,7 @@ def add_usd(
     xform: Any = None,
     floating: bool | None = None,
     root_path: str = "/",
-    ignore_paths: Sequence[str] = (),
+    ignore_paths: Sequence[str] | None = None,
     only_load_enabled_rigid_bodies: bool = False,
     only_load_enabled_joints: bool = True,
     skip_mesh_approximation: bool = False,
@@ -58,6 +58,7 @@ def add_usd(
     joint_drive_gains_scaling: float = 1.0,
     force_position_velocity_actuation: bool = False,
     enable_self_collisions: bool = True,
+    collapse_fixed_joints: bool = False,
     mesh_maxhullvert: int = 64,
     joint_ordering: JointOrdering = "dfs",
     bodies_follow_joint_ordering: bool = True,
@@ -92,6 +93,7 @@ def add_usd(
             too, also where the stage has none.
         enable_self_collisions: Whether bodies that joints connect to one tree collide with each other, where
             the articulation does not say.
+        collapse_fixed_joints: Whether bodies behind fixed joints become part of their parents.
         mesh_maxhullvert: Largest number of vertices of the convex hull of a collision mesh.
         joint_ordering: Order of the joints: "dfs" and "bfs" from the base of each tree, or None for that of
             the stage.
@@ -162,6 +164,8 @@ def add_usd(
     check_hulls(robot, mesh_maxhullvert)
     _set_masses(robot, stage, bodies, colliders, densities, mesh_maxhullvert)
     check_masses(robot, report, armature_default=builder.default_joint_cfg.armature)
+    if collapse_fixed_joints:
+        robot = merge_welded_links(robot, report)
     if not bodies_follow_joint_ordering:
         robot.body_order = _stage_order(robot, bodies)
     report.announce(strict=strict)
@@ -276,12 +280,13 @@ def _add_display(
 
 def _stage_order(robot: RobotDescription, bodies: dict[str, UsdBody]) -> list[int]:
     """Return the links in the order of their bodies on the stage, those between joints last."""
-    order = [body.link for body in bodies.values()]
+    place = {link.label: index for index, link in enumerate(robot.links)}
+    order = [place[path] for path in bodies if path in place]
     return order + [index for index in range(len(robot.links)) if index not in set(order)]
 
 
-def _patterns(patterns: Sequence[str]) -> tuple[str, ...]:
-    patterns = (patterns,) if isinstance(patterns, str) else tuple(patterns)
+def _patterns(patterns: Sequence[str] | None) -> tuple[str, ...]:
+    patterns = (patterns,) if isinstance(patterns, str) else tuple(patterns or ())
     for pattern in patterns:
         try:
             re.compile(pattern)

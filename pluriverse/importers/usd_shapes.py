@@ -170,11 +170,15 @@ class UsdShapes:
         points = np.array(prim.GetAttribute("points").Get() or [], dtype=np.float64).reshape(-1, 3)
         counts = np.array(prim.GetAttribute("faceVertexCounts").Get() or [], dtype=np.int64)
         corners = np.array(prim.GetAttribute("faceVertexIndices").Get() or [], dtype=np.int64)
-        if not len(points) or counts.sum() != len(corners) or (len(counts) and counts.min() < 3):
+        if (
+            not (len(points) and np.isfinite(points).all())
+            or counts.sum() != len(corners)
+            or (len(counts) and counts.min() < 3)
+        ):
             raise self.source.error(
                 prim,
-                f"the mesh has {len(points)} points, and {len(corners)} corners for faces of "
-                f"{int(counts.sum())}",
+                f"the mesh has {len(points)} points, which must be finite, and {len(corners)} corners for "
+                f"faces of {int(counts.sum())}",
                 value=len(points),
                 remedy="Correct points, faceVertexCounts and faceVertexIndices.",
             )

@@ -169,7 +169,6 @@ _NOT_OF_USD = (
     "scale",
     "parse_visuals_as_colliders",
     "ignore_inertial_definitions",
-    "collapse_fixed_joints",
 )
 
 
@@ -229,6 +228,7 @@ _USD_OPTIONS = (
     "force_show_colliders",
     "hide_collision_shapes",
     "enable_self_collisions",
+    "collapse_fixed_joints",
     "mesh_maxhullvert",
     "root_path",
     "ignore_paths",

@@ -155,5 +155,13 @@ def test_humanoid_has_the_mass_matrix_of_the_mjcf_humanoid(robot_assets):
     assert usd.body_mass.sum() == pytest.approx(mjcf.body_mass.sum(), rel=FILE_ROUNDING)
     expected = mass_matrix(mjcf)[np.ix_(match, match)]
     actual = mass_matrix(usd)[6:, 6:]
+    merged = ModelBuilder()
+    report = merged.add_usd(robot_assets / EXAMPLES / "humanoid.usda", collapse_fixed_joints=True)
+    assert set(report.merged_links) == {
+        f"/nv_humanoid/{name}" for name in ("head", "left_hand", "right_hand")
+    }
+    assert merged.body_count == mjcf.body_count
+    assert merged.articulation_label == usd.articulation_label
+    np.testing.assert_allclose(mass_matrix(merged)[6:, 6:], actual, rtol=0.0, atol=1e-5 * expected.max())
     # The joint frames of the USD file have five digits.
     np.testing.assert_allclose(actual, expected, rtol=0.0, atol=1e-4 * expected.max())

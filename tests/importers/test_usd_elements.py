@@ -601,6 +601,27 @@ def test_root_path_and_ignore_paths_choose_what_is_imported():
     assert load(content, ignore_paths=[".*/[xz]"])[0].body_label == ["/A/y"]
 
 
+def test_filters_and_loops_survive_the_merging_of_welded_links():
+    """Of a - b = c (welded) the collider of c still does not meet that of d; a loop of welds falls away."""
+    links = "".join(body(name, collider("Sphere", "s", at(x=i))) for i, name in enumerate("ab"))
+    links += body(
+        "c",
+        "rel physics:filteredPairs = </d>\n" + collider("Sphere", "s"),
+        apis=("PhysicsFilteredPairsAPI",),
+    ) + body("d", collider("Sphere", "s"))
+    links += joint("RevoluteJoint", "ab", "/a", "/b") + joint("FixedJoint", "bc", "/b", "/c")
+    links += joint("FixedJoint", "cb", "/c", "/b")
+    builder, _ = load(links, collapse_fixed_joints=True, bodies_follow_joint_ordering=False, strict=True)
+    assert builder.body_label == ["/a", "/b", "/d"]
+    assert builder.equality_constraint_count == 0
+    pairs = {
+        frozenset(builder.shape_label[shape] for shape in pair)
+        for pair in builder.shape_collision_filter_pairs
+    }
+    assert frozenset(("/c/s", "/d/s")) in pairs
+    assert frozenset(("/b/s", "/d/s")) not in pairs
+
+
 def test_materials_and_gravity_hold_outside_of_the_root_path():
     content = prim("PhysicsScene", "scene", "float physics:gravityMagnitude = 2")
     content += prim("Material", "m", "float physics:dynamicFriction = 0.25", ("PhysicsMaterialAPI",))
