@@ -122,8 +122,9 @@ def test_coupled_pendulums_swing_as_in_drake(parent):
 def test_welded_free_bodies_fall_as_in_drake():
     """Two free bodies welded corner to corner, tumbling.
 
-    Drake gives all six rows of a weld one weight, this solver one to the point and one to the rotation; both
-    are near rigid, so that they differ by 2.5e-4 of the velocity that the constraint takes away.
+    Drake gives all six rows of a weld one weight, this solver one to the point and one to the rotation. Both
+    are near rigid, so that they differ by 2.5e-4 of the velocity that the constraint takes away in a step,
+    which is little where the bodies start with the velocities of one rigid body.
     """
     plant = drake_plant()
     builder = ModelBuilder(gravity=GRAVITY)
@@ -139,13 +140,10 @@ def test_welded_free_bodies_fall_as_in_drake():
     q = np.array([[1, 0, 0, 0, x, 0, 0] for x in (0.0, 1.0)], dtype=float).ravel()
     expected = drake_simulate(plant, q, np.ravel(velocities))
     actual = simulate(builder)
-    travelled = np.linalg.norm(spin) * DT * STEP_COUNT
     for start in (0, 7):
-        np.testing.assert_allclose(
-            actual[:, start : start + 3], expected[:, start + 4 : start + 7], atol=2.5e-4 * travelled
-        )
-        turn = expected[:, start : start + 4] / np.linalg.norm(
-            expected[:, start : start + 4], axis=1, keepdims=True
-        )
-        overlap = np.abs(np.sum(np.roll(turn, -1, axis=1) * actual[:, start + 3 : start + 7], axis=1))
-        assert 2.0 * np.arccos(np.minimum(overlap, 1.0)).max() < 1e-3
+        place, turn = expected[:, start + 4 : start + 7], np.roll(expected[:, start : start + 4], -1, axis=1)
+        turn /= np.linalg.norm(turn, axis=1, keepdims=True)
+        assert np.abs(actual[:, start : start + 3] - place).max() < TOLERANCE
+        ours = actual[:, start + 3 : start + 7]
+        chord = np.minimum(np.linalg.norm(ours - turn, axis=1), np.linalg.norm(ours + turn, axis=1))
+        assert 2.0 * chord.max() < TOLERANCE
