@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         GeoType,
         JointTargetMode,
         JointType,
+        ModelFlags,
         ShapeFlags,
     )
 
@@ -52,6 +53,7 @@ _LAZY_MODULES = {
     "Mesh": "pluriverse.geometry",
     "Model": "pluriverse.model",
     "ModelBuilder": "pluriverse.builder",
+    "ModelFlags": "pluriverse.types",
     "ShapeConfig": "pluriverse.builder",
     "ShapeFlags": "pluriverse.types",
     "Simulation": "pluriverse.simulation",
@@ -82,6 +84,7 @@ __all__ = [
     "Mesh",
     "Model",
     "ModelBuilder",
+    "ModelFlags",
     "ShapeConfig",
     "ShapeFlags",
     "Simulation",

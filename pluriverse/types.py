@@ -139,3 +139,32 @@ class BodyFlags(enum.IntFlag):
     """Under forces."""
     KINEMATIC = 2
     """As told. Not supported yet."""
+
+
+class ModelFlags(enum.IntFlag):
+    """What was written to in a model, for `notify_model_changed`."""
+
+    JOINT_PROPERTIES = 1
+    """Joint frames, axes, initial coordinates and velocities."""
+    JOINT_DOF_PROPERTIES = 2
+    """Gains, targets, limits, armature, damping, friction."""
+    BODY_PROPERTIES = 4
+    """Initial poses and velocities of bodies."""
+    BODY_INERTIAL_PROPERTIES = 8
+    """Masses, centres of mass, inertias."""
+    SHAPE_PROPERTIES = 16
+    """Poses, sizes, margins and materials of shapes."""
+    MODEL_PROPERTIES = 32
+    """Gravity."""
+    CONSTRAINT_PROPERTIES = 64
+    """Equality constraints."""
+    ACTUATOR_PROPERTIES = 256
+    """Nothing here: drives belong to `JOINT_DOF_PROPERTIES`."""
+    JOINT_DOF_FORCE_PROPERTIES = 512
+    """The part of `JOINT_DOF_PROPERTIES` without armature."""
+    JOINT_DOF_INERTIAL_PROPERTIES = 1024
+    """Armature."""
+    JOINT_REFERENCE_POSE_PROPERTIES = 2048
+    """Initial coordinates."""
+    ALL = 1 | 2 | 4 | 8 | 16 | 32 | 64 | 256 | 512 | 1024 | 2048
+    """Everything. Initial poses of bodies then follow from the coordinates of joints."""

@@ -7,6 +7,10 @@ class PluriverseWarning(UserWarning):
     """Something that a user should know about, and did not ask for."""
 
 
+class StructureEditWarning(PluriverseWarning):
+    """An array of the model was written to that only acts when a model is made."""
+
+
 class SimulationWarning(PluriverseWarning):
     """Some worlds of a simulation are in trouble, and the others are not touched by it."""
 

@@ -65,6 +65,7 @@ def make_model(builder: WorldBuilder, device: Any) -> Model:
     )
     model.worlds = _integers(np.arange(source.world_count), device)
     model.batches = make_batches(templates, device)
+    model.seal()
     return model
 
 

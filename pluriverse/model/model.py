@@ -8,6 +8,7 @@ import warp as wp
 
 from pluriverse.model.batches import Batch
 from pluriverse.model.control import Control
+from pluriverse.model.seal import Seal
 from pluriverse.model.state import State
 from pluriverse.model.topology import Template, Topology
 
@@ -23,8 +24,10 @@ class Model:
     A model authored without worlds has one world, 0; its entities are listed as global (`*_world` -1,
     `*_world_start` [n, n, n]) but simulated as that world.
 
-    Arrays may be written to between steps (masses, materials, gains, limits, gravity ...); what follows from
-    the structure (types, parents, groups, flags, filters) was evaluated in `finalize` and stays.
+    Arrays may be written to between steps (masses, materials, gains, limits, gravity ...), and steps read
+    them as they are. To assign to one copies the values into it, since recorded steps know its memory. What
+    follows from the structure (types, parents, groups, flags, filters) was evaluated in `finalize` and stays;
+    writes to it are reported.
     """
 
     device: wp.Device
@@ -269,6 +272,30 @@ class Model:
 
     def __init__(self, device: wp.Device):
         self.device = device
+        self._seal: Seal | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        current = self.__dict__.get(name)
+        if not isinstance(current, wp.array) or self._seal is None:
+            object.__setattr__(self, name, value)
+            return
+        values = value if isinstance(value, wp.array) else np.asarray(value)
+        shape = tuple(values.shape) if isinstance(value, wp.array) else values.shape
+        if shape not in (tuple(current.shape), current.numpy().shape):
+            raise ValueError(
+                f"Model.{name} has shape {tuple(current.shape)}, but the values assigned have {shape}. The "
+                "sizes of a model are fixed by finalize."
+            )
+        if values is not current:
+            current.assign(values)
+
+    def seal(self) -> None:
+        """Take the structure for complete. Called once, by `ModelBuilder.finalize`."""
+        self._seal = Seal(self)
+
+    def changed_structure(self) -> list[str]:
+        """Return the names of arrays that were written to although that has no effect since `finalize`."""
+        return [] if self._seal is None else self._seal.changed(self)
 
     @property
     def shape_source(self) -> list[Any]:

@@ -95,26 +95,6 @@ ATTRIBUTE_FREQUENCY: dict[str, Frequency] = {
 }
 """Frequency of each array of `Model`, `State` and `Control` that a view gives access to."""
 
-STRUCTURE = (
-    "articulation_world",
-    "joint_type",
-    "joint_parent",
-    "joint_child",
-    "joint_articulation",
-    "joint_enabled",
-    "joint_world",
-    "joint_dof_dim",
-    "body_flags",
-    "body_world",
-    "shape_body",
-    "shape_type",
-    "shape_flags",
-    "shape_world",
-    "shape_collision_group",
-    "shape_source_index",
-)
-"""Arrays of `Model` that were evaluated when the model was made: to write to them would change nothing."""
-
 
 def entity_count(model: Model, frequency: Frequency) -> int:
     """Return how many entities of a kind a model has."""

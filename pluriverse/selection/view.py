@@ -7,7 +7,8 @@ import numpy as np
 import warp as wp
 
 from pluriverse.model import Control, Model, State
-from pluriverse.selection.frequency import STRUCTURE, Frequency, check_source, entity_count
+from pluriverse.model.seal import STRUCTURE
+from pluriverse.selection.frequency import Frequency, check_source, entity_count
 from pluriverse.selection.layout import Layout
 from pluriverse.selection.patterns import Patterns, match_labels
 from pluriverse.selection.row_mask import RowMask

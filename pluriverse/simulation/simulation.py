@@ -4,6 +4,7 @@ import collections
 import math
 import os
 import time
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -12,6 +13,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.collision import CollisionPipeline
+from pluriverse.dynamics import eval_fk
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.world_choice import choose_worlds
 from pluriverse.simulation.chunks import THREAD_WORK_BYTES, split_worlds, world_byte_counts
@@ -27,8 +29,10 @@ from pluriverse.simulation.statistics import Statistics
 from pluriverse.simulation.worker_pool import WorkerPool
 from pluriverse.simulation.world_copy import WorldCopy
 from pluriverse.solvers import SolverBase
+from pluriverse.solvers.model_change import structure_message
 from pluriverse.solvers.sap import SolverSAP
-from pluriverse.warnings import SimulationError
+from pluriverse.types import ModelFlags
+from pluriverse.warnings import SimulationError, StructureEditWarning
 
 # To look at the counters of a GPU waits for all of its work, so `step` does it once in so many calls.
 # `report` and strict mode always look.
@@ -101,6 +105,7 @@ class Simulation:
         self._chunks: list[ChunkRecording] | None = None
         self._step_bytes = 0.0
         self._step_count = 0
+        self._structure_reported: set[str] = set()
         self.clear_report()
         self._call_count = 0
         self._check_interval = 1 if on_cpu or strict else CUDA_CHECK_INTERVAL
@@ -163,6 +168,7 @@ class Simulation:
         """Compile and record the step, which the first `step` would do otherwise."""
         if self._chunks is not None:
             return
+        self._report_structure()
         self._solver.prepare(self._contacts)
         # A step of no world declares the kernels that a step needs and compiles none of them, so that all can
         # be compiled at once.
@@ -307,8 +313,27 @@ class Simulation:
         self._step_count = snapshot.step_count
         self.clear_report()
 
+    def notify_model_changed(self, flags: ModelFlags | int) -> None:
+        """Check what was written into the model, and bring up to date what follows from it.
+
+        Steps read the arrays of the model as they are, so an edit acts on the next step with or without
+        notice. After changes of joint frames or centres of mass, the poses and velocities of bodies in the
+        state are made to follow from its joint coordinates at once.
+
+        Args:
+            flags: What was written to (`ModelFlags`).
+
+        Raises:
+            ValueError: If a value is not allowed, an array of the structure was written to, or a flag is
+                unknown.
+        """
+        self._solver.notify_model_changed(flags)
+        if int(flags) & (ModelFlags.JOINT_PROPERTIES | ModelFlags.BODY_INERTIAL_PROPERTIES):
+            eval_fk(self._model, self.state.joint_q, self.state.joint_qd, self.state)
+
     def report(self) -> SimulationReport:
         """Return the figures so far. Warns of trouble that was not reported yet, or raises in strict mode."""
+        self._report_structure()
         begin = time.perf_counter()
         wp.synchronize_device(self._model.device)  # a GPU works on after `step` has returned
         self._wall_time += time.perf_counter() - begin
@@ -348,6 +373,16 @@ class Simulation:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _report_structure(self) -> None:
+        """Warn of writes to the model that have no effect, each array once; or raise in strict mode."""
+        changed = [name for name in self._model.changed_structure() if name not in self._structure_reported]
+        if not changed:
+            return
+        if self._strict:
+            raise ValueError(structure_message(changed))
+        self._structure_reported.update(changed)
+        warnings.warn(StructureEditWarning(structure_message(changed)), stacklevel=3)
 
     def _launch_step(self, source: int, target: int, worlds: wp.array[int]) -> None:
         """Launch one solver step of some worlds, from one of the two states to the other."""

@@ -13,7 +13,9 @@ import warp as wp
 
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.world_choice import choose_worlds
+from pluriverse.solvers.model_change import apply_model_change
 from pluriverse.solvers.thaw import thaw_worlds
+from pluriverse.types import ModelFlags
 from pluriverse.warnings import (
     ContactTruncationError,
     ContactTruncationWarning,
@@ -113,6 +115,27 @@ class SolverBase(abc.ABC):
             self._reported.pop("frozen", None)  # the host cannot know which, so all are reported again
         elif "frozen" in self._reported:
             self._reported["frozen"][choice.indices] = False
+
+    def notify_model_changed(self, flags: ModelFlags | int) -> None:
+        """Check what was written into the model, and bring up to date what follows from it.
+
+        Steps read the arrays of the model as they are, so an edit acts on the next step with or without
+        notice. This call reads arrays back to the host and cannot be recorded.
+
+        Args:
+            flags: What was written to.
+
+        Raises:
+            ValueError: If a value is not allowed, an array of the structure was written to, or a flag is
+                unknown.
+        """
+        unknown = int(flags) & ~int(ModelFlags.ALL)
+        if unknown:
+            raise ValueError(
+                f"{type(self).__name__}.notify_model_changed: there is no flag {unknown:#x}; use members of "
+                "pluriverse.ModelFlags."
+            )
+        apply_model_change(self.model, ModelFlags(flags))
 
     def report(self, *, strict: bool = False) -> None:
         """Turn failures since the last call into one warning per kind, each world being named once.

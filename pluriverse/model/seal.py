@@ -1,0 +1,69 @@
+"""Seal: notice writes to the arrays of a model that only take effect when a model is made."""
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pluriverse.types import GeoType
+
+if TYPE_CHECKING:
+    from pluriverse.model.model import Model
+
+STRUCTURE = (
+    "articulation_joint",
+    "articulation_start",
+    "articulation_world",
+    "body_flags",
+    "body_world",
+    "equality_constraint_body1",
+    "equality_constraint_body2",
+    "equality_constraint_joint1",
+    "equality_constraint_joint2",
+    "equality_constraint_type",
+    "equality_constraint_world",
+    "joint_articulation",
+    "joint_child",
+    "joint_dof_dim",
+    "joint_enabled",
+    "joint_parent",
+    "joint_q_start",
+    "joint_qd_start",
+    "joint_type",
+    "joint_world",
+    "shape_body",
+    "shape_collision_group",
+    "shape_flags",
+    "shape_source_index",
+    "shape_type",
+    "shape_world",
+)
+"""Arrays of `Model` that were evaluated when the model was made: to write to them would change nothing."""
+
+
+class Seal:
+    """Remembers the structure of a model as it was made.
+
+    Args:
+        model: Model with all its arrays.
+    """
+
+    def __init__(self, model: "Model") -> None:
+        self._digests = _digests(model)
+
+    def changed(self, model: "Model") -> list[str]:
+        """Return the names of the arrays of the structure that are no longer as they were made."""
+        return [name for name, digest in _digests(model).items() if digest != self._digests[name]]
+
+
+def _digests(model: "Model") -> dict[str, bytes]:
+    result = {name: _digest(getattr(model, name).numpy()) for name in STRUCTURE}
+    # A plane with both sizes is a slab, others are half spaces: different shapes for collision.
+    scale = model.shape_scale.numpy().reshape(-1, 3)
+    finite = (scale[:, :2] > 0.0).all(axis=1) & (model.shape_type.numpy() == GeoType.PLANE)
+    result["shape_scale of planes"] = _digest(finite)
+    return result
+
+
+def _digest(values: np.ndarray[Any, Any]) -> bytes:
+    return hashlib.blake2b(np.ascontiguousarray(values).tobytes(), digest_size=16).digest()

@@ -1,0 +1,148 @@
+"""Edits of a model between steps: they act at once, are checked on notice, and never vanish silently."""
+
+import warnings
+
+import numpy as np
+import pytest
+import warp as wp
+
+import pluriverse as pv
+from pluriverse.warnings import StructureEditWarning
+
+from .worlds import DT, assert_same_bits, make_model, world_bits
+
+FLAGS = pv.ModelFlags
+
+
+@pytest.mark.parametrize("notified", [False, True])
+def test_an_edit_acts_on_the_next_recorded_step(notified):
+    """A step recorded before the edit gives the bits of one made after it; notice changes none of them."""
+    model, other = make_model(["pile", "arm"]), make_model(["pile", "arm"])
+    with pv.Simulation(model, dt=DT, threads=1) as simulation, pv.Simulation(other, dt=DT) as expected:
+        simulation.step(3)
+        expected.step(3)
+        for edited, at in ((model, simulation), (other, None)):
+            edited.body_mass.assign(2.0 * edited.body_mass.numpy())
+            edited.shape_material_mu.fill_(0.1)
+            edited.joint_target_ke.assign(0.5 * edited.joint_target_ke.numpy())
+            edited.joint_limit_upper.assign(edited.joint_limit_upper.numpy() - 0.1)
+            edited.set_gravity(-5.0)
+            edited.shape_scale.assign(0.9 * edited.shape_scale.numpy())
+            edited.joint_X_p.assign(edited.joint_X_p.numpy() + np.float32([0.0, 0.01, 0, 0, 0, 0, 0]))
+            if at is not None and notified:
+                flags = FLAGS.JOINT_DOF_PROPERTIES | FLAGS.SHAPE_PROPERTIES | FLAGS.MODEL_PROPERTIES
+                at.notify_model_changed(flags)
+        simulation.step(30)
+        with pv.Simulation(other, dt=DT, threads=1, record=False) as anew:
+            anew.reset(state=expected.state)
+            anew.step(30)
+            for world in range(2):
+                ours = world_bits(model, simulation.state, world)
+                assert_same_bits(ours, world_bits(other, anew.state, world), f"world {world}")
+
+
+def test_bounds_of_shapes_follow_their_sizes():
+    model = make_model(["pile"])
+    with pv.Simulation(model, dt=DT) as simulation:
+        model.shape_scale.assign(np.where(model.shape_scale.numpy() > 0.0, 0.3, 0.0))
+        simulation.notify_model_changed(FLAGS.SHAPE_PROPERTIES)
+    boxes = model.shape_type.numpy() == pv.GeoType.BOX
+    np.testing.assert_array_equal(model.shape_aabb_upper.numpy()[boxes], np.float32(0.3))
+    np.testing.assert_allclose(model.shape_collision_radius.numpy()[boxes], 0.3 * np.sqrt(3.0), rtol=1e-6)
+
+
+def test_initial_poses_follow_frames_and_coordinates_and_the_other_way_round():
+    """Moved joint frames move bodies at once; poses written to the model become its coordinates."""
+    model = make_model(["arm", "flyer"])
+    with pv.Simulation(model, dt=DT) as simulation:
+        before = simulation.state.body_q.numpy().copy()
+        frames = model.joint_X_p.numpy()
+        frames[0, 0] += 1.0
+        model.joint_X_p.assign(frames)
+        simulation.notify_model_changed(FLAGS.JOINT_PROPERTIES)
+        for poses in (simulation.state.body_q.numpy(), model.body_q.numpy()):
+            np.testing.assert_allclose(poses[:3, :3], before[:3, :3] + [1.0, 0.0, 0.0], rtol=0.0, atol=1e-6)
+        poses = model.body_q.numpy()
+        poses[3, :3] = [1.0, 2.0, 3.0]
+        model.body_q.assign(poses)
+        simulation.notify_model_changed(FLAGS.BODY_PROPERTIES)
+        np.testing.assert_array_equal(model.joint_q.numpy()[3:6], [1.0, 2.0, 3.0])
+        simulation.reset()
+        np.testing.assert_allclose(simulation.state.body_q.numpy(), poses, rtol=0.0, atol=1e-6)
+
+
+def test_assigning_to_an_array_copies_into_it():
+    """Recorded steps know the memory of the array, so another array in its place would be ignored."""
+    model = make_model(["flyer"])
+    with pv.Simulation(model, dt=DT, threads=1) as simulation:
+        simulation.step()
+        pointer = model.gravity.ptr
+        model.gravity = wp.array([[0.0, 0.0, 0.0]], dtype=wp.vec3, device="cpu")
+        assert model.gravity.ptr == pointer
+        speed = simulation.state.joint_qd.numpy()[2]
+        simulation.step(5)
+        assert simulation.state.joint_qd.numpy()[2] == speed
+        model.body_mass = [3.0]
+        assert model.body_mass.numpy().tolist() == [3.0]
+        with pytest.raises(ValueError, match=r"Model\.body_mass has shape \(1,\).*\(2,\)"):
+            model.body_mass = [3.0, 4.0]
+
+
+def test_writes_to_the_structure_are_reported_once():
+    model = make_model(["pile"])
+    with pv.Simulation(model, dt=DT) as simulation:
+        simulation.step()
+        assert not simulation.report().frozen_worlds
+        model.shape_flags.zero_()
+        with pytest.warns(StructureEditWarning, match=r"^shape_flags: written to after finalize"):
+            simulation.report()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            simulation.report()
+        with pytest.raises(ValueError, match="shape_flags"):
+            simulation.notify_model_changed(FLAGS.MODEL_PROPERTIES)
+    model = make_model(["pile"])
+    planes = model.shape_scale.numpy()
+    planes[model.shape_type.numpy() == pv.GeoType.PLANE] = [1.0, 1.0, 0.0]
+    model.shape_scale.assign(planes)
+    simulation = pv.Simulation(model, dt=DT, strict=True)
+    with pytest.raises(ValueError, match="shape_scale of planes"):
+        simulation.step()
+
+
+BAD_EDITS = [
+    (FLAGS.BODY_INERTIAL_PROPERTIES, "body_mass", -1.0, r"^body '.*' \(index 1\): body_mass was set to -1.0"),
+    (FLAGS.BODY_INERTIAL_PROPERTIES, "body_mass", np.nan, "body_mass was set to nan"),
+    (FLAGS.BODY_INERTIAL_PROPERTIES, "body_inertia", -np.eye(3), "moments of inertia >= 0"),
+    (FLAGS.BODY_INERTIAL_PROPERTIES, "body_inertia", np.triu(np.ones((3, 3))), "symmetric"),
+    (FLAGS.JOINT_DOF_PROPERTIES, "joint_target_ke", -3.0, r"^joint '.*' \(index 1\), dof 1: joint_target_ke"),
+    (FLAGS.JOINT_DOF_PROPERTIES, "joint_limit_lower", 9.0, "at or below joint_limit_upper"),
+    (FLAGS.JOINT_DOF_PROPERTIES, "joint_target_mode", 7, r"Use one of \[0, 1, 2, 3, 4\]"),
+    (FLAGS.JOINT_PROPERTIES, "joint_X_p", [0, 0, 0, 1, 1, 1, 1], "quaternion xyzw of length 1"),
+    (FLAGS.JOINT_PROPERTIES, "joint_axis", [2.0, 0.0, 0.0], "axis of length 1"),
+    (FLAGS.JOINT_PROPERTIES, "joint_q", np.inf, "coordinate 1: joint_q was set to inf"),
+    (FLAGS.SHAPE_PROPERTIES, "shape_margin", -0.1, r"^shape '.*' \(index 1\): shape_margin"),
+    (FLAGS.SHAPE_PROPERTIES, "shape_scale", 0.0, "finite, positive sizes"),
+]
+
+
+@pytest.mark.parametrize(("flags", "name", "value", "message"), BAD_EDITS)
+def test_bad_values_are_named_on_notice(flags, name, value, message):
+    model = make_model(["arm", "arm"])
+    values = getattr(model, name).numpy()
+    values[1] = value
+    getattr(model, name).assign(values)
+    solver = pv.SolverSAP(model)
+    with pytest.raises(ValueError, match=message):
+        solver.notify_model_changed(flags)
+
+
+def test_unknown_flags_and_bad_gravity_are_refused():
+    model = make_model(["flyer"])
+    solver = pv.SolverSAP(model)
+    solver.notify_model_changed(FLAGS.ALL)
+    with pytest.raises(ValueError, match="no flag 0x10000"):
+        solver.notify_model_changed(1 << 16)
+    model.gravity.fill_(float("nan"))
+    with pytest.raises(ValueError, match="gravity was set to"):
+        solver.notify_model_changed(FLAGS.MODEL_PROPERTIES)
