@@ -1,0 +1,56 @@
+"""The benchmarks run, and say why where an engine is missing."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.scenes import SCENES, PileScene
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def run_benchmarks(tmp_path: Path, *arguments: str) -> list[dict]:
+    """Run the benchmarks for a moment and return their results."""
+    path = tmp_path / "results.json"
+    command = [sys.executable, "-m", "benchmarks", "--repeats", "1", "--seconds", "0.01", "--json", str(path)]
+    subprocess.run([*command, *arguments], cwd=REPOSITORY, check=True, capture_output=True, timeout=300)
+    return json.loads(path.read_text())["results"]
+
+
+def test_engines_step_the_same_scene(tmp_path):
+    """Both engines read the pile, step it, and it stands: boxes at rest are slower than 0.1 m/s."""
+    results = run_benchmarks(
+        tmp_path, "--scenes", "pile8", "--worlds", "2", "--threads", "1", "--engines", "pluriverse", "mujoco"
+    )
+    assert [result["configuration"]["engine"] for result in results] == ["pluriverse", "mujoco"]
+    for result in results:
+        assert result["rate"] > 0.0
+        assert result["detail"]["largest_speed"] < 0.1
+
+
+@pytest.mark.skipif(importlib.util.find_spec("newton") is not None, reason="Newton is installed here")
+def test_missing_engine_is_named(tmp_path):
+    (result,) = run_benchmarks(
+        tmp_path, "--scenes", "cartpole", "--worlds", "1", "--threads", "1", "--engines", "newton"
+    )
+    assert result["rate"] is None
+    assert "newton" in result["detail"]["reason"]
+
+
+@pytest.mark.parametrize("name", [name for name, scene in SCENES.items() if isinstance(scene, PileScene)])
+def test_boxes_of_a_pile_do_not_begin_inside_each_other(name):
+    """Boxes of one layer are farther apart along x or y than half the width of both together."""
+    scene = SCENES[name]
+    boxes = scene.boxes()
+    for index, (first, first_angle) in enumerate(boxes):
+        for second, second_angle in boxes[:index]:
+            if abs(first[2] - second[2]) > 2.0 * scene.half_size:
+                continue
+            # Half the width of a square turned by an angle, along the axis where the two are farther apart.
+            widths = [scene.half_size * (1.0 + abs(angle)) for angle in (first_angle, second_angle)]
+            apart = max(abs(first[0] - second[0]), abs(first[1] - second[1]))
+            assert apart > sum(widths)
