@@ -306,6 +306,45 @@ class EqualityBuilder(ShapeBuilder):
             joint0, joint1, polycoef=(coef0, coef1), label=label, enabled=enabled
         )
 
+    def set_joint_mimic(
+        self, joint: int, reference_joint: int | None, *, coeffs: Sequence[float] = (0.0, 1.0)
+    ) -> None:
+        """Let one joint mimic another, q = coeffs[0] + coeffs[1] q_reference, in place of what it mimicked.
+
+        It is kept as an equality constraint of type JOINT, called `JOINT_mimic` after the joint's label.
+
+        Args:
+            joint: Joint that follows.
+            reference_joint: Joint that leads; None to let `joint` move on its own again.
+            coeffs: Offset [rad or m] and ratio.
+
+        Raises:
+            ValueError: If a value is out of range, or a joint has more than one coordinate.
+            IndexError: If there is no such joint.
+        """
+        joint = self._check_scalar_joint(joint, "set_joint_mimic: joint")
+        label = f"{self.joint_label[joint]}_mimic"
+        mine = [
+            int(index)
+            for index in np.flatnonzero(self.equality_constraint_joint1 == joint)
+            if self.equality_constraint_label[index] == label
+        ]
+        if len(np.shape(coeffs)) != 1 or len(coeffs) != 2:
+            raise ValueError(
+                f"set_joint_mimic: coeffs is {coeffs}, but it must be two numbers, offset and ratio."
+            )
+        if reference_joint is None:
+            self._equality.view("enabled")[mine] = False
+        elif not mine:
+            self.add_constraint_mimic(joint, reference_joint, coeffs[0], coeffs[1], label=label)
+        else:
+            leader = self._check_scalar_joint(reference_joint, "set_joint_mimic: reference_joint")
+            if leader == joint:
+                raise ValueError(f"set_joint_mimic: {self._joint_name(joint)} cannot mimic itself.")
+            self._equality.view("joint2")[mine] = leader
+            self._equality.view("polycoef")[mine] = _as_polynomial(coeffs, f"set_joint_mimic: '{label}'")
+            self._equality.view("enabled")[mine] = True
+
     def _check_scalar_joint(self, joint: Any, what: str) -> int:
         """Return the index of a joint with one coordinate, in the current world."""
         if not isinstance(joint, int | np.integer) or not 0 <= joint < self.joint_count:

@@ -156,6 +156,31 @@ def test_bodies_and_joints_of_another_world_are_refused():
         builder.add_equality_constraint_joint(2)
 
 
+def test_mimicked_joint_can_be_changed_and_cleared():
+    """One constraint per follower, whatever it follows; none acts once it is cleared."""
+    builder = ModelBuilder()
+    links = [builder.add_link(mass=1.0, inertia=INERTIA) for _ in range(3)]
+    joints = [builder.add_joint_revolute(-1, link, label=f"joint {link}") for link in links]
+    for joint in joints:
+        builder.add_articulation([joint])
+    builder.set_joint_mimic(joints[2], joints[0])
+    builder.set_joint_mimic(joints[2], joints[1], coeffs=(0.5, -2.0))
+    assert builder.equality_constraint_label == ["joint 2_mimic"]
+    assert builder.equality_constraint_joint2.tolist() == [joints[1]]
+    assert builder.equality_constraint_polycoef[0].tolist() == [0.5, -2.0, 0.0, 0.0, 0.0]
+    builder.set_joint_mimic(joints[2], None)
+    assert builder.finalize("cpu").equality_constraint_enabled.numpy().tolist() == [False]
+    builder.set_joint_mimic(joints[2], joints[0])
+    assert builder.finalize("cpu").equality_constraint_enabled.numpy().tolist() == [True]
+    for reference, coeffs, message in (
+        (joints[2], (0.0, 1.0), "cannot mimic itself"),
+        (joints[0], (1.0,), "two numbers"),
+        (joints[0], (np.nan, 1.0), "finite"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            builder.set_joint_mimic(joints[2], reference, coeffs=coeffs)
+
+
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
