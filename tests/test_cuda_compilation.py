@@ -34,7 +34,30 @@ def collision_kernels():
     return [import_module("pluriverse.collision.box_box").collide_box_box_pairs]
 
 
-@pytest.mark.parametrize("make_kernels", [sap_kernels, dynamics_kernels, collision_kernels])
+def query_kernels():
+    dynamics = [
+        import_module(f"pluriverse.dynamics.{stage}")._kernels(wp.float32)
+        for stage in ("articulation_jacobian", "articulation_mass_matrix", "inverse_dynamics")
+    ]
+    dynamics += [
+        import_module(f"pluriverse.dynamics.{stage}")._kernels()
+        for stage in ("inverse_kinematics", "momenta")
+    ]
+    return [next(iter(vars(kernels).values())) for kernels in dynamics]
+
+
+def data_kernels():
+    return [
+        *vars(import_module("pluriverse.selection.transfer")._kernels(wp.uint32)).values(),
+        import_module("pluriverse.selection.row_mask").mark_row,
+        import_module("pluriverse.simulation.world_copy").copy_world,
+        import_module("pluriverse.solvers.thaw").thaw_world,
+    ]
+
+
+@pytest.mark.parametrize(
+    "make_kernels", [sap_kernels, dynamics_kernels, collision_kernels, query_kernels, data_kernels]
+)
 def test_native_snippets_and_generated_code_are_valid_cuda(make_kernels, tmp_path):
     """Every stage of a step is accepted by NVRTC for both precisions that it mixes."""
     for kernel in make_kernels():
