@@ -16,6 +16,7 @@ from pluriverse.importers.mechanics import check_masses, merge_welded_links
 from pluriverse.importers.report import ImportReport
 from pluriverse.importers.urdf_links import JointOrdering
 from pluriverse.importers.usd_bodies import UsdBody, add_links, read_bodies
+from pluriverse.importers.usd_couplings import add_couplings
 from pluriverse.importers.usd_filters import add_filters
 from pluriverse.importers.usd_mass import body_mass, collider_mass
 from pluriverse.importers.usd_materials import UsdMaterials
@@ -147,6 +148,7 @@ def add_usd(
     with usd_errors(stage.name):
         bodies = read_bodies(stage, options, report)
         add_links(robot, stage, bodies, options, report)
+        add_couplings(robot, stage, report)
         colliders, densities = _add_colliders(
             robot, stage, bodies, options, report, builder.default_shape_cfg.density
         )

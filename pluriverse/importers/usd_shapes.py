@@ -9,7 +9,13 @@ from pluriverse.importers.description import ShapeDescription
 from pluriverse.importers.frames import Frame, make_frame, quat_from_axis_angle
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.usd_options import UsdOptions
-from pluriverse.importers.usd_source import UsdSource, applied_schemas, inverse_matrix, split_matrix
+from pluriverse.importers.usd_source import (
+    UsdSource,
+    applied_schemas,
+    authored,
+    inverse_matrix,
+    split_matrix,
+)
 from pluriverse.types import GeoType
 
 # Difference of two scale factors below which they are the same [relative]: files give six digits.
@@ -237,6 +243,17 @@ class UsdShapes:
                 "it collides as its convex hull all the same: meshes as such do not collide",
             )
         shape.type = GeoType.CONVEX_MESH
+        limit = authored(prim, "newton:maxHullVertices")
+        if limit is not None and limit >= 0:  # -1 leaves it to the option
+            try:
+                shape.mesh = shape.mesh.convex_hull(int(limit))
+            except ValueError as error:
+                raise self.source.error(
+                    prim,
+                    str(error).rstrip("."),
+                    value=limit,
+                    remedy="Correct newton:maxHullVertices or the mesh.",
+                ) from error
         return shape
 
     def _warn_uneven(self, label: str, scale: np.ndarray) -> None:

@@ -14,7 +14,7 @@ NAMESPACES = re.compile(r"(physx\w*|newton|mjc|warpSim|isaac\w*):")
 READ = re.compile(
     r"newton:(armature|jointArmature|friction|jointFriction|damping|velocityLimit"
     r"|limit(Angular|Linear)K[ed]|selfCollisionEnabled|contactMargin|contactGap|contactKe|margin|gap|ke|tau"
-    r"|mu_torsional|mu_rolling|max_hull_vertices)"
+    r"|mu_torsional|mu_rolling|maxHullVertices|mimic(Coef[01]|Enabled))"
     r"|mjc:(armature|damping|frictionloss)"
     r"|physxJoint:(armature|maxJointVelocity)"
     r"|physxArticulation:enabledSelfCollisions"
@@ -33,7 +33,6 @@ NEUTRAL = (0, 0.0, "", None)
 # API schemas, by their beginning, that are constraints, actuators or bodies of their own.
 SCHEMAS = {
     "PhysxMimicJointAPI": "the joint moves on its own, without following the other joint",
-    "NewtonMimicAPI": "the joint moves on its own, without following the other joint",
     "PhysxTendon": "it exerts nothing",
     "PhysxDeformable": "it is not deformable",
     "PhysxParticle": "its particles are left out",

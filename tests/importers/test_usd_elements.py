@@ -349,6 +349,37 @@ def test_a_joint_that_closes_a_loop_is_an_equality_constraint():
     assert "joint that slides and closes a loop" in entries(report)
 
 
+def test_mimic_joints_follow_their_leader():
+    """Two sliders of centimetres: the follower moves -2 times as far, from an offset of 3 cm."""
+    content = body("base") + body("a") + body("b") + joint("FixedJoint", "m", "", "/base")
+    content += joint("PrismaticJoint", "lead", "/base", "/a")
+    content += joint(
+        "PrismaticJoint",
+        "follow",
+        "/base",
+        "/b",
+        "rel newton:mimicJoint = </lead>\nfloat newton:mimicCoef0 = 3\nfloat newton:mimicCoef1 = -2",
+        ("NewtonMimicAPI",),
+    )
+    builder, _ = load(content, meters=0.01, strict=True)
+    assert builder.equality_constraint_label == ["/follow_mimic"]
+    assert builder.equality_constraint_type[0] == EqType.JOINT
+    np.testing.assert_allclose(builder.equality_constraint_polycoef[0], [0.03, -2.0, 0.0, 0.0, 0.0])
+    leader, follower = (builder.joint_label.index(name) for name in ("/lead", "/follow"))
+    assert builder.equality_constraint_joint1[0] == follower
+    assert builder.equality_constraint_joint2[0] == leader
+
+
+def test_a_collider_may_lower_the_limit_of_hull_vertices():
+    points = [(np.cos(i), np.sin(i), z) for i in range(12) for z in (0, 1)]
+    text = f"point3f[] points = {[tuple(round(float(x), 4) for x in point) for point in points]}\n"
+    text += "int[] faceVertexCounts = [3]\nint[] faceVertexIndices = [0, 1, 2]\n"
+    text += 'uniform token physics:approximation = "convexHull"\nint newton:maxHullVertices = 8'
+    mesh = collider("Mesh", "mesh", text, ("PhysicsMeshCollisionAPI",))
+    builder, _ = load(prim("Xform", "b", mesh, ("PhysicsRigidBodyAPI",)), strict=True)
+    assert len(builder.meshes[0].vertices) == 8
+
+
 def test_mass_density_and_material():
     """Mass goes before density, the collider's density before the body's, that before the material's."""
     cube = "double size = 1\n"

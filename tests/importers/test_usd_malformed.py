@@ -84,6 +84,10 @@ MALFORMED = {
         body("a") + joint("FixedJoint", "j", "", ""),
         ("prim '/j'", "joins the world to itself", "two different rigid bodies"),
     ),
+    "mimic without leader": (
+        hinge("", ("NewtonMimicAPI",)),
+        ("prim '/j'", "newton:mimicJoint is []", "Name one other joint"),
+    ),
     "mesh without points": (mesh(""), ("prim '/a/m'", "0 points", "Correct points")),
     "mesh with too few corners": (
         mesh(POINTS + "int[] faceVertexCounts = [4]\nint[] faceVertexIndices = [0, 1, 2]"),
