@@ -125,6 +125,7 @@ class WorldView(View):
             Frequency.JOINT_DOF,
             Frequency.ARTICULATION,
             Frequency.SHAPE,
+            Frequency.EQUALITY_CONSTRAINT,
         ):
             start = getattr(model, f"{frequency.value}_world_start").numpy()
             if model.world_count == 1 and start[0] == start[1]:  # no authored world: everything is in world 0

@@ -16,6 +16,7 @@ class Frequency(enum.Enum):
     JOINT_COORD = "joint_coord"
     BODY = "body"
     SHAPE = "shape"
+    EQUALITY_CONSTRAINT = "equality_constraint"
 
 
 _DOF_ATTRIBUTES = (
@@ -84,6 +85,24 @@ _SHAPE_ATTRIBUTES = (
     "shape_color",
 )
 
+_EQUALITY_ATTRIBUTES = tuple(
+    f"equality_constraint_{name}"
+    for name in (
+        "type",
+        "body1",
+        "body2",
+        "anchor",
+        "axis",
+        "torquescale",
+        "relpose",
+        "joint1",
+        "joint2",
+        "polycoef",
+        "enabled",
+        "world",
+    )
+)
+
 ATTRIBUTE_FREQUENCY: dict[str, Frequency] = {
     "gravity": Frequency.WORLD,
     "articulation_world": Frequency.ARTICULATION,
@@ -92,6 +111,7 @@ ATTRIBUTE_FREQUENCY: dict[str, Frequency] = {
     **dict.fromkeys(_JOINT_ATTRIBUTES, Frequency.JOINT),
     **dict.fromkeys(_BODY_ATTRIBUTES, Frequency.BODY),
     **dict.fromkeys(_SHAPE_ATTRIBUTES, Frequency.SHAPE),
+    **dict.fromkeys(_EQUALITY_ATTRIBUTES, Frequency.EQUALITY_CONSTRAINT),
 }
 """Frequency of each array of `Model`, `State` and `Control` that a view gives access to."""
 

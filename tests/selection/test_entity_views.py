@@ -71,6 +71,21 @@ def test_worlds_hold_all_their_entities():
     assert (mass > 0.0).tolist() == some.padding_mask(Frequency.BODY).numpy().tolist()
 
 
+def test_constraints_of_worlds_are_switched():
+    """Equality constraints belong to worlds, and may be switched off world by world."""
+    pair = pv.ModelBuilder()
+    bodies = [pair.add_body(mass=1.0, inertia=np.eye(3)) for _ in range(2)]
+    pair.add_equality_constraint_weld(*bodies)
+    builder = pv.ModelBuilder()
+    builder.replicate(pair, 3)
+    model = builder.finalize("cpu")
+    worlds = WorldView(model)
+    worlds.set_attribute("equality_constraint_enabled", model, False, indices=[1])
+    assert model.equality_constraint_enabled.numpy().tolist() == [True, False, True]
+    worlds.set_attribute("equality_constraint_polycoef", model, 0.5, indices=[2])
+    assert model.equality_constraint_polycoef.numpy()[:, 4].tolist() == [0.0, 0.0, 0.5]
+
+
 def test_values_on_the_device_are_not_read_back():
     """A recorded write of a ragged view follows the values."""
     model = different_worlds()
