@@ -1,6 +1,13 @@
 """State: what changes from step to step."""
 
+from pathlib import Path
+
 import warp as wp
+
+from pluriverse.model.archive import check_fit, read_arrays, take_array, write_arrays
+
+STATE_ARRAYS = ("joint_q", "joint_qd", "body_q", "body_qd", "body_f")
+"""All arrays of a state."""
 
 
 class State:
@@ -59,8 +66,27 @@ class State:
             ValueError: If `other` belongs to a model with other counts.
         """
         self.check_counts(other, "State.assign")
-        for name in ("joint_q", "joint_qd", "body_q", "body_qd", "body_f"):
+        for name in STATE_ARRAYS:
             wp.copy(getattr(self, name), getattr(other, name))
+
+    def save(self, path: str | Path) -> None:
+        """Write every array to a file, bit for bit: a NumPy archive (`.npz`) of plain arrays."""
+        write_arrays(path, {name: getattr(self, name).numpy() for name in STATE_ARRAYS})
+
+    def load(self, path: str | Path) -> None:
+        """Copy every array from a file that `save` made of a state of the same model; nothing is unpickled.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If the file is damaged, or belongs to a model with other counts. The state is then
+                left as it is.
+        """
+        arrays = read_arrays(path, "a state")
+        values = {name: take_array(arrays, name, path, "a state") for name in STATE_ARRAYS}
+        for name in STATE_ARRAYS:
+            check_fit(getattr(self, name), values[name], f"'{path}': {name}")
+        for name in STATE_ARRAYS:
+            getattr(self, name).assign(values[name])
 
     def check_counts(self, other: "State", what: str) -> None:
         """Raise if another state cannot be of the same model.

@@ -1,10 +1,9 @@
 """Snapshot: everything that the next steps of a simulation depend on, in memory or in a file.
 
-The file is a NumPy archive (`.npz`) of plain arrays, without pickled objects: to read one runs no code.
+The file is an archive as in `pluriverse.model.archive`.
 """
 
 import hashlib
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,14 @@ import numpy as np
 import warp as wp
 
 from pluriverse.model import Control, Model, State
+from pluriverse.model.archive import check_fit, read_arrays, take_array, write_arrays
+from pluriverse.model.seal import STRUCTURE
+from pluriverse.model.state import STATE_ARRAYS
 from pluriverse.model.topology import Template
 
 # Raised when arrays of the file change their meaning.
 FILE_VERSION = 1
-STATE_ARRAYS = ("joint_q", "joint_qd", "body_q", "body_qd", "body_f")
+_WHAT = "a snapshot of a simulation"
 CONTROL_ARRAYS = ("joint_f", "joint_target_pos", "joint_target_vel", "joint_act")
 
 
@@ -52,8 +54,7 @@ class SimulationSnapshot:
             arrays[f"control/{name}"] = getattr(self.control, name).numpy()
         for name, array in self.model_arrays.items():
             arrays[f"model/{name}"] = array.numpy()
-        with open(path, "wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
+        write_arrays(path, arrays)
 
     @staticmethod
     def read(path: str | Path, model: Model) -> "SimulationSnapshot":
@@ -67,19 +68,14 @@ class SimulationSnapshot:
             FileNotFoundError: If there is no such file.
             ValueError: If the file is no snapshot, is damaged, or belongs to a model of another structure.
         """
-        with open(path, "rb") as file:
-            try:
-                with np.load(file, allow_pickle=False) as archive:
-                    arrays = {name: archive[name] for name in archive.files}
-            except (ValueError, EOFError, OSError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
-                raise ValueError(f"'{path}' is not a snapshot of a simulation: {error}.") from error
-        version = _take(arrays, "version", path)
+        arrays = read_arrays(path, _WHAT)
+        version = take_array(arrays, "version", path, _WHAT)
         if version.shape != () or version != FILE_VERSION:
             raise ValueError(
                 f"'{path}': the snapshot has version {version.tolist()}, but this program reads version "
                 f"{FILE_VERSION}. Write it again with this program."
             )
-        check_structure(str(_take(arrays, "structure", path)), model, f"'{path}'")
+        check_structure(str(take_array(arrays, "structure", path, _WHAT)), model, f"'{path}'")
         state, control = model.state(), model.control()
         frozen: wp.array[int] = wp.zeros(model.world_count, dtype=wp.int32, device=model.device)
         model_arrays = editable_arrays(model)
@@ -89,9 +85,11 @@ class SimulationSnapshot:
             **{f"control/{name}": getattr(control, name) for name in CONTROL_ARRAYS},
             **{f"model/{name}": array for name, array in model_arrays.items()},
         }.items():
-            _fill(array, _take(arrays, key, path), f"'{path}': {key}")
+            values = take_array(arrays, key, path, _WHAT)
+            check_fit(array, values, f"'{path}': {key}")
+            array.assign(values)
         return SimulationSnapshot(
-            int(_take(arrays, "step_count", path)),
+            int(take_array(arrays, "step_count", path, _WHAT)),
             state,
             control,
             frozen,
@@ -101,11 +99,12 @@ class SimulationSnapshot:
 
 
 def editable_arrays(model: Model) -> dict[str, Any]:
-    """Return copies of the arrays of a model, except those that only say where others begin."""
+    """Return copies of the arrays of a model that may be written to."""
     return {
         name: wp.clone(array)
         for name, array in sorted(vars(model).items())
-        if isinstance(array, wp.array) and not name.endswith("_start") and name != "worlds"
+        if isinstance(array, wp.array)
+        and not (name in STRUCTURE or name.endswith("_world_start") or name == "worlds")
     }
 
 
@@ -115,6 +114,10 @@ def structure_fingerprint(model: Model) -> str:
     counts = [model.world_count, model.body_count, model.joint_count, model.shape_count]
     digest.update(np.array(counts, dtype=np.int64).tobytes())
     digest.update(np.ascontiguousarray(model.world_template, dtype=np.int64).tobytes())
+    for name in STRUCTURE:
+        digest.update(np.ascontiguousarray(getattr(model, name).numpy()).tobytes())
+    for mesh in model.meshes:
+        digest.update(np.ascontiguousarray(mesh.vertices).tobytes())
     for template in model.templates:
         for name, value in _template_arrays(template).items():
             digest.update(f"{name}{value.shape}".encode())
@@ -140,19 +143,3 @@ def check_structure(structure: str, model: Model, what: str) -> None:
             f"{what}: the snapshot belongs to a model of another structure: other worlds, joints or shapes, "
             "or in another order. Restore it into a simulation of the same model, built in the same way."
         )
-
-
-def _take(arrays: dict[str, np.ndarray], name: str, path: str | Path) -> np.ndarray:
-    if name not in arrays:
-        raise ValueError(f"'{path}' is not a snapshot of a simulation: it has no array '{name}'.")
-    return arrays[name]
-
-
-def _fill(array: Any, values: np.ndarray, what: str) -> None:
-    expected = array.numpy()
-    if values.shape != expected.shape or values.dtype != expected.dtype:
-        raise ValueError(
-            f"{what} has shape {values.shape} and type {values.dtype}, but the model needs {expected.shape} "
-            f"and {expected.dtype}. The file was damaged or made for another model."
-        )
-    array.assign(values)

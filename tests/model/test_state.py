@@ -79,3 +79,26 @@ def test_bad_capacities_are_refused(model, capacity, message):
     """The message names the world and the value."""
     with pytest.raises(ValueError, match=message):
         Contacts(model, capacity)
+
+
+def test_state_in_a_file_comes_back_bit_by_bit(model, tmp_path):
+    """Also NaN, infinity and the negative zero; a file of another model changes nothing."""
+    path = tmp_path / "state.npz"
+    state, other = model.state(), model.state()
+    numbers = np.random.default_rng(0).normal(size=state.joint_qd.size).astype(np.float32)
+    numbers[:3] = [np.nan, -np.inf, -0.0]
+    state.joint_qd.assign(numbers)
+    state.save(path)
+    other.load(path)
+    for name in ("joint_q", "joint_qd", "body_q", "body_qd", "body_f"):
+        assert getattr(other, name).numpy().tobytes() == getattr(state, name).numpy().tobytes()
+    small = ModelBuilder()
+    small.add_world(make_arm())
+    foreign = small.finalize("cpu").state()
+    before = foreign.joint_q.numpy().copy()
+    with pytest.raises(ValueError, match=r"joint_q has shape .* but the model needs"):
+        foreign.load(path)
+    np.testing.assert_array_equal(foreign.joint_q.numpy(), before)
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ValueError, match="is not a state"):
+        other.load(path)
