@@ -47,7 +47,8 @@ def _filter_groups(source: UsdSource, shapes: dict[str, tuple[Any, list[ShapeDes
             for other, its in groups.items()
             if other == path or (merged and its.mergeGroupName == merged)
         }
-        if description.invertFilteredGroups:  # collides with the named groups only
+        # From the attribute: usd-core 25 leaves this field of the description undefined.
+        if authored(source.stage.GetPrimAtPath(path), "physics:invertFilteredGroups"):  # only these collide
             named = set(groups) - named
         filtered |= {frozenset((one, other)) for one in alike for other in named}
     sets: list[frozenset[str]] = []

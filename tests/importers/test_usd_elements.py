@@ -445,7 +445,8 @@ def test_mass_properties_are_those_of_usd_core():
         stretch = np.diag(np.array(UsdGeom.XformCache().GetLocalToWorldTransform(owner)))[:3]
         sides = size * stretch
         info = UsdPhysics.RigidBodyAPI.MassInformation()
-        info.volume = float(np.prod(sides))
+        is_on = part.GetAttribute("physics:collisionEnabled").Get()  # usd-core 25 asks for all
+        info.volume = float(np.prod(sides)) if is_on else 0.0
         info.centerOfMass = Gf.Vec3f(0.0)
         info.localPos = Gf.Vec3f(*(stretch * matrix[:3, 3]).tolist())
         info.localRot = Gf.Quatf(1.0)
@@ -553,6 +554,29 @@ def test_collision_groups_and_filtered_pairs():
     }
     assert pairs == {("a", "b"), ("c", "d")}
     assert report.losses == []
+
+
+@pytest.mark.parametrize(
+    ("group", "expected"),
+    [
+        ("bool physics:invertFilteredGroups = 1", {("a", "c")}),  # a collides with the group of b only
+        ('string physics:mergeGroup = "m"', {("a", "b"), ("b", "c")}),  # a and c are one group
+    ],
+)
+def test_inverted_and_merged_collision_groups(group, expected):
+    content = "".join(body(name, at(x=i) + collider("Sphere", "s")) for i, name in enumerate("abc"))
+    for name, text in (("a", group + "\nrel physics:filteredGroups = </gb>"), ("b", ""), ("c", group)):
+        if "invert" in group and name == "c":
+            text = ""
+        content += prim(
+            "PhysicsCollisionGroup", f"g{name}", f"rel collection:colliders:includes = </{name}>\n{text}"
+        )
+    builder, _ = load(content, strict=True)
+    pairs = {
+        tuple(sorted(builder.shape_label[shape][1] for shape in pair))
+        for pair in builder.shape_collision_filter_pairs
+    }
+    assert pairs == expected
 
 
 def test_self_collisions_of_the_articulation_go_before_the_option():
