@@ -96,9 +96,8 @@ class UsdSource:
         for kind in kinds:
             for path, description in self._parsed.get(kind, []):
                 if path in self.prims or (kind in SHARED_KINDS and not self.is_ignored(path)):
-                    # So usd-core 25 has it for one without joints; its body says itself that it is the root.
                     if not description.isValid and kind == "Articulation":
-                        continue
+                        continue  # usd-core 25 says so of one without joints; its body is found without it
                     if not description.isValid:
                         raise AssetError(
                             f"usd-core's physics parser rejects this {kind}",
