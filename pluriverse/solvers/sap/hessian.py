@@ -25,6 +25,9 @@ from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
 from pluriverse.solvers.sap.equality import BODIES, DOFS, OFF, equality_functions
 from pluriverse.solvers.sap.workspace import sap_struct
+from pluriverse.types import JointType
+
+FREE = wp.constant(int(JointType.FREE))
 
 
 @functools.cache
@@ -152,6 +155,13 @@ def hessian_functions(real: Any, linear: Any, dynamics_real: Any, equality: bool
         return index
 
     @wp.func(inline=True)
+    def is_free_root(topology: Topology, template: int, last_dof: int) -> bool:
+        """Whether the chain that ends at `last_dof` is a free root, whose motions are the unit vectors."""
+        first = topology.template_dof[template]
+        node = topology.template_node[template] + topology.dof_node[first + last_dof]
+        return topology.node_type[node] == FREE and topology.node_parent[node] < 0
+
+    @wp.func(inline=True)
     def add_pair(
         topology: Topology,
         dynamics: DynamicsData,
@@ -189,6 +199,23 @@ def hessian_functions(real: Any, linear: Any, dynamics_real: Any, equality: bool
             stride_j = int(1)
         corner -= stride_i * topology.tree_dof[first_tree + tree_a]
         corner -= stride_j * topology.tree_dof[first_tree + tree_b]
+
+        free_a = is_free_root(topology, template, dof_a)
+        free_b = is_free_root(topology, template, dof_b)
+        if free_a and free_b and not same_tree:
+            # Both chains are the unit vectors about the two bodies' own origins: the block is K_ab itself.
+            corner += (dof_a - 5) * stride_i + (dof_b - 5) * stride_j
+            for i in range(3):
+                for j in range(3):
+                    upper_left = corner + i * stride_i + j * stride_j
+                    upper_right = upper_left + 3 * stride_j
+                    lower_left = upper_left + 3 * stride_i
+                    lower_right = lower_left + 3 * stride_j
+                    sap.block_value[upper_left] = sap.block_value[upper_left] - ww[i, j]
+                    sap.block_value[upper_right] = sap.block_value[upper_right] - wv[i, j]
+                    sap.block_value[lower_left] = sap.block_value[lower_left] - vw[i, j]
+                    sap.block_value[lower_right] = sap.block_value[lower_right] - vv[i, j]
+            return
 
         i = int(dof_a)
         while i >= 0:
@@ -372,6 +399,20 @@ def hessian_functions(real: Any, linear: Any, dynamics_real: Any, equality: bool
                 kwv = sap.node_stiffness_wv[node0 + node]
                 kvv = sap.node_stiffness_vv[node0 + node]
                 begin = topology.node_dof[first_node + node]
+                parent = topology.node_parent[first_node + node]
+                if topology.node_type[first_node + node] == FREE and parent < 0:
+                    # The motions of a free root are the unit vectors: its rows are the lower triangle of K.
+                    row = row0 + topology.dof_row[first + begin]
+                    for i6 in range(3):
+                        angular = row + (i6 * (i6 + 1)) / 2
+                        straight = row + ((i6 + 3) * (i6 + 4)) / 2
+                        for j6 in range(3):
+                            if j6 <= i6:
+                                sap.hessian_row[angular + j6] = sap.hessian_row[angular + j6] + kww[i6, j6]
+                                index = straight + 3 + j6
+                                sap.hessian_row[index] = sap.hessian_row[index] + kvv[i6, j6]
+                            sap.hessian_row[straight + j6] = sap.hessian_row[straight + j6] + kwv[j6, i6]
+                    continue
                 for dof in range(begin, begin + topology.node_dof_count[first_node + node]):
                     motion = vec6(dynamics.dof_motion[dof0 + dof])
                     omega = vec3(motion[0], motion[1], motion[2])
@@ -387,7 +428,6 @@ def hessian_functions(real: Any, linear: Any, dynamics_real: Any, equality: bool
                             vec6(dynamics.dof_motion[dof0 + above]), wrench
                         )
                         above = topology.dof_parent[first + above]
-                parent = topology.node_parent[first_node + node]
                 if parent >= 0:
                     sap.node_stiffness_ww[node0 + parent] = sap.node_stiffness_ww[node0 + parent] + kww
                     sap.node_stiffness_wv[node0 + parent] = sap.node_stiffness_wv[node0 + parent] + kwv
