@@ -47,7 +47,6 @@ MONOTONE_ABSOLUTE_SLACK = wp.constant(1e-14)
 def line_search_functions(real: Any, linear: Any, equality: bool = False) -> SimpleNamespace:
     """Return `search_line` for the given precisions, with or without equality constraints."""
     vec3 = vec3_type(real)
-    vec4 = wp.types.vector(length=4, dtype=real)
     SapData = sap_struct(real, linear)
     cone = cone_functions(real)
     unprojected, project, cone_cost, cone_stiffness = (
@@ -127,8 +126,8 @@ def line_search_functions(real: Any, linear: Any, equality: bool = False) -> Sim
         relative_slop: real,
         cost_abs_tol: real,
         cost_rel_tol: real,
-    ) -> vec4:
-        """Return (alpha, number of trials after the first, failure code, 0); alpha is 0 on failure."""
+    ) -> vec3:
+        """Return (alpha, number of trials after the first, failure code); alpha is 0 on failure."""
         zero, one, half = real(0.0), real(1.0), real(0.5)
         failure = int(0)
         iteration = int(0)
@@ -251,6 +250,6 @@ def line_search_functions(real: Any, linear: Any, equality: bool = False) -> Sim
                         elif iteration >= iterations_max:
                             failure = ROOT_ITERATIONS_EXHAUSTED
                             searching = 0
-        return vec4(accepted, real(iteration), real(failure), zero)
+        return vec3(accepted, real(iteration), real(failure))
 
     return SimpleNamespace(search_line=search_line)

@@ -193,12 +193,12 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool) -> Simp
                 coupled_count = find_coupling(topology, sap, world)
                 assemble(topology, dynamics, sap, world, coupled_count, options.diag_shift)
                 for tree in range(tree_count):
-                    sign = real(sap.tree_active[tree0 + tree])
+                    takes_part = sap.tree_active[tree0 + tree]
                     for dof in range(
                         topology.tree_dof[first_tree + tree], topology.tree_dof_end[first_tree + tree]
                     ):
                         direction = real(0.0)
-                        if sign != real(0.0):
+                        if takes_part != 0:
                             direction = -sap.gradient[dof0 + dof]
                         sap.direction[dof0 + dof] = direction
                 ok = factorize_and_solve(topology, sap, world, coupled_count)

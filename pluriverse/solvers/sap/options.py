@@ -2,7 +2,7 @@
 
 import math
 import numbers
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import warp as wp
@@ -136,7 +136,6 @@ class SapOptions:
     static_substep: bool = False
     static_substep_iterations: int = 8
     static_substep_line_search_iterations: int = 6
-    _resolved: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check every option and replace each `None` by the value it stands for.
@@ -207,7 +206,6 @@ class SapOptions:
                 "SolverSAP: graph_conditional=False is not available: all Newton iterations run inside one "
                 "kernel, so there are no conditional graph nodes to turn off. Leave it at True."
             )
-        self._resolved = True
 
     def _require_count(self, name: str, low: int, meaning: str) -> None:
         value = getattr(self, name)
