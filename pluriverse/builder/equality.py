@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 
 from pluriverse.builder.columns import Column, ColumnView, Table
-from pluriverse.builder.inputs import AxisLike, Transform, Vector, as_axis, as_transform, as_vector
+from pluriverse.builder.inputs import (
+    AxisLike,
+    Transform,
+    Vector,
+    as_axis,
+    as_transform,
+    as_vector,
+    copied_labels,
+)
 from pluriverse.builder.shapes import ShapeBuilder
 from pluriverse.model import poses
 from pluriverse.types import EqType, JointType
@@ -374,7 +382,7 @@ class EqualityBuilder(ShapeBuilder):
         worlds: np.ndarray,
         first_body: np.ndarray,
         first_joint: np.ndarray,
-        label_prefix: str | None,
+        prefixes: Sequence[str | None],
     ) -> None:
         """Append one copy of all constraints of `builder` per row of `offsets`, in the given worlds."""
         size, count = builder.equality_constraint_count, len(offsets)
@@ -390,10 +398,7 @@ class EqualityBuilder(ShapeBuilder):
             rows = self._equality.view(column)[added].reshape(count, size)
             rows[...] = np.where(rows >= 0, rows + first[:, None], rows)
         self._equality.view("world")[added] = np.repeat(worlds, size)
-        labels = builder.equality_constraint_label
-        if label_prefix is not None:
-            labels = [f"{label_prefix}/{label}" for label in labels]
-        self.equality_constraint_label += labels * count
+        self.equality_constraint_label += copied_labels(builder.equality_constraint_label, prefixes)
 
         # What is given in the frame of the world moves with the copy.
         kind, body1 = builder.equality_constraint_type, builder.equality_constraint_body1

@@ -1,5 +1,6 @@
 """Inputs: turn what users pass (transforms, vectors, axes) into arrays, or say what is wrong with it."""
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -126,3 +127,12 @@ def as_gravity(value: float | Vector) -> np.ndarray:
             "in m/s²."
         )
     return vector
+
+
+def copied_labels(labels: list[str], prefixes: Sequence[str | None]) -> list[str]:
+    """Return the labels of all copies, one copy per prefix; a prefix is followed by a slash."""
+    of_prefix = {
+        prefix: labels if prefix is None else [f"{prefix}/{label}" for label in labels]
+        for prefix in set(prefixes)
+    }
+    return list(itertools.chain.from_iterable(of_prefix[prefix] for prefix in prefixes))

@@ -5,11 +5,20 @@ A copy is shifted to where it stands.
 
 import math
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
 from pluriverse.builder.equality import EqualityBuilder
-from pluriverse.builder.inputs import IDENTITY, Transform, Vector, as_gravity, as_transform, as_vector
+from pluriverse.builder.inputs import (
+    IDENTITY,
+    Transform,
+    Vector,
+    as_gravity,
+    as_transform,
+    as_vector,
+    copied_labels,
+)
 from pluriverse.model import poses
 from pluriverse.types import JointType
 
@@ -34,7 +43,7 @@ class WorldBuilder(EqualityBuilder):
         self._check_source(builder, "add_builder")
         offset = as_transform(xform, "add_builder: xform")
         self._adopt_gravity(builder)
-        self._append_copies(builder, offset[None], np.array([self.current_world]), label_prefix)
+        self._append_copies(builder, offset[None], np.array([self.current_world]), [label_prefix])
 
     def add_world(
         self, builder: "WorldBuilder", xform: Transform | None = None, label_prefix: str | None = None
@@ -49,36 +58,71 @@ class WorldBuilder(EqualityBuilder):
         """
         self._check_source(builder, "add_world")
         offset = as_transform(xform, "add_world: xform")
-        self._append_worlds(builder, offset[None], label_prefix, "add_world")
+        self._append_worlds(builder, offset[None], [label_prefix], "add_world")
 
     def replicate(
         self,
         builder: "WorldBuilder",
-        world_count: int,
+        copy_count: int | None = None,
         spacing: Vector = (0.0, 0.0, 0.0),
         *,
+        separate_worlds: bool = True,
+        xforms: Sequence[Transform] | None = None,
         label_prefix: str | None = None,
+        label_prefixes: Sequence[str | None] | None = None,
+        world_count: int | None = None,
     ) -> None:
-        """Add `world_count` new worlds that each hold everything in `builder`; see `add_world`.
+        """Add `copy_count` new worlds that each hold everything in `builder`; see `add_world`.
 
         Args:
             builder: Builder without worlds; not changed.
-            world_count: Number of worlds.
-            spacing: Distance of neighbouring worlds along each axis [m]. The axes with a distance span a
-                line, a square or a cube of worlds, centred at the origin along x and y. Zero keeps all worlds
+            copy_count: Number of copies.
+            spacing: Distance of neighbouring copies along each axis [m]. The axes with a distance span a
+                line, a square or a cube of copies, centred at the origin along x and y. Zero keeps all worlds
                 at the origin, which is best for accuracy: worlds never collide anyway.
-            label_prefix: Put before the labels, with a slash.
+            separate_worlds: Whether each copy is a world of its own. If not, all copies go to the current
+                world (or are global, outside of any), as by `add_builder`, and collide with each other.
+            xforms: Where the origin of each copy stands, instead of `spacing`.
+            label_prefix: Put before the labels of all copies, with a slash.
+            label_prefixes: One prefix per copy; None leaves the labels of a copy as they are.
+            world_count: Another name of `copy_count`.
 
         Raises:
-            RuntimeError: If a world is open.
-            ValueError: If `builder` has worlds of its own, is this one, or a number is out of range.
+            RuntimeError: If a world is open and each copy is to have its own.
+            TypeError: If the number of copies is given twice or not at all.
+            ValueError: If `builder` has worlds of its own or is this one, a number is out of range, there is
+                not one pose or prefix per copy, or both `spacing` and `xforms` or both kinds of prefix are
+                given.
         """
         self._check_source(builder, "replicate")
-        if not isinstance(world_count, int | np.integer) or world_count < 0:
-            raise ValueError(f"replicate: world_count is {world_count!r}, but it must be an integer >= 0.")
-        offsets = np.tile(IDENTITY, (world_count, 1))
-        offsets[:, :3] = world_offsets(world_count, as_vector(spacing, "replicate: spacing"))
-        self._append_worlds(builder, offsets, label_prefix, "replicate")
+        if (copy_count is None) == (world_count is None):
+            raise TypeError("replicate: give the number of copies once, as copy_count (or world_count).")
+        name = "copy_count" if world_count is None else "world_count"
+        count = copy_count if world_count is None else world_count
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
+            raise ValueError(f"replicate: {name} is {count!r}, but it must be an integer >= 0.")
+        offsets = np.tile(IDENTITY, (count, 1))
+        if xforms is None:
+            offsets[:, :3] = world_offsets(int(count), as_vector(spacing, "replicate: spacing"))
+        else:
+            if np.any(as_vector(spacing, "replicate: spacing")):
+                raise ValueError("replicate: both spacing and xforms are given; give one of them.")
+            _check_length("xforms", xforms, count)
+            for copy, xform in enumerate(xforms):
+                offsets[copy] = as_transform(xform, f"replicate: xforms[{copy}]")
+        prefixes: Sequence[str | None] = [label_prefix] * int(count)
+        if label_prefixes is not None:
+            if label_prefix is not None:
+                raise ValueError(
+                    "replicate: both label_prefix and label_prefixes are given; give one of them."
+                )
+            _check_length("label_prefixes", label_prefixes, count)
+            prefixes = label_prefixes
+        if separate_worlds:
+            self._append_worlds(builder, offsets, prefixes, "replicate")
+        elif count > 0:
+            self._adopt_gravity(builder)
+            self._append_copies(builder, offsets, np.full(count, self.current_world), prefixes)
 
     def _check_source(self, builder: "WorldBuilder", what: str) -> None:
         if builder is self:
@@ -113,7 +157,7 @@ class WorldBuilder(EqualityBuilder):
             )
 
     def _append_worlds(
-        self, builder: "WorldBuilder", offsets: np.ndarray, label_prefix: str | None, what: str
+        self, builder: "WorldBuilder", offsets: np.ndarray, prefixes: Sequence[str | None], what: str
     ) -> None:
         if self.current_world >= 0:
             raise RuntimeError(
@@ -125,10 +169,14 @@ class WorldBuilder(EqualityBuilder):
         if builder._gravity is not None:
             self._worlds.view("gravity")[added] = as_gravity(builder._gravity)
         self.world_label += [f"world_{world}" for world in worlds]
-        self._append_copies(builder, offsets, worlds, label_prefix)
+        self._append_copies(builder, offsets, worlds, prefixes)
 
     def _append_copies(
-        self, builder: "WorldBuilder", offsets: np.ndarray, worlds: np.ndarray, label_prefix: str | None
+        self,
+        builder: "WorldBuilder",
+        offsets: np.ndarray,
+        worlds: np.ndarray,
+        prefixes: Sequence[str | None],
     ) -> None:
         """Append one copy of all entities of `builder` per row of `offsets`, in the given worlds."""
         count = len(offsets)
@@ -169,12 +217,10 @@ class WorldBuilder(EqualityBuilder):
             (self.articulation_label, builder.articulation_label),
             (self.shape_label, builder.shape_label),
         ):
-            mine += (
-                theirs if label_prefix is None else [f"{label_prefix}/{label}" for label in theirs]
-            ) * count
+            mine += copied_labels(theirs, prefixes)
 
         first_joint = joints.start + builder.joint_count * np.arange(count)
-        self._append_equality_copies(builder, offsets, worlds, first_body, first_joint, label_prefix)
+        self._append_equality_copies(builder, offsets, worlds, first_body, first_joint, prefixes)
         if (offsets != IDENTITY).any():
             self._move_copies(builder, offsets, bodies, joints, coords, dofs, shapes)
 
@@ -231,6 +277,11 @@ def world_offsets(world_count: int, spacing: np.ndarray) -> np.ndarray:
     centre = offsets.min(axis=0) + 0.5 * (offsets.max(axis=0) - offsets.min(axis=0))
     centre[2] = 0.0
     return offsets - centre
+
+
+def _check_length(name: str, values: Sequence[object], count: int) -> None:
+    if len(values) != count:
+        raise ValueError(f"replicate: {name} has {len(values)} entries, but there are {count} copies.")
 
 
 def _shift(values: np.ndarray, first: np.ndarray, *, keep_negative: bool = False) -> None:

@@ -145,6 +145,57 @@ def test_labels_repeat_or_take_a_prefix():
     assert scene.world_label == ["world_0", "world_1", "world_2"]
 
 
+def test_copies_in_one_world_equal_builders_added_to_it_one_by_one():
+    """replicate(separate_worlds=False) is add_builder() many times over, in an open world or globally."""
+    place = (1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+    elsewhere = (-1.0, 0.0, 0.5, 0.0, 0.0, 0.6, 0.8)
+    for in_world in (True, False):
+        one, other = ModelBuilder(), ModelBuilder()
+        for builder in (one, other):
+            if in_world:
+                builder.begin_world()
+        one.replicate(
+            make_arm(), 2, separate_worlds=False, xforms=[place, elsewhere], label_prefixes=["left", None]
+        )
+        other.add_builder(make_arm(), place, label_prefix="left")
+        other.add_builder(make_arm(), elsewhere)
+        for builder in (one, other):
+            if in_world:
+                builder.end_world()
+        assert one.world_count == int(in_world)
+        assert_models_equal(one.finalize("cpu"), other.finalize("cpu"))
+
+
+def test_poses_and_prefixes_of_copies_equal_worlds_added_one_by_one():
+    """replicate(xforms, label_prefixes) gives each world its own; names of the count mean the same."""
+    xforms = [(float(copy), 0.0, 0.0, 0.0, 0.0, 0.0, 1.0) for copy in range(3)]
+    one, other = ModelBuilder(), ModelBuilder()
+    one.replicate(make_arm(), world_count=3, xforms=xforms, label_prefixes=["a", "b", "a"])
+    for xform, prefix in zip(xforms, ["a", "b", "a"], strict=True):
+        other.add_world(make_arm(), xform, label_prefix=prefix)
+    assert_models_equal(one.finalize("cpu"), other.finalize("cpu"))
+    assert one.body_label == other.body_label
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({}, TypeError, "number of copies once"),
+        ({"copy_count": 2, "world_count": 2}, TypeError, "number of copies once"),
+        ({"copy_count": True}, ValueError, "copy_count is True"),
+        ({"copy_count": 2, "xforms": [None]}, ValueError, "xforms has 1 entries, but there are 2 copies"),
+        ({"copy_count": 1, "label_prefixes": []}, ValueError, "label_prefixes has 0 entries"),
+        ({"copy_count": 1, "label_prefixes": ["a"], "label_prefix": "b"}, ValueError, "give one"),
+        ({"copy_count": 1, "xforms": [None], "spacing": (1, 0, 0)}, ValueError, "both spacing and xforms"),
+    ],
+)
+def test_contradicting_arguments_of_replicate_are_refused(arguments, error, message):
+    builder = ModelBuilder()
+    with pytest.raises(error, match=message):
+        builder.replicate(make_arm(), **arguments)
+    assert builder.world_count == builder.body_count == 0
+
+
 def test_gravity_belongs_to_the_world():
     """A world has the gravity it was opened with, else that of its builder, else that of the scene."""
     plain, moon, sideways = make_pile(1), make_pile(1), make_pile(1)
@@ -268,7 +319,7 @@ def test_misuse_of_worlds_is_explained():
         scene.add_builder(scene)
     with pytest.raises(ValueError, match="1 worlds of its own; worlds do not nest"):
         source.add_world(scene)
-    with pytest.raises(ValueError, match="world_count is -1"):
+    with pytest.raises(ValueError, match="copy_count is -1"):
         scene.replicate(source, -1)
 
 
