@@ -180,6 +180,7 @@ def _put_shapes(model: Model, source: Snapshot) -> None:
     model.shape_transform = _poses(source.shape_transform, device)
     model.shape_scale = _vectors(source.shape_scale, device)
     model.shape_is_solid = wp.array(source.shape_is_solid, dtype=wp.bool, device=device)
+    model.shape_enabled = wp.ones(model.shape_count, dtype=wp.bool, device=device)
     model.shape_color = _vectors(source.shape_color, device)
     model.meshes = list(source.builder.meshes)
     lower, upper, radius = compute_shape_bounds(

@@ -22,7 +22,7 @@ from pluriverse.collision.hull import HullData
 from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
 from pluriverse.collision.polygon import POLYGON_CAPACITY, clip_polygon, drop_corner
 from pluriverse.collision.shape_pair import ShapePair, bounds_overlap, flat_shape, is_larger, make_shape_pair
-from pluriverse.collision.shape_state import ShapeModel, ShapeState
+from pluriverse.collision.shape_state import ShapeModel, ShapeState, hull_of
 
 # Cosine (8 degrees) of the angle between normal and face from which the face carries the other shape. The
 # normal of two plates tilted by the slightest angle can be that of two crossing edges, but they rest on a
@@ -225,8 +225,8 @@ def make_convex_pair(model: ShapeModel, pair: ShapePair) -> ConvexPair:
     shapes.type1 = model.shape_type[pair.shape1]
     shapes.size0 = pair.size0
     shapes.size1 = pair.size1
-    shapes.hull0 = model.shape_hull[pair.shape0]
-    shapes.hull1 = model.shape_hull[pair.shape1]
+    shapes.hull0 = hull_of(model, pair.shape0)
+    shapes.hull1 = hull_of(model, pair.shape1)
     shapes.rotation = wp.matrix_from_cols(
         to_double(column(pair.rotation, 0)),
         to_double(column(pair.rotation, 1)),

@@ -28,6 +28,7 @@ from pluriverse.collision.shape_state import (
     SPHERE,
     ShapeModel,
     ShapeState,
+    hull_of,
 )
 
 # Sine of the tilt of a capsule from upright below which only its lower end meets the plane: its side line,
@@ -186,7 +187,7 @@ def collide_half_space(
     elif shape_type == CONE:
         count = find_cone_points(size, up, reach, margin, candidates)
     elif shape_type == CONVEX_MESH:
-        count = find_hull_points(hulls, model.shape_hull[pair.shape1], size, up, reach, candidates)
+        count = find_hull_points(hulls, hull_of(model, pair.shape1), size, up, reach, candidates)
 
     normal = wp.vec3(pair.rotation0[0, 2], pair.rotation0[1, 2], pair.rotation0[2, 2])
     for index in range(count):

@@ -66,8 +66,12 @@ class ShapeModel:
     """Thickness added around the shape [m], shape [shape]."""
     shape_gap: wp.array[float]
     """Distance at which contacts begin to exist [m], shape [shape]."""
-    shape_hull: wp.array[int]
-    """Convex hull of a mesh, -1 otherwise, shape [shape]."""
+    shape_enabled: wp.array[bool]
+    """Whether the shape takes part, shape [shape]."""
+    shape_source_index: wp.array[int]
+    """Mesh, -1 for primitives, shape [shape]."""
+    mesh_hull: wp.array[int]
+    """Convex hull of a mesh, -1 if no shape collides as it, shape [mesh]."""
     hull_lower: wp.array[wp.vec3]
     """Lower corner of the unscaled hull [m], shape [hull]."""
     hull_upper: wp.array[wp.vec3]
@@ -176,6 +180,16 @@ def is_slab(model: ShapeModel, shape: int) -> bool:
 
 
 @wp.func
+def hull_of(model: ShapeModel, shape: int) -> int:
+    """Return the convex hull of a shape, -1 for primitives. Its mesh may change from step to step."""
+    mesh = model.shape_source_index[shape]
+    hull = int(-1)
+    if mesh >= 0:
+        hull = model.mesh_hull[mesh]
+    return hull
+
+
+@wp.func
 def slab_half_extents(scale: wp.vec3) -> wp.vec3:
     """Return the half extents [m] of the box for a plane of width scale[0] and length scale[1]."""
     return wp.vec3(0.5 * scale[0], 0.5 * scale[1], 0.25 * wp.min(scale[0], scale[1]))
@@ -205,7 +219,7 @@ def update_shape(shape: int, model: ShapeModel, body_q: wp.array[wp.transform], 
     extent = size
     center = origin + offset
     if shape_type == CONVEX_MESH:
-        hull = model.shape_hull[shape]
+        hull = hull_of(model, shape)
         lower = wp.cw_mul(model.hull_lower[hull], size)
         upper = wp.cw_mul(model.hull_upper[hull], size)
         center += rotation * (0.5 * (lower + upper))
@@ -221,12 +235,14 @@ def update_shape(shape: int, model: ShapeModel, body_q: wp.array[wp.transform], 
     state.origin[shape] = origin
     state.offset[shape] = offset
     state.size[shape] = size
-    state.reach[shape] = reach
+    is_enabled = model.shape_enabled[shape]
+    # Of a plane, the reach alone decides what comes near; of all others, their bounds.
+    state.reach[shape] = wp.where(is_enabled, reach, NOTHING)
     state.extent[shape] = wp.length(extent)
     # Written so that NaN fails each comparison.
     norm = wp.dot(q, q)
     is_valid = distance < POSITION_LIMIT and norm > QUATERNION_NORM_MIN and norm < POSITION_LIMIT
-    if is_valid:
+    if is_valid and is_enabled:
         state.bounds[shape] = bounds_vector(
             center[0], center[1], center[2], half[0] + inflation, half[1] + inflation, half[2] + inflation
         )

@@ -35,7 +35,9 @@ class Stages:
         self._device = device
         is_hull = collision_type == GeoType.CONVEX_MESH
         source = model.shape_source_index.numpy()
-        sources = np.unique(source[is_hull])
+        # Hulls that no shape uses yet count too: variants may bring them later.
+        prepared = [index for index, mesh in enumerate(model.meshes) if mesh.is_convex_hull]
+        sources = np.unique(np.concatenate([source[is_hull], np.array(prepared, dtype=np.int32)]))
         hulls, lower, upper = make_hull_data([model.meshes[index] for index in sources], device)
 
         shapes = ShapeModel()
@@ -51,8 +53,11 @@ class Stages:
         shapes.shape_scale = model.shape_scale
         shapes.shape_margin = model.shape_margin
         shapes.shape_gap = model.shape_gap
-        hull_of = np.where(is_hull, np.searchsorted(sources, source), -1).astype(np.int32)
-        shapes.shape_hull = wp.array(hull_of, dtype=int, device=device)
+        shapes.shape_enabled = model.shape_enabled
+        shapes.shape_source_index = model.shape_source_index
+        mesh_hull = np.full(len(model.meshes), -1, dtype=np.int32)
+        mesh_hull[sources] = np.arange(len(sources))
+        shapes.mesh_hull = wp.array(mesh_hull, dtype=int, device=device)
         shapes.hull_lower = wp.array(lower, dtype=wp.vec3, device=device)
         shapes.hull_upper = wp.array(upper, dtype=wp.vec3, device=device)
         self._shapes = shapes

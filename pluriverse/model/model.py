@@ -218,6 +218,8 @@ class Model:
     """Lower corner of the bounding box without margin [m], shape frame, shape [shape]."""
     shape_aabb_upper: wp.array[wp.vec3]
     """Upper corner of the bounding box without margin [m], shape frame, shape [shape]."""
+    shape_enabled: wp.array[bool]
+    """Whether the shape takes part in collisions; may be changed between steps, shape [shape]."""
     shape_color: wp.array[wp.vec3]
     """Red, green and blue from 0 to 1, shape [shape]."""
     shape_label: list[str]
@@ -289,9 +291,14 @@ class Model:
         if values is not current:
             current.assign(values)
 
-    def seal(self) -> None:
-        """Take the structure for complete. Called once, by `ModelBuilder.finalize`."""
-        self._seal = Seal(self)
+    def seal(self, live: Sequence[str] = ()) -> None:
+        """Take the structure for complete. Called by `ModelBuilder.finalize`.
+
+        Args:
+            live: Arrays of the structure that may change all the same, where somebody keeps what follows from
+                them up to date.
+        """
+        self._seal = Seal(self, live)
 
     def changed_structure(self) -> list[str]:
         """Return the names of arrays that were written to although that has no effect since `finalize`."""

@@ -1,6 +1,7 @@
 """Seal: notice writes to the arrays of a model that only take effect when a model is made."""
 
 import hashlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,18 +47,21 @@ class Seal:
 
     Args:
         model: Model with all its arrays.
+        live: Arrays of the structure that may change.
     """
 
-    def __init__(self, model: "Model") -> None:
-        self._digests = _digests(model)
+    def __init__(self, model: "Model", live: Sequence[str] = ()) -> None:
+        self._live = frozenset(live)
+        self._digests = _digests(model, self._live)
 
     def changed(self, model: "Model") -> list[str]:
         """Return the names of the arrays of the structure that are no longer as they were made."""
-        return [name for name, digest in _digests(model).items() if digest != self._digests[name]]
+        digests = _digests(model, self._live)
+        return [name for name, digest in digests.items() if digest != self._digests[name]]
 
 
-def _digests(model: "Model") -> dict[str, bytes]:
-    result = {name: _digest(getattr(model, name).numpy()) for name in STRUCTURE}
+def _digests(model: "Model", live: frozenset[str]) -> dict[str, bytes]:
+    result = {name: _digest(getattr(model, name).numpy()) for name in STRUCTURE if name not in live}
     # A plane with both sizes is a slab, others are half spaces: different shapes for collision.
     scale = model.shape_scale.numpy().reshape(-1, 3)
     finite = (scale[:, :2] > 0.0).all(axis=1) & (model.shape_type.numpy() == GeoType.PLANE)

@@ -82,6 +82,7 @@ _SHAPE_ATTRIBUTES = (
     "shape_collision_radius",
     "shape_aabb_lower",
     "shape_aabb_upper",
+    "shape_enabled",
     "shape_color",
 )
 

@@ -393,3 +393,24 @@ def test_world_without_shapes_has_no_contacts():
     world.add_body(mass=1.0, inertia=np.eye(3))
     model = world.finalize("cpu")
     assert collide(model, model.state())[0].count == 0
+
+
+def test_a_shape_switched_off_touches_nothing_until_it_is_on_again():
+    """A ball that sinks into a plane and a box touches those that are on; a disabled ball touches nothing."""
+    builder = pv.ModelBuilder()
+    builder.begin_world()
+    builder.add_shape_plane()
+    builder.add_shape_box(-1, xform=((0.0, 0.0, 0.1), (0.0, 0.0, 0.0, 1.0)), hx=1.0, hy=1.0, hz=0.1)
+    ball = builder.add_body(xform=((0.0, 0.0, 0.25), (0.0, 0.0, 0.0, 1.0)))
+    builder.add_shape_sphere(ball, radius=0.3)
+    builder.end_world()
+    world = builder
+    model = world.finalize("cpu")
+    pipeline = pv.CollisionPipeline(model)
+    contacts, state = pipeline.contacts(), model.state()
+    found = {}
+    for enabled in ((1, 1, 1), (0, 1, 1), (1, 0, 1), (1, 1, 0), (0, 0, 1), (1, 1, 1)):
+        model.shape_enabled.assign(np.array(enabled, dtype=bool))
+        pipeline.collide(state, contacts)
+        found[enabled] = int(contacts.rigid_contact_count.numpy()[0])
+    assert found == {(1, 1, 1): 2, (0, 1, 1): 1, (1, 0, 1): 1, (1, 1, 0): 0, (0, 0, 1): 0}
