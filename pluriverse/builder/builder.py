@@ -48,7 +48,7 @@ class ModelBuilder(WorldBuilder):
         return Axis.Z
 
     def add_mjcf(self, source: Any, **options: Any) -> Any:
-        """Add a MuJoCo model (MJCF file or XML text); see `pluriverse.importers.mjcf.add_mjcf`."""
+        """Add a MuJoCo model (MJCF file, XML text, MjSpec); see `pluriverse.importers.mjcf.add_mjcf`."""
         from pluriverse.importers.mjcf import add_mjcf
 
         return add_mjcf(self, source, **options)

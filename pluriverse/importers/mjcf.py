@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from pluriverse.importers.report import ImportReport
 
 def add_mjcf(
     builder: Any,
-    source: str | Path,
+    source: Any,
     *,
     xform: Any = None,
     floating: bool | None = None,
@@ -58,7 +57,7 @@ def add_mjcf(
     Args:
         builder: The `ModelBuilder` to add to; its `default_shape_cfg` and `default_joint_cfg` give what MJCF
             does not.
-        source: Path of an MJCF file, or its XML text.
+        source: Path of an MJCF file, its XML text, or a `mujoco.MjSpec`, which is not changed.
         xform: Pose of the model's world frame in the world.
         floating: None takes the base as authored; True gives bodies fixed to the world a free joint; False
             fixes bodies that have one.

@@ -46,12 +46,14 @@ class MjcfSource:
 
 
 def read_mjcf(
-    source: str | Path,
+    source: Any,
     *,
     edit: Callable[[Any, ImportReport], None],
     report: ImportReport,
 ) -> MjcfSource:
-    """Return the document `source` (a path, or XML text) after `edit` has been applied to its elements.
+    """Return the document `source` after `edit` has been applied to its elements.
+
+    `source` is a path, XML text, or a `mujoco.MjSpec`, of which a copy is edited.
 
     Raises:
         AssetFileError: If there is no such file.
@@ -59,6 +61,16 @@ def read_mjcf(
     """
     import mujoco
 
+    if isinstance(source, mujoco.MjSpec):
+        name = report.source = f"MjSpec '{source.modelname}'"
+        try:
+            spec = source.copy()
+            edit(spec, report)
+            return MjcfSource(name, spec, spec.compile())
+        except ValueError as error:
+            if isinstance(error, AssetError):
+                raise
+            raise _asset_error(str(error), name) from error
     text = str(source)
     if text.lstrip("\ufeff \t\r\n").startswith("<"):
         text = text.lstrip("\ufeff")
@@ -91,8 +103,11 @@ def matches(patterns: Sequence[str], name: str) -> bool:
 
 
 def read_class_parents(spec: Any) -> dict[str, str]:
-    """Return, per default class of a document, the class it inherits from."""
+    """Return, per default class of a document, the class it inherits from; nothing if no geom has one."""
     parents: dict[str, str] = {}
+    named = (geom.classname.name for geom in spec.geoms if geom.classname is not None)
+    if all(name == "main" for name in named):
+        return parents  # of no use then, and what follows writes the whole document as text
     root = ElementTree.fromstring(spec.to_xml())
     for default in root.iter("default"):
         for child in default.findall("default"):

@@ -518,3 +518,30 @@ def test_file_with_meshes_and_includes_is_read_from_anywhere(tmp_path, monkeypat
 def test_geom_and_site_of_one_name_have_labels_of_their_own():
     builder, _ = import_mjcf(pendulum(body='<site name="rod" size="0.01"/>'))
     assert builder.shape_label == ["pendulum/worldbody/arm/rod", "pendulum/worldbody/arm/rod_2"]
+
+
+def test_a_spec_is_imported_like_its_text_and_stays_as_it_is():
+    """A `mujoco.MjSpec` gives the same bodies as the XML it was read from, and can be imported again."""
+    xml = (
+        '<mujoco model="pair"><default><default class="visual"><geom contype="0" conaffinity="0"/></default>'
+        '</default><worldbody><body name="a"><freejoint/><geom size="0.1"/><geom class="visual" size="0.2"/>'
+        '<body name="b" pos="0 0 0.3"><joint axis="0 1 0"/><geom type="box" size="0.1 0.1 0.1"/></body>'
+        "</body></worldbody></mujoco>"
+    )
+    spec = mujoco.MjSpec.from_string(xml)
+    before = spec.to_xml()
+    builders = []
+    for source in (xml, spec, spec):
+        builder = ModelBuilder()
+        builder.add_mjcf(source)
+        builders.append(builder)
+    assert spec.to_xml() == before
+    for builder in builders[1:]:
+        assert builder.body_label == builders[0].body_label
+        for name in ("body_mass", "body_inertia", "joint_X_p", "shape_flags", "shape_scale"):
+            np.testing.assert_array_equal(getattr(builder, name), getattr(builders[0], name))
+    broken = mujoco.MjSpec()
+    broken.modelname = "broken"
+    broken.worldbody.add_body(name="empty").add_freejoint()
+    with pytest.raises(AssetError, match="MjSpec 'broken'"):
+        ModelBuilder().add_mjcf(broken)
