@@ -37,6 +37,11 @@ from pluriverse.warnings import SimulationError, StructureEditWarning
 # To look at the counters of a GPU waits for all of its work, so `step` does it once in so many calls.
 # `report` and strict mode always look.
 CUDA_CHECK_INTERVAL = 100
+# Many steps of a chunk are replayed in so many slices, between which it goes back to the end of the queue. So
+# all chunks end at about the same time, also where a core is slower than the others or busy with something
+# else: with 4 cores and one of them shared, 64 worlds of 8 boxes took 10.3 us per world-step in whole chunks
+# and 8.8 us in slices.
+SLICES_PER_CHUNK = 8
 
 
 class Simulation:
@@ -401,17 +406,20 @@ class Simulation:
             source = 1 - source
 
     def _replay(self, recordings: list[list[wp.Graph]], thread_count: int) -> None:
-        """Replay the graphs of each chunk in order; threads take chunk after chunk, and wait for none."""
-        pending = collections.deque(recordings)
+        """Replay the graphs of each chunk in order; threads take slice after slice, and wait for none."""
+        pending = collections.deque((graphs, 0) for graphs in recordings)
 
         def work() -> None:
             while True:
                 try:
-                    graphs = pending.popleft()
+                    graphs, first = pending.popleft()
                 except IndexError:
                     return
-                for graph in graphs:
+                end = first + max(1, len(graphs) // SLICES_PER_CHUNK)
+                for graph in graphs[first:end]:
                     wp.capture_launch(graph)
+                if end < len(graphs):
+                    pending.append((graphs, end))
 
         self._pool.run(work, thread_count)
 
