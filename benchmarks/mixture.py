@@ -1,6 +1,6 @@
 """What it costs to mix: worlds of several kinds in one batch against the same worlds in batches of their own.
 
-`python -m benchmarks.mixture [--scenes go1 g1 pile8] [--worlds 64] [--threads 1]`
+`python -m benchmarks.mixture [--scenes go1 g1 arm pile8] [--worlds 64] [--threads 1]`
 """
 
 import argparse
@@ -20,7 +20,7 @@ from benchmarks.scenes import DT, SCENES, write_scene
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mixture", description=__doc__)
-    parser.add_argument("--scenes", nargs="+", default=["go1", "g1", "pile8"], choices=list(SCENES))
+    parser.add_argument("--scenes", nargs="+", default=["go1", "g1", "arm", "pile8"], choices=list(SCENES))
     parser.add_argument("--worlds", type=int, default=64, help="worlds of each kind")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--steps", type=int, default=100)

@@ -5,6 +5,7 @@ import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree
 
 if TYPE_CHECKING:
     import mujoco
@@ -32,14 +33,15 @@ class Gains:
 
 @dataclasses.dataclass(frozen=True)
 class RobotScene:
-    """A robot that stands on the ground under position drives."""
+    """A robot under position drives that stands on the ground, or is bolted to it."""
 
     file: str
-    """MJCF file below the folder of assets."""
-    height: float
-    """Where its root body begins [m]."""
+    """MJCF or URDF file below the folder of assets."""
+    height: float | None
+    """Where its root body begins [m]; None for one that is bolted to the ground."""
     pose: dict[str, float]
-    """Joint angles that it begins with and holds [rad], by a part of the joint's name; others are 0."""
+    """Joint positions that it begins with and holds [m or rad], by a part of the joint's name, the first that
+    fits; others are 0."""
     gains: dict[str, Gains]
     """Drives by a part of the joint's name; the first that fits."""
     armature: float
@@ -110,6 +112,16 @@ SCENES: dict[str, RobotScene | PileScene | CartpoleScene] = {
         },
         armature=0.02,
     ),
+    "arm": RobotScene(
+        file="franka_description/urdfs/fr3_franka_hand.urdf",
+        height=None,
+        pose={"finger": 0.02, "joint2": -0.6, "joint4": -2.2, "joint6": 1.6, "joint7": 0.8},
+        gains={
+            "finger": Gains(1000.0, 50.0),
+            "": Gains(400.0, 40.0),
+        },
+        armature=0.05,
+    ),
     "cartpole": CartpoleScene(),
     "pile8": PileScene(side_count=2),
     "pile64": PileScene(side_count=4),
@@ -159,10 +171,28 @@ def write_scene(name: str, folder: Path) -> Path:
     return path
 
 
+def _urdf_for_mujoco(path: Path) -> str:
+    """Return a URDF without what is only seen, with absolute file names, since MuJoCo knows no packages."""
+    tree = ElementTree.parse(path)
+    robot = tree.getroot()
+    for link in robot.iter("link"):
+        for visual in link.findall("visual"):
+            link.remove(visual)
+    for mesh in robot.iter("mesh"):
+        mesh.set("filename", mesh.get("filename", "").replace("package:/", str(ASSETS)))
+    options = ElementTree.SubElement(robot, "mujoco")
+    ElementTree.SubElement(options, "compiler", strippath="false", balanceinertia="true")
+    return ElementTree.tostring(robot, encoding="unicode")
+
+
 def _make_spec(source: str | None = None) -> "mujoco.MjSpec":
+    """Return a scene with the ground and, if given, the robot of a file or of XML text."""
     import mujoco
 
-    spec = mujoco.MjSpec.from_file(source) if source else mujoco.MjSpec()
+    if source is None:
+        spec = mujoco.MjSpec()
+    else:
+        spec = mujoco.MjSpec.from_string(source) if "<" in source else mujoco.MjSpec.from_file(source)
     spec.option.timestep = DT
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0.0, 0.0, 1.0])
@@ -197,11 +227,15 @@ def _robot_spec(scene: RobotScene) -> "mujoco.MjSpec":
         raise FileNotFoundError(
             f"benchmark robot '{source}' is missing: set PLURIVERSE_TEST_ASSETS to a folder with it"
         )
-    spec = _make_spec(str(source))
-    spec.meshdir = str((source.parent / spec.meshdir).resolve())
+    spec = _make_spec(_urdf_for_mujoco(source) if source.suffix == ".urdf" else str(source))
+    if source.suffix != ".urdf":
+        spec.meshdir = str((source.parent / spec.meshdir).resolve())
     for item in [*spec.lights, *spec.cameras]:
         spec.delete(item)
-    qpos = [0.0, 0.0, scene.height, 1.0, 0.0, 0.0, 0.0]
+    if scene.height is None:
+        for geom in spec.geoms[1:]:
+            geom.contype = 0  # hulls of neighbouring links overlap; the arm meets the ground and objects only
+    qpos = [] if scene.height is None else [0.0, 0.0, scene.height, 1.0, 0.0, 0.0, 0.0]
     targets = []
     for joint in spec.joints:
         if joint.type == mujoco.mjtJoint.mjJNT_FREE:
