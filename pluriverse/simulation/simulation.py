@@ -181,18 +181,10 @@ class Simulation:
         self._launch_step(0, 1, nothing)
         _load_kernels(self._model.device)
         if not self._record or self._model.device.is_cuda:
-            worlds = [self._model.worlds]
+            worlds = [self._stepped_worlds]
         else:
             byte_counts = world_byte_counts(self._model, self._contacts)
-            self._step_bytes = float(byte_counts.sum()) * self._decimation
-            worlds = [
-                wp.array(chunk, dtype=wp.int32, device=self._model.device)
-                for chunk in split_worlds(
-                    byte_counts,
-                    self._model.world_template,
-                    thread_count=self._thread_count,
-                )
-            ]
+            worlds = self._split_worlds(byte_counts)
         chunks = [
             ChunkRecording(chunk, self._launch_step, self._decimation, self._model.device) for chunk in worlds
         ]
@@ -345,9 +337,10 @@ class Simulation:
         self._solver.report(strict=self._strict)
         statistics, solver = self._statistics, self._solver
         step_count = self._step_count - self._report_start
-        world_step_count = max(step_count * self._model.world_count, 1)
+        world_count = self._stepped_worlds.size
+        world_step_count = max(step_count * world_count, 1)
         return SimulationReport(
-            world_count=self._model.world_count,
+            world_count=world_count,
             step_count=step_count,
             simulated_time=step_count * self._dt,
             wall_time=self._wall_time,
@@ -389,6 +382,21 @@ class Simulation:
         self._structure_reported.update(changed)
         warnings.warn(StructureEditWarning(structure_message(changed)), stacklevel=3)
 
+    @property
+    def _stepped_worlds(self) -> wp.array[int]:
+        """The worlds that a step moves."""
+        return self._model.worlds
+
+    def _split_worlds(self, byte_counts: np.ndarray) -> list[wp.array[int]]:
+        """Return the worlds that a step moves, in chunks for threads.
+
+        Args:
+            byte_counts: Estimate of the memory that a step of each world touches [B], shape [world].
+        """
+        self._step_bytes = float(byte_counts.sum()) * self._decimation
+        chunks = split_worlds(byte_counts, self._model.world_template, thread_count=self._thread_count)
+        return [wp.array(chunk, dtype=wp.int32, device=self._model.device) for chunk in chunks]
+
     def _launch_step(self, source: int, target: int, worlds: wp.array[int]) -> None:
         """Launch one solver step of some worlds, from one of the two states to the other."""
         state_in, state_out = self._states[source], self._states[target]
@@ -402,7 +410,7 @@ class Simulation:
         """Launch so many solver steps of all worlds from Python."""
         source = self._current
         for _ in range(step_count):
-            self._launch_step(source, 1 - source, self._model.worlds)
+            self._launch_step(source, 1 - source, self._stepped_worlds)
             source = 1 - source
 
     def _replay(self, recordings: list[list[wp.Graph]], thread_count: int) -> None:
