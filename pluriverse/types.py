@@ -138,7 +138,9 @@ class BodyFlags(enum.IntFlag):
     DYNAMIC = 1
     """Under forces."""
     KINEMATIC = 2
-    """As told. Not supported yet."""
+    """As its state and targets say, whatever acts on it; only bodies whose joint hangs on the world."""
+    ALL = 1 | 2
+    """Both, to filter by; a body is one or the other."""
 
 
 class ModelFlags(enum.IntFlag):

@@ -45,23 +45,18 @@ class BodyBuilder(WorldScope):
             mass: Mass [kg].
             label: Name; `body_INDEX` if None.
             lock_inertia: Whether shapes add nothing to mass, com and inertia.
-            is_kinematic: Not supported yet.
+            is_kinematic: Whether the body moves as its state and targets say, whatever acts on it. Its joint
+                must hang on the world; what hangs on the body stays dynamic.
 
         Returns:
             Index of the body.
 
         Raises:
             ValueError: If a value is out of range.
-            NotImplementedError: If `is_kinematic` is true.
         """
         body = self.body_count
         label = f"body_{body}" if label is None else label
         name = f"body '{label}' (index {body})"
-        if is_kinematic:
-            raise NotImplementedError(
-                f"{name}: is_kinematic=True, but kinematic bodies are not supported yet. Move the body "
-                "with a stiff drive on its joint, or fix it to the world."
-            )
         if not 0.0 <= mass < np.inf:
             raise ValueError(f"{name}: mass is {mass} kg, but it must be finite and >= 0.")
         matrix = np.zeros((3, 3)) if inertia is None else as_matrix(inertia, f"{name}: inertia")
@@ -73,7 +68,7 @@ class BodyBuilder(WorldScope):
             mass=mass,
             inertia=matrix,
             com=np.zeros(3) if com is None else as_vector(com, f"{name}: com"),
-            flags=int(BodyFlags.DYNAMIC),
+            flags=int(BodyFlags.KINEMATIC if is_kinematic else BodyFlags.DYNAMIC),
             lock_inertia=lock_inertia,
             world=self.current_world,
         )

@@ -22,6 +22,7 @@ from pluriverse.model import Model
 from pluriverse.model.batches import make_batches
 from pluriverse.model.kinematics import eval_initial_kinematics
 from pluriverse.model.topology import make_topology
+from pluriverse.types import BodyFlags
 
 
 def make_model(builder: WorldBuilder, device: Any) -> Model:
@@ -65,7 +66,8 @@ def make_model(builder: WorldBuilder, device: Any) -> Model:
     )
     model.worlds = _integers(np.arange(source.world_count), device)
     model.batches = make_batches(templates, device)
-    model.seal()
+    # Which bodies are kinematic may change where steps look for it.
+    model.seal(live=("body_flags",) if model.has_kinematic_bodies else ())
     return model
 
 
@@ -116,6 +118,7 @@ def _put_bodies(model: Model, source: Snapshot, body_q: np.ndarray, body_qd: np.
     model.body_inertia = wp.array(source.body_inertia.astype(np.float32), dtype=wp.mat33, device=device)
     model.body_com = _vectors(source.body_com, device)
     model.body_flags = _integers(source.body_flags, device)
+    model.has_kinematic_bodies = bool((source.body_flags == BodyFlags.KINEMATIC).any())
     model.body_world = _integers(source.body_world, device)
     model.body_label = list(source.builder.body_label)
 

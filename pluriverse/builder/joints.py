@@ -9,7 +9,7 @@ from pluriverse.builder.bodies import BodyBuilder
 from pluriverse.builder.inputs import IDENTITY, AxisLike, Transform, Vector, as_axis, as_transform
 from pluriverse.builder.joint_config import JointDofConfig, mode_value
 from pluriverse.model import poses
-from pluriverse.types import Axis, JointTargetMode, JointType
+from pluriverse.types import Axis, BodyFlags, JointTargetMode, JointType
 
 _LINEAR = (Axis.X, Axis.Y, Axis.Z)
 
@@ -468,7 +468,8 @@ class JointBuilder(BodyBuilder):
             Index of the articulation.
 
         Raises:
-            ValueError: If a joint is listed twice, is in another articulation already, or in another world.
+            ValueError: If a joint is listed twice, is in another articulation already, or in another world,
+                or hangs a kinematic body on another body.
             IndexError: If there is no such joint.
         """
         index = self.articulation_count
@@ -498,11 +499,23 @@ class JointBuilder(BodyBuilder):
                     f"articulation is being added to world {self.current_world}. Add it between the same "
                     "begin_world() and end_world() as its joints."
                 )
+            self._check_kinematic_child(int(joint))
             seen.add(joint)
         self._articulations.append(world=self.current_world)
         self._joints.view("articulation")[np.asarray(joints)] = index
         self.articulation_label.append(label)
         return index
+
+    def _check_kinematic_child(self, joint: int) -> None:
+        """Raise if a joint hangs a kinematic body on another body."""
+        parent, child = int(self.joint_parent[joint]), int(self.joint_child[joint])
+        if parent < 0 or not self.body_flags[child] & BodyFlags.KINEMATIC:
+            return
+        raise ValueError(
+            f"{self._joint_name(joint)}: its child {self._body_name(child)} is kinematic, but its parent is "
+            f"{self._body_name(parent)}. Only a body whose joint hangs on the world can be kinematic: leave "
+            "out is_kinematic=True, or pass parent=-1."
+        )
 
     def _dof_config(self, axis: AxisLike | JointDofConfig | None, **values: Any) -> JointDofConfig:
         base = axis if isinstance(axis, JointDofConfig) else self.default_joint_cfg.merged(axis=axis)

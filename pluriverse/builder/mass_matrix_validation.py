@@ -11,7 +11,7 @@ import numpy as np
 from pluriverse.builder.snapshot import Snapshot
 from pluriverse.model import poses
 from pluriverse.model.kinematics import group_joints, world_axes
-from pluriverse.types import JointType
+from pluriverse.types import BodyFlags, JointType
 
 # Smallest pivot, relative to the same entry of the mass matrix. Double precision leaves about 1e-15 of a
 # pivot that is zero; real mechanisms stay far above: a wrist of 1e-5 kg·m² in line with an arm of 10 kg·m²
@@ -32,6 +32,8 @@ def check_mass_matrix(source: Snapshot, joint_depth: np.ndarray, body_q: np.ndar
     articulated = composite.copy()
     for depth in range(int(joint_depth.max(initial=-1)), -1, -1):
         level = np.flatnonzero(joint_depth == depth)
+        # Kinematic bodies move as told, whatever inertia they have.
+        level = level[source.body_flags[source.joint_child[level]] != BodyFlags.KINEMATIC]
         for joints in group_joints(source, level):
             joint_type = JointType(source.joint_type[joints[0]])
             child, parent = source.joint_child[joints], source.joint_parent[joints]

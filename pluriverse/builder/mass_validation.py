@@ -13,7 +13,7 @@ import numpy as np
 from pluriverse.builder.snapshot import Snapshot
 from pluriverse.model import poses
 from pluriverse.model.kinematics import group_joints, world_axes
-from pluriverse.types import JointType
+from pluriverse.types import BodyFlags, JointType
 
 # Relative to the largest principal inertia: principal inertias smaller than this are rounding of single
 # precision.
@@ -51,6 +51,7 @@ def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) ->
     body_joint = np.zeros(len(body_weld), dtype=np.int64)
     body_joint[source.joint_child] = np.arange(len(source.joint_child))
     moving = source.joint_type[body_joint[body_weld]] != JointType.FIXED
+    moving &= source.body_flags[body_weld] != BodyFlags.KINEMATIC  # which needs no mass to move as told
     roots = np.unique(body_weld[moving])
     carried = _find_carried(source, body_joint, body_weld)
     mass = _sum_at(source.body_mass[carried[0]], carried[1], len(body_weld))

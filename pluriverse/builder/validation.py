@@ -30,13 +30,15 @@ def check_structure(source: Snapshot) -> None:
             "worlds: a body belongs to one world. Add it between begin_world() and end_world(); shapes "
             "that all worlds share are attached to the world itself (body=-1)."
         )
-    kinematic = source.body_flags != BodyFlags.DYNAMIC
-    if kinematic.any():
-        body = int(np.argmax(kinematic))
-        raise NotImplementedError(
-            f"{builder._body_name(body)}: body_flags is {source.body_flags[body]}, but only dynamic bodies "
-            f"({int(BodyFlags.DYNAMIC)}) are supported yet. Move the body with a stiff drive on its joint."
+    unknown = ~np.isin(source.body_flags, (BodyFlags.DYNAMIC, BodyFlags.KINEMATIC))
+    if unknown.any():
+        body = int(np.argmax(unknown))
+        raise ValueError(
+            f"{builder._body_name(body)}: body_flags is {source.body_flags[body]}, but it must be "
+            f"BodyFlags.DYNAMIC ({int(BodyFlags.DYNAMIC)}) or KINEMATIC ({int(BodyFlags.KINEMATIC)})."
         )
+    for joint in range(len(source.joint_type)) if (source.body_flags == BodyFlags.KINEMATIC).any() else ():
+        builder._check_kinematic_child(joint)
     unsupported = ~np.isin(source.joint_type, _SUPPORTED_JOINTS)
     if unsupported.any():
         joint = int(np.argmax(unsupported))

@@ -5,7 +5,8 @@ Writes  workspace: dof_force, mass_row, factor_row, dof_velocity_free
 
     v* = v0 + dt A^-1 (tau - c - D v0),    A = M + armature + dt D
 
-The damping force is implicit: v* satisfies (M + armature) (v* - v0) = dt (tau - c - D v*).
+The damping force is implicit: v* satisfies (M + armature) (v* - v0) = dt (tau - c - D v*). Kinematic roots
+have the velocity that they are given instead (`prescribed.py`).
 """
 
 import warp as wp
@@ -13,6 +14,7 @@ import warp as wp
 from pluriverse.dynamics.bias import eval_bias
 from pluriverse.dynamics.factorization import factorize_mass_matrix, solve_free_velocity
 from pluriverse.dynamics.mass_matrix import assemble_mass_matrix
+from pluriverse.dynamics.prescribed import prescribe_roots
 from pluriverse.dynamics.workspace import Workspace
 from pluriverse.model import Control, Model, State
 
@@ -23,5 +25,7 @@ def eval_free_motion(
     """Compute the free-motion velocity and the factors of A for a step `dt` [s], after `eval_kinematics`."""
     eval_bias(model, worlds, state, control, workspace)
     assemble_mass_matrix(model, worlds, workspace, dt)
+    if model.has_kinematic_bodies:
+        prescribe_roots(model, worlds, state, control, workspace, dt)
     factorize_mass_matrix(model, worlds, workspace)
     solve_free_velocity(model, worlds, workspace, dt)

@@ -16,11 +16,12 @@ import warp as wp
 
 from pluriverse.dynamics.forward_kinematics import eval_body_state
 from pluriverse.dynamics.kinematics import BALL, FREE
+from pluriverse.dynamics.prescribed import carry_roots
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import precision_name, quat_type, vec3_type
 from pluriverse.math.rotations import rotation_functions
-from pluriverse.model import Model, State, Topology
+from pluriverse.model import Control, Model, State, Topology
 
 
 class PositionIntegration(enum.Enum):
@@ -143,10 +144,12 @@ def integrate(
     dt: float,
     *,
     mode: PositionIntegration = PositionIntegration.MIDPOINT,
+    control: Control | None = None,
 ) -> None:
     """Advance the coordinates by `dt` [s] and refresh the body poses and velocities of `state_out`.
 
-    Needs `eval_kinematics(state_in)` and `workspace.dof_velocity_next`. `state_out` may be `state_in`.
+    Needs `eval_kinematics(state_in)` and `workspace.dof_velocity_next`. `state_out` may be `state_in`, unless
+    the model has kinematic bodies, which follow the targets of `control` (those of the model if None).
     """
     old_share = 0.5 if mode is PositionIntegration.MIDPOINT else 0.0
     exponential = mode is not PositionIntegration.SAP_EULER
@@ -168,4 +171,7 @@ def integrate(
         outputs=[state_out.joint_q, state_out.joint_qd],
         device=model.device,
     )
+    if model.has_kinematic_bodies:
+        targets = model if control is None else control
+        carry_roots(model, worlds, state_in, state_out, targets, workspace, dt)
     eval_body_state(model, worlds, state_out, workspace)

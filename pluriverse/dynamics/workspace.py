@@ -48,6 +48,9 @@ def workspace_struct(real: Any) -> Any:
         # free motion and the solver's result
         dof_velocity_free: wp.array(dtype=real)
         dof_velocity_next: wp.array(dtype=real)
+        # kinematic roots
+        tree_prescribed: wp.array(dtype=int)
+        tree_drift: wp.array(dtype=vec6)
 
     return DynamicsData
 
@@ -106,6 +109,12 @@ class Workspace:
     dof_velocity_next: wp.array
     """Velocity at the end of the step, from the solver to `integrate` [rad/s or m/s], shape [dof]."""
 
+    tree_prescribed: wp.array
+    """1 where the root of the tree is kinematic and moves as told, shape [tree]. `dof_motion` of its degrees
+    of freedom is zero then, from the free-motion stage on."""
+    tree_drift: wp.array
+    """Spatial velocity that a kinematic root gives all bodies of its tree [rad/s; m/s], shape [tree]."""
+
     no_selection: wp.array
     """The empty selection of articulations, which stands for all of them."""
 
@@ -134,6 +143,8 @@ class Workspace:
             "factor_row": (row, real),
             "dof_velocity_free": (dof, real),
             "dof_velocity_next": (dof, real),
+            "tree_prescribed": (model.tree_count, int),
+            "tree_drift": (model.tree_count, vec6),
         }
         for name, (size, dtype) in shapes.items():
             array = wp.zeros(size, dtype=dtype, device=model.device)

@@ -92,6 +92,8 @@ class Model:
     """Centre of mass [m], body frame, shape [body]."""
     body_flags: wp.array[int]
     """`BodyFlags`, shape [body]."""
+    has_kinematic_bodies: bool
+    """Whether a body was kinematic when the model was made. Bodies may change to and from kinematic then."""
     body_world: wp.array[int]
     """World, shape [body]."""
     body_label: list[str]
@@ -299,6 +301,11 @@ class Model:
                 them up to date.
         """
         self._seal = Seal(self, live)
+
+    @property
+    def sealed_arrays(self) -> list[str]:
+        """Names of the arrays that only act when a model is made."""
+        return [] if self._seal is None else self._seal.names
 
     def changed_structure(self) -> list[str]:
         """Return the names of arrays that were written to although that has no effect since `finalize`."""

@@ -54,6 +54,11 @@ class Seal:
         self._live = frozenset(live)
         self._digests = _digests(model, self._live)
 
+    @property
+    def names(self) -> list[str]:
+        """The arrays of the structure that must stay as they are."""
+        return [name for name in STRUCTURE if name not in self._live]
+
     def changed(self, model: "Model") -> list[str]:
         """Return the names of the arrays of the structure that are no longer as they were made."""
         digests = _digests(model, self._live)
@@ -66,6 +71,8 @@ def _digests(model: "Model", live: frozenset[str]) -> dict[str, bytes]:
     scale = model.shape_scale.numpy().reshape(-1, 3)
     finite = (scale[:, :2] > 0.0).all(axis=1) & (model.shape_type.numpy() == GeoType.PLANE)
     result["shape_scale of planes"] = _digest(finite)
+    inner = model.joint_child.numpy()[model.joint_parent.numpy() >= 0]
+    result["body_flags of bodies that hang on others"] = _digest(model.body_flags.numpy()[inner])
     return result
 
 

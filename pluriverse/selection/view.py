@@ -7,7 +7,6 @@ import numpy as np
 import warp as wp
 
 from pluriverse.model import Control, Model, State
-from pluriverse.model.seal import STRUCTURE
 from pluriverse.selection.frequency import Frequency, check_source, entity_count
 from pluriverse.selection.layout import Layout
 from pluriverse.selection.patterns import Patterns, match_labels
@@ -188,7 +187,7 @@ class View:
         """
         what = f"set_attribute('{name}')"
         array, layout = self._find(name, target, what)
-        if name in STRUCTURE and isinstance(target, Model):
+        if isinstance(target, Model) and name in target.sealed_arrays:
             raise ValueError(
                 f"{what}: the structure of a model was evaluated in finalize, so a change would have no "
                 "effect. Set it on the ModelBuilder and finalize again."

@@ -13,7 +13,6 @@ import warp as wp
 
 from pluriverse.model import Control, Model, State
 from pluriverse.model.archive import check_fit, read_arrays, take_array, write_arrays
-from pluriverse.model.seal import STRUCTURE
 from pluriverse.model.state import STATE_ARRAYS
 from pluriverse.model.topology import Template
 
@@ -100,11 +99,12 @@ class SimulationSnapshot:
 
 def editable_arrays(model: Model) -> dict[str, Any]:
     """Return copies of the arrays of a model that may be written to."""
+    sealed = model.sealed_arrays
     return {
         name: wp.clone(array)
         for name, array in sorted(vars(model).items())
         if isinstance(array, wp.array)
-        and not (name in STRUCTURE or name.endswith("_world_start") or name == "worlds")
+        and not (name in sealed or name.endswith("_world_start") or name == "worlds")
     }
 
 
@@ -114,7 +114,7 @@ def structure_fingerprint(model: Model) -> str:
     counts = [model.world_count, model.body_count, model.joint_count, model.shape_count]
     digest.update(np.array(counts, dtype=np.int64).tobytes())
     digest.update(np.ascontiguousarray(model.world_template, dtype=np.int64).tobytes())
-    for name in STRUCTURE:
+    for name in model.sealed_arrays:
         digest.update(np.ascontiguousarray(getattr(model, name).numpy()).tobytes())
     for mesh in model.meshes:
         digest.update(np.ascontiguousarray(mesh.vertices).tobytes())

@@ -13,7 +13,7 @@ import warp as wp
 from pluriverse.builder.shape_bounds import compute_shape_bounds
 from pluriverse.dynamics import eval_fk, eval_ik
 from pluriverse.model import Model
-from pluriverse.types import GeoType, JointTargetMode, ModelFlags
+from pluriverse.types import BodyFlags, GeoType, JointTargetMode, JointType, ModelFlags
 
 # Largest error of the length of a unit quaternion or axis [relative]: as in the checks of the builder.
 UNIT_ERROR = 0.02
@@ -58,6 +58,7 @@ def apply_model_change(model: Model, flags: ModelFlags) -> None:
     if flags & ModelFlags.JOINT_PROPERTIES:
         _check_frames(model)
     if flags & ModelFlags.BODY_PROPERTIES:
+        _check_flags(model)
         _check_poses(model, "body_q", "body")
         _check(
             np.isfinite(_rows(model.body_qd)).all(axis=1), model, "body_qd", "body", "Give finite numbers."
@@ -117,6 +118,22 @@ def _check_masses(model: Model) -> None:
         "body",
         "Give moments of inertia >= 0 kg·m².",
     )
+
+
+def _check_flags(model: Model) -> None:
+    """Check that bodies are dynamic or kinematic, and that free dynamic ones have mass and inertia."""
+    flags = model.body_flags.numpy()
+    known = np.isin(flags, (BodyFlags.DYNAMIC, BodyFlags.KINEMATIC))
+    _check(known, model, "body_flags", "body", "Give BodyFlags.DYNAMIC or BodyFlags.KINEMATIC.")
+    joint_type = model.joint_type.numpy()
+    free = np.zeros(len(flags), dtype=bool)
+    free[model.joint_child.numpy()[np.isin(joint_type, (JointType.FREE, JointType.DISTANCE))]] = True
+    parents = model.joint_parent.numpy()
+    free[parents[parents >= 0]] = False  # what hangs on a body may lend it mass
+    inertia = np.abs(model.body_inertia.numpy().reshape(-1, 9)).max(axis=1, initial=0.0)
+    heavy = (model.body_mass.numpy() > 0.0) & (inertia > 0.0)
+    remedy = "Give the body mass and inertia before it becomes dynamic, or leave it kinematic."
+    _check(~free | (flags == BodyFlags.KINEMATIC) | heavy, model, "body_flags", "body", remedy)
 
 
 def _check_dofs(model: Model) -> None:

@@ -83,8 +83,8 @@ AT_FINALIZE = [
         r"'rod' \(index 0\): .* about joint 'hinge' \(index 0\) are .* axis",
     ),
     (
-        write("body_flags", 1, int(BodyFlags.KINEMATIC)),
-        r"body 'ball' \(index 1\): body_flags is 2, but only dynamic",
+        write("body_flags", 1, int(BodyFlags.ALL)),
+        r"body 'ball' \(index 1\): body_flags is 3, but .*DYNAMIC \(1\) or KINEMATIC \(2\)",
     ),
     (write("joint_enabled", 0, False), r"joint 'hinge' \(index 0\): joint_enabled is false"),
     (write("joint_X_p", (0, 1), NAN), r"joint 'hinge' \(index 0\): joint_X_p is \[0.0, nan.* parent_xform="),
@@ -200,10 +200,6 @@ AT_ONCE = [
         r"quaternion \[1.0, 0.0, 0.0, 1.0\] has length 1.41421",
     ),
     (lambda b: b.add_link(xform=((0, 0, NAN), UP)), r"'body_2' \(index 2\): xform .* must be finite"),
-    (
-        lambda b: b.add_link(is_kinematic=True),
-        r"'body_2' \(index 2\): is_kinematic=True, .* not supported yet",
-    ),
     (
         lambda b: b.add_joint_revolute(0, 9),
         r"joint 'joint_2' \(index 2\): child: body 9 does not exist; there are 2",

@@ -53,8 +53,8 @@ def make_worlds(trees: list[Tree], real, seed: int) -> Worlds:
     flat = [forces[entry] for tree, forces in zip(trees, body_f, strict=True) for entry in tree.body_order]
     state.body_f.assign(np.array(flat))
     workspace = Workspace(model, real)
-    for name, array in vars(workspace).items():
-        if isinstance(array, wp.array) and array.size and name != "no_selection":
+    for array in vars(workspace).values():
+        if isinstance(array, wp.array) and array.size and array.dtype is not wp.int32:
             array.fill_(float("nan"))
     eval_kinematics(model, model.worlds, state, workspace)
     eval_free_motion(model, model.worlds, state, control, workspace, DT)

@@ -364,6 +364,7 @@ def dense_problem(
     weight_mode: str = "diag_delassus",
     point_mode: str = "contact_midpoint",
     softening=None,
+    prepare=None,
 ) -> DenseProblem:
     """The convex problem of one world for a step of `dt` [s] from `state`.
 
@@ -378,9 +379,12 @@ def dense_problem(
         point_mode: `contact_midpoint` or `witness_point`.
         softening: Function from a `ContactLaw` to the impulse [N·s] that rounds its tangential norm; None
             keeps 1e-7 N·s.
+        prepare: Called with the problem and its `DenseWorld` before terms are added.
     """
     dense = DenseWorld(model, state, control, world, dt)
-    problem = DenseProblem(a=dense.a, v_star=dense.v_star, v0=dense.v0)
+    problem = DenseProblem(a=dense.a.copy(), v_star=dense.v_star, v0=dense.v0)
+    if prepare is not None:
+        prepare(problem, dense)
     if contacts is not None:
         _add_contacts(
             problem, dense, contacts, weight_mode=weight_mode, point_mode=point_mode, softening=softening

@@ -16,7 +16,8 @@ import warp as wp
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.math.precision import kernel_module, mat33_type, vec3_type, vec6_type
 from pluriverse.model import Contacts, Model, Topology
-from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
+from pluriverse.solvers.sap.chains import chain_functions
+from pluriverse.solvers.sap.workspace import PRESCRIBED, VISITED, SapWorkspace, sap_struct
 
 BODY_INERTIA = wp.constant(0)
 DIAG_DELASSUS = wp.constant(1)
@@ -80,6 +81,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
     weight3, weight6, weight33 = vec3_type(weight_real), vec6_type(weight_real), mat33_type(weight_real)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     names = (real, linear, dynamics_real, weight_real)
+    last_free_dof = chain_functions(dynamics_real).last_free_dof
 
     @wp.func
     def contact_frame(n: vec3) -> mat33:
@@ -251,19 +253,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
                 arm1 -= share * apart
             frame = contact_frame(n)
 
-            dof_a, dof_b = int(-1), int(-1)
-            node = int(node_a)
-            while node >= 0 and dof_a < 0:
-                sub = topology.node_dof_count[first_node + node]
-                if sub > 0:
-                    dof_a = topology.node_dof[first_node + node] + sub - 1
-                node = topology.node_parent[first_node + node]
-            node = int(node_b)
-            while node >= 0 and dof_b < 0:
-                sub = topology.node_dof_count[first_node + node]
-                if sub > 0:
-                    dof_b = topology.node_dof[first_node + node] + sub - 1
-                node = topology.node_parent[first_node + node]
+            dof_a = last_free_dof(topology, dynamics, world, node_a)
+            dof_b = last_free_dof(topology, dynamics, world, node_b)
 
             weight = weight_real(0.0)
             if options.weight_mode == DIAG_DELASSUS:
@@ -306,13 +297,14 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
             sap.contact_dof1[slot] = dof_b
             sap.contact_impulse[slot] = vec3()
             if dof_a == dof_b:
-                # The bodies are welded together, or both to the world. The cost is constant: it would
-                # blunt the relative cost test, and its stiffness would drown the Hessian in rounding.
+                # The bodies are welded together, or both to the world or to kinematic bodies. The cost is
+                # constant: it would blunt the relative cost test, and its stiffness would drown the
+                # Hessian in rounding.
                 sap.contact_rn[slot] = real(LEFT_OUT)
             if node_a >= 0:
-                sap.node_contact[node0 + node_a] = 1
+                sap.node_contact[node0 + node_a] = VISITED
             if node_b >= 0:
-                sap.node_contact[node0 + node_b] = 1
+                sap.node_contact[node0 + node_b] = VISITED
 
         for _surplus in range(count - options.capacity):
             shallowest = start
@@ -340,7 +332,9 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
                     active = 1
                     parent = topology.node_parent[first_node + node]
                     if parent >= 0:
-                        sap.node_contact[node0 + parent] = 1
+                        sap.node_contact[node0 + parent] = VISITED
+            if dynamics.tree_prescribed[tree0 + tree] != 0 and sap.node_contact[node0 + begin] != 0:
+                sap.node_contact[node0 + begin] = PRESCRIBED
             if inputs.world_frozen[world] != 0:
                 active = 0
             sap.tree_active[tree0 + tree] = active

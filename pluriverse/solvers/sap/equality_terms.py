@@ -18,8 +18,9 @@ import warp as wp
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.math.precision import kernel_module, mat33_type, quat_type, vec3_type, vec6_type
 from pluriverse.model import Model, State, Topology
+from pluriverse.solvers.sap.chains import chain_functions
 from pluriverse.solvers.sap.equality import BODIES, DOFS, OFF
-from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
+from pluriverse.solvers.sap.workspace import PRESCRIBED, VISITED, SapWorkspace, sap_struct
 from pluriverse.types import EqType
 
 # Near-rigid parameter: the period of the softest motion that violates a constraint is a tenth of a step.
@@ -60,6 +61,7 @@ class EqualityInputs:
 def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     vec3, vec6, mat33, quat = vec3_type(real), vec6_type(real), mat33_type(real), quat_type(real)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
+    last_free_dof = chain_functions(dynamics_real).last_free_dof
     names = (real, linear, dynamics_real)
 
     @wp.func
@@ -78,18 +80,6 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         return factor * axis
 
     @wp.func(inline=True)
-    def last_dof(topology: Topology, first_node: int, body_node: int) -> int:
-        """Return the last dof on the path from the root to a node, -1 for none."""
-        dof = int(-1)
-        node = int(body_node)
-        while node >= 0 and dof < 0:
-            count = topology.node_dof_count[first_node + node]
-            if count > 0:
-                dof = topology.node_dof[first_node + node] + count - 1
-            node = topology.node_parent[first_node + node]
-        return dof
-
-    @wp.func(inline=True)
     def diagonal_of_mass(topology: Topology, dynamics: DynamicsData, world: int, dof: int) -> real:
         """Return A_ii of a degree of freedom."""
         entry = topology.template_dof[topology.world_template[world]] + dof
@@ -97,16 +87,30 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         return wp.max(real(dynamics.mass_row[index]), real(DIAGONAL_MIN))
 
     @wp.func(inline=True)
-    def hold(topology: Topology, sap: SapData, world: int, body_node: int):
+    def is_prescribed(topology: Topology, dynamics: DynamicsData, world: int, node: int) -> int:
+        """Return whether the joint of a node moves as told."""
+        index = topology.template_node[topology.world_template[world]] + node
+        result = int(0)
+        if topology.node_parent[index] < 0:
+            result = dynamics.tree_prescribed[topology.world_tree[world] + topology.node_tree[index]]
+        return result
+
+    @wp.func(inline=True)
+    def hold(topology: Topology, dynamics: DynamicsData, sap: SapData, world: int, body_node: int):
         """Let sweeps visit a node and those above it, and its tree take part."""
         first_node = topology.template_node[topology.world_template[world]]
         node0 = topology.world_joint[world]
         node = int(body_node)
+        visit = int(VISITED)
         if node >= 0:
-            sap.tree_active[topology.world_tree[world] + topology.node_tree[first_node + node]] = 1
+            tree = topology.world_tree[world] + topology.node_tree[first_node + node]
+            sap.tree_active[tree] = 1
+            if dynamics.tree_prescribed[tree] != 0:
+                visit = PRESCRIBED
         while node >= 0:
-            sap.node_contact[node0 + node] = 1
-            node = topology.node_parent[first_node + node]
+            up = topology.node_parent[first_node + node]
+            sap.node_contact[node0 + node] = wp.where(up < 0, visit, VISITED)
+            node = up
 
     @wp.kernel(enable_backward=False, module=kernel_module("pluriverse.solvers.sap.equality_terms", *names))
     def set_equality_term(
@@ -138,13 +142,18 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                 dof1 = topology.node_dof[first_node + node1]
                 coord0 = topology.world_coord[world]
                 error = real(inputs.joint_q[coord0 + topology.node_coord[first_node + node1]])
-                w = real(1.0) / diagonal_of_mass(topology, dynamics, world, dof1)
+                given1 = is_prescribed(topology, dynamics, world, node1)
+                w = real(0.0)
+                if given1 == 0:
+                    w = real(1.0) / diagonal_of_mass(topology, dynamics, world, dof1)
                 sap.tree_active[tree0 + topology.node_tree[first_node + node1]] = 1
                 dof2 = int(-1)
+                given2 = int(0)
                 ratio, x = real(0.0), real(0.0)
                 if inputs.joint2[index] >= 0:
                     node2 = topology.body_node[first_body + inputs.joint_child[inputs.joint2[index]] - body0]
                     dof2 = topology.node_dof[first_node + node2]
+                    given2 = is_prescribed(topology, dynamics, world, node2)
                     x = real(inputs.joint_q[coord0 + topology.node_coord[first_node + node2]])
                     sap.tree_active[tree0 + topology.node_tree[first_node + node2]] = 1
                     # Horner's scheme for the polynomial and its derivative.
@@ -153,16 +162,33 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                         ratio = ratio * x + polynomial
                         polynomial = polynomial * x + real(inputs.polycoef[index, 3 - place])
                     error -= polynomial
-                    w += ratio * ratio / diagonal_of_mass(topology, dynamics, world, dof2)
+                    if given2 == 0:
+                        w += ratio * ratio / diagonal_of_mass(topology, dynamics, world, dof2)
                 else:
                     error -= real(inputs.polycoef[index, 0])
+                stiffness = real(1.0) / (real(NEAR_RIGID) * wp.max(w, real(DIAGONAL_MIN)))
+                bias = -rate * error
+                if given2 != 0:
+                    # The leader moves as told: v_1 is to be v_hat + ratio v_2.
+                    bias += ratio * real(dynamics.dof_velocity_free[dof0 + dof2])
+                    dof2 = -1
+                elif given1 != 0:
+                    # The follower does: v_2 is to be (v_1 - v_hat) / ratio.
+                    bias = (real(dynamics.dof_velocity_free[dof0 + dof1]) - bias) / ratio
+                    error = -error / ratio
+                    stiffness = stiffness * ratio * ratio
+                    dof1 = dof2
+                    dof2 = -1
+                    ratio = real(0.0)
                 sap.equality[index].kind = DOFS
+                if w == real(0.0):
+                    sap.equality[index].kind = OFF  # neither may change
                 sap.equality[index].dof1 = dof1
                 sap.equality[index].dof2 = dof2
                 sap.equality[index].ratio = ratio
                 sap.equality[index].error = vec6(error, real(0.0), real(0.0), real(0.0), real(0.0), real(0.0))
-                sap.equality[index].bias = -rate * sap.equality[index].error
-                sap.equality[index].stiffness_linear = real(1.0) / (real(NEAR_RIGID) * w)
+                sap.equality[index].bias = vec6(bias, real(0.0), real(0.0), real(0.0), real(0.0), real(0.0))
+                sap.equality[index].stiffness_linear = stiffness
                 sap.equality[index].stiffness_angular = mat33()
             else:
                 node1, node2 = int(-1), int(-1)
@@ -170,8 +196,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     node1 = topology.body_node[first_body + inputs.body1[index] - body0]
                 if inputs.body2[index] >= 0:
                     node2 = topology.body_node[first_body + inputs.body2[index] - body0]
-                hold(topology, sap, world, node1)
-                hold(topology, sap, world, node2)
+                hold(topology, dynamics, sap, world, node1)
+                hold(topology, dynamics, sap, world, node2)
 
                 # The points that are to coincide, each in its own body.
                 relation = inputs.relpose[index]
@@ -216,8 +242,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     scale = real(inputs.torquescale[index])
 
                 # w of the point and of the rotation, by the dofs above the two bodies.
-                dof1 = last_dof(topology, first_node, node1)
-                dof2 = last_dof(topology, first_node, node2)
+                dof1 = last_free_dof(topology, dynamics, world, node1)
+                dof2 = last_free_dof(topology, dynamics, world, node2)
                 W, W_angular = mat33(), mat33()
                 reach, reach_angular = real(0.0), real(0.0)
                 a, b = int(dof1), int(dof2)

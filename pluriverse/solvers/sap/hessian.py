@@ -24,7 +24,7 @@ from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
 from pluriverse.solvers.sap.equality import BODIES, DOFS, OFF, equality_functions
-from pluriverse.solvers.sap.workspace import sap_struct
+from pluriverse.solvers.sap.workspace import VISITED, sap_struct
 from pluriverse.types import JointType
 
 FREE = wp.constant(int(JointType.FREE))
@@ -394,7 +394,7 @@ def hessian_functions(real: Any, linear: Any, dynamics_real: Any, equality: bool
         # Composite-body sweep of the stiffness.
         for i in range(node_count):
             node = node_count - 1 - i
-            if sap.node_contact[node0 + node] != 0:
+            if sap.node_contact[node0 + node] == VISITED:
                 kww = sap.node_stiffness_ww[node0 + node]
                 kwv = sap.node_stiffness_wv[node0 + node]
                 kvv = sap.node_stiffness_vv[node0 + node]

@@ -59,7 +59,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool) -> Simp
     ):
         slot = wp.tid()
         world = worlds[slot]
-        contact_velocities(topology, dynamics, sap, world, sap.velocity, sap.contact_velocity)
+        contact_velocities(topology, dynamics, sap, world, sap.velocity, sap.contact_velocity, 1)
         if wp.static(equality):
             equality_velocities(topology, sap, world, sap.velocity, sap.equality_velocity)
         evaluate_terms(topology, sap, world, dt)

@@ -222,6 +222,14 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     sap.friction_regularization[dof] = contact_sigma * inverse_mass
                     sap.friction_impulse[dof] = dt * torque
             sap.dof_terms[dof] = terms
+        first_tree = topology.template_tree[template]
+        for tree in range(topology.template_tree[template + 1] - first_tree):
+            if dynamics.tree_prescribed[topology.world_tree[world] + tree] != 0:
+                # Nothing acts on a root that moves as told.
+                root = topology.template_node[template] + topology.tree_node[first_tree + tree]
+                begin = dof0 + topology.node_dof[root]
+                for dof in range(begin, begin + topology.node_dof_count[root]):
+                    sap.dof_terms[dof] = 0
 
     return SimpleNamespace(set_joint_terms=set_joint_terms)
 

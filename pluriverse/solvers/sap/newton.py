@@ -132,11 +132,14 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool) -> Simp
         tree0 = topology.world_tree[world]
         half = real(0.5)
 
-        # Trees without any term move freely; the others start from the velocity of the last step.
+        # Trees without any term move freely, and roots that are prescribed keep the velocity given to them;
+        # the others start from the velocity of the last step.
         active = int(0)
         for tree in range(tree_count):
             takes_part = sap.tree_active[tree0 + tree]
             active += takes_part
+            if dynamics.tree_prescribed[tree0 + tree] != 0:
+                takes_part = 0
             for dof in range(topology.tree_dof[first_tree + tree], topology.tree_dof_end[first_tree + tree]):
                 free = real(dynamics.dof_velocity_free[dof0 + dof])
                 v = free
@@ -157,7 +160,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool) -> Simp
         else:
             multiply_by_mass(topology, dynamics, world, sap.direction, sap.residual)
             multiply_by_mass(topology, dynamics, world, sap.gradient, sap.momentum_free)
-            contact_velocities(topology, dynamics, sap, world, sap.velocity, sap.contact_velocity)
+            contact_velocities(topology, dynamics, sap, world, sap.velocity, sap.contact_velocity, 1)
             if wp.static(equality):
                 equality_velocities(topology, sap, world, sap.velocity, sap.equality_velocity)
 
@@ -204,7 +207,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool) -> Simp
                 ok = factorize_and_solve(topology, sap, world, coupled_count)
 
                 multiply_by_mass(topology, dynamics, world, sap.direction, sap.direction_momentum)
-                contact_velocities(topology, dynamics, sap, world, sap.direction, sap.contact_slope)
+                contact_velocities(topology, dynamics, sap, world, sap.direction, sap.contact_slope, 0)
                 if wp.static(equality):
                     equality_velocities(topology, sap, world, sap.direction, sap.equality_slope)
                 slope, energy_slope, energy_curvature = real(0.0), real(0.0), real(0.0)

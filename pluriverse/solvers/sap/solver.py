@@ -220,7 +220,16 @@ class SolverSAP(SolverBase):
         if sap.has_equality:
             set_equality_terms(model, worlds, state_in, self.dynamics, sap, self.world_frozen, dt=dt)
         minimize_objectives(model, worlds, self.dynamics, sap, self.options, dt=dt)
-        integrate(model, worlds, state_in, state_out, self.dynamics, dt, mode=self._position_integration)
+        integrate(
+            model,
+            worlds,
+            state_in,
+            state_out,
+            self.dynamics,
+            dt,
+            mode=self._position_integration,
+            control=control,
+        )
         conclude_steps(
             model,
             worlds,

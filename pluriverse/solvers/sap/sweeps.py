@@ -40,18 +40,22 @@ def sweep_functions(real: Any, linear: Any, dynamics_real: Any, equality: bool =
         world: int,
         dof_rate: wp.array(dtype=real),
         contact_rate: wp.array(dtype=vec3),
+        drifting: int,  # 1: with the velocity that kinematic roots add
     ):
         """Write J x for every contact of the world, where x = `dof_rate`, into `contact_rate` [m/s]."""
         template = topology.world_template[world]
         first_node = topology.template_node[template]
         node0 = topology.world_joint[world]
         dof0 = topology.world_dof[world]
+        tree0 = topology.world_tree[world]
         for node in range(topology.template_node[template + 1] - first_node):
             if sap.node_contact[node0 + node] != 0:
                 rate = vec6()
                 parent = topology.node_parent[first_node + node]
                 if parent >= 0:
                     rate = sap.node_rate[node0 + parent]
+                elif drifting != 0:
+                    rate = vec6(dynamics.tree_drift[tree0 + topology.node_tree[first_node + node]])
                 begin = topology.node_dof[first_node + node]
                 for dof in range(begin, begin + topology.node_dof_count[first_node + node]):
                     rate += dof_rate[dof0 + dof] * vec6(dynamics.dof_motion[dof0 + dof])

@@ -20,6 +20,10 @@ LIMIT_UPPER = wp.constant(4)
 DRY_FRICTION = wp.constant(8)
 """Bits of `dof_terms`: which terms of the objective a degree of freedom has in this step."""
 
+VISITED = wp.constant(1)
+PRESCRIBED = wp.constant(2)
+"""Values of `node_contact` for bodies that sweeps visit, 0 for others: `PRESCRIBED` at a kinematic root."""
+
 
 @functools.cache
 def _fields(real: Any, linear: Any) -> dict[str, tuple[str, Any]]:
