@@ -25,6 +25,14 @@ SceneArgument = Annotated[
 DtOption = Annotated[float | None, typer.Option("--dt", help="Time step in seconds, instead of the scene's.")]
 DeviceOption = Annotated[str | None, typer.Option(help="Device to step on: cpu, cuda:0, ...")]
 ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads; all cores if not given.")]
+AssetRootOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--asset-root",
+        help="A further folder that the scene may read files from; can be given several times.",
+        show_default="the scene's own and the current directory",
+    ),
+]
 StrictOption = Annotated[
     bool | None,
     typer.Option(
@@ -63,6 +71,7 @@ def run(
     device: DeviceOption = None,
     threads: ThreadsOption = None,
     strict: StrictOption = None,
+    asset_root: AssetRootOption = None,
     record: Annotated[
         Path | None, typer.Option(help="Write the trajectory of all worlds to this .npz file.")
     ] = None,
@@ -83,6 +92,7 @@ def run(
             device=device,
             threads=threads,
             strict=strict,
+            asset_roots=tuple(asset_root or ()),
             record=record,
             plot=plot,
         ),
@@ -100,13 +110,22 @@ def bench(
     dt: DtOption = None,
     device: DeviceOption = None,
     threads: ThreadsOption = None,
+    asset_root: AssetRootOption = None,
 ) -> None:
     """Measure how fast a scene steps, over numbers of worlds."""
     from pluriverse.cli.bench import BenchOptions, bench_scene
 
     bench_scene(
         scene,
-        BenchOptions(worlds=worlds, frames=frames, repeats=repeats, dt=dt, device=device, threads=threads),
+        BenchOptions(
+            worlds=worlds,
+            frames=frames,
+            repeats=repeats,
+            dt=dt,
+            device=device,
+            threads=threads,
+            asset_roots=tuple(asset_root or ()),
+        ),
     )
 
 
@@ -116,11 +135,12 @@ def info(
     worlds: Annotated[
         int | None, typer.Option(min=1, help="Number of worlds, instead of the scene's.")
     ] = None,
+    asset_root: AssetRootOption = None,
 ) -> None:
     """Show what a scene holds, and what of it is not supported."""
     from pluriverse.cli.info import show_scene
 
-    show_scene(scene, worlds)
+    show_scene(scene, worlds, asset_root or ())
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 import statistics
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.live import Live
@@ -27,6 +28,7 @@ class BenchOptions:
     dt: float | None
     device: str | None
     threads: int | None
+    asset_roots: tuple[Path, ...]
 
     def world_counts(self) -> list[int]:
         """Return the numbers of worlds.
@@ -70,7 +72,13 @@ def bench_scene(name: str, options: BenchOptions) -> None:
 def _measure(name: str, world_count: int, options: BenchOptions) -> tuple[str, ...]:
     """Return a row of the table."""
     session = open_session(
-        name, worlds=world_count, dt=options.dt, device=options.device, threads=options.threads, strict=None
+        name,
+        worlds=world_count,
+        dt=options.dt,
+        device=options.device,
+        threads=options.threads,
+        strict=None,
+        asset_roots=options.asset_roots,
     )
     simulation = session.simulation
     simulation.step(WARM_UP_STEP_COUNT)

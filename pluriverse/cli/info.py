@@ -1,6 +1,8 @@
 """`pluriverse info`, `scenes` and `schema`: what there is."""
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.markup import escape
@@ -30,13 +32,13 @@ def print_schema() -> None:
     output.print_json(json.dumps(scene_json_schema()))
 
 
-def show_scene(name: str, world_count: int | None) -> None:
+def show_scene(name: str, world_count: int | None, asset_roots: Sequence[Path]) -> None:
     """Show what each kind of world of a scene holds, how it is run, and what is not supported."""
     from pluriverse.scene import load_scene
 
     quiet_warp()
     with collected_warnings() as warning_texts, reported_errors():
-        scene = load_scene(name, device="cpu", num_worlds=world_count, strict=False)
+        scene = load_scene(name, device="cpu", num_worlds=world_count, strict=False, asset_roots=asset_roots)
         output.print(_kind_table(scene))
         output.print(_settings_table(scene))
     for feature in scene.unsupported_features:

@@ -32,6 +32,7 @@ class RunOptions:
     device: str | None
     threads: int | None
     strict: bool | None
+    asset_roots: tuple[Path, ...]
     record: Path | None
     plot: Path | None
 
@@ -59,6 +60,7 @@ def run_scene(name: str, options: RunOptions) -> None:
             device=options.device,
             threads=options.threads,
             strict=options.strict,
+            asset_roots=options.asset_roots,
         )
         frame_count = options.frame_count(session.simulation.dt)
         observers = _make_observers(session, options, frame_count)

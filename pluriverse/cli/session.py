@@ -2,7 +2,9 @@
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pluriverse.cli.console import output, quiet_warp
@@ -31,6 +33,7 @@ def open_session(
     device: str | None,
     threads: int | None,
     strict: bool | None,
+    asset_roots: Sequence[Path] = (),
 ) -> Session:
     """Load a scene and prepare its simulation.
 
@@ -41,6 +44,7 @@ def open_session(
         device: Device, or None for Warp's default.
         threads: CPU threads, or None for all cores.
         strict: None is strict about the scene and not about the run.
+        asset_roots: Further folders that the scene may read files from.
 
     Raises:
         ValueError: The scene or an option is wrong.
@@ -50,7 +54,13 @@ def open_session(
     quiet_warp()
     begin = time.perf_counter()
     with output.status(f"Loading {name}"):
-        scene = load_scene(name, device=check_device(device), num_worlds=worlds, strict=strict is not False)
+        scene = load_scene(
+            name,
+            device=check_device(device),
+            num_worlds=worlds,
+            strict=strict is not False,
+            asset_roots=asset_roots,
+        )
     loaded = time.perf_counter()
     with output.status("Preparing kernels (a first run compiles them)"):
         simulation = scene.simulation(dt=dt or scene.settings.dt, threads=threads, strict=bool(strict))

@@ -2,19 +2,28 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from pluriverse.scene.document import FieldPath, SceneDocument
 from pluriverse.scene.errors import FieldError, SapSceneLoaderError
+from pluriverse.scene.local_files import LocalFiles
 
 
 class Assembly:
     """One kind of world while its parts are added to a builder."""
 
-    def __init__(self, builder: Any, document: SceneDocument, field: FieldPath, features: list[str]):
+    def __init__(
+        self,
+        builder: Any,
+        document: SceneDocument,
+        field: FieldPath,
+        features: list[str],
+        files: LocalFiles,
+    ):
         self.builder = builder
         self.document = document
+        self.files = files
+        """Finds the files that the scene names."""
         self.body_ids: dict[str, int] = {}
         """Index of each inline body by its id."""
         self.joint_ids: dict[str, int | None] = {}
@@ -47,10 +56,6 @@ class Assembly:
     def note_unsupported(self, feature: str) -> None:
         """Note that the scene asks for something that is not done."""
         self._features.append(self.document.located(self._field, feature))
-
-    def resolve(self, path: str) -> Path:
-        """Return a path of the scene, which counts from the folder of the scene file."""
-        return self.document.path.parent / path
 
     def known_joint_ids(self) -> dict[str, int]:
         """Return the index of each inline joint that exists, by its id."""

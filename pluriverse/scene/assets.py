@@ -1,15 +1,21 @@
 """Assets: robots read from files by an importer."""
 
+import math
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from pluriverse.scene.assembly import Assembly
+from pluriverse.scene.asset_references import check_references
+from pluriverse.scene.bodies import find_body
 from pluriverse.scene.errors import FieldError
+from pluriverse.scene.patterns import Pattern
 from pluriverse.scene.shapes import MATERIAL_FIELDS, Overrides, shape_configuration
+from pluriverse.scene.sources import Source, open_source
 from pluriverse.scene.values import (
     IDENTITY,
     Count,
@@ -19,7 +25,6 @@ from pluriverse.scene.values import (
     Reference,
     Scale,
     Transform,
-    parse_scale,
     shown,
 )
 
@@ -29,7 +34,7 @@ class Asset(Overrides):
 
     id: Reference | None = None
     type: Name
-    source: Any
+    source: Source
     xform: Transform = Field(default=IDENTITY, validation_alias=AliasChoices("xform", "transform"))
     floating: bool | None = None
     enable_self_collisions: bool = True
@@ -41,10 +46,19 @@ class Asset(Overrides):
     collapse_fixed_joints: bool = False
     mesh_maxhullvert: Count = 64
     scale: Positive = 1.0
-    up_axis: Literal["z", "Z", "x", "X", "y", "Y"] = "z"
+    up_axis: Literal["z", "Z", "x", "X", "y", "Y"] = Field(
+        default="z", description="axis of the asset that shall point up; USD stages say so themselves"
+    )
     base_joint: Any = None
-    parent_body: Any = -1
-    override_root_xform: bool = False
+    parent_body: Reference | None = Field(
+        default=-1, description="body of an earlier asset that a fixed base is mounted on"
+    )
+    override_root_xform: bool = Field(
+        default=False, description="xform is the pose of the first body, not of the asset's origin"
+    )
+    register_mujoco_custom_attributes: bool = Field(
+        default=False, description="accepted from other programs, without effect"
+    )
 
 
 class UrdfAsset(Asset):
@@ -67,10 +81,10 @@ class MjcfAsset(Asset):
     parse_meshes: bool = True
     parse_sites: bool = True
     no_class_as_colliders: bool = True
-    visual_classes: list[str] = Field(default_factory=lambda: ["visual"])
-    collider_classes: list[str] = Field(default_factory=lambda: ["collision"])
-    ignore_names: list[str] = Field(default_factory=list)
-    ignore_classes: list[str] = Field(default_factory=list)
+    visual_classes: list[Pattern] = Field(default_factory=lambda: ["visual"])
+    collider_classes: list[Pattern] = Field(default_factory=lambda: ["collision"])
+    ignore_names: list[Pattern] = Field(default_factory=list)
+    ignore_classes: list[Pattern] = Field(default_factory=list)
     external_assets: Any = None
     keyframe: Reference | None = Field(
         default=None, description="initial state; not set: home, stand or the first"
@@ -81,7 +95,7 @@ class UsdAsset(Asset):
     """Bodies and articulations from a USD stage."""
 
     root_path: Name = Field(default="/", description="prim whose subtree is imported")
-    ignore_paths: list[str] = Field(
+    ignore_paths: list[Pattern] = Field(
         default_factory=list, description="regular expressions; prims whose path starts so are left out"
     )
     only_load_enabled_rigid_bodies: bool = False
@@ -128,40 +142,120 @@ def import_asset(assembly: Assembly, asset: Asset | UnsupportedAsset, index: int
             known = ", ".join(ASSET_IMPORTERS)
             assembly.note_unsupported(f"asset[{name}] type={asset.type} (this version reads {known})")
         return
-    source = _local_source(assembly, asset.source, name, kind)
+    with assembly.at("source"):
+        source = open_source(assembly, asset.source, kind, name)
     if source is None:
         return
-    gaps = [gap for gap, is_asked in _gaps(asset) if is_asked]
-    for gap in gaps:
+    for gap in [gap for gap, is_asked in _gaps(asset) if is_asked]:
         with assembly.at(gap):
             assembly.note_unsupported(f"asset[{name}] {kind} {gap}")
+    packages = [assembly.files.find_folder(folder) for folder in getattr(asset, "package_dirs", [])]
+    with assembly.at("source"):
+        check_references(kind, source.content, source.roots, packages)
+    parent = find_body(assembly, asset.parent_body, "parent_body")
+    pose = _root_pose(asset)
+    if asset.override_root_xform:
+        with assembly.at("source"):
+            pose = _compose(pose, _inverse(_authored_root_pose(assembly, source.content, asset, kind)))
+    report, first_shape = _import(assembly, source.content, asset, kind, pose)
+    if parent >= 0:
+        with assembly.at("parent_body"):
+            _mount(assembly.builder, report, parent)
+    _override_material(assembly.builder, asset.configuration(), first_shape)
+    # The USD importer hides those of bodies that have something else to show.
+    hides = asset.hide_collision_shapes and not isinstance(asset, UsdAsset)
+    if hides and not asset.force_show_colliders:
+        _hide_colliders(assembly.builder, first_shape)
+    for entry in report.losses:
+        assembly.note_unsupported(f"asset[{name}] {kind} {entry}")
+
+
+def _import(
+    assembly: Assembly, content: Path | str, asset: Asset, kind: str, pose: list[float]
+) -> tuple[Any, int]:
+    """Add an asset at a pose, and return the importer's report and the first shape of the asset."""
     from pluriverse.importers.errors import AssetWarning
-    from pluriverse.types import ShapeFlags
 
     builder = assembly.builder
-    override = asset.configuration()
     default = builder.default_shape_cfg
-    first = builder.shape_count
-    builder.default_shape_cfg = shape_configuration(default, override)
+    first_shape = builder.shape_count
+    builder.default_shape_cfg = shape_configuration(default, asset.configuration())
     try:
         with assembly.at("source"), warnings.catch_warnings():
             # What the importer warns about is in its report, and from there in the features not supported.
             warnings.simplefilter("ignore", AssetWarning)
-            report = ASSET_IMPORTERS[kind](assembly, source, asset)
+            return ASSET_IMPORTERS[kind](assembly, content, asset, pose), first_shape
     finally:
         builder.default_shape_cfg = default
-    # The asset's own material gives way to what the scene says about it.
+
+
+def _override_material(builder: Any, override: dict[str, Any], first_shape: int) -> None:
+    """Let the asset's own material give way to what the scene says about it."""
     for field in MATERIAL_FIELDS:
         if field in override:
             array = f"shape_{field}" if field in ("margin", "gap") else f"shape_material_{field}"
-            getattr(builder, array)[first:] = override[field]
-    # The USD importer hides those of bodies that have something else to show.
-    hides = asset.hide_collision_shapes and not isinstance(asset, UsdAsset)
-    if hides and not asset.force_show_colliders:
-        flags = builder.shape_flags[first:]
-        flags[(flags & ShapeFlags.COLLIDE_SHAPES) != 0] &= ~int(ShapeFlags.VISIBLE)
-    for entry in report.losses:
-        assembly.note_unsupported(f"asset[{name}] {kind} {entry}")
+            getattr(builder, array)[first_shape:] = override[field]
+
+
+def _hide_colliders(builder: Any, first_shape: int) -> None:
+    from pluriverse.types import ShapeFlags
+
+    flags = builder.shape_flags[first_shape:]
+    flags[(flags & ShapeFlags.COLLIDE_SHAPES) != 0] &= ~int(ShapeFlags.VISIBLE)
+
+
+def _root_pose(asset: Asset) -> list[float]:
+    """Return the pose of the asset's origin, turned so that its up axis points up."""
+    half = math.sqrt(0.5)
+    turns = {"z": (0.0, 0.0, 0.0, 1.0), "y": (half, 0.0, 0.0, half), "x": (0.0, -half, 0.0, half)}
+    turn = "z" if isinstance(asset, UsdAsset) else asset.up_axis.lower()
+    if turn == "z":
+        return asset.xform.as_list()
+    return _compose(asset.xform.as_list(), [0.0, 0.0, 0.0, *turns[turn]])
+
+
+def _authored_root_pose(assembly: Assembly, content: Path | str, asset: Asset, kind: str) -> list[float]:
+    """Return the pose that the first body of an asset has in its own file."""
+    from pluriverse.builder import ModelBuilder
+
+    scratch = Assembly(ModelBuilder(), assembly.document, (), [], assembly.files)
+    report, _ = _import(scratch, content, asset, kind, IDENTITY.as_list())
+    if len(report.bodies) == 0:
+        raise FieldError("override_root_xform places the first body of the asset, but it has none")
+    pose: list[float] = scratch.builder.body_q[report.bodies[0]].tolist()
+    return pose
+
+
+def _compose(first: list[float], second: list[float]) -> list[float]:
+    from pluriverse.model import poses
+
+    pose: list[float] = poses.compose(np.array(first), np.array(second)).tolist()
+    return pose
+
+
+def _inverse(pose: list[float]) -> list[float]:
+    from pluriverse.model import poses
+
+    inverse: list[float] = poses.inverse(np.array(pose)).tolist()
+    return inverse
+
+
+def _mount(builder: Any, report: Any, parent: int) -> None:
+    """Hang the fixed bases of an asset on a body instead of the world."""
+    from pluriverse.types import JointType
+
+    for joint in report.joints:
+        if builder.joint_parent[joint] != -1:
+            continue
+        kind = JointType(builder.joint_type[joint])
+        if kind is JointType.FREE:
+            raise FieldError(
+                f"the base of the asset moves freely ({builder.joint_label[joint]}), so it cannot be mounted "
+                "on a body; write floating: false"
+            )
+        # The structure is read-only to users, who could make a model of it that hangs together in no way; a
+        # base on another body is the same tree one level up.
+        builder._joints.view("parent")[joint] = parent
 
 
 # Common options that say nothing about a USD stage.
@@ -173,42 +267,19 @@ _NOT_OF_USD = (
 
 
 def _gaps(asset: Asset) -> list[tuple[str, bool]]:
-    """Return the options that no importer does yet, and whether the asset asks for them."""
+    """Return the options that no importer does, and whether the asset asks for them."""
+    is_usd = isinstance(asset, UsdAsset)
     return [
-        ("up_axis", asset.up_axis.lower() != "z"),
+        ("up_axis", is_usd and asset.up_axis.lower() != "z"),
         ("base_joint", asset.base_joint is not None),
-        ("parent_body", asset.parent_body not in (-1, "world", None)),
-        ("override_root_xform", asset.override_root_xform),
         ("split_bimanual_root_articulation", getattr(asset, "split_bimanual_root_articulation", False)),
         (
             "bodies_follow_joint_ordering",
             isinstance(asset, UrdfAsset) and not asset.bodies_follow_joint_ordering,
         ),
-        *((name, isinstance(asset, UsdAsset) and asset.wrote(name)) for name in _NOT_OF_USD),
+        *((name, is_usd and asset.wrote(name)) for name in _NOT_OF_USD),
         ("external_assets", getattr(asset, "external_assets", None) is not None),
     ]
-
-
-def _local_source(assembly: Assembly, source: Any, name: str, kind: str) -> str | Path | None:
-    """Return the file or the XML text of a source, or None (and a note) if it is not local."""
-    with assembly.at("source"):
-        if isinstance(source, dict):
-            allowed = {"path", "mesh_scale"} if kind == "urdf" else {"path"}
-            if set(source) <= allowed and isinstance(source.get("path"), str):
-                source = source["path"]
-            elif "git" in source or "examples_asset" in source:
-                assembly.note_unsupported(f"asset[{name}] {kind} source: {next(iter(source))}")
-                return None
-        if not isinstance(source, str) or not source.strip():
-            raise FieldError(
-                f"{shown(source)} is not a source; write a path, {{path: ...}} or the text of the file"
-            )
-        if source.lstrip().startswith("#usda" if kind == "usd" else "<"):
-            return source
-        path = assembly.resolve(source)
-        if not path.is_file():
-            raise FieldError(f"there is no file '{path}' (a path is relative to the scene file)")
-        return path
 
 
 _COMMON_OPTIONS = (
@@ -258,33 +329,32 @@ _MJCF_OPTIONS = (
 
 def _options(asset: Asset, names: tuple[str, ...]) -> dict[str, Any]:
     """Return the options that the scene sets; the importers' defaults are those of the format."""
-    options = {name: getattr(asset, name) for name in (*_COMMON_OPTIONS, *names) if asset.wrote(name)}
-    return options | {"xform": asset.xform.as_list()}
+    return {name: getattr(asset, name) for name in (*_COMMON_OPTIONS, *names) if asset.wrote(name)}
 
 
-def _import_urdf(assembly: Assembly, source: str | Path, asset: Any) -> Any:
+def _import_urdf(assembly: Assembly, content: Path | str, asset: Any, pose: list[float]) -> Any:
     options = _options(asset, _URDF_OPTIONS)
-    options["package_dirs"] = [assembly.resolve(folder) for folder in asset.package_dirs] or None
-    if isinstance(asset.source, dict) and "mesh_scale" in asset.source:
-        options["mesh_scale"] = parse_scale(asset.source["mesh_scale"], "mesh_scale")
-    return assembly.builder.add_urdf(source, **options)
+    options["package_dirs"] = [assembly.files.find_folder(folder) for folder in asset.package_dirs] or None
+    if asset.source.mesh_scale is not None:
+        options["mesh_scale"] = asset.source.mesh_scale
+    return assembly.builder.add_urdf(content, xform=pose, **options)
 
 
-def _import_mjcf(assembly: Assembly, source: str | Path, asset: Any) -> Any:
+def _import_mjcf(assembly: Assembly, content: Path | str, asset: Any, pose: list[float]) -> Any:
     options = _options(asset, _MJCF_OPTIONS)
     options["parse_visuals"] = asset.parse_visuals and options.pop("load_visual_shapes", True)
-    return assembly.builder.add_mjcf(source, **options)
+    return assembly.builder.add_mjcf(content, xform=pose, **options)
 
 
-def _import_usd(assembly: Assembly, source: str | Path, asset: Any) -> Any:
+def _import_usd(assembly: Assembly, content: Path | str, asset: Any, pose: list[float]) -> Any:
     options = {name: getattr(asset, name) for name in _USD_OPTIONS if asset.wrote(name)}
     try:
-        return assembly.builder.add_usd(source, xform=asset.xform.as_list(), **options)
+        return assembly.builder.add_usd(content, xform=pose, **options)
     except ImportError as error:
         raise FieldError(str(error)) from error
 
 
-ASSET_IMPORTERS: dict[str, Callable[[Assembly, str | Path, Any], Any]] = {
+ASSET_IMPORTERS: dict[str, Callable[[Assembly, Path | str, Any, list[float]], Any]] = {
     "urdf": _import_urdf,
     "mjcf": _import_mjcf,
     "usd": _import_usd,

@@ -4,7 +4,7 @@ The order of the stages is part of the format: builder defaults, assets, bodies 
 articulations, initial positions, post-build operations; then the world is replicated and the ground added.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,10 @@ from pluriverse.scene.bodies import (
     set_initial_joint_q,
 )
 from pluriverse.scene.document import FieldPath, SceneDocument, read_scene_document
-from pluriverse.scene.errors import SapUnsupportedSceneFeature
+from pluriverse.scene.errors import FieldError, SapUnsupportedSceneFeature
 from pluriverse.scene.layout import SPACING_DEFAULT, share_worlds
 from pluriverse.scene.loaded_scene import LoadedScene, SceneSettings
+from pluriverse.scene.local_files import LocalFiles
 from pluriverse.scene.schema import BuilderSection, Scene, SimulationSection, WorldContent
 from pluriverse.scene.shapes import shape_configuration
 from pluriverse.scene.shipped import find_scene_file
@@ -39,6 +40,7 @@ class _Kind:
     count: int
     document: SceneDocument
     field: FieldPath
+    files: LocalFiles
     content: WorldContent
     builder_section: BuilderSection
     gravity: Vector3 | None
@@ -52,6 +54,7 @@ def load_scene(
     num_worlds: int | None = None,
     spacing: Vector3 | None = None,
     strict: bool = True,
+    asset_roots: Sequence[str | Path] = (),
 ) -> LoadedScene:
     """Return the scene of a YAML or JSON file, ready to be stepped.
 
@@ -63,6 +66,7 @@ def load_scene(
         spacing: Distance [m] between worlds per axis, instead of the scene's own.
         strict: Whether keys and features that are not supported are errors. Otherwise they are left out and
             listed in `LoadedScene.unsupported_features`.
+        asset_roots: Folders that the scene may read files from, beside its own and the current directory.
 
     Raises:
         SapSceneLoaderError: The scene is wrong; the message names file, line, field, value and remedy.
@@ -79,7 +83,8 @@ def load_scene(
     scene = validate_scene(document, strict=strict, features=features)
     if scene.control is not None:
         features.append(document.located(("control",), "recorded control sequences"))
-    kinds = list(_kinds(document, scene, strict=strict, features=features))
+    files = LocalFiles(document.path.parent, asset_roots)
+    kinds = list(_kinds(document, scene, files, strict=strict, features=features))
     wanted = num_worlds or scene.simulation.num_worlds or scene.replicate.num_worlds
     counts = [kind.count for kind in kinds]
     if wanted is not None:
@@ -121,7 +126,9 @@ def load_scene_config(path: str | Path) -> dict[str, Any]:
     return document.data
 
 
-def _kinds(document: SceneDocument, scene: Scene, *, strict: bool, features: list[str]) -> Iterator[_Kind]:
+def _kinds(
+    document: SceneDocument, scene: Scene, files: LocalFiles, *, strict: bool, features: list[str]
+) -> Iterator[_Kind]:
     """Yield the kinds of world of a scene: those listed in `worlds`, or the scene itself as the only one."""
     if not scene.worlds:
         yield _Kind(
@@ -129,6 +136,7 @@ def _kinds(document: SceneDocument, scene: Scene, *, strict: bool, features: lis
             1,
             document,
             (),
+            files,
             scene,
             scene.builder,
             None,
@@ -140,14 +148,21 @@ def _kinds(document: SceneDocument, scene: Scene, *, strict: bool, features: lis
         cap = entry.max_rigid_contact or scene.simulation.max_rigid_contact
         if entry.scene is None:
             yield _Kind(
-                entry.kind_name(index), entry.count, document, field, entry, scene.builder, entry.gravity, cap
+                entry.kind_name(index),
+                entry.count,
+                document,
+                field,
+                files,
+                entry,
+                scene.builder,
+                entry.gravity,
+                cap,
             )
             continue
-        inner_path = document.path.parent / entry.scene
-        if not inner_path.is_file():
-            raise document.error(
-                (*field, "scene"), f"there is no scene file '{inner_path}' (a path is relative to this file)"
-            )
+        try:
+            inner_path = files.find_file(entry.scene, "scene file")
+        except FieldError as error:
+            raise document.error((*field, "scene"), str(error)) from error
         inner_document = read_scene_document(inner_path)
         inner = validate_scene(inner_document, strict=strict, features=features)
         if inner.worlds:
@@ -167,6 +182,7 @@ def _kinds(document: SceneDocument, scene: Scene, *, strict: bool, features: lis
             entry.count,
             inner_document,
             (),
+            files.inside(inner_path.parent),
             inner,
             inner.builder,
             entry.gravity,
@@ -179,7 +195,7 @@ def _assemble(kind: _Kind, features: list[str]) -> Any:
     from pluriverse.builder import ModelBuilder
 
     builder = ModelBuilder()
-    assembly = Assembly(builder, kind.document, kind.field, features)
+    assembly = Assembly(builder, kind.document, kind.field, features, kind.files)
     _apply_defaults(assembly, kind.builder_section)
     content = kind.content
     for index, asset in enumerate(content.assets):
@@ -231,7 +247,7 @@ def _compose(
     from pluriverse.builder.worlds import world_offsets
 
     composed = ModelBuilder()
-    composed_assembly = Assembly(composed, document, (), [])
+    composed_assembly = Assembly(composed, document, (), [], LocalFiles(document.path.parent))
     _apply_defaults(composed_assembly, scene.builder)
     offsets = iter(world_offsets(sum(counts), np.asarray(spacing, dtype=np.float64)))
     for kind, builder, count in zip(kinds, builders, counts, strict=True):

@@ -86,6 +86,9 @@ class BuilderSection(SceneMapping):
     rigid_gap: NotNegative | None = Field(default=None, description="m")
     gravity: Gravity | None = Field(default=None, description="m/s², a number along +z or [x, y, z]")
     default_body_armature: NotNegative | None = Field(default=None, description="kg·m²")
+    register_mujoco_custom_attributes: bool = Field(
+        default=False, description="accepted from other programs, without effect"
+    )
     defaults: BuilderDefaults = BuilderDefaults()
 
 

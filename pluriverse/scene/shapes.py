@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 from pydantic import AliasChoices, Field, Tag, field_validator
 
 from pluriverse.scene.assembly import Assembly
-from pluriverse.scene.errors import FieldError
 from pluriverse.scene.mapping import SceneMapping, tag_of
 from pluriverse.scene.values import (
     IDENTITY,
@@ -271,13 +270,17 @@ CONVEX_VOLUME_TOLERANCE = 1e-3
 
 def _add_mesh(assembly: Assembly, shape: MeshShape, body: int, options: dict[str, Any]) -> int:
     """Add a mesh; one that collides does so by its convex hull, and must be convex to be supported."""
+    from pluriverse.geometry import HULL_VERTEX_COUNT_MIN
+
     builder = assembly.builder
-    mesh = _read_mesh(assembly, shape)
+    with assembly.at("path"):
+        mesh = _read_mesh(assembly, shape)
     if shape.is_solid is not None:
         options["cfg"] = dataclasses.replace(options["cfg"], is_solid=shape.is_solid)
     if not options["cfg"].has_shape_collision:
         return builder.add_shape_mesh(body, mesh=mesh, scale=shape.mesh_scale, **options)
-    hull_volume = mesh.convex_hull(max_vertices=len(mesh.vertices)).mass_properties(1.0).mass
+    vertex_count = max(len(mesh.vertices), HULL_VERTEX_COUNT_MIN)  # all of them, so that nothing is cut off
+    hull_volume = mesh.convex_hull(max_vertices=vertex_count).mass_properties(1.0).mass
     if not mesh.is_closed or mesh.mass_properties(1.0).mass < (1.0 - CONVEX_VOLUME_TOLERANCE) * hull_volume:
         with assembly.at("path"):
             assembly.note_unsupported(
@@ -290,9 +293,7 @@ def _read_mesh(assembly: Assembly, shape: MeshShape) -> Any:
     """Return the mesh of a file, its axes and the corners of its triangles reordered as the scene says."""
     from pluriverse.geometry import Mesh
 
-    path = assembly.resolve(shape.path)
-    if not path.is_file():
-        raise FieldError(f"there is no mesh file '{path}' (a path is relative to the scene file)", "path")
+    path = assembly.files.find_file(shape.path, "mesh file")
     mesh = Mesh.load(path, is_solid=shape.is_solid is not False)
     if shape.axis_order is None and shape.face_order is None:
         return mesh

@@ -130,7 +130,11 @@ def test_self_collisions_can_be_switched_off(tmp_path):
 
 def test_options_that_no_importer_has_are_unsupported(tmp_path):
     scene = SCENE % ("urdf", repr(" ".join(URDF.split())))
-    for option in ("up_axis: y", "base_joint: {}", "parent_body: 1", "override_root_xform: true"):
+    for option in (
+        "base_joint: {}",
+        "split_bimanual_root_articulation: true",
+        "bodies_follow_joint_ordering: false",
+    ):
         with pytest.raises(SapUnsupportedSceneFeature, match=option.split(":")[0]):
             load_text(tmp_path, scene + f"    {option}\n")
         loaded = load_text(tmp_path, scene + f"    {option}\n", strict=False)
@@ -163,6 +167,70 @@ def test_real_robots(tmp_path, robot_assets, name):
     post_build:
       - {{op: set_joint_targets, range: from:6, ke: 100, kd: 5}}
     """
-    model = load_scene(write_scene(tmp_path, text), device="cpu").model
+    scene = write_scene(tmp_path, text)
+    with pytest.raises(SapSceneLoaderError, match="lies outside of the folders"):
+        load_scene(scene, device="cpu")
+    model = load_scene(scene, device="cpu", asset_roots=[robot_assets]).model
     assert model.joint_dof_count >= 18
     assert (model.joint_target_ke.numpy()[6:] == 100).all()
+
+
+def quaternion_about(axis, angle):
+    return [*(np.sin(angle / 2) * np.array(axis)), np.cos(angle / 2)]
+
+
+@pytest.mark.parametrize(
+    ("up", "turn"),
+    [("y", quaternion_about([1, 0, 0], np.pi / 2)), ("x", quaternion_about([0, 1, 0], -np.pi / 2))],
+)
+@pytest.mark.parametrize("kind", ["urdf", "mjcf"])
+def test_an_asset_that_is_not_z_up_is_turned_upright(tmp_path, kind, up, turn):
+    """What points along its up axis points along z; the pose of the scene is on top of that."""
+    content = repr(" ".join((URDF if kind == "urdf" else MJCF).split()))
+    model = load_text(tmp_path, SCENE % (kind, content) + f"    up_axis: {up}\n").model
+    pose = model.joint_q.numpy()[:7]
+    np.testing.assert_allclose(pose[:3], [0, 0, 0.5], atol=1e-7)
+    np.testing.assert_allclose(pose[3:], turn, atol=1e-6)
+    axis = {"x": [1.0, 0.0, 0.0], "y": [0.0, 1.0, 0.0]}[up]
+    vector, w = pose[3:6], pose[6]
+    turned = axis + 2.0 * np.cross(vector, np.cross(vector, axis) + w * np.array(axis))
+    np.testing.assert_allclose(turned, [0, 0, 1], atol=1e-6)
+
+
+def test_an_arm_is_mounted_on_a_body_of_an_earlier_asset(tmp_path):
+    """Its base stands at `xform` in the frame of that body and moves with it."""
+    base = repr(" ".join(URDF.split()))
+    arm = repr(" ".join(URDF.replace('name="lamp"', 'name="arm"').split()))
+    text = f"""
+assets:
+  - {{id: base, type: urdf, source: {base}, floating: true, xform: {{p: [1, 0, 2]}}}}
+  - {{id: arm, type: urdf, source: {arm}, parent_body: lamp/shade, xform: {{p: [0, 0, 0.3]}}}}
+"""
+    model = load_text(tmp_path, text).model
+    foot = model.body_label.index("arm/foot")
+    shade = model.body_label.index("lamp/shade")
+    joint = model.joint_child.numpy().tolist().index(foot)
+    assert model.joint_parent.numpy()[joint] == shade
+    body_q = model.body_q.numpy()
+    np.testing.assert_allclose(body_q[foot, :3], body_q[shade, :3] + [0, 0, 0.3], atol=1e-6)
+
+
+def test_an_asset_that_floats_cannot_be_mounted(tmp_path):
+    base = repr(" ".join(URDF.split()))
+    text = f"""
+assets:
+  - {{id: base, type: urdf, source: {base}}}
+  - {{id: arm, type: urdf, source: {base}, floating: true, parent_body: lamp/shade}}
+"""
+    with pytest.raises(SapSceneLoaderError, match=r"assets\[1\].parent_body: .*floating: false"):
+        load_text(tmp_path, text)
+
+
+def test_override_root_xform_places_the_first_body(tmp_path):
+    """Whatever its pose in the file; without, the pose of the scene is that of the file's origin."""
+    content = repr(" ".join(MJCF.replace('name="foot">', 'name="foot" pos="3 0 0" euler="0 0 90">').split()))
+    text = f"assets: [{{type: mjcf, source: {content}, xform: {{p: [0, 0, 1]}}}}]"
+    np.testing.assert_allclose(load_text(tmp_path, text).model.joint_q.numpy()[:3], [3, 0, 1], atol=1e-6)
+    text = text.replace("xform:", "override_root_xform: true, xform:")
+    pose = load_text(tmp_path, text).model.joint_q.numpy()[:7]
+    np.testing.assert_allclose(pose, [0, 0, 1, 0, 0, 0, 1], atol=1e-6)

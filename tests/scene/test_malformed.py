@@ -302,9 +302,9 @@ def test_a_wrong_path_names_the_nearest_shipped_scene(tmp_path):
 
 UNSUPPORTED = {
     "unknown asset type": ("assets: [{id: r, type: sdf, source: a.sdf}]", "asset['r'] type=sdf"),
-    "git source": (
-        "assets: [{id: r, type: urdf, source: {git: {repo: r, rev: v, path: p}}}]",
-        "asset['r'] urdf source: git",
+    "source of examples": (
+        "assets: [{id: r, type: urdf, source: {examples_asset: r}}]",
+        "asset['r'] urdf source: examples_asset",
     ),
     "joint type": (
         "bodies: [{id: b, shapes: [{type: box}]}]\n"

@@ -1,0 +1,160 @@
+"""What the files of an asset refer to: it must lie where the scene may read, and be of a sane size.
+
+The importers and the libraries below them follow every path. So the documents are looked through before they
+are imported; where a path is ambiguous, every place that it could mean counts.
+"""
+
+import contextlib
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pluriverse.scene.errors import FieldError
+from pluriverse.scene.local_files import is_below, outside_message
+
+# Documents that one asset may be made of: far above what anybody splits a robot into.
+DOCUMENT_COUNT_MAX = 1000
+# Elements that the counts of an MJCF document (`<replicate count=...>` and the like) may make.
+ELEMENT_COUNT_MAX = 1_000_000
+
+
+def check_references(kind: str, source: Path | str, roots: Sequence[Path], packages: Sequence[Path]) -> None:
+    """Check what an asset refers to, before it is imported.
+
+    Args:
+        kind: Type of the asset: `urdf`, `mjcf` or `usd`.
+        source: Its file, or its text.
+        roots: Folders that its files may lie in.
+        packages: Folders of ROS packages.
+
+    Raises:
+        FieldError: A file lies elsewhere, or the document is a trap for parsers.
+    """
+    if kind == "usd":
+        _check_usd(source, roots)
+        return
+    places = _urdf_places(source, packages) if kind == "urdf" else _mjcf_places(source)
+    for place in places:
+        try:
+            if place.exists() and not is_below(place, roots):
+                raise FieldError(outside_message(place.resolve(), roots))
+        except (OSError, RuntimeError) as error:
+            raise FieldError(f"the reference to '{place}' cannot be followed: {error}") from error
+
+
+def _parse_xml(text: str, name: str) -> ElementTree.Element | None:
+    """Return the root of a document, or None if it is broken, of which the importer tells more."""
+    # Entities can make gigabytes of a few lines, and read files.
+    if re.search(r"<!(DOCTYPE|ENTITY)", text, re.IGNORECASE):
+        raise FieldError(f"{name}: a document type (<!DOCTYPE ...>) is not allowed in an asset; remove it")
+    try:
+        return ElementTree.fromstring(text)
+    except (ElementTree.ParseError, ValueError):
+        return None
+
+
+def _read(source: Path | str) -> tuple[str, str, Path]:
+    """Return text, name and folder of a document."""
+    if isinstance(source, Path):
+        return source.read_text(encoding="utf-8", errors="replace"), source.name, source.parent
+    return source.lstrip("\ufeff \t\r\n"), "the text", Path.cwd()
+
+
+def _urdf_places(source: Path | str, packages: Sequence[Path]) -> Iterator[Path]:
+    """Yield the files that a URDF document refers to."""
+    from pluriverse.importers.asset_files import AssetFiles
+
+    text, name, _ = _read(source)
+    root = _parse_xml(text, name)
+    if root is None:
+        return
+    files = AssetFiles(source if isinstance(source, Path) else None, packages)
+    for element in root.iter():
+        reference = element.get("filename")
+        if reference is not None and "\0" not in reference:
+            found, _ = files.find(reference)
+            if found is not None:
+                yield found
+
+
+def _mjcf_places(source: Path | str) -> Iterator[Path]:
+    """Yield the places that the files of an MJCF document could have."""
+    text, name, folder = _read(source)
+    waiting = [(text, name)]
+    seen: set[Path] = set()
+    files: set[str] = set()
+    bases, folders = {folder}, {""}
+    while waiting:
+        text, name = waiting.pop()
+        root = _parse_xml(text, name)
+        if root is None:
+            continue
+        if _element_count(root) > ELEMENT_COUNT_MAX:
+            raise FieldError(
+                f"{name}: its counts make more than {ELEMENT_COUNT_MAX} elements; lower the counts of "
+                "<replicate>, <composite> or <flexcomp>"
+            )
+        for element in root.iter():
+            if element.tag == "compiler":
+                folders |= {element.get(key, "") for key in ("meshdir", "texturedir", "assetdir")}
+            for key, reference in element.attrib.items():
+                if not key.startswith("file") or not reference:
+                    continue
+                files.add(reference)
+                if element.tag not in ("include", "model"):
+                    continue
+                for path in [base / reference for base in sorted(bases)]:
+                    if path in seen or not path.is_file():
+                        continue
+                    yield path  # checked before it is read
+                    seen.add(path)
+                    if len(seen) > DOCUMENT_COUNT_MAX:
+                        raise FieldError(f"{name}: more than {DOCUMENT_COUNT_MAX} documents are included")
+                    bases.add(path.parent)
+                    waiting.append((path.read_text(encoding="utf-8", errors="replace"), path.name))
+    for base in sorted(bases):
+        for below in sorted(folders):
+            for reference in sorted(files):
+                yield base / below / reference
+
+
+def _element_count(element: ElementTree.Element) -> float:
+    """Return how many elements one element becomes when the counts in it are carried out."""
+    # From the leaves up, since documents may nest deeper than functions.
+    sizes: dict[ElementTree.Element, float] = {}
+    for part in reversed(list(element.iter())):
+        factor = 1.0
+        if part.tag in ("replicate", "composite", "flexcomp", "layer"):
+            for number in part.get("count", "1").split():
+                with contextlib.suppress(ValueError):  # the importer says what is wrong with it
+                    factor *= max(1.0, float(number))
+        sizes[part] = factor * (1.0 + sum(sizes.pop(child) for child in part))
+    return sizes[element]
+
+
+def _check_usd(source: Path | str, roots: Sequence[Path]) -> None:
+    """Check the layers and files that a stage is made of."""
+    try:
+        from pxr import Sdf, Tf, UsdUtils
+    except ImportError:
+        return  # the importer says which package is missing
+    try:
+        if isinstance(source, str):
+            layer = Sdf.Layer.CreateAnonymous(".usda")
+            if not layer.ImportFromString(source):
+                return
+            starts = [Path(name) for name in layer.GetCompositionAssetDependencies()]
+        else:
+            starts = [source]
+        waiting = [path for path in starts if path.is_file()]
+        for path in waiting:
+            if not is_below(path, roots):
+                raise FieldError(outside_message(path.resolve(), roots))
+            layers, assets, _ = UsdUtils.ComputeAllDependencies(str(path))
+            for name in [*(found.realPath for found in layers), *assets]:
+                place = Path(re.sub(r"\[.*\]$", "", str(name)))  # a file inside of a package (.usdz)
+                if name and place.exists() and not is_below(place, roots):
+                    raise FieldError(outside_message(place.resolve(), roots))
+    except (Tf.ErrorException, RuntimeError):
+        return  # a broken layer, of which the importer tells more
