@@ -150,6 +150,10 @@ class MujocoGroup:
     """MuJoCo's constraints (a hinge is two), shape [equality constraint, 2]."""
     notes: list[str] = field(default_factory=list)
     """What the conversion changed about the worlds, in words."""
+    plan: Any = None
+    """What the conversion planned (`values.GroupPlan`), for later updates."""
+    general_bodies: frozenset[int] = frozenset()
+    """MuJoCo's bodies that were compiled without the shortcuts for bodies with a special inertial frame."""
 
     @property
     def world_count(self) -> int:

@@ -1,0 +1,128 @@
+"""Caveats: what of a model MuJoCo does otherwise, said once when the model is converted."""
+
+import warnings
+
+import numpy as np
+
+from pluriverse.solvers.mujoco.geoms import flat_shapes
+from pluriverse.solvers.mujoco.group import MujocoGroup
+from pluriverse.solvers.mujoco.joints import KINEMATIC_ARMATURE, dof_joints, kinematic_joints, public_dofs
+from pluriverse.solvers.mujoco.options import MujocoOptions
+from pluriverse.solvers.mujoco.rows import ModelRows
+from pluriverse.solvers.mujoco.values import GroupPlan, GroupValues
+from pluriverse.types import GeoType
+from pluriverse.warnings import PluriverseWarning
+
+# Speed limits [m/s or rad/s] from here on count as none, as that of the builder's default.
+SPEED_UNLIMITED = 1e6
+# How much larger than a mesh its hull may be before it is worth a word [relative volume].
+HULL_EXCESS = 0.02
+# How many entities a message names before it only counts the rest.
+NAMED = 4
+
+
+class MujocoCaveatWarning(PluriverseWarning):
+    """Something of a model that MuJoCo does otherwise than the model says."""
+
+
+def warn_of_caveats(
+    rows: ModelRows, options: MujocoOptions, plan: GroupPlan, values: GroupValues, group: MujocoGroup
+) -> None:
+    """Warn of what MuJoCo does otherwise, and keep it in `group.notes`."""
+    for note in (
+        _speed_limits(rows, plan),
+        _hulls(rows, plan),
+        _cones(rows, plan),
+        _kinematic_armature(rows, plan),
+        _margins(options, plan, values, group, rows),
+        _raised_masses(rows, values, group),
+    ):
+        if note:
+            group.notes.append(note)
+            warnings.warn(MujocoCaveatWarning(f"SolverMuJoCo: {note}"), stacklevel=5)
+
+
+def _speed_limits(rows: ModelRows, plan: GroupPlan) -> str:
+    dofs = public_dofs(plan.structure)
+    limit = rows.take("joint_velocity_limit", "dof", plan.worlds)[:, dofs]
+    joints = dof_joints(plan.structure)[(limit < SPEED_UNLIMITED).any(axis=0)]
+    if len(joints) == 0:
+        return ""
+    names = _joint_names(rows, plan, np.unique(joints))
+    return f"joint_velocity_limit of {names} is not enforced, since MuJoCo has no limit of joint speeds."
+
+
+def _hulls(rows: ModelRows, plan: GroupPlan) -> str:
+    flat = flat_shapes(rows, plan.geoms, plan.worlds[:1])[0]
+    kind = rows.array("shape_type")[flat]
+    names = []
+    for shape in flat[plan.geoms.collides & (kind == GeoType.MESH)]:
+        mesh = rows.model.meshes[int(rows.array("shape_source_index")[shape])]
+        if mesh.is_convex_hull:
+            continue
+        if mesh.is_closed:
+            hull = mesh.convex_hull().mass_properties(1.0).mass
+            if hull <= (1.0 + HULL_EXCESS) * mesh.mass_properties(1.0).mass:
+                continue
+        names.append(rows.model.shape_label[shape])
+    if not names:
+        return ""
+    return (
+        f"shape {_listed(names)} collides as the convex hull of its mesh, for MuJoCo knows convex meshes "
+        "only. Decompose it into convex parts, or feed contacts in (use_mujoco_contacts=False)."
+    )
+
+
+def _cones(rows: ModelRows, plan: GroupPlan) -> str:
+    flat = flat_shapes(rows, plan.geoms, plan.worlds[:1])[0]
+    cones = flat[rows.array("shape_type")[flat] == GeoType.CONE]
+    if len(cones) == 0:
+        return ""
+    names = _listed([rows.model.shape_label[shape] for shape in cones])
+    return f"shape {names} is a cone, which MuJoCo has not; it collides as the hull of 33 points on it."
+
+
+def _kinematic_armature(rows: ModelRows, plan: GroupPlan) -> str:
+    kinematic = kinematic_joints(rows, plan.structure, plan.worlds)[dof_joints(plan.structure)]
+    armature = rows.take("joint_armature", "dof", plan.worlds)[:, public_dofs(plan.structure)]
+    lost = kinematic & (armature != 0.0).any(axis=0)
+    if not lost.any():
+        return ""
+    names = _joint_names(rows, plan, np.unique(dof_joints(plan.structure)[lost]))
+    return (
+        f"joint_armature of {names} is replaced by {KINEMATIC_ARMATURE:g}, which keeps the motion of "
+        "kinematic bodies as told."
+    )
+
+
+def _margins(
+    options: MujocoOptions, plan: GroupPlan, values: GroupValues, group: MujocoGroup, rows: ModelRows
+) -> str:
+    lost = (values.materials.margin != group.value("geom_margin")).any(axis=0)
+    if not options.use_mujoco_contacts or not lost.any():
+        return ""
+    flat = flat_shapes(rows, plan.geoms, plan.worlds[:1])[0]
+    names = _listed([rows.model.shape_label[shape] for shape in flat[lost]])
+    return (
+        f"shape_margin of {names} is taken for 0, for MuJoCo Warp refuses margins next to boxes. Give no "
+        "margin, use MuJoCo on the CPU (use_mujoco_cpu=True), or feed contacts in "
+        "(use_mujoco_contacts=False)."
+    )
+
+
+def _raised_masses(rows: ModelRows, values: GroupValues, group: MujocoGroup) -> str:
+    if not values.inertias.raised:
+        return ""
+    first = int(group.first_body[0])
+    names = _listed([rows.model.body_label[first + body] for body in values.inertias.raised])
+    return f"body {names} has no mass or inertia of its own; MuJoCo gets the least that it takes."
+
+
+def _joint_names(rows: ModelRows, plan: GroupPlan, joints: np.ndarray) -> str:
+    first = int(rows.first["joint"][plan.worlds[0]])
+    return f"joint {_listed([rows.model.joint_label[first + joint] for joint in joints])}"
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:NAMED])
+    return shown + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")

@@ -1,0 +1,139 @@
+"""Equality constraints as MuJoCo's, for all worlds of a group at once.
+
+Points and poses are held at sites, so that they do not depend on MuJoCo's reference pose:
+
+| Ours | MuJoCo's |
+| --- | --- |
+| `CONNECT` | connect of two sites |
+| `WELD` | weld of two sites |
+| `HINGE` | two connects, of points on the axis |
+| `JOINT`, mimic | joint |
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pluriverse.model import poses
+from pluriverse.solvers.mujoco.frames import as_wxyz
+from pluriverse.solvers.mujoco.plan import StructurePlan
+from pluriverse.solvers.mujoco.rows import ModelRows
+from pluriverse.solvers.mujoco.solref import DEFAULT_SOLIMP, DEFAULT_SOLREF
+from pluriverse.types import EqType
+
+CONNECT, WELD, JOINT = range(3)
+"""`mujoco.mjtEq`."""
+
+# Distance [m] of the two points that hold the axis of a hinge. The torque about them grows with its square;
+# this is the size of the joints that close the loops of robots.
+HINGE_LENGTH = 0.1
+
+
+@dataclass
+class ConstraintPlan:
+    """A constraint of MuJoCo."""
+
+    equality: int
+    """World-local equality constraint."""
+    kind: int
+    """`CONNECT`, `WELD` or `JOINT`."""
+    body1: int = -1
+    """MuJoCo's body of the first site."""
+    body2: int = -1
+    joint1: int = -1
+    """MuJoCo's joint that follows."""
+    joint2: int = -1
+    side: float = 0.0
+    """Where on the axis of a hinge the point is, in half lengths."""
+
+
+@dataclass
+class EqualityValues:
+    """Constraints of one group, row by row."""
+
+    site1: np.ndarray
+    """Pose of the first site in its body (position, xyzw), shape [row, constraint, 7]."""
+    site2: np.ndarray
+    """Pose of the second one, shape [row, constraint, 7]."""
+    data: np.ndarray
+    """Coefficients of a joint constraint, shape [row, constraint, 5]."""
+    torquescale: np.ndarray
+    """Weight of the rotation of a weld, shape [row, constraint]."""
+    active: np.ndarray
+    """Whether the constraint acts, shape [row, constraint]."""
+    solref: np.ndarray
+    solimp: np.ndarray
+
+
+@dataclass
+class EqualityPlan:
+    """All constraints of a group, in the order of MuJoCo."""
+
+    constraints: list[ConstraintPlan] = field(default_factory=list)
+
+    def by_equality(self, count: int) -> np.ndarray:
+        """Return the constraints that stand for each of ours, -1 for none, shape [equality constraint, 2]."""
+        result = np.full((count, 2), -1, dtype=np.int64)
+        for index, constraint in enumerate(self.constraints):
+            place = 0 if result[constraint.equality, 0] < 0 else 1
+            result[constraint.equality, place] = index
+        return result
+
+
+def plan_equalities(plan: StructurePlan) -> EqualityPlan:
+    """Return the constraints of MuJoCo for worlds of one structure."""
+    result = EqualityPlan()
+    joint_of = {joint.joint: index for index, joint in enumerate(plan.joints)}
+    for index, (kind, body1, body2, joint1, joint2) in enumerate(plan.template.equality.tolist()):
+        if kind == EqType.JOINT:
+            result.constraints.append(
+                ConstraintPlan(index, JOINT, joint1=joint_of[joint1], joint2=joint_of.get(joint2, -1))
+            )
+            continue
+        ends = [int(plan.body_mj[body]) if body >= 0 else 0 for body in (body1, body2)]
+        sides = (-1.0, 1.0) if kind == EqType.HINGE else (0.0,)
+        for side in sides:
+            result.constraints.append(
+                ConstraintPlan(index, WELD if kind == EqType.WELD else CONNECT, *ends, side=side)
+            )
+    return result
+
+
+def compute_equalities(rows: ModelRows, equalities: EqualityPlan, worlds: np.ndarray) -> EqualityValues:
+    """Return poses, coefficients and states of the constraints."""
+    order = np.array([constraint.equality for constraint in equalities.constraints], dtype=np.int64)
+    kind = np.array([constraint.kind for constraint in equalities.constraints], dtype=np.int64)
+    side = np.array([constraint.side for constraint in equalities.constraints], dtype=np.float64)
+
+    def take(name: str) -> np.ndarray:
+        return rows.take(f"equality_constraint_{name}", "equality", worlds)[:, order]
+
+    anchor, relpose, torquescale = take("anchor"), take("relpose"), take("torquescale")
+    # The rotational stiffness of a hinge grows with the square of the distance of its points.
+    arm = 0.5 * HINGE_LENGTH * side * np.sqrt(torquescale)
+    point = anchor + arm[..., None] * take("axis")
+    turned = np.zeros((*anchor.shape[:-1], 4))
+    turned[..., 3] = 1.0
+    at_point = np.concatenate([point, turned], axis=-1)
+    weld = (kind == WELD)[:, None]
+    # A weld holds a point of the second body, the others a point of the first.
+    site1 = np.where(weld, poses.compose(relpose, at_point), at_point)
+    other = np.concatenate([poses.compose(poses.inverse(relpose), at_point)[..., :3], turned], axis=-1)
+    site2 = np.where(weld, at_point, other)
+    solref = rows.custom("eq_solref", "equality", worlds)
+    solimp = rows.custom("eq_solimp", "equality", worlds)
+    shape = anchor.shape[:-1]
+    return EqualityValues(
+        site1=site1,
+        site2=site2,
+        data=take("polycoef"),
+        torquescale=torquescale,
+        active=take("enabled") != 0,
+        solref=np.tile(np.array(DEFAULT_SOLREF), (*shape, 1)) if solref is None else solref[:, order],
+        solimp=np.tile(np.array(DEFAULT_SOLIMP), (*shape, 1)) if solimp is None else solimp[:, order],
+    )
+
+
+def site_wxyz(pose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return position and quaternion wxyz of poses."""
+    return pose[..., :3], as_wxyz(pose[..., 3:])

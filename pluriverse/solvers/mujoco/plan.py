@@ -1,0 +1,149 @@
+"""StructurePlan: which bodies and joints MuJoCo gets for the worlds of one structure, in its order.
+
+MuJoCo lets a body have several joints, one acting after the other, and wants every body that moves to have
+mass. So a body without mass and shapes that only stands between two joints is not made: its joints become
+joints of the next body, which is exactly what they were if they came from MuJoCo. A D6 joint is a joint per
+axis.
+"""
+
+import enum
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pluriverse.model.topology import Template
+from pluriverse.types import JointType
+
+
+class MujocoJoint(enum.IntEnum):
+    """`mujoco.mjtJoint`."""
+
+    FREE = 0
+    BALL = 1
+    SLIDE = 2
+    HINGE = 3
+
+
+@dataclass
+class BodyPlan:
+    """A body of MuJoCo."""
+
+    body: int
+    """World-local body."""
+    parent: int
+    """MuJoCo's parent body, 0 for the world."""
+    chain: list[int]
+    """World-local joints between the parent and the body, the first one next to the parent."""
+    is_mocap: bool
+    """Whether the body is fixed to the world."""
+
+
+@dataclass
+class JointPlan:
+    """A joint of MuJoCo."""
+
+    kind: MujocoJoint
+    body: int
+    """MuJoCo's body."""
+    joint: int
+    """World-local joint."""
+    place: int
+    """Which degree of freedom of that joint, where there are several of one coordinate."""
+    dof: int
+    """World-local first degree of freedom."""
+    qpos: int
+    qvel: int
+
+
+@dataclass
+class StructurePlan:
+    """Bodies and joints of MuJoCo for worlds of one structure.
+
+    Args:
+        template: Structure of the worlds.
+        weightless: Whether a body has neither mass nor shapes nor constraints, shape [body].
+    """
+
+    template: Template
+    weightless: np.ndarray
+    bodies: list[BodyPlan | None] = field(init=False)
+    """Bodies in the order of MuJoCo; None for the world."""
+    joints: list[JointPlan] = field(init=False)
+    """Joints in the order of MuJoCo."""
+    body_mj: np.ndarray = field(init=False)
+    """MuJoCo's body of each body, -1 for those not made, shape [body]."""
+    qpos_count: int = field(init=False, default=0)
+    qvel_count: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        template = self.template
+        child_count = np.bincount(
+            template.node_parent[template.node_parent >= 0], minlength=template.node_count
+        )
+        between = np.isin(
+            template.node_type, [JointType.PRISMATIC, JointType.REVOLUTE, JointType.BALL, JointType.D6]
+        )
+        skipped = between & (child_count == 1) & self.weightless[template.node_body]
+        self.bodies, self.joints = [None], []
+        self.body_mj = np.full(template.body_count, -1, dtype=np.int64)
+        chains: list[list[int]] = []
+        for node in range(template.node_count):
+            parent = int(template.node_parent[node])
+            carried = parent >= 0 and bool(skipped[parent])
+            chain = [*(chains[parent] if carried else []), int(template.node_joint[node])]
+            chains.append(chain)
+            if skipped[node]:
+                continue
+            body = int(template.node_body[node])
+            above = int(template.joint_parent[chain[0]])
+            self.body_mj[body] = len(self.bodies)
+            is_mocap = above < 0 and len(chain) == 1 and template.node_type[node] == JointType.FIXED
+            self.bodies.append(BodyPlan(body, int(self.body_mj[above]) if above >= 0 else 0, chain, is_mocap))
+            for joint in chain:
+                self._add_joint(joint, len(self.bodies) - 1)
+
+    def _add_joint(self, joint: int, body: int) -> None:
+        template = self.template
+        kind = JointType(int(template.joint_type[joint]))
+        linear, angular = (int(count) for count in template.joint_dof_dim[joint])
+        if kind is JointType.FIXED:
+            return
+        dof = int(self.joint_dof[joint])
+        if kind in (JointType.FREE, JointType.DISTANCE):
+            parts = [(MujocoJoint.FREE, 7, 6)]
+        elif kind is JointType.BALL:
+            parts = [(MujocoJoint.BALL, 4, 3)]
+        else:
+            parts = [(MujocoJoint.SLIDE, 1, 1)] * linear + [(MujocoJoint.HINGE, 1, 1)] * angular
+        for place, (mujoco_kind, coord_count, dof_count) in enumerate(parts):
+            self.joints.append(
+                JointPlan(mujoco_kind, body, joint, place, dof + place, self.qpos_count, self.qvel_count)
+            )
+            self.qpos_count += coord_count
+            self.qvel_count += dof_count
+
+    @property
+    def joint_dof(self) -> np.ndarray:
+        """World-local first degree of freedom of each joint, shape [joint]."""
+        return _by_joint(self.template, self.template.node_qd)
+
+    @property
+    def joint_coord(self) -> np.ndarray:
+        """World-local first coordinate of each joint, shape [joint]."""
+        return _by_joint(self.template, self.template.node_coord)
+
+    @property
+    def body_weld(self) -> np.ndarray:
+        """First of MuJoCo's bodies welded together with each (0: the world), shape [nbody]."""
+        moved = {plan.body for plan in self.joints}
+        weld = np.zeros(len(self.bodies), dtype=np.int64)
+        for index, plan in enumerate(self.bodies):
+            if plan is not None:
+                weld[index] = index if index in moved else weld[plan.parent]
+        return weld
+
+
+def _by_joint(template: Template, node_values: np.ndarray) -> np.ndarray:
+    values = np.zeros(template.node_count, dtype=np.int64)
+    values[template.node_joint] = node_values
+    return values

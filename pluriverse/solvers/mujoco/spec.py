@@ -1,0 +1,352 @@
+"""Writing the description (`mujoco.MjSpec`) of one world of a group."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pluriverse.solvers.mujoco.drives import EFFORT, POSITION, VELOCITY
+from pluriverse.solvers.mujoco.equality import JOINT, WELD, site_wxyz
+from pluriverse.solvers.mujoco.geoms import (
+    HFIELD,
+    MESH,
+    POINT_SIZE,
+    ShapePlan,
+    flat_shapes,
+    hull_of_shape,
+)
+from pluriverse.solvers.mujoco.options import MujocoOptions, write_option
+from pluriverse.solvers.mujoco.plan import MujocoJoint
+from pluriverse.solvers.mujoco.rows import ModelRows
+from pluriverse.solvers.mujoco.values import GroupPlan, GroupValues
+
+_CONTROL_NAME = {POSITION: "position", VELOCITY: "velocity", EFFORT: "effort"}
+
+
+@dataclass
+class SpecNames:
+    """The names of MuJoCo's elements, for what refers to them; each list in the order of MuJoCo."""
+
+    body: list[str] = field(default_factory=list)
+    joint: list[str] = field(default_factory=list)
+    geom: list[str] = field(default_factory=list)
+    site: list[str] = field(default_factory=list)
+    actuator: list[str] = field(default_factory=list)
+
+
+class SpecWriter:
+    """Writes the description of one row of a group.
+
+    Args:
+        rows: Arrays of the model.
+        options: How MuJoCo solves.
+        plan: Structure of the group.
+        values: Its numbers.
+        row: Which world of the group to write.
+        general_bodies: MuJoCo's bodies whose inertial frame must not be taken for a special one, since it
+            differs between worlds or changes.
+    """
+
+    def __init__(
+        self,
+        rows: ModelRows,
+        options: MujocoOptions,
+        plan: GroupPlan,
+        values: GroupValues,
+        row: int = 0,
+        general_bodies: frozenset[int] = frozenset(),
+    ):
+        import mujoco
+
+        self.mujoco = mujoco
+        self.rows, self.options, self.plan, self.values, self.row = rows, options, plan, values, row
+        self.general_bodies = general_bodies
+        self.world = int(plan.worlds[row])
+        self.spec = mujoco.MjSpec()
+        self.names = SpecNames()
+        self._taken: dict[str, set[str]] = {}
+
+    def write(self) -> Any:
+        """Return the description."""
+        spec = self.spec
+        spec.modelname = self.rows.model.world_label[self.world]
+        spec.compiler.degree = False
+        spec.compiler.autolimits = False
+        spec.compiler.fusestatic = False
+        spec.compiler.alignfree = False
+        spec.compiler.balanceinertia = False
+        spec.compiler.inertiafromgeom = self.mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE
+        resolved = {**self.options.shared(self.rows), **self.options.batched(self.rows)}
+        write_option(spec.option, resolved, self.world)
+        if not self.plan.masks.filter_parent:
+            spec.option.disableflags |= int(self.mujoco.mjtDisableBit.mjDSBL_FILTERPARENT)
+        bodies = self._add_bodies()
+        self._add_joints(bodies)
+        self._add_geoms(bodies)
+        self._add_sites(bodies)
+        self._add_filters()
+        self._add_equalities(bodies)
+        self._add_drives()
+        return spec
+
+    def _name(self, kind: str, wanted: str) -> str:
+        """Return a name that no other element of the kind has."""
+        taken = self._taken.setdefault(kind, set())
+        name, number = wanted, 1
+        while name in taken:
+            number += 1
+            name = f"{wanted}_{number}"
+        taken.add(name)
+        return name
+
+    def _add_bodies(self) -> list[Any]:
+        frames, inertias, row = self.values.frames, self.values.inertias, self.row
+        labels, first = self.rows.model.body_label, int(self.rows.first["body"][self.world])
+        gravcomp = self.rows.custom("gravcomp", "body", np.array([self.world]))
+        bodies: list[Any] = [self.spec.worldbody]
+        self._taken["body"] = {"world"}
+        self.names.body.append("world")
+        for index, plan in enumerate(self.plan.structure.bodies):
+            if plan is None:
+                continue
+            name = self._name("body", labels[first + plan.body])
+            body = bodies[plan.parent].add_body(name=name)
+            body.pos, body.quat = frames.body_pos[row, index], frames.body_quat[row, index]
+            body.mocap = plan.is_mocap
+            body.mass = inertias.body_mass[row, index]
+            body.ipos, body.iquat = inertias.body_ipos[row, index], inertias.body_iquat[row, index]
+            body.inertia = inertias.body_inertia[row, index]
+            body.explicitinertial = True
+            if gravcomp is not None:
+                body.gravcomp = float(gravcomp[0, plan.body])
+            if index in self.general_bodies:
+                self._generalize(body)
+            bodies.append(body)
+            self.names.body.append(name)
+        return bodies
+
+    def _generalize(self, body: Any) -> None:
+        """Keep the compiler from simplifications that only hold for one place of the centre of mass."""
+        if hasattr(body, "simple"):
+            body.simple = 0
+        else:  # older versions decide by the numbers, which are written again after compilation
+            body.ipos = np.asarray(body.ipos) + 0.01
+
+    def _add_joints(self, bodies: list[Any]) -> None:
+        values, frames, row = self.values.joints, self.values.frames, self.row
+        labels, first = self.rows.model.joint_label, int(self.rows.first["joint"][self.world])
+        counts = np.bincount(
+            [joint.joint for joint in self.plan.structure.joints], minlength=len(self.plan.structure.joints)
+        )
+        for index, plan in enumerate(self.plan.structure.joints):
+            label = labels[first + plan.joint]
+            name = self._name("joint", f"{label}_{plan.place}" if counts[plan.joint] > 1 else label)
+            self.names.joint.append(name)
+            joint = bodies[plan.body].add_joint(name=name, type=_joint_type(self.mujoco, plan.kind))
+            joint.pos, joint.axis = frames.jnt_pos[row, index], frames.jnt_axis[row, index]
+            joint.limited = _tristate(self.mujoco, values.jnt_limited[index])
+            if values.jnt_limited[index]:
+                joint.range = values.jnt_range[row, index]
+            joint.margin = values.jnt_margin[row, index]
+            joint.solimp_limit = values.jnt_solimp[row, index]
+            joint.actfrclimited = _tristate(self.mujoco, values.jnt_actfrclimited[index])
+            if values.jnt_actfrclimited[index]:
+                joint.actfrcrange = values.jnt_actfrcrange[row, index]
+            joint.actgravcomp = bool(values.jnt_actgravcomp[index])
+            _set_first(joint, "stiffness", values.jnt_stiffness[row, index])
+            joint.springref = values.spring_rest[row, index]
+            joint.armature = values.dof_armature[row, plan.qvel]
+            _set_first(joint, "damping", values.dof_damping[row, plan.qvel])
+            joint.frictionloss = values.dof_frictionloss[row, plan.qvel]
+            joint.solref_friction = values.dof_solref[row, plan.qvel]
+            joint.solimp_friction = values.dof_solimp[row, plan.qvel]
+
+    def _add_geoms(self, bodies: list[Any]) -> None:
+        shapes, place, material, row = self.plan.geoms, self.values.geoms, self.values.materials, self.row
+        masks, flat = self.plan.masks, flat_shapes(self.rows, self.plan.geoms, self.plan.worlds)[self.row]
+        color = self.rows.array("shape_color")
+        for index in range(len(shapes)):
+            kind = int(shapes.kind[index])
+            name = self._name("geom", self.rows.model.shape_label[flat[index]])
+            self.names.geom.append(name)
+            geom = bodies[int(shapes.body[index])].add_geom(name=name, type=self.mujoco.mjtGeom(kind))
+            geom.pos, geom.quat = place.pos[row, index], place.quat[row, index]
+            if kind == MESH:
+                geom.meshname = self._mesh(shapes.mesh[index], int(flat[index]), name)
+            elif kind == HFIELD:
+                geom.hfieldname = self._height_field(shapes.mesh[index], int(flat[index]), geom)
+            else:
+                geom.size = place.size[row, index]
+            geom.mass = 0.0
+            geom.friction = material.friction[row, index]
+            geom.solref, geom.solimp = material.solref[row, index], material.solimp[row, index]
+            geom.solmix = material.solmix[row, index]
+            geom.condim, geom.priority = int(material.condim[index]), int(material.priority[index])
+            geom.group = int(material.group[index])
+            geom.gap = 0.0
+            geom.contype, geom.conaffinity = int(masks.contype[index]), int(masks.conaffinity[index])
+            geom.rgba = [*color[flat[index]], 1.0]
+
+    def _mesh(self, asset: str, flat: int, geom: str) -> str:
+        if asset in self._taken.setdefault("mesh", set()):
+            return asset
+        self._taken["mesh"].add(asset)
+        try:
+            hull = hull_of_shape(self.rows, flat)
+        except ValueError as error:
+            raise ValueError(
+                f"SolverMuJoCo: shape '{geom}' (index {flat}) is a mesh that MuJoCo cannot collide: {error} "
+                "Replace it by a box, or let it not collide (has_shape_collision=False)."
+            ) from error
+        mesh = self.spec.add_mesh(name=asset)
+        mesh.uservert = hull.vertices.astype(np.float64).ravel()
+        mesh.userface = hull.indices.astype(np.int32).ravel()
+        mesh.inertia = self.mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+        return asset
+
+    def _height_field(self, asset: str, flat: int, geom: Any) -> str:
+        raise NotImplementedError(
+            f"SolverMuJoCo: shape {flat} is a height field, which is not supported yet."
+        )
+
+    def _add_sites(self, bodies: list[Any]) -> None:
+        self._add_shape_sites(bodies, self.plan.sites)
+        values, row = self.values.equalities, self.row
+        for index, constraint in enumerate(self.plan.equalities.constraints):
+            if constraint.kind == JOINT:
+                continue
+            for number, (body, pose) in enumerate(
+                ((constraint.body1, values.site1), (constraint.body2, values.site2))
+            ):
+                name = self._name("site", f"equality_{index}_site_{number}")
+                position, quat = site_wxyz(pose[row, index])
+                bodies[body].add_site(name=name, pos=position, quat=quat, size=[POINT_SIZE] * 3, group=5)
+
+    def _add_shape_sites(self, bodies: list[Any], shapes: ShapePlan) -> None:
+        place, row = self.values.sites, self.row
+        flat = flat_shapes(self.rows, shapes, self.plan.worlds)[row]
+        for index in range(len(shapes)):
+            name = self._name("site", self.rows.model.shape_label[flat[index]])
+            self.names.site.append(name)
+            bodies[int(shapes.body[index])].add_site(
+                name=name,
+                type=self.mujoco.mjtGeom(int(shapes.kind[index])),
+                pos=place.pos[row, index],
+                quat=place.quat[row, index],
+                size=np.maximum(place.size[row, index], POINT_SIZE * (place.size[row, index] <= 0.0)),
+            )
+
+    def _add_filters(self) -> None:
+        masks, material, row = self.plan.masks, self.values.materials, self.row
+        for first, second in masks.excludes:
+            self.spec.add_exclude(bodyname1=self.names.body[first], bodyname2=self.names.body[second])
+        for first, second in masks.pairs:
+            mixed = mix_materials(material, row, first, second)
+            self.spec.add_pair(geomname1=self.names.geom[first], geomname2=self.names.geom[second], **mixed)
+
+    def _add_equalities(self, bodies: list[Any]) -> None:
+        values, row, mujoco = self.values.equalities, self.row, self.mujoco
+        labels = self.rows.model.equality_constraint_label
+        first = int(self.rows.first["equality"][self.world])
+        for index, constraint in enumerate(self.plan.equalities.constraints):
+            equality = self.spec.add_equality(
+                name=self._name("equality", labels[first + constraint.equality])
+            )
+            equality.active = bool(values.active[row, index])
+            equality.solref, equality.solimp = values.solref[row, index], values.solimp[row, index]
+            data = np.zeros(len(equality.data))
+            if constraint.kind == JOINT:
+                equality.type = mujoco.mjtEq.mjEQ_JOINT
+                equality.objtype = mujoco.mjtObj.mjOBJ_JOINT
+                equality.name1 = self.names.joint[constraint.joint1]
+                equality.name2 = self.names.joint[constraint.joint2] if constraint.joint2 >= 0 else ""
+                data[:5] = values.data[row, index]
+            else:
+                weld = constraint.kind == WELD
+                equality.type = mujoco.mjtEq.mjEQ_WELD if weld else mujoco.mjtEq.mjEQ_CONNECT
+                equality.objtype = mujoco.mjtObj.mjOBJ_SITE
+                equality.name1, equality.name2 = f"equality_{index}_site_0", f"equality_{index}_site_1"
+                if weld:
+                    data[10] = values.torquescale[row, index]
+            equality.data = data
+
+    def _add_drives(self) -> None:
+        plan, values, row, mujoco = self.plan.drives, self.values.drives, self.row, self.mujoco
+        for index in range(len(plan)):
+            joint = self.names.joint[plan.joint[index]]
+            axis = f"_{'xyz'[plan.place[index]]}" if plan.place[index] >= 0 else ""
+            name = self._name("actuator", f"{joint}{axis}_{_CONTROL_NAME[plan.control[index]]}")
+            self.names.actuator.append(name)
+            actuator = self.spec.add_actuator(name=name, target=joint, trntype=mujoco.mjtTrn.mjTRN_JOINT)
+            actuator.gaintype, actuator.biastype = (
+                mujoco.mjtGain.mjGAIN_FIXED,
+                mujoco.mjtBias.mjBIAS_AFFINE,
+            )
+            _assign_prefix(actuator, "gainprm", [values.gain[row, index]])
+            _assign_prefix(actuator, "biasprm", values.bias[row, index])
+            if plan.place[index] >= 0:
+                gear = np.zeros(6)
+                gear[:3] = self._ball_axis(plan.joint[index], plan.place[index])
+                actuator.gear = gear
+            actuator.forcelimited = _tristate(mujoco, values.force_limited[index])
+            if values.force_limited[index]:
+                actuator.forcerange = values.force_range[row, index]
+
+    def _ball_axis(self, joint: int, place: int) -> np.ndarray:
+        """Return an axis of the frame of a ball joint, in MuJoCo's body."""
+        from pluriverse.model import poses
+
+        rotation = self.values.frames.joint_rotation[self.row, self.plan.structure.joints[joint].joint]
+        return poses.rotate(rotation, np.eye(3)[place])
+
+
+def mix_materials(material: Any, row: int, first: int, second: int) -> dict[str, Any]:
+    """Return what MuJoCo would make of the properties of two geoms in contact, for an explicit pair."""
+    priority = int(material.priority[first]) - int(material.priority[second])
+    if priority:
+        chosen = first if priority > 0 else second
+        friction, solref = material.friction[row, chosen], material.solref[row, chosen]
+        solimp, condim = material.solimp[row, chosen], int(material.condim[chosen])
+    else:
+        friction = np.maximum(material.friction[row, first], material.friction[row, second])
+        condim = max(int(material.condim[first]), int(material.condim[second]))
+        weights = np.array([material.solmix[row, first], material.solmix[row, second]])
+        share = weights / weights.sum() if weights.sum() > 0.0 else np.array([0.5, 0.5])
+        solimp = share[0] * material.solimp[row, first] + share[1] * material.solimp[row, second]
+        pair = np.stack([material.solref[row, first], material.solref[row, second]])
+        solref = share @ pair if (pair[:, 0] > 0.0).all() else pair.min(axis=0)
+    sliding, torsional, rolling = friction
+    return {
+        "condim": condim,
+        "friction": [sliding, sliding, torsional, rolling, rolling],
+        "solref": solref,
+        "solimp": solimp,
+        "margin": float(material.margin[row, first] + material.margin[row, second]),
+        "gap": 0.0,
+    }
+
+
+def _joint_type(mujoco: Any, kind: MujocoJoint) -> Any:
+    return mujoco.mjtJoint(int(kind))
+
+
+def _tristate(mujoco: Any, value: Any) -> Any:
+    return mujoco.mjtLimited.mjLIMITED_TRUE if value else mujoco.mjtLimited.mjLIMITED_FALSE
+
+
+def _set_first(element: Any, name: str, value: float) -> None:
+    """Set a number that newer versions of MuJoCo have as the first coefficient of a polynomial."""
+    current = getattr(element, name)
+    if np.ndim(current):
+        current = np.zeros_like(current)
+        current[0] = value
+        setattr(element, name, current)
+    else:
+        setattr(element, name, float(value))
+
+
+def _assign_prefix(element: Any, name: str, values: Any) -> None:
+    """Set the leading entries of an array and zero the others."""
+    entries = np.zeros(len(getattr(element, name)))
+    entries[: len(values)] = values
+    setattr(element, name, entries)

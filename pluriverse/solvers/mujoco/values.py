@@ -1,0 +1,122 @@
+"""GroupValues: everything that MuJoCo's model of a group is made of, computed for all its worlds at once.
+
+The description that is compiled takes the first row; the model of every other world is the compiled one with
+its own row written over it. So both come from the same numbers.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pluriverse.solvers.mujoco.collision_masks import CollisionMasks, assign_masks
+from pluriverse.solvers.mujoco.drives import DrivePlan, DriveValues, compute_drive_values, plan_drives
+from pluriverse.solvers.mujoco.equality import (
+    EqualityPlan,
+    EqualityValues,
+    compute_equalities,
+    plan_equalities,
+)
+from pluriverse.solvers.mujoco.frames import Frames, compute_frames
+from pluriverse.solvers.mujoco.geoms import (
+    GeomValues,
+    MaterialValues,
+    ShapePlan,
+    compute_materials,
+    compute_placement,
+    plan_shapes,
+)
+from pluriverse.solvers.mujoco.inertia import Inertias, compute_inertias
+from pluriverse.solvers.mujoco.joints import JointValues, compute_joint_values
+from pluriverse.solvers.mujoco.options import MujocoOptions
+from pluriverse.solvers.mujoco.plan import StructurePlan
+from pluriverse.solvers.mujoco.rows import ModelRows
+
+
+@dataclass
+class GroupPlan:
+    """The structure of a group: what is compiled in."""
+
+    worlds: np.ndarray
+    """Worlds of the group, shape [row]."""
+    structure: StructurePlan
+    geoms: ShapePlan
+    sites: ShapePlan
+    drives: DrivePlan
+    equalities: EqualityPlan
+    masks: CollisionMasks
+
+
+@dataclass
+class GroupValues:
+    """The numbers of a group, row by row."""
+
+    frames: Frames
+    inertias: Inertias
+    joints: JointValues
+    drives: DriveValues
+    geoms: GeomValues
+    materials: MaterialValues
+    sites: GeomValues
+    equalities: EqualityValues
+
+
+def plan_group(rows: ModelRows, options: MujocoOptions, worlds: np.ndarray) -> GroupPlan:
+    """Return the structure of worlds that share one."""
+    structure = StructurePlan(rows.template(worlds), weightless_bodies(rows, worlds[:1])[0])
+    geoms, sites = plan_shapes(
+        rows,
+        structure,
+        worlds,
+        skip_visual=options.skip_visual_only_geoms,
+        include_sites=options.include_sites,
+    )
+    return GroupPlan(
+        worlds=worlds,
+        structure=structure,
+        geoms=geoms,
+        sites=sites,
+        drives=plan_drives(rows, structure, worlds),
+        equalities=plan_equalities(structure),
+        masks=_find_masks(structure, geoms),
+    )
+
+
+def compute_values(rows: ModelRows, plan: GroupPlan) -> GroupValues:
+    """Return the numbers of all worlds of a group."""
+    worlds = plan.worlds
+    return GroupValues(
+        frames=compute_frames(rows, plan.structure, worlds),
+        inertias=compute_inertias(rows, plan.structure, worlds),
+        joints=compute_joint_values(rows, plan.structure, worlds),
+        drives=compute_drive_values(rows, plan.drives, worlds),
+        geoms=compute_placement(rows, plan.geoms, worlds),
+        materials=compute_materials(rows, plan.geoms, worlds),
+        sites=compute_placement(rows, plan.sites, worlds),
+        equalities=compute_equalities(rows, plan.equalities, worlds),
+    )
+
+
+def weightless_bodies(rows: ModelRows, worlds: np.ndarray) -> np.ndarray:
+    """Return which bodies have no mass and nothing attached to them, shape [row, body]."""
+    template = rows.template(worlds)
+    mass = rows.take("body_mass", "body", worlds)
+    inertia = np.abs(rows.take("body_inertia", "body", worlds)).reshape(*mass.shape, 9).max(axis=-1)
+    attached = np.zeros(template.body_count, dtype=bool)
+    carrier = rows.take("shape_body", "shape", worlds[:1])[0]
+    attached[carrier[carrier >= 0] - rows.first["body"][worlds[0]]] = True
+    held = template.equality[:, 1:3]
+    attached[held[held >= 0]] = True
+    return (mass == 0.0) & (inertia == 0.0) & ~attached
+
+
+def _find_masks(structure: StructurePlan, geoms: ShapePlan) -> CollisionMasks:
+    """Return the contact bits that let the candidate pairs of the template touch, and no others."""
+    template = structure.template
+    place = {int(code): index for index, code in enumerate(geoms.shape)}
+    allowed = np.zeros((len(geoms), len(geoms)), dtype=bool)
+    for first, second in zip(template.pair_shape0.tolist(), template.pair_shape1.tolist(), strict=True):
+        if first in place and second in place:
+            allowed[place[first], place[second]] = allowed[place[second], place[first]] = True
+    weld = structure.body_weld
+    above = np.array([0 if body is None else weld[body.parent] for body in structure.bodies], dtype=np.int64)
+    return assign_masks(geoms.body, weld, above[weld], allowed)
