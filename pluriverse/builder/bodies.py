@@ -1,5 +1,6 @@
 """Bodies: rigid links and their mass."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from pluriverse.builder.inputs import Transform, Vector, as_matrix, as_transform, as_vector
 from pluriverse.builder.world_scope import WorldScope
 from pluriverse.geometry import MassProperties, combine_mass_properties
+from pluriverse.model.attributes import AttributeFrequency
 from pluriverse.types import BodyFlags
 
 # How far an inertia given by the user may be from symmetric, relative to its largest entry: single precision
@@ -32,6 +34,7 @@ class BodyBuilder(WorldScope):
         label: str | None = None,
         lock_inertia: bool = False,
         is_kinematic: bool = False,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Add a body without a joint, for `add_joint_*` to connect.
 
@@ -47,6 +50,7 @@ class BodyBuilder(WorldScope):
             lock_inertia: Whether shapes add nothing to mass, com and inertia.
             is_kinematic: Whether the body moves as its state and targets say, whatever acts on it. Its joint
                 must hang on the world; what hangs on the body stays dynamic.
+            custom_attributes: Custom attributes of the body, by key.
 
         Returns:
             Index of the body.
@@ -63,6 +67,7 @@ class BodyBuilder(WorldScope):
         if np.abs(matrix - matrix.T).max() > INERTIA_SYMMETRY_TOLERANCE * np.abs(matrix).max():
             raise ValueError(f"{name}: inertia {matrix.tolist()} is not symmetric. Pass the full 3x3 matrix.")
         matrix = 0.5 * (matrix + matrix.T) + self.default_body_armature * np.eye(3)
+        custom = self._check_custom(custom_attributes, {AttributeFrequency.BODY: 1}, name)
         self._bodies.append(
             q=as_transform(xform, f"{name}: xform"),
             mass=mass,
@@ -73,6 +78,7 @@ class BodyBuilder(WorldScope):
             world=self.current_world,
         )
         self.body_label.append(label)
+        self._put_custom(custom, {AttributeFrequency.BODY: body})
         return body
 
     def _add_body_mass(self, body: int, part: MassProperties) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.builder.custom_attribute import CustomAttribute, CustomFrequency
 from pluriverse.builder.inputs import Vector
 from pluriverse.builder.joint_config import JointDofConfig
 from pluriverse.builder.shape_config import ShapeConfig
@@ -31,6 +32,8 @@ class ModelBuilder(WorldBuilder):
 
     ShapeConfig = ShapeConfig  # as in Newton, where configurations are nested in the builder
     JointDofConfig = JointDofConfig
+    CustomAttribute = CustomAttribute
+    CustomFrequency = CustomFrequency
 
     def __init__(self, up_axis: Axis | int | str = Axis.Z, gravity: float | Vector | None = None):
         super().__init__()

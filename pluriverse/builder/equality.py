@@ -1,7 +1,7 @@
 """Equality constraints: closed loops, welds and couplings of joints, beyond the trees of joints."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from pluriverse.builder.inputs import (
 )
 from pluriverse.builder.shapes import ShapeBuilder
 from pluriverse.model import poses
+from pluriverse.model.attributes import AttributeFrequency
 from pluriverse.types import EqType, JointType
 
 POLYNOMIAL_SIZE = 5
@@ -99,6 +100,7 @@ class EqualityBuilder(ShapeBuilder):
         enabled: bool = True,
         *,
         axis: AxisLike | None = None,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Add an equality constraint of any type; the methods below take only what each type needs.
 
@@ -117,6 +119,7 @@ class EqualityBuilder(ShapeBuilder):
             label: Name; `equality_constraint_INDEX` if None.
             enabled: Whether it acts; may be changed in the model at any time.
             axis: Axis of a hinge, in the first body.
+            custom_attributes: Custom attributes of the constraint, by key.
 
         Returns:
             Index of the constraint.
@@ -176,8 +179,10 @@ class EqualityBuilder(ShapeBuilder):
             row["torquescale"] = _as_torquescale(torquescale, name)
             if axis is not None:
                 row["axis"] = as_axis(axis, f"{name}: axis")
+        custom = self._check_custom(custom_attributes, {AttributeFrequency.EQUALITY_CONSTRAINT: 1}, name)
         self._equality.append(**row)
         self.equality_constraint_label.append(label)
+        self._put_custom(custom, {AttributeFrequency.EQUALITY_CONSTRAINT: index})
         return index
 
     def add_equality_constraint_connect(
@@ -187,6 +192,7 @@ class EqualityBuilder(ShapeBuilder):
         anchor: Vector | None = None,
         label: str | None = None,
         enabled: bool = True,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Hold a point of one body at a point of another, as a ball joint does.
 
@@ -198,6 +204,7 @@ class EqualityBuilder(ShapeBuilder):
             anchor: Point in the first body [m]; its origin if None.
             label: Name; `equality_constraint_INDEX` if None.
             enabled: Whether it acts.
+            custom_attributes: Custom attributes of the constraint, by key.
 
         Returns:
             Index of the constraint.
@@ -207,7 +214,13 @@ class EqualityBuilder(ShapeBuilder):
             IndexError: If there is no such body.
         """
         return self.add_equality_constraint(
-            EqType.CONNECT, body1=body1, body2=body2, anchor=anchor, label=label, enabled=enabled
+            EqType.CONNECT,
+            body1=body1,
+            body2=body2,
+            anchor=anchor,
+            label=label,
+            enabled=enabled,
+            custom_attributes=custom_attributes,
         )
 
     def add_equality_constraint_weld(
@@ -219,6 +232,7 @@ class EqualityBuilder(ShapeBuilder):
         relpose: Transform | None = None,
         label: str | None = None,
         enabled: bool = True,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Hold one body at a pose in another.
 
@@ -230,6 +244,7 @@ class EqualityBuilder(ShapeBuilder):
             relpose: Pose of the second body in the first one; None for that of the initial coordinates.
             label: Name; `equality_constraint_INDEX` if None.
             enabled: Whether it acts.
+            custom_attributes: Custom attributes of the constraint, by key.
 
         Returns:
             Index of the constraint.
@@ -247,6 +262,7 @@ class EqualityBuilder(ShapeBuilder):
             relpose=relpose,
             label=label,
             enabled=enabled,
+            custom_attributes=custom_attributes,
         )
 
     def add_equality_constraint_joint(
@@ -256,6 +272,7 @@ class EqualityBuilder(ShapeBuilder):
         polycoef: Sequence[float] | None = None,
         label: str | None = None,
         enabled: bool = True,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Let one revolute or prismatic joint follow another: q1 = c0 + c1 q2 + c2 q2^2 + c3 q2^3 + c4 q2^4.
 
@@ -265,6 +282,7 @@ class EqualityBuilder(ShapeBuilder):
             polycoef: Up to five coefficients, constant first; (0, 1) if None.
             label: Name; `equality_constraint_INDEX` if None.
             enabled: Whether it acts.
+            custom_attributes: Custom attributes of the constraint, by key.
 
         Returns:
             Index of the constraint.
@@ -274,7 +292,13 @@ class EqualityBuilder(ShapeBuilder):
             IndexError: If there is no such joint.
         """
         return self.add_equality_constraint(
-            EqType.JOINT, joint1=joint1, joint2=joint2, polycoef=polycoef, label=label, enabled=enabled
+            EqType.JOINT,
+            joint1=joint1,
+            joint2=joint2,
+            polycoef=polycoef,
+            label=label,
+            enabled=enabled,
+            custom_attributes=custom_attributes,
         )
 
     def add_constraint_mimic(
@@ -285,6 +309,7 @@ class EqualityBuilder(ShapeBuilder):
         coef1: float = 1.0,
         enabled: bool = True,
         label: str | None = None,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Let one joint mimic another: q0 = coef0 + coef1 q1.
 
@@ -297,6 +322,7 @@ class EqualityBuilder(ShapeBuilder):
             coef1: Ratio.
             enabled: Whether it acts.
             label: Name; `equality_constraint_INDEX` if None.
+            custom_attributes: Custom attributes of the constraint, by key.
 
         Returns:
             Index of the equality constraint.
@@ -311,7 +337,12 @@ class EqualityBuilder(ShapeBuilder):
                 "joint at a value use add_equality_constraint_joint(joint1, polycoef=[value])."
             )
         return self.add_equality_constraint_joint(
-            joint0, joint1, polycoef=(coef0, coef1), label=label, enabled=enabled
+            joint0,
+            joint1,
+            polycoef=(coef0, coef1),
+            label=label,
+            enabled=enabled,
+            custom_attributes=custom_attributes,
         )
 
     def set_joint_mimic(

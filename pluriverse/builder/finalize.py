@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.builder.custom_model import put_custom_attributes
 from pluriverse.builder.equality_model import EqualityColumns
 from pluriverse.builder.loop_joints import replace_loop_joints
 from pluriverse.builder.mass_matrix_validation import check_mass_matrix
@@ -66,6 +67,7 @@ def make_model(builder: WorldBuilder, device: Any) -> Model:
     )
     model.worlds = _integers(np.arange(source.world_count), device)
     model.batches = make_batches(templates, device)
+    put_custom_attributes(model, source.builder)
     # Which bodies are kinematic may change where steps look for it.
     model.seal(live=("body_flags",) if model.has_kinematic_bodies else ())
     return model

@@ -1,14 +1,16 @@
 """Joints and articulations: how bodies hang together."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from pluriverse.builder.bodies import BodyBuilder
+from pluriverse.builder.custom_attributes import JOINT_CONSTRAINT_COUNT
 from pluriverse.builder.inputs import IDENTITY, AxisLike, Transform, Vector, as_axis, as_transform
 from pluriverse.builder.joint_config import JointDofConfig, mode_value
 from pluriverse.model import poses
+from pluriverse.model.attributes import AttributeFrequency
 from pluriverse.types import Axis, BodyFlags, JointTargetMode, JointType
 
 _LINEAR = (Axis.X, Axis.Y, Axis.Z)
@@ -32,6 +34,7 @@ class JointBuilder(BodyBuilder):
         label: str | None = None,
         lock_inertia: bool = False,
         is_kinematic: bool = False,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Add a body that moves freely: a link, its free joint and an articulation of the two.
 
@@ -49,6 +52,7 @@ class JointBuilder(BodyBuilder):
             label=label,
             lock_inertia=lock_inertia,
             is_kinematic=is_kinematic,
+            custom_attributes=custom_attributes,
         )
         label = self.body_label[body]
         joint = self.add_joint_free(child=body, label=f"{label}_free_joint")
@@ -80,6 +84,7 @@ class JointBuilder(BodyBuilder):
         label: str | None = None,
         collision_filter_parent: bool = True,
         enabled: bool = True,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Add a hinge: the child turns about `axis`.
 
@@ -106,6 +111,8 @@ class JointBuilder(BodyBuilder):
             label: Name; `joint_INDEX` if None.
             collision_filter_parent: Whether the shapes of parent and child do not collide.
             enabled: Must be true.
+            custom_attributes: Custom attributes by key: those of the joint, and those of its degrees of
+                freedom, coordinates and constraints (one value for all, one for each, or some by place).
 
         Returns:
             Index of the joint.
@@ -141,6 +148,7 @@ class JointBuilder(BodyBuilder):
             label,
             collision_filter_parent,
             enabled,
+            custom_attributes,
         )
 
     def add_joint_prismatic(
@@ -168,6 +176,7 @@ class JointBuilder(BodyBuilder):
         label: str | None = None,
         collision_filter_parent: bool = True,
         enabled: bool = True,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Add a slider: the child moves along `axis`. The arguments are those of `add_joint_revolute`.
 
@@ -205,6 +214,7 @@ class JointBuilder(BodyBuilder):
             label,
             collision_filter_parent,
             enabled,
+            custom_attributes,
         )
 
     def add_joint_ball(
@@ -223,6 +233,7 @@ class JointBuilder(BodyBuilder):
         label: str | None = None,
         collision_filter_parent: bool = True,
         enabled: bool = True,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Add a ball joint: the child turns about a point, without limits.
 
@@ -259,6 +270,7 @@ class JointBuilder(BodyBuilder):
             label,
             collision_filter_parent,
             enabled,
+            custom_attributes,
         )
 
     def add_joint_fixed(
@@ -271,6 +283,7 @@ class JointBuilder(BodyBuilder):
         label: str | None = None,
         collision_filter_parent: bool = True,
         enabled: bool = True,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Fix the child to the parent. The arguments are those of `add_joint_revolute`.
 
@@ -293,6 +306,7 @@ class JointBuilder(BodyBuilder):
             label,
             collision_filter_parent,
             enabled,
+            custom_attributes,
         )
 
     def add_joint_free(
@@ -305,6 +319,7 @@ class JointBuilder(BodyBuilder):
         label: str | None = None,
         collision_filter_parent: bool = True,
         enabled: bool = True,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Let the child move freely in the world. It starts at the pose given to `add_link`.
 
@@ -329,6 +344,7 @@ class JointBuilder(BodyBuilder):
             label,
             collision_filter_parent,
             enabled,
+            custom_attributes,
         )
 
     def add_joint_d6(
@@ -343,6 +359,7 @@ class JointBuilder(BodyBuilder):
         label: str | None = None,
         collision_filter_parent: bool = True,
         enabled: bool = True,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Add a joint of several axes: the child slides along the linear, then turns about the angular ones.
 
@@ -361,6 +378,8 @@ class JointBuilder(BodyBuilder):
             label: Name; `joint_INDEX` if None.
             collision_filter_parent: Whether the shapes of parent and child do not collide.
             enabled: Must be true.
+            custom_attributes: Custom attributes by key: those of the joint, and those of its degrees of
+                freedom, coordinates and constraints (one value for all, one for each, or some by place).
 
         Returns:
             Index of the joint.
@@ -393,6 +412,7 @@ class JointBuilder(BodyBuilder):
             label,
             collision_filter_parent,
             enabled,
+            custom_attributes,
             dof_dim=(len(linear), len(angular)),
         )
 
@@ -409,6 +429,7 @@ class JointBuilder(BodyBuilder):
         label: str | None = None,
         collision_filter_parent: bool = True,
         enabled: bool = True,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Add a joint of any type, with the arguments of `add_joint_d6`.
 
@@ -432,6 +453,7 @@ class JointBuilder(BodyBuilder):
             "label": label,
             "collision_filter_parent": collision_filter_parent,
             "enabled": enabled,
+            "custom_attributes": custom_attributes,
         }
         if kind is JointType.D6:
             return self.add_joint_d6(parent, child, linear_axes=linear, angular_axes=angular, **common)
@@ -455,7 +477,12 @@ class JointBuilder(BodyBuilder):
             f"add_joint: joints of type {kind.name} are not supported yet. Use another type."
         )
 
-    def add_articulation(self, joints: Sequence[int], label: str | None = None) -> int:
+    def add_articulation(
+        self,
+        joints: Sequence[int],
+        label: str | None = None,
+        custom_attributes: Mapping[str, Any] | None = None,
+    ) -> int:
         """Declare that joints belong together, such as those of one robot.
 
         Every joint must be in one articulation.
@@ -463,6 +490,7 @@ class JointBuilder(BodyBuilder):
         Args:
             joints: Joints, in any order.
             label: Name; `articulation_INDEX` if None.
+            custom_attributes: Custom attributes of the articulation, by key.
 
         Returns:
             Index of the articulation.
@@ -501,7 +529,9 @@ class JointBuilder(BodyBuilder):
                 )
             self._check_kinematic_child(int(joint))
             seen.add(joint)
+        custom = self._check_custom(custom_attributes, {AttributeFrequency.ARTICULATION: 1}, name)
         self._articulations.append(world=self.current_world)
+        self._put_custom(custom, {AttributeFrequency.ARTICULATION: index})
         self._joints.view("articulation")[np.asarray(joints)] = index
         self.articulation_label.append(label)
         return index
@@ -532,6 +562,7 @@ class JointBuilder(BodyBuilder):
         label: str | None,
         collision_filter_parent: bool,
         enabled: bool,
+        custom_attributes: Mapping[str, Any] | None,
         dof_dim: tuple[int, int] | None = None,
     ) -> int:
         joint = self.joint_count
@@ -557,6 +588,15 @@ class JointBuilder(BodyBuilder):
                     "to the world only. Pass parent=-1."
                 )
         rows = [_dof_row(config, f"{name}, axis {index}") for index, config in enumerate(dofs)]
+        coord_count = len(rows) if joint_type is JointType.D6 else joint_type.coord_count
+        counts = {
+            AttributeFrequency.JOINT: 1,
+            AttributeFrequency.JOINT_DOF: len(rows),
+            AttributeFrequency.JOINT_COORD: coord_count,
+            AttributeFrequency.JOINT_CONSTRAINT: JOINT_CONSTRAINT_COUNT - len(rows),
+        }
+        custom = self._check_custom(custom_attributes, counts, name)
+        first = {kind: self.custom_entity_count(kind) for kind in counts}
         self._joints.append(
             type=int(joint_type),
             parent=parent,
@@ -572,7 +612,7 @@ class JointBuilder(BodyBuilder):
         self.joint_label.append(label)
         for row in rows:
             self._dofs.append(**row)
-        coord_count = len(rows) if joint_type is JointType.D6 else joint_type.coord_count
+        self._put_custom(custom, first)
         if coord_count:
             coords = self._coords.extend(coord_count)
             if joint_type is JointType.FREE:

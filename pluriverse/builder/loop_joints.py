@@ -6,9 +6,11 @@ one as a hinge. It is none of the model's joints then, and has no coordinate.
 """
 
 import copy
+import warnings
 
 import numpy as np
 
+from pluriverse.builder.custom_merge import given_entities, taken_custom_attributes
 from pluriverse.builder.worlds import WorldBuilder
 from pluriverse.model import poses
 from pluriverse.types import EqType, JointType
@@ -36,9 +38,10 @@ def replace_loop_joints(builder: WorldBuilder) -> WorldBuilder:
         return builder
     _check(builder, loops)
     result = copy.copy(builder)
-    _add_constraints(result, builder, loops)
+    order = _add_constraints(result, builder, loops)
     _add_filters(result, builder, loops)
     _remove_joints(result, builder, loops)
+    _move_custom_attributes(result, builder, loops, order)
     return result
 
 
@@ -86,8 +89,8 @@ def _check(builder: WorldBuilder, loops: np.ndarray) -> None:
         )
 
 
-def _add_constraints(result: WorldBuilder, builder: WorldBuilder, loops: np.ndarray) -> None:
-    """Append the constraints of loop joints, and sort all constraints by world."""
+def _add_constraints(result: WorldBuilder, builder: WorldBuilder, loops: np.ndarray) -> np.ndarray:
+    """Append the constraints of loop joints, and sort all constraints by world; return the order."""
     table = builder._equality.taken(np.arange(len(builder._equality)))
     added = table.extend(len(loops))
     kind = np.array([_CONSTRAINT[JointType(value)] for value in builder.joint_type[loops]])
@@ -110,6 +113,7 @@ def _add_constraints(result: WorldBuilder, builder: WorldBuilder, loops: np.ndar
     order = np.argsort(table.view("world"), kind="stable")
     result._equality = table.taken(order)
     result.equality_constraint_label = [labels[index] for index in order]
+    return order
 
 
 def _add_filters(result: WorldBuilder, builder: WorldBuilder, loops: np.ndarray) -> None:
@@ -147,3 +151,31 @@ def _remove_joints(result: WorldBuilder, builder: WorldBuilder, loops: np.ndarra
     for name in ("joint1", "joint2"):
         rows = result._equality.view(name)
         rows[:] = place[rows]
+
+
+def _move_custom_attributes(
+    result: WorldBuilder, builder: WorldBuilder, loops: np.ndarray, order: np.ndarray
+) -> None:
+    """Let the custom attributes follow the joints that stay and the constraints, which are in `order`."""
+    if not builder.custom_attributes:
+        return
+    for key, joint in given_entities(builder, "joint", loops)[:1]:
+        warnings.warn(
+            f"{builder._joint_name(joint)} closes a loop, so it is an equality constraint of the model and "
+            f"none of its joints: the value of custom attribute '{key}' is left out.",
+            stacklevel=4,
+        )
+    keep = np.ones(builder.joint_count, dtype=bool)
+    keep[loops] = False
+    dof_count = builder.joint_dof_dim.sum(axis=1)
+    coord_count = np.diff(np.append(builder.joint_q_start, builder.joint_coord_count))
+    result.custom_attributes = taken_custom_attributes(
+        builder,
+        {
+            "joint": np.flatnonzero(keep),
+            "joint_dof": np.flatnonzero(np.repeat(keep, dof_count)),
+            "joint_coord": np.flatnonzero(np.repeat(keep, coord_count)),
+            "joint_constraint": np.flatnonzero(np.repeat(keep, 6 - dof_count)),
+            "equality_constraint": order,
+        },
+    )

@@ -1,6 +1,7 @@
 """Shapes: geometry that collides, weighs and is seen."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from pluriverse.geometry import (
     sphere_mass_properties,
     transform_mass_properties,
 )
+from pluriverse.model.attributes import AttributeFrequency
 from pluriverse.types import GeoType
 
 SHAPE_COLOR = (0.6, 0.63, 0.68)
@@ -66,6 +68,7 @@ class ShapeBuilder(JointBuilder):
         is_static: bool = False,
         color: Vector | None = None,
         label: str | None = None,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Add a shape of any geometry; `add_shape_box` and so on are more convenient.
 
@@ -79,6 +82,7 @@ class ShapeBuilder(JointBuilder):
             is_static: Whether the shape adds no mass to the body.
             color: Red, green and blue from 0 to 1.
             label: Name; `shape_INDEX` if None.
+            custom_attributes: Custom attributes of the shape, by key.
 
         Returns:
             Index of the shape.
@@ -118,6 +122,7 @@ class ShapeBuilder(JointBuilder):
             raise ValueError(f"{name}: src is given, but a {geometry.name} shape has no mesh.")
         if color is None:
             color = SHAPE_COLOR if src is None or src.color is None else src.color
+        custom = self._check_custom(custom_attributes, {AttributeFrequency.SHAPE: 1}, name)
         if body >= 0 and not is_static and not config.is_site and config.density > 0.0:
             if not self.body_lock_inertia[body]:
                 part = _shape_mass(geometry, size, src, config, name)
@@ -145,6 +150,7 @@ class ShapeBuilder(JointBuilder):
             world=self.current_world,
         )
         self.shape_label.append(label)
+        self._put_custom(custom, {AttributeFrequency.SHAPE: shape})
         return shape
 
     def add_shape_plane(
@@ -158,6 +164,7 @@ class ShapeBuilder(JointBuilder):
         cfg: ShapeConfig | None = None,
         color: Vector | None = None,
         label: str | None = None,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Add a plane, solid below.
 
@@ -171,6 +178,7 @@ class ShapeBuilder(JointBuilder):
             cfg: See `add_shape`.
             color: See `add_shape`.
             label: See `add_shape`.
+            custom_attributes: See `add_shape`.
 
         Returns:
             Index of the shape.
@@ -189,6 +197,7 @@ class ShapeBuilder(JointBuilder):
             is_static=True,
             color=color,
             label=label,
+            custom_attributes=custom_attributes,
         )
 
     def add_ground_plane(
@@ -198,6 +207,7 @@ class ShapeBuilder(JointBuilder):
         label: str | None = "ground_plane",
         *,
         color: Vector | None = GROUND_COLOR,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Add an infinite plane facing up, at z = `height` [m].
 
@@ -214,6 +224,7 @@ class ShapeBuilder(JointBuilder):
             cfg=cfg,
             color=color,
             label=label,
+            custom_attributes=custom_attributes,
         )
 
     def add_shape_sphere(
@@ -226,13 +237,14 @@ class ShapeBuilder(JointBuilder):
         as_site: bool = False,
         color: Vector | None = None,
         label: str | None = None,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Add a sphere of `radius` [m].
 
         `as_site` makes it a mark without mass or collision; the other arguments are those of `add_shape`.
         """
         return self._add_primitive(
-            GeoType.SPHERE, (radius, 0.0, 0.0), body, xform, cfg, as_site, color, label
+            GeoType.SPHERE, (radius, 0.0, 0.0), body, xform, cfg, as_site, color, label, custom_attributes
         )
 
     def add_shape_box(
@@ -247,9 +259,13 @@ class ShapeBuilder(JointBuilder):
         as_site: bool = False,
         color: Vector | None = None,
         label: str | None = None,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Add a box of half extents `hx`, `hy`, `hz` [m]. See `add_shape_sphere`."""
-        return self._add_primitive(GeoType.BOX, (hx, hy, hz), body, xform, cfg, as_site, color, label)
+        size = (hx, hy, hz)
+        return self._add_primitive(
+            GeoType.BOX, size, body, xform, cfg, as_site, color, label, custom_attributes
+        )
 
     def add_shape_capsule(
         self,
@@ -262,10 +278,13 @@ class ShapeBuilder(JointBuilder):
         as_site: bool = False,
         color: Vector | None = None,
         label: str | None = None,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Add a capsule along local z; `half_height` [m] leaves out the caps. See `add_shape_sphere`."""
         size = (radius, half_height, 0.0)
-        return self._add_primitive(GeoType.CAPSULE, size, body, xform, cfg, as_site, color, label)
+        return self._add_primitive(
+            GeoType.CAPSULE, size, body, xform, cfg, as_site, color, label, custom_attributes
+        )
 
     def add_shape_cylinder(
         self,
@@ -278,10 +297,13 @@ class ShapeBuilder(JointBuilder):
         as_site: bool = False,
         color: Vector | None = None,
         label: str | None = None,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Add a cylinder along local z [m]. See `add_shape_sphere`."""
         size = (radius, half_height, 0.0)
-        return self._add_primitive(GeoType.CYLINDER, size, body, xform, cfg, as_site, color, label)
+        return self._add_primitive(
+            GeoType.CYLINDER, size, body, xform, cfg, as_site, color, label, custom_attributes
+        )
 
     def add_shape_cone(
         self,
@@ -294,10 +316,13 @@ class ShapeBuilder(JointBuilder):
         as_site: bool = False,
         color: Vector | None = None,
         label: str | None = None,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Add a cone along local z, apex at +`half_height` [m]. See `add_shape_sphere`."""
         size = (radius, half_height, 0.0)
-        return self._add_primitive(GeoType.CONE, size, body, xform, cfg, as_site, color, label)
+        return self._add_primitive(
+            GeoType.CONE, size, body, xform, cfg, as_site, color, label, custom_attributes
+        )
 
     def add_shape_ellipsoid(
         self,
@@ -311,9 +336,13 @@ class ShapeBuilder(JointBuilder):
         as_site: bool = False,
         color: Vector | None = None,
         label: str | None = None,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Add an ellipsoid of semi-axes `rx`, `ry`, `rz` [m]. See `add_shape_sphere`."""
-        return self._add_primitive(GeoType.ELLIPSOID, (rx, ry, rz), body, xform, cfg, as_site, color, label)
+        size = (rx, ry, rz)
+        return self._add_primitive(
+            GeoType.ELLIPSOID, size, body, xform, cfg, as_site, color, label, custom_attributes
+        )
 
     def add_shape_mesh(
         self,
@@ -325,6 +354,7 @@ class ShapeBuilder(JointBuilder):
         cfg: ShapeConfig | None = None,
         color: Vector | None = None,
         label: str | None = None,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Add a triangle mesh, `scale` times its size. See `add_shape`.
 
@@ -340,6 +370,7 @@ class ShapeBuilder(JointBuilder):
             src=mesh,
             color=color,
             label=label,
+            custom_attributes=custom_attributes,
         )
 
     def add_shape_convex_hull(
@@ -352,6 +383,7 @@ class ShapeBuilder(JointBuilder):
         cfg: ShapeConfig | None = None,
         color: Vector | None = None,
         label: str | None = None,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Add the convex hull of a mesh, `scale` times its size.
 
@@ -366,6 +398,7 @@ class ShapeBuilder(JointBuilder):
             src=mesh,
             color=color,
             label=label,
+            custom_attributes=custom_attributes,
         )
 
     def add_site(
@@ -377,12 +410,21 @@ class ShapeBuilder(JointBuilder):
         scale: Vector = (0.01, 0.01, 0.01),
         label: str | None = None,
         visible: bool = False,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Mark a frame on a body by a shape without mass or collision. See `add_shape`."""
         config = self.default_shape_cfg.copy()
         config.mark_as_site()
         config.is_visible = visible
-        return self.add_shape(body=body, type=type, xform=xform, cfg=config, scale=scale, label=label)
+        return self.add_shape(
+            body=body,
+            type=type,
+            xform=xform,
+            cfg=config,
+            scale=scale,
+            label=label,
+            custom_attributes=custom_attributes,
+        )
 
     def add_shape_collision_filter_pair(self, shape_a: int, shape_b: int) -> None:
         """Keep two shapes from colliding.
@@ -421,13 +463,21 @@ class ShapeBuilder(JointBuilder):
         as_site: bool,
         color: Vector | None,
         label: str | None,
+        custom_attributes: Mapping[str, Any] | None,
     ) -> int:
         config = self.default_shape_cfg if cfg is None else cfg
         if as_site:
             config = config.copy()
             config.mark_as_site()
         return self.add_shape(
-            body=body, type=geometry, xform=xform, cfg=config, scale=size, color=color, label=label
+            body=body,
+            type=geometry,
+            xform=xform,
+            cfg=config,
+            scale=size,
+            color=color,
+            label=label,
+            custom_attributes=custom_attributes,
         )
 
     def _mesh_index(self, mesh: Mesh) -> int:

@@ -1,16 +1,20 @@
 """World scope: which world new entities belong to."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from pluriverse.builder.columns import Column, Table
+from pluriverse.builder.custom_attributes import CustomAttributeBuilder
 from pluriverse.builder.inputs import Vector, as_gravity
-from pluriverse.builder.storage import BuilderStorage
+from pluriverse.model.attributes import AttributeFrequency
 
 GRAVITY = -9.81
 """Gravity along z of a builder that sets none [m/s²]."""
 
 
-class WorldScope(BuilderStorage):
+class WorldScope(CustomAttributeBuilder):
     """The part of a builder that opens and closes worlds."""
 
     def __init__(self) -> None:
@@ -45,16 +49,24 @@ class WorldScope(BuilderStorage):
         vector = as_gravity(value)
         self._gravity = float(np.asarray(value)) if np.ndim(value) == 0 else vector
 
-    def begin_world(self, label: str | None = None, *, gravity: float | Vector | None = None) -> None:
+    def begin_world(
+        self,
+        label: str | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        gravity: float | Vector | None = None,
+    ) -> None:
         """Open a new world; entities belong to it until `end_world`.
 
         Args:
             label: Name; `world_INDEX` if None.
+            attributes: Custom attributes of the world, by key.
             gravity: Gravity [m/s²], a vector or its z component; `ModelBuilder.gravity` if None.
 
         Raises:
             RuntimeError: If a world is open already.
-            ValueError: If gravity is neither a number nor a vector.
+            AttributeError: If there is no such custom attribute.
+            TypeError: If the value of a custom attribute is of another type.
+            ValueError: If gravity is neither a number nor a vector, or a custom attribute does not fit.
         """
         if self._current_world >= 0:
             raise RuntimeError(
@@ -62,8 +74,11 @@ class WorldScope(BuilderStorage):
                 "still open. Call end_world() first; worlds do not nest."
             )
         row = np.full(3, np.nan) if gravity is None else as_gravity(gravity)
+        label = f"world_{self.world_count}" if label is None else label
+        custom = self._check_custom(attributes, {AttributeFrequency.WORLD: 1}, f"world '{label}'")
         self._current_world = self._worlds.append(gravity=row)
-        self.world_label.append(f"world_{self._current_world}" if label is None else label)
+        self.world_label.append(label)
+        self._put_custom(custom, {AttributeFrequency.WORLD: self._current_world})
 
     def end_world(self) -> None:
         """Close the world that is open; further entities are global.
@@ -74,6 +89,9 @@ class WorldScope(BuilderStorage):
         if self._current_world < 0:
             raise RuntimeError("end_world: no world is open. Call begin_world() first.")
         self._current_world = -1
+
+    def _world_of_rows(self) -> int:
+        return self._current_world
 
     def _check_body(self, body: int, what: str) -> None:
         """Raise unless `body` is -1 or a body of the current world."""

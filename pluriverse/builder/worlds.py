@@ -9,6 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pluriverse.builder.custom_attribute import FREQUENCY_OF_KEY
+from pluriverse.builder.custom_attributes import JOINT_CONSTRAINT_COUNT
+from pluriverse.builder.custom_merge import append_custom_copies, declare_custom_attributes
 from pluriverse.builder.equality import EqualityBuilder
 from pluriverse.builder.inputs import (
     IDENTITY,
@@ -164,6 +167,7 @@ class WorldBuilder(EqualityBuilder):
                 f"{what}: world {self.current_world} ('{self.world_label[self.current_world]}') is still "
                 "open. Call end_world() first, or add_builder() to add to that world."
             )
+        declare_custom_attributes(self, builder, what)
         worlds = np.arange(self.world_count, self.world_count + len(offsets))
         added = self._worlds.extend(len(offsets))
         if builder._gravity is not None:
@@ -179,6 +183,7 @@ class WorldBuilder(EqualityBuilder):
         prefixes: Sequence[str | None],
     ) -> None:
         """Append one copy of all entities of `builder` per row of `offsets`, in the given worlds."""
+        declare_custom_attributes(self, builder, "add_builder")
         count = len(offsets)
         bodies = self._bodies.extend_copies(builder._bodies, count)
         joints = self._joints.extend_copies(builder._joints, count)
@@ -220,7 +225,21 @@ class WorldBuilder(EqualityBuilder):
             mine += copied_labels(theirs, prefixes)
 
         first_joint = joints.start + builder.joint_count * np.arange(count)
+        first_equality = self.equality_constraint_count
         self._append_equality_copies(builder, offsets, worlds, first_body, first_joint, prefixes)
+        first = {
+            "body": bodies.start,
+            "joint": joints.start,
+            "joint_coord": coords.start,
+            "joint_dof": dofs.start,
+            "joint_constraint": JOINT_CONSTRAINT_COUNT * joints.start - dofs.start,
+            "articulation": articulations.start,
+            "shape": shapes.start,
+            "equality_constraint": first_equality,
+        }
+        steps = {kind: builder.custom_entity_count(FREQUENCY_OF_KEY[kind]) for kind in first}
+        begins = {kind: begin + steps[kind] * np.arange(count) for kind, begin in first.items()}
+        append_custom_copies(self, builder, worlds, begins, prefixes)
         if (offsets != IDENTITY).any():
             self._move_copies(builder, offsets, bodies, joints, coords, dofs, shapes)
 

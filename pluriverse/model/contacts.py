@@ -1,10 +1,12 @@
 """Contacts: where shapes touch, kept per world so that no world can take another's place."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
+
+from pluriverse.model.attributes import AttributeAssignment
 
 if TYPE_CHECKING:
     from pluriverse.model.model import Model
@@ -51,6 +53,8 @@ class Contacts:
     rigid_contact_force: wp.array[wp.vec3]
     """Force on the body of shape 1 [N], world axes, shape [slot]; on that of shape 0 acts the opposite.
     Written by the solver."""
+    custom_arrays: dict[str, Any]
+    """The custom attributes of contacts, by their keys."""
 
     def __init__(self, model: "Model", capacity: int | Sequence[int] | np.ndarray):
         capacities = np.asarray(capacity, dtype=np.int64)
@@ -85,6 +89,8 @@ class Contacts:
         self.rigid_contact_margin0 = wp.zeros(slot_count, dtype=wp.float32, device=device)
         self.rigid_contact_margin1 = wp.zeros(slot_count, dtype=wp.float32, device=device)
         self.rigid_contact_force = wp.zeros(slot_count, dtype=wp.vec3, device=device)
+        self.custom_arrays = {}
+        model.attach_custom_arrays(self, AttributeAssignment.CONTACT)
 
     def clear(self) -> None:
         """Forget all contacts."""

@@ -1,6 +1,13 @@
 """Control: what a user commands from step to step."""
 
+from typing import Any
+
 import warp as wp
+
+from pluriverse.model.attributes import assign_custom_arrays
+
+CONTROL_ARRAYS = ("joint_f", "joint_target_pos", "joint_target_vel", "joint_act")
+"""The arrays of every control."""
 
 
 class Control:
@@ -16,6 +23,8 @@ class Control:
     joint_act: wp.array[float]
     """Force added to that of the drive and limited with it by `joint_effort_limit` [N or N·m], shape
     [dof]."""
+    custom_arrays: dict[str, Any]
+    """The custom attributes of controls, by their keys."""
 
     def __init__(
         self,
@@ -28,9 +37,13 @@ class Control:
         self.joint_target_pos = wp.clone(joint_target_pos)
         self.joint_target_vel = wp.clone(joint_target_vel)
         self.joint_act = wp.clone(joint_act)
+        self.custom_arrays = {}
 
     def clear(self) -> None:
-        """Set all forces and all targets to zero (targets do not return to those of the model)."""
+        """Set all forces and all targets to zero (targets do not return to those of the model).
+
+        Custom attributes keep their values.
+        """
         self.joint_f.zero_()
         self.joint_target_pos.zero_()
         self.joint_target_vel.zero_()
@@ -47,5 +60,11 @@ class Control:
                 f"Control.assign: there are {self.joint_f.size} degrees of freedom here and "
                 f"{other.joint_f.size} in the other control. Assign controls of the same model only."
             )
-        for name in ("joint_f", "joint_target_pos", "joint_target_vel", "joint_act"):
+        for name in CONTROL_ARRAYS:
             wp.copy(getattr(self, name), getattr(other, name))
+        assign_custom_arrays(self, other)
+
+    def arrays(self) -> dict[str, wp.array]:
+        """Return every array by its name, custom attributes by their keys."""
+        custom = {key: array for key, array in self.custom_arrays.items() if isinstance(array, wp.array)}
+        return {name: getattr(self, name) for name in CONTROL_ARRAYS} | custom

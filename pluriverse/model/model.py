@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.model import attributes
 from pluriverse.model.batches import Batch
 from pluriverse.model.control import Control
 from pluriverse.model.seal import Seal
@@ -29,6 +30,10 @@ class Model:
     follows from the structure (types, parents, groups, flags, filters) was evaluated in `finalize` and stays;
     writes to it are reported.
     """
+
+    AttributeFrequency = attributes.AttributeFrequency  # as in Newton, where these are nested in the model
+    AttributeAssignment = attributes.AttributeAssignment
+    AttributeNamespace = attributes.AttributeNamespace
 
     device: wp.Device
     """Device of all arrays."""
@@ -274,24 +279,34 @@ class Model:
     batches: list[Batch]
     """The worlds by size class."""
 
+    # custom attributes
+    attribute_specs: dict[str, attributes.AttributeSpec]
+    """What is known about each custom attribute, by its key: its name, with the namespace if it has one."""
+    custom_arrays: dict[str, Any]
+    """The custom attributes of the model, and those that states, controls and contacts begin with, by key:
+    arrays, or lists of texts."""
+    custom_frequency_counts: dict[str, int]
+    """Number of rows of each custom frequency, by its key."""
+    custom_frequency_world: dict[str, np.ndarray]
+    """World of each row of a custom frequency (-1 outside of any), on the host, by its key."""
+    custom_frequency_articulation: dict[str, np.ndarray]
+    """Articulation of each row of a custom frequency that has owners (-1 for none), on the host, by its
+    key."""
+
     def __init__(self, device: wp.Device):
         self.device = device
         self._seal: Seal | None = None
+        self.attribute_specs = {}
+        self.custom_arrays = {}
+        self.custom_frequency_counts = {}
+        self.custom_frequency_world = {}
+        self.custom_frequency_articulation = {}
 
     def __setattr__(self, name: str, value: Any) -> None:
-        current = self.__dict__.get(name)
-        if not isinstance(current, wp.array) or self._seal is None:
+        if self.__dict__.get("_seal") is None:
             object.__setattr__(self, name, value)
-            return
-        values = value if isinstance(value, wp.array) else np.asarray(value)
-        shape = tuple(values.shape) if isinstance(value, wp.array) else values.shape
-        if shape not in (tuple(current.shape), current.numpy().shape):
-            raise ValueError(
-                f"Model.{name} has shape {tuple(current.shape)}, but the values assigned have {shape}. The "
-                "sizes of a model are fixed by finalize."
-            )
-        if values is not current:
-            current.assign(values)
+        else:
+            attributes.set_array(self, name, value, owner="Model")
 
     def seal(self, live: Sequence[str] = ()) -> None:
         """Take the structure for complete. Called by `ModelBuilder.finalize`.
@@ -318,11 +333,117 @@ class Model:
 
     def state(self) -> State:
         """Return a new state, as the worlds begin."""
-        return State(self.joint_q, self.joint_qd, self.body_q, self.body_qd)
+        state = State(self.joint_q, self.joint_qd, self.body_q, self.body_qd)
+        self.attach_custom_arrays(state, attributes.AttributeAssignment.STATE)
+        return state
 
     def control(self) -> Control:
         """Return a new control: the targets of the model, and no force."""
-        return Control(self.joint_f, self.joint_target_pos, self.joint_target_vel, self.joint_act)
+        control = Control(self.joint_f, self.joint_target_pos, self.joint_target_vel, self.joint_act)
+        self.attach_custom_arrays(control, attributes.AttributeAssignment.CONTROL)
+        return control
+
+    def add_attribute(
+        self,
+        name: str,
+        attrib: Any,
+        frequency: attributes.AttributeFrequency | str,
+        assignment: attributes.AttributeAssignment | None = None,
+        namespace: str | None = None,
+        references: attributes.AttributeFrequency | str | None = None,
+    ) -> None:
+        """Add a custom attribute; builders do so for those declared with `add_custom_attribute`.
+
+        Args:
+            name: Name.
+            attrib: Array on the device of the model, or a list of texts, with one entry per entity.
+            frequency: What there is one entry for: a kind of entity, or the key of a custom frequency.
+            assignment: Object that has the array, `MODEL` if None. States, controls and contacts made
+                from now on begin with a copy.
+            namespace: Namespace; None for an attribute of the object itself.
+            references: Kind of entity that the values are indices of; None for other values.
+
+        Raises:
+            AttributeError: If there is an attribute of that name already.
+            ValueError: If the number of entries or the device is another one.
+            KeyError: If there is no such custom frequency.
+        """
+        if isinstance(references, attributes.AttributeFrequency):
+            references = references.key
+        spec = attributes.AttributeSpec(
+            name,
+            namespace,
+            frequency,
+            assignment or attributes.AttributeAssignment.MODEL,
+            references=references,
+        )
+        count = self.get_frequency_count(frequency)
+        if isinstance(attrib, wp.array) and attrib.device != self.device:
+            raise ValueError(
+                f"add_attribute: '{spec.key}' is on {attrib.device}, but the model is on {self.device}."
+            )
+        if len(attrib) != count:
+            raise ValueError(
+                f"add_attribute: '{spec.key}' has {len(attrib)} entries, but there are {count} of kind "
+                f"{spec.count_name}."
+            )
+        attributes.attach(self, spec, attrib)
+        self.attribute_specs[spec.key] = spec
+
+    @property
+    def attribute_frequency(self) -> dict[str, attributes.AttributeFrequency | str]:
+        """What there is one value for, of each custom attribute, by its key."""
+        return {key: spec.frequency for key, spec in self.attribute_specs.items()}
+
+    @property
+    def attribute_assignment(self) -> dict[str, attributes.AttributeAssignment]:
+        """Object that has the array, of each custom attribute, by its key."""
+        return {key: spec.assignment for key, spec in self.attribute_specs.items()}
+
+    def get_attribute_frequency(self, name: str) -> attributes.AttributeFrequency | str:
+        """Return what a custom attribute ("name" or "namespace:name") has one value for.
+
+        Raises:
+            AttributeError: If there is no such attribute.
+        """
+        spec = self.attribute_specs.get(name.replace(".", ":", 1))
+        if spec is None:
+            known = ", ".join(self.attribute_specs) or "none"
+            raise AttributeError(
+                f"get_attribute_frequency: there is no custom attribute {name!r}; there are {known}."
+            )
+        return spec.frequency
+
+    def get_custom_frequency_count(self, frequency: str) -> int:
+        """Return the number of rows of a custom frequency.
+
+        Raises:
+            KeyError: If there is no such frequency.
+        """
+        if frequency not in self.custom_frequency_counts:
+            known = ", ".join(self.custom_frequency_counts) or "none"
+            raise KeyError(f"there is no custom frequency '{frequency}'; there are {known}.")
+        return self.custom_frequency_counts[frequency]
+
+    def get_frequency_count(self, frequency: attributes.AttributeFrequency | str) -> int:
+        """Return the number of entities of a kind, or of rows of a custom frequency.
+
+        Raises:
+            KeyError: If there is no such custom frequency.
+        """
+        if isinstance(frequency, str):
+            return self.get_custom_frequency_count(frequency)
+        return (
+            1
+            if frequency is attributes.AttributeFrequency.ONCE
+            else int(getattr(self, f"{frequency.key}_count"))
+        )
+
+    def attach_custom_arrays(self, holder: Any, assignment: attributes.AttributeAssignment) -> None:
+        """Give a new state, control or contacts a copy of the custom attributes that belong to it."""
+        for key, spec in self.attribute_specs.items():
+            if spec.assignment is assignment:
+                attributes.attach(holder, spec, attributes.clone(self.custom_arrays[key]))
 
     def set_gravity(
         self, gravity: float | Sequence[float] | np.ndarray, world: int | Sequence[int] | None = None

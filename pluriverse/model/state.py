@@ -1,10 +1,12 @@
 """State: what changes from step to step."""
 
 from pathlib import Path
+from typing import Any
 
 import warp as wp
 
 from pluriverse.model.archive import check_fit, read_arrays, take_array, write_arrays
+from pluriverse.model.attributes import assign_custom_arrays
 
 STATE_ARRAYS = ("joint_q", "joint_qd", "body_q", "body_qd", "body_f")
 """All arrays of a state."""
@@ -26,6 +28,8 @@ class State:
     body_f: wp.array[wp.spatial_vectorf]
     """External force [N], then torque about the centre of mass [N·m], world axes, shape [body]. Stays until
     it is changed; `clear_forces` zeroes it."""
+    custom_arrays: dict[str, Any]
+    """The custom attributes of states, by their keys."""
 
     def __init__(
         self,
@@ -39,6 +43,7 @@ class State:
         self.body_q = wp.clone(body_q)
         self.body_qd = wp.clone(body_qd)
         self.body_f = wp.zeros(body_q.size, dtype=wp.spatial_vectorf, device=body_q.device)
+        self.custom_arrays = {}
 
     @property
     def joint_coord_count(self) -> int:
@@ -68,10 +73,16 @@ class State:
         self.check_counts(other, "State.assign")
         for name in STATE_ARRAYS:
             wp.copy(getattr(self, name), getattr(other, name))
+        assign_custom_arrays(self, other)
+
+    def arrays(self) -> dict[str, wp.array]:
+        """Return every array by its name, custom attributes by their keys."""
+        custom = {key: array for key, array in self.custom_arrays.items() if isinstance(array, wp.array)}
+        return {name: getattr(self, name) for name in STATE_ARRAYS} | custom
 
     def save(self, path: str | Path) -> None:
         """Write every array to a file, bit for bit: a NumPy archive (`.npz`) of plain arrays."""
-        write_arrays(path, {name: getattr(self, name).numpy() for name in STATE_ARRAYS})
+        write_arrays(path, {name: array.numpy() for name, array in self.arrays().items()})
 
     def load(self, path: str | Path) -> None:
         """Copy every array from a file that `save` made of a state of the same model; nothing is unpickled.
@@ -82,11 +93,12 @@ class State:
                 left as it is.
         """
         arrays = read_arrays(path, "a state")
-        values = {name: take_array(arrays, name, path, "a state") for name in STATE_ARRAYS}
-        for name in STATE_ARRAYS:
-            check_fit(getattr(self, name), values[name], f"'{path}': {name}")
-        for name in STATE_ARRAYS:
-            getattr(self, name).assign(values[name])
+        own = self.arrays()
+        values = {name: take_array(arrays, name, path, "a state") for name in own}
+        for name, array in own.items():
+            check_fit(array, values[name], f"'{path}': {name}")
+        for name, array in own.items():
+            array.assign(values[name])
 
     def check_counts(self, other: "State", what: str) -> None:
         """Raise if another state cannot be of the same model.

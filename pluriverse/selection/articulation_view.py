@@ -8,8 +8,9 @@ import warp as wp
 
 from pluriverse.dynamics import eval_fk, eval_jacobian, eval_mass_matrix
 from pluriverse.model import Control, Model, State
-from pluriverse.selection.entity_views import owned_by, owned_ranges
+from pluriverse.selection.entity_views import owned_ranges
 from pluriverse.selection.frequency import Frequency
+from pluriverse.selection.layout import owned_by
 from pluriverse.selection.patterns import Patterns, leaf, match_labels
 from pluriverse.selection.root_state import RootState
 from pluriverse.selection.transfer import scatter
@@ -150,10 +151,11 @@ class ArticulationView(View):
             if layout.is_ragged:
                 counts = np.diff(layout.start)
                 other = int(np.argmax(counts != counts[0]))
+                kind = frequency if isinstance(frequency, str) else frequency.value
                 labels = self.articulation_labels
                 raise ValueError(
                     f"{type(self).__name__}: the articulations differ: '{labels[0]}' in world "
-                    f"{self.row_world[0]} has {counts[0]} entries of kind {frequency.value}, "
+                    f"{self.row_world[0]} has {counts[0]} entries of kind {kind}, "
                     f"'{labels[other]}' in world {self.row_world[other]} has {counts[other]}. Narrow the "
                     "pattern, or pass homogeneous=False for ragged arrays."
                 )

@@ -7,7 +7,7 @@ import numpy as np
 
 from pluriverse.model import Model
 from pluriverse.selection.frequency import Frequency
-from pluriverse.selection.layout import ranges
+from pluriverse.selection.layout import owned_by, ranges
 from pluriverse.selection.patterns import Patterns
 from pluriverse.selection.view import View, choose, choose_worlds, simulated_worlds
 
@@ -135,22 +135,6 @@ class WorldView(View):
     def set_gravity(self, gravity: Any, mask: Any = None, *, indices: Any = None) -> None:
         """Set gravity [m/s²] as a vector in world axes, shape [3] or one per world; see `set_attribute`."""
         self.set_attribute("gravity", self.model, gravity, mask, indices=indices)
-
-
-def owned_by(rows: np.ndarray, owner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the entities that each row owns, row after row, and where each row begins.
-
-    Args:
-        rows: Index of each owner.
-        owner: Owner of each entity; -1 for none.
-    """
-    row_of = np.full(int(max(owner.max(initial=-1), rows.max(initial=-1))) + 2, -1, dtype=np.int64)
-    row_of[rows] = np.arange(len(rows))  # the last entry stays -1, which owner -1 addresses
-    entity_row = row_of[owner]
-    entities = np.flatnonzero(entity_row >= 0)
-    order = np.argsort(entity_row[entities], kind="stable")
-    counts = np.bincount(entity_row[entities], minlength=len(rows))
-    return entities[order], np.concatenate([[0], np.cumsum(counts)])
 
 
 def owned_ranges(rows: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -3,6 +3,8 @@
 import enum
 from typing import Any
 
+import warp as wp
+
 from pluriverse.model import Model
 
 
@@ -122,13 +124,16 @@ def entity_count(model: Model, frequency: Frequency) -> int:
     return int(getattr(model, f"{frequency.value}_count"))
 
 
-def check_source(source: Any, name: str, model: Model, *, what: str) -> tuple[Any, Frequency]:
-    """Return an array and its frequency.
+def check_source(source: Any, name: str, model: Model, *, what: str) -> tuple[Any, Frequency | str]:
+    """Return an array and its frequency; that of a custom attribute may be a custom one.
 
     Raises:
         AttributeError: If there is no such array, or it has no entry per entity.
         ValueError: If the array belongs to another model.
     """
+    key = name.replace(".", ":", 1)
+    if key in model.attribute_specs:
+        return _check_custom_source(source, key, model, what=what)
     frequency = ATTRIBUTE_FREQUENCY.get(name)
     array = getattr(source, name, None)
     if frequency is None or array is None:
@@ -144,3 +149,33 @@ def check_source(source: Any, name: str, model: Model, *, what: str) -> tuple[An
             "Pass a model, state or control that belongs to the model of the view."
         )
     return array, frequency
+
+
+def _check_custom_source(source: Any, key: str, model: Model, *, what: str) -> tuple[Any, Frequency | str]:
+    """Return the array of a custom attribute and its frequency."""
+    spec = model.attribute_specs[key]
+    array = source.custom_arrays.get(key)
+    if array is None:
+        raise AttributeError(
+            f"{what}: {type(source).__name__} has no custom attribute '{key}', which is assigned to "
+            f"{spec.assignment.name}."
+        )
+    if not isinstance(array, wp.array):
+        raise AttributeError(
+            f"{what}: custom attribute '{key}' has texts, which are on the host only. Read the list itself, "
+            "with the indices of the view (`layout(frequency).index`)."
+        )
+    frequency = spec.frequency if isinstance(spec.frequency, str) else spec.frequency.key
+    known = {member.value: member for member in Frequency}
+    if not isinstance(spec.frequency, str) and frequency not in known:
+        raise AttributeError(
+            f"{what}: custom attribute '{key}' has one value per {frequency}, which belongs to no entity of "
+            "a view. Read the array itself."
+        )
+    expected = model.get_frequency_count(spec.frequency)
+    if array.shape[0] != expected:
+        raise ValueError(
+            f"{what}: {key} has {array.shape[0]} entries, but the view's model has {expected} of them. Pass "
+            "a model, state or control that belongs to the model of the view."
+        )
+    return array, known.get(frequency, frequency)

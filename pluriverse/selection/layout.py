@@ -87,6 +87,22 @@ class Layout:
         return self._arrays[name]
 
 
+def owned_by(rows: np.ndarray, owner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the entities that each row owns, row after row, and where each row begins.
+
+    Args:
+        rows: Index of each owner.
+        owner: Owner of each entity; -1 for none.
+    """
+    row_of = np.full(int(max(owner.max(initial=-1), rows.max(initial=-1))) + 2, -1, dtype=np.int64)
+    row_of[rows] = np.arange(len(rows))  # the last entry stays -1, which owner -1 addresses
+    entity_row = row_of[owner]
+    entities = np.flatnonzero(entity_row >= 0)
+    order = np.argsort(entity_row[entities], kind="stable")
+    counts = np.bincount(entity_row[entities], minlength=len(rows))
+    return entities[order], np.concatenate([[0], np.cumsum(counts)])
+
+
 def ranges(first: np.ndarray, count: np.ndarray) -> np.ndarray:
     """Return the numbers of consecutive ranges, one after the other."""
     total = int(count.sum())

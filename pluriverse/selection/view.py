@@ -8,7 +8,7 @@ import warp as wp
 
 from pluriverse.model import Control, Model, State
 from pluriverse.selection.frequency import Frequency, check_source, entity_count
-from pluriverse.selection.layout import Layout
+from pluriverse.selection.layout import Layout, owned_by
 from pluriverse.selection.patterns import Patterns, match_labels
 from pluriverse.selection.row_mask import RowMask
 from pluriverse.selection.transfer import gather, same_memory, scatter
@@ -61,33 +61,48 @@ class View:
             (self.count,) if self.count_per_world is None else (self.world_count, self.count_per_world)
         )
         self._masks = RowMask(self.row_shape, slots.reshape(-1), self.world_count, self.device)
-        self._layouts: dict[Frequency, Layout] = {}
+        self._layouts: dict[Frequency | str, Layout] = {}
         self._add_layout(frequency, self.row_ids, np.arange(self.count + 1))
 
-    def _add_layout(self, frequency: Frequency, index: np.ndarray, start: np.ndarray) -> None:
+    def _add_layout(self, frequency: Frequency | str, index: np.ndarray, start: np.ndarray) -> None:
         self._layouts[frequency] = Layout(
             index, start, self.row_shape, frequency is self.frequency, self.device
         )
 
-    def layout(self, frequency: Frequency) -> Layout:
-        """Return where the entries of a kind stand.
+    def layout(self, frequency: Frequency | str) -> Layout:
+        """Return where the entries of a kind, or the rows of a custom frequency, stand.
 
         Raises:
             ValueError: If the rows of the view own no such entries.
         """
+        if frequency not in self._layouts and isinstance(frequency, str):
+            self._add_layout(frequency, *owned_by(self.row_ids, self._custom_owners(frequency)))
         if frequency not in self._layouts:
-            owned = ", ".join(known.value for known in self._layouts)
-            raise ValueError(
-                f"{type(self).__name__}: no {frequency.value} belongs to the {self.frequency.value}s of this "
-                f"view, only {owned}. Use a view of another kind, such as WorldView."
-            )
+            raise self._owns_none(frequency)
         return self._layouts[frequency]
 
-    def offsets(self, frequency: Frequency) -> np.ndarray:
+    def _custom_owners(self, frequency: str) -> np.ndarray:
+        """Return the world or articulation that each row of a custom frequency belongs to."""
+        if self.frequency is Frequency.WORLD:
+            return simulated_worlds(self.model, self.model.custom_frequency_world[frequency])
+        owners = self.model.custom_frequency_articulation.get(frequency)
+        if owners is None or self.frequency is not Frequency.ARTICULATION:
+            raise self._owns_none(frequency)
+        return owners
+
+    def _owns_none(self, frequency: Frequency | str) -> ValueError:
+        kind = frequency if isinstance(frequency, str) else frequency.value
+        owned = ", ".join(known if isinstance(known, str) else known.value for known in self._layouts)
+        return ValueError(
+            f"{type(self).__name__}: no {kind} belongs to the {self.frequency.value}s of this view, only "
+            f"{owned}. Use a view of another kind, such as WorldView."
+        )
+
+    def offsets(self, frequency: Frequency | str) -> np.ndarray:
         """Return the first entry of each row and, at the end, their number, on the host, shape [row + 1]."""
         return self.layout(frequency).start
 
-    def padding_mask(self, frequency: Frequency) -> wp.array:
+    def padding_mask(self, frequency: Frequency | str) -> wp.array:
         """Return which places of a padded array hold an entry, shape [row, most entries of a row]."""
         layout = self.layout(frequency)
         mask = np.zeros(layout.padded_shape, dtype=bool)
@@ -109,7 +124,7 @@ class View:
         to write to the array. Else it is a copy, to be put back with `set_attribute`.
 
         Args:
-            name: Name of the array, such as `joint_q`.
+            name: Name of the array, such as `joint_q`, or of a custom attribute, such as `mujoco.condim`.
             source: Model, state or control that has the array.
             out: Array to copy into, contiguous, of the type and shape of the result; None for a view or a
                 new array.

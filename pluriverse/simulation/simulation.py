@@ -15,6 +15,7 @@ import warp as wp
 from pluriverse.collision import CollisionPipeline
 from pluriverse.dynamics import eval_fk
 from pluriverse.model import Contacts, Control, Model, State
+from pluriverse.model.attributes import find_attribute, share_custom_arrays
 from pluriverse.model.world_choice import choose_worlds
 from pluriverse.simulation.chunks import THREAD_WORK_BYTES, split_worlds, world_byte_counts
 from pluriverse.simulation.recording import ChunkRecording
@@ -98,8 +99,10 @@ class Simulation:
         self._contacts = self._pipeline.contacts()
         self._control = model.control()
         self._states = (model.state(), model.state())
-        # External forces stay until they are changed, so they must not change with the turn of the states.
+        # External forces and custom attributes stay until they are changed, so they must not change with the
+        # turn of the states.
         self._states[1].body_f = self._states[0].body_f
+        share_custom_arrays(self._states[1], self._states[0])
         self._current = 0
         self._statistics = Statistics(model.world_count, model.device)
         self._world_copy = WorldCopy(model)
@@ -302,7 +305,7 @@ class Simulation:
             snapshot = SimulationSnapshot.read(snapshot, self._model)
         check_structure(snapshot.structure, self._model, "Simulation.restore")
         for name, array in snapshot.model_arrays.items():
-            wp.copy(getattr(self._model, name), array)
+            wp.copy(find_attribute(self._model, name), array)
         self._control.assign(snapshot.control)
         self._copy_all(snapshot.state)
         self._solver.unfreeze()

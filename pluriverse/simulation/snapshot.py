@@ -13,13 +13,11 @@ import warp as wp
 
 from pluriverse.model import Control, Model, State
 from pluriverse.model.archive import check_fit, read_arrays, take_array, write_arrays
-from pluriverse.model.state import STATE_ARRAYS
 from pluriverse.model.topology import Template
 
 # Raised when arrays of the file change their meaning.
 FILE_VERSION = 1
 _WHAT = "a snapshot of a simulation"
-CONTROL_ARRAYS = ("joint_f", "joint_target_pos", "joint_target_vel", "joint_act")
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class SimulationSnapshot:
     world_frozen: wp.array[int]
     """Copy of the solver's `world_frozen`, shape [world]."""
     model_arrays: dict[str, Any]
-    """Copies of the arrays of the model that may be written to, by name."""
+    """Copies of the arrays of the model that may be written to, by name, custom attributes by key."""
     structure: str
     """Fingerprint of the structure of the model."""
 
@@ -47,10 +45,10 @@ class SimulationSnapshot:
             "step_count": np.array(self.step_count, dtype=np.int64),
             "world_frozen": self.world_frozen.numpy(),
         }
-        for name in STATE_ARRAYS:
-            arrays[f"state/{name}"] = getattr(self.state, name).numpy()
-        for name in CONTROL_ARRAYS:
-            arrays[f"control/{name}"] = getattr(self.control, name).numpy()
+        for name, array in self.state.arrays().items():
+            arrays[f"state/{name}"] = array.numpy()
+        for name, array in self.control.arrays().items():
+            arrays[f"control/{name}"] = array.numpy()
         for name, array in self.model_arrays.items():
             arrays[f"model/{name}"] = array.numpy()
         write_arrays(path, arrays)
@@ -80,8 +78,8 @@ class SimulationSnapshot:
         model_arrays = editable_arrays(model)
         for key, array in {
             "world_frozen": frozen,
-            **{f"state/{name}": getattr(state, name) for name in STATE_ARRAYS},
-            **{f"control/{name}": getattr(control, name) for name in CONTROL_ARRAYS},
+            **{f"state/{name}": array for name, array in state.arrays().items()},
+            **{f"control/{name}": array for name, array in control.arrays().items()},
             **{f"model/{name}": array for name, array in model_arrays.items()},
         }.items():
             values = take_array(arrays, key, path, _WHAT)
@@ -98,11 +96,11 @@ class SimulationSnapshot:
 
 
 def editable_arrays(model: Model) -> dict[str, Any]:
-    """Return copies of the arrays of a model that may be written to."""
+    """Return copies of the arrays of a model that may be written to, custom attributes by their keys."""
     sealed = model.sealed_arrays
     return {
         name: wp.clone(array)
-        for name, array in sorted(vars(model).items())
+        for name, array in sorted({**vars(model), **model.custom_arrays}.items())
         if isinstance(array, wp.array)
         and not (name in sealed or name.endswith("_world_start") or name == "worlds")
     }

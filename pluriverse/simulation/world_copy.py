@@ -1,13 +1,18 @@
 """World copy: put the state of some worlds into other states, all other worlds untouched.
 
-Reads   joint_q, joint_qd, body_q, body_qd, body_f of the source
+Reads   joint_q, joint_qd, body_q, body_qd, body_f and the custom attributes of the source
 Writes  the same of the targets
 """
+
+import functools
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import warp as wp
 
 from pluriverse.model import Model, State
+from pluriverse.model.attributes import AttributeAssignment, AttributeFrequency, AttributeSpec
 from pluriverse.model.world_choice import WorldChoice
 
 
@@ -52,6 +57,31 @@ def copy_world(
         body_f_out[body] = force
 
 
+@functools.cache
+def _custom_kernels() -> SimpleNamespace:
+    @wp.kernel(enable_backward=False, module="pluriverse.simulation.world_copy_custom")
+    def copy_world_rows(
+        worlds: wp.array[int],  # [slot] the worlds of this launch
+        mask: wp.array[bool],  # [world] which of them; empty: all
+        start: wp.array[int],  # [world + 1] where the rows of each world begin in `row`
+        row: wp.array[int],  # [place]
+        source: wp.array2d[wp.uint8],  # [row, byte]
+        target: wp.array2d[wp.uint8],
+    ):
+        """Copy the rows that an array has for one world."""
+        world = worlds[wp.tid()]
+        if world < 0 or world + 1 >= start.shape[0]:
+            return  # an index on the device that names no world
+        if mask.shape[0] > 0:
+            if not mask[world]:
+                return
+        for place in range(start[world], start[world + 1]):
+            for byte in range(source.shape[1]):
+                target[row[place], byte] = source[row[place], byte]
+
+    return SimpleNamespace(copy_world_rows=copy_world_rows)
+
+
 class WorldCopy:
     """Copies the state of single worlds of a model. Only launches: a copy may be recorded.
 
@@ -70,6 +100,12 @@ class WorldCopy:
                 (model.joint_dof_world_start, model.joint_dof_count),
             )
         ]
+        self._custom_rows = {
+            spec.key: [wp.array(part.astype(np.int32), dtype=wp.int32, device=model.device) for part in rows]
+            for spec in model.attribute_specs.values()
+            if spec.assignment is AttributeAssignment.STATE
+            and (rows := _rows_by_world(model, spec)) is not None
+        }
 
     def copy_worlds(self, choice: WorldChoice, source: State | Model, target: State) -> None:
         """Copy worlds from `source` to `target`; those of a model begin without external forces."""
@@ -82,6 +118,41 @@ class WorldCopy:
             outputs=[target.joint_q, target.joint_qd, target.body_q, target.body_qd, target.body_f],
             device=self._device,
         )
+        for key, (start, row) in self._custom_rows.items():
+            wp.launch(
+                _custom_kernels().copy_world_rows,
+                dim=choice.worlds.size,
+                inputs=[choice.worlds, choice.mask, start, row, _as_bytes(source.custom_arrays[key])],
+                outputs=[_as_bytes(target.custom_arrays[key])],
+                device=self._device,
+            )
+
+
+def _rows_by_world(model: Model, spec: AttributeSpec) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return where the rows of each world begin, and the rows, of a custom attribute; None if of no world."""
+    if spec.frequency is AttributeFrequency.ONCE:
+        return None
+    if spec.frequency is AttributeFrequency.WORLD:
+        return np.arange(model.world_count + 1), np.arange(model.world_count)
+    if isinstance(spec.frequency, str):
+        world = model.custom_frequency_world[spec.frequency]
+        if model.world_count == 1 and not (world >= 0).any():
+            world = np.zeros_like(world)  # nothing was put into a world, so everything is in the one
+        rows = np.argsort(world, kind="stable")[np.count_nonzero(world < 0) :]
+        counts = np.bincount(world[world >= 0], minlength=model.world_count)
+        return np.concatenate([[0], np.cumsum(counts)]), rows
+    count = model.get_frequency_count(spec.frequency)
+    start = getattr(model, f"{spec.frequency.key}_world_start").numpy()
+    return _bounds(start, count, model.world_count), np.arange(count)
+
+
+def _as_bytes(array: Any) -> wp.array:
+    """Return an array as [row, byte], in the same memory."""
+    size = array.shape[0]
+    width = array.capacity // size if size else 0
+    alias: wp.array = wp.array(ptr=array.ptr, dtype=wp.uint8, shape=(size, width), device=array.device)
+    alias._ref = array  # keeps the memory alive
+    return alias
 
 
 def _bounds(start: np.ndarray, count: int, world_count: int) -> np.ndarray:

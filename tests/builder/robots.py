@@ -9,7 +9,7 @@ from pluriverse.model import poses
 MODEL_ARRAYS = tuple(
     name
     for name, kind in Model.__annotations__.items()
-    if "array" in str(kind) and name not in ("world_template",)
+    if "array" in str(kind) and name not in ("world_template",) and not name.startswith("custom_")
 )
 PER_WORLD = ("gravity", "worlds")
 

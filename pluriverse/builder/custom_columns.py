@@ -1,0 +1,196 @@
+"""Custom columns: the values of a custom attribute while a model is built.
+
+A column keeps rows only up to the last one that was given a value; what is missing is the default. So an
+attribute that nobody uses costs nothing, however many entities there are.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, MutableSequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+
+class CustomColumn:
+    """The values that were given to a custom attribute.
+
+    Args:
+        dtype: Warp type of a value, or `str`.
+        default: Value of the rows that were given none.
+    """
+
+    def __init__(self, dtype: Any, default: Any):
+        self.dtype = dtype
+        self.default = default
+        self.shape = component_shape(dtype)
+        self.size = 0
+        """Number of rows kept."""
+        self._rows = np.empty((0, *self.shape), dtype=number_type(dtype))
+        self._given = np.zeros(0, dtype=bool)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The rows kept, defaults where no value was given."""
+        return self._rows[: self.size]
+
+    @property
+    def given(self) -> np.ndarray:
+        """Which of the rows kept were given a value."""
+        return self._given[: self.size]
+
+    def put(self, first: int, values: np.ndarray) -> None:
+        """Give values to consecutive rows, from `first` on."""
+        self.grow(first + len(values))
+        self._rows[first : first + len(values)] = values
+        self._given[first : first + len(values)] = True
+
+    def forget(self, row: int) -> None:
+        """Give a row its default back."""
+        if row < self.size:
+            self._rows[row] = self.default
+            self._given[row] = False
+
+    def clear(self) -> None:
+        """Forget all values."""
+        self.size = 0
+
+    def grow(self, size: int) -> None:
+        """Keep at least `size` rows."""
+        if size > len(self._rows):
+            capacity = max(size, 2 * len(self._rows), 16)
+            rows = np.empty((capacity, *self.shape), dtype=self._rows.dtype)
+            given = np.zeros(capacity, dtype=bool)
+            rows[: self.size], given[: self.size] = self.rows, self.given
+            self._rows, self._given = rows, given
+        if size > self.size:
+            self._rows[self.size : size] = self.default
+            self._given[self.size : size] = False
+            self.size = size
+
+    def resolved(self, count: int) -> np.ndarray:
+        """Return the values of `count` rows, shape [count, component]. A copy."""
+        result = np.empty((count, *self.shape), dtype=self._rows.dtype)
+        kept = min(count, self.size)
+        result[:kept] = self._rows[:kept]
+        result[kept:] = self.default
+        return result
+
+    def taken(self, rows: np.ndarray, count: int) -> "CustomColumn":
+        """Return a new column of the given rows (indices) of `count`, in their order."""
+        result = CustomColumn(self.dtype, self.default)
+        if self.size:
+            result._rows = self.resolved(count)[rows]
+            given = np.zeros(count, dtype=bool)
+            given[: min(count, self.size)] = self.given[:count]
+            result._given = given[rows]
+            result.size = len(result._rows)
+        return result
+
+
+class EntityValues(MutableMapping[int, Any]):
+    """The values given to entities, by their index; like a dictionary."""
+
+    def __init__(self, column: CustomColumn, convert: Callable[[Any], np.ndarray]):
+        self._column = column
+        self._convert = convert
+
+    def __getitem__(self, index: int) -> Any:
+        if not 0 <= index < self._column.size or not self._column.given[index]:
+            raise KeyError(index)
+        return as_value(self._column.rows[index])
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        if index < 0:
+            raise KeyError(index)
+        self._column.put(int(index), self._convert(value)[None])
+
+    def __delitem__(self, index: int) -> None:
+        self[index]
+        self._column.forget(int(index))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(np.flatnonzero(self._column.given).tolist())
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self._column.given))
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+class RowValues(MutableSequence[Any]):
+    """The values of the rows of a custom frequency, None where none was given; like a list."""
+
+    def __init__(self, column: CustomColumn, convert: Callable[[Any], np.ndarray]):
+        self._column = column
+        self._convert = convert
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return list(self)[index]
+        index = range(self._column.size)[index]
+        return as_value(self._column.rows[index]) if self._column.given[index] else None
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, slice):
+            values = list(self)
+            values[index] = value
+            self.replace(values)
+            return
+        index = range(self._column.size)[index]
+        if value is None:
+            self._column.forget(index)
+        else:
+            self._column.put(index, self._convert(value)[None])
+
+    def __delitem__(self, index: Any) -> None:
+        values = list(self)
+        del values[index]
+        self.replace(values)
+
+    def insert(self, index: int, value: Any) -> None:
+        """Insert a value before `index`."""
+        values = list(self)
+        values.insert(index, value)
+        self.replace(values)
+
+    def replace(self, values: Iterable[Any]) -> None:
+        """Replace all values."""
+        values = list(values)
+        rows = [None if value is None else self._convert(value) for value in values]
+        self._column.clear()
+        self._column.grow(len(rows))
+        for place, row in enumerate(rows):
+            if row is not None:
+                self._column.put(place, row[None])
+
+    def __len__(self) -> int:
+        return self._column.size
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, list | RowValues) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
+def as_value(row: Any) -> Any:
+    """Return a row as a number, a text, or a tuple of numbers (of tuples for a matrix)."""
+    if not isinstance(row, np.ndarray) or row.ndim == 0:
+        return row.item() if hasattr(row, "item") else row
+    return tuple(as_value(part) for part in row)
+
+
+def component_shape(dtype: Any) -> tuple[int, ...]:
+    """Return the shape of one value."""
+    return tuple(getattr(dtype, "_shape_", ()))
+
+
+def number_type(dtype: Any) -> Any:
+    """Return the NumPy type of the components of a value."""
+    if dtype is str:
+        return np.dtype(object)
+    scalar = getattr(dtype, "_wp_scalar_type_", dtype)
+    return np.dtype(bool) if scalar is wp.bool else np.dtype(wp.dtype_to_numpy(scalar))

@@ -1,0 +1,254 @@
+"""Merging custom attributes: what becomes of them when a builder is added to another, or entities fall away.
+
+Copies are made column by column, whatever the number of worlds. Indices move along with what they refer to.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from pluriverse.builder.custom_attribute import FREQUENCY_OF_KEY, CustomAttribute
+from pluriverse.builder.custom_attributes import CustomAttributeBuilder, check_same
+from pluriverse.builder.custom_columns import CustomColumn, as_value
+from pluriverse.builder.inputs import copied_labels
+from pluriverse.model.attributes import AttributeFrequency
+
+_WORLD = AttributeFrequency.WORLD.key
+_ONCE = AttributeFrequency.ONCE.key
+
+
+def append_custom_copies(
+    target: CustomAttributeBuilder,
+    source: CustomAttributeBuilder,
+    worlds: np.ndarray,
+    first: Mapping[str, np.ndarray],
+    prefixes: Sequence[str | None],
+) -> None:
+    """Append the values of `source` once per world in `worlds`.
+
+    Args:
+        target: Builder that the copies are added to.
+        source: Builder that is copied.
+        worlds: World of each copy, -1 outside of any.
+        first: Index that the first entity of each kind has in each copy, by the name of the kind.
+        prefixes: What is put before the names of rows in each copy, with a slash; None for nothing.
+
+    Raises:
+        ValueError: If both builders declare an attribute or a custom frequency in different ways.
+    """
+    declare_custom_attributes(target, source, "add_builder")
+    begins = dict(first)
+    for key in source.custom_frequencies:
+        size = source.custom_frequency_count(key)
+        added = target._rows_of(key).extend(size * len(worlds))
+        target._custom_rows[key].view("world")[added] = np.repeat(worlds, size)
+        begins[key] = added.start + size * np.arange(len(worlds))
+    for key, attribute in source.custom_attributes.items():
+        column = target.custom_attributes[key].column
+        kind = attribute.frequency_key
+        if kind == _ONCE:
+            _adopt_once(column, attribute)
+        elif kind == _WORLD:
+            if attribute.column.size:
+                _put_sparse(column, attribute.column, np.maximum(worlds, 0), 1)
+        else:
+            size = source.custom_entity_count(attribute.frequency)
+            _append(target, source, column, attribute, worlds, begins, size, prefixes)
+
+
+def declare_custom_attributes(
+    target: CustomAttributeBuilder, source: CustomAttributeBuilder, what: str
+) -> None:
+    """Declare what `source` declares, without its values.
+
+    Raises:
+        ValueError: If both declare an attribute or a custom frequency in different ways.
+    """
+    for frequency in source.custom_frequencies.values():
+        target.add_custom_frequency(frequency)
+    for key, attribute in source.custom_attributes.items():
+        known = target.custom_attributes.get(key)
+        if known is None:
+            target.custom_attributes[key] = attribute.declaration()
+        else:
+            check_same(known, attribute, what)
+
+
+def _adopt_once(column: CustomColumn, attribute: CustomAttribute) -> None:
+    """Take over a value of the whole model; the last one counts."""
+    if not attribute.column.size or not attribute.column.given[0]:
+        return
+    theirs = attribute.column.rows[:1]
+    if column.size and column.given[0] and not np.array_equal(column.rows[:1], theirs):
+        warnings.warn(
+            f"add_builder: {attribute.label} has one value for the whole model, {as_value(column.rows[0])} "
+            f"so far and {as_value(theirs[0])} in the added builder, which is used. Give all builders the "
+            "same.",
+            stacklevel=5,
+        )
+    column.put(0, theirs)
+
+
+def _append(
+    target: CustomAttributeBuilder,
+    source: CustomAttributeBuilder,
+    column: CustomColumn,
+    attribute: CustomAttribute,
+    worlds: np.ndarray,
+    first: Mapping[str, np.ndarray],
+    size: int,
+    prefixes: Sequence[str | None],
+) -> None:
+    """Append one copy per world of the values of an attribute."""
+    begin, count = first[attribute.frequency_key], len(worlds)
+    if size == 0 or count == 0:
+        return
+    kinds = _kinds_of_rows(source, attribute, size)
+    own = attribute.column
+    refers = any(kind is not None for kind in kinds)
+    moves = attribute.references == _WORLD or (refers and bool((np.asarray(own.default) >= 0).any()))
+    if not moves and not own.given.any():
+        return
+    values = own.resolved(size)
+    rows = np.broadcast_to(values, (count, *values.shape)).copy()
+    if attribute.reference_value_transformer is not None:
+        _transform(target, source, attribute, rows, worlds, first, prefixes)
+    elif refers:
+        _move_references(rows, attribute, kinds, worlds, first)
+    frequency = source.custom_frequencies.get(attribute.frequency_key)
+    if frequency is not None and frequency.label_attribute == attribute.key:
+        rows = np.array(copied_labels(values.tolist(), prefixes), dtype=object).reshape(count, size)
+    given = np.ones(size, dtype=bool) if moves else np.zeros(size, dtype=bool)
+    if not moves:
+        given[: own.size] = own.given[:size]
+    start = int(begin[0])  # copies of a kind lie one after the other
+    column.grow(start + count * size)
+    column._rows[start : start + count * size] = rows.reshape(count * size, *values.shape[1:])
+    column._given[start : start + count * size] = np.tile(given, count)
+
+
+def _put_sparse(column: CustomColumn, source: CustomColumn, places: np.ndarray, size: int) -> None:
+    """Give rows of `column` the first value of `source`."""
+    if size and source.given[0]:
+        for place in _ranges(places):
+            column.put(int(place[0]), np.repeat(source.rows[:1], len(place), axis=0))
+
+
+def _ranges(places: np.ndarray) -> list[np.ndarray]:
+    """Return runs of consecutive numbers."""
+    return np.split(places, np.flatnonzero(np.diff(places) != 1) + 1) if len(places) else []
+
+
+def _kinds_of_rows(source: CustomAttributeBuilder, attribute: CustomAttribute, size: int) -> list[str | None]:
+    """Return what the value of each row refers to, None for nothing."""
+    if attribute.row_references is None:
+        return [attribute.references] * size
+    kinds = list(attribute.row_references(source))
+    if len(kinds) != size:
+        raise ValueError(
+            f"{attribute.label}: row_references returned {len(kinds)} kinds, but there are {size} rows."
+        )
+    return kinds
+
+
+def _move_references(
+    rows: np.ndarray,
+    attribute: CustomAttribute,
+    kinds: list[str | None],
+    worlds: np.ndarray,
+    first: Mapping[str, np.ndarray],
+) -> None:
+    """Move the indices of each copy, shape [copy, row, component], in place."""
+    of_row = np.array([kind or "" for kind in kinds])
+    for kind in {kind for kind in kinds if kind is not None}:
+        places = np.flatnonzero(of_row == kind)
+        part = rows[:, places]
+        extra = (slice(None), None, *([None] * (rows.ndim - 2)))
+        if kind == _WORLD:
+            rows[:, places] = worlds[extra]
+        elif kind not in first:
+            raise ValueError(
+                f"{attribute.label}: its values refer to '{kind}', which is neither a kind of entity nor a "
+                "declared custom frequency."
+            )
+        else:
+            rows[:, places] = np.where(part >= 0, part + first[kind][extra], part)
+
+
+def _transform(
+    target: CustomAttributeBuilder,
+    source: CustomAttributeBuilder,
+    attribute: CustomAttribute,
+    rows: np.ndarray,
+    worlds: np.ndarray,
+    first: Mapping[str, np.ndarray],
+    prefixes: Sequence[str | None],
+) -> None:
+    """Let the transformer of an attribute make the values of each copy, in place."""
+    assert attribute.reference_value_transformer is not None
+    given = np.flatnonzero(attribute.column.given)
+    for copy, world in enumerate(worlds):
+        offsets = {kind: int(begin[copy]) for kind, begin in first.items()}
+        values = attribute.reference_value_transformer(
+            [as_value(row) for row in rows[copy, given]],
+            {
+                "builder": source,
+                "destination_builder": target,
+                "entity_offsets": {k: v for k, v in offsets.items() if k not in source.custom_frequencies},
+                "custom_frequency_offsets": {
+                    k: v for k, v in offsets.items() if k in source.custom_frequencies
+                },
+                "row_indices": given.tolist(),
+                "world": int(world),
+                "label_prefix": prefixes[copy],
+            },
+        )
+        if len(values) != len(given):
+            raise ValueError(
+                f"{attribute.label}: reference_value_transformer returned {len(values)} values, but was "
+                f"given {len(given)}."
+            )
+        for place, value in zip(given, values, strict=True):
+            rows[copy, place] = attribute.convert(value)
+
+
+def taken_custom_attributes(
+    builder: CustomAttributeBuilder, kept: Mapping[str, np.ndarray]
+) -> dict[str, CustomAttribute]:
+    """Return the attributes of a builder after entities have fallen away or changed places.
+
+    Args:
+        builder: Builder before that.
+        kept: For each kind concerned, the former index of each entity in the new order.
+    """
+    result = {}
+    places: dict[str, np.ndarray] = {}
+    for kind, indices in kept.items():
+        count = max(builder.custom_entity_count(FREQUENCY_OF_KEY[kind]), int(indices.max(initial=-1)) + 1)
+        place = np.full(count + 1, -1, dtype=np.int64)  # the last entry is that of index -1
+        place[indices] = np.arange(len(indices))
+        places[kind] = place
+    for key, attribute in builder.custom_attributes.items():
+        own = attribute.copied()
+        size = builder.custom_entity_count(attribute.frequency)
+        kinds = _kinds_of_rows(builder, attribute, size)
+        for kind, place in places.items():
+            rows = np.array([row_kind == kind for row_kind in kinds[: own.column.size]])
+            if rows.any():
+                own.column.rows[rows] = place[np.maximum(own.column.rows[rows], -1)]
+        if attribute.frequency_key in kept:
+            indices = kept[attribute.frequency_key]
+            own.column = own.column.taken(indices, max(size, int(indices.max(initial=-1)) + 1))
+        result[key] = own
+    return result
+
+
+def given_entities(builder: CustomAttributeBuilder, kind: str, entities: np.ndarray) -> list[tuple[str, int]]:
+    """Return the custom attributes (by key) that were given a value for one of some entities, and which."""
+    found: list[tuple[str, int]] = []
+    for key, attribute in builder.custom_attributes.items():
+        if attribute.frequency_key == kind:
+            given = entities[entities < attribute.column.size]
+            found += [(key, int(entity)) for entity in given[attribute.column.given[given]]]
+    return found

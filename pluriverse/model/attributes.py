@@ -1,0 +1,175 @@
+"""Custom attributes of a model: arrays that a user declared, beside those that every model has."""
+
+import dataclasses
+import enum
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+
+class AttributeFrequency(enum.Enum):
+    """Kind of entity that a custom attribute has one value for. Further kinds have names of their own."""
+
+    ONCE = 0
+    """One value for the whole model."""
+    JOINT = 1
+    JOINT_DOF = 2
+    JOINT_COORD = 3
+    JOINT_CONSTRAINT = 4
+    """Degrees of freedom that joints take away, 6 less its own of each joint, joint after joint."""
+    BODY = 5
+    SHAPE = 6
+    ARTICULATION = 7
+    EQUALITY_CONSTRAINT = 8
+    WORLD = 15
+
+    @property
+    def key(self) -> str:
+        """The kind in small letters, as in `joint_dof`."""
+        return self.name.lower()
+
+
+class AttributeAssignment(enum.Enum):
+    """Object that has the array of a custom attribute."""
+
+    MODEL = 0
+    STATE = 1
+    """Every `State`, which begins with a copy."""
+    CONTROL = 2
+    """Every `Control`, which begins with a copy."""
+    CONTACT = 3
+    """Every `Contacts`, which begins with a copy."""
+
+
+@dataclasses.dataclass(frozen=True)
+class AttributeSpec:
+    """What a model knows about one of its custom attributes."""
+
+    name: str
+    """Name without namespace."""
+    namespace: str | None
+    """Name of the namespace, None for an attribute of the object itself."""
+    frequency: AttributeFrequency | str
+    """What there is one value for: a kind of entity, or the key of a custom frequency."""
+    assignment: AttributeAssignment
+    """Object that has the array."""
+    references: str | None = None
+    """Kind of entity that the values are indices of, None for other values."""
+
+    @property
+    def key(self) -> str:
+        """Name, after the namespace and a colon if it has one."""
+        return self.name if self.namespace is None else f"{self.namespace}:{self.name}"
+
+    @property
+    def count_name(self) -> str:
+        """What `Model.custom_frequency_counts` or, with `_count`, a count of the model is called."""
+        return self.frequency if isinstance(self.frequency, str) else self.frequency.key
+
+
+class AttributeNamespace:
+    """Holds custom attributes of one namespace: `model.mujoco.condim`."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        set_array(self, name, value, owner=self.__dict__.get("_name", ""))
+
+    def __getattr__(self, name: str) -> Any:
+        known = ", ".join(known for known in vars(self) if not known.startswith("_"))
+        raise AttributeError(
+            f"namespace '{self.__dict__.get('_name', '')}' has no attribute {name!r}; it has "
+            f"{known or 'none'}."
+        )
+
+    def __repr__(self) -> str:
+        names = [name for name in vars(self) if not name.startswith("_")]
+        return f"AttributeNamespace('{self._name}', attributes={names})"
+
+
+def set_array(holder: Any, name: str, value: Any, *, owner: str) -> None:
+    """Set an attribute; values assigned to an array are copied into it, as recorded steps know its memory.
+
+    Raises:
+        ValueError: If the values have another shape than the array.
+    """
+    current = holder.__dict__.get(name)
+    if not isinstance(current, wp.array) or value is current:
+        object.__setattr__(holder, name, value)
+        return
+    values = value if isinstance(value, wp.array) else np.asarray(value)
+    shape = tuple(values.shape)
+    if shape not in (tuple(current.shape), current.numpy().shape):
+        raise ValueError(
+            f"{owner}.{name} has shape {tuple(current.shape)}, but the values assigned have {shape}. The "
+            "sizes of a model are fixed by finalize."
+        )
+    current.assign(values)
+
+
+def attach(holder: Any, spec: AttributeSpec, value: Any) -> None:
+    """Give an object a custom attribute, in its namespace.
+
+    Raises:
+        AttributeError: If the object has something of that name already.
+    """
+    place = holder
+    if spec.namespace is not None:
+        place = holder.__dict__.get(spec.namespace)
+        if place is None:
+            if hasattr(type(holder), spec.namespace):
+                raise AttributeError(
+                    f"{type(holder).__name__} has a {spec.namespace!r} of its own. Give the namespace of "
+                    f"attribute '{spec.key}' another name."
+                )
+            place = AttributeNamespace(spec.namespace)
+            object.__setattr__(holder, spec.namespace, place)
+        elif not isinstance(place, AttributeNamespace):
+            raise AttributeError(
+                f"{type(holder).__name__}.{spec.namespace} is no namespace. Give the namespace of attribute "
+                f"'{spec.key}' another name."
+            )
+    if spec.name in place.__dict__ or hasattr(type(place), spec.name):
+        raise AttributeError(
+            f"{type(holder).__name__} has a {spec.key!r} of its own. Give the attribute another name or a "
+            "namespace."
+        )
+    object.__setattr__(place, spec.name, value)
+    holder.custom_arrays[spec.key] = value
+
+
+def find_attribute(holder: Any, key: str) -> Any:
+    """Return what `key` ("namespace:name", "namespace.name" or "name") stands for, None if for nothing."""
+    namespace, _, name = key.replace(":", ".").rpartition(".")
+    place = holder.__dict__.get(namespace) if namespace else holder
+    return None if place is None else place.__dict__.get(name)
+
+
+def clone(value: Any) -> Any:
+    """Return a copy of an array or of a list of texts."""
+    return wp.clone(value) if isinstance(value, wp.array) else list(value)
+
+
+def assign_custom_arrays(target: Any, source: Any) -> None:
+    """Copy the custom attributes of one state, control or contacts into another of the same model."""
+    for key, value in target.custom_arrays.items():
+        if key in source.custom_arrays:
+            _copy(value, source.custom_arrays[key])
+
+
+def share_custom_arrays(target: Any, source: Any) -> None:
+    """Let two objects of the same model have the same custom attributes, in the same memory."""
+    for key, value in source.custom_arrays.items():
+        namespace, _, name = key.rpartition(":")
+        place = target.__dict__[namespace] if namespace else target
+        object.__setattr__(place, name, value)
+        target.custom_arrays[key] = value
+
+
+def _copy(target: Any, source: Any) -> None:
+    if isinstance(target, wp.array):
+        wp.copy(target, source)
+    else:
+        target[:] = source
