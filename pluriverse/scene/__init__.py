@@ -3,6 +3,8 @@
 `load_scene` is public as `pluriverse.load_scene`.
 """
 
+from typing import Any
+
 from pluriverse.scene.errors import SapSceneLoaderError, SapUnsupportedSceneFeature
 from pluriverse.scene.loaded_scene import LoadedScene, SceneSettings
 from pluriverse.scene.loader import load_sap_scene, load_sap_scene_config, load_scene_config
@@ -25,3 +27,12 @@ __all__ = [
     "scene_json_schema",
     "shipped_scenes",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load `SceneCfg`, the configuration of scenes with variants (`pluriverse.variants`), on first use."""
+    if name == "SceneCfg":
+        from pluriverse.variants.config import SceneCfg
+
+        return SceneCfg
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,89 @@
+"""Configurations: what a scene of many environments holds, as a user writes it."""
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+
+class VariantMode(enum.Enum):
+    """How much the variants of an entity may differ."""
+
+    ANY = "any"
+    """In everything: bodies, joints, drives, shapes, number of articulations."""
+    SINGLE_LAYOUT = "single_layout"
+    """In meshes, their attributes, and masses only, on a floating base; anything else is an error."""
+
+
+@dataclass
+class InitialStateCfg:
+    """Where an entity begins, and how fast."""
+
+    pos: Sequence[float] | None = None
+    """Position of the root [m]; as authored if None. An entity of several roots, or with a fixed one, is
+    moved as a whole by it."""
+    rot: Sequence[float] | None = None
+    """Orientation of the root, quaternion xyzw; as authored if None."""
+    lin_vel: Sequence[float] = (0.0, 0.0, 0.0)
+    """Velocity of the centre of mass of a floating root [m/s], world axes."""
+    ang_vel: Sequence[float] = (0.0, 0.0, 0.0)
+    """Angular velocity of a floating root [rad/s], world axes."""
+    joint_pos: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
+    """Joint coordinates [m, rad] by regular expression for the last part of the label. Position targets of
+    drives follow."""
+    joint_vel: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
+    """Joint velocities [m/s, rad/s] by regular expression."""
+
+
+_InitialState = InitialStateCfg  # its name inside of EntityCfg, where the public one is an attribute
+
+
+@dataclass
+class EntityCfg:
+    """Something that every environment holds: a robot, an object, a pile.
+
+    `spec_fn` is a function that returns a `mujoco.MjSpec` or a `ModelBuilder`, one of these, or the path of
+    an asset: MJCF, URDF, USD, or a mesh, which becomes a free body that collides as its convex hull.
+    """
+
+    InitialStateCfg: ClassVar[type[_InitialState]] = _InitialState
+
+    spec_fn: Callable[[], Any] | Any = None
+    """The asset, or what makes it."""
+    init_state: _InitialState = field(default_factory=_InitialState)
+    """Where it begins."""
+
+
+@dataclass
+class VariantEntityCfg(EntityCfg):
+    """An entity that is something else in different environments."""
+
+    variants: Mapping[str, Callable[[], Any] | Any] = field(default_factory=dict)
+    """Variants by name, each as `EntityCfg.spec_fn`."""
+    assignment: Mapping[str, float] | Callable[[int], Sequence[int]] | None = None
+    """Which environment gets which variant: None for equal shares; weights by name, 1 for those not named; or
+    a function of the number of environments that returns one index per environment."""
+    mode: VariantMode = VariantMode.ANY
+    """How much the variants may differ."""
+
+
+@dataclass
+class SceneCfg:
+    """Environments that each hold one of every entity."""
+
+    num_envs: int = 1
+    """Number of environments."""
+    entities: Mapping[str, EntityCfg] = field(default_factory=dict)
+    """Entities by name."""
+    ground_height: float | None = 0.0
+    """Height of the plane under all environments [m]; None for none."""
+    gravity: float | Sequence[float] = -9.81
+    """Gravity [m/s²], a vector or its z component."""
+    reassignable: bool = False
+    """Whether environments may change their variants while the simulation runs. Each environment then has a
+    prepared world for every layout of its variants; see `VariantSimulation.reassign`."""
+    share_layouts: bool = True
+    """Whether variants of equal structure share one layout of bodies and slots for shapes, in which a variant
+    is a row of numbers. Without, each variant is a kind of world of its own."""
+    seed: int = 0
+    """What the draws of `VariantSimulation.reassign` depend on, with environment and episode."""

@@ -1,0 +1,167 @@
+"""Environments: draw what they hold and find where that is simulated, one environment per thread.
+
+Reads   episode, shares of the variants
+Writes  episode, variant of each entity, environment_tuple, environment_world, control
+"""
+
+import warp as wp
+
+from pluriverse.math.counter_random import philox, uniform_of
+
+# First words of the counters of draws, so that draws of variants are none of those of properties.
+VARIANT_STREAM = wp.constant(wp.uint32(0x76617269))
+
+
+@wp.func
+def is_chosen(environment: int, count: int, mask: wp.array[bool]) -> bool:
+    """Return whether an entry of a list of environments names one that is meant."""
+    if environment < 0 or environment >= count:
+        return False
+    if mask.shape[0] == 0:
+        return True
+    return mask[environment]
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.variants.switching")
+def begin_episode(
+    environments: wp.array[int],  # [slot] the environments of this launch
+    mask: wp.array[bool],  # [environment] which of them; empty: all
+    episode: wp.array[int],  # [environment]
+):
+    """Count one environment further."""
+    environment = environments[wp.tid()]
+    if is_chosen(environment, episode.shape[0], mask):
+        count = episode[environment]
+        episode[environment] = count + 1
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.variants.switching")
+def draw_variant(
+    environments: wp.array[int],  # [slot] the environments of this launch
+    mask: wp.array[bool],  # [environment] which of them; empty: all
+    episode: wp.array[int],  # [environment]
+    cumulative_share: wp.array[float],  # [variant] the last one is 1
+    seed: int,
+    entity: int,
+    variant: wp.array[int],  # [environment]
+):
+    """Draw the variant of an entity in one environment."""
+    environment = environments[wp.tid()]
+    if not is_chosen(environment, episode.shape[0], mask):
+        return
+    block = philox(
+        wp.uint32(environment),
+        wp.uint32(episode[environment]),
+        wp.uint32(entity),
+        wp.uint32(0),
+        wp.uint32(seed),
+        VARIANT_STREAM,
+    )
+    draw = uniform_of(block.word0)
+    chosen = int(0)
+    while chosen < cumulative_share.shape[0] - 1 and draw >= cumulative_share[chosen]:
+        chosen += 1
+    variant[environment] = chosen
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.variants.switching")
+def take_variant(
+    environments: wp.array[int],  # [slot] the environments of this launch
+    mask: wp.array[bool],  # [environment] which of them; empty: all
+    wanted: wp.array[int],  # [environment]
+    variant_allowed: wp.array[int],  # [variant] whether worlds are prepared for it
+    variant: wp.array[int],  # [environment]
+):
+    """Give one environment the variant it is to have."""
+    environment = environments[wp.tid()]
+    if not is_chosen(environment, variant.shape[0], mask):
+        return
+    chosen = wanted[environment]
+    # An index on the device that names no variant changes nothing.
+    if chosen >= 0 and chosen < variant_allowed.shape[0]:
+        if variant_allowed[chosen] != 0:
+            variant[environment] = chosen
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.variants.switching")
+def forget_tuple(
+    environments: wp.array[int],  # [slot] the environments of this launch
+    mask: wp.array[bool],  # [environment] which of them; empty: all
+    environment_tuple: wp.array[int],  # [environment]
+):
+    """Begin the tuple of one environment at the first layout of every entity."""
+    environment = environments[wp.tid()]
+    if is_chosen(environment, environment_tuple.shape[0], mask):
+        environment_tuple[environment] = 0
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.variants.switching")
+def add_layout(
+    environments: wp.array[int],  # [slot] the environments of this launch
+    mask: wp.array[bool],  # [environment] which of them; empty: all
+    variant: wp.array[int],  # [environment] of one entity
+    variant_step: wp.array[int],  # [variant] tuples between its layout and the first one
+    environment_tuple: wp.array[int],  # [environment]
+):
+    """Add the layout of one entity to the tuple of one environment."""
+    environment = environments[wp.tid()]
+    if is_chosen(environment, environment_tuple.shape[0], mask):
+        before = environment_tuple[environment]
+        environment_tuple[environment] = before + variant_step[variant[environment]]
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.variants.switching")
+def move_environment(
+    environments: wp.array[int],  # [slot] the environments of this launch
+    mask: wp.array[bool],  # [environment] which of them; empty: all
+    environment_tuple: wp.array[int],  # [environment]
+    environment_world: wp.array[int],  # [environment]
+):
+    """Send one environment to the world of its tuple."""
+    environment = environments[wp.tid()]
+    count = environment_world.shape[0]
+    if is_chosen(environment, count, mask):
+        environment_world[environment] = environment_tuple[environment] * count + environment
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.variants.switching")
+def list_world(
+    environments: wp.array[int],  # [slot] the environments of this launch
+    mask: wp.array[bool],  # [environment] which of them; empty: all
+    environment_world: wp.array[int],  # [environment]
+    worlds: wp.array[int],  # [slot] -1 for environments that are not meant
+):
+    """Write the world of one environment into a list to launch over."""
+    slot = wp.tid()
+    environment = environments[slot]
+    world = int(-1)
+    if is_chosen(environment, environment_world.shape[0], mask):
+        world = environment_world[environment]
+    worlds[slot] = world
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.variants.switching")
+def copy_targets(
+    worlds: wp.array[int],  # [slot] the worlds of this launch, -1 for none
+    mask: wp.array[bool],  # [world] which of them; empty: all
+    world_dof: wp.array[int],  # [world + 1]
+    # model
+    joint_f: wp.array[float],  # [dof]
+    joint_act: wp.array[float],  # [dof]
+    joint_target_pos: wp.array[float],  # [dof]
+    joint_target_vel: wp.array[float],  # [dof]
+    # control out
+    joint_f_out: wp.array[float],
+    joint_act_out: wp.array[float],
+    joint_target_pos_out: wp.array[float],
+    joint_target_vel_out: wp.array[float],
+):
+    """Give the control of one world the forces and targets of the model."""
+    world = worlds[wp.tid()]
+    if not is_chosen(world, world_dof.shape[0] - 1, mask):
+        return
+    for dof in range(world_dof[world], world_dof[world + 1]):
+        joint_f_out[dof] = joint_f[dof]
+        joint_act_out[dof] = joint_act[dof]
+        joint_target_pos_out[dof] = joint_target_pos[dof]
+        joint_target_vel_out[dof] = joint_target_vel[dof]

@@ -1,0 +1,288 @@
+"""Scene: put the variants of all entities into worlds and make one model of them.
+
+An environment holds one variant of every entity. The layouts of these make a *tuple*, which is what its world
+is built from. Where environments may change their variants, there is a world for every tuple and environment,
+world `tuple * num_envs + environment`, of which one per environment is stepped at a time.
+"""
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.builder.loop_joints import replace_loop_joints
+from pluriverse.model import Model
+from pluriverse.variants.assets import load_asset, replace_by_hulls
+from pluriverse.variants.assignment import assign_variants
+from pluriverse.variants.config import EntityCfg, SceneCfg, VariantEntityCfg, VariantMode
+from pluriverse.variants.initial_state import apply_initial_state
+from pluriverse.variants.layout import Layout, Slot, find_layouts
+from pluriverse.variants.tables import KINDS, VARIANT_DEPENDENT_FIELDS, VariantRows, VariantTables
+from pluriverse.variants.validation import check_reserved_names, check_single_layout
+
+# Worlds of one model that are surely a mistake: 2**22 smallest worlds take some 10 GB.
+WORLD_COUNT_MAX = 2**22
+
+
+@dataclass
+class Entity:
+    """An entity with all its variants."""
+
+    name: str
+    """Name in the scene."""
+    variants: tuple[str, ...]
+    """Names of its variants."""
+    has_variants: bool
+    """Whether it was configured with variants."""
+    layouts: list[Layout]
+    """Layouts of the variants."""
+    rows: list[VariantRows | None]
+    """Numbers of the variants of each layout; None for a layout of one variant."""
+    assignment: np.ndarray
+    """Variant of each environment at the beginning."""
+    shares: np.ndarray
+    """Share of each variant in draws, sum 1."""
+    layout_of: np.ndarray = field(init=False)
+    """Layout of each variant."""
+
+    def __post_init__(self) -> None:
+        self.layout_of = np.zeros(len(self.variants), dtype=np.int64)
+        for index, layout in enumerate(self.layouts):
+            self.layout_of[layout.variants] = index
+
+
+@dataclass
+class VariantScene:
+    """A scene of many environments, ready to be simulated. Made by `make_scene`."""
+
+    config: SceneCfg
+    """What it was made from."""
+    model: Model
+    """Model of all worlds."""
+    entities: dict[str, Entity]
+    """Entities by name."""
+    tuples: list[tuple[int, ...]]
+    """Layout of every entity, for each kind of world."""
+    environment_tuple: np.ndarray
+    """Index into `tuples` of each environment at the beginning."""
+    tables: VariantTables
+    """Numbers of variants that share layouts."""
+    per_world_default_fields: dict[str, Any]
+    """Default values of the arrays of the model that depend on variants, each in the shape of that array."""
+
+    @property
+    def environment_count(self) -> int:
+        """Number of environments."""
+        return self.config.num_envs
+
+    def slots(self, entity: str) -> list[list[Slot]]:
+        """Return the slots of each layout of an entity.
+
+        Raises:
+            KeyError: If there is no such entity.
+        """
+        return [layout.slots for layout in self._entity(entity).layouts]
+
+    def variant_names(self, entity: str) -> tuple[str, ...]:
+        """Return the names of the variants of an entity, by index.
+
+        Raises:
+            KeyError: If there is no such entity.
+        """
+        return self._entity(entity).variants
+
+    def simulation(self, **options: Any) -> Any:
+        """Return a `VariantSimulation`; options as of `Simulation`, among them the time step `dt` [s]."""
+        from pluriverse.variants.simulation import VariantSimulation
+
+        return VariantSimulation(self, **options)
+
+    def _entity(self, name: str) -> Entity:
+        if name not in self.entities:
+            known = ", ".join(self.entities) or "none"
+            raise KeyError(f"there is no entity '{name}'; the scene has {known}")
+        return self.entities[name]
+
+
+def make_scene(config: SceneCfg, *, device: Any = None) -> VariantScene:
+    """Read all variants and make a model with the worlds of all environments.
+
+    Args:
+        config: What the environments hold.
+        device: Device of the model; Warp's default if None.
+
+    Raises:
+        TypeError: If an entity or its assignment is of the wrong type.
+        ValueError: If an asset, a state or an assignment is faulty; the message names the entity.
+    """
+    count = config.num_envs
+    if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
+        raise ValueError(f"SceneCfg: num_envs is {count!r}, but it must be a whole number of at least 1.")
+    if not config.entities:
+        raise ValueError("SceneCfg: there are no entities, so the environments would be empty. Add one.")
+    entities = {name: _read_entity(name, entity, config) for name, entity in config.entities.items()}
+    tuples, environment_tuple = _tuples(config, list(entities.values()))
+    composed = [_compose(list(entities.values()), layouts) for layouts in tuples]
+    model = _make_model(config, composed, environment_tuple, device)
+    defaults: dict[str, Any] = {}
+    if any(entity.has_variants for entity in entities.values()):
+        defaults = {name: wp.clone(getattr(model, name)) for name in VARIANT_DEPENDENT_FIELDS}
+    tables = VariantTables(model, defaults)
+    mesh_index = {mesh.content_key: index for index, mesh in enumerate(model.meshes)}
+    for place, entity in enumerate(entities.values()):
+        for layout, rows in zip(entity.layouts, entity.rows, strict=True):
+            if rows is None:
+                continue
+            variant_row = np.full(len(entity.variants), -1)
+            variant_row[layout.variants] = np.arange(len(layout.variants))
+            offsets = {kind: np.array([offset[place][kind] for _, offset in composed]) for kind in KINDS}
+            meshes = np.array(
+                [mesh_index[mesh.content_key] for mesh in layout.builder.meshes], dtype=np.int32
+            )
+            tables.add(entity.name, rows, variant_row, offsets, meshes)
+    if not tables.is_empty:
+        model.seal(live=("shape_source_index",))
+    scene = VariantScene(config, model, entities, tuples, environment_tuple, tables, defaults)
+    _apply_assignment(scene)
+    return scene
+
+
+def _read_entity(name: str, config: Any, scene: SceneCfg) -> Entity:
+    what = f"entity '{name}'"
+    if not isinstance(config, EntityCfg):
+        raise TypeError(
+            f"{what} is a {type(config).__name__}, but must be an EntityCfg or a VariantEntityCfg."
+        )
+    has_variants = isinstance(config, VariantEntityCfg)
+    if isinstance(config, VariantEntityCfg):
+        if not config.variants:
+            raise ValueError(f"{what}: variants is empty. Name at least one, or use EntityCfg.")
+        if config.spec_fn is not None:
+            raise ValueError(
+                f"{what}: both spec_fn and variants are given. An entity with variants takes what it is from "
+                "these alone; leave spec_fn out."
+            )
+        sources = dict(config.variants)
+    else:
+        if config.spec_fn is None:
+            raise ValueError(f"{what}: spec_fn is missing. Give a function, a builder or a file.")
+        sources = {name: config.spec_fn}
+    names = tuple(sources)
+    builders, specs = [], []
+    for variant, source in sources.items():
+        which = f"{what}, variant '{variant}'" if has_variants else what
+        builder, spec = load_asset(source, which)
+        if builder.body_count + builder.shape_count == 0:
+            raise ValueError(f"{which} has no bodies and no shapes. Add something to it.")
+        check_reserved_names(which, builder)
+        builder._gravity = None  # that of the scene acts
+        builder = apply_initial_state(builder, config.init_state, which)
+        replace_by_hulls(builder)
+        builders.append(replace_loop_joints(builder))
+        specs.append(spec)
+    assignment, shares = np.zeros(scene.num_envs, dtype=np.int64), np.ones(1)
+    if isinstance(config, VariantEntityCfg):
+        if config.mode is VariantMode.SINGLE_LAYOUT:
+            check_single_layout(name, names, builders, specs)
+        assignment, shares = assign_variants(name, names, config.assignment, scene.num_envs)
+    layouts = find_layouts(names, builders, share=scene.share_layouts)
+    single = isinstance(config, VariantEntityCfg) and config.mode is VariantMode.SINGLE_LAYOUT
+    if single and scene.share_layouts and len(layouts) > 1:
+        other = names[layouts[1].variants[0]]
+        raise ValueError(
+            f"{what}, variant '{other}' does not fit into the layout of '{names[0]}': names of bodies below "
+            "the root, joints, or collision filters differ. Make them agree, or use mode=VariantMode.ANY."
+        )
+    rows = [
+        VariantRows(what, layout, [builders[variant] for variant in layout.variants])
+        if len(layout.variants) > 1
+        else None
+        for layout in layouts
+    ]
+    return Entity(name, names, has_variants, layouts, rows, assignment, shares)
+
+
+def _tuples(config: SceneCfg, entities: list[Entity]) -> tuple[list[tuple[int, ...]], np.ndarray]:
+    """Return the layouts of each kind of world, and the kind of each environment."""
+    rows = np.stack([entity.layout_of[entity.assignment] for entity in entities], axis=1)
+    if config.reassignable:
+        drawn = [np.unique(entity.layout_of[entity.shares > 0.0]).tolist() for entity in entities]
+        tuples = list(itertools.product(*drawn))
+        if len(tuples) * config.num_envs > WORLD_COUNT_MAX:
+            raise ValueError(
+                f"SceneCfg: {config.num_envs} environments with {len(tuples)} combinations of layouts each "
+                f"would need {len(tuples) * config.num_envs} prepared worlds. Use fewer environments, make "
+                "variants share layouts (equal bodies and joints), or set reassignable=False."
+            )
+    else:
+        tuples = sorted({tuple(row) for row in rows.tolist()})
+    index = {layouts: place for place, layouts in enumerate(tuples)}
+    return tuples, np.array([index[tuple(row)] for row in rows.tolist()], dtype=np.int64)
+
+
+def _compose(entities: list[Entity], layouts: tuple[int, ...]) -> tuple[Any, list[dict[str, int]]]:
+    """Return a builder of one kind of world, and how many entities of each kind come before each entity."""
+    from pluriverse.builder import ModelBuilder
+
+    builder = ModelBuilder()
+    offsets = []
+    for entity, layout in zip(entities, layouts, strict=True):
+        offsets.append(
+            {
+                "body": builder.body_count,
+                "joint": builder.joint_count,
+                "coord": builder.joint_coord_count,
+                "dof": builder.joint_dof_count,
+                "shape": builder.shape_count,
+                "equality": builder.equality_constraint_count,
+            }
+        )
+        builder.add_builder(entity.layouts[layout].builder, label_prefix=entity.name)
+        for mesh in entity.layouts[layout].builder.meshes:
+            builder._mesh_index(mesh)  # those of variants that nobody has yet
+    return builder, offsets
+
+
+def _make_model(
+    config: SceneCfg, composed: list[tuple[Any, Any]], environment_tuple: np.ndarray, device: Any
+) -> Model:
+    from pluriverse.builder import ModelBuilder
+
+    builder = ModelBuilder(gravity=config.gravity)
+    if config.reassignable:
+        for source, _ in composed:
+            builder.replicate(source, config.num_envs)
+    else:
+        bounds = np.flatnonzero(np.diff(environment_tuple)) + 1
+        for run in np.split(environment_tuple, bounds):
+            builder.replicate(composed[int(run[0])][0], len(run))
+    for source, _ in composed:
+        for mesh in source.meshes:
+            builder._mesh_index(mesh)
+    if config.ground_height is not None:
+        builder.add_ground_plane(config.ground_height)
+    return builder.finalize(device)
+
+
+def _apply_assignment(scene: VariantScene) -> None:
+    """Give the world of each environment the numbers of its first variants."""
+    if scene.tables.is_empty:
+        return
+    device, count = scene.model.device, scene.environment_count
+    environments = np.arange(count)
+    world = environments
+    if scene.config.reassignable:
+        world = scene.environment_tuple * count + environments
+
+    def upload(values: np.ndarray) -> Any:
+        return wp.array(values.astype(np.int32), dtype=wp.int32, device=device)
+
+    scene.tables.apply(
+        upload(environments),
+        wp.zeros(0, dtype=wp.bool, device=device),
+        upload(world),
+        upload(scene.environment_tuple),
+        {name: upload(entity.assignment) for name, entity in scene.entities.items()},
+    )

@@ -1,0 +1,168 @@
+"""The loop of a scene with variants: environments that change what they hold, without building anything anew.
+
+Variants of one layout change by tables: numbers are copied into the model. Others change by the world: every
+environment has a world for each tuple of layouts, and the list of worlds that a step moves names another one.
+Both are launches of kernels, which may be recorded together with the steps.
+"""
+
+import itertools
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.dynamics import eval_fk
+from pluriverse.model.world_choice import WorldChoice, choose_worlds
+from pluriverse.simulation import Simulation
+from pluriverse.simulation.chunks import split_worlds
+from pluriverse.variants.scene import VariantScene
+from pluriverse.variants.switching import Switching
+
+
+class VariantSimulation(Simulation):
+    """Steps the environments of a scene with variants. Made by `VariantScene.simulation`.
+
+    An environment is a place whose content may change; its world is where that content is simulated, and
+    changes with it only if the scene is `reassignable` and variants differ in layout.
+
+    Args:
+        scene: The scene.
+        **options: As of `Simulation`.
+    """
+
+    def __init__(self, scene: VariantScene, **options: Any) -> None:
+        super().__init__(scene.model, options.pop("solver", None), **options)
+        self._scene = scene
+        self._switching = Switching(scene)
+        device = scene.model.device
+        self._environments: Any = SimpleNamespace(  # what choose_worlds asks of a model
+            device=device,
+            world_count=scene.environment_count,
+            worlds=wp.array(np.arange(scene.environment_count), dtype=wp.int32, device=device),
+        )
+
+    @property
+    def scene(self) -> VariantScene:
+        """The scene."""
+        return self._scene
+
+    @property
+    def environment_count(self) -> int:
+        """Number of environments."""
+        return self._scene.environment_count
+
+    @property
+    def environment_world(self) -> wp.array[int]:
+        """World of each environment, on the device, shape [environment]."""
+        return self._switching.environment_world
+
+    @property
+    def episode(self) -> wp.array[int]:
+        """How often each environment was reassigned, on the device, shape [environment]."""
+        return self._switching.episode
+
+    @property
+    def world_to_variant(self) -> dict[str, wp.array[int]]:
+        """Variant of each environment by entity, on the device, shape [environment].
+
+        Indices count in the order in which the variants were declared. Only entities with variants are
+        listed.
+        """
+        return {
+            name: self._switching.variant[name]
+            for name, entity in self._scene.entities.items()
+            if entity.has_variants
+        }
+
+    @property
+    def per_world_default_fields(self) -> dict[str, Any]:
+        """Default values of the arrays of the model that depend on variants, in the shapes of those arrays.
+
+        They follow when an environment changes its variant. Empty for scenes without variants.
+        """
+        return self._scene.per_world_default_fields
+
+    def choose_environments(self, environments: Any, *, what: str) -> WorldChoice:
+        """Return the environments meant by indices or truth values, as `choose_worlds` does for worlds."""
+        return choose_worlds(self._environments, environments, what=what)
+
+    def worlds_of(self, environments: Any, *, what: str = "VariantSimulation.worlds_of") -> WorldChoice:
+        """Return the worlds in which environments are simulated now, without reading anything back.
+
+        Args:
+            environments: Indices or one truth value per environment, on host or device; None for all.
+            what: The operation, for messages.
+
+        Raises:
+            IndexError: If there is no such environment.
+            TypeError: If `environments` are neither whole numbers nor truth values.
+            ValueError: If a mask has not one entry per environment, or an array is on another device.
+        """
+        return self._switching.worlds_of(self.choose_environments(environments, what=what))
+
+    def reassign(self, environments: Any = None, *, variants: Mapping[str, Any] | None = None) -> None:
+        """Give environments new variants, and put them back to the initial state of these.
+
+        Without `variants`, each entity with variants draws one by the weights of its assignment, as a
+        function of the seed of the scene, the index of the environment and how often it was reassigned: not
+        of the other environments. Drives get the targets of the new variant. Only kernels are launched, so
+        the call may be recorded into a graph.
+
+        Args:
+            environments: Indices or one truth value per environment, on host or device; None for all.
+            variants: Variant of every environment by entity, on host or device, shape [environment]; only
+                those of the environments chosen are looked at. Entities not named keep theirs.
+
+        Raises:
+            IndexError: If there is no such environment.
+            KeyError: If `variants` names no entity with variants.
+            RuntimeError: If the scene is not reassignable.
+            TypeError: If `environments` are neither whole numbers nor truth values.
+            ValueError: If a mask or an array of variants has not one entry per environment, or an index on
+                the host names no variant.
+        """
+        if not self._scene.config.reassignable:
+            raise RuntimeError(
+                "VariantSimulation.reassign: the scene was made with fixed variants. Make it with "
+                "SceneCfg(reassignable=True)."
+            )
+        choice = self.choose_environments(environments, what="VariantSimulation.reassign")
+        self._switching.switch(choice, variants)
+        self._switching.set_targets(choice, self.control)
+        self._put_back(choice)
+
+    def reset(self, worlds: Any = None, *, state: Any = None) -> None:
+        """Put environments (default: all) back to a state; see `Simulation.reset`.
+
+        Args:
+            worlds: Indices of environments, or one truth value per environment; None for all.
+            state: State, or snapshot, to take them from; None for the initial state of their variants.
+        """
+        if worlds is None:
+            super().reset(None, state=state)
+            return
+        choice = self.choose_environments(worlds, what="VariantSimulation.reset")
+        super().reset(self._switching.worlds_of(choice), state=state)
+
+    def _put_back(self, choice: WorldChoice) -> None:
+        """Put environments back to the initial state of the model, whose bodies are placed first."""
+        model = self.model
+        eval_fk(model, model.joint_q, model.joint_qd, model)  # type: ignore[arg-type]
+        super().reset(self._switching.worlds_of(choice))
+
+    @property
+    def _stepped_worlds(self) -> wp.array[int]:
+        return self._switching.environment_world
+
+    def _split_worlds(self, byte_counts: np.ndarray) -> list[wp.array[int]]:
+        if not self._switching.has_spare_worlds:
+            return super()._split_worlds(byte_counts)
+        # The list of worlds itself changes, so its chunks are parts of that one array.
+        world = self._switching.environment_world
+        now = world.numpy()
+        self._step_bytes = float(byte_counts[now].sum()) * self.decimation
+        count = len(split_worlds(byte_counts[now], self.model.world_template[now], thread_count=self.threads))
+        bounds = np.linspace(0, len(now), count + 1).astype(int).tolist()
+        return [world[start:end] for start, end in itertools.pairwise(bounds) if end > start]

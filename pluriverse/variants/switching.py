@@ -1,0 +1,189 @@
+"""Switching: which variants environments hold, where they are simulated, and how both change."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.model import Control
+from pluriverse.model.world_choice import WorldChoice
+from pluriverse.variants.environments import (
+    add_layout,
+    begin_episode,
+    copy_targets,
+    draw_variant,
+    forget_tuple,
+    list_world,
+    move_environment,
+    take_variant,
+)
+from pluriverse.variants.scene import VariantScene
+
+
+class Switching:
+    """Variants, layouts and worlds of the environments of a scene, on the device.
+
+    Args:
+        scene: The scene.
+    """
+
+    def __init__(self, scene: VariantScene) -> None:
+        self._scene = scene
+        self._device = scene.model.device
+        count = scene.environment_count
+        environments = np.arange(count)
+        world = environments
+        self.has_spare_worlds = scene.model.world_count > count
+        """Whether there are more worlds than environments."""
+        if scene.config.reassignable:
+            world = scene.environment_tuple * count + environments
+        self.environment_world: wp.array[int] = self._upload(world)
+        """World of each environment, shape [environment]."""
+        self.environment_tuple: wp.array[int] = self._upload(scene.environment_tuple)
+        """Tuple of layouts of each environment, shape [environment]."""
+        self.episode: wp.array[int] = self._upload(np.zeros(count))
+        """How often each environment was switched, shape [environment]."""
+        self.variant: dict[str, wp.array[int]] = {
+            name: self._upload(entity.assignment) for name, entity in scene.entities.items()
+        }
+        """Variant of each environment by entity, shape [environment]."""
+        self._steps: dict[str, wp.array[int]] = {}
+        self._shares: dict[str, wp.array[float]] = {}
+        self._allowed: dict[str, np.ndarray] = {}
+        self._allowed_on_device: dict[str, wp.array[int]] = {}
+        for place, (name, entity) in enumerate(scene.entities.items()):
+            steps, allowed = self._tuple_steps(place)
+            self._steps[name] = self._upload(steps)
+            self._allowed[name] = allowed
+            self._allowed_on_device[name] = self._upload(allowed)
+            cumulative = np.cumsum(entity.shares)
+            # Variants without share come after 1 or repeat the number before: they are never drawn.
+            last = int(np.flatnonzero(entity.shares > 0.0)[-1])
+            cumulative[last:] = 1.0
+            self._shares[name] = wp.array(
+                cumulative.astype(np.float32), dtype=wp.float32, device=self._device
+            )
+        self._worlds = self._upload(np.full(count, -1))
+        self._other_worlds: dict[int, wp.array[int]] = {}
+        self._everywhere: wp.array[bool] = wp.zeros(0, dtype=wp.bool, device=self._device)
+        dof_count = np.array([template.dof_count for template in scene.model.templates])
+        bounds = np.concatenate([[0], np.cumsum(dof_count[scene.model.world_template])])
+        self._world_dof = self._upload(bounds + int(scene.model.topology.world_dof.numpy()[0]))
+
+    def switch(self, choice: WorldChoice, variants: Mapping[str, Any] | None) -> None:
+        """Give environments new variants, drawn or wanted, with the worlds and numbers that go with them."""
+        scene, chosen = self._scene, [choice.worlds, choice.mask]
+        wanted = None if variants is None else self._wanted(variants, choice)
+        self._launch(begin_episode, choice, [*chosen], [self.episode])
+        for place, (name, entity) in enumerate(scene.entities.items()):
+            if wanted is None:
+                if entity.has_variants:
+                    inputs = [*chosen, self.episode, self._shares[name], scene.config.seed, place]
+                    self._launch(draw_variant, choice, inputs, [self.variant[name]])
+            elif name in wanted:
+                inputs = [*chosen, wanted[name], self._allowed_on_device[name]]
+                self._launch(take_variant, choice, inputs, [self.variant[name]])
+        if self.has_spare_worlds:
+            self._launch(forget_tuple, choice, chosen, [self.environment_tuple])
+            for name in scene.entities:
+                inputs = [*chosen, self.variant[name], self._steps[name]]
+                self._launch(add_layout, choice, inputs, [self.environment_tuple])
+            inputs = [*chosen, self.environment_tuple]
+            self._launch(move_environment, choice, inputs, [self.environment_world])
+        scene.tables.apply(
+            choice.worlds, choice.mask, self.environment_world, self.environment_tuple, self.variant
+        )
+
+    def worlds_of(self, choice: WorldChoice) -> WorldChoice:
+        """Return the worlds of environments. The list is overwritten by the next call."""
+        if not self.has_spare_worlds:
+            return choice
+        size = choice.worlds.size
+        worlds = self._worlds
+        if size > worlds.size:  # a list on the device with repetitions
+            if size not in self._other_worlds:
+                self._other_worlds[size] = self._upload(np.full(size, -1))
+            worlds = self._other_worlds[size]
+        worlds = worlds[:size]
+        self._launch(list_world, choice, [choice.worlds, choice.mask, self.environment_world], [worlds])
+        return WorldChoice(worlds, self._everywhere, None)
+
+    def set_targets(self, choice: WorldChoice, control: Control) -> None:
+        """Write the forces and targets of the model into those of the worlds of environments."""
+        worlds, model = self.worlds_of(choice), self._scene.model
+        names = ("joint_f", "joint_act", "joint_target_pos", "joint_target_vel")
+        self._launch(
+            copy_targets,
+            worlds,
+            [worlds.worlds, worlds.mask, self._world_dof, *(getattr(model, name) for name in names)],
+            [getattr(control, name) for name in names],
+        )
+
+    def _wanted(self, variants: Mapping[str, Any], choice: WorldChoice) -> dict[str, Any]:
+        """Return the variants that were asked for as arrays on the device."""
+        result = {}
+        count = self._scene.environment_count
+        for name, values in variants.items():
+            entity = self._scene.entities.get(name)
+            if entity is None or not entity.has_variants:
+                known = [name for name, entity in self._scene.entities.items() if entity.has_variants]
+                raise KeyError(
+                    f"VariantSimulation.reassign: '{name}' is no entity with variants; there are {known}"
+                )
+            if isinstance(values, wp.array):
+                array: Any = values
+            else:
+                indices = np.asarray(values)
+                if indices.shape == (count,):
+                    self._check_indices(entity, indices, choice)
+                array = self._upload(indices)
+            if array.shape != (count,) or array.dtype is not wp.int32 or array.device != self._device:
+                raise ValueError(
+                    f"VariantSimulation.reassign: the variants of '{name}' are {array.dtype.__name__} of "
+                    f"shape {tuple(array.shape)} on {array.device}, but must be one int32 index for each of "
+                    f"the {count} environments on {self._device}."
+                )
+            result[name] = array
+        return result
+
+    def _check_indices(self, entity: Any, indices: np.ndarray, choice: WorldChoice) -> None:
+        """Check variants on the host."""
+        rows = np.arange(len(indices)) if choice.indices is None else choice.indices
+        allowed = self._allowed[entity.name]
+        for environment in rows.tolist():
+            variant = int(indices[environment])
+            if not 0 <= variant < len(allowed):
+                raise ValueError(
+                    f"VariantSimulation.reassign: environment {environment} is to hold variant {variant} of "
+                    f"'{entity.name}', which has variants 0 to {len(allowed) - 1}."
+                )
+            if not allowed[variant]:
+                raise ValueError(
+                    f"VariantSimulation.reassign: environment {environment} is to hold the variant "
+                    f"'{entity.variants[variant]}' of '{entity.name}', for which no worlds were prepared, "
+                    "since its weight is 0. Give it a weight > 0 in the assignment."
+                )
+
+    def _tuple_steps(self, place: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many tuples lie between the layout of each variant and the first, and which are there.
+
+        Tuples are the product of the layouts, so that of an environment is a sum over its entities.
+        """
+        scene = self._scene
+        entity = list(scene.entities.values())[place]
+        columns = np.array(scene.tuples).reshape(len(scene.tuples), -1)
+        present = np.unique(columns[:, place])
+        below = 1
+        for later in range(place + 1, columns.shape[1]):
+            below *= len(np.unique(columns[:, later]))
+        rank = {int(layout): index for index, layout in enumerate(present.tolist())}
+        steps = np.array([rank.get(int(layout), 0) * below for layout in entity.layout_of])
+        allowed = np.array([int(layout) in rank for layout in entity.layout_of])
+        return steps, allowed
+
+    def _upload(self, values: np.ndarray) -> Any:
+        return wp.array(np.asarray(values).astype(np.int32), dtype=wp.int32, device=self._device)
+
+    def _launch(self, kernel: Any, choice: WorldChoice, inputs: list[Any], outputs: list[Any]) -> None:
+        wp.launch(kernel, dim=choice.worlds.size, inputs=inputs, outputs=outputs, device=self._device)

@@ -1,0 +1,223 @@
+"""Tables: the numbers of all variants of a layout, and how a world gets those of its own.
+
+A layout with k variants is finalized once as a model of k worlds, so that every number passes the same checks
+and conversions as in any model. What differs between the rows is copied when a world changes its variant.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.builder.shape_bounds import compute_shape_bounds
+from pluriverse.builder.snapshot import COLUMN_NAMES
+from pluriverse.model import Model
+from pluriverse.model.seal import STRUCTURE
+from pluriverse.selection.frequency import ATTRIBUTE_FREQUENCY, Frequency
+from pluriverse.variants.layout import Layout
+from pluriverse.variants.row_copy import copy_variant_rows
+
+_NOT_OF_A_VARIANT = ("gravity", "body_f", "shape_is_solid")
+
+VARIANT_DEPENDENT_FIELDS: tuple[str, ...] = (
+    *sorted(set(ATTRIBUTE_FREQUENCY) - set(STRUCTURE) - set(_NOT_OF_A_VARIANT)),
+    "shape_source_index",
+)
+"""Arrays of `Model` in which variants of one layout may differ, so that each world has its own defaults."""
+
+_WORLD_FIRST = {
+    Frequency.BODY: "body",
+    Frequency.JOINT: "joint",
+    Frequency.JOINT_COORD: "coord",
+    Frequency.JOINT_DOF: "dof",
+    Frequency.SHAPE: "shape",
+    Frequency.EQUALITY_CONSTRAINT: "equality",
+}
+KINDS = tuple(_WORLD_FIRST.values())
+"""Kinds of entities that a variant has."""
+
+
+class VariantRows:
+    """The numbers of all variants of one layout, on the host.
+
+    Args:
+        what: Entity, for messages.
+        layout: The layout.
+        builders: Builders of its variants, in the order of `layout.variants`.
+
+    Raises:
+        ValueError: If a variant is no valid model.
+    """
+
+    def __init__(self, what: str, layout: Layout, builders: Sequence[Any]) -> None:
+        self.counts = {
+            "body": layout.builder.body_count,
+            "joint": layout.builder.joint_count,
+            "coord": layout.builder.joint_coord_count,
+            "dof": layout.builder.joint_dof_count,
+            "shape": layout.builder.shape_count,
+            "equality": layout.builder.equality_constraint_count,
+        }
+        """Entities of one world of the layout, by kind."""
+        catalogue, filled, mesh = _catalogue(layout, builders)
+        try:
+            model = catalogue.finalize("cpu")
+        except ValueError as error:
+            raise ValueError(f"{what}: {error}") from error
+        self.arrays: dict[str, np.ndarray] = {}
+        """Rows of each field that differs between variants, shape [variant, ...]."""
+        row_count = len(layout.variants)
+        arrays = {name: getattr(model, name).numpy() for name in VARIANT_DEPENDENT_FIELDS}
+        arrays["shape_enabled"] = filled.reshape(-1)
+        arrays["shape_source_index"] = mesh.reshape(-1)
+        lower, upper, radius = compute_shape_bounds(
+            model.shape_type.numpy(),
+            catalogue.shape_scale,
+            arrays["shape_source_index"],
+            layout.builder.meshes,
+        )
+        arrays["shape_aabb_lower"] = lower.astype(np.float32)
+        arrays["shape_aabb_upper"] = upper.astype(np.float32)
+        arrays["shape_collision_radius"] = radius.astype(np.float32)
+        for name, values in arrays.items():
+            kind = _WORLD_FIRST[ATTRIBUTE_FREQUENCY[name]]
+            if self.counts[kind] == 0:
+                continue
+            rows = np.ascontiguousarray(values).reshape(row_count, -1)
+            if (rows.view(np.uint8) != rows[:1].view(np.uint8)).any() or name == "shape_enabled":
+                self.arrays[name] = rows
+
+
+def _catalogue(layout: Layout, builders: Sequence[Any]) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Return a builder with a world per variant, which slots each fills, and their meshes.
+
+    The shapes of all its worlds have the meshes of the first variant, so that these are all of one kind.
+    """
+    from pluriverse.builder import ModelBuilder
+
+    source, row_count = layout.builder, len(builders)
+    catalogue = ModelBuilder()
+    catalogue.replicate(source, row_count)
+    for name in COLUMN_NAMES:
+        if name.startswith("shape_") or name in _STRUCTURE_COLUMNS or not len(getattr(source, name)):
+            continue
+        rows = [getattr(builder, name) for builder in builders]
+        column = getattr(catalogue, name)
+        column[...] = np.stack(rows).reshape(column.shape)
+    for name in ("anchor", "axis", "torquescale", "relpose", "polycoef", "enabled"):
+        column = catalogue._equality.view(name)
+        if len(column):
+            column[...] = np.concatenate([builder._equality.view(name) for builder in builders])
+    slot_count = source.shape_count
+    filled = np.zeros((row_count, slot_count), dtype=bool)
+    mesh = np.tile(source.shape_source_index, (row_count, 1))
+    for name in _SHAPE_NUMBERS:
+        column = getattr(catalogue, name)
+        rows_of = column.reshape(row_count, slot_count, *column.shape[1:])
+        for row, (builder, slots) in enumerate(zip(builders, layout.slot_of_shape, strict=True)):
+            rows_of[row, slots] = getattr(builder, name)
+    for row, (builder, slots) in enumerate(zip(builders, layout.slot_of_shape, strict=True)):
+        filled[row, slots] = True
+        known = np.array([source._mesh_index(each) for each in builder.meshes] + [-1], dtype=np.int32)
+        mesh[row, slots] = known[builder.shape_source_index]
+    return catalogue, filled, mesh
+
+
+_SHAPE_NUMBERS = tuple(
+    name
+    for name in COLUMN_NAMES
+    if name.startswith("shape_") and name not in STRUCTURE and name != "shape_collision_filter_parent"
+)
+_STRUCTURE_COLUMNS = (
+    *STRUCTURE,
+    "articulation_world",
+    "body_q",
+    "joint_collision_filter_parent",
+    "body_lock_inertia",
+)
+
+
+class VariantTables:
+    """The numbers of all variants of a scene on the device.
+
+    Args:
+        model: Model of the scene.
+        defaults: Default values of the fields, by name, as `VariantSimulation.per_world_default_fields`.
+    """
+
+    def __init__(self, model: Model, defaults: dict[str, Any]) -> None:
+        self._model = model
+        self._defaults = defaults
+        self._launches: list[tuple[str, list[Any], list[Any]]] = []
+        topology = model.topology
+        equality = model.equality_constraint_world_start.numpy()[: model.world_count].astype(np.int32)
+        self._world_first = {
+            "body": topology.world_body,
+            "joint": topology.world_joint,
+            "coord": topology.world_coord,
+            "dof": topology.world_dof,
+            "shape": topology.world_shape,
+            "equality": wp.array(equality, dtype=wp.int32, device=model.device),
+        }
+
+    def add(
+        self,
+        entity: str,
+        rows: VariantRows,
+        variant_row: np.ndarray,
+        tuple_offsets: dict[str, np.ndarray],
+        mesh_index: np.ndarray,
+    ) -> None:
+        """Add a layout of an entity.
+
+        Args:
+            entity: Name of the entity.
+            rows: Its numbers.
+            variant_row: Row of each variant of the entity, -1 for those of other layouts.
+            tuple_offsets: By kind, how many entities of a world come before those of this one, shape [tuple].
+            mesh_index: Index in the model of each mesh of the layout.
+        """
+        device = self._model.device
+        row_of: wp.array[int] = wp.array(variant_row.astype(np.int32), dtype=wp.int32, device=device)
+        offsets: dict[str, Any] = {
+            kind: wp.array(values.astype(np.int32), dtype=wp.int32, device=device)
+            for kind, values in tuple_offsets.items()
+        }
+        for name, values in rows.arrays.items():
+            if name == "shape_source_index":
+                values = np.append(mesh_index, -1).astype(np.int32)[values]
+            kind = _WORLD_FIRST[ATTRIBUTE_FREQUENCY[name]]
+            dtype = wp.bool if values.dtype == np.bool_ else wp.int32
+            # Numbers are copied as what they are in memory, so one kernel serves all types of four bytes.
+            table: Any = wp.array(
+                values if dtype is wp.bool else values.view(np.int32), dtype=dtype, ndim=2, device=device
+            )
+            words = table.shape[1] // rows.counts[kind]
+            inputs = [row_of, self._world_first[kind], offsets[kind], words, table]
+            outputs = [_flat(getattr(self._model, name), dtype), _flat(self._defaults[name], dtype)]
+            self._launches.append((entity, inputs, outputs))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no two variants share a layout."""
+        return not self._launches
+
+    def apply(
+        self,
+        environments: wp.array[int],
+        mask: wp.array[bool],
+        environment_world: wp.array[int],
+        environment_tuple: wp.array[int],
+        environment_variant: dict[str, wp.array[int]],
+    ) -> None:
+        """Give the worlds of environments the numbers of their variants. Only launches."""
+        for entity, inputs, outputs in self._launches:
+            where = [environment_world, environment_tuple, environment_variant[entity]]
+            copy_variant_rows(environments, mask, [*where, *inputs], outputs)
+
+
+def _flat(array: Any, dtype: Any) -> Any:
+    """Return the memory of an array of four-byte numbers, or of truth values, as one axis."""
+    size = array.capacity // 4 if dtype is wp.int32 else array.size
+    return wp.array(ptr=array.ptr, dtype=dtype, shape=(size,), device=array.device, capacity=array.capacity)
