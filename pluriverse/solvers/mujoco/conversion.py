@@ -27,7 +27,7 @@ from pluriverse.solvers.mujoco.geoms import (
     half_extents,
 )
 from pluriverse.solvers.mujoco.group import NO_SHAPE, JointKind, MujocoGroup
-from pluriverse.solvers.mujoco.grouping import find_groups
+from pluriverse.solvers.mujoco.grouping import compiled_numbers, find_groups
 from pluriverse.solvers.mujoco.joints import compute_limit_solref, kinematic_joints
 from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.solvers.mujoco.rows import ModelRows
@@ -55,6 +55,7 @@ def convert_model(model: Model, options: MujocoOptions) -> list[MujocoGroup]:
         plan = plan_group(rows, options, worlds)
         values = compute_values(rows, plan)
         group = compile_group(rows, options, plan, values)
+        group.compiled = compiled_numbers(rows, worlds[:1])[0]
         warn_of_caveats(rows, options, plan, values, group)
         groups.append(group)
     return groups
@@ -259,6 +260,8 @@ def _set_drives(table: FieldTable, plan: GroupPlan, values: GroupValues) -> None
         return
     table.edit("actuator_gainprm")[:, :count, 0] = drives.gain
     table.edit("actuator_biasprm")[:, :count, :3] = drives.bias
+    ball = np.flatnonzero(np.array(plan.drives.place) >= 0)
+    table.edit("actuator_gear")[:, ball, :3] = drives.axis[:, ball]
     limited = np.flatnonzero(drives.force_limited)
     table.edit("actuator_forcerange")[:, limited] = drives.force_range[:, limited]
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pluriverse.model import poses
 from pluriverse.solvers.mujoco.joints import EFFORT_UNLIMITED
 from pluriverse.solvers.mujoco.plan import MujocoJoint, StructurePlan
 from pluriverse.solvers.mujoco.rows import ModelRows
@@ -86,10 +87,14 @@ class DriveValues:
     """Whether the actuator itself is limited (that of a ball joint), shape [actuator]."""
     force_range: np.ndarray
     """Range of the force [N·m], shape [row, actuator, 2]."""
+    axis: np.ndarray
+    """Axis in MuJoCo's body about which an actuator turns a ball joint, shape [row, actuator, 3]."""
 
 
-def compute_drive_values(rows: ModelRows, drives: DrivePlan, worlds: np.ndarray) -> DriveValues:
-    """Return the gains of the actuators."""
+def compute_drive_values(
+    rows: ModelRows, plan: StructurePlan, drives: DrivePlan, worlds: np.ndarray, joint_rotation: np.ndarray
+) -> DriveValues:
+    """Return the gains of the actuators; `joint_rotation` as in `Frames`."""
     dofs = np.array(drives.dof, dtype=np.int64)
     control = np.array(drives.control, dtype=np.int64)
     ke = rows.take("joint_target_ke", "dof", worlds)[:, dofs]
@@ -105,4 +110,8 @@ def compute_drive_values(rows: ModelRows, drives: DrivePlan, worlds: np.ndarray)
     bias[..., 2] = np.where(damps, -kd, 0.0)
     effort = np.minimum(rows.take("joint_effort_limit", "dof", worlds)[:, dofs], EFFORT_UNLIMITED)
     limited = is_ball & (effort < EFFORT_UNLIMITED).any(axis=0)
-    return DriveValues(gain, bias, limited, np.stack([-effort, effort], axis=-1))
+    joints = np.array([plan.joints[joint].joint for joint in drives.joint], dtype=np.int64)
+    unit = np.eye(3)[np.maximum(drives.place, 0)] if len(drives) else np.zeros((0, 3))
+    rotation = joint_rotation[:, joints]
+    axis = poses.rotate(rotation, np.broadcast_to(unit, (*rotation.shape[:-1], 3)))
+    return DriveValues(gain, bias, limited, np.stack([-effort, effort], axis=-1), axis)

@@ -15,6 +15,7 @@ DERIVED = (
     "body_invweight0",
     "dof_invweight0",
     "dof_M0",
+    "dof_length",
     "tendon_length0",
     "tendon_invweight0",
     "tendon_lengthspring",

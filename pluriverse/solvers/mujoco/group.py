@@ -152,6 +152,8 @@ class MujocoGroup:
     """What the conversion changed about the worlds, in words."""
     plan: Any = None
     """What the conversion planned (`values.GroupPlan`), for later updates."""
+    compiled: np.ndarray | None = None
+    """Numbers of the first world that are compiled in (`grouping.compiled_numbers`)."""
     general_bodies: frozenset[int] = frozenset()
     """MuJoCo's bodies that were compiled without the shortcuts for bodies with a special inertial frame."""
 

@@ -18,6 +18,9 @@ DIAGONAL_ROUNDING = 2.0**-24
 # 1e-15. Its joints carry armature or bodies with mass, or the model would have been refused.
 MASS_MIN = 1e-12
 INERTIA_MIN = 1e-14
+# How much less than the sum of the others [relative] the largest moment of a thin body is at most: some
+# roundings of double precision, for MuJoCo compares exactly.
+THIN_ROUNDING = 1e-14
 
 
 @dataclass
@@ -74,8 +77,8 @@ def principal_moments(tensors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         moments[oblique], quat[oblique] = values, as_wxyz(_quat_from_matrix(axes))
     moments = np.maximum(moments, 0.0)
     # Of a thin body one moment is the sum of the others, and rounding may put it above, which no body has.
-    total = moments.sum(axis=-1, keepdims=True)
-    return np.minimum(moments, 0.5 * total), quat
+    others = moments.sum(axis=-1, keepdims=True) - moments
+    return np.minimum(moments, (1.0 - THIN_ROUNDING) * others), quat
 
 
 def _quat_from_matrix(matrix: np.ndarray) -> np.ndarray:

@@ -14,6 +14,8 @@ import numpy as np
 from pluriverse.model.topology import Template
 from pluriverse.types import JointType
 
+_FLOATING = (JointType.FREE, JointType.DISTANCE)
+
 
 class MujocoJoint(enum.IntEnum):
     """`mujoco.mjtJoint`."""
@@ -89,6 +91,11 @@ class StructurePlan:
         chains: list[list[int]] = []
         for node in range(template.node_count):
             parent = int(template.node_parent[node])
+            if parent >= 0 and template.node_type[node] in _FLOATING:
+                raise ValueError(
+                    f"SolverMuJoCo: body {int(template.node_body[node])} of a world floats relative to "
+                    "another body, but in MuJoCo only relative to the world. Give its joint the parent -1."
+                )
             carried = parent >= 0 and bool(skipped[parent])
             chain = [*(chains[parent] if carried else []), int(template.node_joint[node])]
             chains.append(chain)
@@ -109,7 +116,7 @@ class StructurePlan:
         if kind is JointType.FIXED:
             return
         dof = int(self.joint_dof[joint])
-        if kind in (JointType.FREE, JointType.DISTANCE):
+        if kind in _FLOATING:
             parts = [(MujocoJoint.FREE, 7, 6)]
         elif kind is JointType.BALL:
             parts = [(MujocoJoint.BALL, 4, 3)]

@@ -286,18 +286,11 @@ class SpecWriter:
             _assign_prefix(actuator, "biasprm", values.bias[row, index])
             if plan.place[index] >= 0:
                 gear = np.zeros(6)
-                gear[:3] = self._ball_axis(plan.joint[index], plan.place[index])
+                gear[:3] = values.axis[row, index]
                 actuator.gear = gear
             actuator.forcelimited = _tristate(mujoco, values.force_limited[index])
             if values.force_limited[index]:
                 actuator.forcerange = values.force_range[row, index]
-
-    def _ball_axis(self, joint: int, place: int) -> np.ndarray:
-        """Return an axis of the frame of a ball joint, in MuJoCo's body."""
-        from pluriverse.model import poses
-
-        rotation = self.values.frames.joint_rotation[self.row, self.plan.structure.joints[joint].joint]
-        return poses.rotate(rotation, np.eye(3)[place])
 
 
 def mix_materials(material: Any, row: int, first: int, second: int) -> dict[str, Any]:

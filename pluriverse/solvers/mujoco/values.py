@@ -84,11 +84,12 @@ def plan_group(rows: ModelRows, options: MujocoOptions, worlds: np.ndarray) -> G
 def compute_values(rows: ModelRows, plan: GroupPlan) -> GroupValues:
     """Return the numbers of all worlds of a group."""
     worlds = plan.worlds
+    frames = compute_frames(rows, plan.structure, worlds)
     return GroupValues(
-        frames=compute_frames(rows, plan.structure, worlds),
+        frames=frames,
         inertias=compute_inertias(rows, plan.structure, worlds),
         joints=compute_joint_values(rows, plan.structure, worlds),
-        drives=compute_drive_values(rows, plan.drives, worlds),
+        drives=compute_drive_values(rows, plan.structure, plan.drives, worlds, frames.joint_rotation),
         geoms=compute_placement(rows, plan.geoms, worlds),
         materials=compute_materials(rows, plan.geoms, worlds),
         sites=compute_placement(rows, plan.sites, worlds),

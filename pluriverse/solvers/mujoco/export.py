@@ -1,0 +1,116 @@
+"""Saving a world as an MJCF file."""
+
+from pathlib import Path
+
+import numpy as np
+
+from pluriverse.model import Model, poses
+from pluriverse.solvers.mujoco.frames import as_wxyz
+from pluriverse.solvers.mujoco.group import JointKind, MujocoGroup
+from pluriverse.solvers.mujoco.joints import FAR
+from pluriverse.solvers.mujoco.options import MujocoOptions
+from pluriverse.solvers.mujoco.rows import ModelRows
+from pluriverse.solvers.mujoco.solref import SolrefMode
+from pluriverse.solvers.mujoco.spec import SpecWriter
+from pluriverse.solvers.mujoco.values import GroupPlan, compute_values
+
+
+def save_world(model: Model, options: MujocoOptions, group: MujocoGroup, world: int, path: Path) -> None:
+    """Write a world of a group into an MJCF file, with its initial state as the keyframe `initial`."""
+    rows = ModelRows(model)
+    plan: GroupPlan = group.plan
+    row = int(np.searchsorted(plan.worlds, world))
+    writer = SpecWriter(rows, options, plan, compute_values(rows, plan), row)
+    spec = writer.write()
+    _write_authored_solref(rows, plan, writer, world)
+    spec.add_key(
+        name="initial",
+        qpos=initial_qpos(rows, group, row),
+        qvel=initial_qvel(rows, group, row),
+        ctrl=initial_ctrl(rows, group, row),
+    )
+    spec.compile()
+    path.write_text(spec.to_xml())
+
+
+def initial_qpos(rows: ModelRows, group: MujocoGroup, row: int) -> np.ndarray:
+    """Return `qpos` of the initial state of a world."""
+    worlds = group.worlds[row : row + 1]
+    q = rows.take("joint_q", "coord", worlds)[0]
+    inner = rows.take("joint_X_p", "joint", worlds)[0]
+    outer = rows.take("joint_X_c", "joint", worlds)[0]
+    qpos = group.model.qpos0.copy()
+    for joint, kind in enumerate(group.joint_kind):
+        coord, count = int(group.joint_coord[joint]), int(group.joint_coord_count[joint])
+        target = slice(int(group.joint_qpos[joint]), int(group.joint_qpos[joint]) + count)
+        if kind == JointKind.SCALAR:
+            qpos[target] = q[coord : coord + count]
+        elif kind == JointKind.BALL:
+            frame = group.joint_rotation[row, joint]
+            inverse = frame * [-1.0, -1.0, -1.0, 1.0]
+            turned = poses.quat_multiply(poses.quat_multiply(frame, q[coord : coord + 4]), inverse)
+            qpos[target] = as_wxyz(turned)
+        elif kind == JointKind.FREE:
+            pose = poses.compose(inner[joint], q[coord : coord + 7])
+            pose = poses.compose(pose, poses.inverse(outer[joint]))
+            qpos[target] = [*pose[:3], *as_wxyz(pose[3:])]
+    return qpos
+
+
+def initial_qvel(rows: ModelRows, group: MujocoGroup, row: int) -> np.ndarray:
+    """Return `qvel` of the initial state of a world."""
+    worlds = group.worlds[row : row + 1]
+    q, qd = rows.take("joint_q", "coord", worlds)[0], rows.take("joint_qd", "dof", worlds)[0]
+    com = rows.take("body_com", "body", worlds)[0]
+    qpos = initial_qpos(rows, group, row)
+    qvel = np.zeros(group.model.nv)
+    for joint, kind in enumerate(group.joint_kind):
+        dof, count = int(group.joint_dof[joint]), int(group.joint_dof_count[joint])
+        first = int(group.joint_qvel[joint])
+        if kind == JointKind.SCALAR:
+            qvel[first : first + count] = qd[dof : dof + count]
+        elif kind == JointKind.BALL:
+            coord = int(group.joint_coord[joint])
+            inverse = q[coord : coord + 4] * [-1.0, -1.0, -1.0, 1.0]
+            to_body = poses.quat_multiply(group.joint_rotation[row, joint], inverse)
+            qvel[first : first + 3] = poses.rotate(to_body, qd[dof : dof + 3])
+        elif kind == JointKind.FREE:
+            at = int(group.joint_qpos[joint])
+            rotation = np.roll(qpos[at + 3 : at + 7], -1)
+            linear, angular = qd[dof : dof + 3], qd[dof + 3 : dof + 6]
+            arm = poses.rotate(rotation, com[int(group.joint_child[joint])])
+            qvel[first : first + 3] = linear - np.cross(angular, arm)
+            qvel[first + 3 : first + 6] = poses.rotate(rotation * [-1.0, -1.0, -1.0, 1.0], angular)
+    return qvel
+
+
+def initial_ctrl(rows: ModelRows, group: MujocoGroup, row: int) -> np.ndarray:
+    """Return `ctrl` of the targets of the model."""
+    worlds = group.worlds[row : row + 1]
+    ctrl = np.zeros(group.model.nu)
+    act = rows.take("joint_act", "dof", worlds)[0]
+    ke, kd = (rows.take(f"joint_target_{gain}", "dof", worlds)[0] for gain in ("ke", "kd"))
+    for dof in np.flatnonzero(group.position_ctrl >= 0):
+        target = rows.take("joint_target_pos", "dof", worlds)[0, dof]
+        ctrl[group.position_ctrl[dof]] = target + (act[dof] / ke[dof] if ke[dof] > 0.0 else 0.0)
+    for dof in np.flatnonzero(group.velocity_ctrl >= 0):
+        extra = act[dof] / kd[dof] if group.position_ctrl[dof] < 0 and kd[dof] > 0.0 else 0.0
+        ctrl[group.velocity_ctrl[dof]] = rows.take("joint_target_vel", "dof", worlds)[0, dof] + extra
+    for dof in np.flatnonzero(group.effort_ctrl >= 0):
+        ctrl[group.effort_ctrl[dof]] = act[dof]
+    return ctrl
+
+
+def _write_authored_solref(rows: ModelRows, plan: GroupPlan, writer: SpecWriter, world: int) -> None:
+    """Write the `solreflimit` of joints that have an authored one; MJCF has no word for the others."""
+    worlds = np.array([world])
+    mode, solref = (
+        rows.custom("solreflimit_mode", "dof", worlds),
+        rows.custom("solreflimit", "dof", worlds),
+    )
+    for name, joint in zip(writer.names.joint, plan.structure.joints, strict=True):
+        element = writer.spec.joint(name)
+        if mode is not None and solref is not None and mode[0, joint.dof] == SolrefMode.RAW:
+            element.solref_limit = solref[0, joint.dof]
+        if element.limited and max(np.abs(element.range)) >= FAR:
+            element.range = np.clip(element.range, -FAR, FAR)

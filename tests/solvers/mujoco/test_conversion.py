@@ -1,0 +1,259 @@
+"""The MuJoCo models of worlds: same motion, same mass, same limits as the worlds themselves."""
+
+import mujoco
+import numpy as np
+import pytest
+
+from pluriverse import GeoType, JointTargetMode, JointType, Mesh, Model, ModelBuilder, ShapeConfig, eval_fk
+from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
+from pluriverse.solvers.mujoco.conversion import convert_model
+from pluriverse.solvers.mujoco.export import initial_qpos, initial_qvel
+from pluriverse.solvers.mujoco.group import MujocoGroup
+from pluriverse.solvers.mujoco.options import MujocoOptions
+from pluriverse.solvers.mujoco.rows import ModelRows
+from tests.dynamics.trees import build_model, random_joint_state, random_tree, set_joint_state
+
+KINDS = [
+    JointType.PRISMATIC,
+    JointType.REVOLUTE,
+    JointType.BALL,
+    JointType.FIXED,
+    JointType.D6,
+]
+NO_TURN = (0.0, 0.0, 0.0, 1.0)
+# Rounding of poses in float32 along chains of about ten bodies [m, relative].
+POSE_ROUNDING = 20 * 2.0**-23
+
+
+def convert(model: Model, **options) -> list[MujocoGroup]:
+    return convert_model(model, MujocoOptions(**options))
+
+
+def initial_data(model: Model, group: MujocoGroup, row: int = 0) -> mujoco.MjData:
+    """Return MuJoCo's data of the initial state of a world, after kinematics."""
+    rows = ModelRows(model)
+    data = mujoco.MjData(group.model)
+    data.qpos, data.qvel = initial_qpos(rows, group, row), initial_qvel(rows, group, row)
+    if len(group.mocap_joint):
+        data.mocap_pos, data.mocap_quat = group.mocap_pose[row, :, :3], group.mocap_pose[row, :, 3:]
+    mujoco.mj_forward(group.model, data)
+    return data
+
+
+def test_bodies_move_as_in_the_model():
+    """Poses and kinetic energy at random states of random trees with joints of all kinds are the same."""
+    rng = np.random.default_rng(0)
+    trees = [random_tree(rng, 9, kinds=KINDS, root=root) for root in (JointType.FREE, *KINDS)]
+    model = build_model(trees)
+    states = [random_joint_state(rng, tree) for tree in trees]
+    set_joint_state(model, trees, [q for q, _ in states], [qd for _, qd in states])
+    eval_fk(model, model.joint_q, model.joint_qd, model)
+    groups = convert(model)
+    assert len(groups) == len(trees)
+    body_q, body_qd = model.body_q.numpy(), model.body_qd.numpy().astype(np.float64)
+    mass, inertia = model.body_mass.numpy(), model.body_inertia.numpy()
+    for group in groups:
+        data = initial_data(model, group)
+        energy = 0.0
+        for body, made in enumerate(group.body_mj):
+            flat = group.first_body[0] + body
+            np.testing.assert_allclose(data.xpos[made], body_q[flat, :3], atol=10 * POSE_ROUNDING)
+            turn = np.roll(data.xquat[made], -1)
+            assert abs(turn @ body_q[flat, 3:]) == pytest.approx(1.0, abs=POSE_ROUNDING)
+            rotation = data.xmat[made].reshape(3, 3)
+            linear, angular = body_qd[flat, :3], rotation.T @ body_qd[flat, 3:]
+            energy += 0.5 * mass[flat] * linear @ linear + 0.5 * angular @ inertia[flat] @ angular
+        dense = np.zeros((group.model.nv, group.model.nv))
+        mujoco.mj_fullM(group.model, data, dense)
+        kinetic = 0.5 * data.qvel @ (dense - np.diag(group.model.dof_armature)) @ data.qvel
+        assert kinetic == pytest.approx(energy, rel=100 * POSE_ROUNDING)
+
+
+def test_a_body_without_mass_between_joints_gives_its_joints_to_the_next():
+    """Two hinges with a massless body between them are two joints of one body; both bodies stay in place."""
+    builder = ModelBuilder()
+    between = builder.add_link()
+    end = builder.add_link(mass=2.0, inertia=np.diag([0.1, 0.2, 0.3]), com=(0.0, 0.0, 0.4))
+    first = builder.add_joint_revolute(
+        -1, between, axis=(1.0, 0.0, 0.0), parent_xform=((0.0, 0.0, 1.0), NO_TURN)
+    )
+    second = builder.add_joint_revolute(
+        between, end, axis=(0.0, 1.0, 0.0), parent_xform=((0.1, 0.0, 0.0), NO_TURN), armature=0.01
+    )
+    builder.add_articulation([first, second])
+    builder.joint_q[:] = [0.4, -0.7]
+    model = builder.finalize(device="cpu")
+    (group,) = convert(model)
+    assert group.model.nbody == 2
+    assert group.body_mj.tolist() == [-1, 1]
+    data = initial_data(model, group)
+    np.testing.assert_allclose(data.xpos[1], model.body_q.numpy()[end, :3], atol=1e-6)
+
+
+def test_actuators_follow_the_modes_of_the_drives():
+    """The force of MuJoCo's actuators is that of the drive, limited by its effort limit."""
+    builder = ModelBuilder()
+    modes = [mode for mode in JointTargetMode if mode is not JointTargetMode.AUTO]
+    for mode in modes:
+        body = builder.add_link(mass=1.0, inertia=np.eye(3))
+        joint = builder.add_joint_revolute(
+            -1,
+            body,
+            axis=(0.0, 0.0, 1.0),
+            target_ke=30.0,
+            target_kd=2.0,
+            target_pos=0.5,
+            target_vel=1.5,
+            actuator_mode=mode,
+            effort_limit=12.0,
+        )
+        builder.add_articulation([joint])
+    model = builder.finalize(device="cpu")
+    (group,) = convert(model)
+    data = mujoco.MjData(group.model)
+    q, qd, act = 0.1, -0.2, 3.0
+    data.qpos[:], data.qvel[:] = q, qd
+    for controls, value in (
+        (group.position_ctrl, 0.5),
+        (group.velocity_ctrl, 1.5),
+        (group.effort_ctrl, act),
+    ):
+        data.ctrl[controls[controls >= 0]] = value
+    mujoco.mj_forward(group.model, data)
+    expected = {
+        JointTargetMode.NONE: 0.0,
+        JointTargetMode.POSITION: 30.0 * (0.5 - q) - 2.0 * qd,
+        JointTargetMode.VELOCITY: 2.0 * (1.5 - qd),
+        JointTargetMode.POSITION_VELOCITY: 30.0 * (0.5 - q) + 2.0 * (1.5 - qd),
+        JointTargetMode.EFFORT: act,
+    }
+    limited = [min(expected[mode], 12.0) for mode in modes]
+    np.testing.assert_allclose(data.qfrc_actuator, limited, rtol=1e-6)
+
+
+def test_a_joint_limit_is_a_spring_of_its_stiffness():
+    """A joint pressed against its limit rests where `limit_ke` times the depth is the force."""
+    stiffness, load = 400.0, 2.0
+    depths = []
+    for mass in (0.5, 2.0):
+        builder = ModelBuilder(gravity=0.0)
+        body = builder.add_link(mass=mass, inertia=0.1 * np.eye(3))
+        joint = builder.add_joint_prismatic(
+            -1,
+            body,
+            axis=(1.0, 0.0, 0.0),
+            limit_lower=-1.0,
+            limit_upper=0.0,
+            limit_ke=stiffness,
+            limit_kd=60.0,
+        )
+        builder.add_articulation([joint])
+        (group,) = convert(builder.finalize(device="cpu"))
+        data = mujoco.MjData(group.model)
+        data.qfrc_applied[0] = load
+        # The impedance is that of deep violation, as in the formula, beyond its width.
+        group.model.jnt_solimp[0, 0] = group.model.jnt_solimp[0, 1]
+        group.model.opt.timestep = 0.002
+        for _ in range(15000):
+            mujoco.mj_step(group.model, data)
+        depths.append(float(data.qpos[0]))
+    np.testing.assert_allclose(depths, load / stiffness, rtol=1e-6)
+
+
+def test_shapes_of_all_types_become_geoms():
+    """Sizes and poses of geoms are those of the shapes; a finite plane is a box with its top in the plane."""
+    builder = ModelBuilder()
+    body = builder.add_body(mass=1.0, inertia=np.eye(3))
+    cfg = ShapeConfig(density=0.0)
+    pose = ((0.1, 0.2, 0.3), (0.0, 0.0, np.sin(0.3), np.cos(0.3)))
+    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * [0.1, 0.2, 0.3]
+    mesh = Mesh(corners, [[0, 1, 2]]).convex_hull()
+    builder.add_shape_sphere(body, xform=pose, radius=0.1, cfg=cfg)
+    builder.add_shape_capsule(body, xform=pose, radius=0.1, half_height=0.2, cfg=cfg)
+    builder.add_shape_cylinder(body, xform=pose, radius=0.1, half_height=0.2, cfg=cfg)
+    builder.add_shape_box(body, xform=pose, hx=0.1, hy=0.2, hz=0.3, cfg=cfg)
+    builder.add_shape_ellipsoid(body, xform=pose, rx=0.1, ry=0.2, rz=0.3, cfg=cfg)
+    builder.add_shape_convex_hull(body, xform=pose, mesh=mesh, cfg=cfg)
+    builder.add_shape_cone(body, xform=pose, radius=0.1, half_height=0.2, cfg=cfg)
+    builder.add_shape_plane(body=-1, width=2.0, length=4.0)
+    builder.add_ground_plane()
+    builder.add_site(body, xform=pose)
+    model = builder.finalize(device="cpu")
+    with pytest.warns(MujocoCaveatWarning, match="cone"):
+        (group,) = convert(model)
+    data = initial_data(model, group)
+    kinds = model.shape_type.numpy()
+    expected = {
+        GeoType.SPHERE: ("sphere", [0.1, 0.0, 0.0]),
+        GeoType.CAPSULE: ("capsule", [0.1, 0.2, 0.0]),
+        GeoType.CYLINDER: ("cylinder", [0.1, 0.2, 0.0]),
+        GeoType.BOX: ("box", [0.1, 0.2, 0.3]),
+        GeoType.ELLIPSOID: ("ellipsoid", [0.1, 0.2, 0.3]),
+    }
+    for shape, geom in enumerate(group.shape_geom[:5]):
+        name, size = expected[GeoType(kinds[shape])]
+        assert group.model.geom_type[geom] == getattr(mujoco.mjtGeom, f"mjGEOM_{name.upper()}")
+        np.testing.assert_allclose(group.model.geom_size[geom], size, atol=1e-7)
+        np.testing.assert_allclose(data.geom_xpos[geom], pose[0], atol=1e-6)
+    hull = group.shape_geom[5]  # centred, for the box is symmetric
+    np.testing.assert_allclose(data.geom_xpos[hull], pose[0], atol=1e-6)
+    np.testing.assert_allclose(np.sort(group.model.geom_size[hull]), [0.1, 0.2, 0.3], rtol=1e-5)
+    slab, ground = group.shape_geom[7], group.shape_geom[8]
+    np.testing.assert_allclose(group.model.geom_size[slab], [1.0, 2.0, 0.5])
+    np.testing.assert_allclose(data.geom_xpos[slab], [0.0, 0.0, -0.5])
+    assert group.model.geom_type[ground] == mujoco.mjtGeom.mjGEOM_PLANE
+    np.testing.assert_allclose(data.site_xpos[group.shape_site[9]], pose[0], atol=1e-6)
+    assert (group.shape_geom[9], group.shape_site[0]) == (-1, -1)
+
+
+def test_geoms_touch_exactly_where_shapes_do():
+    """Groups, filtered pairs, joints and welds: MuJoCo collides the candidate pairs, no others."""
+    rng = np.random.default_rng(1)
+    builder = ModelBuilder(gravity=0.0)
+    shapes = []
+    for _ in range(12):
+        body = builder.add_body(mass=1.0, inertia=np.eye(3))
+        for _ in range(int(rng.integers(1, 4))):
+            cfg = ShapeConfig(density=0.0, collision_group=int(rng.integers(-3, 4)))
+            shapes.append(builder.add_shape_sphere(body, radius=0.5, cfg=cfg))
+    for a, b in rng.integers(0, len(shapes), (30, 2)):
+        if a != b:
+            builder.add_shape_collision_filter_pair(shapes[a], shapes[b])
+    model = builder.finalize(device="cpu")
+    (group,) = convert(model)
+    template = model.templates[0]
+    wanted = {frozenset(pair) for pair in zip(template.pair_shape0, template.pair_shape1, strict=True)}
+    assert _touching_shapes(model, group) == wanted
+    assert len(wanted) > 20
+
+
+@pytest.mark.parametrize("shape_count", [1, 2])
+def test_filters_beyond_the_contact_bits_are_exact(shape_count):
+    """Filters that need more than 32 colours fall back on excluded bodies and named pairs, still exact."""
+    rng = np.random.default_rng(shape_count)
+    builder = ModelBuilder(gravity=0.0)
+    count = 48
+    for _ in range(count):
+        body = builder.add_body(mass=1.0, inertia=np.eye(3))
+        for _ in range(shape_count):
+            builder.add_shape_sphere(body, radius=0.5, cfg=ShapeConfig(density=0.0, mu=float(rng.random())))
+    for a, b in np.argwhere(np.triu(rng.random((count * shape_count,) * 2) < 0.5, 1)):
+        builder.add_shape_collision_filter_pair(int(a), int(b))
+    model = builder.finalize(device="cpu")
+    (group,) = convert(model)
+    assert group.plan.masks.colour_count > 32 or group.plan.masks.excludes
+    assert bool(group.plan.masks.pairs) == (shape_count == 2)
+    template = model.templates[0]
+    wanted = {frozenset(pair) for pair in zip(template.pair_shape0, template.pair_shape1, strict=True)}
+    assert _touching_shapes(model, group) == wanted
+
+
+def _touching_shapes(model: Model, group: MujocoGroup) -> set[frozenset]:
+    """Return the pairs of shapes that touch where all bodies are at the same place."""
+    data = mujoco.MjData(group.model)
+    group.model.geom_margin[:] = 0.0
+    data.qpos[:] = np.tile([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0], group.model.nq // 7)
+    mujoco.mj_kinematics(group.model, data)
+    mujoco.mj_comPos(group.model, data)
+    mujoco.mj_collision(group.model, data)
+    return {frozenset(group.geom_shape[pair].tolist()) for pair in data.contact.geom}
