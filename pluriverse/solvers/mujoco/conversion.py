@@ -11,6 +11,7 @@ from pluriverse.model import Model, poses
 from pluriverse.solvers.mujoco.caveats import warn_of_caveats
 from pluriverse.solvers.mujoco.drives import EFFORT, POSITION, VELOCITY
 from pluriverse.solvers.mujoco.equality import JOINT, site_wxyz
+from pluriverse.solvers.mujoco.extensions import EXTENSIONS
 from pluriverse.solvers.mujoco.fields import (
     FieldTable,
     keep_free_of_shortcuts,
@@ -115,6 +116,8 @@ def write_fields(
     _set_sites(table, plan, values)
     _set_constraints(table, plan, values)
     _set_drives(table, plan, values)
+    for extension in EXTENSIONS:
+        extension.put_fields(table, rows, plan)
     for name, entries in options.batched(rows).items():
         table.put(f"opt.{name}", entries[plan.worlds])
     changed = table.apply()

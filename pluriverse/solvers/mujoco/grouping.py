@@ -7,6 +7,7 @@ no mass, what moves as told, the sizes of meshes, whole-number options. Everythi
 import numpy as np
 
 from pluriverse.model.templates import find_equal_worlds
+from pluriverse.solvers.mujoco.extensions import EXTENSIONS
 from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.solvers.mujoco.rows import ModelRows
 from pluriverse.solvers.mujoco.values import weightless_bodies
@@ -51,6 +52,7 @@ def compiled_numbers(rows: ModelRows, worlds: np.ndarray) -> np.ndarray:
         values = rows.custom(name, "shape", worlds)
         if values is not None:
             columns.append(values.reshape(len(worlds), -1).astype(np.int64))
+    columns += [extension.compiled_numbers(rows, worlds) for extension in EXTENSIONS]
     values = rows.custom("jnt_actgravcomp", "dof", worlds)
     if values is not None:
         columns.append(values.reshape(len(worlds), -1).astype(np.int64))

@@ -7,6 +7,7 @@ import numpy as np
 
 from pluriverse.solvers.mujoco.drives import EFFORT, POSITION, VELOCITY
 from pluriverse.solvers.mujoco.equality import JOINT, WELD, site_wxyz
+from pluriverse.solvers.mujoco.extensions import EXTENSIONS
 from pluriverse.solvers.mujoco.geoms import (
     HFIELD,
     MESH,
@@ -87,9 +88,44 @@ class SpecWriter:
         self._add_filters()
         self._add_equalities(bodies)
         self._add_drives()
+        for extension in EXTENSIONS:
+            extension.write(self)
         return spec
 
-    def _name(self, kind: str, wanted: str) -> str:
+    def body_name(self, body: int) -> str:
+        """Return the name of a world-local body, -1 being the world.
+
+        Raises:
+            ValueError: If MuJoCo has no such body, since it has no mass.
+        """
+        made = int(self.plan.structure.body_mj[body]) if body >= 0 else 0
+        if made < 0:
+            label = self.rows.model.body_label[int(self.rows.first["body"][self.world]) + body]
+            raise ValueError(
+                f"SolverMuJoCo: body '{label}' has neither mass nor shapes, so MuJoCo has no such body. Give "
+                "it a mass, or refer to the body that its joints carry."
+            )
+        return self.names.body[made]
+
+    def joint_name(self, dof: int) -> str:
+        """Return the name of the joint that has a world-local degree of freedom."""
+        for name, joint in zip(self.names.joint, self.plan.structure.joints, strict=True):
+            size = {MujocoJoint.FREE: 6, MujocoJoint.BALL: 3}.get(joint.kind, 1)
+            if joint.dof <= dof < joint.dof + size:
+                return name
+        raise ValueError(f"SolverMuJoCo: world {self.world} has no degree of freedom {dof}.")
+
+    def geom_name(self, shape: int) -> str | None:
+        """Return the name of the geom of a shape (`-1 - flat index` if global), None if there is none."""
+        found = np.flatnonzero(self.plan.geoms.shape == shape)
+        return self.names.geom[int(found[0])] if len(found) else None
+
+    def site_name(self, shape: int) -> str | None:
+        """Return the name of the site of a shape (`-1 - flat index` if global), None if there is none."""
+        found = np.flatnonzero(self.plan.sites.shape == shape)
+        return self.names.site[int(found[0])] if len(found) else None
+
+    def take_name(self, kind: str, wanted: str) -> str:
         """Return a name that no other element of the kind has."""
         taken = self._taken.setdefault(kind, set())
         name, number = wanted, 1
@@ -109,7 +145,7 @@ class SpecWriter:
         for index, plan in enumerate(self.plan.structure.bodies):
             if plan is None:
                 continue
-            name = self._name("body", labels[first + plan.body])
+            name = self.take_name("body", labels[first + plan.body])
             body = bodies[plan.parent].add_body(name=name)
             body.pos, body.quat = frames.body_pos[row, index], frames.body_quat[row, index]
             body.mocap = plan.is_mocap
@@ -140,7 +176,7 @@ class SpecWriter:
         )
         for index, plan in enumerate(self.plan.structure.joints):
             label = labels[first + plan.joint]
-            name = self._name("joint", f"{label}_{plan.place}" if counts[plan.joint] > 1 else label)
+            name = self.take_name("joint", f"{label}_{plan.place}" if counts[plan.joint] > 1 else label)
             self.names.joint.append(name)
             joint = bodies[plan.body].add_joint(name=name, type=_joint_type(self.mujoco, plan.kind))
             joint.pos, joint.axis = frames.jnt_pos[row, index], frames.jnt_axis[row, index]
@@ -167,7 +203,7 @@ class SpecWriter:
         color = self.rows.array("shape_color")
         for index in range(len(shapes)):
             kind = int(shapes.kind[index])
-            name = self._name("geom", self.rows.model.shape_label[flat[index]])
+            name = self.take_name("geom", self.rows.model.shape_label[flat[index]])
             self.names.geom.append(name)
             geom = bodies[int(shapes.body[index])].add_geom(name=name, type=self.mujoco.mjtGeom(kind))
             geom.pos, geom.quat = place.pos[row, index], place.quat[row, index]
@@ -218,7 +254,7 @@ class SpecWriter:
             for number, (body, pose) in enumerate(
                 ((constraint.body1, values.site1), (constraint.body2, values.site2))
             ):
-                name = self._name("site", f"equality_{index}_site_{number}")
+                name = self.take_name("site", f"equality_{index}_site_{number}")
                 position, quat = site_wxyz(pose[row, index])
                 bodies[body].add_site(name=name, pos=position, quat=quat, size=[POINT_SIZE] * 3, group=5)
 
@@ -226,7 +262,7 @@ class SpecWriter:
         place, row = self.values.sites, self.row
         flat = flat_shapes(self.rows, shapes, self.plan.worlds)[row]
         for index in range(len(shapes)):
-            name = self._name("site", self.rows.model.shape_label[flat[index]])
+            name = self.take_name("site", self.rows.model.shape_label[flat[index]])
             self.names.site.append(name)
             bodies[int(shapes.body[index])].add_site(
                 name=name,
@@ -250,7 +286,7 @@ class SpecWriter:
         first = int(self.rows.first["equality"][self.world])
         for index, constraint in enumerate(self.plan.equalities.constraints):
             equality = self.spec.add_equality(
-                name=self._name("equality", labels[first + constraint.equality])
+                name=self.take_name("equality", labels[first + constraint.equality])
             )
             equality.active = bool(values.active[row, index])
             equality.solref, equality.solimp = values.solref[row, index], values.solimp[row, index]
@@ -275,7 +311,7 @@ class SpecWriter:
         for index in range(len(plan)):
             joint = self.names.joint[plan.joint[index]]
             axis = f"_{'xyz'[plan.place[index]]}" if plan.place[index] >= 0 else ""
-            name = self._name("actuator", f"{joint}{axis}_{_CONTROL_NAME[plan.control[index]]}")
+            name = self.take_name("actuator", f"{joint}{axis}_{_CONTROL_NAME[plan.control[index]]}")
             self.names.actuator.append(name)
             actuator = self.spec.add_actuator(name=name, target=joint, trntype=mujoco.mjtTrn.mjTRN_JOINT)
             actuator.gaintype, actuator.biastype = (

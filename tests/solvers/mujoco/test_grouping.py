@@ -12,7 +12,9 @@ from pluriverse.solvers.mujoco.refresh import refresh_groups
 from tests.dynamics.trees import random_frame, random_inertia
 
 # Fields of a compiled model that are no parameters: trees of boxes, pictures, where free bodies begin.
-NOT_COMPARED = ("bvh", "name", "body_simple", "dof_simplenum", "M_", "mapM", "D_", "B_", "vis", "stat", "qpos")
+NOT_COMPARED = (
+    *("bvh", "name", "body_simple", "dof_simplenum", "M_", "mapM", "D_", "B_", "vis", "stat", "qpos"),
+)
 # mj_setConst on numbers that went through single precision in the same way: some roundings of float64.
 ROUNDING = 1e-11
 
