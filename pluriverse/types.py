@@ -31,8 +31,8 @@ class JointType(enum.IntEnum):
     FIXED = 3
     """Nothing: no coordinates."""
     FREE = 4
-    """Anything: q = position, quaternion xyzw; qd = velocity of the centre of mass, angular velocity
-    (world)."""
+    """Anything: q = position, quaternion xyzw; qd = velocity of the centre of mass, angular velocity, in
+    world axes, or below a parent body relative to it, in the axes of its joint frame."""
     DISTANCE = 5
     """Stay within a distance of a point. Not supported yet."""
     D6 = 6
@@ -57,6 +57,10 @@ class JointType(enum.IntEnum):
 
 _JOINT_COORD_COUNT = (1, 1, 4, 0, 7, 7, 0)
 _JOINT_DOF_DIM = ((1, 0), (0, 1), (0, 3), (0, 0), (3, 3), (3, 3), (0, 0))
+
+
+FLOATING_JOINTS = (JointType.FREE, JointType.DISTANCE)
+"""Joints whose coordinates are a pose: position, quaternion xyzw."""
 
 
 class JointTargetMode(enum.IntEnum):

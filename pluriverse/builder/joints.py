@@ -11,7 +11,7 @@ from pluriverse.builder.inputs import IDENTITY, AxisLike, Transform, Vector, as_
 from pluriverse.builder.joint_config import JointDofConfig, mode_value
 from pluriverse.model import poses
 from pluriverse.model.attributes import AttributeFrequency
-from pluriverse.types import Axis, BodyFlags, JointTargetMode, JointType
+from pluriverse.types import FLOATING_JOINTS, Axis, BodyFlags, JointTargetMode, JointType
 
 _LINEAR = (Axis.X, Axis.Y, Axis.Z)
 
@@ -321,17 +321,18 @@ class JointBuilder(BodyBuilder):
         enabled: bool = True,
         custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
-        """Let the child move freely in the world. It starts at the pose given to `add_link`.
+        """Let the child move freely. It starts at the pose given to `add_link`.
 
         The coordinates of a free joint are the pose of the joint frame of the child in that of the parent:
-        without frames, the pose of the body in the world. Its velocity is that of the centre of mass in world
-        axes, whatever the frames. The parent must be the world.
+        without frames and parent, the pose of the body in the world. Its velocity is that of the centre of
+        mass and the angular velocity; in world axes, or below a parent body, which the child does not feel,
+        relative to it and in the axes of its joint frame.
 
         Returns:
             Index of the joint.
 
         Raises:
-            ValueError: If the parent is not the world, or a value is out of range.
+            ValueError: If a value is out of range.
             IndexError: If there is no such body.
         """
         return self._add_joint(
@@ -581,12 +582,6 @@ class JointBuilder(BodyBuilder):
             )
         frames = [as_transform(parent_xform, f"{name}: parent_xform")]
         frames.append(as_transform(child_xform, f"{name}: child_xform"))
-        if joint_type is JointType.FREE:
-            if parent != -1:
-                raise ValueError(
-                    f"{name}: parent is {self._body_name(parent)}, but a free joint moves a body relative "
-                    "to the world only. Pass parent=-1."
-                )
         rows = [_dof_row(config, f"{name}, axis {index}") for index, config in enumerate(dofs)]
         coord_count = len(rows) if joint_type is JointType.D6 else joint_type.coord_count
         counts = {
@@ -615,18 +610,22 @@ class JointBuilder(BodyBuilder):
         self._put_custom(custom, first)
         if coord_count:
             coords = self._coords.extend(coord_count)
-            if joint_type is JointType.FREE:
-                self.joint_q[coords] = _free_coordinates(frames[0], frames[1], self.body_q[child])
+            if joint_type in FLOATING_JOINTS:
+                held = IDENTITY if parent < 0 else self.body_q[parent]
+                self.joint_q[coords] = _free_coordinates(held, frames[0], frames[1], self.body_q[child])
             elif joint_type is JointType.BALL:
                 self.joint_q[coords] = IDENTITY[3:]
         return joint
 
 
-def _free_coordinates(parent_frame: np.ndarray, child_frame: np.ndarray, body_q: np.ndarray) -> np.ndarray:
-    """Return the coordinates of a free joint to the world at the pose of its body."""
-    if np.array_equal(parent_frame, IDENTITY) and np.array_equal(child_frame, IDENTITY):
+def _free_coordinates(
+    parent_q: np.ndarray, parent_frame: np.ndarray, child_frame: np.ndarray, body_q: np.ndarray
+) -> np.ndarray:
+    """Return the coordinates of a free joint at the poses of its bodies."""
+    if all(np.array_equal(pose, IDENTITY) for pose in (parent_q, parent_frame, child_frame)):
         return body_q  # to the last bit
-    return poses.compose(poses.inverse(parent_frame), poses.compose(body_q, child_frame))
+    anchor = poses.compose(parent_q, parent_frame)
+    return poses.compose(poses.inverse(anchor), poses.compose(body_q, child_frame))
 
 
 def _dof_row(config: JointDofConfig, name: str) -> dict[str, Any]:

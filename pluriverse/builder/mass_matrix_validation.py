@@ -11,7 +11,7 @@ import numpy as np
 from pluriverse.builder.snapshot import Snapshot
 from pluriverse.model import poses
 from pluriverse.model.kinematics import group_joints, world_axes
-from pluriverse.types import BodyFlags, JointType
+from pluriverse.types import FLOATING_JOINTS, BodyFlags, JointType
 
 # Smallest pivot, relative to the same entry of the mass matrix. Double precision leaves about 1e-15 of a
 # pivot that is zero; real mechanisms stay far above: a wrist of 1e-5 kg·m² in line with an arm of 10 kg·m²
@@ -82,7 +82,10 @@ def _motion_subspace(
         axes = poses.rotate(frame[:, 3:], source.joint_axis[source.joint_qd_start[joints]])[:, :, None]
     elif joint_type is JointType.D6:
         axes = world_axes(source, joints, frame).transpose(0, 2, 1)
-    elif joint_type is JointType.FREE:
+    elif joint_type in FLOATING_JOINTS:
+        held = np.append(body_q, [[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]], axis=0)[source.joint_parent[joints]]
+        axes = poses.quat_to_matrix(poses.compose(held, source.joint_X_p[joints])[:, 3:])
+        axes = np.where((source.joint_parent[joints] < 0)[:, None, None], np.eye(3), axes)
         anchor = body_q[child, :3] + poses.rotate(body_q[child, 3:], source.body_com[child]) - point
     turning = np.concatenate([axes, _cross_matrices(anchor) @ axes], axis=1)
     sliding = np.concatenate([np.zeros_like(axes), axes], axis=1)
@@ -91,7 +94,7 @@ def _motion_subspace(
     if joint_type is JointType.D6:
         linear_count = source.joint_dof_dim[joints[0], 0]
         return np.concatenate([sliding[:, :, :linear_count], turning[:, :, linear_count:]], axis=2)
-    return np.concatenate([turning, sliding], axis=2) if joint_type is JointType.FREE else turning
+    return np.concatenate([turning, sliding], axis=2) if joint_type in FLOATING_JOINTS else turning
 
 
 def _eliminate(
@@ -99,7 +102,7 @@ def _eliminate(
 ) -> np.ndarray:
     """Return what of the articulated inertia remains for the parents when the joints are left free."""
     dof = source.joint_qd_start[joints][:, None] + np.arange(motion.shape[2])
-    if source.joint_type[joints[0]] == JointType.FREE:  # angular first here, linear first in the columns
+    if source.joint_type[joints[0]] in FLOATING_JOINTS:  # angular first here, linear first in the columns
         dof = np.roll(dof, 3, axis=1)
     armature = source.joint_armature[dof][:, :, None] * np.eye(motion.shape[2])
     transposed = motion.transpose(0, 2, 1)

@@ -13,7 +13,7 @@ import numpy as np
 from pluriverse.builder.snapshot import Snapshot
 from pluriverse.model import poses
 from pluriverse.model.kinematics import group_joints, world_axes
-from pluriverse.types import BodyFlags, JointType
+from pluriverse.types import FLOATING_JOINTS, BodyFlags, JointType
 
 # Relative to the largest principal inertia: principal inertias smaller than this are rounding of single
 # precision.
@@ -137,7 +137,7 @@ def _fill_point_masses(
     source: Snapshot, roots: np.ndarray, body_joint: np.ndarray, body_weld: np.ndarray
 ) -> None:
     """Give point masses that turn freely the inertia of a ball."""
-    turning = np.isin(source.joint_type[body_joint[roots]], (JointType.FREE, JointType.BALL))
+    turning = np.isin(source.joint_type[body_joint[roots]], (*FLOATING_JOINTS, JointType.BALL))
     extent = _sum_at(np.trace(source.body_inertia, axis1=1, axis2=2), body_weld, len(body_weld))
     heavy = _sum_at(source.body_mass > 0.0, body_weld, len(body_weld))
     points = roots[turning & (extent[roots] == 0.0) & (heavy[roots] == 1)]
@@ -172,7 +172,7 @@ def _check_joint_inertias(
     about_com = turn @ source.body_inertia @ turn.transpose(0, 2, 1)
     joints = body_joint[roots]
     anchor = poses.compose(body_q[roots], source.joint_X_c[joints])
-    free = source.joint_type[joints] == JointType.FREE
+    free = np.isin(source.joint_type[joints], FLOATING_JOINTS)
     pivot = np.zeros_like(com)  # point that the bodies fixed together turn about
     weighted = np.stack(
         [_sum_at((source.body_mass * com[:, axis])[body], root, len(com)) for axis in range(3)], axis=1

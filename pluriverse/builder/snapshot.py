@@ -8,7 +8,7 @@ from pluriverse.builder.columns import ColumnView
 from pluriverse.builder.inputs import as_gravity
 from pluriverse.builder.storage import BuilderStorage
 from pluriverse.builder.worlds import WorldBuilder
-from pluriverse.types import JointTargetMode, JointType
+from pluriverse.types import FLOATING_JOINTS, JointTargetMode, JointType
 
 COLUMN_NAMES = tuple(name for name, value in vars(BuilderStorage).items() if isinstance(value, ColumnView))
 
@@ -101,8 +101,8 @@ class Snapshot:
         for pose in (self.joint_X_p, self.joint_X_c, self.shape_transform):
             _normalize(pose[:, 3:])
         _normalize(self.joint_axis)
-        for joint_type, place in ((JointType.FREE, 3), (JointType.BALL, 0)):
-            joints = np.flatnonzero(self.joint_type == joint_type)
+        for joint_types, place in ((FLOATING_JOINTS, 3), ((JointType.BALL,), 0)):
+            joints = np.flatnonzero(np.isin(self.joint_type, joint_types))
             columns = self.joint_q_start[joints][:, None] + place + np.arange(4)
             quats = self.joint_q[columns]
             _normalize(quats)

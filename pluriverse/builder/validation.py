@@ -9,7 +9,7 @@ import numpy as np
 
 from pluriverse.builder.inputs import QUATERNION_LENGTH_TOLERANCE
 from pluriverse.builder.snapshot import Snapshot
-from pluriverse.types import BodyFlags, GeoType, JointTargetMode, JointType
+from pluriverse.types import FLOATING_JOINTS, BodyFlags, GeoType, JointTargetMode, JointType
 
 _SUPPORTED_JOINTS = tuple(joint_type for joint_type in JointType if joint_type != JointType.DISTANCE)
 _SUPPORTED_SHAPES = tuple(geometry for geometry in GeoType if geometry not in (GeoType.NONE, GeoType.HFIELD))
@@ -138,8 +138,8 @@ def _check_joint_coordinates(source: Snapshot) -> None:
                 f"{builder._joint_name(joint)}: {what}[{index}] is {values[index]}, but it must be "
                 "finite. Write a number before finalize()."
             )
-    for joint_type, place in ((JointType.FREE, 3), (JointType.BALL, 0)):
-        joints = np.flatnonzero(source.joint_type == joint_type)
+    for joint_types, place in ((FLOATING_JOINTS, 3), ((JointType.BALL,), 0)):
+        joints = np.flatnonzero(np.isin(source.joint_type, joint_types))
         quats = source.joint_q[source.joint_q_start[joints][:, None] + place + np.arange(4)]
         unit = np.abs(np.linalg.norm(quats, axis=1) - 1.0) <= QUATERNION_LENGTH_TOLERANCE
         if not unit.all():
@@ -209,7 +209,7 @@ def _check_dofs(source: Snapshot) -> None:
     position = np.isin(
         source.joint_target_mode, (JointTargetMode.POSITION, JointTargetMode.POSITION_VELOCITY)
     )
-    scalar = ~np.isin(source.joint_type, (JointType.BALL, JointType.FREE))[source.dof_joint]
+    scalar = ~np.isin(source.joint_type, (JointType.BALL, *FLOATING_JOINTS))[source.dof_joint]
     bad = (
         ~scalar
         & (source.joint_target_ke > 0.0)

@@ -21,6 +21,7 @@ from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import precision_name, vec3_type, vec6_type
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Control, Model, State, Topology
+from pluriverse.model.topology import FREE_BELOW
 
 
 @functools.cache
@@ -64,6 +65,16 @@ def _kernels(real: Any) -> SimpleNamespace:
             acceleration += cross_motion(carried, share)
             carried += share
         return acceleration
+
+    @wp.func
+    def shifted_turns(data: data_struct, dof: int) -> vec6:
+        """Return what a free joint below a body adds: its turns are about a point that its shifts move."""
+        velocity = vec3()
+        omega = vec3()
+        for k in range(3):
+            velocity += data.dof_velocity[dof + k] * linear_part(data.dof_motion[dof + k])
+            omega += data.dof_velocity[dof + 3 + k] * angular_part(data.dof_motion[dof + 3 + k])
+        return spatial(vec3(), wp.cross(velocity, omega))
 
     @wp.func
     def joint_force(
@@ -118,6 +129,8 @@ def _kernels(real: Any) -> SimpleNamespace:
                 acceleration += carried_acceleration(
                     data, dof_base + topology.node_dof[index], topology.node_dof_count[index]
                 )
+            if joint_type == FREE_BELOW:
+                acceleration += shifted_turns(data, dof_base + topology.node_dof[index])
             data.node_acceleration[node] = acceleration
             data.node_wrench[node] = required_wrench(
                 real(body_mass[body]),

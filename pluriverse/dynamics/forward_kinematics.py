@@ -19,6 +19,7 @@ from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import precision_name, quat_type, vec3_type, vec6_type
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
+from pluriverse.model.topology import FREE_BELOW
 
 
 @functools.cache
@@ -146,6 +147,12 @@ def _kernels(real: Any) -> SimpleNamespace:
                 elif joint_type == D6:
                     omega += angular_part(twist)
                     linear += linear_part(twist) + wp.cross(anchor_p, angular_part(twist))
+                elif joint_type == FREE_BELOW:
+                    # Velocity of the centre of mass and turn, seen from the parent, in its joint frame.
+                    free_rate = wp.quat_rotate(anchor, read_vec3(joint_qd, public_dof + 3))
+                    omega += free_rate
+                    linear += wp.quat_rotate(anchor, read_vec3(joint_qd, public_dof))
+                    linear -= wp.cross(free_rate, offset + com_arm)
                 elif joint_type == FREE:
                     omega = read_vec3(joint_qd, public_dof + 3)
                     linear = read_vec3(joint_qd, public_dof) - wp.cross(omega, com_arm)
@@ -262,6 +269,15 @@ def eval_body_state(model: Model, worlds: wp.array, state: State, workspace: Wor
     scratch = (workspace.node_quat, workspace.node_offset, workspace.node_acceleration)
     _launch_place_bodies(
         model, worlds, state.joint_q, state.joint_qd, state, workspace.no_selection, scratch, workspace.real
+    )
+
+
+def place_worlds(model: Model, worlds: wp.array, state: State) -> None:
+    """Write the body poses and velocities of `state` from its own joint state, for the worlds given."""
+    scratch = _scratch_of(model)
+    nodes = (scratch.node_quat, scratch.node_offset, scratch.node_velocity)
+    _launch_place_bodies(
+        model, worlds, state.joint_q, state.joint_qd, state, scratch.all, nodes, scratch.real
     )
 
 

@@ -22,6 +22,7 @@ from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import precision_name, quat_type, vec3_type
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.model import Control, Model, State, Topology
+from pluriverse.model.topology import FREE_BELOW
 
 
 class PositionIntegration(enum.Enum):
@@ -118,6 +119,24 @@ def _kernels(real: Any) -> SimpleNamespace:
                 body = topology.world_body[world] + topology.node_body[index]
                 com = wp.quat_rotate(rotation_next, widen_vec3(body_com[body]))
                 write_vec3(joint_qd_out, public_dof, velocity_next + wp.cross(omega_next, com))
+                write_vec3(joint_qd_out, public_dof + 3, omega_next)
+            elif joint_type == FREE_BELOW:
+                joint = node_base + topology.node_joint[index]
+                body = topology.world_body[world] + topology.node_body[index]
+                velocity_next = dof_vec3(data.dof_velocity_next, dof)
+                omega_next = dof_vec3(data.dof_velocity_next, dof + 3)
+                velocity = old_share * dof_vec3(data.dof_velocity, dof) + new_share * velocity_next
+                omega = old_share * dof_vec3(data.dof_velocity, dof + 3) + new_share * omega_next
+                rotation = read_rotation(joint_q, coord + 3)
+                rotation_next = quat_normalize(turn(omega, dt, exponential) * rotation)
+                # The velocity is that of the centre of mass, the position that of the child's joint frame.
+                child_frame = joint_X_c[joint]
+                arm = widen_vec3(body_com[body]) - widen_vec3(wp.transform_get_translation(child_frame))
+                arm = wp.quat_rotate_inv(widen_rotation(wp.transform_get_rotation(child_frame)), arm)
+                shift = dt * velocity + wp.quat_rotate(rotation, arm) - wp.quat_rotate(rotation_next, arm)
+                write_vec3(joint_q_out, coord, read_vec3(joint_q, coord) + shift)
+                write_rotation(joint_q_out, coord + 3, rotation_next)
+                write_vec3(joint_qd_out, public_dof, velocity_next)
                 write_vec3(joint_qd_out, public_dof + 3, omega_next)
             elif joint_type == BALL:
                 omega_next = dof_vec3(data.dof_velocity_next, dof)

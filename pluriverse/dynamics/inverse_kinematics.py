@@ -17,6 +17,7 @@ from pluriverse.dynamics.kinematics import BALL, D6, FREE, PRISMATIC, REVOLUTE
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import mat33_type, quat_type, vec3_type
 from pluriverse.model import Model, State, Topology
+from pluriverse.model.topology import FREE_BELOW
 
 # Newton steps for the angles of a D6 joint whose axes are not perpendicular. They converge quadratically: an
 # error of some tenths is at rounding after five or six; the rest is for axes far from right angles.
@@ -188,6 +189,12 @@ def _kernels() -> SimpleNamespace:
             elif joint_type == BALL:
                 write_rotation(joint_q, coord, turn)
                 write_vec3(joint_qd, dof, turn_rate)
+            elif joint_type == FREE_BELOW:
+                write_vec3(joint_q, coord, shift)
+                write_rotation(joint_q, coord + 3, turn)
+                com_rate = velocity + wp.cross(omega, com_arm - child_arm)
+                write_vec3(joint_qd, dof, wp.quat_rotate_inv(frame_r, com_rate))
+                write_vec3(joint_qd, dof + 3, turn_rate)
             elif joint_type == FREE:
                 write_vec3(joint_q, coord, shift)
                 write_rotation(joint_q, coord + 3, turn)

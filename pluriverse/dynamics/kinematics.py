@@ -21,6 +21,7 @@ from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
+from pluriverse.model.topology import FREE_BELOW
 from pluriverse.types import JointType
 
 PRISMATIC = wp.constant(int(JointType.PRISMATIC))
@@ -78,7 +79,7 @@ def joint_functions(real: Any) -> SimpleNamespace:
             shift = real(joint_q[coord]) * axis
         elif joint_type == BALL:
             rotation = anchor * read_rotation(joint_q, coord)
-        elif joint_type == FREE:
+        elif joint_type == FREE or joint_type == FREE_BELOW:  # noqa: SIM109, Warp knows no tuples here
             rotation = anchor * read_rotation(joint_q, coord + 3)
             shift = wp.quat_rotate(anchor, read_vec3(joint_q, coord))
         return attach_child(rotation, shift, child_frame)
@@ -237,6 +238,19 @@ def _kernels(real: Any) -> SimpleNamespace:
                     moment = wp.cross(anchor_p, angular_part(about_frame))
                     motion = about_frame + spatial(vec3(), moment)
                     velocity = add_dof(data, dof + k, motion, real(joint_qd[public_dof + k]), velocity)
+            elif joint_type == FREE_BELOW:
+                # Shifts and turns, the latter about the centre of mass, along the axes of the parent frame.
+                frame = matrix_from_quat(anchor)
+                com = offset + com_arm
+                for k in range(3):
+                    axis_k = vec3(frame[0, k], frame[1, k], frame[2, k])
+                    motion = spatial(vec3(), axis_k)
+                    velocity = add_dof(data, dof + k, motion, real(joint_qd[public_dof + k]), velocity)
+                for k in range(3):
+                    axis_k = vec3(frame[0, k], frame[1, k], frame[2, k])
+                    motion = spatial(axis_k, wp.cross(com, axis_k))
+                    rate = real(joint_qd[public_dof + 3 + k])
+                    velocity = add_dof(data, dof + 3 + k, motion, rate, velocity)
             elif joint_type == FREE:
                 # Public (v_com, omega) to internal [omega, v_origin]; the reference point is the origin.
                 omega = read_vec3(joint_qd, public_dof + 3)

@@ -9,7 +9,9 @@ from typing import Protocol
 import numpy as np
 
 from pluriverse.model import poses
-from pluriverse.types import JointType
+from pluriverse.types import FLOATING_JOINTS, JointType
+
+IDENTITY_ROTATION = np.array([0.0, 0.0, 0.0, 1.0])
 
 
 class _Joints(Protocol):
@@ -136,15 +138,20 @@ def _move_children(
                 linear = linear + rate
             else:
                 angular = angular + rate
-    elif joint_type is JointType.FREE:  # always between the world and a body
+    elif joint_type in FLOATING_JOINTS:
         moved = source.joint_q[coord[:, None] + np.arange(7)]
         velocity = source.joint_qd[dof[:, None] + np.arange(6)]
-        angular = velocity[:, 3:]
+        # World axes at a root, those of the joint frame and relative to it below a body.
+        basis = np.where(held[:, None], frame[:, 3:], IDENTITY_ROTATION)
+        slide = np.where(held[:, None], poses.rotate(frame[:, 3:], moved[:, :3]), 0.0)
+        linear = linear + np.cross(angular, slide) + poses.rotate(basis, velocity[:, :3])
+        spin = poses.rotate(basis, velocity[:, 3:])
+        angular = angular + spin
         # joint_qd has the velocity of the centre of mass, `linear` is that of the child's joint frame.
         body = poses.inverse(source.joint_X_c[joints])  # in that frame
         arm = body[:, :3] + poses.rotate(body[:, 3:], source.body_com[child])
         turn = poses.quat_multiply(frame[:, 3:], moved[:, 3:])
-        linear = velocity[:, :3] - np.cross(angular, poses.rotate(turn, arm))
+        linear = linear - np.cross(spin, poses.rotate(turn, arm))
 
     anchor = poses.compose(frame, moved)
     body_q[child] = poses.compose(anchor, poses.inverse(source.joint_X_c[joints]))

@@ -16,7 +16,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import warp as wp
 
-from pluriverse.types import JointType
+from pluriverse.types import FLOATING_JOINTS, JointType
+
+FREE_BELOW = wp.constant(7)
+"""`node_type` of a free or distance joint below a body, whose dofs are not those of `JointType.FREE`."""
 
 
 @wp.struct
@@ -47,7 +50,9 @@ class Topology:
     node_joint: wp.array[int]  # world-local joint
     node_body: wp.array[int]  # world-local body that the joint moves
     node_parent: wp.array[int]  # template-local node, -1 at the root
-    node_type: wp.array[int]  # JointType
+    node_type: wp.array[
+        int
+    ]  # JointType; free and distance joints are FREE at a root and FREE_BELOW elsewhere
     node_tree: wp.array[int]  # template-local tree
     node_coord: wp.array[int]  # world-local first coordinate in joint_q
     node_qd: wp.array[int]  # world-local first public dof in joint_qd
@@ -171,6 +176,9 @@ class Template:
         rank[order] = np.arange(joint_count)
         types = self.joint_type[order]
         parent = np.where(parent_joint[order] >= 0, rank[parent_joint[order]], -1)
+        types = np.where(
+            np.isin(types, FLOATING_JOINTS), np.where(parent < 0, JointType.FREE, FREE_BELOW), types
+        )
         self.node_joint, self.node_type, self.node_parent = order, types, parent
         self.node_body = self.joint_child[order]
         self.body_node = rank[body_joint]

@@ -218,10 +218,6 @@ AT_ONCE = [
         r"parent: body is 'rod', but it must be the index that add_link",
     ),
     (
-        lambda b: b.add_joint_free(1, parent=0),
-        r"parent is body 'rod' \(index 0\), but a free joint moves a body rel",
-    ),
-    (
         lambda b: b.add_joint_revolute(0, 1, axis="w"),
         r"'joint_2' \(index 2\), axis 0: axis is 'w', but an axis is",
     ),

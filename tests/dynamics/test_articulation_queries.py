@@ -31,7 +31,7 @@ def public_map(worlds, world: int) -> np.ndarray:
     for entry in tree.joint_order:
         joint, rows = tree.joints[entry], places[entry]
         block = np.eye(len(rows))
-        if joint.kind == JointType.FREE:
+        if joint.kind == JointType.FREE and joint.parent < 0:
             body = oracle.body(entry)
             arm = oracle.data.xipos[body] - oracle.data.xpos[body]
             block = np.zeros((6, 6))
@@ -98,7 +98,7 @@ def test_inverse_dynamics_is_that_of_mujoco(worlds):
         public = wanted[begin[world] : begin[world] + size]
         internal = change @ public
         for entry, joint in enumerate(tree.joints):  # dv_origin/dt also has -omega x (omega x arm)
-            if joint.kind == JointType.FREE:
+            if joint.kind == JointType.FREE and joint.parent < 0:
                 body, rows = oracle.body(entry), dof_places(tree)[entry]
                 arm = oracle.data.xipos[body] - oracle.data.xpos[body]
                 omega = oracle.velocity[rows[:3]]

@@ -89,13 +89,13 @@ def random_tree(
     single: bool = False,
     gravity=None,
 ) -> Tree:
-    """Return a random tree with joints of all kinds; free joints only at roots.
+    """Return a random tree with joints of all kinds.
 
     Args:
         rng: Source of the numbers.
         joint_count: Number of joints, and bodies.
         root: Kind of the first joint; any if None.
-        kinds: Kinds of the other joints; all but free if None.
+        kinds: Kinds of the other joints; all if None.
         shuffled: Whether bodies and joints are told to a builder in random order.
         losses: Whether joints have armature and damping.
         single: Whether all bodies hang on the first one; else some hang on the world.
@@ -109,6 +109,7 @@ def random_tree(
         JointType.FIXED,
         JointType.D6,
         JointType.D6,
+        JointType.FREE,
     ]
     joints = []
     for entry in range(joint_count):
@@ -256,8 +257,14 @@ def tree_mjcf(tree: Tree) -> str:
                     f'axis="{_text(child[0].apply(axis))}" '
                     f'armature="{joint.armature!r}" damping="{joint.damping!r}"/>'
                 )
-        elif joint.kind == JointType.FREE:
+        elif joint.kind == JointType.FREE and joint.parent < 0:
             xml += f'<joint name="j{entry}" type="free" armature="0" damping="0"/>'
+        elif (
+            joint.kind == JointType.FREE
+        ):  # which MuJoCo has at roots only: the centre of mass slides, then turns
+            for place, axis in enumerate(np.eye(3)):
+                xml += f'<joint name="j{entry}_{place}" type="slide" axis="{_text(child[0].apply(axis))}"/>'
+            xml += f'<joint name="j{entry}_3" type="ball" pos="{_text(joint.com)}"/>'
         elif joint.kind != JointType.FIXED:
             place = "" if joint.kind == JointType.PRISMATIC else f'pos="{_text(child[1])}"'
             axis = "" if joint.kind == JointType.BALL else f'axis="{_text(child[0].apply(joint.axis))}"'
@@ -296,7 +303,7 @@ def build_model(trees: list[Tree]) -> Model:
             places = {"parent_xform": joint.parent_frame, "child_xform": joint.child_frame}
             losses = {"armature": joint.armature, "damping": joint.damping}
             if joint.kind == JointType.FREE:
-                index = builder.add_joint_free(parent=parent, child=links[entry])
+                index = builder.add_joint_free(parent=parent, child=links[entry])  # frames follow below
             elif joint.kind == JointType.FIXED:
                 index = builder.add_joint_fixed(parent, links[entry], **places)
             elif joint.kind == JointType.BALL:
@@ -357,7 +364,7 @@ def random_joint_state(rng: np.random.Generator, tree: Tree) -> tuple[list[np.nd
 class MujocoTree:
     """A tree in MuJoCo, at a state given in our conventions, with results in our conventions.
 
-    Per joint, `map` takes our internal velocity ([omega, v_origin] for a free joint) to MuJoCo's; it is
+    Per joint, `map` takes our internal velocity ([omega, v_origin] for a free root) to MuJoCo's; it is
     orthogonal, and its rate times the velocity vanishes, so forces map with its transpose.
     """
 
@@ -373,11 +380,21 @@ class MujocoTree:
             count = joint.dof_count
             if count == 0:
                 continue
-            name = f"j{entry}_0" if joint.kind == JointType.D6 else f"j{entry}"
+            several = joint.kind == JointType.D6 or (joint.kind == JointType.FREE and joint.parent >= 0)
+            name = f"j{entry}_0" if several else f"j{entry}"
             identifier = mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_JOINT, name)
             address, row = self.model.jnt_qposadr[identifier], self.model.jnt_dofadr[identifier]
             child = _pose(joint.child_frame)
-            if joint.kind == JointType.FREE:
+            if joint.kind == JointType.FREE and joint.parent >= 0:
+                turn = Rotation.from_quat(q[entry][3:])
+                com = child[0].inv().apply(joint.com - child[1])
+                self.data.qpos[address : address + 3] = q[entry][:3] + turn.apply(com) - com
+                quat = (child[0] * turn * child[0].inv()).as_quat()
+                self.data.qpos[address + 3 : address + 7] = np.roll(quat, 1)
+                self.map[row : row + 3, column : column + 3] = np.eye(3)
+                self.map[row + 3 : row + 6, column + 3 : column + 6] = (child[0] * turn.inv()).as_matrix()
+                velocities[column : column + 6] = qd[entry]
+            elif joint.kind == JointType.FREE:
                 joint_pose = _pose(np.concatenate([q[entry][:3], q[entry][3:]]))
                 rotation, position = _compose(
                     _compose(_pose(joint.parent_frame), joint_pose), _inverse(child)

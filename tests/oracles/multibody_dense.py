@@ -182,8 +182,9 @@ class DenseWorld:
             raise NotImplementedError(f"joint type {kind}")
         rotation = frame @ joint_rotation @ rotation_matrix(x_c[3:]).T
         arm = -rotation @ x_c[:3]
+        if kind == FREE and model.joint_parent.numpy()[joint] >= 0:
+            return self._move_free(joint, parent, frame, rotation, origin + arm)
         if kind == FREE:
-            assert np.allclose(parent.jacobian, 0.0), "free joints hang on the world"
             com = rotation @ self._body("body_com", joint)
             omega = self.qd[public + 3 : public + 6]
             velocity = self.qd[public : public + 3] - np.cross(omega, com)
@@ -198,6 +199,31 @@ class DenseWorld:
         # Parent's Jacobian carried to the new origin, plus the joint's own columns.
         linear += np.cross(angular.T, position - origin).T
         jacobian = np.vstack([parent.jacobian[:3] + angular, parent.point_jacobian(position) + linear])
+        return BodyMotion(rotation, position, omega, velocity, alpha, acceleration, jacobian)
+
+    def _move_free(
+        self, joint: int, parent: BodyMotion, frame: np.ndarray, rotation: np.ndarray, position: np.ndarray
+    ) -> BodyMotion:
+        """Motion of a body that a free joint moves against its parent, by that of its centre of mass."""
+        public = int(self.model.joint_qd_start.numpy()[joint])
+        dof = public - self.dof_start
+        shift, turn = slice(dof, dof + 3), slice(dof + 3, dof + 6)
+        self.v0[dof : dof + 6] = self.qd[public : public + 6]
+        com = rotation @ self._body("body_com", joint)
+        arm = position + com - parent.position
+        rate, spin = frame @ self.v0[shift], frame @ self.v0[turn]
+        omega, alpha = parent.omega + spin, parent.alpha + np.cross(parent.omega, spin)
+        # Of the centre of mass, seen from the parent that carries it, and then of the body's origin.
+        velocity = parent.velocity + np.cross(parent.omega, arm) + rate - np.cross(omega, com)
+        acceleration = parent.acceleration + np.cross(parent.alpha, arm)
+        acceleration += np.cross(parent.omega, np.cross(parent.omega, arm)) + 2.0 * np.cross(
+            parent.omega, rate
+        )
+        acceleration -= np.cross(alpha, com) + np.cross(omega, np.cross(omega, com))
+        jacobian = np.vstack([parent.jacobian[:3], parent.point_jacobian(position)])
+        jacobian[3:, shift] += frame
+        jacobian[:3, turn] += frame
+        jacobian[3:, turn] += np.cross(frame.T, -com).T
         return BodyMotion(rotation, position, omega, velocity, alpha, acceleration, jacobian)
 
     def _axis(self, public: int) -> np.ndarray:
@@ -216,7 +242,7 @@ class DenseWorld:
         mass_matrix = np.zeros((self.dof_count, self.dof_count))
         force = control.joint_f.numpy()[span].astype(float)
         for joint in self.joints:
-            if model.joint_type.numpy()[joint] == FREE:
+            if model.joint_type.numpy()[joint] == FREE and model.joint_parent.numpy()[joint] < 0:
                 # Public (force, torque about com) to the dual of [omega, velocity of the origin].
                 dof = int(model.joint_qd_start.numpy()[joint]) - self.dof_start
                 body = int(model.joint_child.numpy()[joint])

@@ -56,9 +56,11 @@ def _drive(rng: np.random.Generator) -> dict:
 def _add_joint(
     builder: ModelBuilder, rng: np.random.Generator, kind: JointType, parent: int, child: int
 ) -> int:
-    if kind == JointType.FREE:
+    if kind == JointType.FREE and parent < 0:
         return builder.add_joint_free(child)
     frames = {"parent_xform": _frame(rng), "child_xform": _frame(rng)}
+    if kind == JointType.FREE:
+        return builder.add_joint_free(child, parent=parent, **frames)
     if kind == JointType.FIXED:
         return builder.add_joint_fixed(parent, child, **frames)
     losses = {"armature": float(rng.uniform(0.0, 0.1)), "damping": float(rng.uniform(0.0, 1.0))}
@@ -91,6 +93,7 @@ INNER_KINDS = (
     JointType.PRISMATIC,
     JointType.BALL,
     JointType.D6,
+    JointType.FREE,
     JointType.FIXED,
 )
 """Kinds of joints between bodies; the last one cannot move and is no root."""

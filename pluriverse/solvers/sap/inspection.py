@@ -67,6 +67,15 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool) -> Simp
             equality_cost(sap, world)
         joint_impulses(topology, dynamics, sap, world)
         gradient_norms(topology, dynamics, sap, world)
+        template = topology.world_template[world]
+        first_tree = topology.template_tree[template]
+        dof0 = topology.world_dof[world]
+        for tree in range(topology.template_tree[template + 1] - first_tree):
+            if sap.tree_active[topology.world_tree[world] + tree] == 0:  # moves freely, at its minimum
+                for dof in range(
+                    topology.tree_dof[first_tree + tree], topology.tree_dof_end[first_tree + tree]
+                ):
+                    sap.gradient[dof0 + dof] = real(0.0)
         count = find_coupling(topology, sap, world)
         assemble(topology, dynamics, sap, world, count, real(0.0))
         coupled_count[slot] = count
