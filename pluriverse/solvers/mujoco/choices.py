@@ -1,0 +1,84 @@
+"""The choices of MuJoCo that custom attributes name: what an actuator acts on, what its control is."""
+
+import enum
+from typing import Any
+
+
+class TrnType(enum.IntEnum):
+    """What an actuator acts on. The numbers agree with Newton's, not with `mujoco.mjtTrn`."""
+
+    JOINT = 0
+    JOINT_IN_PARENT = 1
+    TENDON = 2
+    SITE = 3
+    BODY = 4
+    SLIDERCRANK = 5
+
+
+class CtrlSource(enum.IntEnum):
+    """Who commands an actuator."""
+
+    JOINT_TARGET = 0
+    """The targets of the degree of freedom (`Control.joint_target_pos` and so on), whose drive it is."""
+    CTRL_DIRECT = 1
+    """`control.mujoco.ctrl`."""
+
+
+class CtrlType(enum.IntEnum):
+    """What the control of an actuator stands for."""
+
+    POSITION = 0
+    VELOCITY = 1
+    GENERAL = 2
+
+
+class WrapType(enum.IntEnum):
+    """Element that a spatial tendon passes."""
+
+    SITE = 0
+    GEOM = 1
+    PULLEY = 2
+
+
+class TargetKind(enum.Enum):
+    """Kinds of entities that actuators act on."""
+
+    JOINT_DOF = "joint_dof"
+    TENDON = "mujoco:tendon"
+    SHAPE = "shape"
+    BODY = "body"
+
+
+NAMES: dict[str, tuple[str, ...]] = {
+    "integrator": ("euler", "rk4", "implicit", "implicitfast", "discrete"),
+    "solver": ("pgs", "cg", "newton"),
+    "cone": ("pyramidal", "elliptic"),
+    "jacobian": ("dense", "sparse", "auto"),
+    "actuator_trntype": ("joint", "jointinparent", "tendon", "site", "body", "slidercrank"),
+    "sleep_policy": ("auto", "auto_never", "auto_allowed", "never", "allowed", "init"),
+}
+"""Names of the choices, by number."""
+
+_ENUMS = {"actuator_dyntype": "Dyn", "actuator_gaintype": "Gain", "actuator_biastype": "Bias"}
+"""Choices whose numbers are those of MuJoCo (`mjtDyn`), which differ between its versions."""
+
+
+def as_number(name: str, value: Any) -> int:
+    """Return the number of a choice given by name or number.
+
+    Raises:
+        ValueError: If there is no such choice.
+    """
+    numbers = {text: number for number, text in enumerate(NAMES.get(name, ()))}
+    if name in _ENUMS:
+        import mujoco
+
+        prefix = f"mj{_ENUMS[name].upper()}_"
+        members = getattr(mujoco, f"mjt{_ENUMS[name]}").__members__
+        numbers = {member.removeprefix(prefix).lower(): int(number) for member, number in members.items()}
+    text = str(value).strip().lower()
+    if text in numbers:
+        return numbers[text]
+    if text.isdigit() and int(text) in numbers.values():
+        return int(text)
+    raise ValueError(f"mujoco:{name} is {value!r}, but it must be one of {', '.join(map(repr, numbers))}.")
