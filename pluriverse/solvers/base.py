@@ -6,6 +6,7 @@ Python warning that names the worlds and the remedy, or into an exception in str
 
 import abc
 import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,11 @@ class SolverBase(abc.ABC):
     """Largest number of contacts that a step so far has found, shape [world]."""
     world_frozen: wp.array[int]
     """1 where a world was stopped because its state was no longer finite, shape [world]."""
+    convergence_remedy = (
+        "Raise max_iterations, loosen optimality_rel_tol, or use a precision of fp64 "
+        "(contact_preset_variant='approx64')."
+    )
+    """What to do where steps do not converge, for messages."""
 
     def __init__(self, model: Model):
         if not isinstance(model, Model):
@@ -96,6 +102,25 @@ class SolverBase(abc.ABC):
         worlds: wp.array | None = None,
     ) -> State:
         """Write the state after `dt` [s] into `state_out` and return it; `worlds` lists those to step."""
+
+    @property
+    def runtime_arrays(self) -> Mapping[str, wp.array]:
+        """What the solver carries from step to step besides the State, by name; for snapshots."""
+        return {}
+
+    def contacts(self, rigid_contact_max: int | Sequence[int] | None = None) -> Contacts | None:
+        """Return a new contact buffer if `step` finds contacts by itself.
+
+        Args:
+            rigid_contact_max: Slots per world: one number, one per world, or None to estimate them.
+
+        Returns:
+            The buffer, or None if a `CollisionPipeline` has to find the contacts.
+        """
+        return None
+
+    def take_in_model(self) -> None:  # noqa: B027, most solvers keep nothing of them
+        """Bring up to date what the solver keeps of the arrays of the model, after all were written to."""
 
     def unfreeze(self, worlds: Any = None) -> None:
         """Let frozen worlds take part again, after their state was set to something sound.
@@ -148,34 +173,37 @@ class SolverBase(abc.ABC):
         frozen = self._new_worlds("frozen", self.world_frozen)
         if frozen.size:
             self._raise_or_warn(
-                f"{_name_worlds(frozen)}: the state was no longer finite, so the world was frozen in its "
+                f"{name_worlds(frozen)}: the state was no longer finite, so the world was frozen in its "
                 "last finite state; all others go on. Look for NaN in what was set, for gains or "
                 "stiffnesses that are far too large, or for a time step that is too long; then set a sound "
                 "state and call unfreeze().",
                 FrozenWorldError if strict else FrozenWorldWarning,
                 frozen,
             )
+        self._report_truncation(strict=strict)
+        unconverged = self._new_worlds("unconverged", self.unconverged_step_count)
+        if unconverged.size:
+            steps = self.unconverged_step_count.numpy()[unconverged]
+            self._raise_or_warn(
+                f"{name_worlds(unconverged)}: {int(steps.sum())} step(s) ended before the solver met its "
+                f"tolerance; the last iterate was used. {self.convergence_remedy}",
+                ConvergenceError if strict else ConvergenceWarning,
+                unconverged,
+            )
+
+    def _report_truncation(self, *, strict: bool) -> None:
+        """Report the worlds that solved without some of their contacts."""
         truncated = self._new_worlds("truncated", self.truncated_step_count)
         if truncated.size:
             needed = self.needed_contact_count.numpy()[truncated]
             capacity = self.contact_capacity[truncated]
             worst = int(np.argmax(needed - capacity))
             self._raise_or_warn(
-                f"{_name_worlds(truncated)}: more contacts than slots, the shallowest ones were left out. "
+                f"{name_worlds(truncated)}: more contacts than slots, the shallowest ones were left out. "
                 f"World {truncated[worst]} needs {needed[worst]} and has {capacity[worst]}. Pass "
                 f"rigid_contact_max={int(needed.max())} or more (simulation.max_rigid_contact in a scene).",
                 ContactTruncationError if strict else ContactTruncationWarning,
                 truncated,
-            )
-        unconverged = self._new_worlds("unconverged", self.unconverged_step_count)
-        if unconverged.size:
-            steps = self.unconverged_step_count.numpy()[unconverged]
-            self._raise_or_warn(
-                f"{_name_worlds(unconverged)}: {int(steps.sum())} step(s) ended before the solver met its "
-                "tolerance; the last iterate was used. Raise max_iterations, loosen optimality_rel_tol, or "
-                "use a precision of fp64 (contact_preset_variant='approx64').",
-                ConvergenceError if strict else ConvergenceWarning,
-                unconverged,
             )
 
     @property
@@ -204,7 +232,8 @@ class SolverBase(abc.ABC):
             raise problem
 
 
-def _name_worlds(worlds: np.ndarray) -> str:
+def name_worlds(worlds: np.ndarray) -> str:
+    """Return worlds in words, the first of them by index."""
     named = ", ".join(str(world) for world in worlds[:_WORLDS_NAMED])
     rest = f" and {worlds.size - _WORLDS_NAMED} more" if worlds.size > _WORLDS_NAMED else ""
     return f"world{'s' if worlds.size > 1 else ''} {named}{rest}"

@@ -1,0 +1,326 @@
+"""CPU engine: MuJoCo's C engine on all worlds, from kernels, so that a step can be recorded and replayed.
+
+The stages of a step: `push_worlds`, `step_world`, `pull_worlds`, bodies, and what became of each world.
+"""
+
+import os
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import mujoco
+import numpy as np
+import warp as wp
+
+from pluriverse.dynamics.forward_kinematics import place_worlds
+from pluriverse.model import Contacts, Control, State
+from pluriverse.model.world_choice import WorldChoice
+from pluriverse.solvers.base import SolverBase
+from pluriverse.solvers.mujoco.contact_copy import contact_arrays
+from pluriverse.solvers.mujoco.cpu_lane import ADDRESS_COUNT, MEMORY_MIN, CpuLane
+from pluriverse.solvers.mujoco.cpu_step import LAYOUT, CpuEngineData, CpuOutcome, step_world
+from pluriverse.solvers.mujoco.engine import Engine, Overflow
+from pluriverse.solvers.mujoco.engine_library import address_of, find_layout, function_addresses
+from pluriverse.solvers.mujoco.exchange_maps import ExchangeRows, assign_rotations, make_maps
+from pluriverse.solvers.mujoco.group import MujocoGroup
+from pluriverse.solvers.mujoco.outcome import keep_worlds
+from pluriverse.solvers.mujoco.state_exchange import pull_worlds, push_worlds
+from pluriverse.solvers.thaw import thaw_worlds
+from pluriverse.warnings import PluriverseWarning
+
+# Fields per group that may come to differ between worlds, more than `mjModel` has of them.
+FIELD_CAPACITY = 256
+
+
+class CpuEngine(Engine):
+    """Steps worlds in MuJoCo's C engine.
+
+    Args:
+        solver: Solver that the engine steps for; its status arrays are written.
+        groups: Its groups.
+        use_mujoco_contacts: Whether MuJoCo finds the contacts; otherwise those handed to `step` are fed in.
+        update_data_interval: Take the joint state from `state_in` in every so many steps; between them, and
+            always if 0, worlds go on from what MuJoCo has.
+        memory: Memory for contacts, constraints and the solver [B] that each thread begins with; None for
+            what MuJoCo asks for, and no less than `MEMORY_MIN`.
+    """
+
+    def __init__(
+        self,
+        solver: SolverBase,
+        groups: Sequence[MujocoGroup],
+        *,
+        use_mujoco_contacts: bool,
+        update_data_interval: int,
+        memory: int | None = None,
+    ):
+        self.solver = solver
+        model = self.model = solver.model
+        self.groups = groups
+        self._feed = not use_mujoco_contacts
+        self._interval = update_data_interval
+        self._memory = [max(memory or MEMORY_MIN, 0) for _ in groups]
+        self._given_memory = memory
+        self._prepare_models()
+        self.maps = make_maps(model, groups)
+        self.rows = ExchangeRows(groups, wp.float64, model.device)
+        count, device = model.world_count, model.device
+        self.world_known = wp.zeros(count, dtype=int, device=device)
+        self.world_age = wp.zeros(count, dtype=int, device=device)
+        self.world_stepped = wp.zeros(count, dtype=int, device=device)
+        self.failed_step_count = wp.zeros(count, dtype=int, device=device)
+        self._unlisted_step_count = wp.zeros(count, dtype=int, device=device)
+        self._seen_full = np.zeros(count, dtype=np.int32)
+        self._seen_failed = np.zeros(count, dtype=np.int32)
+        self._make_data()
+        for index, group in enumerate(groups):
+            self.fields_changed(index, set(group.fields))
+
+    @property
+    def runtime_arrays(self) -> dict[str, wp.array]:
+        """What worlds carry from step to step besides their State."""
+        names = ("qpos", "qvel", "act", "qacc_warmstart", "time")
+        return {
+            **{name: getattr(self.rows, name) for name in names},
+            "world_known": self.world_known,
+            "world_age": self.world_age,
+        }
+
+    def prepare(self, contacts: Contacts) -> None:
+        """Allocate what a step needs for a contact buffer."""
+        if self._feed and self._data.slot_contact.shape[0] < contacts.rigid_contact_max:
+            self._data.slot_contact = wp.full(
+                contacts.rigid_contact_max, -1, dtype=int, device=self.model.device
+            )
+
+    def step(
+        self,
+        state_in: State,
+        state_out: State,
+        control: Control,
+        contacts: Contacts,
+        dt: float,
+        worlds: wp.array,
+    ) -> None:
+        """Write the state after `dt` [s] into `state_out`, and contacts with their forces into `contacts`."""
+        solver = self.solver
+        push_worlds(
+            self.model,
+            worlds,
+            self.maps,
+            self.rows,
+            state_in,
+            control,
+            solver.world_frozen,
+            self.world_known,
+            self.world_age,
+            interval=self._interval,
+        )
+        wp.launch(
+            step_world,
+            dim=worlds.size,
+            inputs=[
+                worlds,
+                self.model.topology,
+                self.maps,
+                self._data,
+                self.rows.data,
+                contact_arrays(contacts),
+                int(self._feed),
+                self._lane_scratch,
+                wp.float64(dt),
+                self._outcome(),
+            ],
+            device=self.model.device,
+        )
+        pull_worlds(self.model, worlds, self.maps, self.rows, state_in, state_out, self.world_stepped)
+        place_worlds(self.model, worlds, state_out)
+        keep_worlds(self.model, worlds, state_in, state_out, self.world_stepped)
+
+    def fields_changed(self, group_index: int, names: set[str]) -> None:
+        """Take in what was written to a group; names are those of its fields, or of its `model`."""
+        group = self.groups[group_index]
+        known = self._lanes[0]
+        if known.is_outdated(group_index, group):
+            self._prepare_models()
+            self._fill_lanes()
+        else:
+            shared = [name for name in names if name not in group.fields]
+            for lane in self._lanes:
+                lane.update_model(group_index, shared)
+        assign_rotations(self.maps, group)
+        for name, part in (("mocap_pos", slice(0, 3)), ("mocap_quat", slice(3, 7))):
+            if group.model.nmocap:
+                self._assign_rows(group_index, name, group.mocap_pose[:, :, part])
+        if group.model.neq:
+            self._assign_rows(group_index, "eq_active", group.value("eq_active0"))
+        if self._feed:
+            self._assign_contact_gains()
+
+    def forget(self, choice: WorldChoice) -> None:
+        """Let worlds begin anew from their State. Only launches."""
+        thaw_worlds(choice, self.world_known)
+
+    @property
+    def unlisted_step_count(self) -> wp.array:
+        """Steps so far with more contacts than the contact buffer has slots for a world, shape [world]."""
+        return self._unlisted_step_count
+
+    def take_overflow(self) -> list[Overflow]:
+        """Return where memory was too small since the last call, and double it there.
+
+        Recorded steps find the larger memory as well.
+        """
+        full, failed = self.solver.truncated_step_count.numpy(), self.failed_step_count.numpy()
+        is_full, is_failed = full > self._seen_full, failed > self._seen_failed
+        if not (is_full.any() or is_failed.any()):
+            return []
+        result = []
+        for index, group in enumerate(self.groups):
+            worlds = group.worlds[(is_full | is_failed)[group.worlds]]
+            if not len(worlds):
+                continue
+            lost = int((full - self._seen_full)[worlds].sum())
+            missed = int((failed - self._seen_failed)[worlds].sum())
+            what = [
+                f"{lost} step(s) went without some contacts or constraints" if lost else "",
+                f"{missed} step(s) were not made" if missed else "",
+            ]
+            before = self._lanes[0].data[index].narena
+            self._memory[index] = 2 * before
+            result.append(
+                Overflow(
+                    worlds.tolist(),
+                    f"{' and '.join(part for part in what if part)}, because they need more than the "
+                    f"{before} bytes of memory that MuJoCo had for them.",
+                    f"It has {2 * before} from now on; pass memory={2 * before} or more to SolverMuJoCo to "
+                    "begin with that.",
+                )
+            )
+        self._seen_full, self._seen_failed = full.copy(), failed.copy()
+        self._fill_lanes()
+        return result
+
+    def _prepare_models(self) -> None:
+        """Let MuJoCo report a bad state instead of putting the model's initial one in its place."""
+        sleep = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
+        reset = int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
+        for group in self.groups:
+            option = group.model.opt
+            option.disableflags |= reset
+            if option.enableflags & sleep:
+                option.enableflags &= ~sleep
+                warnings.warn(
+                    PluriverseWarning(
+                        f"SolverMuJoCo: world {int(group.worlds[0])} and those like it ask for sleeping, "
+                        "for which MuJoCo's engine on a CPU needs data of its own for each world. It is "
+                        "switched off: bodies at rest are computed like all others."
+                    ),
+                    stacklevel=2,
+                )
+            if self._feed and option.integrator == int(mujoco.mjtIntegrator.mjINT_RK4):
+                raise ValueError(
+                    f"SolverMuJoCo: world {int(group.worlds[0])} is to be integrated by RK4, for which "
+                    "MuJoCo finds contacts four times a step, so they cannot be fed in. Use another "
+                    "integrator, or use_mujoco_contacts=True."
+                )
+
+    def _make_data(self) -> None:
+        model, groups = self.model, self.groups
+        device, count = model.device, len(groups)
+        lane_count = max(1, min(_core_count(), model.world_count))
+        layout = find_layout()
+        template = mujoco.MjData(groups[0].model)
+        offsets = {"data": layout.data, "model": layout.model, "contact": layout.contact}
+        values = [
+            8 * int(getattr(mujoco.mjtWarning, f"mjWARN_{name}"))
+            if kind == "warning"
+            else offsets[kind][name]
+            for kind, name in LAYOUT
+        ]
+        values += [layout.contact_size, template.solver_niter.size]
+        geom_count = sum(group.world_count * group.model.ngeom for group in groups) if self._feed else 0
+        data: Any = CpuEngineData()
+        self._data = data
+        data.function = wp.array(function_addresses(), dtype=wp.uint64, device=device)
+        data.layout = wp.array(values, dtype=int, device=device)
+        data.lane_count = lane_count
+        data.group_count = count
+        data.lane_taken = wp.zeros(lane_count, dtype=int, device=device)
+        data.world_lane = wp.zeros(model.world_count, dtype=int, device=device)
+        data.address = wp.zeros(lane_count * count * ADDRESS_COUNT, dtype=wp.uint64, device=device)
+        data.field_count = wp.zeros(count, dtype=int, device=device)
+        data.field_source = wp.zeros((count, FIELD_CAPACITY), dtype=wp.uint64, device=device)
+        data.field_size = wp.zeros((count, FIELD_CAPACITY), dtype=wp.int64, device=device)
+        data.field_target = wp.zeros((lane_count, count, FIELD_CAPACITY), dtype=wp.uint64, device=device)
+        data.geom_force_space = wp.zeros(geom_count, dtype=int, device=device)
+        data.geom_ke = wp.zeros(geom_count, dtype=wp.float64, device=device)
+        data.geom_kd = wp.zeros(geom_count, dtype=wp.float64, device=device)
+        data.slot_contact = wp.zeros(0, dtype=int, device=device)
+        self._scratch = np.zeros((lane_count, layout.contact_size // 8 + 8))
+        self._lane_scratch: Any = wp.array(
+            address_of(self._scratch) + np.arange(lane_count) * self._scratch.strides[0],
+            dtype=wp.uint64,
+            device=device,
+        )
+        self._fill_lanes()
+
+    def _fill_lanes(self) -> None:
+        """Make the lanes, and write their addresses where kernels, recorded ones too, look for them."""
+        lane_count, groups = self._data.lane_count, self.groups
+        own_models = [bool(group.fields) or self._feed for group in groups]
+        memory = [
+            size if self._given_memory is not None else max(size, group.model.narena)
+            for size, group in zip(self._memory, groups, strict=True)
+        ]
+        self._lanes = [CpuLane(groups, memory, own_models) for _ in range(lane_count)]
+        self._data.address.assign(np.concatenate([lane.addresses().reshape(-1) for lane in self._lanes]))
+        target = np.zeros((lane_count, len(groups), FIELD_CAPACITY), dtype=np.uint64)
+        source = np.zeros((len(groups), FIELD_CAPACITY), dtype=np.uint64)
+        size = np.zeros((len(groups), FIELD_CAPACITY), dtype=np.int64)
+        for index, group in enumerate(groups):
+            for entry, (name, values) in enumerate(group.fields.items()):
+                source[index, entry] = address_of(values)
+                size[index, entry] = values.itemsize * int(np.prod(values.shape[1:]))
+                for lane_index, lane in enumerate(self._lanes):
+                    target[lane_index, index, entry] = lane.field_address(index, name)
+        self._data.field_count.assign(np.array([len(group.fields) for group in groups], dtype=np.int32))
+        self._data.field_source.assign(source)
+        self._data.field_size.assign(size)
+        self._data.field_target.assign(target)
+
+    def _assign_rows(self, group_index: int, name: str, values: np.ndarray) -> None:
+        rows = self.rows.of_group(self.groups, group_index, name)
+        rows.assign(np.ascontiguousarray(values).reshape(rows.shape))
+
+    def _assign_contact_gains(self) -> None:
+        for name, target in (
+            ("geom_force_space", self._data.geom_force_space),
+            ("geom_ke", self._data.geom_ke),
+            ("geom_kd", self._data.geom_kd),
+        ):
+            values = np.concatenate([np.asarray(getattr(group, name)).reshape(-1) for group in self.groups])
+            target.assign(values.astype(np.int32) if name == "geom_force_space" else values)
+
+    def _outcome(self) -> CpuOutcome:
+        solver, outcome = self.solver, CpuOutcome()
+        outcome.frozen = solver.world_frozen
+        outcome.known = self.world_known
+        outcome.stepped = self.world_stepped
+        outcome.failed = self.failed_step_count
+        outcome.full = solver.truncated_step_count
+        outcome.full_now = solver.last_truncated_contact_count
+        outcome.iterations = solver.last_solve_iterations
+        outcome.converged = solver.last_converged
+        outcome.unconverged = solver.unconverged_step_count
+        outcome.contact_count = solver.last_contact_count
+        outcome.needed_count = solver.needed_contact_count
+        outcome.unlisted = self._unlisted_step_count
+        return outcome
+
+
+def _core_count() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,128 @@
+"""Engines: what steps the worlds of `SolverMuJoCo`, and how it is chosen."""
+
+import abc
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import warp as wp
+
+from pluriverse.model import Contacts, Control, State
+from pluriverse.model.world_choice import WorldChoice
+from pluriverse.solvers.base import SolverBase
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineOptions:
+    """The keyword arguments of `SolverMuJoCo` that concern its engine."""
+
+    use_mujoco_cpu: bool = True
+    """Whether worlds are stepped in MuJoCo's C engine; otherwise in MuJoCo Warp, which on a CPU is an
+    emulation, 20 to 200 times slower, for tests of what will run on a GPU."""
+    use_mujoco_contacts: bool = True
+    """Whether MuJoCo finds the contacts; otherwise those handed to `step` are fed in."""
+    update_data_interval: int = 1
+    """Take the joint state from `state_in` in every so many steps. In those between, worlds go on from what
+    MuJoCo has, whatever was written into the state; 0 for all but the first after a reset."""
+    memory: int | None = None
+    """Memory that a thread of the C engine has at first for contacts, constraints and the solver of a world
+    [B]; None for 64 MB or what MuJoCo asks for, if that is more. What is not used costs addresses only."""
+    nconmax: int | None = None
+    """Contacts per world that MuJoCo Warp has room for; None for an estimate. The C engine needs no bound."""
+    njmax: int | None = None
+    """Constraint rows per world that MuJoCo Warp has room for; None for an estimate."""
+    ls_parallel: bool = False
+    """Whether MuJoCo Warp tries the steps of a line search at the same time."""
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.update_data_interval, int) and self.update_data_interval >= 0):
+            raise ValueError(
+                f"SolverMuJoCo: update_data_interval is {self.update_data_interval!r}, but must be a whole "
+                "number >= 0: 1 to take in the state in every step."
+            )
+        for name in ("memory", "nconmax", "njmax"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int) and value > 0):
+                raise ValueError(
+                    f"SolverMuJoCo: {name} is {value!r}, but must be a whole number > 0. Leave it out for an "
+                    "estimate."
+                )
+
+
+class Engine(abc.ABC):
+    """Steps the worlds of a `SolverMuJoCo`."""
+
+    @property
+    @abc.abstractmethod
+    def runtime_arrays(self) -> Mapping[str, wp.array]:
+        """What worlds carry from step to step besides their State, by name."""
+
+    @abc.abstractmethod
+    def prepare(self, contacts: Contacts) -> None:
+        """Allocate what a step needs for a contact buffer."""
+
+    @abc.abstractmethod
+    def step(
+        self,
+        state_in: State,
+        state_out: State,
+        control: Control,
+        contacts: Contacts,
+        dt: float,
+        worlds: wp.array,
+    ) -> None:
+        """Write the state after `dt` [s] into `state_out`, and contacts with their forces into `contacts`."""
+
+    @abc.abstractmethod
+    def fields_changed(self, group_index: int, names: set[str]) -> None:
+        """Take in what was written to a group; names are those of its fields, or of its `model`."""
+
+    @abc.abstractmethod
+    def forget(self, choice: WorldChoice) -> None:
+        """Let worlds begin anew from their State. Only launches."""
+
+    @abc.abstractmethod
+    def take_overflow(self) -> list["Overflow"]:
+        """Return where memory was too small since the last call, and make it larger where possible."""
+
+    @property
+    @abc.abstractmethod
+    def unlisted_step_count(self) -> wp.array:
+        """Steps so far with more contacts than the contact buffer has slots for a world, shape [world]."""
+
+
+@dataclass(frozen=True)
+class Overflow:
+    """Worlds for whose contacts or constraints memory was too small."""
+
+    worlds: list[int]
+    """The worlds."""
+    what: str
+    """What happened and what the memory holds, in words."""
+    remedy: str
+    """What to do, in words."""
+
+
+def make_engine(solver: SolverBase, options: EngineOptions) -> Engine:
+    """Return the engine for the device of a model.
+
+    Raises:
+        ValueError: If the engine does not run on the device.
+    """
+    model, groups = solver.model, solver.groups  # type: ignore[attr-defined]
+    arguments: dict[str, Any] = {
+        "use_mujoco_contacts": options.use_mujoco_contacts,
+        "update_data_interval": options.update_data_interval,
+    }
+    if options.use_mujoco_cpu:
+        if not model.device.is_cpu:
+            raise ValueError(
+                f"SolverMuJoCo: use_mujoco_cpu is True, but the model is on {model.device}. Call "
+                "finalize(device='cpu'), or leave use_mujoco_cpu out to step in MuJoCo Warp."
+            )
+        from pluriverse.solvers.mujoco.cpu_engine import CpuEngine
+
+        return CpuEngine(solver, groups, memory=options.memory, **arguments)
+    raise ValueError(
+        "SolverMuJoCo: use_mujoco_cpu is False, but MuJoCo Warp cannot be chosen yet. Leave it out, on a CPU."
+    )

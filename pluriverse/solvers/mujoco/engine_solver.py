@@ -1,0 +1,188 @@
+"""EngineSolver: the part of `SolverMuJoCo` that steps; its engine does the work."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.model import Contacts, Control, Model, State
+from pluriverse.model.world_choice import choose_worlds
+from pluriverse.solvers.base import SolverBase, name_worlds
+from pluriverse.solvers.mujoco.contact_copy import copy_contacts
+from pluriverse.solvers.mujoco.engine import Engine
+from pluriverse.warnings import ContactTruncationError, ContactTruncationWarning
+
+# Contacts that a shape has at once, for the automatic size of the list of contacts: MuJoCo finds up to 8 for
+# a pair of boxes, and a shape rarely has two full patches.
+CONTACTS_PER_SHAPE = 8
+LIST_BASE = 32
+
+
+class EngineSolver(SolverBase):
+    """A solver that leaves its steps to an engine, and finds contacts itself where that is wanted.
+
+    Args:
+        model: Model to simulate.
+        use_mujoco_contacts: Whether MuJoCo finds the contacts.
+    """
+
+    engine: Engine
+    """What steps the worlds."""
+    convergence_remedy = (
+        "MuJoCo stops at opt.iterations: pass a larger iterations= or tolerance= to SolverMuJoCo."
+    )
+    """What to do where steps do not converge, for messages."""
+
+    def __init__(self, model: Model, *, use_mujoco_contacts: bool):
+        super().__init__(model)
+        self._use_mujoco_contacts = use_mujoco_contacts
+        self._no_control: Control | None = None
+        self._own_contacts: Contacts | None = None
+        self._contacts: Contacts | None = None
+        self._overflown: set[int] = set()
+
+    @property
+    def runtime_arrays(self) -> Mapping[str, wp.array]:
+        """What the solver carries from step to step besides the State: MuJoCo's state and warm start."""
+        return self.engine.runtime_arrays
+
+    @property
+    def contact_capacity(self) -> np.ndarray:
+        """Slots of the contact buffer, shape [world]."""
+        if self._contacts is None:
+            return super().contact_capacity
+        return np.diff(self._contacts.rigid_contact_start.numpy())
+
+    def contacts(self, rigid_contact_max: int | Sequence[int] | None = None) -> Contacts | None:
+        """Return a new buffer that `step` lists MuJoCo's contacts in; None where contacts are fed in.
+
+        Args:
+            rigid_contact_max: Slots per world: one number, one per world, or None to estimate them. A world
+                with more contacts solves them all, and lists the first.
+        """
+        if not self._use_mujoco_contacts:
+            return None
+        if rigid_contact_max is not None:
+            return Contacts(self.model, rigid_contact_max)
+        capacities = np.zeros(len(self.model.templates), dtype=np.int64)
+        for index, template in enumerate(self.model.templates):
+            shapes = np.union1d(template.pair_shape0, template.pair_shape1)
+            bound = LIST_BASE + CONTACTS_PER_SHAPE * len(shapes)
+            capacities[index] = min(CONTACTS_PER_SHAPE * len(template.pair_shape0), bound)
+        return Contacts(self.model, capacities[self.model.world_template])
+
+    def prepare(self, contacts: Contacts) -> None:
+        """Allocate everything that `step` needs for a contact buffer, so that it can be recorded."""
+        self._contacts = contacts
+        self.engine.prepare(contacts)
+
+    def step(
+        self,
+        state_in: State,
+        state_out: State,
+        control: Control | None,
+        contacts: Contacts | None,
+        dt: float,
+        *,
+        worlds: wp.array | None = None,
+    ) -> State:
+        """Write the state after `dt` [s] into `state_out` and return it.
+
+        Apart from the first call with a contact buffer (see `prepare`), only kernels are launched, so a step
+        can be recorded into a graph.
+
+        Args:
+            state_in: State at the start of the step.
+            state_out: Receives the new state; another object than `state_in`.
+            control: Joint forces and drive targets; None for the targets of the model and no forces.
+            contacts: With `use_mujoco_contacts`, receives MuJoCo's contacts with their forces; None to keep
+                them in the solver, for `update_contacts`. Otherwise the contacts of `state_in`, which
+                receive forces; None for none.
+            dt: Time step [s].
+            worlds: World indices to step, shape [slot]; None for all.
+
+        Raises:
+            ValueError: If `dt` is not positive and finite, or both states are the same object.
+        """
+        name = type(self).__name__
+        if not (dt > 0.0 and math.isfinite(dt)):
+            raise ValueError(f"{name}.step: dt is {dt} s, but must be a positive, finite time step.")
+        if state_in is state_out:
+            raise ValueError(
+                f"{name}.step: state_in and state_out are the same object. Pass two states and swap them "
+                "after the step; a frozen world is restored from state_in."
+            )
+        if control is None:
+            self._no_control = self._no_control or self.model.control()
+            control = self._no_control
+        if contacts is None:
+            self._own_contacts = self._own_contacts or self.contacts() or Contacts(self.model, 0)
+            contacts = self._own_contacts
+        if contacts is not self._contacts:
+            self.prepare(contacts)
+        self.engine.step(
+            state_in, state_out, control, contacts, dt, self.model.worlds if worlds is None else worlds
+        )
+        return state_out
+
+    def update_contacts(self, contacts: Contacts, state: State | None = None) -> None:
+        """Write the contacts of the last step, with their forces, into a buffer. Only launches.
+
+        A buffer that was given to `step` has them already.
+
+        Args:
+            contacts: Buffer, for example made by `contacts`.
+            state: Accepted for compatibility; contacts know their bodies as they were.
+
+        Raises:
+            RuntimeError: If no step was made yet.
+        """
+        if self._contacts is None:
+            raise RuntimeError(
+                f"{type(self).__name__}.update_contacts: no step was made yet. Call step() first."
+            )
+        if contacts is not self._contacts:
+            copy_contacts(self.model, self.model.worlds, self._contacts, contacts)
+
+    def unfreeze(self, worlds: Any = None) -> None:
+        """Let worlds begin anew from their State, thawed and without warm start.
+
+        Args:
+            worlds: Indices, or one truth value per world; on the host or on the device, where they are not
+                read back. None for all.
+
+        Raises:
+            IndexError: If there is no such world.
+            TypeError: If `worlds` are neither whole numbers nor truth values.
+            ValueError: If a mask has not one entry per world, or an array is on another device.
+        """
+        choice = choose_worlds(self.model, worlds, what=f"{type(self).__name__}.unfreeze")
+        super().unfreeze(choice)
+        self.engine.forget(choice)
+
+    def _report_truncation(self, *, strict: bool) -> None:
+        """Report contacts and constraints without memory, and contacts without a slot in the list."""
+        for overflow in self.engine.take_overflow():
+            new = np.array(
+                [world for world in overflow.worlds if world not in self._overflown], dtype=np.int64
+            )
+            self._overflown.update(overflow.worlds)
+            if new.size or strict:
+                self._raise_or_warn(
+                    f"{name_worlds(np.array(overflow.worlds))}: {overflow.what} {overflow.remedy}",
+                    ContactTruncationError if strict else ContactTruncationWarning,
+                    np.array(overflow.worlds),
+                )
+        unlisted = self._new_worlds("unlisted", self.engine.unlisted_step_count)
+        if unlisted.size:
+            needed = self.needed_contact_count.numpy()[unlisted]
+            worst = int(np.argmax(needed))
+            self._raise_or_warn(
+                f"{name_worlds(unlisted)}: more contacts than the list of contacts has slots. All of "
+                f"them acted, but not all can be read. World {unlisted[worst]} had {needed[worst]}. Pass "
+                f"rigid_contact_max={int(needed.max())} or more.",
+                ContactTruncationWarning,
+                unlisted,
+            )

@@ -1,0 +1,179 @@
+"""Native calls: MuJoCo's C functions from inside a kernel, and memory that belongs to MuJoCo.
+
+Addresses are numbers of 64 bits; `engine_library` finds them. A *lane* is what one thread needs to step one
+world at a time: a model and data for each group. Threads take a lane for the time of a step.
+"""
+
+import warp as wp
+
+
+@wp.func_native("""
+double* to = (double*)destination;
+const double* from = source.data + start;
+for (int32_t k = 0; k < count; ++k) to[k] = from[k];
+""")
+def put_numbers(destination: wp.uint64, source: wp.array(dtype=wp.float64), start: int, count: int):
+    """Copy numbers of an array to MuJoCo."""
+    ...
+
+
+@wp.func_native("""
+const double* from = (const double*)source;
+double* to = destination.data + start;
+for (int32_t k = 0; k < count; ++k) to[k] = from[k];
+""")
+def get_numbers(source: wp.uint64, destination: wp.array(dtype=wp.float64), start: int, count: int):
+    """Copy numbers of MuJoCo into an array."""
+    ...
+
+
+@wp.func_native("""
+unsigned char* to = (unsigned char*)destination;
+const unsigned char* from = source.data + start;
+for (int32_t k = 0; k < count; ++k) to[k] = from[k];
+""")
+def put_bytes(destination: wp.uint64, source: wp.array(dtype=wp.uint8), start: int, count: int):
+    """Copy bytes of an array to MuJoCo."""
+    ...
+
+
+@wp.func_native("""
+memcpy((void*)destination, (const void*)source, (size_t)count);
+""")
+def copy_memory(destination: wp.uint64, source: wp.uint64, count: wp.int64):
+    """Copy bytes from one address to another."""
+    ...
+
+
+@wp.func_native("""
+memset((void*)destination, 0, (size_t)count);
+""")
+def clear_memory(destination: wp.uint64, count: wp.int64):
+    """Set bytes to zero."""
+    ...
+
+
+@wp.func_native("""
+return *(const int32_t*)(address + (uint64_t)offset);
+""")
+def read_integer(address: wp.uint64, offset: int) -> int:
+    """Return an integer of 32 bits."""
+    ...
+
+
+@wp.func_native("""
+*(int32_t*)(address + (uint64_t)offset) = value;
+""")
+def write_integer(address: wp.uint64, offset: int, value: int):
+    """Write an integer of 32 bits."""
+    ...
+
+
+@wp.func_native("""
+return *(const double*)(address + (uint64_t)offset);
+""")
+def read_number(address: wp.uint64, offset: int) -> wp.float64:
+    """Return a number in double precision."""
+    ...
+
+
+@wp.func_native("""
+*(double*)(address + (uint64_t)offset) = value;
+""")
+def write_number(address: wp.uint64, offset: int, value: wp.float64):
+    """Write a number in double precision."""
+    ...
+
+
+# An error inside MuJoCo ends the process unless a handler leaves by a jump: so do the Python bindings, and so
+# does this. The handler finds its way back through a slot that every thread has for itself. Warnings are
+# counted in `mjData`, so the handler drops their texts. The jump is a builtin of the compiler that is
+# known to work on this processor; on others an error ends the process with MuJoCo's message.
+@wp.func_native("""
+#if defined(__x86_64__)
+struct Guard {
+    static void** slots() { static void* store[2]; return store; }
+    static void leave(const int32_t* message) {
+        if (*message != 3) return;  // the level of the message: 3 is an error
+        void** store = slots();
+        typedef void* (*get_t)(unsigned);
+        void** place = (void**)((get_t)store[0])((unsigned)(uint64_t)store[1]);
+        __builtin_longjmp(place, 1);
+    }
+};
+typedef void (*handler_t)(const int32_t*);
+typedef handler_t (*set_handler_t)(handler_t);
+typedef int32_t (*set_specific_t)(unsigned, void*);
+void* place[5];
+void** store = Guard::slots();
+store[0] = (void*)get_specific;
+store[1] = (void*)key;
+((set_specific_t)set_specific)((unsigned)key, (void*)place);
+handler_t before = ((set_handler_t)set_handler)(&Guard::leave);
+volatile int32_t failed = 1;
+if (__builtin_setjmp(place) == 0) {
+    ((void (*)(void*, void*))function)((void*)model, (void*)data);
+    failed = 0;
+}
+((set_handler_t)set_handler)(before);
+return failed;
+#else
+((void (*)(void*, void*))function)((void*)model, (void*)data);
+return 0;
+#endif
+""")
+def call_guarded(
+    function: wp.uint64,
+    model: wp.uint64,
+    data: wp.uint64,
+    set_handler: wp.uint64,
+    get_specific: wp.uint64,
+    set_specific: wp.uint64,
+    key: wp.uint64,
+) -> int:
+    """Call a function of MuJoCo; return 1 if it ended with an error."""
+    ...
+
+
+@wp.func_native("""
+return ((int32_t (*)(void*, void*, void*))function)((void*)model, (void*)data, (void*)contact);
+""")
+def add_contact(function: wp.uint64, model: wp.uint64, data: wp.uint64, contact: wp.uint64) -> int:
+    """Hand a contact to MuJoCo; return 1 if there was no memory for it."""
+    ...
+
+
+@wp.func_native("""
+double result[6];
+((void (*)(void*, void*, int32_t, double*))function)((void*)model, (void*)data, contact, result);
+return wp::vec_t<3, double>(result[0], result[1], result[2]);
+""")
+def contact_force(function: wp.uint64, model: wp.uint64, data: wp.uint64, contact: int) -> wp.vec3d:
+    """Return the force of a contact [N], in its frame."""
+    ...
+
+
+# Lanes are at least as many as threads, so a thread finds one; more threads than that wait their turn.
+@wp.func_native("""
+for (;;) {
+    for (int32_t k = 0; k < count; ++k) {
+        int32_t lane = (preferred + k) % count;
+        int32_t* lock = taken.data + lane;
+        int32_t expected = 0;
+        if (__atomic_load_n(lock, __ATOMIC_RELAXED) == 0 &&
+            __atomic_compare_exchange_n(lock, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return lane;
+    }
+}
+""")
+def take_lane(taken: wp.array(dtype=int), preferred: int, count: int) -> int:
+    """Take a lane that no thread has, the preferred one if possible, and return its number."""
+    ...
+
+
+@wp.func_native("""
+__atomic_store_n(taken.data + lane, 0, __ATOMIC_RELEASE);
+""")
+def leave_lane(taken: wp.array(dtype=int), lane: int):
+    """Give a lane back."""
+    ...
