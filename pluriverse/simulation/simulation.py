@@ -95,8 +95,12 @@ class Simulation:
         self._decimation = decimation
         self._strict = strict
         self._record = record
-        self._pipeline = CollisionPipeline(model, rigid_contact_max=rigid_contact_max)
-        self._contacts = self._pipeline.contacts()
+        contacts = solver.contacts(rigid_contact_max)
+        self._pipeline: CollisionPipeline | None = None
+        if contacts is None:
+            self._pipeline = CollisionPipeline(model, rigid_contact_max=rigid_contact_max)
+            contacts = self._pipeline.contacts()
+        self._contacts = contacts
         self._control = model.control()
         self._states = (model.state(), model.state())
         # External forces and custom attributes stay until they are changed, so they must not change with the
@@ -233,7 +237,7 @@ class Simulation:
             self._solver.report(strict=self._strict)
 
     def reset(self, worlds: Any = None, *, state: State | SimulationSnapshot | None = None) -> None:
-        """Put worlds (default: all) back to a state, and thaw them. The solver keeps nothing else of a world.
+        """Put worlds (default: all) back to a state, thawed; the solver forgets what it carried of them.
 
         Control stays as it is. With all worlds and no state given, time begins at zero again. Indices and
         masks on the device are not read back, and the call may then be recorded into a graph, which stays
@@ -283,6 +287,7 @@ class Simulation:
             wp.clone(self._solver.world_frozen),
             editable_arrays(self._model),
             structure_fingerprint(self._model),
+            {name: wp.clone(array) for name, array in self._solver.runtime_arrays.items()},
         )
         if path is not None:
             snapshot.write(path)
@@ -291,8 +296,8 @@ class Simulation:
     def restore(self, snapshot: SimulationSnapshot | str | Path) -> None:
         """Come back to a snapshot of this simulation, or of another of an equal model, with equal bits.
 
-        State, control, the arrays of the model, time and frozen worlds return; contacts are those of the next
-        step.
+        State, control, the arrays of the model, time and frozen worlds return, and what the solver carries
+        from step to step, if it is of the same kind; contacts are those of the next step.
 
         Args:
             snapshot: What `save` returned, or the file it wrote.
@@ -306,9 +311,16 @@ class Simulation:
         check_structure(snapshot.structure, self._model, "Simulation.restore")
         for name, array in snapshot.model_arrays.items():
             wp.copy(find_attribute(self._model, name), array)
+        self._solver.take_in_model()
         self._control.assign(snapshot.control)
         self._copy_all(snapshot.state)
         self._solver.unfreeze()
+        carried = self._solver.runtime_arrays
+        if {name: array.size for name, array in carried.items()} == {
+            name: array.size for name, array in snapshot.solver_arrays.items()
+        }:
+            for name, array in carried.items():
+                wp.copy(array, snapshot.solver_arrays[name])
         wp.copy(self._solver.world_frozen, snapshot.world_frozen)
         self._step_count = snapshot.step_count
         self.clear_report()
@@ -403,7 +415,8 @@ class Simulation:
     def _launch_step(self, source: int, target: int, worlds: wp.array[int]) -> None:
         """Launch one solver step of some worlds, from one of the two states to the other."""
         state_in, state_out = self._states[source], self._states[target]
-        self._pipeline.collide(state_in, self._contacts, worlds=worlds)
+        if self._pipeline is not None:
+            self._pipeline.collide(state_in, self._contacts, worlds=worlds)
         self._solver.step(state_in, state_out, self._control, self._contacts, self._dt, worlds=worlds)
         self._statistics.accumulate(
             worlds, self._solver.last_contact_count, self._solver.last_solve_iterations

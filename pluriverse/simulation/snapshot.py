@@ -4,7 +4,7 @@ The file is an archive as in `pluriverse.model.archive`.
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from pluriverse.model.topology import Template
 # Raised when arrays of the file change their meaning.
 FILE_VERSION = 1
 _WHAT = "a snapshot of a simulation"
+_SOLVER = "solver/"
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class SimulationSnapshot:
     """Copies of the arrays of the model that may be written to, by name, custom attributes by key."""
     structure: str
     """Fingerprint of the structure of the model."""
+    solver_arrays: dict[str, wp.array] = field(default_factory=dict)
+    """Copies of the solver's `runtime_arrays`, by name."""
 
     def write(self, path: str | Path) -> None:
         """Write the snapshot to a file, bit for bit."""
@@ -51,6 +54,8 @@ class SimulationSnapshot:
             arrays[f"control/{name}"] = array.numpy()
         for name, array in self.model_arrays.items():
             arrays[f"model/{name}"] = array.numpy()
+        for name, array in self.solver_arrays.items():
+            arrays[f"{_SOLVER}{name}"] = array.numpy()
         write_arrays(path, arrays)
 
     @staticmethod
@@ -92,6 +97,11 @@ class SimulationSnapshot:
             frozen,
             model_arrays,
             structure_fingerprint(model),
+            {
+                name.removeprefix(_SOLVER): wp.array(values, device=model.device)
+                for name, values in arrays.items()
+                if name.startswith(_SOLVER)
+            },
         )
 
 
