@@ -67,6 +67,7 @@ def make_model(builder: WorldBuilder, device: Any) -> Model:
     )
     model.worlds = _integers(np.arange(source.world_count), device)
     model.batches = make_batches(templates, device)
+    model.connect_targets()
     put_custom_attributes(model, source.builder)
     # Which bodies are kinematic may change where steps look for it.
     model.seal(live=("body_flags",) if model.has_kinematic_bodies else ())

@@ -1,6 +1,7 @@
 """JointDofConfig: drive, limits and losses of one degree of freedom of a joint."""
 
-from dataclasses import dataclass, replace
+import copy
+from dataclasses import InitVar, dataclass
 from typing import Any
 
 import numpy as np
@@ -44,10 +45,25 @@ class JointDofConfig:
     actuator_mode: JointTargetMode | int | None = None
     """What the drive follows; None decides by the gains when the model is finalized
     (`JointTargetMode.AUTO`)."""
+    target_q: InitVar[float | None] = None
+    """Another name of `target_pos`."""
+    target_qd: InitVar[float | None] = None
+    """Another name of `target_vel`."""
+
+    def __post_init__(self, target_q: float | None, target_qd: float | None) -> None:
+        """Take targets that were given under their other names."""
+        if target_q is not None:
+            self.target_pos = target_q
+        if target_qd is not None:
+            self.target_vel = target_qd
 
     def merged(self, **values: Any) -> "JointDofConfig":
         """Return a copy with the given values, except those that are None."""
-        return replace(self, **{name: value for name, value in values.items() if value is not None})
+        result = copy.copy(self)
+        for name, value in values.items():
+            if value is not None:
+                setattr(result, name, value)
+        return result
 
     @classmethod
     def make_unlimited(cls, axis: AxisLike = Axis.X) -> "JointDofConfig":
@@ -62,6 +78,21 @@ class JointDofConfig:
             velocity_limit=np.inf,
             actuator_mode=JointTargetMode.NONE,
         )
+
+
+def _other_name(attribute: str) -> property:
+    def get(config: JointDofConfig) -> float:
+        return float(getattr(config, attribute))
+
+    def put(config: JointDofConfig, value: float) -> None:
+        setattr(config, attribute, value)
+
+    return property(get, put, doc=f"Another name of `{attribute}`.")
+
+
+# After the class, or a property would be taken for the default of its field.
+JointDofConfig.target_q = _other_name("target_pos")
+JointDofConfig.target_qd = _other_name("target_vel")
 
 
 def mode_value(mode: JointTargetMode | int | None, what: str) -> int:

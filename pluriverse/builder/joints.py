@@ -69,6 +69,8 @@ class JointBuilder(BodyBuilder):
         axis: AxisLike | JointDofConfig | None = None,
         target_pos: float | None = None,
         target_vel: float | None = None,
+        target_q: float | None = None,
+        target_qd: float | None = None,
         target_ke: float | None = None,
         target_kd: float | None = None,
         limit_lower: float | None = None,
@@ -96,6 +98,8 @@ class JointBuilder(BodyBuilder):
             axis: Axis in the joint frame, or the whole configuration as a `JointDofConfig`.
             target_pos: See `JointDofConfig`, as the arguments that follow; None takes `default_joint_cfg`.
             target_vel: Velocity target.
+            target_q: Another name of `target_pos`.
+            target_qd: Another name of `target_vel`.
             target_ke: Stiffness of the drive.
             target_kd: Damping of the drive.
             limit_lower: Lower limit.
@@ -125,6 +129,8 @@ class JointBuilder(BodyBuilder):
             axis,
             target_pos=target_pos,
             target_vel=target_vel,
+            target_q=target_q,
+            target_qd=target_qd,
             target_ke=target_ke,
             target_kd=target_kd,
             limit_lower=limit_lower,
@@ -161,6 +167,8 @@ class JointBuilder(BodyBuilder):
         axis: AxisLike | JointDofConfig | None = None,
         target_pos: float | None = None,
         target_vel: float | None = None,
+        target_q: float | None = None,
+        target_qd: float | None = None,
         target_ke: float | None = None,
         target_kd: float | None = None,
         limit_lower: float | None = None,
@@ -191,6 +199,8 @@ class JointBuilder(BodyBuilder):
             axis,
             target_pos=target_pos,
             target_vel=target_vel,
+            target_q=target_q,
+            target_qd=target_qd,
             target_ke=target_ke,
             target_kd=target_kd,
             limit_lower=limit_lower,
@@ -549,6 +559,12 @@ class JointBuilder(BodyBuilder):
         )
 
     def _dof_config(self, axis: AxisLike | JointDofConfig | None, **values: Any) -> JointDofConfig:
+        for name, other in (("target_pos", "target_q"), ("target_vel", "target_qd")):
+            if values.get(name) is not None and values.get(other) is not None:
+                raise ValueError(
+                    f"joint 'joint_{self.joint_count}': both {name} and {other} are given, but they are two "
+                    "names of one target. Pass one of them."
+                )
         base = axis if isinstance(axis, JointDofConfig) else self.default_joint_cfg.merged(axis=axis)
         return base.merged(**values)
 
@@ -615,6 +631,11 @@ class JointBuilder(BodyBuilder):
                 self.joint_q[coords] = _free_coordinates(held, frames[0], frames[1], self.body_q[child])
             elif joint_type is JointType.BALL:
                 self.joint_q[coords] = IDENTITY[3:]
+            targets = self.joint_q[coords]
+            if coord_count == len(rows):
+                targets = np.array([row["target_pos"] for row in rows])
+            self._coords.view("target_q")[coords] = targets
+            self._coords.view("target_q_seen")[coords] = targets
         return joint
 
 

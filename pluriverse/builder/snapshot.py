@@ -50,6 +50,8 @@ class Snapshot:
     joint_q: np.ndarray
     joint_qd: np.ndarray
     joint_target_mode: np.ndarray
+    joint_target_pos: np.ndarray
+    joint_target_q: np.ndarray
     body_inertia: np.ndarray
     body_com: np.ndarray
 
@@ -80,10 +82,33 @@ class Snapshot:
         """Where the entities of each kind begin in each world."""
         self.dof_joint = np.repeat(np.arange(len(dof_count)), dof_count)
         """Joint of each degree of freedom."""
+        self._unify_targets(builder)
 
     def __getattr__(self, name: str) -> Any:
         # Columns are set by name in __init__; this only tells type checkers so.
         raise AttributeError(name)
+
+    def _unify_targets(self, builder: WorldBuilder) -> None:
+        """Take over targets that were written by coordinate.
+
+        Raises:
+            ValueError: If a target was written under both names, with different values.
+        """
+        written = self.joint_target_q != builder._coords.view("target_q_seen")
+        place = np.arange(len(self.dof_joint)) - self.joint_qd_start[self.dof_joint]
+        scalar = (np.diff(self.joint_q_start) == self.joint_dof_dim.sum(axis=1))[self.dof_joint]
+        coord = np.where(scalar, self.joint_q_start[self.dof_joint] + place, -1)
+        dofs = np.flatnonzero(scalar & written[coord]) if len(written) else np.zeros(0, dtype=np.int64)
+        given, seen = self.joint_target_pos[dofs], builder._coords.view("target_q_seen")[coord[dofs]]
+        clash = np.flatnonzero((given != seen) & (given != self.joint_target_q[coord[dofs]]))
+        if len(clash):
+            dof = dofs[clash[0]]
+            raise ValueError(
+                f"{builder._joint_name(int(self.dof_joint[dof]))}: joint_target_pos is "
+                f"{self.joint_target_pos[dof]} and joint_target_q is {self.joint_target_q[coord[dof]]}, but "
+                "both are the target of the same drive. Write to one of them."
+            )
+        self.joint_target_pos[dofs] = self.joint_target_q[coord[dofs]]
 
     def decide_target_modes(self) -> None:
         """Replace `JointTargetMode.AUTO` by what the gains say."""

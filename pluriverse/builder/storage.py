@@ -146,6 +146,9 @@ class BuilderStorage:
     """World, -1 outside of any, shape [joint]."""
     joint_q = ColumnView("_coords", "q")
     """Initial coordinates [m, rad, quaternion xyzw], shape [coord]."""
+    joint_target_q = ColumnView("_coords", "target_q")
+    """Position targets, numbered like `joint_q` [m or rad]; entries of quaternions are not used, shape
+    [coord]. What is written here goes to `joint_target_pos` in `finalize`."""
 
     # degrees of freedom
     joint_qd = ColumnView("_dofs", "qd")
@@ -172,6 +175,8 @@ class BuilderStorage:
     """Position target [m or rad], shape [dof]."""
     joint_target_vel = ColumnView("_dofs", "target_vel")
     """Velocity target [m/s or rad/s], shape [dof]."""
+    joint_target_qd = ColumnView("_dofs", "target_vel")
+    """Another name of `joint_target_vel`."""
     joint_limit_lower = ColumnView("_dofs", "limit_lower")
     """Lower limit [m or rad], shape [dof]."""
     joint_limit_upper = ColumnView("_dofs", "limit_upper")
@@ -234,7 +239,9 @@ class BuilderStorage:
     def __init__(self) -> None:
         self._bodies = _body_table()
         self._joints = _joint_table()
-        self._coords = Table({"q": Column(np.float64)})
+        self._coords = Table(
+            {"q": Column(np.float64), "target_q": Column(np.float64), "target_q_seen": Column(np.float64)}
+        )
         self._dofs = _dof_table()
         self._articulations = Table({"world": Column(np.int32, (), -1)})
         self._shapes = _shape_table()

@@ -4,7 +4,8 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.model.attributes import assign_custom_arrays
+from pluriverse.model.attributes import assign_custom_arrays, set_array
+from pluriverse.model.drive_targets import DriveTargets
 
 CONTROL_ARRAYS = ("joint_f", "joint_target_pos", "joint_target_vel", "joint_act")
 """The arrays of every control."""
@@ -18,6 +19,10 @@ class Control:
     then the torque about its centre of mass, both in world axes."""
     joint_target_pos: wp.array[float]
     """Position that the drive pulls to [m or rad], shape [dof]."""
+    joint_target_q: wp.array[float]
+    """The same positions, numbered like `joint_q`; entries of quaternions are not used, shape [coord]. Write
+    to either: the next step takes what was written last, and makes both agree. One array with
+    `joint_target_pos` where no joint has a quaternion."""
     joint_target_vel: wp.array[float]
     """Velocity that the drive pulls to [m/s or rad/s], shape [dof]."""
     joint_act: wp.array[float]
@@ -29,15 +34,37 @@ class Control:
     def __init__(
         self,
         joint_f: wp.array[float],
-        joint_target_pos: wp.array[float],
+        targets: DriveTargets,
         joint_target_vel: wp.array[float],
         joint_act: wp.array[float],
     ):
         self.joint_f = wp.clone(joint_f)
-        self.joint_target_pos = wp.clone(joint_target_pos)
+        self._targets = targets.clone()
+        self.joint_target_pos = self._targets.by_dof
+        self.joint_target_q = self._targets.by_coord
         self.joint_target_vel = wp.clone(joint_target_vel)
         self.joint_act = wp.clone(joint_act)
         self.custom_arrays = {}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        set_array(self, name, value, owner="Control")
+
+    @property
+    def joint_target_qd(self) -> wp.array[float]:
+        """Another name of `joint_target_vel`."""
+        return self.joint_target_vel
+
+    @joint_target_qd.setter
+    def joint_target_qd(self, values: Any) -> None:
+        self.joint_target_vel = values
+
+    def unify_targets(self, worlds: wp.array[int] | None = None) -> None:
+        """Make `joint_target_pos` and `joint_target_q` agree, which every step of a solver does first.
+
+        Args:
+            worlds: World indices, shape [slot]; None for all.
+        """
+        self._targets.unify(worlds)
 
     def clear(self) -> None:
         """Set all forces and all targets to zero (targets do not return to those of the model).
@@ -46,6 +73,7 @@ class Control:
         """
         self.joint_f.zero_()
         self.joint_target_pos.zero_()
+        self._targets.prefer_dofs()
         self.joint_target_vel.zero_()
         self.joint_act.zero_()
 
@@ -60,11 +88,13 @@ class Control:
                 f"Control.assign: there are {self.joint_f.size} degrees of freedom here and "
                 f"{other.joint_f.size} in the other control. Assign controls of the same model only."
             )
+        self._targets.assign(other._targets)
         for name in CONTROL_ARRAYS:
             wp.copy(getattr(self, name), getattr(other, name))
         assign_custom_arrays(self, other)
 
     def arrays(self) -> dict[str, wp.array]:
-        """Return every array by its name, custom attributes by their keys."""
+        """Return every array by its name, custom attributes by their keys; targets by degree of freedom."""
+        self.unify_targets()
         custom = {key: array for key, array in self.custom_arrays.items() if isinstance(array, wp.array)}
         return {name: getattr(self, name) for name in CONTROL_ARRAYS} | custom

@@ -9,6 +9,7 @@ import warp as wp
 from pluriverse.model import attributes
 from pluriverse.model.batches import Batch
 from pluriverse.model.control import Control
+from pluriverse.model.drive_targets import DriveTargets
 from pluriverse.model.seal import Seal
 from pluriverse.model.state import State
 from pluriverse.model.topology import Template, Topology
@@ -155,6 +156,8 @@ class Model:
     """Damping of the drive [N·s/m or N·m·s/rad], shape [dof]."""
     joint_target_pos: wp.array[float]
     """Initial position target [m or rad] of `Control.joint_target_pos`, shape [dof]."""
+    joint_target_q: wp.array[float]
+    """The same, numbered like `joint_q`, as `Control.joint_target_q`, shape [coord]."""
     joint_target_vel: wp.array[float]
     """Initial velocity target [m/s or rad/s] of `Control.joint_target_vel`, shape [dof]."""
     joint_limit_lower: wp.array[float]
@@ -276,6 +279,7 @@ class Model:
     """Number of packed row entries of all worlds."""
     worlds: wp.array[int]
     """All worlds, to launch over, shape [world]."""
+    _targets: DriveTargets
     batches: list[Batch]
     """The worlds by size class."""
 
@@ -331,6 +335,24 @@ class Model:
         """The `Mesh` of each shape, None for primitives, shape [shape]."""
         return [self.meshes[index] if index >= 0 else None for index in self.shape_source_index.numpy()]
 
+    @property
+    def joint_target_qd(self) -> wp.array[float]:
+        """Another name of `joint_target_vel`."""
+        return self.joint_target_vel
+
+    @joint_target_qd.setter
+    def joint_target_qd(self, values: Any) -> None:
+        self.joint_target_vel = values
+
+    def unify_targets(self) -> None:
+        """Make `joint_target_pos` and `joint_target_q` agree, which `control` and snapshots do first."""
+        self._targets.unify()
+
+    def connect_targets(self) -> None:
+        """Make `joint_target_q`, from `joint_target_pos` and `joint_q`. Called once, by `finalize`."""
+        self._targets = DriveTargets(self.topology, self.worlds, self.joint_target_pos, self.joint_q)
+        self.joint_target_q = self._targets.by_coord
+
     def state(self) -> State:
         """Return a new state, as the worlds begin."""
         state = State(self.joint_q, self.joint_qd, self.body_q, self.body_qd)
@@ -339,7 +361,7 @@ class Model:
 
     def control(self) -> Control:
         """Return a new control: the targets of the model, and no force."""
-        control = Control(self.joint_f, self.joint_target_pos, self.joint_target_vel, self.joint_act)
+        control = Control(self.joint_f, self._targets, self.joint_target_vel, self.joint_act)
         self.attach_custom_arrays(control, attributes.AttributeAssignment.CONTROL)
         return control
 

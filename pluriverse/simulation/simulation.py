@@ -277,6 +277,7 @@ class Simulation:
         Args:
             path: File to write it to as well, a NumPy archive (`.npz`); None for none.
         """
+        self._model.unify_targets()
         state, control = self._model.state(), self._model.control()
         state.assign(self.state)
         control.assign(self._control)

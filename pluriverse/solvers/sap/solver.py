@@ -195,6 +195,7 @@ class SolverSAP(SolverBase):
         sap = self.workspace
         assert sap is not None
 
+        control.unify_targets(worlds)
         eval_kinematics(model, worlds, state_in, self.dynamics)
         eval_free_motion(model, worlds, state_in, control, self.dynamics, dt)
         set_joint_terms(
