@@ -144,6 +144,21 @@ def info(
 
 
 @app.command()
+def check(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="Scene files (YAML or JSON), or names of shipped scenes."),
+    ],
+    asset_root: AssetRootOption = None,
+    strict: Annotated[bool, typer.Option(help="Whether what is not supported makes a scene invalid.")] = True,
+) -> None:
+    """Say what is wrong with scene files, without stepping them."""
+    from pluriverse.cli.check import check_scenes
+
+    check_scenes(files, asset_root or (), strict=strict)
+
+
+@app.command()
 def scenes() -> None:
     """List the scenes that ship with the package."""
     from pluriverse.cli.info import list_scenes

@@ -112,7 +112,7 @@ def _step(session: Session, frame_count: int, observers: list[Any]) -> float:
             begin = time.perf_counter()
             for count in [1] * batch if observers else [batch]:
                 step_begin = time.perf_counter()
-                simulation.step(count)
+                session.scene.play(simulation, count)
                 step_time += time.perf_counter() - step_begin
                 for observer in observers:
                     observer.observe()

@@ -5,22 +5,27 @@
 
 from typing import Any
 
+from pluriverse.scene.check import SceneCheck, check_scene
+from pluriverse.scene.control_sequence import ControlSequence, Recording, load_sap_control_sequence
 from pluriverse.scene.errors import SapSceneLoaderError, SapUnsupportedSceneFeature
 from pluriverse.scene.loaded_scene import LoadedScene, SceneSettings
-from pluriverse.scene.loader import load_sap_scene, load_sap_scene_config, load_scene_config
 from pluriverse.scene.loader import load_scene as load_scene
+from pluriverse.scene.loader import load_scene_config
+from pluriverse.scene.sap_names import SapLoadedScene, load_sap_scene, load_sap_scene_config
 from pluriverse.scene.schema import scene_json_schema
 from pluriverse.scene.shipped import shipped_scenes
 
-SapLoadedScene = LoadedScene
-"""The name of the format's first implementation."""
-
 __all__ = [
+    "ControlSequence",
     "LoadedScene",
+    "Recording",
     "SapLoadedScene",
     "SapSceneLoaderError",
     "SapUnsupportedSceneFeature",
+    "SceneCheck",
     "SceneSettings",
+    "check_scene",
+    "load_sap_control_sequence",
     "load_sap_scene",
     "load_sap_scene_config",
     "load_scene_config",

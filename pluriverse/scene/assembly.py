@@ -1,11 +1,12 @@
 """The state of loading one kind of world: its builder, its document and what was noted on the way."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from pluriverse.scene.document import FieldPath, SceneDocument
-from pluriverse.scene.errors import FieldError, SapSceneLoaderError
+from pluriverse.scene.errors import FieldError, SapSceneLoaderError, joined_messages
 from pluriverse.scene.local_files import LocalFiles
 
 
@@ -32,6 +33,36 @@ class Assembly:
         """The joints that inline articulations list."""
         self._features = features
         self._field = field
+        self._errors: list[str] = []
+        self._fields: dict[tuple[str, str], FieldPath] = {}
+
+    @contextmanager
+    def entry(self, section: str, index: int) -> Iterator[None]:
+        """Add an entry of a section: keep its errors for `raise_errors`, and remember what came of it."""
+        labels = _labels(self.builder)
+        before = {kind: len(names) for kind, names in labels.items()}
+        try:
+            with self.at(section, index):
+                yield
+        except SapSceneLoaderError as error:
+            self._errors.append(str(error))
+        for kind, names in labels.items():
+            for name in names[before[kind] :]:
+                self._fields.setdefault((kind, name), (*self._field, section, index))
+
+    def raise_errors(self) -> None:
+        """Raise the errors of all entries so far, if there are any.
+
+        Raises:
+            SapSceneLoaderError: There are.
+        """
+        if self._errors:
+            raise SapSceneLoaderError(joined_messages(self._errors))
+
+    def field_of(self, message: str) -> FieldPath | None:
+        """Return the entry that the body, joint, shape or articulation came from that a message names."""
+        named = re.match(r"(body|joint|shape|articulation) '(.*?)' \(index \d+\)", message)
+        return self._fields.get((named[1], named[2])) if named else None
 
     @contextmanager
     def at(self, *field: str | int) -> Iterator[None]:
@@ -48,7 +79,7 @@ class Assembly:
             raise
         except FieldError as error:
             raise self.document.error((*self._field, *error.path), str(error)) from error
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, NotImplementedError) as error:
             raise self.document.error(self._field, str(error)) from error
         finally:
             self._field = outer
@@ -60,3 +91,13 @@ class Assembly:
     def known_joint_ids(self) -> dict[str, int]:
         """Return the index of each inline joint that exists, by its id."""
         return {name: joint for name, joint in self.joint_ids.items() if joint is not None}
+
+
+def _labels(builder: Any) -> dict[str, list[str]]:
+    """Return the builder's lists of labels by what they are of."""
+    return {
+        "body": builder.body_label,
+        "joint": builder.joint_label,
+        "shape": builder.shape_label,
+        "articulation": builder.articulation_label,
+    }

@@ -1,29 +1,36 @@
 """Reading a scene file into plain values that know the lines they came from."""
 
+import functools
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
 import yaml
 
 from pluriverse.scene.errors import SapSceneLoaderError
-
-FieldPath = tuple[str | int, ...]
+from pluriverse.scene.json_lines import FieldPath, find_json_lines
 
 # A scene of thousands of bodies has some 1e5 values. The bound stops nested YAML aliases, which grow
 # exponentially from a few lines.
 VALUE_COUNT_MAX = 2_000_000
+# A scene of that many values has some 20 MB; the bound stops what is no scene at all.
+SCENE_SIZE_MAX = 64 * 2**20
 
 
 class SceneDocument:
     """The values of one scene file and the line of every field."""
 
-    def __init__(self, path: Path, data: dict[str, Any], lines: dict[FieldPath, int]):
+    def __init__(self, path: Path, data: dict[str, Any], find_lines: Callable[[], dict[FieldPath, int]]):
         self.path = path
         self.data = data
-        self._lines = lines
+        self._find_lines = find_lines
+
+    @functools.cached_property
+    def _lines(self) -> dict[FieldPath, int]:
+        """The line of every field, found when the first message needs one."""
+        return self._find_lines()
 
     def line(self, field: FieldPath) -> int | None:
         """Return the line of a field, or of the nearest field around it (None where unknown)."""
@@ -55,13 +62,24 @@ def field_name(field: Iterable[str | int]) -> str:
     return text
 
 
-def read_scene_document(path: Path) -> SceneDocument:
+def read_scene_document(path: Path, what: str = "a scene") -> SceneDocument:
     """Read a `.json` file as JSON and any other as YAML.
+
+    Args:
+        path: The file.
+        what: What it should be, for messages.
 
     Raises:
         SapSceneLoaderError: The file cannot be read or is not a mapping.
     """
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise SapSceneLoaderError(f"{path}: this is no regular file; name a scene file")
+        if path.exists() and path.stat().st_size > SCENE_SIZE_MAX:
+            raise SapSceneLoaderError(
+                f"{path}: the file has {path.stat().st_size / 2**20:.0f} MiB, but a scene has "
+                f"{SCENE_SIZE_MAX // 2**20} MiB at most; keep large data in assets"
+            )
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise SapSceneLoaderError(f"{path}: there is no such scene file") from error
@@ -71,32 +89,57 @@ def read_scene_document(path: Path) -> SceneDocument:
         raise SapSceneLoaderError(f"{path}: the file is not UTF-8 text (byte {error.start})") from error
     except OSError as error:
         raise SapSceneLoaderError(f"{path}: the file cannot be read: {error.strerror}") from error
-    data, lines = _read_json(path, text) if path.suffix.lower() == ".json" else _read_yaml(path, text)
+    is_json = path.suffix.lower() == ".json"
+    data, find_lines = _read_json(path, text) if is_json else _read_yaml(path, text)
     if not isinstance(data, dict):
         found = "nothing" if data is None else f"a {type(data).__name__}"
         raise SapSceneLoaderError(
-            f"{path}: a scene is a mapping that begins with 'schema_version: 1'; the file holds {found}"
+            f"{path}:1: {what} is a mapping that begins with 'schema_version: 1'; the file holds {found}"
         )
-    return SceneDocument(path, data, lines)
+    return SceneDocument(path, data, find_lines)
 
 
-def _read_json(path: Path, text: str) -> tuple[Any, dict[FieldPath, int]]:
-    def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        for key, value in pairs:
-            if key in values:
-                raise SapSceneLoaderError(f"{path}: the key '{key}' stands twice in one mapping; keep one")
-            values[key] = value
-        return values
+_Reading = tuple[Any, Callable[[], dict[FieldPath, int]]]
 
+
+class _RepeatedKeyError(Exception):
+    """A mapping has a key twice."""
+
+
+def _mapping_without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise _RepeatedKeyError
+    return values
+
+
+def _read_json(path: Path, text: str) -> _Reading:
+    text = text.removeprefix("\ufeff")
     try:
-        return json.loads(text, object_pairs_hook=mapping), {}
+        data = json.loads(text, object_pairs_hook=_mapping_without_repetition)
+        return data, lambda: find_json_lines(text)[0]
+    except _RepeatedKeyError as error:
+        # Python's parser ends at the first closed mapping with a repetition, so the rest may not be valid.
+        raise SapSceneLoaderError(_repeated_key_message(path, text)) from error
     except json.JSONDecodeError as error:
         raise SapSceneLoaderError(
             f"{path}:{error.lineno}: not valid JSON: {error.msg} (column {error.colno})"
         ) from error
+    except ValueError as error:  # an integer of more digits than Python converts
+        raise SapSceneLoaderError(f"{path}: not valid JSON: {error}") from error
     except RecursionError as error:
         raise SapSceneLoaderError(f"{path}: the file nests too deeply") from error
+
+
+def _repeated_key_message(path: Path, text: str) -> str:
+    try:
+        _, repeated = find_json_lines(text)
+    except (AssertionError, IndexError, ValueError):  # behind the repetition the text is broken
+        repeated = None
+    if repeated is None:
+        return f"{path}: a key stands twice in one mapping; keep one"
+    key, line, first = repeated
+    return f"{path}:{line}: the key '{key}' stands twice in one mapping (first in line {first}); keep one"
 
 
 class _SceneYamlLoader(yaml.SafeLoader):
@@ -137,13 +180,14 @@ _SCALARS = {
 }
 
 
-def _read_yaml(path: Path, text: str) -> tuple[Any, dict[FieldPath, int]]:
+def _read_yaml(path: Path, text: str) -> _Reading:
     try:
         loader = _SceneYamlLoader(text)
         node = loader.get_single_node()
         if node is None:
-            return None, {}
-        return _YamlValues(path, loader).convert(node)
+            return None, dict
+        data, lines = _YamlValues(path, loader).convert(node)
+        return data, lambda: lines
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark else ""
@@ -182,7 +226,10 @@ class _YamlValues:
         if isinstance(node, yaml.ScalarNode):
             if node.tag not in _SCALARS:
                 self._fail(node, f"the YAML tag '{node.tag}' is not allowed in a scene")
-            return _SCALARS[node.tag](node.value)
+            try:
+                return _SCALARS[node.tag](node.value)
+            except ValueError as error:  # such as an integer of more digits than Python converts
+                self._fail(node, f"{node.value[:40]!r} is not a value: {error}")
         self._open.add(id(node))
         try:
             if isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq":

@@ -1,5 +1,10 @@
 """The errors of the scene loader."""
 
+from collections.abc import Sequence
+
+# A broken file can be wrong in hundreds of places for one reason.
+ERRORS_SHOWN_MAX = 10
+
 
 class SapSceneLoaderError(ValueError):
     """A scene file cannot be loaded; the message names file, line, field, value and remedy."""
@@ -20,3 +25,11 @@ class FieldError(ValueError):
     def __init__(self, message: str, *path: str | int):
         super().__init__(message)
         self.path = path
+
+
+def joined_messages(messages: Sequence[str]) -> str:
+    """Return the messages below each other, the first of them where there are many."""
+    shown = list(messages[:ERRORS_SHOWN_MAX])
+    if len(messages) > ERRORS_SHOWN_MAX:
+        shown.append(f"and {len(messages) - ERRORS_SHOWN_MAX} more errors")
+    return "\n".join(shown)

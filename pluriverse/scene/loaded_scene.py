@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pluriverse.builder import ModelBuilder
     from pluriverse.model import Control, Model, State
+    from pluriverse.scene.control_sequence import ControlSequence
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class LoadedScene:
     """Names of the kinds of world."""
     kind_of_world: tuple[int, ...]
     """Index into `kind_names` of each world."""
+    control_sequences: tuple["ControlSequence", ...] = ()
+    """Recorded control, one sequence per kind of world that has it."""
 
     @property
     def body_labels(self) -> list[str]:
@@ -55,6 +58,11 @@ class LoadedScene:
     def shape_labels(self) -> list[str]:
         """Labels of all shapes."""
         return list(self.model.shape_label)
+
+    @property
+    def shape_colors(self) -> list[tuple[float, float, float]]:
+        """Colours of all shapes, as red, green and blue from 0 to 1."""
+        return [(float(r), float(g), float(b)) for r, g, b in self.model.shape_color.numpy()]
 
     # The format's first implementation kept two models of one scene; both names mean the one here.
 
@@ -99,3 +107,28 @@ class LoadedScene:
         }
         solver = options.pop("solver", None) or self.solver()
         return Simulation(self.model, solver, **(arguments | options))
+
+    def play(self, simulation: Any, count: int) -> None:
+        """Make `count` steps of a simulation of this scene, with the recorded control of each time.
+
+        Without recorded control this is `simulation.step(count)`.
+        """
+        done = 0
+        while done < count:
+            begin = simulation.step_count
+            steady = count - done
+            for sequence in self.control_sequences:
+                sequence.apply(simulation.control, begin, simulation.dt)
+                steady = min(steady, self._steady_steps(sequence, simulation, steady))
+            simulation.step(steady)
+            done += steady
+
+    @staticmethod
+    def _steady_steps(sequence: "ControlSequence", simulation: Any, limit: int) -> int:
+        """Return for how many steps, 1 to `limit`, the sample of the next step holds."""
+        begin, dt, decimation = simulation.step_count, simulation.dt, simulation.decimation
+        sample = sequence.sample_at(begin * dt)
+        steps = 1
+        while steps < limit and sequence.sample_at((begin + steps * decimation) * dt) == sample:
+            steps += 1
+        return steps

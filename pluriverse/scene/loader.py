@@ -20,31 +20,134 @@ from pluriverse.scene.bodies import (
     articulate_remaining_joints,
     set_initial_joint_q,
 )
-from pluriverse.scene.document import FieldPath, SceneDocument, read_scene_document
-from pluriverse.scene.errors import FieldError, SapUnsupportedSceneFeature
+from pluriverse.scene.capacity import check_capacity
+from pluriverse.scene.control_sequence import ControlSequence, Recording, find_recording
+from pluriverse.scene.document import SceneDocument, read_scene_document
+from pluriverse.scene.errors import SapSceneLoaderError, SapUnsupportedSceneFeature
 from pluriverse.scene.layout import SPACING_DEFAULT, share_worlds
 from pluriverse.scene.loaded_scene import LoadedScene, SceneSettings
 from pluriverse.scene.local_files import LocalFiles
-from pluriverse.scene.schema import BuilderSection, Scene, SimulationSection, WorldContent
+from pluriverse.scene.schema import BuilderSection, Scene, SimulationSection
 from pluriverse.scene.shapes import shape_configuration
 from pluriverse.scene.shipped import find_scene_file
-from pluriverse.scene.validation import validate_scene
+from pluriverse.scene.validation import check_version, validate_scene
 from pluriverse.scene.values import IDENTITY_ROTATION, Vector3
+from pluriverse.scene.world_kinds import KindPlan, plan_kinds
 
 
 @dataclass
 class _Kind:
-    """One kind of world of the scene."""
+    """One kind of world of a scene, assembled."""
 
-    name: str
-    count: int
+    plan: KindPlan
+    assembly: Assembly
+    recording: Recording | None
+
+
+@dataclass
+class ReadScene:
+    """A scene whose kinds of world are assembled, one world of each."""
+
     document: SceneDocument
-    field: FieldPath
-    files: LocalFiles
-    content: WorldContent
-    builder_section: BuilderSection
-    gravity: Vector3 | None
-    max_rigid_contact: int | None
+    scene: Scene
+    kinds: list[_Kind]
+    counts: list[int]
+    settings: SceneSettings
+    features: list[str]
+
+    def build(
+        self, device: Any, *, counts: Sequence[int] | None = None, spacing: Vector3 | None = None
+    ) -> LoadedScene:
+        """Return the scene with all its worlds, or another number of each kind.
+
+        Raises:
+            SapSceneLoaderError: What the scene describes is no valid model.
+        """
+        counts = self.counts if counts is None else counts
+        spacing = spacing if spacing is not None else self.scene.replicate.spacing or SPACING_DEFAULT
+        offsets = _world_offsets(sum(counts), spacing)
+        builder = _compose(self, counts, offsets)
+        try:
+            model = builder.finalize(device=device)
+        except (ValueError, NotImplementedError) as error:
+            raise self._model_error(str(error)) from error
+        control = model.control()
+        sequences = list(self._sequences(model, counts, offsets))
+        for sequence in sequences:
+            sequence.apply(control, 0, self.settings.dt)
+        return LoadedScene(
+            name=self.scene.name or self.document.path.stem,
+            source_path=self.document.path,
+            builder=builder,
+            model=model,
+            state=model.state(),
+            control=control,
+            settings=self.settings,
+            unsupported_features=tuple(self.features),
+            kind_names=tuple(kind.plan.name for kind in self.kinds),
+            kind_of_world=tuple(kind for kind, count in enumerate(counts) for _ in range(count)),
+            control_sequences=tuple(sequences),
+        )
+
+    def _sequences(self, model: Any, counts: Sequence[int], offsets: np.ndarray) -> Iterator[ControlSequence]:
+        """Yield the recorded control of each kind that has one."""
+        first = 0
+        for kind, count in zip(self.kinds, counts, strict=True):
+            if kind.recording is not None:
+                yield ControlSequence(kind.recording, model, first, offsets[first : first + count])
+            first += count
+
+    def _model_error(self, message: str) -> SapSceneLoaderError:
+        """Return the error for what is wrong with the finished model, at the entry that it came from."""
+        for kind in self.kinds:
+            field = kind.assembly.field_of(message)
+            if field is not None:
+                return kind.plan.document.error(field, message)
+        return self.document.error((), message)
+
+
+def read_scene(
+    path: str | Path,
+    *,
+    num_worlds: int | None = None,
+    strict: bool = True,
+    asset_roots: Sequence[str | Path] = (),
+) -> ReadScene:
+    """Return a scene with one world of each kind assembled. The arguments are those of `load_scene`.
+
+    Raises:
+        SapSceneLoaderError: The scene is wrong.
+        SapUnsupportedSceneFeature: `strict` is set and the scene asks for something that is not supported.
+    """
+    if num_worlds is not None and num_worlds < 1:
+        raise ValueError(f"num_worlds is {num_worlds}; a scene needs at least one world")
+    document = read_scene_document(find_scene_file(path))
+    features: list[str] = []
+    scene = validate_scene(document, strict=strict, features=features)
+    files = LocalFiles(document.path.parent, asset_roots)
+    plans = list(plan_kinds(document, scene, files, strict=strict, features=features))
+    wanted = num_worlds or scene.simulation.num_worlds or scene.replicate.num_worlds
+    counts = [plan.count for plan in plans]
+    if wanted is not None:
+        try:
+            counts = share_worlds(wanted, counts)
+        except ValueError as error:
+            raise document.error(("worlds",), str(error)) from error
+    kinds = [_assemble(plan, features) for plan in plans]
+    try:
+        check_capacity(
+            [kind.assembly.builder for kind in kinds], counts, [plan.max_rigid_contact for plan in plans]
+        )
+    except ValueError as error:
+        raise document.error((), str(error)) from error
+    settings = _settings(document, scene.simulation, plans, counts)
+    if features and strict:
+        raise SapUnsupportedSceneFeature(
+            "\n".join(f"not supported: {feature}" for feature in features)
+            + "\nload the scene with strict=False (--no-strict) to go on without",
+            tuple(features),
+        )
+    return ReadScene(document, scene, kinds, counts, settings, features)
 
 
 def load_scene(
@@ -76,151 +179,80 @@ def load_scene(
     import warp as wp
 
     target = wp.get_device(device)
-    if num_worlds is not None and num_worlds < 1:
-        raise ValueError(f"num_worlds is {num_worlds}; a scene needs at least one world")
-    document = read_scene_document(find_scene_file(path))
-    features: list[str] = []
-    scene = validate_scene(document, strict=strict, features=features)
-    if scene.control is not None:
-        features.append(document.located(("control",), "recorded control sequences"))
-    files = LocalFiles(document.path.parent, asset_roots)
-    kinds = list(_kinds(document, scene, files, strict=strict, features=features))
-    wanted = num_worlds or scene.simulation.num_worlds or scene.replicate.num_worlds
-    counts = [kind.count for kind in kinds]
-    if wanted is not None:
-        try:
-            counts = share_worlds(wanted, counts)
-        except ValueError as error:
-            raise document.error(("worlds",), str(error)) from error
-    settings = _settings(document, scene.simulation, kinds, counts)
-    builders = [_assemble(kind, features) for kind in kinds]
-    if features and strict:
-        raise SapUnsupportedSceneFeature(
-            "\n".join(f"not supported: {feature}" for feature in features)
-            + "\nload the scene with strict=False (--no-strict) to go on without",
-            tuple(features),
-        )
-    spacing = spacing if spacing is not None else scene.replicate.spacing or SPACING_DEFAULT
-    builder = _compose(document, scene, kinds, builders, counts, spacing)
-    try:
-        model = builder.finalize(device=target)
-    except ValueError as error:
-        raise document.error((), str(error)) from error
-    return LoadedScene(
-        name=scene.name or document.path.stem,
-        source_path=document.path,
-        builder=builder,
-        model=model,
-        state=model.state(),
-        control=model.control(),
-        settings=settings,
-        unsupported_features=tuple(features),
-        kind_names=tuple(kind.name for kind in kinds),
-        kind_of_world=tuple(kind for kind, count in enumerate(counts) for _ in range(count)),
-    )
+    read = read_scene(path, num_worlds=num_worlds, strict=strict, asset_roots=asset_roots)
+    return read.build(target, spacing=spacing)
 
 
 def load_scene_config(path: str | Path) -> dict[str, Any]:
-    """Return what a scene file says, unchecked but for its version."""
+    """Return what a scene file says, unchecked but for its version.
+
+    Raises:
+        SapSceneLoaderError: The file cannot be read, or is of another version.
+    """
     document = read_scene_document(find_scene_file(path))
+    check_version(document)
     return document.data
 
 
-def _kinds(
-    document: SceneDocument, scene: Scene, files: LocalFiles, *, strict: bool, features: list[str]
-) -> Iterator[_Kind]:
-    """Yield the kinds of world of a scene: those listed in `worlds`, or the scene itself as the only one."""
-    if not scene.worlds:
-        yield _Kind(
-            scene.name or document.path.stem,
-            1,
-            document,
-            (),
-            files,
-            scene,
-            scene.builder,
-            None,
-            scene.simulation.max_rigid_contact,
-        )
-        return
-    for index, entry in enumerate(scene.worlds):
-        field: FieldPath = ("worlds", index)
-        cap = entry.max_rigid_contact or scene.simulation.max_rigid_contact
-        if entry.scene is None:
-            yield _Kind(
-                entry.kind_name(index),
-                entry.count,
-                document,
-                field,
-                files,
-                entry,
-                scene.builder,
-                entry.gravity,
-                cap,
-            )
-            continue
-        try:
-            inner_path = files.find_file(entry.scene, "scene file")
-        except FieldError as error:
-            raise document.error((*field, "scene"), str(error)) from error
-        inner_document = read_scene_document(inner_path)
-        inner = validate_scene(inner_document, strict=strict, features=features)
-        if inner.worlds:
-            raise document.error(
-                (*field, "scene"), f"'{entry.scene}' has 'worlds' itself; list its kinds here instead"
-            )
-        if "ground" in inner.model_fields_set and inner.ground != scene.ground:
-            raise document.error(
-                (*field, "scene"),
-                f"all worlds share the ground of this file, but '{entry.scene}' has another one; give both "
-                "files the same 'ground'",
-            )
-        if inner.control is not None:
-            features.append(inner_document.located(("control",), "recorded control sequences"))
-        yield _Kind(
-            entry.kind_name(index),
-            entry.count,
-            inner_document,
-            (),
-            files.inside(inner_path.parent),
-            inner,
-            inner.builder,
-            entry.gravity,
-            entry.max_rigid_contact or inner.simulation.max_rigid_contact or cap,
-        )
-
-
-def _assemble(kind: _Kind, features: list[str]) -> Any:
-    """Return a builder that holds one world of a kind."""
+def _assemble(plan: KindPlan, features: list[str]) -> _Kind:
+    """Return one world of a kind. The errors of all entries of a section are raised together."""
     from pluriverse.builder import ModelBuilder
 
     builder = ModelBuilder()
-    assembly = Assembly(builder, kind.document, kind.field, features, kind.files)
-    _apply_defaults(assembly, kind.builder_section)
-    content = kind.content
+    assembly = Assembly(builder, plan.document, plan.field, features, plan.files)
+    _apply_defaults(assembly, plan.builder_section)
+    content = plan.content
     for index, asset in enumerate(content.assets):
-        with assembly.at("assets", index):
+        with assembly.entry("assets", index):
             import_asset(assembly, asset, index)
     for index, body in enumerate(content.bodies):
-        with assembly.at("bodies", index):
+        with assembly.entry("bodies", index):
             add_body(assembly, body)
+    # What comes next refers to these: their own errors would be repeated there in other words.
+    assembly.raise_errors()
     for index, joint in enumerate(content.joints):
-        with assembly.at("joints", index):
+        with assembly.entry("joints", index):
             add_joint(assembly, joint)
+    assembly.raise_errors()
     for index, articulation in enumerate(content.articulations):
-        with assembly.at("articulations", index):
+        with assembly.entry("articulations", index):
             add_articulation(assembly, articulation, index)
     with assembly.at("joints"):
         articulate_remaining_joints(assembly)
     for index, entry in enumerate(content.initial_joint_q):
-        with assembly.at("initial_joint_q", index):
+        with assembly.entry("initial_joint_q", index):
             set_initial_joint_q(assembly, entry)
     for index, operation in enumerate(content.post_build):
-        with assembly.at("post_build", index):
+        with assembly.entry("post_build", index):
             operation.apply(assembly)
-    if kind.gravity is not None:
-        builder.gravity = kind.gravity
-    return builder
+    assembly.raise_errors()
+    if plan.gravity is not None:
+        builder.gravity = plan.gravity
+    return _Kind(plan, assembly, _begin_recording(plan, builder))
+
+
+def _begin_recording(plan: KindPlan, builder: Any) -> Recording | None:
+    """Let a world begin where its recorded control does, and return the recording."""
+    if plan.control is None:
+        return None
+    document, files, section = plan.control
+    recording = find_recording(document, section, files)
+    for name, rows, unit in (
+        ("joint_q", recording.joint_q, "coordinates"),
+        ("joint_qd", recording.joint_qd, "degrees of freedom"),
+        ("joint_target_pos", recording.joint_target_pos[0], "degrees of freedom"),
+    ):
+        if rows is None:
+            continue
+        array = getattr(builder, name)
+        if len(rows) != len(array):
+            raise document.error(
+                ("control", "source"),
+                f"'{section.source}': a row of {name} has {len(rows)} numbers, but a world of this scene has "
+                f"{len(array)} {unit}; record it again, or correct the rows",
+            )
+        array[:] = rows
+    return recording
 
 
 def _apply_defaults(assembly: Assembly, section: BuilderSection) -> None:
@@ -234,31 +266,33 @@ def _apply_defaults(assembly: Assembly, section: BuilderSection) -> None:
     builder.default_joint_cfg = builder.default_joint_cfg.merged(**section.defaults.joint.given())
 
 
-def _compose(
-    document: SceneDocument,
-    scene: Scene,
-    kinds: list[_Kind],
-    builders: list[Any],
-    counts: list[int],
-    spacing: Vector3,
-) -> Any:
-    """Return a builder that holds all worlds and the ground."""
-    from pluriverse.builder import ModelBuilder
+def _world_offsets(count: int, spacing: Vector3) -> np.ndarray:
+    """Return where each world stands [m], shape [world, 3]."""
     from pluriverse.builder.worlds import world_offsets
 
+    return world_offsets(count, np.asarray(spacing, dtype=np.float64))
+
+
+def _compose(read: ReadScene, counts: Sequence[int], offsets: np.ndarray) -> Any:
+    """Return a builder that holds all worlds and the ground."""
+    from pluriverse.builder import ModelBuilder
+
+    scene = read.scene
     composed = ModelBuilder()
-    composed_assembly = Assembly(composed, document, (), [], LocalFiles(document.path.parent))
+    files = LocalFiles(read.document.path.parent)
+    composed_assembly = Assembly(composed, read.document, (), [], files)
     _apply_defaults(composed_assembly, scene.builder)
-    offsets = iter(world_offsets(sum(counts), np.asarray(spacing, dtype=np.float64)))
-    for kind, builder, count in zip(kinds, builders, counts, strict=True):
+    first = 0
+    for kind, count in zip(read.kinds, counts, strict=True):
+        xforms = [(*offset, *IDENTITY_ROTATION) for offset in offsets[first : first + count].tolist()]
         try:
-            if len(kinds) == 1 or not any(spacing):
-                composed.replicate(builder, count, spacing)
-            else:
-                for _ in range(count):
-                    composed.add_world(builder, (*next(offsets), *IDENTITY_ROTATION))
+            composed.replicate(kind.assembly.builder, count, xforms=xforms)
         except ValueError as error:
-            raise kind.document.error(kind.field, str(error)) from error
+            raise kind.plan.document.error(kind.plan.field, str(error)) from error
+        if kind.plan.gravities:
+            rows = np.resize(np.array(kind.plan.gravities, dtype=np.float64), (count, 3))
+            composed._worlds.view("gravity")[first : first + count] = rows
+        first += count
     if scene.ground.enabled:
         with composed_assembly.at("ground"):
             override = scene.ground.cfg.given() if scene.ground.cfg is not None else {}
@@ -271,7 +305,7 @@ def _compose(
 
 
 def _settings(
-    document: SceneDocument, simulation: SimulationSection, kinds: list[_Kind], counts: list[int]
+    document: SceneDocument, simulation: SimulationSection, kinds: list[KindPlan], counts: list[int]
 ) -> SceneSettings:
     from pluriverse.solvers.sap.options import SapOptions
 
@@ -296,8 +330,3 @@ def _settings(
     except ValueError as error:
         raise document.error(("simulation", "solver"), str(error)) from error
     return SceneSettings(dt=simulation.dt, solver_options=options, max_rigid_contact=capacity)
-
-
-# The names under which the format's first implementation offers the same.
-load_sap_scene = load_scene
-load_sap_scene_config = load_scene_config

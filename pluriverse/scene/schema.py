@@ -106,6 +106,9 @@ class ReplicateSection(SceneMapping):
 
     num_worlds: Count | None = None
     spacing: Vector | None = None
+    gravities: list[Gravity] = Field(
+        default=[], description="gravity of the worlds in turn, begun again where there are more, m/s²"
+    )
 
 
 class ControlSection(SceneMapping):
@@ -136,6 +139,9 @@ class WorldKind(WorldContent):
     count: Count = 1
     scene: Name | None = Field(default=None, description="another scene file, relative to this one")
     gravity: Gravity | None = None
+    gravities: list[Gravity] = Field(
+        default=[], description="gravity of these worlds in turn, begun again where there are more, m/s²"
+    )
     max_rigid_contact: Count | None = None
 
     @model_validator(mode="after")
@@ -145,6 +151,8 @@ class WorldKind(WorldContent):
             raise ValueError(
                 f"'scene' brings all content of these worlds; move '{content[0]}' to {self.scene}"
             )
+        if self.gravity is not None and self.gravities:
+            raise ValueError("'gravity' and 'gravities' exclude each other; keep one")
         if self.scene is None and not (self.assets or self.bodies):
             raise ValueError("these worlds are empty; give 'scene', 'assets' or 'bodies'")
         return self

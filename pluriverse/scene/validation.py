@@ -1,31 +1,30 @@
 """Checking a document against the schema, and saying what is wrong in the words of the format."""
 
 import copy
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from pluriverse.scene.document import FieldPath, SceneDocument
-from pluriverse.scene.errors import SapSceneLoaderError
+from pluriverse.scene.errors import SapSceneLoaderError, joined_messages
 from pluriverse.scene.mapping import SceneMapping
 from pluriverse.scene.schema import SCHEMA_VERSION, Scene
 from pluriverse.scene.selectors import suggestion
 from pluriverse.scene.values import shown
 
-# A broken file can be wrong in hundreds of places for one reason.
-ERRORS_SHOWN_MAX = 10
+Mapping = TypeVar("Mapping", bound=SceneMapping)
 
 
 def validate_scene(document: SceneDocument, *, strict: bool, features: list[str]) -> Scene:
-    """Return the scene that a document describes.
+    """Return the scene that a document describes; see `validate_document`."""
+    return validate_document(document, Scene, strict=strict, features=features)
 
-    Args:
-        document: What the file says.
-        strict: Whether an unknown key is an error; otherwise it is left out and noted in `features`.
-        features: Receives a text per key that was left out.
+
+def check_version(document: SceneDocument) -> None:
+    """Check the version of the format that a document is written in.
 
     Raises:
-        SapSceneLoaderError: The document is not a valid scene.
+        SapSceneLoaderError: It is none that this program reads.
     """
     version = document.data.get("schema_version", SCHEMA_VERSION)
     if version != SCHEMA_VERSION or isinstance(version, bool):
@@ -33,12 +32,29 @@ def validate_scene(document: SceneDocument, *, strict: bool, features: list[str]
             ("schema_version",),
             f"{shown(version)} is not a version this program reads; write {SCHEMA_VERSION}",
         )
+
+
+def validate_document(
+    document: SceneDocument, model: type[Mapping], *, strict: bool, features: list[str]
+) -> Mapping:
+    """Return what a document describes.
+
+    Args:
+        document: What the file says.
+        model: What it should be.
+        strict: Whether an unknown key is an error; otherwise it is left out and noted in `features`.
+        features: Receives a text per key that was left out.
+
+    Raises:
+        SapSceneLoaderError: It is none.
+    """
+    check_version(document)
     # A section that is there but empty counts as not written.
     data = {key: value for key, value in document.data.items() if value is not None}
     for _ in range(2):
-        models: dict[int, type[SceneMapping]] = {id(data): Scene}
+        models: dict[int, type[SceneMapping]] = {id(data): model}
         try:
-            return Scene.model_validate(data, context=models)
+            return model.model_validate(data, context=models)
         except ValidationError as error:
             problems = [_Problem(data, problem, models) for problem in error.errors(include_url=False)]
         if strict or any(not problem.is_unknown_key for problem in problems):
@@ -52,10 +68,9 @@ def validate_scene(document: SceneDocument, *, strict: bool, features: list[str]
                 parent = parent[key]
             del parent[problem.field[-1]]
     problems.sort(key=lambda problem: document.line(problem.field) or 0)
-    lines = [document.located(problem.field, problem.message) for problem in problems[:ERRORS_SHOWN_MAX]]
-    if len(problems) > ERRORS_SHOWN_MAX:
-        lines.append(f"and {len(problems) - ERRORS_SHOWN_MAX} more errors")
-    raise SapSceneLoaderError("\n".join(lines))
+    raise SapSceneLoaderError(
+        joined_messages([document.located(problem.field, problem.message) for problem in problems])
+    )
 
 
 class _Problem:

@@ -203,11 +203,47 @@ def test_info_counts_each_kind():
 
 def test_info_lists_what_is_not_supported(tmp_path):
     path = tmp_path / "scene.yaml"
-    path.write_text(BALL + "control: {source: a.json}\n")
+    path.write_text(BALL + "post_build: [{op: set_array, array: body_mass, value: 1}]\n")
     result = invoke("info", path)
     assert result.exit_code == 0, result.output
     assert "not supported:" in result.stdout
-    assert "recorded control sequences" in result.stdout
+    assert "post_build array 'body_mass'" in result.stdout
+
+
+def test_check_names_every_problem_of_every_file(tmp_path, ball):
+    """One line per problem, with file and line; the exit code tells whether there is any."""
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text('{\n "simulation": {"dt": 0},\n "bodies": [\n  {"id": "a", "mas": 1}\n ]\n}')
+    loose = tmp_path / "loose.yaml"
+    loose.write_text(BALL.replace("free, child: ball", "revolute, child: bal"))
+    result = invoke("check", wrong, ball, loose, "quadrupet")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [
+        f"{wrong}:2: simulation.dt: 0 is out of range; it must be greater than 0",
+        f"{wrong}:4: bodies[0].mas: unknown key 'mas'; did you mean mass?",
+        f"{ball}: valid",
+        f"{loose}:4: joints[0].child: there is no body 'bal'; did you mean ball?",
+        "quadrupet: there is no such file, nor a shipped scene of this name; did you mean quadruped?",
+    ]
+    assert "3 of 4 scenes are not valid" in result.stderr
+
+
+def test_check_counts_what_is_not_supported_unless_told_otherwise(tmp_path):
+    path = tmp_path / "scene.yaml"
+    path.write_text(BALL + "post_build:\n  - {op: set_array, array: body_mass, value: 1}\ncolour: red\n")
+    for arguments, code in ((["--strict"], 1), (["--no-strict"], 0)):
+        result = invoke("check", path, *arguments)
+        assert result.exit_code == (1 if "colour" in path.read_text() else code), result.output
+    path.write_text(path.read_text().replace("colour: red\n", ""))
+    for arguments, code in (([], 1), (["--no-strict"], 0)):
+        result = invoke("check", path, *arguments)
+        assert result.exit_code == code, result.output
+        assert f"{path}:6: post_build[0].array: post_build array 'body_mass'" in result.stdout
+        assert result.stdout.count("valid") == (1 if code == 0 else 0)
+
+
+def test_check_of_nothing_is_a_wrong_command_line():
+    assert invoke("check").exit_code == 2
 
 
 def test_scenes_and_schema():
