@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pluriverse.model import Contacts, Control, Model, State
     from pluriverse.scene import load_scene
     from pluriverse.simulation import Simulation
+    from pluriverse.solvers.mujoco import SolverMuJoCo
     from pluriverse.solvers.sap import SolverSAP
     from pluriverse.types import (
         Axis,
@@ -57,6 +58,7 @@ _LAZY_MODULES = {
     "ShapeConfig": "pluriverse.builder",
     "ShapeFlags": "pluriverse.types",
     "Simulation": "pluriverse.simulation",
+    "SolverMuJoCo": "pluriverse.solvers.mujoco",
     "SolverSAP": "pluriverse.solvers.sap",
     "State": "pluriverse.model",
     "eval_fk": "pluriverse.dynamics",
@@ -88,6 +90,7 @@ __all__ = [
     "ShapeConfig",
     "ShapeFlags",
     "Simulation",
+    "SolverMuJoCo",
     "SolverSAP",
     "State",
     "eval_fk",

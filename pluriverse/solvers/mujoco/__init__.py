@@ -1,1 +1,33 @@
 """SolverMuJoCo: worlds stepped by MuJoCo on a CPU, and by MuJoCo Warp on a GPU."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
+    from pluriverse.solvers.mujoco.engine import EngineOptions
+    from pluriverse.solvers.mujoco.group import MujocoGroup
+    from pluriverse.solvers.mujoco.options import MujocoOptions
+    from pluriverse.solvers.mujoco.solref import SolrefMode
+    from pluriverse.solvers.mujoco.solver import SolverMuJoCo as SolverMuJoCo
+
+__all__ = ["EngineOptions", "MujocoCaveatWarning", "MujocoGroup", "MujocoOptions", "SolrefMode"]
+
+_MODULES = {
+    "EngineOptions": "engine",
+    "MujocoCaveatWarning": "caveats",
+    "MujocoGroup": "group",
+    "MujocoOptions": "options",
+    "SolrefMode": "solref",
+    "SolverMuJoCo": "solver",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded on first use: the attributes of assets are declared without the engines, and these load MuJoCo.
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module 'pluriverse.solvers.mujoco' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"pluriverse.solvers.mujoco.{module}"), name)
+    globals()[name] = value
+    return value

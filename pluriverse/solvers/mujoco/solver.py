@@ -1,0 +1,163 @@
+"""SolverMuJoCo: what a user makes and steps; the conversion and the engines do the work."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pluriverse.model import Model
+from pluriverse.solvers.mujoco.attributes import register_custom_attributes
+from pluriverse.solvers.mujoco.conversion import convert_model
+from pluriverse.solvers.mujoco.engine import EngineOptions, make_engine
+from pluriverse.solvers.mujoco.engine_solver import EngineSolver
+from pluriverse.solvers.mujoco.export import save_world
+from pluriverse.solvers.mujoco.group import MujocoGroup
+from pluriverse.solvers.mujoco.options import OPTION_NAMES, MujocoOptions
+from pluriverse.solvers.mujoco.refresh import refresh_groups
+from pluriverse.types import ModelFlags
+
+
+class SolverMuJoCo(EngineSolver):
+    """Soft constraints solved by MuJoCo: its C engine on a CPU, MuJoCo Warp on a GPU.
+
+    Worlds may differ in everything. Those of one structure share a MuJoCo model (a group); what else differs
+    between them (masses, gains, limits, materials, gravity) differs there as well.
+
+    Options of MuJoCo (`iterations`, `ls_iterations`, `ccd_iterations`, `sdf_iterations`, `sdf_initpoints`,
+    `solver`, `integrator`, `cone`, `jacobian`, `impratio`, `tolerance`, `ls_tolerance`, `ccd_tolerance`,
+    `density`, `viscosity`, `wind`, `magnetic`, `sleep_tolerance`, `enable_multiccd`, `enable_sleeping`,
+    `disable_contacts`, `disable_sensors`) count for all worlds. One that is not given is taken from
+    `model.mujoco.<option>`, which may differ between worlds, else from MuJoCo, but for the integrator, which
+    is `implicitfast`.
+
+    Args:
+        model: Model to simulate.
+        use_mujoco_cpu: Whether to step in MuJoCo's C engine, rather than in MuJoCo Warp. None: on a CPU.
+        use_mujoco_contacts: Whether MuJoCo finds the contacts. Otherwise those given to `step` are solved.
+        include_sites: Whether shapes that are sites become sites of MuJoCo.
+        skip_visual_only_geoms: Whether shapes that never collide are left out.
+        save_to_mjcf: Where to write the first world as an MJCF file; see `save_to_mjcf`.
+        separate_worlds: Accepted for compatibility; worlds are always separate.
+        use_speculative_contacts: Not supported; must be False.
+        njmax_nnz, nvmax, deterministic, strict_capacity, kinematic_switchable_roots: Accepted for
+            compatibility. Memory grows where it must, worlds give the same bits on a CPU however often they
+            are run, `report(strict=True)` raises where something was lost, and which bodies are kinematic is
+            part of the structure.
+        **settings: Options of MuJoCo as above, and those of the engine (`EngineOptions`).
+
+    Raises:
+        TypeError: If `model` is no Model, or an argument is unknown.
+        ValueError: If an argument is out of range, or MuJoCo cannot represent something of the model.
+    """
+
+    options: MujocoOptions
+    """How MuJoCo solves, as given."""
+    groups: list[MujocoGroup]
+    """The worlds by structure, each with its MuJoCo model."""
+    world_group: np.ndarray
+    """Group of each world, shape [world]."""
+    world_row: np.ndarray
+    """Place of each world in its group, shape [world]."""
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        use_mujoco_cpu: bool | None = None,
+        use_mujoco_contacts: bool = True,
+        include_sites: bool = True,
+        skip_visual_only_geoms: bool = True,
+        save_to_mjcf: str | Path | None = None,
+        separate_worlds: bool | None = None,
+        use_speculative_contacts: bool = False,
+        njmax_nnz: int | None = None,
+        nvmax: int | None = None,
+        deterministic: Any = None,
+        strict_capacity: bool = False,
+        kinematic_switchable_roots: bool = True,
+        **settings: Any,
+    ):
+        super().__init__(model, use_mujoco_contacts=use_mujoco_contacts)
+        if separate_worlds is False:
+            raise ValueError(
+                "SolverMuJoCo: separate_worlds is False, but worlds never touch here. Leave it out, and put "
+                "what should touch into one world."
+            )
+        if use_speculative_contacts:
+            raise ValueError(
+                "SolverMuJoCo: use_speculative_contacts is True, but contacts of shapes that are apart are "
+                "not supported. Leave it out, and give fast shapes a margin or a shorter time step."
+            )
+        on_cpu = model.device.is_cpu if use_mujoco_cpu is None else use_mujoco_cpu
+        chosen = {name: settings.pop(name) for name in OPTION_NAMES if name in settings}
+        self.options = MujocoOptions(
+            **chosen,
+            use_mujoco_contacts=use_mujoco_contacts,
+            include_sites=include_sites,
+            skip_visual_only_geoms=skip_visual_only_geoms,
+            keep_margins=on_cpu or not use_mujoco_contacts,
+        )
+        engine_options = EngineOptions(
+            use_mujoco_cpu=on_cpu, use_mujoco_contacts=use_mujoco_contacts, **settings
+        )
+        self.groups = convert_model(model, self.options)
+        self.world_group = np.zeros(model.world_count, dtype=np.int64)
+        self.world_row = np.zeros(model.world_count, dtype=np.int64)
+        for index, group in enumerate(self.groups):
+            self.world_group[group.worlds] = index
+            self.world_row[group.worlds] = np.arange(group.world_count)
+        self.engine = make_engine(self, engine_options)
+        if save_to_mjcf is not None:
+            self.save_to_mjcf(save_to_mjcf)
+
+    @staticmethod
+    def register_custom_attributes(builder: Any) -> None:
+        """Declare the attributes that only MuJoCo knows, so that importers keep them; see there.
+
+        Call it before anything is added to the `ModelBuilder`.
+        """
+        register_custom_attributes(builder)
+
+    def notify_model_changed(self, flags: ModelFlags | int) -> None:
+        """Bring MuJoCo's models up to date after arrays of the model were written to.
+
+        In contrast to `SolverSAP`, nothing that was written acts before this call.
+
+        Args:
+            flags: What was written to.
+
+        Raises:
+            ValueError: If a value is not allowed, an array of the structure was written to, or a flag is
+                unknown.
+        """
+        super().notify_model_changed(flags)
+        self._refresh(ModelFlags(flags))
+
+    def take_in_model(self) -> None:
+        """Bring MuJoCo's models up to date after all arrays of the model were written to."""
+        self._refresh(ModelFlags.ALL)
+
+    def _refresh(self, flags: ModelFlags) -> None:
+        changes = refresh_groups(self.model, self.options, self.groups, flags)
+        for index, names in enumerate(changes):
+            if names:
+                self.engine.fields_changed(index, names)
+
+    def save_to_mjcf(self, path: str | Path, *, world: int = 0) -> None:
+        """Write a world as MuJoCo has it into an MJCF file, with its initial state as a keyframe.
+
+        Limits with stiffness and damping as forces are not saved as such, since MJCF has no word for them.
+
+        Args:
+            path: File to write.
+            world: World to write.
+
+        Raises:
+            IndexError: If there is no such world.
+        """
+        if not 0 <= world < self.model.world_count:
+            raise IndexError(
+                f"SolverMuJoCo.save_to_mjcf: world {world} does not exist; the model has worlds 0 to "
+                f"{self.model.world_count - 1}."
+            )
+        save_world(self.model, self.options, self.groups[self.world_group[world]], world, Path(path))
