@@ -91,8 +91,8 @@ def _other_name(attribute: str) -> property:
 
 
 # After the class, or a property would be taken for the default of its field.
-JointDofConfig.target_q = _other_name("target_pos")
-JointDofConfig.target_qd = _other_name("target_vel")
+setattr(JointDofConfig, "target_q", _other_name("target_pos"))  # noqa: B010  (plain for type checkers)
+setattr(JointDofConfig, "target_qd", _other_name("target_vel"))  # noqa: B010
 
 
 def mode_value(mode: JointTargetMode | int | None, what: str) -> int:

@@ -9,13 +9,14 @@ import warp as wp
 from pluriverse.model import attributes
 from pluriverse.model.batches import Batch
 from pluriverse.model.control import Control
+from pluriverse.model.derived import DerivedArrays
 from pluriverse.model.drive_targets import DriveTargets
 from pluriverse.model.seal import Seal
 from pluriverse.model.state import State
 from pluriverse.model.topology import Template, Topology
 
 
-class Model:
+class Model(DerivedArrays):
     """All worlds of a simulation on one device. Made by `ModelBuilder.finalize`.
 
     Entities are stored flat, per kind, sorted by world: global ones (world -1) in front and at the back,
