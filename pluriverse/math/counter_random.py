@@ -16,7 +16,7 @@ WEYL_1 = wp.constant(wp.uint32(0xBB67AE85))
 ROUND_COUNT = wp.constant(10)
 # Spacing of uniform numbers: 24 bits, all that a float32 between 0 and 1 holds evenly.
 UNIFORM_STEP = wp.constant(wp.float32(2.0**-24))
-TWO_PI = wp.constant(wp.float32(6.283185307179586))
+OPEN_UNIFORM_STEP = wp.constant(wp.float64(2.0**-32))
 
 
 @wp.struct
@@ -72,8 +72,6 @@ def uniform_of(word: wp.uint32) -> wp.float32:
 
 
 @wp.func
-def normal_of(word0: wp.uint32, word1: wp.uint32) -> wp.float32:
-    """Return a standard normal number from 64 random bits ([BoxMuller1958])."""
-    # In (0, 1], so that the logarithm is finite.
-    radius = wp.sqrt(-2.0 * wp.log(uniform_of(word0) + UNIFORM_STEP))
-    return radius * wp.cos(TWO_PI * uniform_of(word1))
+def open_uniform_of(word: wp.uint32) -> wp.float64:
+    """Return a number strictly between 0 and 1 from 32 random bits, the same distance from both ends."""
+    return (wp.float64(word) + wp.float64(0.5)) * OPEN_UNIFORM_STEP

@@ -6,6 +6,7 @@ world `tuple * num_envs + environment`, of which one per environment is stepped 
 """
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +20,13 @@ from pluriverse.variants.assignment import assign_variants
 from pluriverse.variants.config import EntityCfg, SceneCfg, VariantEntityCfg, VariantMode
 from pluriverse.variants.initial_state import apply_initial_state
 from pluriverse.variants.layout import Layout, Slot, find_layouts
-from pluriverse.variants.tables import KINDS, VARIANT_DEPENDENT_FIELDS, VariantRows, VariantTables
+from pluriverse.variants.tables import (
+    KINDS,
+    VARIANT_DEPENDENT_FIELDS,
+    VariantRows,
+    VariantTables,
+    entity_kind,
+)
 from pluriverse.variants.validation import check_reserved_names, check_single_layout
 
 # Worlds of one model that are surely a mistake: 2**22 smallest worlds take some 10 GB.
@@ -71,6 +78,8 @@ class VariantScene:
     """Numbers of variants that share layouts."""
     per_world_default_fields: dict[str, Any]
     """Default values of the arrays of the model that depend on variants, each in the shape of that array."""
+    offsets: list[list[dict[str, int]]]
+    """By kind, how many entities of a world come before those of each entity, for each kind of world."""
 
     @property
     def environment_count(self) -> int:
@@ -98,6 +107,32 @@ class VariantScene:
         from pluriverse.variants.simulation import VariantSimulation
 
         return VariantSimulation(self, **options)
+
+    def variant_rows(self, name: str) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
+        """Yield the defaults of all variants that share layouts, for an array of the model.
+
+        Args:
+            name: Name of the array.
+
+        Yields:
+            A key of the layout, its entries in the array in one world, and their values, shape [variant,
+            entry, ...]. Layouts in which variants do not differ are left out.
+        """
+        kind = entity_kind(name)
+        for place, entity in enumerate(self.entities.values()):
+            for index, rows in enumerate(entity.rows):
+                members = [row for row, layouts in enumerate(self.tuples) if layouts[place] == index]
+                if rows is None or name not in rows.arrays or not members:
+                    continue
+                world = int(np.argmax(self.environment_tuple == members[0]))
+                if self.config.reassignable:
+                    world = members[0] * self.environment_count
+                elif self.environment_tuple[world] != members[0]:
+                    continue
+                first = self.tables.world_first(kind, world) + self.offsets[members[0]][place][kind]
+                count = rows.counts[kind]
+                values = rows.arrays[name].reshape(len(rows.arrays[name]), count, -1)
+                yield (entity.name, index), first + np.arange(count), values
 
     def _entity(self, name: str) -> Entity:
         if name not in self.entities:
@@ -137,14 +172,15 @@ def make_scene(config: SceneCfg, *, device: Any = None) -> VariantScene:
                 continue
             variant_row = np.full(len(entity.variants), -1)
             variant_row[layout.variants] = np.arange(len(layout.variants))
-            offsets = {kind: np.array([offset[place][kind] for _, offset in composed]) for kind in KINDS}
+            offsets = {kind: np.array([each[place][kind] for _, each in composed]) for kind in KINDS}
             meshes = np.array(
                 [mesh_index[mesh.content_key] for mesh in layout.builder.meshes], dtype=np.int32
             )
             tables.add(entity.name, rows, variant_row, offsets, meshes)
     if not tables.is_empty:
         model.seal(live=("shape_source_index",))
-    scene = VariantScene(config, model, entities, tuples, environment_tuple, tables, defaults)
+    before = [offsets for _, offsets in composed]
+    scene = VariantScene(config, model, entities, tuples, environment_tuple, tables, defaults, before)
     _apply_assignment(scene)
     return scene
 

@@ -84,6 +84,10 @@ class VariantSimulation(Simulation):
         """
         return self._scene.per_world_default_fields
 
+    def variant_rows(self, name: str) -> Any:
+        """Yield the defaults of all variants that share layouts; see `VariantScene.variant_rows`."""
+        return iter(()) if name == "gravity" else self._scene.variant_rows(name)
+
     def choose_environments(self, environments: Any, *, what: str) -> WorldChoice:
         """Return the environments meant by indices or truth values, as `choose_worlds` does for worlds."""
         return choose_worlds(self._environments, environments, what=what)

@@ -38,6 +38,11 @@ KINDS = tuple(_WORLD_FIRST.values())
 """Kinds of entities that a variant has."""
 
 
+def entity_kind(name: str) -> str:
+    """Return the kind of entity that an array of the model has one entry for."""
+    return _WORLD_FIRST[ATTRIBUTE_FREQUENCY[name]]
+
+
 class VariantRows:
     """The numbers of all variants of one layout, on the host.
 
@@ -81,7 +86,7 @@ class VariantRows:
         arrays["shape_aabb_upper"] = upper.astype(np.float32)
         arrays["shape_collision_radius"] = radius.astype(np.float32)
         for name, values in arrays.items():
-            kind = _WORLD_FIRST[ATTRIBUTE_FREQUENCY[name]]
+            kind = entity_kind(name)
             if self.counts[kind] == 0:
                 continue
             rows = np.ascontiguousarray(values).reshape(row_count, -1)
@@ -187,7 +192,7 @@ class VariantTables:
         for name, values in rows.arrays.items():
             if name == "shape_source_index":
                 values = np.append(mesh_index, -1).astype(np.int32)[values]
-            kind = _WORLD_FIRST[ATTRIBUTE_FREQUENCY[name]]
+            kind = entity_kind(name)
             dtype = wp.bool if values.dtype == np.bool_ else wp.int32
             # Numbers are copied as what they are in memory, so one kernel serves all types of four bytes.
             table: Any = wp.array(
@@ -197,6 +202,10 @@ class VariantTables:
             inputs = [row_of, self._world_first[kind], offsets[kind], words, table]
             outputs = [_flat(getattr(self._model, name), dtype), _flat(self._defaults[name], dtype)]
             self._launches.append((entity, inputs, outputs))
+
+    def world_first(self, kind: str, world: int) -> int:
+        """Return the first entity of a kind in a world."""
+        return int(self._world_first[kind].numpy()[world])
 
     @property
     def is_empty(self) -> bool:

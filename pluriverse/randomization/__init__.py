@@ -1,0 +1,51 @@
+"""Randomization: properties of worlds drawn anew on the device, each world by itself."""
+
+from pluriverse.randomization.distributions import (
+    Choice,
+    Constant,
+    Distribution,
+    Gaussian,
+    LogUniform,
+    Uniform,
+)
+from pluriverse.randomization.randomizer import Randomizer
+from pluriverse.randomization.terms import (
+    InitialState,
+    Operation,
+    Property,
+    PseudoInertia,
+    Term,
+    body_mass,
+    centre_of_mass,
+    drive_gains,
+    friction,
+    geometry_size,
+    gravity,
+    joint_armature,
+    joint_limits,
+    pseudo_inertia,
+)
+
+__all__ = [
+    "Choice",
+    "Constant",
+    "Distribution",
+    "Gaussian",
+    "InitialState",
+    "LogUniform",
+    "Operation",
+    "Property",
+    "PseudoInertia",
+    "Randomizer",
+    "Term",
+    "Uniform",
+    "body_mass",
+    "centre_of_mass",
+    "drive_gains",
+    "friction",
+    "geometry_size",
+    "gravity",
+    "joint_armature",
+    "joint_limits",
+    "pseudo_inertia",
+]

@@ -1,0 +1,345 @@
+"""Randomizer: draws terms for environments, on the device."""
+
+from collections.abc import Iterable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.dynamics import eval_fk
+from pluriverse.model import Model
+from pluriverse.model.world_choice import choose_worlds
+from pluriverse.randomization import inertia, state
+from pluriverse.randomization.bounds import update_bounds
+from pluriverse.randomization.distributions import Constant, Distribution
+from pluriverse.randomization.sampling import make_sampler
+from pluriverse.randomization.targets import (
+    EntityKind,
+    check_property,
+    check_pseudo_inertia,
+    check_scalar_joints,
+    find_targets,
+    kind_of,
+    property_components,
+    upload_targets,
+)
+from pluriverse.randomization.terms import InitialState, Property, PseudoInertia, Term
+from pluriverse.randomization.write import (
+    OPERATION_CODE,
+    Episode,
+    Targets,
+    count_episode,
+    launch,
+    restore_property,
+    write_property,
+)
+
+_OPPOSITE = {"joint_limit_lower": "joint_limit_upper", "joint_limit_upper": "joint_limit_lower"}
+# Arrays that the poses and velocities of bodies follow from.
+_MOVES_BODIES = ("joint_q", "joint_qd", "joint_X_p", "joint_X_c", "body_com")
+
+
+class Randomizer:
+    """Draws properties of worlds anew, each from its own default.
+
+    A number depends on the seed, the index of its environment, how often that was drawn for, and what it is
+    for; not on the batch, nor on the order of calls. `apply` only launches kernels and may be recorded.
+
+    Args:
+        target: A `Simulation` or a `Model`. With a simulation of variants, defaults are those of the variant
+            that an environment holds, and indices are those of environments.
+        terms: What is drawn; lists among them are taken apart.
+        seed: Seed of all draws, 0 to 2**31 - 1.
+
+    Raises:
+        KeyError: If a pattern finds nothing.
+        TypeError: If a term is none.
+        ValueError: If an array cannot be randomized, a distribution could give a value that is not allowed,
+            or two terms draw the same entries.
+    """
+
+    def __init__(self, target: Any, terms: Sequence[Term | Sequence[Term]], *, seed: int = 0) -> None:
+        self._model: Model = target if isinstance(target, Model) else target.model
+        if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**31:
+            raise ValueError(f"Randomizer: seed is {seed!r}, but it must be a whole number, 0 to 2**31 - 1.")
+        model, device = self._model, self._model.device
+        # A simulation of variants knows the defaults of each variant, and which world an environment is in.
+        self._defaults: dict[str, Any] = dict(getattr(target, "per_world_default_fields", {}))
+        self._variant_rows = getattr(target, "variant_rows", lambda name: ())
+        world = getattr(target, "environment_world", model.worlds)
+        self._environments: Any = SimpleNamespace(
+            device=device,
+            world_count=world.size,
+            worlds=wp.array(np.arange(world.size), dtype=wp.int32, device=device),
+        )
+        self._world = world
+        self._seed = int(seed)
+        self._count: wp.array[int] = wp.zeros(world.size, dtype=wp.int32, device=device)
+        self._launches: list[tuple[Any, list[Any], list[Any]]] = []
+        self._restores: list[tuple[list[Any], list[Any]]] = []
+        self._written: dict[str, np.ndarray] = {}
+        self._moves_bodies = False
+        for index, term in enumerate(_flattened(terms)):
+            self._add(term, index)
+
+    @property
+    def episode(self) -> wp.array[int]:
+        """How often each environment was drawn for, on the device, shape [environment]."""
+        return self._count
+
+    def apply(self, environments: Any = None) -> None:
+        """Draw all terms for environments (default: all).
+
+        Initial states are drawn in the model; `Simulation.reset` then puts worlds there.
+
+        Args:
+            environments: Indices, or one truth value per environment (world), on host or device.
+
+        Raises:
+            IndexError: If there is no such environment.
+            TypeError: If `environments` are neither whole numbers nor truth values.
+            ValueError: If a mask has not one entry per environment, or an array is on another device.
+        """
+        episode = self._episode(environments, "Randomizer.apply")
+        launch(count_episode, episode, [], [])
+        for kernel, inputs, outputs in self._launches:
+            launch(kernel, episode, inputs, outputs)
+        self._place_bodies()
+
+    def restore(self, environments: Any = None) -> None:
+        """Put everything that is drawn back to its default, for environments (default: all)."""
+        episode = self._episode(environments, "Randomizer.restore")
+        for inputs, outputs in self._restores:
+            launch(restore_property, episode, inputs, outputs)
+        self._place_bodies()
+
+    def _episode(self, environments: Any, what: str) -> Episode:
+        choice = choose_worlds(self._environments, environments, what=what)
+        episode = Episode()
+        episode.environments = choice.worlds
+        episode.mask = choice.mask
+        episode.world = self._world
+        episode.count = self._count
+        episode.seed = self._seed
+        return episode
+
+    def _place_bodies(self) -> None:
+        if self._moves_bodies:
+            model = self._model
+            eval_fk(model, model.joint_q, model.joint_qd, model)  # type: ignore[arg-type]
+
+    def _add(self, term: Any, index: int) -> None:
+        if isinstance(term, Property):
+            self._add_property(term, index)
+        elif isinstance(term, PseudoInertia):
+            self._add_pseudo_inertia(term, index)
+        elif isinstance(term, InitialState):
+            self._add_initial_state(term, index)
+        else:
+            raise TypeError(
+                f"Randomizer: term {index} is a {type(term).__name__}, but must be a Property, a "
+                "PseudoInertia or an InitialState."
+            )
+
+    def _default(self, name: str) -> Any:
+        """Return the array of defaults of a field, copied from the model where there is none yet."""
+        if name not in self._defaults:
+            self._defaults[name] = wp.clone(getattr(self._model, name))
+        return self._defaults[name]
+
+    def _add_property(self, term: Property, index: int) -> None:
+        model, device = self._model, self._model.device
+        components, words = property_components(term, model)
+        found, targets = self._targets(kind_of(term.name), term.entities, f"Property({term.name!r})")
+        default = self._default(term.name)
+        if term.name in ("joint_q", "joint_qd"):
+            check_scalar_joints(term, model, found)
+        opposite = _OPPOSITE.get(term.name)
+        opposites = {} if opposite is None else self._rows(opposite, found)
+        for key, (chosen, values) in self._rows(term.name, found).items():
+            across = None
+            if opposite is not None:
+                across = opposites[key][1] if key in opposites else self._default(opposite).numpy()[chosen]
+            rows = values.reshape(len(chosen), words)[:, components]
+            check_property(term, model, chosen, rows, None if across is None else across.reshape(-1))
+        self._claim(term.name, found, index)
+        sampler = make_sampler(term.distribution, len(components), device)
+        place: Any = wp.array(components, dtype=wp.int32, device=device)
+        inputs = [
+            targets,
+            sampler,
+            place,
+            words,
+            OPERATION_CODE[term.operation],
+            term.same_for_entities,
+            term.same_for_components,
+            index,
+            _flat(default),
+        ]
+        self._launches.append((write_property, inputs, [_flat(getattr(model, term.name))]))
+        self._remember(term.name, targets)
+        if term.name == "shape_scale":
+            self._add_bounds(targets)
+
+    def _add_bounds(self, targets: Targets) -> None:
+        """Let the bounds of shapes follow from their size."""
+        model, device = self._model, self._model.device
+        vertices = [np.asarray(mesh.vertices, dtype=np.float64) for mesh in model.meshes]
+        lower = np.array([each.min(axis=0) for each in vertices]).reshape(-1, 3)
+        upper = np.array([each.max(axis=0) for each in vertices]).reshape(-1, 3)
+        centre = 0.5 * (lower + upper)
+        radius = [
+            np.linalg.norm(each - middle, axis=1).max() for each, middle in zip(vertices, centre, strict=True)
+        ]
+        inputs = [
+            targets,
+            model.shape_type,
+            model.shape_scale,
+            model.shape_source_index,
+            wp.array(lower, dtype=wp.vec3, device=device),
+            wp.array(upper, dtype=wp.vec3, device=device),
+            wp.array(np.array(radius), dtype=wp.float32, device=device),
+        ]
+        names = ("shape_aabb_lower", "shape_aabb_upper", "shape_collision_radius")
+        self._launches.append((update_bounds, inputs, [getattr(model, name) for name in names]))
+        for name in names:
+            self._default(name)
+            self._remember(name, targets)
+
+    def _add_pseudo_inertia(self, term: PseudoInertia, index: int) -> None:
+        model, device = self._model, self._model.device
+        what = "PseudoInertia"
+        names = ("body_mass", "body_com", "body_inertia")
+        defaults = [self._default(name) for name in names]
+        # Bodies without mass have no parameters, and stay as they are.
+        heavy = defaults[0].numpy() > 0.0
+        found, targets = self._targets(EntityKind.BODY, term.entities, what, keep=heavy)
+        for chosen, values in self._rows("body_inertia", found).values():
+            check_pseudo_inertia(model, chosen, values)
+        for name in names:
+            self._claim(name, found, index)
+        samplers = inertia.InertiaSamplers()
+        for name, count in (("alpha", 1), ("d", 3), ("s", 3), ("t", 3)):
+            distribution = _or_zero(getattr(term, name), count, f"{what}: {name}")
+            setattr(samplers, name, make_sampler(distribution, count, device))
+        self._launches.append(
+            (
+                inertia.write_pseudo_inertia,
+                [targets, samplers, index, *defaults],
+                [getattr(model, name) for name in names],
+            )
+        )
+        for name in names:
+            self._remember(name, targets)
+
+    def _add_initial_state(self, term: InitialState, index: int) -> None:
+        model, device = self._model, self._model.device
+        what = "InitialState"
+        found, targets = self._targets(EntityKind.JOINT, term.entities, what)
+        entries = {}
+        for kind, name, start in (
+            (EntityKind.COORD, "joint_q", model.joint_q_start),
+            (EntityKind.DOF, "joint_qd", model.joint_qd_start),
+        ):
+            rows = np.repeat(found, np.diff(start.numpy()))
+            self._claim(name, rows, index)
+            entries[name] = upload_targets(model, kind, rows)
+        samplers = state.StateSamplers()
+        for name, count in (
+            ("root_position", 3),
+            ("root_rotation", 3),
+            ("root_velocity", 6),
+            ("joint_position", 1),
+            ("joint_velocity", 1),
+        ):
+            distribution = _or_zero(getattr(term, name), count, f"{what}: {name}")
+            setattr(samplers, name, make_sampler(distribution, count, device))
+        inputs = [
+            targets,
+            samplers,
+            index,
+            model.joint_type,
+            model.joint_parent,
+            model.joint_q_start,
+            model.joint_qd_start,
+            model.joint_limit_lower,
+            model.joint_limit_upper,
+            self._default("joint_q"),
+            self._default("joint_qd"),
+        ]
+        self._launches.append((state.write_initial_state, inputs, [model.joint_q, model.joint_qd]))
+        for name, targets_of in entries.items():
+            self._remember(name, targets_of)
+
+    def _rows(self, name: str, found: np.ndarray) -> dict[Any, tuple[np.ndarray, np.ndarray]]:
+        """Return the entities meant and their defaults, in the model and for all variants that may come."""
+        chosen = np.flatnonzero(found)
+        rows = {None: (chosen, self._default(name).numpy()[chosen])}
+        for key, entities, values in self._variant_rows(name):
+            meant = found[entities]
+            several = np.tile(entities[meant], len(values))
+            rows[key] = (several, values[:, meant].reshape(len(several), -1))
+        return rows
+
+    def _targets(
+        self, kind: EntityKind, patterns: Any, what: str, *, keep: np.ndarray | None = None
+    ) -> tuple[np.ndarray, Targets]:
+        found = find_targets(self._model, kind, patterns, what)
+        if keep is not None:
+            found &= keep
+        return found, upload_targets(self._model, kind, found)
+
+    def _claim(self, name: str, found: np.ndarray, index: int) -> None:
+        """Note that a term draws some entries of an array.
+
+        Raises:
+            ValueError: If another one does so already.
+        """
+        taken = self._written.setdefault(name, np.full(len(found), -1))
+        both = np.flatnonzero(found & (taken >= 0))
+        if len(both):
+            raise ValueError(
+                f"Randomizer: the terms {int(taken[both[0]])} and {index} both draw {name} of entry "
+                f"{int(both[0])}, and only the last one would count. Let them mean different entities."
+            )
+        taken[found] = index
+
+    def _remember(self, name: str, targets: Targets) -> None:
+        """Note what `restore` has to put back, and whether bodies move with it."""
+        default, value = self._default(name), getattr(self._model, name)
+        words = _flat(value).size // max(value.shape[0], 1)
+        self._restores.append(([targets, words, _flat(default)], [_flat(value)]))
+        self._moves_bodies |= name in _MOVES_BODIES
+
+
+def _flattened(terms: Sequence[Term | Sequence[Term]]) -> Iterable[Term]:
+    for term in terms:
+        if isinstance(term, list | tuple):
+            yield from term
+        else:
+            yield term  # type: ignore[misc]
+
+
+def _or_zero(distribution: Distribution | None, count: int, what: str) -> Distribution:
+    """Return a distribution of so many components; always zero if there is none."""
+    if distribution is None:
+        return Constant(0.0)
+    given = distribution.component_count()
+    if given not in (None, count):
+        raise ValueError(
+            f"{what} is {distribution}, which has {given} components, but it must have {count}, or one "
+            "number for all."
+        )
+    return distribution
+
+
+def _flat(array: Any) -> Any:
+    """Return the memory of an array of float32 numbers, vectors or matrices as one axis of numbers."""
+    return wp.array(
+        ptr=array.ptr,
+        dtype=wp.float32,
+        shape=(array.capacity // 4,),
+        device=array.device,
+        capacity=array.capacity,
+    )

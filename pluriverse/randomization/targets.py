@@ -1,0 +1,330 @@
+"""Targets: which entities a term means, and whether what it may draw is allowed for them."""
+
+import enum
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.model import Model
+from pluriverse.model.seal import STRUCTURE
+from pluriverse.randomization.terms import Operation, Property
+from pluriverse.randomization.write import Targets
+from pluriverse.selection.frequency import ATTRIBUTE_FREQUENCY, Frequency
+from pluriverse.selection.patterns import match_labels
+from pluriverse.types import JointType
+
+# Least eigenvalue of the second moment of mass, relative to the largest, from which a body can be factored:
+# some roundings of the float32 inertia that it is computed from.
+MOMENT_RATIO_MIN = 1e-6
+
+
+class EntityKind(enum.Enum):
+    """Kind of entity that an array has one entry for."""
+
+    WORLD = "world"
+    BODY = "body"
+    JOINT = "joint"
+    DOF = "dof"
+    COORD = "coord"
+    SHAPE = "shape"
+    EQUALITY = "equality_constraint"
+
+
+_KIND = {
+    Frequency.WORLD: EntityKind.WORLD,
+    Frequency.BODY: EntityKind.BODY,
+    Frequency.JOINT: EntityKind.JOINT,
+    Frequency.JOINT_DOF: EntityKind.DOF,
+    Frequency.JOINT_COORD: EntityKind.COORD,
+    Frequency.SHAPE: EntityKind.SHAPE,
+    Frequency.EQUALITY_CONSTRAINT: EntityKind.EQUALITY,
+}
+
+_REMEDIES = {
+    "body_q": "it follows from joint coordinates. Use InitialState",
+    "body_qd": "it follows from joint velocities. Use InitialState",
+    "joint_axis": "axes must keep the length 1. Draw the frame of the joint, joint_X_p",
+    "shape_aabb_lower": "it follows from the size. Use geometry_size",
+    "shape_aabb_upper": "it follows from the size. Use geometry_size",
+    "shape_collision_radius": "it follows from the size. Use geometry_size",
+    "equality_constraint_axis": "axes must keep the length 1. Draw equality_constraint_relpose",
+}
+_POSES = ("joint_X_p", "joint_X_c", "shape_transform", "equality_constraint_relpose")
+# Properties that must not be negative.
+_NOT_NEGATIVE = (
+    "body_mass",
+    "body_inertia",
+    "joint_armature",
+    "joint_damping",
+    "joint_friction",
+    "joint_target_ke",
+    "joint_target_kd",
+    "joint_limit_ke",
+    "joint_limit_kd",
+    "joint_effort_limit",
+    "joint_velocity_limit",
+    "shape_margin",
+    "shape_gap",
+    "shape_scale",
+    "shape_material_ke",
+    "shape_material_tau",
+    "shape_material_mu",
+    "shape_material_restitution",
+    "shape_material_mu_torsional",
+    "shape_material_mu_rolling",
+    "shape_material_kh",
+    "shape_color",
+    "equality_constraint_torquescale",
+)
+_POSITIVE = ("body_mass", "shape_scale")
+
+
+def kind_of(name: str) -> EntityKind:
+    """Return the kind of entity that an array of the model has one entry for.
+
+    Raises:
+        ValueError: If the array cannot be randomized; the message says what to do instead.
+    """
+    frequency = ATTRIBUTE_FREQUENCY.get(name)
+    if frequency is None or name == "body_f":
+        known = [known for known in ATTRIBUTE_FREQUENCY if known not in STRUCTURE and known not in _REMEDIES]
+        raise ValueError(
+            f"Property({name!r}): the model has no such property; it has {', '.join(sorted(known))}."
+        )
+    if name in STRUCTURE:
+        raise ValueError(
+            f"Property({name!r}): it is part of the structure of a model, which was evaluated in finalize. "
+            "Use variants for worlds of other structure."
+        )
+    if name in _REMEDIES:
+        raise ValueError(f"Property({name!r}) cannot be drawn by itself: {_REMEDIES[name]}.")
+    return _KIND[frequency]
+
+
+def property_components(term: Property, model: Model) -> tuple[list[int], int]:
+    """Return the components that a term draws, and how many numbers an entity has.
+
+    Raises:
+        ValueError: If there are no such components, or the distribution has another number of them.
+    """
+    kind_of(term.name)
+    array = getattr(model, term.name)
+    if array.dtype in (wp.bool, wp.int32):
+        raise ValueError(
+            f"Property({term.name!r}): the array does not hold numbers that could be drawn, but "
+            f"{array.dtype.__name__}. Write to it, or use variants."
+        )
+    words = int(np.prod(array.numpy().shape[1:], dtype=np.int64))
+    allowed = list(range(3)) if term.name in _POSES else list(range(words))
+    components = allowed if term.components is None else [int(component) for component in term.components]
+    if term.name == "body_inertia" and (
+        term.operation is not Operation.SCALE or not term.same_for_components
+    ):
+        raise ValueError(
+            "Property('body_inertia'): an inertia tensor drawn entry by entry belongs to no body. Use "
+            "pseudo_inertia, or operation=Operation.SCALE with same_for_components=True."
+        )
+    if any(component not in allowed for component in components) or not components:
+        raise ValueError(
+            f"Property({term.name!r}): components are {list(components)}, but there are {allowed}"
+            + (" (the position of a pose)." if term.name in _POSES else ".")
+        )
+    given = term.distribution.component_count()
+    if given not in (None, len(components)):
+        raise ValueError(
+            f"Property({term.name!r}): {term.distribution} has {given} components, but {len(components)} "
+            "are drawn. Give that many numbers, or one for all."
+        )
+    return components, words
+
+
+def find_targets(model: Model, kind: EntityKind, patterns: Any, what: str) -> np.ndarray:
+    """Return which entities of worlds a pattern means, as truth values. Shared entities are never meant.
+
+    Raises:
+        KeyError: If the pattern finds nothing.
+    """
+    first, count = world_ranges(model, kind)
+    inside = np.zeros(_size(model, kind), dtype=bool)
+    for begin, size in zip(first.tolist(), count.tolist(), strict=True):
+        inside[begin : begin + size] = True
+    if kind is EntityKind.WORLD:
+        return inside
+    labels = {
+        EntityKind.BODY: model.body_label,
+        EntityKind.SHAPE: model.shape_label,
+        EntityKind.EQUALITY: model.equality_constraint_label,
+    }.get(kind, model.joint_label)
+    found = match_labels(labels, np.arange(len(labels)), patterns, what=what, kind=kind.value)
+    if kind is EntityKind.DOF:
+        found = np.repeat(found, np.diff(model.joint_qd_start.numpy()))
+    elif kind is EntityKind.COORD:
+        found = np.repeat(found, np.diff(model.joint_q_start.numpy()))
+    if not (found & inside).any():
+        raise KeyError(
+            f"{what}: {patterns!r} means only what all worlds share, and that has one value for all. Put it "
+            "into the worlds to draw it for each."
+        )
+    return found & inside
+
+
+def world_ranges(model: Model, kind: EntityKind) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first entity of each world and how many there are, shape [world]."""
+    worlds = np.arange(model.world_count)
+    if kind is EntityKind.WORLD:
+        return worlds, np.ones(model.world_count, dtype=np.int64)
+    if kind is EntityKind.EQUALITY:
+        start = model.equality_constraint_world_start.numpy()
+        if model.world_count == 1 and start[0] == start[1]:
+            return np.zeros(1, dtype=np.int64), np.array([model.equality_constraint_count])
+        return start[:-2], np.diff(start[:-1])
+    counts = {
+        EntityKind.BODY: [template.body_count for template in model.templates],
+        EntityKind.JOINT: [template.node_count for template in model.templates],
+        EntityKind.DOF: [template.dof_count for template in model.templates],
+        EntityKind.COORD: [template.coord_count for template in model.templates],
+        EntityKind.SHAPE: [template.shape_count for template in model.templates],
+    }[kind]
+    first = getattr(model.topology, f"world_{kind.value}").numpy()
+    return first.astype(np.int64), np.array(counts)[model.world_template]
+
+
+def upload_targets(model: Model, kind: EntityKind, found: np.ndarray) -> Targets:
+    """Return the entities meant by world, on the device."""
+    first, count = world_ranges(model, kind)
+    chosen = np.flatnonzero(found)
+    bounds = np.concatenate(
+        [np.searchsorted(chosen, first), np.searchsorted(chosen, first[-1:] + count[-1:])]
+    )
+    targets = Targets()
+    for name, values in (("start", bounds), ("entity", chosen), ("first", first)):
+        array: Any = wp.array(values.astype(np.int32), dtype=wp.int32, device=model.device)
+        setattr(targets, name, array)
+    return targets
+
+
+def check_property(
+    term: Property,
+    model: Model,
+    chosen: np.ndarray,
+    values: np.ndarray,
+    opposite: np.ndarray | None,
+) -> None:
+    """Check that whatever a term draws is allowed.
+
+    Args:
+        term: The term.
+        model: Model that it is drawn in.
+        chosen: Entities meant.
+        values: Defaults of what is drawn of them, shape [entity, component].
+        opposite: The other limit of each, where limits of joints are drawn.
+
+    Raises:
+        ValueError: If it may draw a value that is not; the message names the entity and the remedy.
+    """
+    low, high = term.distribution.support()
+    bounds = np.stack([np.broadcast_to(bound, values.shape[1]) for bound in (low, high)])
+    if term.operation is Operation.ABSOLUTE:
+        extremes = np.broadcast_to(bounds[:, None, :], (2, *values.shape))
+    elif term.operation is Operation.SCALE:
+        with np.errstate(invalid="ignore"):  # zeros stay zero whatever they are scaled by
+            extremes = np.where(values == 0.0, 0.0, bounds[:, None, :] * values)
+    else:
+        extremes = bounds[:, None, :] + values
+    least, most = extremes.min(axis=0), extremes.max(axis=0)
+    if term.name in _NOT_NEGATIVE:
+        # What is positive and must stay so: the mass of a body, the size of a shape.
+        bad = (least <= 0.0) & (values > 0.0) if term.name in _POSITIVE else least < 0.0
+        if bad.any():
+            row, column = np.argwhere(bad)[0]
+            raise ValueError(
+                f"Property({term.name!r}): {entity_name(model, term.name, int(chosen[row]))} has the default "
+                f"{values[row, column]:g}, from which {term.operation.value} by {term.distribution} may lead "
+                f"to {least[row, column]:g}, which is not allowed. Choose bounds that keep it positive (low= "
+                "and high= of Gaussian)."
+            )
+    if opposite is not None:
+        is_lower = term.name == "joint_limit_lower"
+        other = "joint_limit_upper" if is_lower else "joint_limit_lower"
+        extreme = most[:, 0] if is_lower else least[:, 0]
+        crossed = extreme > opposite if is_lower else extreme < opposite
+        if crossed.any():
+            row = int(np.argmax(crossed))
+            raise ValueError(
+                f"Property({term.name!r}): {entity_name(model, term.name, int(chosen[row]))} could get "
+                f"{extreme[row]:g}, beyond its {other} of {opposite[row]:g}. Choose bounds that keep the "
+                "limits in order."
+            )
+
+
+def check_pseudo_inertia(model: Model, chosen: np.ndarray, inertia: np.ndarray) -> None:
+    """Check that the inertias of bodies have parameters.
+
+    Args:
+        model: Model of the bodies.
+        chosen: Bodies meant.
+        inertia: Their inertias, shape [body, 3, 3].
+
+    Raises:
+        ValueError: If the inertia of a body is that of no distribution of mass in space.
+    """
+    tensors = inertia.reshape(-1, 3, 3).astype(np.float64)
+    moments = 0.5 * np.trace(tensors, axis1=1, axis2=2)[:, None, None] * np.eye(3) - tensors
+    values = np.linalg.eigvalsh(moments) if len(chosen) else np.zeros((0, 3))
+    bad = ~(values[:, 0] > MOMENT_RATIO_MIN * values[:, 2])
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"PseudoInertia: {entity_name(model, 'body_mass', int(chosen[row]))} has the inertia "
+            f"{tensors[row].tolist()} kg·m², which belongs to mass in a plane or to no body at all, so it "
+            "has no log-Cholesky parameters. Give it an inertia whose principal moments satisfy the triangle "
+            "inequality strictly, or leave it out with entities=."
+        )
+
+
+def entity_name(model: Model, name: str, entry: int) -> str:
+    """Return how messages call the entity of an entry of an array."""
+    kind = kind_of(name) if name != "body_mass" else EntityKind.BODY
+    if kind is EntityKind.WORLD:
+        return f"world {entry}"
+    if kind in (EntityKind.DOF, EntityKind.COORD):
+        start = (model.joint_qd_start if kind is EntityKind.DOF else model.joint_q_start).numpy()
+        joint = int(np.searchsorted(start, entry, side="right")) - 1
+        return f"joint '{model.joint_label[joint]}' (index {joint})"
+    label = {
+        EntityKind.BODY: model.body_label,
+        EntityKind.JOINT: model.joint_label,
+        EntityKind.SHAPE: model.shape_label,
+        EntityKind.EQUALITY: model.equality_constraint_label,
+    }[kind][entry]
+    return f"{kind.value.replace('_', ' ')} '{label}' (index {entry})"
+
+
+def check_scalar_joints(term: Property, model: Model, found: np.ndarray) -> None:
+    """Check that coordinates are no parts of quaternions.
+
+    Raises:
+        ValueError: If some are.
+    """
+    starts = model.joint_q_start if term.name == "joint_q" else model.joint_qd_start
+    joints = np.unique(np.searchsorted(starts.numpy(), np.flatnonzero(found), side="right") - 1)
+    whole = np.isin(model.joint_type.numpy()[joints], (JointType.FREE, JointType.BALL))
+    if whole.any():
+        joint = int(joints[np.argmax(whole)])
+        raise ValueError(
+            f"Property({term.name!r}): joint '{model.joint_label[joint]}' (index {joint}) has coordinates "
+            "that belong together. Use InitialState, or leave it out with entities=."
+        )
+
+
+def _size(model: Model, kind: EntityKind) -> int:
+    return {
+        EntityKind.WORLD: model.world_count,
+        EntityKind.BODY: model.body_count,
+        EntityKind.JOINT: model.joint_count,
+        EntityKind.DOF: model.joint_dof_count,
+        EntityKind.COORD: model.joint_coord_count,
+        EntityKind.SHAPE: model.shape_count,
+        EntityKind.EQUALITY: model.equality_constraint_count,
+    }[kind]

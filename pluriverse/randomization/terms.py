@@ -1,0 +1,196 @@
+"""Terms: what is randomized, as a user writes it."""
+
+import enum
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pluriverse.randomization.distributions import Distribution
+
+Patterns = Any  # names, wildcards, regular expressions: see pluriverse.selection
+
+
+class Operation(enum.Enum):
+    """What is done with the number drawn."""
+
+    ABSOLUTE = "absolute"
+    """It is the value."""
+    SCALE = "scale"
+    """It is a factor on the default."""
+    OFFSET = "offset"
+    """It is added to the default."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """Something that is drawn for every environment."""
+
+
+@dataclass(frozen=True)
+class Property(Term):
+    """An array of the model.
+
+    Every entity has a draw of its own, and of a vector every component, unless told otherwise.
+    """
+
+    name: str
+    """Name of the array, for example `shape_material_mu`."""
+    distribution: Distribution
+    """What is drawn."""
+    operation: Operation = Operation.ABSOLUTE
+    """What is done with it."""
+    entities: Patterns = "*"
+    """Labels of the bodies, joints or shapes meant: names, wildcards, regular expressions."""
+    components: Sequence[int] | None = None
+    """Components meant of a vector; of a pose only those of its position. All if None."""
+    same_for_entities: bool = False
+    """Whether all entities of a world get the same draw."""
+    same_for_components: bool = False
+    """Whether all components of an entity get the same draw."""
+
+
+@dataclass(frozen=True)
+class PseudoInertia(Term):
+    """Mass, centre of mass and inertia of bodies together, in the parameters of [RuckerWensing2022].
+
+    The pseudo-inertia matrix J = U Uᵀ of a body has the factor
+
+        U = exp(α) [[exp(d1), s12, s13, t1], [0, exp(d2), s23, t2], [0, 0, exp(d3), t3], [0, 0, 0, 1]],
+
+    and what is drawn is added to these parameters. Whatever they are, J is positive definite, so some
+    distribution of positive mass has this inertia. The mass is exp(2α), t is the centre of mass.
+    """
+
+    alpha: Distribution | None = None
+    """Added to α: the mass is multiplied by exp(2α), and the inertia with it."""
+    d: Distribution | None = None
+    """Added to d1, d2, d3: how far the mass reaches along the body's axes is multiplied by exp(d)."""
+    s: Distribution | None = None
+    """Added to s12, s13, s23 [m]: shears, which turn the principal axes."""
+    t: Distribution | None = None
+    """Added to the centre of mass [m], body axes."""
+    entities: Patterns = "*"
+    """Labels of the bodies meant."""
+
+
+@dataclass(frozen=True)
+class InitialState(Term):
+    """Where worlds begin: the initial joint coordinates and velocities, which `Simulation.reset` reads."""
+
+    root_position: Distribution | None = None
+    """Added to the position of floating roots [m]."""
+    root_rotation: Distribution | None = None
+    """Rotation vector by which floating roots are turned [rad], world axes."""
+    root_velocity: Distribution | None = None
+    """Added to the velocity of floating roots: linear [m/s], angular [rad/s]; six components."""
+    joint_position: Distribution | None = None
+    """Added to the coordinates of joints with scalar ones [m, rad]; the result stays within their limits."""
+    joint_velocity: Distribution | None = None
+    """Added to the velocities of all other joints [m/s, rad/s]."""
+    entities: Patterns = "*"
+    """Labels of the joints meant."""
+
+
+def body_mass(
+    distribution: Distribution, *, operation: Operation = Operation.SCALE, entities: Patterns = "*"
+) -> Property:
+    """Return a term that draws masses [kg] and leaves inertias as they are.
+
+    That is the effect of a point mass at the centre of mass, and warned about: for another density or size,
+    `pseudo_inertia` changes both together.
+    """
+    warnings.warn(
+        "body_mass changes masses without the inertia tensors, as point masses at the centres of mass would. "
+        "Use pseudo_inertia for bodies of another density or shape.",
+        UserWarning,
+        stacklevel=2,
+    )
+    return Property("body_mass", distribution, operation, entities)
+
+
+def pseudo_inertia(
+    *,
+    alpha: Distribution | None = None,
+    d: Distribution | None = None,
+    s: Distribution | None = None,
+    t: Distribution | None = None,
+    entities: Patterns = "*",
+) -> PseudoInertia:
+    """Return a term that draws mass, centre of mass and inertia together; see `PseudoInertia`."""
+    return PseudoInertia(alpha, d, s, t, entities)
+
+
+def centre_of_mass(distribution: Distribution, *, entities: Patterns = "*") -> Property:
+    """Return a term that moves centres of mass [m], body axes; inertias about them stay."""
+    return Property("body_com", distribution, Operation.OFFSET, entities)
+
+
+def friction(
+    distribution: Distribution,
+    *,
+    operation: Operation = Operation.ABSOLUTE,
+    entities: Patterns = "*",
+    same_for_entities: bool = True,
+) -> Property:
+    """Return a term that draws coefficients of friction of shapes, the same for all those of a world."""
+    return Property(
+        "shape_material_mu", distribution, operation, entities, same_for_entities=same_for_entities
+    )
+
+
+def drive_gains(
+    stiffness: Distribution | None = None,
+    damping: Distribution | None = None,
+    *,
+    operation: Operation = Operation.SCALE,
+    entities: Patterns = "*",
+) -> list[Property]:
+    """Return terms that draw stiffness and damping of drives."""
+    terms = []
+    if stiffness is not None:
+        terms.append(Property("joint_target_ke", stiffness, operation, entities))
+    if damping is not None:
+        terms.append(Property("joint_target_kd", damping, operation, entities))
+    return terms
+
+
+def joint_limits(
+    lower: Distribution | None = None,
+    upper: Distribution | None = None,
+    *,
+    operation: Operation = Operation.OFFSET,
+    entities: Patterns = "*",
+) -> list[Property]:
+    """Return terms that draw lower and upper limits of joints [m, rad]."""
+    terms = []
+    if lower is not None:
+        terms.append(Property("joint_limit_lower", lower, operation, entities))
+    if upper is not None:
+        terms.append(Property("joint_limit_upper", upper, operation, entities))
+    return terms
+
+
+def joint_armature(
+    distribution: Distribution, *, operation: Operation = Operation.SCALE, entities: Patterns = "*"
+) -> Property:
+    """Return a term that draws armatures of joints [kg, kg·m²]."""
+    return Property("joint_armature", distribution, operation, entities)
+
+
+def gravity(distribution: Distribution, *, operation: Operation = Operation.OFFSET) -> Property:
+    """Return a term that draws gravity [m/s²], by component."""
+    return Property("gravity", distribution, operation)
+
+
+def geometry_size(
+    distribution: Distribution, *, entities: Patterns = "*", same_for_components: bool = True
+) -> Property:
+    """Return a term that draws factors on the size of shapes, one for all axes; masses stay."""
+    return Property(
+        "shape_scale",
+        distribution,
+        Operation.SCALE,
+        entities,
+        same_for_components=same_for_components,
+    )

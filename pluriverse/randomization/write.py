@@ -1,0 +1,136 @@
+"""Write stage: draw the entries of an array of the model anew.
+
+Reads   the defaults of the array; episode
+Writes  the array, where entities are meant
+"""
+
+from typing import Any
+
+import warp as wp
+
+from pluriverse.randomization.sampling import Sampler, draw
+from pluriverse.randomization.terms import Operation
+
+ABSOLUTE = wp.constant(0)
+SCALE = wp.constant(1)
+OFFSET = wp.constant(2)
+OPERATION_CODE = {Operation.ABSOLUTE: 0, Operation.SCALE: 1, Operation.OFFSET: 2}
+
+
+@wp.struct
+class Targets:
+    """The entities meant by a term, by world."""
+
+    start: wp.array[int]
+    """First target of each world, shape [world + 1]."""
+    entity: wp.array[int]
+    """Flat index of the entity, shape [target]."""
+    first: wp.array[int]
+    """First entity of this kind of each world, shape [world]."""
+
+
+@wp.struct
+class Episode:
+    """Which environments are drawn for, and what their draws depend on."""
+
+    environments: wp.array[int]
+    """Environments of this launch, shape [slot]."""
+    mask: wp.array[bool]
+    """Which of them; empty for all, shape [environment]."""
+    world: wp.array[int]
+    """World of each environment, shape [environment]."""
+    count: wp.array[int]
+    """How often each environment was drawn for, shape [environment]."""
+    seed: int
+    """Seed of all draws."""
+
+
+@wp.func
+def chosen_environment(episode: Episode, slot: int) -> int:
+    """Return the environment of a slot, -1 if it is not meant."""
+    environment = episode.environments[slot]
+    if environment < 0 or environment >= episode.world.shape[0]:
+        return -1  # an index on the device that names no environment
+    if episode.mask.shape[0] > 0:
+        if not episode.mask[environment]:
+            return -1
+    return environment
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.randomization.write")
+def count_episode(episode: Episode):
+    """Count one environment further."""
+    environment = chosen_environment(episode, wp.tid())
+    if environment >= 0:
+        before = episode.count[environment]
+        episode.count[environment] = before + 1
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.randomization.write")
+def write_property(
+    episode: Episode,
+    targets: Targets,
+    sampler: Sampler,
+    component: wp.array[int],  # [drawn component] component of an entity
+    words: int,  # per entity
+    operation: int,
+    same_for_entities: bool,
+    same_for_components: bool,
+    term: int,
+    defaults: wp.array[float],  # [entity word]
+    # out
+    value: wp.array[float],  # [entity word]
+):
+    """Draw the entries of one world."""
+    environment = chosen_environment(episode, wp.tid())
+    if environment < 0:
+        return
+    world = episode.world[environment]
+    count = episode.count[environment]
+    for target in range(targets.start[world], targets.start[world + 1]):
+        entity = targets.entity[target]
+        local = int(0)
+        if not same_for_entities:
+            local = entity - targets.first[world]
+        for index in range(component.shape[0]):
+            place = local * component.shape[0]
+            if not same_for_components:
+                place += index
+            number = draw(sampler, index, environment, count, place, term, episode.seed)
+            word = entity * words + component[index]
+            if operation == SCALE:
+                number = number * wp.float64(defaults[word])
+            elif operation == OFFSET:
+                number = number + wp.float64(defaults[word])
+            value[word] = wp.float32(number)
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.randomization.write")
+def restore_property(
+    episode: Episode,
+    targets: Targets,
+    words: int,  # per entity
+    defaults: wp.array[float],  # [entity word]
+    # out
+    value: wp.array[float],  # [entity word]
+):
+    """Put the entries of one world back to their defaults."""
+    environment = chosen_environment(episode, wp.tid())
+    if environment < 0:
+        return
+    world = episode.world[environment]
+    for target in range(targets.start[world], targets.start[world + 1]):
+        entity = targets.entity[target]
+        for word in range(words):
+            value[entity * words + word] = defaults[entity * words + word]
+
+
+def launch(kernel: Any, episode: Episode, inputs: list[Any], outputs: list[Any]) -> None:
+    """Launch a kernel of this package over the environments of an episode."""
+    wp.launch(
+        kernel,
+        dim=episode.environments.size,
+        inputs=[episode, *inputs],
+        outputs=outputs,
+        device=episode.environments.device,
+    )
