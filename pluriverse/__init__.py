@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         eval_momenta,
         eval_world_momenta,
     )
-    from pluriverse.geometry import Mesh
+    from pluriverse.geometry import Heightfield, Mesh
     from pluriverse.model import Contacts, Control, Model, State
     from pluriverse.scene import load_scene
     from pluriverse.simulation import Simulation
@@ -48,6 +48,7 @@ _LAZY_MODULES = {
     "Control": "pluriverse.model",
     "EqType": "pluriverse.types",
     "GeoType": "pluriverse.types",
+    "Heightfield": "pluriverse.geometry",
     "JointDofConfig": "pluriverse.builder",
     "JointTargetMode": "pluriverse.types",
     "JointType": "pluriverse.types",
@@ -80,6 +81,7 @@ __all__ = [
     "Control",
     "EqType",
     "GeoType",
+    "Heightfield",
     "JointDofConfig",
     "JointTargetMode",
     "JointType",

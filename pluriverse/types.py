@@ -102,7 +102,7 @@ class GeoType(enum.IntEnum):
     PLANE = 1
     """z = 0 with the solid below; scale = (width along x, length along y, 0), 0 meaning infinite."""
     HFIELD = 2
-    """Height field. Not supported yet."""
+    """Height field, solid below; scale = factors along x, y, z."""
     SPHERE = 3
     """scale = (radius, 0, 0)."""
     CAPSULE = 4

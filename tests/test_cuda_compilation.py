@@ -31,7 +31,10 @@ def dynamics_kernels():
 
 
 def collision_kernels():
-    return [import_module("pluriverse.collision.box_box").collide_box_box_pairs]
+    return [
+        import_module("pluriverse.collision.box_box").collide_box_box_pairs,
+        import_module("pluriverse.collision.height_field").collide_height_field_pairs,
+    ]
 
 
 def query_kernels():

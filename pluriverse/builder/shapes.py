@@ -9,6 +9,7 @@ from pluriverse.builder.inputs import Transform, Vector, as_transform, as_vector
 from pluriverse.builder.joints import JointBuilder
 from pluriverse.builder.shape_config import ShapeConfig
 from pluriverse.geometry import (
+    Heightfield,
     MassProperties,
     Mesh,
     box_mass_properties,
@@ -64,7 +65,7 @@ class ShapeBuilder(JointBuilder):
         xform: Transform | None = None,
         cfg: ShapeConfig | None = None,
         scale: Vector | None = None,
-        src: Mesh | None = None,
+        src: Mesh | Heightfield | None = None,
         is_static: bool = False,
         color: Vector | None = None,
         label: str | None = None,
@@ -78,7 +79,7 @@ class ShapeBuilder(JointBuilder):
             xform: Pose in the frame of the body.
             cfg: Material, mass and collision behaviour; `default_shape_cfg` if None.
             scale: Size as `GeoType` says; (1, 1, 1) if None.
-            src: Mesh, where the geometry is one.
+            src: Mesh or height field, where the geometry is one.
             is_static: Whether the shape adds no mass to the body.
             color: Red, green and blue from 0 to 1.
             label: Name; `shape_INDEX` if None.
@@ -100,10 +101,14 @@ class ShapeBuilder(JointBuilder):
             geometry = GeoType(type)
         except ValueError:
             raise ValueError(f"{name}: type is {type!r}, which is no GeoType.") from None
-        if geometry in (GeoType.HFIELD, GeoType.NONE):
+        if geometry is GeoType.NONE:
             raise NotImplementedError(
-                f"{name}: {geometry.name} shapes are not supported yet. Use a primitive, a mesh or a "
-                "convex hull."
+                f"{name}: {geometry.name} shapes are not supported. Use a primitive, a mesh or a convex hull."
+            )
+        if geometry is GeoType.HFIELD and body >= 0:
+            raise ValueError(
+                f"{name}: body is {body}, but a height field is fixed to the world. Pass body=-1, or make a "
+                "mesh of its vertices and indices."
             )
         config = self.default_shape_cfg if cfg is None else cfg
         config.check(name)
@@ -116,6 +121,12 @@ class ShapeBuilder(JointBuilder):
             if not isinstance(src, Mesh):
                 raise TypeError(
                     f"{name}: src is {src!r}, but a {geometry.name} shape needs a pluriverse.Mesh."
+                )
+            mesh_index = self._mesh_index(src)
+        elif geometry is GeoType.HFIELD:
+            if not isinstance(src, Heightfield):
+                raise TypeError(
+                    f"{name}: src is {src!r}, but an HFIELD shape needs a pluriverse.Heightfield."
                 )
             mesh_index = self._mesh_index(src)
         elif src is not None:
@@ -401,6 +412,32 @@ class ShapeBuilder(JointBuilder):
             custom_attributes=custom_attributes,
         )
 
+    def add_shape_heightfield(
+        self,
+        *,
+        xform: Transform | None = None,
+        heightfield: Heightfield,
+        scale: Vector | None = None,
+        cfg: ShapeConfig | None = None,
+        color: Vector | None = GROUND_COLOR,
+        label: str | None = None,
+    ) -> int:
+        """Add a height field, `scale` times its size, fixed to the world. See `add_shape`.
+
+        It is solid below and has no side walls. `pluriverse.geometry` has functions that make terrain.
+        """
+        return self.add_shape(
+            body=-1,
+            type=GeoType.HFIELD,
+            xform=xform,
+            cfg=cfg,
+            scale=scale,
+            src=heightfield,
+            is_static=True,
+            color=color,
+            label=label,
+        )
+
     def add_site(
         self,
         body: int,
@@ -480,8 +517,8 @@ class ShapeBuilder(JointBuilder):
             custom_attributes=custom_attributes,
         )
 
-    def _mesh_index(self, mesh: Mesh) -> int:
-        """Return the index of a mesh in `meshes`, adding it if it is new."""
+    def _mesh_index(self, mesh: Mesh | Heightfield) -> int:
+        """Return the index of a mesh or height field in `meshes`, adding it if it is new."""
         index = self._mesh_of_content.setdefault(mesh.content_key, len(self.meshes))
         if index == len(self.meshes):
             self.meshes.append(mesh)
@@ -501,6 +538,10 @@ def _check_size(geometry: GeoType, size: np.ndarray, name: str) -> np.ndarray:
         if not size.all():
             raise ValueError(f"{name}: scale is {size.tolist()}, but no factor may be 0.")
         return size
+    if geometry is GeoType.HFIELD:
+        if not (size > 0.0).all():
+            raise ValueError(f"{name}: scale is {size.tolist()}, but the factors of a height field are > 0.")
+        return size
     names = _SIZES[geometry]
     for component, value in zip(names, size, strict=False):
         if not value > 0.0:
@@ -513,10 +554,14 @@ def _check_size(geometry: GeoType, size: np.ndarray, name: str) -> np.ndarray:
 
 
 def _shape_mass(
-    geometry: GeoType, size: np.ndarray, mesh: Mesh | None, config: ShapeConfig, name: str
+    geometry: GeoType,
+    size: np.ndarray,
+    mesh: Mesh | Heightfield | None,
+    config: ShapeConfig,
+    name: str,
 ) -> MassProperties:
     """Return the mass properties of a shape in its own frame."""
-    if geometry is GeoType.PLANE:
+    if geometry is GeoType.PLANE or isinstance(mesh, Heightfield):
         return MassProperties(0.0, np.zeros(3), np.zeros((3, 3)))
     thickness = None if config.is_solid else config.margin
     try:

@@ -12,7 +12,7 @@ from pluriverse.builder.snapshot import Snapshot
 from pluriverse.types import FLOATING_JOINTS, BodyFlags, GeoType, JointTargetMode, JointType
 
 _SUPPORTED_JOINTS = tuple(joint_type for joint_type in JointType if joint_type != JointType.DISTANCE)
-_SUPPORTED_SHAPES = tuple(geometry for geometry in GeoType if geometry not in (GeoType.NONE, GeoType.HFIELD))
+_SUPPORTED_SHAPES = tuple(geometry for geometry in GeoType if geometry is not GeoType.NONE)
 
 
 def check_structure(source: Snapshot) -> None:
@@ -263,7 +263,7 @@ def _check_shapes(source: Snapshot) -> None:
     used = np.ones((len(finite), 3), dtype=bool)
     used[np.isin(source.shape_type, (GeoType.SPHERE, GeoType.PLANE))] = (True, False, False)
     used[np.isin(source.shape_type, (GeoType.CAPSULE, GeoType.CYLINDER, GeoType.CONE))] = (True, True, False)
-    meshed = np.isin(source.shape_type, (GeoType.MESH, GeoType.CONVEX_MESH))
+    meshed = np.isin(source.shape_type, (GeoType.MESH, GeoType.CONVEX_MESH, GeoType.HFIELD))
     plane = source.shape_type == GeoType.PLANE
     fits = (
         (source.shape_scale > 0.0) | ~used | (meshed[:, None] & (source.shape_scale != 0.0)) | plane[:, None]
@@ -282,6 +282,6 @@ def _check_shapes(source: Snapshot) -> None:
         shape = int(np.argmax(bad))
         raise ValueError(
             f"{builder._shape_name(shape)}: a {GeoType(source.shape_type[shape]).name} with "
-            f"shape_source_index {source.shape_source_index[shape]}, but meshes and convex hulls need the "
-            f"index of a mesh (0 to {len(builder.meshes) - 1}), primitives -1."
+            f"shape_source_index {source.shape_source_index[shape]}, but meshes, convex hulls and "
+            f"height fields need the index of one (0 to {len(builder.meshes) - 1}), primitives -1."
         )

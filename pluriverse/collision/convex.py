@@ -16,11 +16,11 @@ from pluriverse.collision.components import column
 from pluriverse.collision.contact_output import ContactOutput, add_contact
 from pluriverse.collision.convex_feature import Feature, find_feature
 from pluriverse.collision.convex_support import ConvexPair, core_radius, support_first, support_second
-from pluriverse.collision.epa import find_penetration
+from pluriverse.collision.epa import make_penetration
 from pluriverse.collision.gjk import APART, NEAR, make_closest_points
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
-from pluriverse.collision.polygon import POLYGON_CAPACITY, clip_polygon, drop_corner
+from pluriverse.collision.polygon import POLYGON_CAPACITY, clip_to_face, drop_corner
 from pluriverse.collision.shape_pair import ShapePair, bounds_overlap, flat_shape, is_larger, make_shape_pair
 from pluriverse.collision.shape_state import ShapeModel, ShapeState, hull_of
 
@@ -47,6 +47,7 @@ PATCH_CORNER_COUNT = wp.constant(8)
 
 
 find_closest_points = make_closest_points(ConvexPair, HullData, support_first, support_second)
+find_penetration = make_penetration(ConvexPair, HullData, support_first, support_second)
 
 
 @wp.struct
@@ -165,34 +166,6 @@ def align_to_face(
         touch.point0 = to_single(point0 - pair.position)
         touch.point1 = to_single(point1 - pair.position)
     return touch
-
-
-@wp.func
-def clip_to_face(
-    points: wp.array[wp.vec3],
-    start: int,
-    face_count: int,
-    normal: wp.vec3,
-    tolerance: float,
-    polygon: wp.array[wp.vec3],
-    count: int,
-    scratch: wp.array[wp.vec3],
-) -> int:
-    """Clip `polygon` to the prism along `normal` over a face; return its corner count."""
-    middle = wp.vec3(0.0, 0.0, 0.0)
-    for index in range(face_count):
-        middle += points[start + index]
-    middle = middle / float(face_count)
-    for index in range(face_count):
-        corner = points[start + index]
-        edge = points[start + (index + 1) % face_count] - corner
-        outward = wp.normalize(wp.cross(edge, normal))
-        if wp.dot(outward, middle - corner) > 0.0:
-            outward = -outward
-        count = clip_polygon(polygon, count, outward, wp.dot(outward, corner), tolerance, scratch)
-        for copied in range(count):
-            polygon[copied] = scratch[copied]
-    return count
 
 
 @wp.func

@@ -28,6 +28,8 @@ class HullData:
     """First vertex of each hull, shape [hull + 1]."""
     vertex: wp.array[wp.vec3]
     """Position [m], frame of the mesh, shape [vertex]."""
+    center: wp.array[wp.vec3]
+    """Mean of the vertices [m], a point inside, shape [hull]."""
     extreme: wp.array[int]
     """Vertices farthest along +x, -x, +y, -y, +z, -z, shape [hull * 6]."""
     neighbor_start: wp.array[int]
@@ -84,6 +86,8 @@ def make_hull_data(meshes: Sequence[Any], device: Any) -> tuple[HullData, np.nda
     data = HullData()
     data.vertex_start = upload(vertex_start, int)
     data.vertex = upload(np.concatenate([*vertices, np.zeros((0, 3))]), wp.vec3)
+    centers = [points.mean(axis=0) for points in vertices]
+    data.center = upload(np.asarray(centers).reshape(-1, 3), wp.vec3)
     data.extreme = upload(np.concatenate([*extremes, np.zeros(0)]), int)
     data.neighbor_start, data.neighbor = (upload(part, int) for part in _ragged(neighbors))
     data.vertex_face_start, data.vertex_face = (upload(part, int) for part in _ragged(vertex_faces))

@@ -24,17 +24,25 @@ class Collider(enum.IntEnum):
     BOX_BOX = 4
     """Two boxes."""
     CONVEX = 5
-    """Everything else, by support functions."""
+    """Two convex shapes of any other types, by support functions."""
+    HEIGHT_FIELD = 6
+    """A height field and a convex shape."""
 
 
 COLLIDER_COUNT = len(Collider)
 
 _ROUND = (GeoType.SPHERE, GeoType.CAPSULE)
+_SURFACES = (GeoType.HFIELD, GeoType.MESH)
+# Contacts that a surface has with another shape, see `contact_reduction`.
+_SURFACE_CONTACT_COUNT = 16
 
 
 def collider_of(type0: GeoType, type1: GeoType) -> tuple[Collider, bool]:
     """Return the algorithm of a pair of types (a finite plane is a box) and whether it wants them swapped."""
     low, high = sorted((type0, type1))
+    if low == GeoType.HFIELD:
+        # The height field comes first.
+        return Collider.HEIGHT_FIELD, type0 != GeoType.HFIELD
     if low == GeoType.PLANE:
         # The plane comes first.
         return Collider.HALF_SPACE, type0 != GeoType.PLANE
@@ -53,6 +61,8 @@ def collider_of(type0: GeoType, type1: GeoType) -> tuple[Collider, bool]:
 def contact_max_of(type0: GeoType, type1: GeoType) -> int:
     """Return the largest number of contacts that shapes of two types can have."""
     types = {type0, type1}
+    if types & set(_SURFACES):
+        return _SURFACE_CONTACT_COUNT
     if types & {GeoType.SPHERE, GeoType.ELLIPSOID}:
         return 1
     if GeoType.CAPSULE in types:

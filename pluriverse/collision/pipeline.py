@@ -154,7 +154,6 @@ class CollisionPipeline:
 _UNSUPPORTED = {
     GeoType.MESH: "a non-convex mesh, which cannot collide yet. Add its convex hull instead "
     "(add_shape_convex_hull), several of them, or primitives; or leave it visible only",
-    GeoType.HFIELD: "a height field, which cannot collide yet. Use planes, boxes or convex hulls",
     GeoType.NONE: "of no geometry. Clear its COLLIDE_SHAPES flag",
 }
 

@@ -43,6 +43,34 @@ def clip_polygon(
 
 
 @wp.func
+def clip_to_face(
+    points: wp.array[wp.vec3],
+    start: int,
+    face_count: int,
+    normal: wp.vec3,
+    tolerance: float,
+    polygon: wp.array[wp.vec3],
+    count: int,
+    scratch: wp.array[wp.vec3],
+) -> int:
+    """Clip `polygon` to the prism along `normal` over a face; return its corner count."""
+    middle = wp.vec3(0.0, 0.0, 0.0)
+    for index in range(face_count):
+        middle += points[start + index]
+    middle = middle / float(face_count)
+    for index in range(face_count):
+        corner = points[start + index]
+        edge = points[start + (index + 1) % face_count] - corner
+        outward = wp.normalize(wp.cross(edge, normal))
+        if wp.dot(outward, middle - corner) > 0.0:
+            outward = -outward
+        count = clip_polygon(polygon, count, outward, wp.dot(outward, corner), tolerance, scratch)
+        for copied in range(count):
+            polygon[copied] = scratch[copied]
+    return count
+
+
+@wp.func
 def drop_corner(polygon: wp.array[wp.vec3], count: int) -> int:
     """Take away the corner that matters least for the area of a polygon; return its new corner count."""
     least = float(1.0e30)

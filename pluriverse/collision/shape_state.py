@@ -23,6 +23,8 @@ CYLINDER = wp.constant(int(GeoType.CYLINDER))
 BOX = wp.constant(int(GeoType.BOX))
 CONE = wp.constant(int(GeoType.CONE))
 CONVEX_MESH = wp.constant(int(GeoType.CONVEX_MESH))
+MESH = wp.constant(int(GeoType.MESH))
+HFIELD = wp.constant(int(GeoType.HFIELD))
 
 # Position [m] beyond which a pose counts as diverged. Products of two such lengths stay far from the float32
 # limit.
@@ -76,6 +78,10 @@ class ShapeModel:
     """Lower corner of the unscaled hull [m], shape [hull]."""
     hull_upper: wp.array[wp.vec3]
     """Upper corner of the unscaled hull [m], shape [hull]."""
+    mesh_lower: wp.array[wp.vec3]
+    """Lower corner of the unscaled mesh or height field [m], shape [mesh]."""
+    mesh_upper: wp.array[wp.vec3]
+    """Upper corner of the unscaled mesh or height field [m], shape [mesh]."""
 
 
 @wp.struct
@@ -133,6 +139,14 @@ def rotation_of(q: wp.quat) -> wp.mat33:
 
 
 @wp.func
+def is_meshed(shape_type: int) -> bool:
+    """Return whether a shape has its geometry from a mesh or height field."""
+    result = shape_type == HFIELD
+    result = result or shape_type == MESH
+    return result or shape_type == CONVEX_MESH
+
+
+@wp.func
 def half_extents(shape_type: int, size: wp.vec3, rotation: wp.mat33) -> wp.vec3:
     """Return the half extents [m] along world axes of a shape centred on its frame."""
     r00 = rotation[0, 0]
@@ -160,7 +174,7 @@ def half_extents(shape_type: int, size: wp.vec3, rotation: wp.mat33) -> wp.vec3:
             wp.length(wp.vec3(r10 * size[0], r11 * size[1], r12 * size[2])),
             wp.length(wp.vec3(r20 * size[0], r21 * size[1], r22 * size[2])),
         )
-    elif shape_type == BOX or shape_type == CONVEX_MESH:  # noqa: SIM109
+    elif shape_type == BOX or is_meshed(shape_type):
         half = wp.vec3(
             wp.abs(r00) * size[0] + wp.abs(r01) * size[1] + wp.abs(r02) * size[2],
             wp.abs(r10) * size[0] + wp.abs(r11) * size[1] + wp.abs(r12) * size[2],
@@ -222,6 +236,17 @@ def update_shape(shape: int, model: ShapeModel, body_q: wp.array[wp.transform], 
         hull = hull_of(model, shape)
         lower = wp.cw_mul(model.hull_lower[hull], size)
         upper = wp.cw_mul(model.hull_upper[hull], size)
+        center += rotation * (0.5 * (lower + upper))
+        extent = 0.5 * wp.vec3(
+            wp.abs(upper[0] - lower[0]), wp.abs(upper[1] - lower[1]), wp.abs(upper[2] - lower[2])
+        )
+    elif shape_type == MESH or shape_type == HFIELD:  # noqa: SIM109 (Warp has no `in`)
+        mesh = model.shape_source_index[shape]
+        lower = wp.cw_mul(model.mesh_lower[mesh], size)
+        upper = wp.cw_mul(model.mesh_upper[mesh], size)
+        if shape_type == HFIELD:
+            # Solid below: what has sunk in by less than the width of the field is found.
+            lower[2] = lower[2] - wp.max(upper[0] - lower[0], upper[1] - lower[1])
         center += rotation * (0.5 * (lower + upper))
         extent = 0.5 * wp.vec3(
             wp.abs(upper[0] - lower[0]), wp.abs(upper[1] - lower[1]), wp.abs(upper[2] - lower[2])

@@ -2,14 +2,17 @@
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import warp as wp
 
 from pluriverse.collision.contact_output import make_contact_output
+from pluriverse.collision.height_field_data import make_height_field_data
 from pluriverse.collision.hull import HullData, make_hull_data
 from pluriverse.collision.pair_table import Collider, PairTable
 from pluriverse.collision.shape_state import ShapeModel, make_shape_state, update_shapes
+from pluriverse.geometry import Heightfield
 from pluriverse.model import Contacts, Model
 from pluriverse.types import GeoType
 
@@ -60,9 +63,15 @@ class Stages:
         shapes.mesh_hull = wp.array(mesh_hull, dtype=int, device=device)
         shapes.hull_lower = wp.array(lower, dtype=wp.vec3, device=device)
         shapes.hull_upper = wp.array(upper, dtype=wp.vec3, device=device)
+        lower = np.array([mesh.vertices.min(axis=0) for mesh in model.meshes], dtype=np.float32)
+        upper = np.array([mesh.vertices.max(axis=0) for mesh in model.meshes], dtype=np.float32)
+        shapes.mesh_lower = wp.array(lower.reshape(-1, 3), dtype=wp.vec3, device=device)
+        shapes.mesh_upper = wp.array(upper.reshape(-1, 3), dtype=wp.vec3, device=device)
         self._shapes = shapes
         self._state = make_shape_state(model.shape_count, device)
-        self._collider_launches = [_collider_launch(collider, hulls) for collider in colliders]
+        self._collider_launches = [
+            _collider_launch(collider, hulls, model.meshes, device) for collider in colliders
+        ]
 
     def collide(
         self,
@@ -83,8 +92,15 @@ class Stages:
             launch(worlds, table, self._shapes, self._state, output, self._device)
 
 
-def _collider_launch(collider: Collider, hulls: HullData) -> Callable[..., None]:
+def _collider_launch(
+    collider: Collider, hulls: HullData, meshes: Sequence[Any], device: Any
+) -> Callable[..., None]:
     """Return the function that launches a collider. Kernels are declared here, only those that are needed."""
+    if collider == Collider.HEIGHT_FIELD:
+        from pluriverse.collision.height_field import collide_height_fields
+
+        fields = [index for index, mesh in enumerate(meshes) if isinstance(mesh, Heightfield)]
+        return functools.partial(collide_height_fields, hulls, make_height_field_data(meshes, fields, device))
     if collider == Collider.HALF_SPACE:
         from pluriverse.collision.half_space import collide_half_spaces
 

@@ -1,6 +1,7 @@
 """Geometry on the host: triangle meshes, convex hulls and mass properties."""
 
 from pluriverse.geometry.convex_hull import HULL_VERTEX_COUNT_MIN
+from pluriverse.geometry.heightfield import Heightfield as Heightfield
 from pluriverse.geometry.inertia import (
     MassProperties,
     box_mass_properties,
@@ -15,6 +16,14 @@ from pluriverse.geometry.inertia import (
 )
 from pluriverse.geometry.mesh import MESH_HULL_VERTEX_COUNT
 from pluriverse.geometry.mesh import Mesh as Mesh
+from pluriverse.geometry.terrain import (
+    discrete_obstacles_terrain,
+    flat_terrain,
+    random_uniform_terrain,
+    sloped_terrain,
+    stairs_terrain,
+    wave_terrain,
+)
 
 __all__ = [
     "HULL_VERTEX_COUNT_MIN",
@@ -25,8 +34,14 @@ __all__ = [
     "combine_mass_properties",
     "cone_mass_properties",
     "cylinder_mass_properties",
+    "discrete_obstacles_terrain",
     "ellipsoid_mass_properties",
+    "flat_terrain",
     "quat_to_matrix",
+    "random_uniform_terrain",
+    "sloped_terrain",
     "sphere_mass_properties",
+    "stairs_terrain",
     "transform_mass_properties",
+    "wave_terrain",
 ]

@@ -149,7 +149,7 @@ def _check_dofs(model: Model) -> None:
 def _check_shapes(model: Model) -> None:
     _check_poses(model, "shape_transform", "shape")
     kind, scale = model.shape_type.numpy(), _rows(model.shape_scale)
-    meshed = np.isin(kind, [GeoType.MESH, GeoType.CONVEX_MESH])
+    meshed = np.isin(kind, [GeoType.MESH, GeoType.CONVEX_MESH, GeoType.HFIELD])
     needed = np.zeros(len(kind), dtype=np.int64)  # leading sizes that must be positive
     for count, types in (
         (1, (GeoType.SPHERE,)),

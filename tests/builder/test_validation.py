@@ -143,7 +143,7 @@ AT_FINALIZE = [
         write("shape_scale", (0, 2), NAN),
         r"shape 'side' \(index 0\): shape_scale is \[0.5, 0.5, nan\], but a BOX",
     ),
-    (write("shape_type", 0, 2), r"shape 'side' \(index 0\): shape_type 2 is not supported yet"),
+    (write("shape_type", 0, 0), r"shape 'side' \(index 0\): shape_type 0 is not supported yet"),
     (write("shape_type", 0, 99), r"shape 'side' \(index 0\): shape_type 99 is not supported yet"),
     (write("shape_source_index", 0, 3), r"shape 'side' \(index 0\): a BOX with shape_source_index 3"),
     (write("shape_transform", (0, 0), NAN), r"shape 'side' \(index 0\): shape_transform is \[nan"),
@@ -251,7 +251,7 @@ AT_ONCE = [
     (lambda b: b.add_shape_plane((0, 0, 0, 1)), r"plane is \[0, 0, 0, 1\], .* normal"),
     (
         lambda b: b.add_shape(body=0, type=GeoType.HFIELD),
-        r"'shape_2' \(index 2\): HFIELD shapes are not supported",
+        r"'shape_2' \(index 2\): body is 0, but a height field is fixed",
     ),
     (lambda b: b.add_shape(body=0, type=77), r"'shape_2' \(index 2\): type is 77, which is no GeoType"),
     (

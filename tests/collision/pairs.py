@@ -9,6 +9,9 @@ from scipy.spatial.transform import Rotation
 import pluriverse as pv
 from pluriverse.types import GeoType
 
+FIXED = (GeoType.PLANE, GeoType.HFIELD)
+"""Shapes that pairs attach to the world."""
+
 
 @dataclass
 class ShapeSpec:
@@ -167,7 +170,7 @@ def pair_model(
     """Return worlds of two shapes on a free body each; a plane as `first` is on the world frame."""
     world = pv.ModelBuilder()
     config = {"gap": gap, "margin": margin}
-    if first.type == GeoType.PLANE:
+    if first.type in FIXED:
         first.add(world, -1, **config)
     else:
         first.add(world, world.add_body(mass=1.0, inertia=np.eye(3), lock_inertia=True), **config)
@@ -189,7 +192,7 @@ def collide_pairs(
     """Return the contacts of two shapes at poses [world, 7], a pair per world; a plane is at the origin."""
     model = pair_model(first, second, len(poses1), gap=gap, margin=margin)
     state = model.state()
-    if first.type == GeoType.PLANE:
+    if first.type in FIXED:
         state.body_q.assign(poses1.astype(np.float32))
     else:
         state.body_q.assign(np.stack([poses0, poses1], axis=1).reshape(-1, 7).astype(np.float32))
