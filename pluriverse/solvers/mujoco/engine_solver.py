@@ -122,9 +122,10 @@ class EngineSolver(SolverBase):
             contacts = self._own_contacts
         if contacts is not self._contacts:
             self.prepare(contacts)
-        self.engine.step(
-            state_in, state_out, control, contacts, dt, self.model.worlds if worlds is None else worlds
-        )
+        if worlds is None:
+            worlds = self.model.worlds
+        control.unify_targets(worlds)
+        self.engine.step(state_in, state_out, control, contacts, dt, worlds)
         return state_out
 
     def update_contacts(self, contacts: Contacts, state: State | None = None) -> None:

@@ -116,6 +116,8 @@ class ExchangeRows:
         first = sum(group.world_count * width(group) for group in groups[:index])
         group = groups[index]
         array: wp.array = getattr(self, name)
+        if width(group) == 0:
+            return wp.zeros((group.world_count, 0), dtype=array.dtype, device=array.device)
         part = array[first : first + group.world_count * width(group)]
         return part.reshape((group.world_count, width(group)))
 
