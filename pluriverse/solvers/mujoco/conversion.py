@@ -10,7 +10,7 @@ import numpy as np
 from pluriverse.model import Model, poses
 from pluriverse.solvers.mujoco.caveats import warn_of_caveats
 from pluriverse.solvers.mujoco.drives import EFFORT, POSITION, VELOCITY
-from pluriverse.solvers.mujoco.equality import JOINT, site_wxyz
+from pluriverse.solvers.mujoco.equality import JOINT, WELD, site_wxyz
 from pluriverse.solvers.mujoco.extensions import EXTENSIONS
 from pluriverse.solvers.mujoco.fields import (
     FieldTable,
@@ -250,7 +250,7 @@ def _set_constraints(table: FieldTable, plan: GroupPlan, values: GroupValues) ->
     for index, constraint in enumerate(plan.equalities.constraints):
         if constraint.kind == JOINT:
             data[:, index, :5] = equalities.data[:, index]
-        else:
+        elif constraint.kind == WELD:
             data[:, index, 10] = equalities.torquescale[:, index]
     table.edit("eq_active0")[:, :count] = equalities.active
     table.edit("eq_solref")[:, :count] = equalities.solref
