@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.geometry import MassProperties
 from pluriverse.importers.assembly import assemble, check_hull_limit, check_hulls
 from pluriverse.importers.asset_files import AssetFiles
-from pluriverse.importers.description import RobotDescription
+from pluriverse.importers.description import LinkDescription, RobotDescription
 from pluriverse.importers.frames import frame_from_transform
 from pluriverse.importers.mechanics import check_masses, merge_welded_links
 from pluriverse.importers.report import ImportReport
@@ -57,8 +58,9 @@ def add_urdf(
         ignore_inertial_definitions: Whether mass and inertia follow from the colliders and the density of
             `builder.default_shape_cfg` where `<inertial>` gives them; without `<inertial>` they always do.
         collapse_fixed_joints: Whether links behind fixed joints become part of their parents.
-        joint_ordering: Order of the links: "dfs" and "bfs" from the base, or None for the order of the joints
-            in the file.
+        joint_ordering: Order of the links: "dfs" and "bfs" from the base, siblings as in the file;
+            "dfs_by_name" with siblings by the names of their joints; or None for the order of the joints in
+            the file.
         mesh_maxhullvert: Largest number of vertices of the convex hull of a collision mesh.
         package_dirs: Folders that contain the packages of `package://` references, or folders by package
             name.
@@ -75,8 +77,10 @@ def add_urdf(
     """
     if not 0.0 < scale < np.inf:
         raise ValueError(f"add_urdf: scale is {scale}, but it must be finite and > 0.")
-    if joint_ordering not in ("dfs", "bfs", None):
-        raise ValueError(f"add_urdf: joint_ordering is {joint_ordering!r}, but it is 'dfs', 'bfs' or None.")
+    if joint_ordering not in ("dfs", "bfs", "dfs_by_name", None):
+        raise ValueError(
+            f"add_urdf: joint_ordering is {joint_ordering!r}, but it is 'dfs', 'bfs', 'dfs_by_name' or None."
+        )
     check_hull_limit("add_urdf", mesh_maxhullvert)
     factors = np.asarray(mesh_scale, dtype=np.float64)
     if factors.shape not in ((), (3,)) or not np.all(np.isfinite(factors) & (factors != 0.0)):
@@ -123,6 +127,8 @@ def add_urdf(
         if authored.inertial is None or ignore_inertial_definitions:
             density = builder.default_shape_cfg.density
             link.mass_properties = mass_from_shapes(link, density, mesh_maxhullvert)
+        elif authored.inertial.inertia is None and link.mass_properties.mass > 0.0:
+            link.mass_properties = _with_inertia_of_shapes(link, mesh_maxhullvert)
     check_masses(robot, report, armature_default=builder.default_joint_cfg.armature)
     if collapse_fixed_joints:
         robot = merge_welded_links(robot, report)
@@ -136,3 +142,12 @@ def add_urdf(
         report=report,
     )
     return report
+
+
+def _with_inertia_of_shapes(link: LinkDescription, mesh_maxhullvert: int) -> MassProperties:
+    """Return the mass properties of a link whose `<inertial>` has no inertia, with that of its shapes."""
+    mass, com, inertia = link.mass_properties
+    shapes = mass_from_shapes(link, 1000.0, mesh_maxhullvert)
+    if shapes.mass == 0.0:
+        return MassProperties(mass, com, inertia)
+    return MassProperties(mass, com, shapes.inertia * (mass / shapes.mass))

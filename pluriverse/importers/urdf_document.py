@@ -13,7 +13,7 @@ from typing import Any
 from pluriverse.importers.errors import AssetError, AssetFileError
 from pluriverse.importers.report import ImportReport, ImportSeverity
 
-JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar", "spherical")
 GEOMETRIES = {
     "box": ("size",),
     "cylinder": ("radius", "length"),
@@ -235,7 +235,11 @@ class _Checker:
                     f"Define that link, or correct the name; the links are {_shorten(list(links))}.",
                 )
         axis = joint.find("axis")
-        if axis is not None and axis.get("xyz") is not None and kind not in ("fixed", "floating"):
+        if (
+            axis is not None
+            and axis.get("xyz") is not None
+            and kind not in ("fixed", "floating", "spherical")
+        ):
             vector = self._numbers(axis, "xyz", 3)
             if not math.hypot(*vector) > 0.0:
                 self._fail(

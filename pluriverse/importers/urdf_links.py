@@ -21,7 +21,7 @@ from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.urdf_document import UrdfDocument
 from pluriverse.types import JointType
 
-JointOrdering = Literal["dfs", "bfs"] | None
+JointOrdering = Literal["dfs", "bfs", "dfs_by_name"] | None
 
 
 def frame_of(origin: np.ndarray | None, scale: float) -> Frame:
@@ -114,6 +114,9 @@ def _order(document: UrdfDocument, joint_ordering: JointOrdering) -> list[tuple[
     children: dict[str, list[Any]] = {link.name: [] for link in document.robot.links}
     for joint in document.robot.joints:
         children[joint.parent].append(joint)
+    if joint_ordering == "dfs_by_name":
+        for siblings in children.values():
+            siblings.sort(key=lambda joint: joint.name)
     held = {joint.child for joint in document.robot.joints}
     root = next(link.name for link in document.robot.links if link.name not in held)
     ordered: list[tuple[str, Any]] = [(root, None)]
@@ -154,6 +157,8 @@ def _joint(joint: Any, label: str, scale: float, report: ImportReport) -> JointD
         return JointDescription(label, JointType.FIXED, parent_frame=frame)
     if joint.type == "floating":
         return JointDescription(label, JointType.FREE, q=[*frame.position, *frame.quat], qd=[0.0] * 6)
+    if joint.type == "spherical":
+        return _ball_joint(joint, label, frame, report)
     length = scale if joint.type in ("prismatic", "planar") else 1.0
     axis = np.asarray(joint.axis, dtype=np.float64)
     dof = DofDescription(axis / np.linalg.norm(axis))
@@ -194,6 +199,24 @@ def _joint(joint: Any, label: str, scale: float, report: ImportReport) -> JointD
         )
     kind = JointType.PRISMATIC if joint.type == "prismatic" else JointType.REVOLUTE
     return JointDescription(label, kind, parent_frame=frame, dof=dof, q=[0.0], qd=[0.0])
+
+
+def _ball_joint(joint: Any, label: str, frame: Frame, report: ImportReport) -> JointDescription:
+    """Return the joint of the type `spherical`, which is no part of URDF but in use."""
+    damping = friction = 0.0
+    if joint.dynamics is not None:
+        damping, friction = float(joint.dynamics.damping or 0.0), float(joint.dynamics.friction or 0.0)
+    if joint.limit is not None:
+        report.add("limit of a spherical joint", joint.name, "it turns without limit")
+    return JointDescription(
+        label,
+        JointType.BALL,
+        parent_frame=frame,
+        q=[0.0, 0.0, 0.0, 1.0],
+        qd=[0.0] * 3,
+        damping=damping,
+        friction=friction,
+    )
 
 
 def _plane(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

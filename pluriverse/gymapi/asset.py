@@ -1,0 +1,307 @@
+"""Asset: the blueprint of actors, as a builder of one robot or object, with names and default properties.
+
+The root body hangs on the world by a free joint, or by a fixed one (`fix_base_link`, or as the file has it).
+Its joint is not among the joints of the asset.
+"""
+
+import dataclasses
+import functools
+import itertools
+
+import numpy as np
+
+from pluriverse.builder import ModelBuilder
+from pluriverse.builder.columns import Table
+from pluriverse.gymapi.enums import DofDriveMode, DofType, JointType
+from pluriverse.gymapi.structures import (
+    ActuatorProperties,
+    AssetOptions,
+    ForceSensorProperties,
+    TendonProperties,
+)
+from pluriverse.gymapi.values import DOF_PROPERTIES_DTYPE, IndexRange, Transform
+from pluriverse.types import JointType as ModelJointType
+
+# Bounds from here on [m or rad] count as none: the default of builders is 1e10.
+LIMIT_NONE = 1.0e9
+# What an unlimited bound reads.
+UNLIMITED = float(np.finfo(np.float32).max)
+
+
+@dataclasses.dataclass(frozen=True)
+class AssetJoint:
+    """A joint as the API names it; several may be one joint of the model."""
+
+    name: str
+    type: JointType
+    joint: int
+    """Joint of the builder."""
+    dofs: range
+    """Degrees of freedom of the asset."""
+
+
+@dataclasses.dataclass(frozen=True)
+class AssetDof:
+    """A degree of freedom of the asset."""
+
+    name: str
+    type: DofType
+    joint: int
+    """Joint of the builder."""
+    dof: int
+    """Degree of freedom of the builder."""
+    coord: int
+    """Coordinate of the builder; the first of four for a ball joint."""
+    ball_axis: int
+    """Component of the rotation vector of a ball joint; -1 elsewhere."""
+
+
+@dataclasses.dataclass
+class FixedTendon:
+    """A fixed tendon: its length is the sum of coefficient times position over its joints, plus an offset."""
+
+    properties: TendonProperties
+    dofs: list[int]
+    coefficients: list[float]
+
+
+@dataclasses.dataclass
+class ForceSensor:
+    """A force sensor on a body of the asset."""
+
+    body: int
+    pose: Transform
+    properties: ForceSensorProperties
+
+
+class Asset:
+    """Blueprint of actors: bodies, shapes, joints and degrees of freedom, with their defaults.
+
+    Made by `Gym.load_asset` and its like.
+
+    Args:
+        name: Name for messages.
+        builder: Builder of the asset alone, with one tree of joints.
+        options: Options that it was read with.
+        chain_names: Names of the joints of bodies that have several in the file, by name of the body.
+        drive_modes: Drive modes of degrees of freedom by name, where the file gives them.
+        shape_filter: Pairs of shapes that the file keeps from colliding, shape [pair, 2].
+
+    Raises:
+        ValueError: If the builder has not exactly one root.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        builder: ModelBuilder,
+        options: AssetOptions,
+        *,
+        chain_names: dict[str, list[str]] | None = None,
+        drive_modes: dict[str, DofDriveMode] | None = None,
+    ):
+        self.name = name
+        self.builder = builder
+        self.options = options.copy()
+        self.body_names = [_last(label) for label in builder.body_label]
+        self.joints: list[AssetJoint] = []
+        self.dofs: list[AssetDof] = []
+        self.actuators: list[ActuatorProperties] = []
+        self.tendons: list[FixedTendon] = []
+        self.force_sensors: list[ForceSensor] = []
+        self.actor_count = 0
+        self.merged_links: dict[str, str] = {}
+        """Links merged by `collapse_fixed_joints`, with the body that each became part of."""
+        roots = np.flatnonzero(builder.joint_parent < 0)
+        if len(roots) != 1:
+            names = [self.body_names[body] for body in builder.joint_child[roots]]
+            raise ValueError(
+                f"{name}: it has {len(roots)} bodies that hang on the world ({', '.join(names) or 'none'}), "
+                "but an asset is one robot or object. Load the others from files of their own."
+            )
+        self.root_joint = int(roots[0])
+        self.root_body = int(builder.joint_child[self.root_joint])
+        self.root_type = ModelJointType(builder.joint_type[self.root_joint])
+        self._take_filters()
+        self._sort_shapes()
+        self._name_joints(chain_names or {})
+        self.dof_properties = self._take_dof_properties(drive_modes or {})
+        self._take_offsets()
+
+    @property
+    def body_count(self) -> int:
+        """Number of bodies."""
+        return self.builder.body_count
+
+    @property
+    def shape_count(self) -> int:
+        """Number of shapes."""
+        return self.builder.shape_count
+
+    @property
+    def dof_count(self) -> int:
+        """Number of degrees of freedom."""
+        return len(self.dofs)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the root moves freely."""
+        return self.root_type is ModelJointType.FREE
+
+    @functools.cached_property
+    def dof_index(self) -> np.ndarray:
+        """Degree of freedom of the builder for each of the asset."""
+        return np.array([dof.dof for dof in self.dofs], dtype=np.int64)
+
+    @functools.cached_property
+    def dof_coord(self) -> np.ndarray:
+        """Coordinate of the builder for each degree of freedom of the asset; the first of a ball joint."""
+        return np.array([dof.coord for dof in self.dofs], dtype=np.int64)
+
+    @functools.cached_property
+    def dof_ball_axis(self) -> np.ndarray:
+        """Component of the rotation vector for those of ball joints, -1 elsewhere."""
+        return np.array([dof.ball_axis for dof in self.dofs], dtype=np.int64)
+
+    @functools.cached_property
+    def body_shape_ranges(self) -> list[IndexRange]:
+        """Shapes of each body."""
+        bodies = self.builder.shape_body
+        starts = np.searchsorted(bodies, np.arange(self.body_count + 1))
+        return [IndexRange(int(a), int(b - a)) for a, b in itertools.pairwise(starts)]
+
+    def joint_index(self, name: str) -> int:
+        """Return the index of a joint, -1 if there is none of that name."""
+        return next((k for k, joint in enumerate(self.joints) if joint.name == name), -1)
+
+    def dof_index_of(self, name: str) -> int:
+        """Return the index of a degree of freedom, -1 if there is none of that name."""
+        return next((k for k, dof in enumerate(self.dofs) if dof.name == name), -1)
+
+    def body_index(self, name: str) -> int:
+        """Return the index of a body, -1 if there is none of that name."""
+        return self.body_names.index(name) if name in self.body_names else -1
+
+    def __repr__(self) -> str:
+        return f"Asset('{self.name}', {self.body_count} bodies, {self.dof_count} degrees of freedom)"
+
+    def _take_filters(self) -> None:
+        """Keep the filtered pairs of the file aside, since a filter other than -1 replaces them."""
+        builder = self.builder
+        self.shape_filter = builder.shape_collision_filter_pairs
+        builder._filters = Table(builder._filters.columns)
+        # Neighbours across a joint do not collide, whatever the filter.
+        builder.joint_collision_filter_parent = np.ones(builder.joint_count, dtype=bool)
+        builder.shape_collision_filter_parent = np.ones(builder.shape_count, dtype=bool)
+
+    def _sort_shapes(self) -> None:
+        """Drop the shapes of the world, and put the others in the order of their bodies."""
+        builder = self.builder
+        carrier = builder.shape_body.copy()
+        order = np.argsort(carrier, kind="stable")
+        order = order[carrier[order] >= 0]
+        if np.array_equal(order, np.arange(len(carrier))):
+            return
+        place = np.full(len(carrier), -1)
+        place[order] = np.arange(len(order))
+        builder._shapes = builder._shapes.taken(order)
+        builder.shape_label = [builder.shape_label[shape] for shape in order]
+        pairs = place[self.shape_filter]
+        self.shape_filter = pairs[(pairs >= 0).all(axis=1)]
+
+    def _name_joints(self, chain_names: dict[str, list[str]]) -> None:
+        builder = self.builder
+        for joint in range(builder.joint_count):
+            kind = ModelJointType(builder.joint_type[joint])
+            if joint == self.root_joint and kind in (ModelJointType.FREE, ModelJointType.FIXED):
+                continue
+            first_dof, first_coord = int(builder.joint_qd_start[joint]), int(builder.joint_q_start[joint])
+            linear, angular = (int(count) for count in builder.joint_dof_dim[joint])
+            name = _last(builder.joint_label[joint])
+            body = self.body_names[int(builder.joint_child[joint])]
+            if kind is ModelJointType.D6:
+                names = chain_names.get(body, [])
+                if len(names) == linear + angular:  # several joints of the file are one of the model
+                    for k, part in enumerate(names):
+                        self._add_joint(part, joint, [part], k >= linear, first_dof + k, first_coord + k)
+                    continue
+                parts = [f"{name}_{k}" for k in range(linear + angular)]
+            elif kind is ModelJointType.BALL:
+                parts = [f"{name}_{axis}" for axis in "xyz"]
+            else:
+                parts = [name] * (linear + angular)
+            self._add_joint(name, joint, parts, linear, first_dof, first_coord)
+
+    def _add_joint(
+        self, name: str, joint: int, parts: list[str], linear: int | bool, dof: int, coord: int
+    ) -> None:
+        """Add a joint and its degrees of freedom; `linear` of them slide, none where it is True."""
+        kind = ModelJointType(self.builder.joint_type[joint])
+        sliding = 0 if linear is True else (len(parts) if linear is False else int(linear))
+        ball = kind is ModelJointType.BALL
+        if ball:
+            sliding = 0
+        first = len(self.dofs)
+        for k, part in enumerate(parts):
+            self.dofs.append(
+                AssetDof(
+                    part,
+                    DofType.DOF_TRANSLATION if k < sliding else DofType.DOF_ROTATION,
+                    joint,
+                    dof + k,
+                    coord if ball else coord + k,
+                    k if ball else -1,
+                )
+            )
+        named = {
+            ModelJointType.FIXED: JointType.JOINT_FIXED,
+            ModelJointType.BALL: JointType.JOINT_BALL,
+            ModelJointType.FREE: JointType.JOINT_FLOATING,
+        }.get(kind)
+        if named is None:
+            named = JointType.JOINT_PRISMATIC if sliding else JointType.JOINT_REVOLUTE
+            if len(parts) > 1:
+                named = JointType.JOINT_PLANAR
+        self.joints.append(AssetJoint(name, named, joint, range(first, len(self.dofs))))
+
+    def _take_dof_properties(self, drive_modes: dict[str, DofDriveMode]) -> np.ndarray:
+        builder = self.builder
+        at = self.dof_index
+        properties = np.zeros(self.dof_count, dtype=DOF_PROPERTIES_DTYPE)
+        if not len(at):
+            return properties
+        lower, upper = builder.joint_limit_lower[at], builder.joint_limit_upper[at]
+        limited = (lower > -LIMIT_NONE) | (upper < LIMIT_NONE)
+        properties["hasLimits"] = limited & (self.dof_ball_axis < 0)
+        properties["lower"] = np.where(limited, lower, -UNLIMITED)
+        properties["upper"] = np.where(limited, upper, UNLIMITED)
+        default = int(self.options.default_dof_drive_mode)
+        properties["driveMode"] = [int(drive_modes.get(dof.name, default)) for dof in self.dofs]
+        properties["stiffness"] = builder.joint_target_ke[at]
+        properties["damping"] = builder.joint_target_kd[at] + builder.joint_damping[at]
+        for name, column in (
+            ("velocity", builder.joint_velocity_limit),
+            ("effort", builder.joint_effort_limit),
+            ("friction", builder.joint_friction),
+            ("armature", builder.joint_armature),
+        ):
+            properties[name] = np.minimum(column[at], UNLIMITED)
+        builder.joint_act[at] = 0.0
+        builder.joint_target_vel[at] = 0.0
+        # A passive spring pulls to where the file has it at rest; targets begin at zero.
+        passive = properties["driveMode"] == DofDriveMode.DOF_MODE_NONE
+        builder.joint_target_pos[at] = np.where(passive, builder.joint_target_pos[at], 0.0)
+        return properties
+
+    def _take_offsets(self) -> None:
+        """Give shapes the offsets of the options; those of the sim come later (NaN)."""
+        options = self.options
+        count = self.shape_count
+        self.contact_offset = np.full(
+            count, np.nan if options.contact_offset is None else options.contact_offset
+        )
+        self.rest_offset = np.full(count, np.nan if options.rest_offset is None else options.rest_offset)
+
+
+def _last(label: str) -> str:
+    return label.rpartition("/")[2]

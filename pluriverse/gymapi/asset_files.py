@@ -1,0 +1,240 @@
+"""Asset files: URDF, MJCF and USD files, and primitive bodies, as assets."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pluriverse.builder import ModelBuilder
+from pluriverse.gymapi.asset import Asset, FixedTendon
+from pluriverse.gymapi.enums import DofDriveMode
+from pluriverse.gymapi.structures import ActuatorProperties, AssetOptions, TendonProperties
+from pluriverse.types import GeoType, JointTargetMode, JointType
+
+# Contact stiffness of shapes without compliance [N/m]: far above what a step resolves, so that the bound of
+# the solver (near rigid) decides.
+CONTACT_STIFFNESS = 1.0e10
+# Time over which overlap is resolved [s].
+CONTACT_DISSIPATION_TIME = 0.01
+# Stiffness and damping of joint limits: near rigid, overshoot resolved over 10 ms.
+LIMIT_STIFFNESS = 1.0e8
+LIMIT_DAMPING = 1.0e6
+
+# Mass [kg] and rotational inertia [kg·m²] of moving bodies without any: far below that of what robots carry.
+MASS_FLOOR = 1.0e-3
+INERTIA_FLOOR = 1.0e-6
+
+
+def asset_builder(options: AssetOptions) -> ModelBuilder:
+    """Return an empty builder with the defaults of the options."""
+    builder = ModelBuilder()
+    shape = builder.default_shape_cfg
+    shape.density = float(options.density)
+    shape.ke, shape.tau = CONTACT_STIFFNESS, CONTACT_DISSIPATION_TIME
+    shape.mu_torsional = shape.mu_rolling = 0.0
+    joint = builder.default_joint_cfg
+    joint.limit_ke, joint.limit_kd = LIMIT_STIFFNESS, LIMIT_DAMPING
+    joint.effort_limit = joint.velocity_limit = np.inf
+    joint.actuator_mode = JointTargetMode.NONE
+    if options.use_physx_armature:
+        joint.armature = float(options.armature)
+    else:
+        builder.default_body_armature = float(options.armature)
+    return builder
+
+
+def load_urdf(root: str, filename: str, options: AssetOptions) -> Asset:
+    """Return the asset of a URDF file."""
+    builder = asset_builder(options)
+    path = _path(root, filename)
+    report = builder.add_urdf(
+        path,
+        floating=not options.fix_base_link,
+        load_visual_shapes=False,
+        collapse_fixed_joints=options.collapse_fixed_joints,
+        joint_ordering="dfs_by_name",
+        package_dirs=[root] if root else None,
+    )
+    asset = _finish(path.stem, builder, options)
+    asset.merged_links = {_last(link): _last(body) for link, body in report.merged_links.items()}
+    return asset
+
+
+def load_mjcf(root: str, filename: str, options: AssetOptions) -> Asset:
+    """Return the asset of an MJCF file."""
+    import mujoco
+
+    builder = asset_builder(options)
+    path = _path(root, filename)
+    report = builder.add_mjcf(
+        path,
+        floating=False if options.fix_base_link else None,
+        parse_visuals=False,
+        parse_sites=False,
+        collapse_fixed_joints=options.collapse_fixed_joints,
+        keyframe=None,
+    )
+    model = mujoco.MjModel.from_xml_path(str(path))
+    names: dict[str, list[str]] = {}
+    for joint in range(model.njnt):
+        if model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_FREE:
+            body = model.body(model.jnt_bodyid[joint]).name
+            names.setdefault(body, []).append(model.joint(joint).name or f"joint_{joint}")
+    actuators = [_actuator(model, index) for index in range(model.nu)]
+    modes = dict.fromkeys((name for part in names.values() for name in part), DofDriveMode.DOF_MODE_NONE)
+    for actuator in actuators:
+        if actuator.joint:
+            modes[actuator.joint] = _MODES[actuator.type]
+    asset = _finish(path.stem, builder, options, chain_names=names, drive_modes=modes)
+    asset.actuators = actuators
+    asset.merged_links = {_last(link): _last(body) for link, body in report.merged_links.items()}
+    _add_tendons(asset, model)
+    return asset
+
+
+def load_usd(root: str, filename: str, options: AssetOptions) -> Asset:
+    """Return the asset of a USD file."""
+    builder = asset_builder(options)
+    path = _path(root, filename)
+    builder.add_usd(path)
+    return _finish(path.stem, builder, options)
+
+
+def primitive(name: str, options: AssetOptions, add_shape: Callable[[ModelBuilder, int], Any]) -> Asset:
+    """Return the asset of one body with one shape, which `add_shape(builder, body)` adds."""
+    builder = asset_builder(options)
+    body = builder.add_link(label=name)
+    add_shape(builder, body)
+    if options.fix_base_link:
+        joint = builder.add_joint_fixed(-1, body, label="fixed_base")
+    else:
+        joint = builder.add_joint_free(body, label="floating_base")
+    builder.add_articulation([joint], label=name)
+    return _finish(name, builder, options)
+
+
+def _finish(
+    name: str,
+    builder: ModelBuilder,
+    options: AssetOptions,
+    *,
+    chain_names: dict[str, list[str]] | None = None,
+    drive_modes: dict[str, DofDriveMode] | None = None,
+) -> Asset:
+    if options.replace_cylinder_with_capsule:
+        kinds = builder.shape_type.copy()
+        builder.shape_type = np.where(kinds == GeoType.CYLINDER, int(GeoType.CAPSULE), kinds)
+    if options.override_com or options.override_inertia:
+        _override_masses(builder, options)
+    _raise_to_floor(builder)
+    return Asset(name, builder, options, chain_names=chain_names, drive_modes=drive_modes)
+
+
+def _raise_to_floor(builder: ModelBuilder) -> None:
+    """Give moving bodies without mass, such as those between two slides, a little."""
+    moving = builder.joint_child[builder.joint_type != JointType.FIXED]
+    light = moving[builder.body_mass[moving] == 0.0]
+    builder.body_mass[light] = MASS_FLOOR
+    builder.body_inertia[light] = INERTIA_FLOOR * np.eye(3)
+
+
+def shape_mass_properties(builder: ModelBuilder, body: int) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return mass, centre of mass and inertia of the shapes of a body at density 1000 kg/m³."""
+    scratch = ModelBuilder()
+    link = scratch.add_link()
+    sources = builder.shape_source
+    for shape in np.flatnonzero(builder.shape_body == body).tolist():
+        config = scratch.default_shape_cfg.copy()
+        config.density = 1000.0
+        scratch.add_shape(
+            body=link,
+            type=int(builder.shape_type[shape]),
+            xform=builder.shape_transform[shape],
+            cfg=config,
+            scale=builder.shape_scale[shape],
+            src=sources[shape],
+        )
+    return float(scratch.body_mass[0]), scratch.body_com[0].copy(), scratch.body_inertia[0].copy()
+
+
+def _override_masses(builder: ModelBuilder, options: AssetOptions) -> None:
+    """Let centres of mass and inertias follow from the shapes; masses stay."""
+    for body in range(builder.body_count):
+        mass, com, inertia = shape_mass_properties(builder, body)
+        if mass == 0.0:
+            continue
+        if options.override_com:
+            builder.body_com[body] = com
+        if options.override_inertia:
+            builder.body_inertia[body] = inertia * (builder.body_mass[body] / mass)
+
+
+_MODES = {
+    "motor": DofDriveMode.DOF_MODE_EFFORT,
+    "position": DofDriveMode.DOF_MODE_POS,
+    "velocity": DofDriveMode.DOF_MODE_VEL,
+    "general": DofDriveMode.DOF_MODE_EFFORT,
+}
+
+
+def _actuator(model: Any, index: int) -> ActuatorProperties:
+    """Return what a file says about an actuator."""
+    joint = int(model.actuator_trnid[index, 0]) if int(model.actuator_trntype[index]) in (0, 1) else -1
+    gear = float(model.actuator_gear[index, 0])
+    gain, bias = float(model.actuator_gainprm[index, 0]), model.actuator_biasprm[index]
+    kind = "position" if bias[1] < 0.0 else "velocity" if bias[2] < 0.0 else "motor"
+    result = ActuatorProperties(
+        name=model.actuator(index).name,
+        joint=model.joint(joint).name if joint >= 0 else "",
+        control_limited=bool(model.actuator_ctrllimited[index]),
+        force_limited=bool(model.actuator_forcelimited[index]),
+        type=kind,
+        kp=float(-bias[1]),
+        kv=float(-bias[2]),
+    )
+    if result.control_limited:
+        result.lower_control_limit, result.upper_control_limit = map(float, model.actuator_ctrlrange[index])
+    if result.force_limited:
+        result.lower_force_limit, result.upper_force_limit = map(float, model.actuator_forcerange[index])
+    if kind == "motor":
+        control = result.upper_control_limit if result.control_limited else 1.0
+        force = abs(gain) * control
+        result.motor_effort = gear * min(force, result.upper_force_limit)
+    return result
+
+
+def _add_tendons(asset: Asset, model: Any) -> None:
+    """Note the fixed tendons of a file."""
+    for index in range(model.ntendon):
+        rows = range(int(model.tendon_adr[index]), int(model.tendon_adr[index] + model.tendon_num[index]))
+        if any(int(model.wrap_type[row]) != 1 for row in rows):  # mjWRAP_JOINT
+            continue
+        names = [model.joint(int(model.wrap_objid[row])).name for row in rows]
+        lower, upper = (float(bound) for bound in model.tendon_range[index])
+        properties = TendonProperties(
+            name=model.tendon(index).name,
+            is_limited=bool(model.tendon_limited[index]),
+            lower_limit=lower,
+            upper_limit=upper,
+            fixed_lower_limit=lower,
+            fixed_upper_limit=upper,
+            stiffness=float(model.tendon_stiffness[index]),
+            damping=float(model.tendon_damping[index]),
+            fixed_spring_rest_length=float(np.ravel(model.tendon_lengthspring[index])[0]),
+            limit_stiffness=float(asset.options.tendon_limit_stiffness),
+            num_joints=len(names),
+        )
+        dofs = [asset.dof_index_of(name) for name in names]
+        asset.tendons.append(FixedTendon(properties, dofs, [float(model.wrap_prm[row]) for row in rows]))
+
+
+def _path(root: str, filename: str) -> Path:
+    path = Path(root or ".") / filename
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file '{path}'. Check rootpath and filename.")
+    return path
+
+
+def _last(label: str) -> str:
+    return label.rpartition("/")[2]

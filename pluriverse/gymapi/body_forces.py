@@ -1,0 +1,85 @@
+"""Body forces: what acts on bodies from outside in the next step.
+
+Reads   applied forces and torques, body_q, body_qd, masses, gravity
+Writes  body_f: applied forces, damping of velocities, and what takes back gravity or precession
+"""
+
+import warp as wp
+
+from pluriverse.gymapi.enums import CoordinateSpace, RigidBodyFlags
+from pluriverse.gymapi.tables import NO_GYROSCOPIC_FORCE, BodyTable
+
+_MODULE = "pluriverse.gymapi.body_forces"
+_LOCAL = wp.constant(int(CoordinateSpace.LOCAL_SPACE))
+_GLOBAL = wp.constant(int(CoordinateSpace.GLOBAL_SPACE))
+_NO_GRAVITY = wp.constant(int(RigidBodyFlags.RIGID_BODY_DISABLE_GRAVITY))
+_NO_GYROSCOPIC = wp.constant(NO_GYROSCOPIC_FORCE)
+
+
+@wp.kernel(enable_backward=False, module=_MODULE)
+def add_body_force(
+    bodies: BodyTable,
+    space: int,
+    body_q: wp.array[wp.transform],
+    body_com: wp.array[wp.vec3],
+    forces: wp.array[wp.vec3],  # [body] N; empty: none
+    torques: wp.array[wp.vec3],  # [body] N m; empty: none
+    points: wp.array[wp.vec3],  # [body] m; empty: the centre of mass
+    applied_force: wp.array[wp.vec3],  # [body] N, world axes
+    applied_torque: wp.array[wp.vec3],  # [body] N m about the centre of mass, world axes
+):
+    """Add a force on one body, given in one of the spaces, to what was applied."""
+    row = wp.tid()
+    body = bodies.body[row]
+    pose = body_q[body]
+    rotation = wp.transform_get_rotation(pose)
+    force = wp.vec3()
+    torque = wp.vec3()
+    if forces.shape[0] > 0:
+        force = forces[row]
+    if torques.shape[0] > 0:
+        torque = torques[row]
+    if space == _LOCAL:
+        force = wp.quat_rotate(rotation, force)
+        torque = wp.quat_rotate(rotation, torque)
+    if points.shape[0] > 0:
+        point = points[row]
+        if space == _LOCAL:
+            point = wp.transform_point(pose, point)
+        elif space == _GLOBAL:
+            point = point - bodies.world_origin[row]
+        else:
+            point = point + bodies.offset[row]
+        torque += wp.cross(point - wp.transform_point(pose, body_com[body]), force)
+    applied_force[row] = applied_force[row] + force
+    applied_torque[row] = applied_torque[row] + torque
+
+
+@wp.kernel(enable_backward=False, module=_MODULE)
+def sum_body_force(
+    bodies: BodyTable,
+    gravity: wp.array[wp.vec3],  # [world] m/s^2
+    body_mass: wp.array[float],
+    body_inertia: wp.array[wp.mat33],
+    body_q: wp.array[wp.transform],
+    body_qd: wp.array[wp.spatial_vector],
+    applied_force: wp.array[wp.vec3],  # [body] N, world axes
+    applied_torque: wp.array[wp.vec3],  # [body] N m, world axes
+    body_f: wp.array[wp.spatial_vector],  # [body of the model] N, N m
+):
+    """Write the external force of one body."""
+    row = wp.tid()
+    body = bodies.body[row]
+    mass = body_mass[body]
+    velocity = body_qd[body]
+    omega = wp.spatial_bottom(velocity)
+    rotation = wp.transform_get_rotation(body_q[body])
+    momentum = wp.quat_rotate(rotation, body_inertia[body] * wp.quat_rotate_inv(rotation, omega))
+    force = applied_force[row] - bodies.linear_damping[row] * mass * wp.spatial_top(velocity)
+    torque = applied_torque[row] - bodies.angular_damping[row] * momentum
+    flags = bodies.flags[row]
+    if flags & _NO_GRAVITY:
+        force -= mass * gravity[bodies.world[row]]
+    if flags & _NO_GYROSCOPIC:
+        torque += wp.cross(omega, momentum)
+    body_f[body] = wp.spatial_vector(force, torque)

@@ -1,0 +1,157 @@
+"""Checks: turn the handles that calls take into objects, or say what is wrong with them."""
+
+from typing import Any
+
+import numpy as np
+
+from pluriverse.gymapi.asset import Asset
+from pluriverse.gymapi.enums import IndexDomain
+from pluriverse.gymapi.errors import GymError
+from pluriverse.gymapi.scene import Actor, Env, Sim
+
+INVALID_HANDLE = -1
+"""What calls that find nothing return."""
+
+
+class Checks:
+    """The part of `Gym` that all others build on."""
+
+    def _sim(self, sim: Any, call: str) -> Sim:
+        if not isinstance(sim, Sim):
+            raise TypeError(
+                f"{call}: sim is {sim!r}, but must be what create_sim() returned (None if it failed)."
+            )
+        if sim.is_destroyed:
+            raise GymError(f"{call}: the sim was destroyed by destroy_sim(). Create another one.")
+        return sim
+
+    def _open_sim(self, sim: Any, call: str) -> Sim:
+        """Return a sim that can still be added to."""
+        found = self._sim(sim, call)
+        if found.is_prepared:
+            raise GymError(
+                f"{call}: the sim is prepared (by prepare_sim() or the first simulate()), so nothing can be "
+                f"added to it. Call {call}() before."
+            )
+        return found
+
+    def _asset(self, asset: Any, call: str) -> Asset:
+        if not isinstance(asset, Asset):
+            raise TypeError(
+                f"{call}: asset is {asset!r}, but must be what load_asset() or create_box() and its like "
+                "returned (None if they failed)."
+            )
+        return asset
+
+    def _env(self, env: Any, call: str) -> Env:
+        if not isinstance(env, Env):
+            raise TypeError(f"{call}: env is {env!r}, but must be what create_env() or get_env() returned.")
+        if env.is_destroyed or env.sim.is_destroyed:
+            raise GymError(f"{call}: env {env.index} was destroyed. Use another one.")
+        return env
+
+    def _actor(self, env: Any, handle: Any, call: str) -> Actor:
+        found = self._env(env, call)
+        if not _is_int(handle):
+            raise TypeError(
+                f"{call}: the actor handle for env {found.index} is {handle!r}, but must be the "
+                f"whole number that "
+                "create_actor() returned."
+            )
+        if not 0 <= handle < len(found.actors):
+            raise IndexError(
+                f"{call}: env {found.index} has no actor {handle}; it has {len(found.actors)} actors"
+                f"{_listed([actor.name for actor in found.actors])}. Use the handle that create_actor() "
+                "returned for this env."
+            )
+        return found.actors[int(handle)]
+
+    def _entry(self, index: Any, names: list[str], what: str, whose: str, call: str) -> int:
+        """Return an index that is in range."""
+        if not _is_int(index):
+            raise TypeError(f"{call}: the {what} of {whose} is {index!r}, but must be a whole number.")
+        if not 0 <= index < len(names):
+            raise IndexError(f"{call}: {whose} has no {what} {index}; it has {len(names)}{_listed(names)}.")
+        return int(index)
+
+    def _body(self, env: Any, handle: Any, call: str) -> tuple[Actor, int]:
+        """Return the actor and body of a body handle."""
+        found = self._env(env, call)
+        if not _is_int(handle):
+            raise TypeError(
+                f"{call}: the body handle for env {found.index} is {handle!r}, not a whole number."
+            )
+        result = found.actor_of_body(int(handle))
+        if result is None:
+            raise IndexError(
+                f"{call}: env {found.index} has no body {handle}; its handles are 0 to "
+                f"{found.body_count - 1}. Use "
+                "what find_actor_rigid_body_handle() or get_actor_rigid_body_handle() returns (-1 for none)."
+            )
+        return result
+
+    def _dof(self, env: Any, handle: Any, call: str) -> tuple[Actor, int]:
+        """Return the actor and degree of freedom of a handle."""
+        found = self._env(env, call)
+        result = found.dof_of_handle(int(handle)) if _is_int(handle) else None
+        if result is None:
+            raise IndexError(
+                f"{call}: env {found.index} has no degree of freedom {handle!r}; its handles are 0 to "
+                f"{found.dof_count - 1}. Use what find_actor_dof_handle() or "
+                f"get_actor_dof_handle() returns (-1 "
+                "for none)."
+            )
+        return result[0], result[1]
+
+    def _joint(self, env: Any, handle: Any, call: str) -> tuple[Actor, int]:
+        """Return the actor and joint of a handle."""
+        found = self._env(env, call)
+        result = found.joint_of_handle(int(handle)) if _is_int(handle) else None
+        if result is None:
+            raise IndexError(
+                f"{call}: env {found.index} has no joint {handle!r}; its handles are 0 to "
+                f"{found.joint_count - 1}. Use what find_actor_joint_handle() or get_actor_joint_handle() "
+                "returns (-1 for none)."
+            )
+        return result[0], result[1]
+
+    def _domain(self, domain: Any, starts: tuple[int, int], local: int, call: str) -> int:
+        """Return an index in a domain: `starts` are those of the actor in env and sim."""
+        try:
+            kind = IndexDomain(int(domain))
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{call}: the domain is {domain!r}, but must be DOMAIN_ACTOR, DOMAIN_ENV or DOMAIN_SIM."
+            ) from None
+        if local < 0:
+            return INVALID_HANDLE
+        return local + (0, *starts)[int(kind)]
+
+    def _numbers(self, values: Any, count: int, call: str, what: str) -> np.ndarray:
+        """Return an array of numbers, float32, of the length wanted."""
+        try:
+            array = np.asarray(values.cpu() if hasattr(values, "cpu") else values)
+            array = array.astype(np.float32)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"{call}: the array for {what} is {values!r}, which is not made of numbers."
+            ) from None
+        if array.shape != (count,):
+            raise ValueError(
+                f"{call}: the array for {what} has shape {array.shape}, but must have ({count},), "
+                f"one entry for "
+                "each degree of freedom in whatever mode."
+            )
+        return array
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_)
+
+
+def _listed(names: list[str]) -> str:
+    """Return the first names in brackets."""
+    if not names:
+        return ""
+    shown = ", ".join(f"'{name}'" for name in names[:6])
+    return f" ({shown}{', ...' if len(names) > 6 else ''})"

@@ -1,0 +1,88 @@
+"""Collision codes: groups and filter bits of the API as groups and filtered pairs of a world.
+
+Two shapes of different actors collide if the groups of the actors are equal or one of them is -1, and the
+shapes share no filter bit. Shapes of one actor collide if they share no bit; with filter -1, unless the file
+of the asset filters the pair.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pluriverse.model.collision_pairs import groups_collide
+
+# Group of grounds, which collide with everything.
+GROUND_GROUP = -(2**30)
+
+
+def collision_codes(
+    actor: np.ndarray, group: np.ndarray, bits: np.ndarray, filtered: Sequence[tuple[int, int]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the collision group of each shape of a world, and the pairs to be filtered, shape [pair, 2].
+
+    Groups are chosen so that they say as much as they can, since pairs have to be listed one by one.
+
+    Args:
+        actor: Actor of each shape.
+        group: Group of its actor, -1 for all.
+        bits: Its filter bits.
+        filtered: Pairs of shapes of one actor that its file keeps apart.
+    """
+    count = len(actor)
+    if count == 0:
+        return np.zeros(0, dtype=np.int64), np.zeros((0, 2), dtype=np.int64)
+    groups = np.unique(group[group >= 0])
+    if len(groups) <= 1:
+        # All actors may meet. A negative group does not collide with itself: one for each set of bits.
+        _, rank = np.unique(bits, return_inverse=True)
+        codes = np.where(bits == 0, 1, -2 - rank.reshape(-1))
+    else:
+        # A negative group of its own lets a shape meet all others.
+        codes = np.where(group >= 0, 1 + np.searchsorted(groups, group), -2 - np.arange(count))
+    pairs = [np.asarray(filtered, dtype=np.int64).reshape(-1, 2)]
+    rows = max(1, 2**24 // count)
+    for begin in range(0, count, rows):
+        row = np.arange(begin, min(begin + rows, count))[:, None]
+        column = np.arange(count)[None, :]
+        wanted = (group[row] == group[column]) | (group[row] < 0) | (group[column] < 0)
+        wanted |= actor[row] == actor[column]
+        wanted &= (bits[row] & bits[column]) == 0
+        surplus = (column > row) & groups_collide(codes[row], codes[column]) & ~wanted
+        first, second = np.nonzero(surplus)
+        pairs.append(np.column_stack([first + begin, second]))
+    return codes, np.concatenate(pairs)
+
+
+def find_shared_envs(groups: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Return the envs by world: those whose actors may meet share one.
+
+    Args:
+        groups: Groups of the actors of each env.
+
+    Returns:
+        Lists of envs, ascending, in the order of their first env.
+    """
+    parent = list(range(len(groups)))
+
+    def root(env: int) -> int:
+        while parent[env] != env:
+            parent[env] = parent[parent[env]]
+            env = parent[env]
+        return env
+
+    def join(a: int, b: int) -> None:
+        a, b = root(a), root(b)
+        parent[max(a, b)] = min(a, b)
+
+    occupied = [env for env, part in enumerate(groups) if len(part)]
+    if any(-1 in part for part in groups):
+        for env in occupied:
+            join(occupied[0], env)
+    first_env: dict[int, int] = {}
+    for env, part in enumerate(groups):
+        for group in set(part):
+            join(first_env.setdefault(group, env), env)
+    worlds: dict[int, list[int]] = {}
+    for env in range(len(groups)):
+        worlds.setdefault(root(env), []).append(env)
+    return list(worlds.values())

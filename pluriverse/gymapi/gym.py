@@ -1,0 +1,40 @@
+"""Gym: every call of the actor API, as methods of one object."""
+
+from typing import Any
+
+from pluriverse.gymapi.gym_assets import AssetCalls
+from pluriverse.gymapi.gym_components import ComponentCalls
+from pluriverse.gymapi.gym_controls import ControlCalls
+from pluriverse.gymapi.gym_envs import EnvCalls
+from pluriverse.gymapi.gym_properties import PropertyCalls
+from pluriverse.gymapi.gym_simulation import SimulationCalls
+from pluriverse.gymapi.gym_states import StateCalls
+from pluriverse.gymapi.gym_tensors import TensorCalls
+from pluriverse.gymapi.gym_viewer import ViewerCalls
+from pluriverse.gymapi.scene import Sim
+
+
+class Gym(
+    SimulationCalls,
+    AssetCalls,
+    EnvCalls,
+    ComponentCalls,
+    PropertyCalls,
+    ControlCalls,
+    StateCalls,
+    TensorCalls,
+    ViewerCalls,
+):
+    """The calls of the actor API. It has no state of its own; `acquire_gym` returns the one there is."""
+
+    def _attach(self, sim: Sim) -> None:
+        if sim.__dict__.pop("efforts_pending", False):
+            sim.runtime.has_effort = True
+
+
+_gym = Gym()
+
+
+def acquire_gym(*_: Any) -> Gym:
+    """Return the object with the calls of the API."""
+    return _gym

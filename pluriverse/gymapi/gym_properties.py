@@ -1,0 +1,172 @@
+"""Property calls: masses, materials, degrees of freedom and size of actors, at any time."""
+
+from typing import Any
+
+import numpy as np
+
+from pluriverse.gymapi.asset_files import shape_mass_properties
+from pluriverse.gymapi.checks import Checks
+from pluriverse.gymapi.drives import check_dof_properties
+from pluriverse.gymapi.enums import RigidBodyFlags
+from pluriverse.gymapi.errors import require
+from pluriverse.gymapi.scaling import scale_actor, set_dof_properties
+from pluriverse.gymapi.scene import Actor
+from pluriverse.gymapi.shape_properties import read_shape_properties, write_shape_properties
+from pluriverse.gymapi.store import read, write
+from pluriverse.gymapi.structures import (
+    RigidBodyProperties,
+    RigidShapeProperties,
+    as_mat33,
+    matrix_of,
+)
+from pluriverse.gymapi.tables import body_flags
+from pluriverse.gymapi.values import Vec3
+
+
+class PropertyCalls(Checks):
+    """Properties of bodies, shapes and degrees of freedom; scale."""
+
+    def get_actor_rigid_body_properties(self, env: Any, actor_handle: int) -> list[RigidBodyProperties]:
+        """Return mass, centre of mass, inertia and flags of each body."""
+        actor = self._actor(env, actor_handle, "get_actor_rigid_body_properties")
+        mass, com = read(actor, "body_mass"), read(actor, "body_com").reshape(-1, 3)
+        inertia = read(actor, "body_inertia").reshape(-1, 3, 3)
+        flags = body_flags(actor) & int(RigidBodyFlags(3))
+        result = []
+        for body in range(actor.asset.body_count):
+            singular = np.linalg.matrix_rank(inertia[body]) < 3
+            result.append(
+                RigidBodyProperties(
+                    mass=float(mass[body]),
+                    com=Vec3(*com[body].tolist()),
+                    inertia=as_mat33(inertia[body]),
+                    invMass=0.0 if mass[body] == 0.0 else 1.0 / float(mass[body]),
+                    invInertia=as_mat33(np.zeros((3, 3)) if singular else np.linalg.inv(inertia[body])),
+                    flags=RigidBodyFlags(int(flags[body])),
+                )
+            )
+        return result
+
+    def set_actor_rigid_body_properties(
+        self,
+        env: Any,
+        actor_handle: int,
+        properties: list[RigidBodyProperties],
+        recomputeInertia: bool = False,
+    ) -> bool:
+        """Set mass, centre of mass, inertia and flags of each body.
+
+        Args:
+            env: Env.
+            actor_handle: Actor.
+            properties: One for each body. Inverses are not read.
+            recomputeInertia: Whether inertias change in proportion to the masses, whatever `inertia` says.
+        """
+        call = "set_actor_rigid_body_properties"
+        actor = self._actor(env, actor_handle, call)
+        parts = list(properties)
+        require(
+            len(parts) == actor.asset.body_count,
+            call,
+            f"{len(parts)} properties were given, but {actor} has {actor.asset.body_count} "
+            f"bodies; pass one for each.",
+        )
+        mass = np.array([part.mass for part in parts], dtype=np.float64)
+        com = np.array([list(part.com) for part in parts], dtype=np.float64)
+        inertia = np.array([matrix_of(part.inertia) for part in parts])
+        flags = np.array([int(part.flags) for part in parts], dtype=np.int64)
+        for body, name in enumerate(actor.asset.body_names):
+            require(
+                bool(mass[body] >= 0.0 and np.isfinite(mass[body])),
+                call,
+                f"mass of body '{name}' of {actor} is {mass[body]} kg, but must be finite and >= 0.",
+            )
+            require(
+                not flags[body] & ~int(RigidBodyFlags.RIGID_BODY_DISABLE_GRAVITY),
+                call,
+                f"flags of body '{name}' of {actor} are {flags[body]}, but only RIGID_BODY_NONE and "
+                "RIGID_BODY_DISABLE_GRAVITY are supported. To hold a body still, load it with fix_base_link.",
+            )
+        if recomputeInertia:
+            inertia = _scaled_inertia(actor, mass, read(actor, "body_mass"), read(actor, "body_inertia"))
+        write(actor, "body_mass", mass)
+        write(actor, "body_com", com)
+        write(actor, "body_inertia", inertia)
+        if not np.array_equal(flags, body_flags(actor) & int(RigidBodyFlags(3))):
+            actor.body_flags = flags
+            if actor.env.sim.runtime is not None:
+                actor.env.sim.runtime.set_body_flags(actor, body_flags(actor))
+        return True
+
+    def get_actor_rigid_shape_properties(self, env: Any, actor_handle: int) -> list[RigidShapeProperties]:
+        """Return the material of each shape."""
+        actor = self._actor(env, actor_handle, "get_actor_rigid_shape_properties")
+        return read_shape_properties(actor.asset, actor)
+
+    def set_actor_rigid_shape_properties(
+        self, env: Any, actor_handle: int, properties: list[RigidShapeProperties]
+    ) -> bool:
+        """Set the material of each shape."""
+        call = "set_actor_rigid_shape_properties"
+        write_shape_properties(self._actor(env, actor_handle, call), properties, call)
+        return True
+
+    def get_actor_dof_properties(self, env: Any, actor_handle: int) -> np.ndarray:
+        """Return limits, drives and losses of the degrees of freedom; a copy."""
+        return self._actor(env, actor_handle, "get_actor_dof_properties").dof_properties.copy()
+
+    def set_actor_dof_properties(self, env: Any, actor_handle: int, properties: Any) -> bool:
+        """Set limits, drives and losses of the degrees of freedom."""
+        call = "set_actor_dof_properties"
+        actor = self._actor(env, actor_handle, call)
+        names = [dof.name for dof in actor.asset.dofs]
+        checked = check_dof_properties(properties, actor.dof_properties, names, call, str(actor))
+        set_dof_properties(actor, checked)
+        return True
+
+    def get_actor_scale(self, env: Any, actor_handle: int) -> float:
+        """Return the size of an actor relative to its asset."""
+        return self._actor(env, actor_handle, "get_actor_scale").scale
+
+    def set_actor_scale(self, env: Any, actor_handle: int, scale: Any, *, scale_gains: bool = True) -> bool:
+        """Give an actor `scale` times the size of its asset, at the same density; at any time.
+
+        Its root stays where it is. See `pluriverse.gymapi.scaling` for what changes by which power.
+
+        Args:
+            env: Env.
+            actor_handle: Actor.
+            scale: Size relative to the asset; not to the size so far.
+            scale_gains: Whether stiffness, damping, largest effort, friction and armature follow the inertia.
+                With False they stay, to be tuned by hand.
+        """
+        call = "set_actor_scale"
+        actor = self._actor(env, actor_handle, call)
+        value = np.asarray(scale, dtype=np.float64).reshape(-1)
+        require(
+            value.size == 1 and bool(np.isfinite(value[0])) and value[0] > 0.0,
+            call,
+            f"scale of {actor} is {scale!r}, but must be one number > 0.",
+        )
+        if float(value[0]) != actor.scale:
+            scale_actor(actor, float(value[0]), gains=scale_gains)
+        return True
+
+    def get_actor_segmentation_id(self, env: Any, actor_handle: int) -> int:
+        """Return the segmentation id given to `create_actor`."""
+        return self._actor(env, actor_handle, "get_actor_segmentation_id").segmentation_id
+
+
+def _scaled_inertia(
+    actor: Actor, mass: np.ndarray, old_mass: np.ndarray, old_inertia: np.ndarray
+) -> np.ndarray:
+    """Return inertias in proportion to the masses; of bodies without a mass so far, that of their shapes."""
+    inertia = old_inertia.reshape(-1, 3, 3).astype(np.float64)
+    for body in range(len(mass)):
+        if old_mass[body] > 0.0:
+            inertia[body] *= mass[body] / float(old_mass[body])
+        elif mass[body] > 0.0:
+            shape_mass, _, shape_inertia = shape_mass_properties(actor.asset.builder, body)
+            if shape_mass > 0.0:
+                inertia[body] = shape_inertia * (mass[body] / shape_mass) * actor.scale**2
+    return inertia

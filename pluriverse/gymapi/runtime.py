@@ -1,0 +1,246 @@
+"""Runtime: a prepared sim. Its model, the loop, and what happens before and after each step."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.dynamics import eval_fk
+from pluriverse.gymapi.assembly import make_model
+from pluriverse.gymapi.body_forces import sum_body_force
+from pluriverse.gymapi.enums import ContactCollection, DofDriveMode
+from pluriverse.gymapi.errors import GymError
+from pluriverse.gymapi.scene import Actor, Sim
+from pluriverse.gymapi.tables import make_actor_table, make_body_table, make_dof_table
+from pluriverse.model import Model
+from pluriverse.simulation import Simulation
+from pluriverse.solvers.base import SolverBase
+from pluriverse.types import ModelFlags
+
+SOLVERS = ("sap", "mujoco")
+"""Values of `SimParams.solver`."""
+
+
+def make_solver(model: Model, name: str, options: dict[str, Any]) -> SolverBase:
+    """Return the solver of a name.
+
+    Raises:
+        ValueError: If there is none of that name.
+        GymError: If it is not installed.
+    """
+    key = str(name).lower().removeprefix("solver")
+    if key == "sap":
+        from pluriverse.solvers.sap import SolverSAP
+
+        return SolverSAP(model, **options)
+    if key == "mujoco":
+        import pluriverse
+
+        if "SolverMuJoCo" not in pluriverse.__all__:
+            raise GymError("prepare_sim: sim_params.solver is 'mujoco', which this version lacks. Use 'sap'.")
+        solver: SolverBase = pluriverse.SolverMuJoCo(model, **options)
+        return solver
+    raise ValueError(f"prepare_sim: sim_params.solver is {name!r}, but must be one of {', '.join(SOLVERS)}.")
+
+
+class Runtime:
+    """The model of a sim, its loop, and the tables that tensors are read and written by.
+
+    Args:
+        sim: Sim with at least one actor.
+    """
+
+    def __init__(self, sim: Sim):
+        self.sim = sim
+        params = sim.params
+        self.substeps = max(int(params.substeps), 1)
+        self.model = make_model(sim, params.dt / self.substeps)
+        self.device = self.model.device
+        self.simulation = self._make_simulation(params)
+        self.changed = ModelFlags(0)
+        """What was written to in the model since the last step."""
+        self.moved: wp.array[bool] = wp.zeros(
+            self.model.articulation_count, dtype=wp.bool, device=self.device
+        )
+        """Articulations whose bodies are not yet where their joints say."""
+        self.any_moved = False
+        self.actors = make_actor_table(sim, self.device)
+        self.dofs = make_dof_table(sim, self.device)
+        self.bodies = make_body_table(sim, self.device)
+        self.no_indices: wp.array[int] = wp.empty(0, dtype=wp.int32, device=self.device)
+        self.no_vectors: wp.array[wp.vec3] = wp.empty(0, dtype=wp.vec3, device=self.device)
+        self.applied_force = wp.zeros(sim.body_count, dtype=wp.vec3, device=self.device)
+        self.applied_torque = wp.zeros(sim.body_count, dtype=wp.vec3, device=self.device)
+        self.has_applied = False
+        self.has_effort = False
+        self.has_body_force = False
+        self.has_passive_force = self._find_passive_force()
+        self.has_jointed_root = False
+        self.before_step: list[Callable[[float], None]] = []
+        """Called before each `simulate`, with its duration [s]: forces that depend on the state."""
+        self.before_substep: list[Callable[[float], None]] = []
+        """Called before each solver step, with its duration [s]."""
+        self.after_substep: list[Callable[[int], None]] = []
+        """Called after each solver step, with its number."""
+        self.after_step: list[Callable[[float], None]] = []
+        """Called after each `simulate`, with its duration [s]."""
+
+    def _make_simulation(self, params: Any) -> Simulation:
+        if self.model.joint_dof_count == 0:
+            raise GymError(
+                "prepare_sim: nothing in the sim can move: all actors are fixed and have no joints. Load at "
+                "least one asset with fix_base_link=False."
+            )
+        threads = int(params.physx.num_threads)
+        return Simulation(
+            self.model,
+            make_solver(self.model, params.solver, params.solver_options),
+            dt=params.dt / self.substeps,
+            decimation=1,
+            threads=threads if threads > 0 else None,
+            rigid_contact_max=params.max_contacts,
+        )
+
+    def set_params(self, params: Any) -> None:
+        """Take over changed parameters: gravity at once, time step and substeps with a new loop."""
+        old = self.sim.params
+        for name in ("use_gpu_pipeline", "solver", "solver_options", "max_contacts", "isolate_envs"):
+            if getattr(params, name) != getattr(old, name):
+                raise GymError(
+                    f"set_sim_params: {name} cannot change from {getattr(old, name)!r} to "
+                    f"{getattr(params, name)!r} once the sim is prepared. Set it before create_sim()."
+                )
+        if params.gravity != old.gravity:
+            self.model.set_gravity(list(params.gravity))
+            self.changed |= ModelFlags.MODEL_PROPERTIES
+        if params.dt != old.dt or int(params.substeps) != int(old.substeps):
+            snapshot = self.simulation.save()
+            self.simulation.close()
+            self.substeps = max(int(params.substeps), 1)
+            self.simulation = self._make_simulation(params)
+            self.simulation.restore(snapshot)
+        self.sim.params = params.copy()
+
+    @property
+    def collects_all(self) -> bool:
+        """Whether contact forces are a mean over the substeps."""
+        return int(self.sim.params.physx.contact_collection) == ContactCollection.CC_ALL_SUBSTEPS
+
+    def mark_kinematics(self, actor: Actor) -> None:
+        """Note that the bodies of an actor are not where its joints say, and thaw its world."""
+        self.any_moved = True
+        articulation, world = actor.starts["articulation"], actor.env.world
+        frozen = self.simulation.solver.world_frozen
+        if self.device.is_cpu:
+            self.moved.numpy()[articulation] = True
+            frozen.numpy()[world] = 0
+        else:
+            self.moved[articulation : articulation + 1].fill_(True)
+            frozen[world : world + 1].fill_(0)
+
+    def place_bodies(self) -> None:
+        """Put bodies where their joints say, for the articulations that were moved."""
+        if not self.any_moved:
+            return
+        state = self.simulation.state
+        eval_fk(self.model, state.joint_q, state.joint_qd, state, mask=self.moved)
+        self.moved.zero_()
+        self.any_moved = False
+
+    def apply_changes(self) -> None:
+        """Bring up to date what follows from properties that were set."""
+        if self.changed:
+            flags, self.changed = self.changed, ModelFlags(0)
+            # Poses of bodies are computed here, for the actors concerned only.
+            self.simulation.solver.notify_model_changed(flags)
+        self.place_bodies()
+
+    def step(self) -> None:
+        """Make the solver steps of one `simulate`."""
+        dt = self.sim.params.dt
+        self.apply_changes()
+        self._sum_body_forces()
+        for action in self.before_step:
+            action(dt)
+        for number in range(self.substeps):
+            for action in self.before_substep:
+                action(dt / self.substeps)
+            self.simulation.step()
+            for report in self.after_substep:
+                report(number)
+        for action in self.after_step:
+            action(dt)
+        if self.has_effort:
+            self.simulation.control.joint_act.zero_()
+            self.has_effort = False
+
+    def _sum_body_forces(self) -> None:
+        state = self.simulation.state
+        if not (self.has_passive_force or self.has_applied):
+            if self.has_body_force:
+                state.body_f.zero_()
+                self.has_body_force = False
+            return
+        wp.launch(
+            sum_body_force,
+            dim=self.sim.body_count,
+            inputs=[
+                self.bodies,
+                self.model.gravity,
+                self.model.body_mass,
+                self.model.body_inertia,
+                state.body_q,
+                state.body_qd,
+                self.applied_force,
+                self.applied_torque,
+            ],
+            outputs=[state.body_f],
+            device=self.device,
+        )
+        self.has_body_force = True
+        if self.has_applied:
+            self.applied_force.zero_()
+            self.applied_torque.zero_()
+            self.has_applied = False
+
+    def _find_passive_force(self) -> bool:
+        """Return whether there is a body that is damped, or left alone by gravity or precession."""
+        return any(
+            actor.asset.options.linear_damping > 0.0
+            or actor.asset.options.angular_damping > 0.0
+            or actor.asset.options.disable_gravity
+            or not actor.asset.options.enable_gyroscopic_forces
+            or (actor.body_flags is not None and actor.body_flags.any())
+            for actor in self.sim.actors
+        )
+
+    def set_body_flags(self, actor: Actor, flags: np.ndarray) -> None:
+        """Write the flags of the bodies of an actor."""
+        self._write_table(self.bodies.flags, actor.body_start, flags)
+        self.has_passive_force = self.has_passive_force or bool(np.any(flags))
+
+    def set_drive_modes(self, actor: Actor) -> None:
+        """Write the drive modes of an actor, and drop efforts on what no longer takes any."""
+        modes = actor.dof_properties["driveMode"]
+        self._write_table(self.dofs.drive_mode, actor.dof_start, modes)
+        act = self.simulation.control.joint_act
+        idle = actor.asset.dof_index[modes != DofDriveMode.DOF_MODE_EFFORT]
+        if self.has_effort and len(idle):
+            values = act.numpy()
+            values[actor.starts["dof"] + idle] = 0.0
+            if not self.device.is_cpu:
+                act.assign(values)
+
+    def _write_table(self, table: wp.array, start: int, values: np.ndarray) -> None:
+        values = np.asarray(values, dtype=np.int32)
+        if not len(values):
+            return
+        if self.device.is_cpu:
+            table.numpy()[start : start + len(values)] = values
+        else:
+            table[start : start + len(values)].assign(values)
+
+    def close(self) -> None:
+        """End the threads."""
+        self.simulation.close()

@@ -1,0 +1,102 @@
+"""Scaling: give an actor another size at the same density.
+
+With the factor s between the sizes, lengths (shapes, centres of mass, joint frames, linear positions and
+their limits) change by s, masses by s^3 and inertias by s^5. Gains change like the inertia that they act on,
+so that drives stay as quick and as damped as they were: s^5 about a hinge, s^3 along a slide. In joint angles
+an actor without gravity then moves exactly as at its old size.
+"""
+
+import numpy as np
+
+from pluriverse.gymapi.drives import ROWS, drive_rows
+from pluriverse.gymapi.enums import DofType
+from pluriverse.gymapi.scene import Actor
+from pluriverse.gymapi.store import read, write
+from pluriverse.types import GeoType
+
+GAINS = ("stiffness", "damping", "effort", "friction", "armature")
+"""Properties of degrees of freedom that change with the inertia."""
+
+
+def scale_actor(actor: Actor, scale: float, *, gains: bool) -> None:
+    """Give an actor the size `scale` times that of its asset. Its root stays where it is."""
+    factor = scale / actor.scale
+    asset = actor.asset
+    builder = asset.builder
+    actor.scale = float(scale)
+    if asset.shape_count:
+        transform = read(actor, "shape_transform").reshape(-1, 7)
+        transform[:, :3] *= factor
+        write(actor, "shape_transform", transform)
+        size = read(actor, "shape_scale").reshape(-1, 3)
+        size[builder.shape_type != GeoType.PLANE] *= factor
+        write(actor, "shape_scale", size)
+    write(actor, "body_mass", read(actor, "body_mass") * factor**3)
+    write(actor, "body_inertia", read(actor, "body_inertia") * factor**5)
+    write(actor, "body_com", read(actor, "body_com") * factor)
+    held = builder.joint_parent >= 0
+    parent_frame = read(actor, "joint_X_p").reshape(-1, 7)
+    child_frame = read(actor, "joint_X_c").reshape(-1, 7)
+    root_frame = parent_frame[asset.root_joint].copy()
+    parent_frame[held, :3] *= factor
+    child_frame[:, :3] *= factor
+    parent_frame[asset.root_joint] = root_frame
+    write(actor, "joint_X_p", parent_frame)
+    write(actor, "joint_X_c", child_frame)
+    _scale_positions(actor, factor)
+    _scale_dofs(actor, factor, gains)
+
+
+def _scale_positions(actor: Actor, factor: float) -> None:
+    """Scale positions, velocities and targets of slides."""
+    asset = actor.asset
+    slides = np.array([dof.type is DofType.DOF_TRANSLATION for dof in asset.dofs], dtype=bool)
+    if not slides.any():
+        return
+    for name, entries in (
+        ("joint_q", asset.dof_coord[slides]),
+        ("joint_qd", asset.dof_index[slides]),
+        ("joint_target_pos", asset.dof_index[slides]),
+        ("joint_target_vel", asset.dof_index[slides]),
+    ):
+        rows = read(actor, name)
+        rows[entries] *= factor
+        write(actor, name, rows)
+
+
+def _scale_dofs(actor: Actor, factor: float, gains: bool) -> None:
+    asset = actor.asset
+    if asset.dof_count == 0:
+        return
+    slides = np.array([dof.type is DofType.DOF_TRANSLATION for dof in asset.dofs], dtype=bool)
+    properties = actor.dof_properties.copy()
+    for name in ("lower", "upper", "velocity"):
+        properties[name] = _product(properties[name], np.where(slides, factor, 1.0))
+    if gains:
+        for name in GAINS:
+            properties[name] = _product(properties[name], np.where(slides, factor**3, factor**5))
+        # A force along a slide also makes up for the longer way.
+        properties["effort"] = _product(properties["effort"], np.where(slides, factor, 1.0))
+        properties["friction"] = _product(properties["friction"], np.where(slides, factor, 1.0))
+    set_dof_properties(actor, properties)
+
+
+def _product(values: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    """Return products; what stands for no limit stays."""
+    unlimited = ~(np.abs(values) < np.finfo(np.float32).max)
+    return np.where(unlimited, values, np.where(unlimited, 0.0, values) * factor).astype(np.float32)
+
+
+def set_dof_properties(actor: Actor, properties: np.ndarray) -> None:
+    """Make checked properties those of the degrees of freedom of an actor."""
+    sim = actor.env.sim
+    actor.dof_properties = properties
+    dt = sim.params.dt / sim.params.substeps
+    derived = drive_rows(properties, actor.asset.dof_ball_axis, dt)
+    for name in ROWS:
+        rows = read(actor, name)
+        if not np.array_equal(rows[actor.asset.dof_index], derived[name]):
+            rows[actor.asset.dof_index] = derived[name]
+            write(actor, name, rows)
+    if sim.runtime is not None:
+        sim.runtime.set_drive_modes(actor)

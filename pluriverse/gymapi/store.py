@@ -1,0 +1,178 @@
+"""Store: read and write what belongs to an actor, before and after the model is made.
+
+Names are those of the arrays of `Model`, `State` and `Control`. Before, rows of the actor (or of its asset)
+stand for the arrays; afterwards slices of the arrays do.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pluriverse.dynamics import eval_fk, eval_ik
+from pluriverse.gymapi.asset import Asset
+from pluriverse.gymapi.scene import Actor
+from pluriverse.model import Model
+from pluriverse.types import ModelFlags
+
+KINDS: dict[str, str] = {
+    **dict.fromkeys(("body_mass", "body_com", "body_inertia", "body_q", "body_qd"), "body"),
+    **dict.fromkeys(("joint_X_p", "joint_X_c"), "joint"),
+    "joint_q": "coord",
+    **dict.fromkeys(
+        (
+            "joint_qd",
+            "joint_target_mode",
+            "joint_target_ke",
+            "joint_target_kd",
+            "joint_damping",
+            "joint_effort_limit",
+            "joint_velocity_limit",
+            "joint_friction",
+            "joint_armature",
+            "joint_limit_lower",
+            "joint_limit_upper",
+            "joint_target_pos",
+            "joint_target_vel",
+            "joint_act",
+        ),
+        "dof",
+    ),
+    **dict.fromkeys(
+        (
+            "shape_transform",
+            "shape_scale",
+            "shape_margin",
+            "shape_gap",
+            "shape_material_mu",
+            "shape_material_mu_rolling",
+            "shape_material_mu_torsional",
+            "shape_material_restitution",
+            "shape_material_ke",
+        ),
+        "shape",
+    ),
+}
+"""Arrays that are read and written, and what their rows belong to."""
+
+_STATE = ("joint_q", "joint_qd", "body_q", "body_qd")
+_CONTROL = ("joint_target_pos", "joint_target_vel", "joint_act")
+_FLAGS = {
+    "body": ModelFlags.BODY_INERTIAL_PROPERTIES,
+    "joint": ModelFlags.JOINT_PROPERTIES,
+    "dof": ModelFlags.JOINT_DOF_PROPERTIES,
+    "shape": ModelFlags.SHAPE_PROPERTIES,
+}
+
+
+def asset_rows(asset: Asset, name: str) -> np.ndarray:
+    """Return rows of an asset."""
+    cache: dict[str, np.ndarray] = asset.__dict__.setdefault("_rows", {})
+    if name not in cache:
+        values = getattr(asset.builder, name)
+        cache[name] = values.astype(np.int32 if values.dtype.kind == "i" else np.float32)
+    return cache[name]
+
+
+def read(actor: Actor, name: str) -> np.ndarray:
+    """Return the rows of an actor; a copy."""
+    runtime = actor.env.sim.runtime
+    if runtime is None:
+        return np.array(actor.rows.get(name, asset_rows(actor.asset, name)))
+    return np.array(_view(runtime, actor, name))
+
+
+def write(actor: Actor, name: str, rows: np.ndarray) -> None:
+    """Set the rows of an actor, and note what follows."""
+    runtime = actor.env.sim.runtime
+    if runtime is None:
+        like = asset_rows(actor.asset, name)
+        actor.rows[name] = np.asarray(rows, dtype=like.dtype).reshape(like.shape)
+        return
+    kind = KINDS[name]
+    start, stop = actor.starts[kind], actor.starts[kind] + _count(actor.asset, kind)
+    if start == stop:
+        return
+    array = _array(runtime, name)
+    if array.device.is_cpu:
+        view = array.numpy()[start:stop]
+        view[...] = np.asarray(rows).reshape(view.shape)
+    else:
+        array[start:stop].assign(np.ascontiguousarray(rows))
+    if name not in _STATE and name not in _CONTROL:
+        runtime.changed |= _FLAGS[kind]
+    if name in ("joint_q", "joint_qd", "joint_X_p", "joint_X_c", "body_com"):
+        runtime.mark_kinematics(actor)
+
+
+def _array(runtime: Any, name: str) -> Any:
+    if name in _STATE:
+        return getattr(runtime.simulation.state, name)
+    if name in _CONTROL:
+        return getattr(runtime.simulation.control, name)
+    return getattr(runtime.model, name)
+
+
+def _count(asset: Asset, kind: str) -> int:
+    builder = asset.builder
+    return {
+        "body": builder.body_count,
+        "joint": builder.joint_count,
+        "coord": builder.joint_coord_count,
+        "dof": builder.joint_dof_count,
+        "shape": builder.shape_count,
+    }[kind]
+
+
+def _view(runtime: Any, actor: Actor, name: str) -> np.ndarray:
+    kind = KINDS[name]
+    start = actor.starts[kind]
+    stop = start + _count(actor.asset, kind)
+    array = _array(runtime, name)
+    if array.device.is_cpu or start == stop:
+        return array.numpy()[start:stop]
+    return array[start:stop].numpy()
+
+
+class Prototype:
+    """A model of an asset alone, on the CPU: where the bodies of an actor are before the sim is prepared.
+
+    Args:
+        asset: The asset.
+    """
+
+    def __init__(self, asset: Asset):
+        self.model: Model = asset.builder.finalize("cpu")
+        self.state = self.model.state()
+
+    def place(self, actor: Actor) -> tuple[np.ndarray, np.ndarray]:
+        """Return poses and velocities of the bodies of an actor."""
+        self._take(actor)
+        eval_fk(self.model, self.state.joint_q, self.state.joint_qd, self.state)
+        return self.state.body_q.numpy().reshape(-1, 7), self.state.body_qd.numpy().reshape(-1, 6)
+
+    def read_joints(
+        self, actor: Actor, body_q: np.ndarray, body_qd: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return joint coordinates and velocities of bodies, and the poses that follow from them."""
+        self._take(actor)
+        self.state.body_q.numpy()[...] = body_q
+        self.state.body_qd.numpy()[...] = body_qd
+        eval_ik(self.model, self.state, self.state.joint_q, self.state.joint_qd)
+        joint_q, joint_qd = self.state.joint_q.numpy().copy(), self.state.joint_qd.numpy().copy()
+        eval_fk(self.model, self.state.joint_q, self.state.joint_qd, self.state)
+        return joint_q, joint_qd, self.state.body_q.numpy().reshape(-1, 7)
+
+    def _take(self, actor: Actor) -> None:
+        for name in ("joint_X_p", "joint_X_c", "body_com"):
+            target = getattr(self.model, name).numpy()
+            target[...] = read(actor, name).reshape(target.shape)
+        self.state.joint_q.numpy()[...] = read(actor, "joint_q")
+        self.state.joint_qd.numpy()[...] = read(actor, "joint_qd")
+
+
+def prototype(asset: Asset) -> Prototype:
+    """Return the prototype of an asset."""
+    cached: Prototype | None = asset.__dict__.get("_prototype")
+    if cached is None:
+        cached = asset.__dict__["_prototype"] = Prototype(asset)
+    return cached
