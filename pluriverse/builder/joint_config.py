@@ -1,18 +1,22 @@
 """JointDofConfig: drive, limits and losses of one degree of freedom of a joint."""
 
-import copy
-from dataclasses import InitVar, dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from pluriverse.builder.inputs import AxisLike
+from pluriverse.builder.other_names import other_names, same_as
 from pluriverse.types import Axis, JointTargetMode
 
 
+@other_names(target_q=same_as("target_pos"), target_qd=same_as("target_vel"))
 @dataclass(kw_only=True)
 class JointDofConfig:
-    """Axis, limits, drive and losses of one degree of freedom of a joint."""
+    """Axis, limits, drive and losses of one degree of freedom of a joint.
+
+    `target_q` and `target_qd` are other names of `target_pos` and `target_vel`, as arguments and attributes.
+    """
 
     axis: AxisLike = Axis.X
     """Axis in the joint frame; normalized."""
@@ -45,21 +49,10 @@ class JointDofConfig:
     actuator_mode: JointTargetMode | int | None = None
     """What the drive follows; None decides by the gains when the model is finalized
     (`JointTargetMode.AUTO`)."""
-    target_q: InitVar[float | None] = None
-    """Another name of `target_pos`."""
-    target_qd: InitVar[float | None] = None
-    """Another name of `target_vel`."""
-
-    def __post_init__(self, target_q: float | None, target_qd: float | None) -> None:
-        """Take targets that were given under their other names."""
-        if target_q is not None:
-            self.target_pos = target_q
-        if target_qd is not None:
-            self.target_vel = target_qd
 
     def merged(self, **values: Any) -> "JointDofConfig":
         """Return a copy with the given values, except those that are None."""
-        result = copy.copy(self)
+        result = replace(self)
         for name, value in values.items():
             if value is not None:
                 setattr(result, name, value)
@@ -78,21 +71,6 @@ class JointDofConfig:
             velocity_limit=np.inf,
             actuator_mode=JointTargetMode.NONE,
         )
-
-
-def _other_name(attribute: str) -> property:
-    def get(config: JointDofConfig) -> float:
-        return float(getattr(config, attribute))
-
-    def put(config: JointDofConfig, value: float) -> None:
-        setattr(config, attribute, value)
-
-    return property(get, put, doc=f"Another name of `{attribute}`.")
-
-
-# After the class, or a property would be taken for the default of its field.
-setattr(JointDofConfig, "target_q", _other_name("target_pos"))  # noqa: B010  (plain for type checkers)
-setattr(JointDofConfig, "target_qd", _other_name("target_vel"))  # noqa: B010
 
 
 def mode_value(mode: JointTargetMode | int | None, what: str) -> int:

@@ -1,15 +1,38 @@
 """ShapeConfig: material, mass and collision behaviour of a shape."""
 
-from dataclasses import dataclass, replace
+import copy
+from dataclasses import dataclass
 
 import numpy as np
 
+from pluriverse.builder.other_names import other_names
 from pluriverse.types import ShapeFlags
 
 
+def _damping(config: "ShapeConfig") -> float:
+    """Contact damping [N·s/m]: `ke * tau`."""
+    return config.ke * config.tau
+
+
+def _set_damping(config: "ShapeConfig", kd: float) -> None:
+    if not _is_number(kd) or not 0.0 <= kd < np.inf:
+        raise ValueError(f"ShapeConfig: kd is {kd}, but it must be a finite number >= 0 (N·s/m).")
+    if not 0.0 < config.ke < np.inf:
+        raise ValueError(
+            f"ShapeConfig: kd is {kd} N·s/m, but ke is {config.ke} N/m, so there is no dissipation time "
+            "kd / ke. Set a finite ke > 0 first, or tau itself."
+        )
+    config.tau = kd / config.ke
+
+
+@other_names(kd=property(_damping, _set_damping))
 @dataclass
 class ShapeConfig:
-    """Material, mass and collision behaviour of a shape."""
+    """Material, mass and collision behaviour of a shape.
+
+    A contact damping `kd` [N·s/m], as argument or attribute, is another way to give `tau` = kd / ke. As an
+    attribute, set it after `ke`.
+    """
 
     density: float = 1000.0
     """Density [kg/m³]; adds mass and inertia to the body."""
@@ -78,7 +101,7 @@ class ShapeConfig:
 
     def copy(self) -> "ShapeConfig":
         """Return a copy."""
-        return replace(self)
+        return copy.copy(self)
 
     def mark_as_site(self) -> None:
         """Make the shape mark a frame only: no mass, no collision."""

@@ -1,5 +1,7 @@
 """Shapes: bounds, planes, sites and defaults."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -123,6 +125,21 @@ def test_shapes_take_the_defaults_of_the_builder():
     assert builder.shape_gap.tolist() == [0.02, 0.5]
     assert builder.shape_material_mu.tolist() == [0.25, 1.0]
     assert builder.shape_material_ke.tolist() == [2500.0, 7.0]
+
+
+def test_a_damping_is_a_dissipation_time():
+    """The damping is ke tau, in the constructor, as an attribute, and in copies with another stiffness."""
+    config = ShapeConfig(ke=1e4, kd=200.0)
+    assert (config.tau, config.kd) == (0.02, 200.0)
+    config.ke = 2e4
+    assert (config.tau, config.kd) == (0.02, 400.0)
+    config.kd = 100.0
+    assert config.tau == 0.005
+    assert dataclasses.replace(config, ke=1e3).tau == config.copy().tau == 0.005
+    with pytest.raises(ValueError, match=r"kd is -1\.0, but it must be a finite number >= 0"):
+        ShapeConfig(kd=-1.0)
+    with pytest.raises(ValueError, match="ke is inf N/m, so there is no dissipation time"):
+        ShapeConfig(ke=np.inf, kd=1.0)
 
 
 def test_flags_and_booleans_are_two_views_of_one_thing():

@@ -1,5 +1,7 @@
 """Drive targets: two names, two layouts, one target."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import warp as wp
@@ -170,6 +172,7 @@ def test_configurations_know_both_names():
     assert (config.target_pos, config.target_vel, config.target_q) == (0.5, 0.1, 0.5)
     config.target_q = 0.7
     assert config.merged(target_ke=2.0).target_pos == 0.7
+    assert dataclasses.replace(config, target_pos=0.9).target_q == 0.9
 
 
 def test_an_array_of_another_size_is_refused():
