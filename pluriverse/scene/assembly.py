@@ -28,7 +28,7 @@ class Assembly:
         self.body_ids: dict[str, int] = {}
         """Index of each inline body by its id."""
         self.joint_ids: dict[str, int | None] = {}
-        """Index of each inline joint by its id; None for a joint that is not supported."""
+        """Index of each inline joint by its id; None for one that closes a loop and has no coordinate."""
         self.articulated_joints: set[int] = set()
         """The joints that inline articulations list."""
         self._features = features

@@ -1,7 +1,8 @@
 """Loading a scene: from a file to a model that can be stepped.
 
 The order of the stages is part of the format: builder defaults, assets, bodies with their shapes, joints,
-articulations, initial positions, post-build operations; then the world is replicated and the ground added.
+articulations, initial positions, post-build operations, then (ours) recorded control, joints that close loops
+and constraints; then the world is replicated and the ground added.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,17 +14,19 @@ import numpy as np
 
 from pluriverse.scene.assembly import Assembly
 from pluriverse.scene.assets import import_asset
-from pluriverse.scene.bodies import (
-    add_articulation,
-    add_body,
-    add_joint,
-    articulate_remaining_joints,
-    set_initial_joint_q,
-)
+from pluriverse.scene.bodies import add_body
 from pluriverse.scene.capacity import check_capacity
+from pluriverse.scene.constraints import add_constraint
 from pluriverse.scene.control_sequence import ControlSequence, Recording, find_recording
 from pluriverse.scene.document import SceneDocument, read_scene_document
 from pluriverse.scene.errors import SapSceneLoaderError, SapUnsupportedSceneFeature
+from pluriverse.scene.joints import (
+    add_articulation,
+    add_joint,
+    add_loop_joint,
+    articulate_remaining_joints,
+    set_initial_joint_q,
+)
 from pluriverse.scene.layout import SPACING_DEFAULT, share_worlds
 from pluriverse.scene.loaded_scene import LoadedScene, SceneSettings
 from pluriverse.scene.local_files import LocalFiles
@@ -226,9 +229,17 @@ def _assemble(plan: KindPlan, features: list[str]) -> _Kind:
         with assembly.entry("post_build", index):
             operation.apply(assembly)
     assembly.raise_errors()
+    recording = _begin_recording(plan, builder)
+    for index, joint in enumerate(content.joints):
+        with assembly.entry("joints", index):
+            add_loop_joint(assembly, joint)
+    for index, constraint in enumerate(content.constraints):
+        with assembly.entry("constraints", index):
+            add_constraint(assembly, constraint)
+    assembly.raise_errors()
     if plan.gravity is not None:
         builder.gravity = plan.gravity
-    return _Kind(plan, assembly, _begin_recording(plan, builder))
+    return _Kind(plan, assembly, recording)
 
 
 def _begin_recording(plan: KindPlan, builder: Any) -> Recording | None:

@@ -39,7 +39,9 @@ class SceneMapping(BaseModel):
 
     def given(self, fields: Iterable[str] | None = None) -> dict[str, Any]:
         """Return those of `fields` (None: all) that were written and are not null."""
-        names = type(self).model_fields if fields is None else fields
+        names = type(self).model_fields
+        if fields is not None:
+            names = {name: names[name] for name in fields if name in names}
         return {
             name: getattr(self, name)
             for name in names

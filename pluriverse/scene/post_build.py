@@ -20,8 +20,9 @@ from pydantic import (
 )
 
 from pluriverse.scene.assembly import Assembly
-from pluriverse.scene.bodies import find_body, joint_coord, joint_range
+from pluriverse.scene.bodies import find_body
 from pluriverse.scene.errors import FieldError
+from pluriverse.scene.joints import joint_coord, joint_range
 from pluriverse.scene.mapping import SceneMapping
 from pluriverse.scene.selectors import JointSelection, Selection, suggestion
 from pluriverse.scene.shapes import SHAPES, Shape, add_shape

@@ -11,7 +11,9 @@ from pydantic import Field, field_validator, model_validator
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
 from pluriverse.scene.assets import AnyAsset
-from pluriverse.scene.bodies import Articulation, Body, InitialJointQ, Joint, JointDefaults
+from pluriverse.scene.bodies import Body
+from pluriverse.scene.constraints import AnyConstraint
+from pluriverse.scene.joints import Articulation, InitialJointQ, Joint, JointDefaults
 from pluriverse.scene.mapping import SceneMapping
 from pluriverse.scene.post_build import AnyOperation
 from pluriverse.scene.shapes import ShapeConfiguration
@@ -127,6 +129,7 @@ class WorldContent(SceneMapping):
     articulations: list[Articulation] = Field(default_factory=list)
     initial_joint_q: list[InitialJointQ] = Field(default_factory=list)
     post_build: list[AnyOperation] = Field(default_factory=list)
+    constraints: list[AnyConstraint] = Field(default_factory=list)
 
 
 CONTENT_FIELDS = tuple(WorldContent.model_fields)

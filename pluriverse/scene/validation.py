@@ -140,6 +140,8 @@ def _message(kind: str, context: dict[str, Any], value: Any, fallback: str) -> s
         return f"{shown(value)} is not allowed here; write {context['expected']}"
     if kind == "string_too_short":
         return "this text must not be empty"
+    if kind == "too_long":
+        return f"the list has {context['actual_length']} entries, but {context['max_length']} are allowed"
     if kind == "too_short":
         return f"the list needs at least {context['min_length']} entry"
     if kind in ("union_tag_not_found", "union_tag_invalid"):

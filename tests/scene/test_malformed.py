@@ -306,11 +306,6 @@ UNSUPPORTED = {
         "assets: [{id: r, type: urdf, source: {examples_asset: r}}]",
         "asset['r'] urdf source: examples_asset",
     ),
-    "joint type": (
-        "bodies: [{id: b, shapes: [{type: box}]}]\n"
-        "joints: [{id: d, type: d6, child: b}, {id: f, type: free, child: b}]",
-        "joint type=d6",
-    ),
     "post-build operation": (
         "post_build: [{op: approximate_meshes, method: bounding_box}]",
         "post_build op=approximate",
@@ -341,14 +336,8 @@ def test_unknown_keys_are_left_out_and_listed_when_not_strict(tmp_path):
     assert [feature.split(": ", 1)[1] for feature in scene.unsupported_features] == [
         "simulation.fps: unknown key 'fps'; there are dt, num_worlds, max_rigid_contact, solver",
         "colour: unknown key 'colour'; there are schema_version, name, simulation, builder, ground, "
-        "replicate, control, worlds, assets, bodies, joints, articulations and 2 more",
+        "replicate, control, worlds, assets, bodies, joints, articulations and 3 more",
     ]
-
-
-def test_an_unsupported_joint_in_an_articulation_is_an_error_also_when_not_strict(tmp_path):
-    text = BODY + "joints: [{id: j, type: d6, child: a}]\narticulations: [{joints: [j]}]"
-    with pytest.raises(SapSceneLoaderError, match=r"articulations\[0\].joints\[0\]: joint 'j' is of a type"):
-        load_text(tmp_path, text, strict=False)
 
 
 def test_json_scenes_fail_with_the_path_of_the_field(tmp_path):
