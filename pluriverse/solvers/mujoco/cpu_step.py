@@ -348,7 +348,7 @@ def geom_of_shape(topology: Topology, maps: ExchangeMaps, world: int, shape: int
 @wp.func
 def solref_of_forces(ke: wp.float64, kd: wp.float64, factor: wp.float64) -> wp.vec2d:
     """Return time constant and damping ratio for stiffness and damping in force space."""
-    if not (ke > wp.float64(0.0)) or not (kd > wp.float64(0.0)):
+    if not (ke > wp.float64(0.0) and kd > wp.float64(0.0) and factor > wp.float64(0.0)):
         return wp.vec2d(wp.float64(0.02), wp.float64(1.0))
     rate = kd * factor
     return wp.vec2d(wp.float64(2.0) / rate, wp.float64(0.5) * rate / wp.sqrt(ke * factor))
@@ -401,7 +401,7 @@ def set_contact_parameters(
             weight * read_number(engine.address[base + GEOM_SOLIMP], 40 * first + 8 * k)
             + other * read_number(engine.address[base + GEOM_SOLIMP], 40 * second + 8 * k),
         )
-        axis = (k + 1) / 2  # sliding twice, torsion, rolling twice
+        axis = wp.clamp(k - 1, 0, 2)  # sliding twice, torsion, rolling twice
         friction = wp.max(
             read_number(engine.address[base + GEOM_FRICTION], 24 * first + 8 * axis),
             read_number(engine.address[base + GEOM_FRICTION], 24 * second + 8 * axis),
