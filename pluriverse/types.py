@@ -34,7 +34,8 @@ class JointType(enum.IntEnum):
     """Anything: q = position, quaternion xyzw; qd = velocity of the centre of mass, angular velocity, in
     world axes, or below a parent body relative to it, in the axes of its joint frame."""
     DISTANCE = 5
-    """Stay within a distance of a point. Not supported yet."""
+    """Anything, as FREE, while two points, the origins of the joint frames, stay within a distance of each
+    other."""
     D6 = 6
     """Slide along up to three axes, then turn about up to three, each of which the earlier ones carry:
     q = [distances, angles], qd = their rates."""
@@ -93,6 +94,8 @@ class EqType(enum.IntEnum):
     """The coordinate of one joint at a polynomial of that of another, or at a value."""
     HINGE = 3
     """A point and an axis of one body at those of another."""
+    DISTANCE = 4
+    """A point of one body within a distance of a point of another: what a distance joint holds."""
 
 
 class GeoType(enum.IntEnum):

@@ -137,6 +137,11 @@ class EqualityBuilder(ShapeBuilder):
                 f"{', '.join(f'EqType.{kind.name}' for kind in EqType)}."
             )
         kind = EqType(constraint_type)
+        if kind is EqType.DISTANCE:
+            raise ValueError(
+                f"{name}: constraint_type is DISTANCE, which belongs to a joint. Use add_joint_distance(), "
+                "in no articulation if another joint moves the body."
+            )
         row: dict[str, Any] = {"type": int(kind), "enabled": bool(enabled), "world": self.current_world}
         couples_joints = kind is EqType.JOINT
         for argument, value, allowed in (

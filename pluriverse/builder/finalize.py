@@ -10,6 +10,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.builder.custom_model import put_custom_attributes
+from pluriverse.builder.distance_joints import add_distance_constraints
 from pluriverse.builder.equality_model import EqualityColumns
 from pluriverse.builder.loop_joints import replace_loop_joints
 from pluriverse.builder.mass_matrix_validation import check_mass_matrix
@@ -38,7 +39,7 @@ def make_model(builder: WorldBuilder, device: Any) -> Model:
             f"finalize: world {builder.current_world} ('{builder.world_label[builder.current_world]}') is "
             "still open. Call end_world() first."
         )
-    source = Snapshot(replace_loop_joints(builder))
+    source = Snapshot(add_distance_constraints(replace_loop_joints(builder)))
     check_structure(source)
     check_values(source)
     source.decide_target_modes()

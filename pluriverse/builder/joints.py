@@ -358,6 +358,60 @@ class JointBuilder(BodyBuilder):
             custom_attributes,
         )
 
+    def add_joint_distance(
+        self,
+        parent: int,
+        child: int,
+        *,
+        parent_xform: Transform | None = None,
+        child_xform: Transform | None = None,
+        min_distance: float = -1.0,
+        max_distance: float = 1.0,
+        label: str | None = None,
+        collision_filter_parent: bool = True,
+        enabled: bool = True,
+        custom_attributes: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Keep two points within a distance of each other, as a rope or a rod does.
+
+        The points are the origins of the joint frames in parent and child. Otherwise the child moves freely:
+        coordinates, velocities and initial pose are those of `add_joint_free`. `finalize` makes an equality
+        constraint of the label of the joint.
+
+        Args:
+            parent: Parent body, -1 for the world.
+            child: Child body.
+            parent_xform: Joint frame in the parent body.
+            child_xform: Joint frame in the child body.
+            min_distance: Least distance [m]; negative for none.
+            max_distance: Largest distance [m]; negative for none. Equal distances make a rod.
+            label: Name; `joint_INDEX` if None.
+            collision_filter_parent: Whether the shapes of parent and child do not collide.
+            enabled: Must be true.
+            custom_attributes: Values of custom attributes of the joint.
+
+        Returns:
+            Index of the joint.
+
+        Raises:
+            ValueError: If no distance > 0 is allowed, or a value is out of range.
+            IndexError: If there is no such body.
+        """
+        configs = [JointDofConfig.make_unlimited(axis) for axis in _LINEAR * 2]
+        configs[0] = configs[0].merged(limit_lower=min_distance, limit_upper=max_distance)
+        return self._add_joint(
+            JointType.DISTANCE,
+            parent,
+            child,
+            configs,
+            parent_xform,
+            child_xform,
+            label,
+            collision_filter_parent,
+            enabled,
+            custom_attributes=custom_attributes,
+        )
+
     def add_joint_d6(
         self,
         parent: int,
@@ -452,7 +506,6 @@ class JointBuilder(BodyBuilder):
 
         Raises:
             ValueError: If the number of axes does not fit the type, or a value is out of range.
-            NotImplementedError: If the type is not supported yet.
             IndexError: If there is no such body.
         """
         kind = JointType(joint_type)
@@ -484,9 +537,7 @@ class JointBuilder(BodyBuilder):
             return self.add_joint_fixed(parent, child, **common)
         if kind is JointType.FREE:
             return self.add_joint_free(child, parent=parent, **common)
-        raise NotImplementedError(
-            f"add_joint: joints of type {kind.name} are not supported yet. Use another type."
-        )
+        return self.add_joint_distance(parent, child, **common)
 
     def add_articulation(
         self,

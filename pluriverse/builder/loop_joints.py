@@ -2,7 +2,7 @@
 
 Joints form trees, each body being moved by one of them. What the joint of an articulation leaves open between
 two bodies, a joint beside it holds: a ball joint as a connect constraint, a fixed one as a weld, a revolute
-one as a hinge. It is none of the model's joints then, and has no coordinate.
+one as a hinge, a distance joint as a rope. It is none of the model's joints then, and has no coordinate.
 """
 
 import copy
@@ -17,6 +17,7 @@ from pluriverse.types import EqType, JointType
 
 _CONSTRAINT = {
     JointType.BALL: EqType.CONNECT,
+    JointType.DISTANCE: EqType.DISTANCE,
     JointType.FIXED: EqType.WELD,
     JointType.REVOLUTE: EqType.HINGE,
 }
@@ -54,8 +55,8 @@ def _check(builder: WorldBuilder, loops: np.ndarray) -> None:
         )
         if kind not in _CONSTRAINT:
             raise NotImplementedError(
-                f"{closes}. Only ball, fixed and revolute joints can, but this one is {kind.name}. Put "
-                "it into the articulation, and let a ball, fixed or revolute joint of the loop close it."
+                f"{closes}. Only ball, fixed, revolute and distance joints can, but this one is {kind.name}. "
+                "Put it into the articulation, and let a ball, fixed or revolute joint of the loop close it."
             )
         dofs = slice(
             int(builder.joint_qd_start[joint]),
@@ -96,6 +97,10 @@ def _add_constraints(result: WorldBuilder, builder: WorldBuilder, loops: np.ndar
     kind = np.array([_CONSTRAINT[JointType(value)] for value in builder.joint_type[loops]])
     frame1, frame2 = builder.joint_X_p[loops], builder.joint_X_c[loops]
     axis = np.tile([0.0, 0.0, 1.0], (len(loops), 1))
+    polycoef = np.zeros((len(loops), 5))
+    rope = kind == EqType.DISTANCE
+    first = builder.joint_qd_start[loops[rope]]
+    polycoef[rope, 0], polycoef[rope, 1] = builder.joint_limit_lower[first], builder.joint_limit_upper[first]
     hinge = kind == EqType.HINGE
     axis[hinge] = poses.rotate(frame1[hinge, 3:], builder.joint_axis[builder.joint_qd_start[loops[hinge]]])
     for name, values in {
@@ -105,6 +110,7 @@ def _add_constraints(result: WorldBuilder, builder: WorldBuilder, loops: np.ndar
         "anchor": np.where((kind == EqType.WELD)[:, None], frame2[:, :3], frame1[:, :3]),
         "axis": axis,
         "relpose": poses.compose(frame1, poses.inverse(frame2)),
+        "polycoef": polycoef,
         "enabled": builder.joint_enabled[loops],
         "world": builder.joint_world[loops],
     }.items():

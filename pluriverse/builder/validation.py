@@ -11,7 +11,6 @@ from pluriverse.builder.inputs import QUATERNION_LENGTH_TOLERANCE
 from pluriverse.builder.snapshot import Snapshot
 from pluriverse.types import FLOATING_JOINTS, BodyFlags, GeoType, JointTargetMode, JointType
 
-_SUPPORTED_JOINTS = tuple(joint_type for joint_type in JointType if joint_type != JointType.DISTANCE)
 _SUPPORTED_SHAPES = tuple(geometry for geometry in GeoType if geometry is not GeoType.NONE)
 
 
@@ -39,13 +38,6 @@ def check_structure(source: Snapshot) -> None:
         )
     for joint in range(len(source.joint_type)) if (source.body_flags == BodyFlags.KINEMATIC).any() else ():
         builder._check_kinematic_child(joint)
-    unsupported = ~np.isin(source.joint_type, _SUPPORTED_JOINTS)
-    if unsupported.any():
-        joint = int(np.argmax(unsupported))
-        raise NotImplementedError(
-            f"{builder._joint_name(joint)}: joints of type {JointType(source.joint_type[joint]).name} are "
-            "not supported yet. Use fixed, revolute, prismatic, ball, D6 or free joints."
-        )
     if not source.joint_enabled.all():
         joint = int(np.argmin(source.joint_enabled))
         raise NotImplementedError(
@@ -183,7 +175,10 @@ def _check_dofs(source: Snapshot) -> None:
                 f"{name(dof)}: joint_{column} is {values[dof]}, but it must be a number{sign}. Check "
                 f"{column}= of the joint, or what was written to the array."
             )
-    crossed = source.joint_limit_lower > source.joint_limit_upper
+    _check_distances(source)
+    spans = np.zeros(len(source.joint_qd), dtype=bool)
+    spans[source.joint_qd_start[:-1][source.joint_type == JointType.DISTANCE]] = True
+    crossed = (source.joint_limit_lower > source.joint_limit_upper) & ~spans
     if crossed.any():
         dof = int(np.argmax(crossed))
         raise ValueError(
@@ -223,7 +218,7 @@ def _check_dofs(source: Snapshot) -> None:
             "position drive. Set target_ke to 0; target_kd drives its velocity."
         )
     limited = np.isfinite(source.joint_limit_lower) | np.isfinite(source.joint_limit_upper)
-    bad = ~scalar & limited & (source.joint_limit_ke > 0.0)
+    bad = ~scalar & limited & ~spans & (source.joint_limit_ke > 0.0)
     if bad.any():
         dof = int(np.argmax(bad))
         kind = JointType(source.joint_type[source.dof_joint[dof]]).name.lower()
@@ -231,6 +226,22 @@ def _check_dofs(source: Snapshot) -> None:
             f"{name(dof)}: the limits are {source.joint_limit_lower[dof]} and "
             f"{source.joint_limit_upper[dof]}, but a {kind} joint has no limits. Use a D6 joint, whose axes "
             "have, or set joint_limit_ke to 0."
+        )
+
+
+def _check_distances(source: Snapshot) -> None:
+    """Check the distances that distance joints keep to; they stand in the limits of their first dof."""
+    joints = np.flatnonzero(source.joint_type == JointType.DISTANCE)
+    first = source.joint_qd_start[joints]
+    least, most = source.joint_limit_lower[first], source.joint_limit_upper[first]
+    bad = (most == 0.0) | ((most > 0.0) & (least > most)) | np.isposinf(least)
+    if bad.any():
+        index = int(np.argmax(bad))
+        raise ValueError(
+            f"{source.builder._joint_name(int(joints[index]))}: min_distance is {least[index]} m and "
+            f"max_distance {most[index]} m (joint_limit_lower and joint_limit_upper of its first axis), but "
+            "no distance > 0 lies between. Negative ones are no limits; to hold two points together use "
+            "add_joint_ball()."
         )
 
 

@@ -23,7 +23,7 @@ from pluriverse.builder.inputs import (
     copied_labels,
 )
 from pluriverse.model import poses
-from pluriverse.types import JointType
+from pluriverse.types import FLOATING_JOINTS, JointType
 
 
 class WorldBuilder(EqualityBuilder):
@@ -269,12 +269,13 @@ class WorldBuilder(EqualityBuilder):
             seen = poses.compose(poses.inverse(frame), poses.compose(offsets[:, None, :], frame))
             seen = np.where((frame == IDENTITY).all(axis=1)[:, None], offsets[:, None, :], seen)
             q[:, columns] = poses.compose(seen, q[:, columns])
-        if len(free_joints) and (offsets[:, 3:] != IDENTITY[3:]).any():
+        floating = np.flatnonzero(np.isin(builder.joint_type, FLOATING_JOINTS) & rooted)
+        if len(floating) and (offsets[:, 3:] != IDENTITY[3:]).any():
             qd = self._dofs.view("qd")[dofs].reshape(count, -1)
             for part in (0, 3):  # linear velocity, angular velocity: both in world axes
-                columns = builder.joint_qd_start[free_joints][:, None] + part + np.arange(3)
+                columns = builder.joint_qd_start[floating][:, None] + part + np.arange(3)
                 qd[:, columns] = poses.rotate(
-                    np.broadcast_to(offsets[:, None, 3:], (count, len(free_joints), 4)), qd[:, columns]
+                    np.broadcast_to(offsets[:, None, 3:], (count, len(floating), 4)), qd[:, columns]
                 )
 
 

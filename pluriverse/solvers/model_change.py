@@ -139,7 +139,10 @@ def _check_flags(model: Model) -> None:
 def _check_dofs(model: Model) -> None:
     for name in _NOT_NEGATIVE:
         _check(getattr(model, name).numpy() >= 0.0, model, name, "dof", "Give a number >= 0.")
-    ordered = model.joint_limit_lower.numpy() <= model.joint_limit_upper.numpy()
+    lower, upper = model.joint_limit_lower.numpy(), model.joint_limit_upper.numpy()
+    ordered = lower <= upper
+    spans = model.joint_qd_start.numpy()[:-1][model.joint_type.numpy() == JointType.DISTANCE]
+    ordered[spans] = (upper[spans] < 0.0) | ((upper[spans] > 0.0) & ordered[spans])
     _check(ordered, model, "joint_limit_lower", "dof", "Keep it at or below joint_limit_upper.")
     modes = [mode for mode in JointTargetMode if mode is not JointTargetMode.AUTO]
     known = np.isin(model.joint_target_mode.numpy(), modes)

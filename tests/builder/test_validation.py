@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pluriverse import GeoType, Mesh, ModelBuilder, ShapeConfig
-from pluriverse.types import BodyFlags, JointType
+from pluriverse.types import BodyFlags
 
 EYE = np.eye(3)
 UP = (0.0, 0.0, 0.0, 1.0)
@@ -310,16 +310,6 @@ def test_entities_of_different_worlds_cannot_be_connected():
         builder.add_joint_revolute(0, body)
     with pytest.raises(ValueError, match=r"joint 'joint_1' \(index 1\) is in world 1, but .* world 2"):
         builder.add_articulation([joint])
-
-
-def test_unsupported_joint_types_are_refused():
-    """Distance joints cannot be made by the builder; one that gets in is refused."""
-    builder = make_pendulum()
-    builder._joints.view("type")[0] = JointType.DISTANCE
-    with pytest.raises(
-        NotImplementedError, match=r"joint 'hinge' \(index 0\): joints of type DISTANCE are not supported"
-    ):
-        builder.finalize("cpu")
 
 
 def test_infinite_limits_and_efforts_are_fine():

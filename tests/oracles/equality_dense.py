@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 from tests.oracles.multibody_dense import DenseWorld, rotation_matrix
 from tests.oracles.sap_dense import DenseProblem, near_rigid_regularization
 
-CONNECT, WELD, JOINT, HINGE = range(4)
+CONNECT, WELD, JOINT, HINGE, DISTANCE = range(5)
 BETA_EQUALITY = 0.1
 
 
@@ -33,6 +33,35 @@ class EqualityLaw:
 
     def hessian(self, v: np.ndarray) -> np.ndarray:
         return self.stiffness
+
+
+@dataclass
+class DistanceLaw:
+    """One-sided springs at the bounds of a distance that grows at v; one spring where they are equal."""
+
+    distance: float
+    least: float
+    most: float
+    stiffness: float
+    dt: float
+
+    def _parts(self, v: float) -> list[tuple[float, float]]:
+        """(sign of the impulse, missing speed) of each spring that pushes."""
+        parts = []
+        if self.least >= 0.0:
+            parts.append((1.0, (self.least - self.distance) / (3.0 * self.dt) - v))
+        if self.most >= 0.0 and self.most != self.least:
+            parts.append((-1.0, (self.distance - self.most) / (3.0 * self.dt) + v))
+        return [(sign, lack) for sign, lack in parts if lack > 0.0 or self.least == self.most]
+
+    def impulse(self, v: np.ndarray) -> np.ndarray:
+        return np.array([sum(self.stiffness * sign * lack for sign, lack in self._parts(float(v[0])))])
+
+    def cost(self, v: np.ndarray) -> float:
+        return sum(0.5 * self.stiffness * lack**2 for _, lack in self._parts(float(v[0])))
+
+    def hessian(self, v: np.ndarray) -> np.ndarray:
+        return self.stiffness * len(self._parts(float(v[0]))) * np.eye(1)
 
 
 def _stiffness(jacobian: np.ndarray, a_diagonal: np.ndarray, size: float) -> float:
@@ -58,6 +87,11 @@ def add_equality(problem: DenseProblem, dense: DenseWorld, first: int, end: int)
         if not column["enabled"][index]:
             continue
         row = {name: values[index] for name, values in column.items()}
+        if row["type"] == DISTANCE:
+            jacobian, law = _distance_row(dense, row, diagonal)
+            problem.jacobians.append(jacobian)
+            problem.contacts.append(law)
+            continue
         if row["type"] == JOINT:
             jacobian, error = _joint_row(dense, row)
             stiffness = np.array([[_stiffness(jacobian, diagonal, 1.0)]])
@@ -65,6 +99,28 @@ def add_equality(problem: DenseProblem, dense: DenseWorld, first: int, end: int)
             jacobian, error, stiffness = _body_rows(dense, row, diagonal)
         problem.jacobians.append(jacobian)
         problem.contacts.append(EqualityLaw(-error / (2.0 * dt), stiffness))
+
+
+def _distance_row(dense: DenseWorld, row: dict, diagonal: np.ndarray) -> tuple[np.ndarray, DistanceLaw]:
+    model, joint = dense.model, int(row["joint1"])
+    motions = [dense.motion[int(row["body1"])], dense.motion[int(row["body2"])]]
+    if joint >= 0:
+        places = [frames.numpy()[joint, :3].astype(float) for frames in (model.joint_X_p, model.joint_X_c)]
+        first = model.joint_qd_start.numpy()[joint]
+        bounds = [float(limit.numpy()[first]) for limit in (model.joint_limit_lower, model.joint_limit_upper)]
+    else:
+        relation, anchor = row["relpose"].astype(float), row["anchor"].astype(float)
+        places = [anchor, rotation_matrix(relation[3:]).T @ (anchor - relation[:3])]
+        bounds = [float(value) for value in row["polycoef"][:2]]
+    points = [
+        motion.position + motion.rotation @ place for motion, place in zip(motions, places, strict=True)
+    ]
+    apart = points[1] - points[0]
+    line = apart / np.linalg.norm(apart)
+    relative = motions[1].point_jacobian(points[1]) - motions[0].point_jacobian(points[0])
+    jacobian = (line @ relative)[None]
+    stiffness = _stiffness(jacobian, diagonal, 1.0)
+    return jacobian, DistanceLaw(float(np.linalg.norm(apart)), *bounds, stiffness, dense.dt)
 
 
 def _joint_row(dense: DenseWorld, row: dict) -> tuple[np.ndarray, np.ndarray]:

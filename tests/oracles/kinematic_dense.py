@@ -14,6 +14,7 @@ import numpy as np
 
 from pluriverse import BodyFlags
 from tests.oracles.multibody_dense import (
+    DISTANCE,
     FREE,
     POSITION,
     POSITION_VELOCITY,
@@ -68,7 +69,7 @@ def prescribed_motion(dense: DenseWorld, control) -> tuple[np.ndarray, np.ndarra
         dofs = slice(start - dense.dof_start, end - dense.dof_start)
         prescribed[dofs] = True
         velocity[dofs], change[dofs] = rate, step
-        if model.joint_type.numpy()[joint] == FREE:
+        if model.joint_type.numpy()[joint] in (FREE, DISTANCE):
             motion = dense.motion[child]
             com = motion.rotation @ model.body_com.numpy()[child].astype(float)
             omega = motion.omega

@@ -175,16 +175,16 @@ class DenseWorld:
                 rate = angular[:, dof + place] * self.qd[public + place]
                 alpha = alpha + np.cross(omega, rate)
                 omega = omega + rate
-        elif kind == FREE:
+        elif kind in (FREE, DISTANCE):
             origin = anchor + frame @ self.q[coord : coord + 3]
             joint_rotation = rotation_matrix(self.q[coord + 3 : coord + 7])
         elif kind != FIXED:
             raise NotImplementedError(f"joint type {kind}")
         rotation = frame @ joint_rotation @ rotation_matrix(x_c[3:]).T
         arm = -rotation @ x_c[:3]
-        if kind == FREE and model.joint_parent.numpy()[joint] >= 0:
+        if kind in (FREE, DISTANCE) and model.joint_parent.numpy()[joint] >= 0:
             return self._move_free(joint, parent, frame, rotation, origin + arm)
-        if kind == FREE:
+        if kind in (FREE, DISTANCE):
             com = rotation @ self._body("body_com", joint)
             omega = self.qd[public + 3 : public + 6]
             velocity = self.qd[public : public + 3] - np.cross(omega, com)
@@ -242,7 +242,7 @@ class DenseWorld:
         mass_matrix = np.zeros((self.dof_count, self.dof_count))
         force = control.joint_f.numpy()[span].astype(float)
         for joint in self.joints:
-            if model.joint_type.numpy()[joint] == FREE and model.joint_parent.numpy()[joint] < 0:
+            if model.joint_type.numpy()[joint] in (FREE, DISTANCE) and model.joint_parent.numpy()[joint] < 0:
                 # Public (force, torque about com) to the dual of [omega, velocity of the origin].
                 dof = int(model.joint_qd_start.numpy()[joint]) - self.dof_start
                 body = int(model.joint_child.numpy()[joint])

@@ -61,6 +61,10 @@ def _add_joint(
     frames = {"parent_xform": _frame(rng), "child_xform": _frame(rng)}
     if kind == JointType.FREE:
         return builder.add_joint_free(child, parent=parent, **frames)
+    if kind == JointType.DISTANCE:
+        bounds = [(-1.0, 0.8), (0.3, -1.0), (0.4, 0.6), (0.5, 0.5), (-1.0, -1.0), (0.8, 0.9)]
+        least, most = bounds[int(rng.integers(len(bounds)))]
+        return builder.add_joint_distance(parent, child, min_distance=least, max_distance=most, **frames)
     if kind == JointType.FIXED:
         return builder.add_joint_fixed(parent, child, **frames)
     losses = {"armature": float(rng.uniform(0.0, 0.1)), "damping": float(rng.uniform(0.0, 1.0))}
@@ -98,8 +102,13 @@ INNER_KINDS = (
 )
 """Kinds of joints between bodies; the last one cannot move and is no root."""
 
+CONSTRAINED_KINDS = (JointType.DISTANCE, *INNER_KINDS)
+"""The same with the one that brings an equality constraint."""
 
-def random_world(rng: np.random.Generator, tree_sizes: tuple[int, ...]) -> ModelBuilder:
+
+def random_world(
+    rng: np.random.Generator, tree_sizes: tuple[int, ...], kinds: tuple[JointType, ...] = INNER_KINDS
+) -> ModelBuilder:
     """A world of trees with the given numbers of bodies; roots are free or hang on the world."""
     builder = ModelBuilder()
     ground = ShapeConfig(ke=1e5, tau=0.01, mu=0.7)
@@ -119,9 +128,9 @@ def random_world(rng: np.random.Generator, tree_sizes: tuple[int, ...]) -> Model
                     mu=float(rng.choice([0.0, 0.4, 1.2])),
                 )
                 builder.add_shape_sphere(links[-1], radius=0.05, cfg=material)
-            kind = JointType(rng.choice(INNER_KINDS))
+            kind = JointType(rng.choice(kinds))
             if entry == 0:
-                kind = JointType.FREE if tree % 2 == 0 else JointType(rng.choice(INNER_KINDS[:-1]))
+                kind = JointType.FREE if tree % 2 == 0 else JointType(rng.choice(kinds[:-1]))
             parent = -1 if entry == 0 else links[int(rng.integers(max(0, entry - 3), entry))]
             joints.append(_add_joint(builder, rng, kind, parent, links[entry]))
         builder.add_articulation(joints)
@@ -142,7 +151,7 @@ def randomize_state(
     for joint in range(joint_start[world], joint_start[world + 1]):
         coord, end = q_start[joint], q_start[joint + 1]
         q[coord:end] = rng.uniform(-0.5, 0.5, end - coord)
-        if types[joint] in (JointType.BALL, JointType.FREE):
+        if types[joint] in (JointType.BALL, JointType.FREE, JointType.DISTANCE):
             q[end - 4 : end] = Rotation.random(rng=rng).as_quat()
         dofs = slice(qd_start[joint], qd_start[joint + 1])
         # Every other world moves slowly, so that contacts stick there.

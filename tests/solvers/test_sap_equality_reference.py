@@ -6,7 +6,7 @@ import pytest
 from pluriverse import Contacts, EqType, JointType, ModelBuilder, SolverSAP
 from tests.oracles.equality_dense import add_equality
 from tests.oracles.multibody_dense import DenseWorld, dense_problem
-from tests.oracles.random_scenes import random_contacts, random_world, randomize_state
+from tests.oracles.random_scenes import CONSTRAINED_KINDS, random_contacts, random_world, randomize_state
 
 DT = 0.005
 TOLERANCE = 1e-10
@@ -41,6 +41,11 @@ def add_random_equality(builder: ModelBuilder, rng: np.random.Generator) -> None
     for _ in range(3 if len(joints) > 1 else 0):
         joint1, joint2 = (int(joint) for joint in rng.choice(joints, 2, replace=False))
         builder.add_equality_constraint_joint(joint1, joint2, polycoef=rng.normal(size=5))
+    for _ in range(2 if builder.body_count > 2 else 0):
+        body1, body2 = (int(body) for body in rng.choice(builder.body_count, 2, replace=False))
+        if template.body_weld[body1] != template.body_weld[body2]:  # a rope beside the joints
+            frames = {"parent_xform": random_pose(rng), "child_xform": random_pose(rng)}
+            builder.add_joint_distance(body1, body2, min_distance=0.9, max_distance=1.0, **frames)
     if joints:
         builder.add_equality_constraint_joint(joints[0], polycoef=[0.3])
         builder.add_equality_constraint_joint(joints[-1], polycoef=[-0.3], enabled=False)
@@ -53,7 +58,7 @@ class Batch:
         rng = np.random.default_rng(11)
         builder = ModelBuilder()
         for sizes in KINDS:
-            world = random_world(rng, sizes)
+            world = random_world(rng, sizes, CONSTRAINED_KINDS)
             add_random_equality(world, rng)
             builder.add_world(world)
         self.model = builder.finalize("cpu")

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from pluriverse import BodyFlags, Contacts, JointTargetMode, JointType, ModelBuilder, SolverSAP
+from pluriverse.types import FLOATING_JOINTS
 from tests.oracles.equality_dense import add_equality
 from tests.oracles.kinematic_dense import prescribe, take_out
 from tests.oracles.multibody_dense import DenseWorld, dense_problem
-from tests.oracles.random_scenes import random_contacts, random_world, randomize_state
+from tests.oracles.random_scenes import CONSTRAINED_KINDS, random_contacts, random_world, randomize_state
 from tests.solvers.test_sap_equality_reference import add_random_equality, assert_close
 
 DT = 0.005
@@ -25,7 +26,7 @@ def make_roots_kinematic(builder: ModelBuilder, rng: np.random.Generator) -> Non
         builder.body_flags[builder.joint_child[joint]] = BodyFlags.KINEMATIC
         first = builder.joint_qd_start[joint]
         dofs = slice(first, first + builder.joint_dof_dim[joint].sum())
-        modes = MODES if builder.joint_type[joint] not in (JointType.BALL, JointType.FREE) else MODES[:2]
+        modes = MODES if builder.joint_type[joint] not in (JointType.BALL, *FLOATING_JOINTS) else MODES[:2]
         builder.joint_target_mode[dofs] = rng.choice(modes)
         builder.joint_target_vel[dofs] = rng.normal(size=dofs.stop - dofs.start)
         builder.joint_target_ke[dofs] = 0.0
@@ -38,7 +39,7 @@ class Batch:
         rng = np.random.default_rng(5)
         builder = ModelBuilder()
         for sizes in KINDS:
-            world = random_world(rng, sizes)
+            world = random_world(rng, sizes, CONSTRAINED_KINDS)
             add_random_equality(world, rng)
             make_roots_kinematic(world, rng)
             builder.add_world(world)

@@ -3,7 +3,9 @@
 A constraint between bodies is like a contact that always sticks: its impulse is a wrench on both bodies, its
 stiffness a 6x6 matrix per body and one off the diagonal for the pair. A constraint between two degrees of
 freedom, v_c = v_1 - r v_2, adds G (1, -r)^T (1, -r) to their four entries. Impulses are
-gamma = G (v_hat - v_c), so that the costs are quadratic and G = R^-1 stays the same during a step.
+gamma = G (v_hat - v_c), so that the costs are quadratic and G = R^-1 stays the same during a step. A distance
+has one velocity, along the line between its two points, and an impulse for each of its bounds that only
+pushes to the side that is allowed: gamma = G max(v_hat - v_c, 0), with a convex cost like a joint limit.
 """
 
 import functools
@@ -19,7 +21,9 @@ from pluriverse.solvers.sap.workspace import sap_struct
 OFF = wp.constant(0)
 BODIES = wp.constant(1)
 DOFS = wp.constant(2)
-"""Kinds of terms: not acting; on the relative velocity of two bodies; on that of two degrees of freedom."""
+SPAN = wp.constant(3)
+"""Kinds of terms: not acting; on the relative velocity of two bodies; on that of two degrees of freedom; on
+that of two points along their line."""
 
 
 @functools.cache
@@ -48,6 +52,38 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
         return result
 
     @wp.func(inline=True)
+    def span_objective(sap: SapData, index: int, v: real) -> vec3:
+        """Return (cost [J], impulse [N·s], -d impulse / d v) of a distance that grows at v."""
+        k = sap.equality[index].stiffness_linear
+        lack = sap.equality[index].bias[0] - v
+        excess = sap.equality[index].bias[1] + v
+        curvature = k
+        if sap.equality[index].two_sided != 0:
+            excess = real(0.0)
+        else:
+            lack = wp.max(lack, real(0.0))
+            excess = wp.max(excess, real(0.0))
+            if lack == real(0.0) and excess == real(0.0):
+                curvature = real(0.0)
+        return vec3(real(0.5) * k * (lack * lack + excess * excess), k * (lack - excess), curvature)
+
+    @wp.func(inline=True)
+    def is_slack(sap: SapData, index: int) -> bool:
+        """Return whether a term has no stiffness at `sap.equality_velocity`."""
+        if sap.equality[index].kind == SPAN:
+            return span_objective(sap, index, sap.equality_velocity[index][0])[2] == real(0.0)
+        return sap.equality[index].kind == OFF
+
+    @wp.func(inline=True)
+    def point_stiffness(sap: SapData, index: int) -> linear33:
+        """Return the stiffness against shifts of the two points, world axes, of a term that is not slack."""
+        k = linear(sap.equality[index].stiffness_linear)
+        if sap.equality[index].kind == SPAN:
+            axis = linear3(sap.equality[index].axis)
+            return k * wp.outer(axis, axis)
+        return k * wp.identity(n=3, dtype=linear)
+
+    @wp.func(inline=True)
     def equality_velocities(
         topology: Topology,
         sap: SapData,
@@ -65,7 +101,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
                 result[0] = dof_rate[dof0 + sap.equality[index].dof1]
                 if sap.equality[index].dof2 >= 0:
                     result[0] -= sap.equality[index].ratio * dof_rate[dof0 + sap.equality[index].dof2]
-            elif kind == BODIES:
+            elif kind != OFF:
                 spin, velocity = vec3(), vec3()
                 if sap.equality[index].node2 >= 0:
                     rate = sap.node_rate[node0 + sap.equality[index].node2]
@@ -76,6 +112,9 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
                     spin -= angular_part(rate)
                     velocity -= linear_part(rate) + wp.cross(angular_part(rate), sap.equality[index].arm1)
                 result = vec6(spin[0], spin[1], spin[2], velocity[0], velocity[1], velocity[2])
+                if kind == SPAN:
+                    result = vec6()
+                    result[0] = wp.dot(sap.equality[index].axis, velocity)
             equality_rate[index] = result
 
     @wp.func(inline=True)
@@ -83,7 +122,13 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
         """Write the impulse of every constraint at `sap.equality_velocity`; return their cost."""
         cost = real(0.0)
         for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
-            if sap.equality[index].kind != OFF:
+            if sap.equality[index].kind == SPAN:
+                span = span_objective(sap, index, sap.equality_velocity[index][0])
+                impulse = vec6()
+                impulse[0] = span[1]
+                sap.equality_impulse[index] = impulse
+                cost += span[0]
+            elif sap.equality[index].kind != OFF:
                 lack = sap.equality[index].bias - sap.equality_velocity[index]
                 impulse = stiffness_times(sap, index, lack)
                 sap.equality_impulse[index] = impulse
@@ -104,7 +149,10 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
                 if sap.equality[index].dof2 >= 0:
                     dof = dof0 + sap.equality[index].dof2
                     sap.impulse[dof] = sap.impulse[dof] - sap.equality[index].ratio * impulse[0]
-            elif kind == BODIES:
+            elif kind != OFF:
+                if kind == SPAN:
+                    pull = impulse[0] * sap.equality[index].axis
+                    impulse = vec6(real(0.0), real(0.0), real(0.0), pull[0], pull[1], pull[2])
                 force = linear_part(impulse)
                 if sap.equality[index].node2 >= 0:
                     node = node0 + sap.equality[index].node2
@@ -124,7 +172,13 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
         """Return cost, slope and curvature of all constraints at step alpha along the direction."""
         value, slope, curvature = real(0.0), real(0.0), real(0.0)
         for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
-            if sap.equality[index].kind != OFF:
+            if sap.equality[index].kind == SPAN:
+                along = sap.equality_slope[index][0]
+                span = span_objective(sap, index, sap.equality_velocity[index][0] + alpha * along)
+                value += span[0]
+                slope -= span[1] * along
+                curvature += span[2] * along * along
+            elif sap.equality[index].kind != OFF:
                 rate = sap.equality_slope[index]
                 lack = sap.equality[index].bias - (sap.equality_velocity[index] + alpha * rate)
                 impulse = stiffness_times(sap, index, lack)
@@ -143,7 +197,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
     def add_equality_stiffness(topology: Topology, sap: SapData, world: int, index: int):
         """Add the stiffness of a constraint between bodies to the 6x6 matrix of each of them."""
         node0 = topology.world_joint[world]
-        k = linear(sap.equality[index].stiffness_linear)
+        W = point_stiffness(sap, index)
         turning = linear33(sap.equality[index].stiffness_angular)
         for side in range(2):
             node = sap.equality[index].node1
@@ -153,12 +207,12 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
                 arm = linear3(sap.equality[index].arm2)
             if node >= 0:
                 cross = wp.skew(arm)
-                unit = wp.identity(n=3, dtype=linear)
+                left = cross * W
                 sap.node_stiffness_ww[node0 + node] = (
-                    sap.node_stiffness_ww[node0 + node] - k * (cross * cross) + turning
+                    sap.node_stiffness_ww[node0 + node] - left * cross + turning
                 )
-                sap.node_stiffness_wv[node0 + node] = sap.node_stiffness_wv[node0 + node] + k * cross
-                sap.node_stiffness_vv[node0 + node] = sap.node_stiffness_vv[node0 + node] + k * unit
+                sap.node_stiffness_wv[node0 + node] = sap.node_stiffness_wv[node0 + node] + left
+                sap.node_stiffness_vv[node0 + node] = sap.node_stiffness_vv[node0 + node] + W
 
     @wp.func(inline=True)
     def add_dof_stiffness(topology: Topology, sap: SapData, world: int, index: int):
@@ -182,4 +236,6 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
         advance_equality=advance_equality,
         add_equality_stiffness=add_equality_stiffness,
         add_dof_stiffness=add_dof_stiffness,
+        is_slack=is_slack,
+        point_stiffness=point_stiffness,
     )

@@ -5,7 +5,8 @@ Writes  one `EqualityTerm` per constraint; node_contact and tree_active of what 
 
 A constraint with error g and velocity v_c has the cost 1/2 (v_hat - v_c)^T R^-1 (v_hat - v_c), v_hat = -g /
 (dt + tau), R = beta^2 / (4 pi^2) w with the effective inverse mass w = ||J diag(A)^-1 J^T||_F / size, as the
-near-rigid contacts of [Castro2022] section V. beta = 0.1 and tau = dt, as for Drake's constraints.
+near-rigid contacts of [Castro2022] section V. beta = 0.1 and tau = dt, as for Drake's constraints; a distance
+has tau = 2 dt.
 """
 
 import functools
@@ -19,7 +20,7 @@ from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.math.precision import kernel_module, mat33_type, quat_type, vec3_type, vec6_type
 from pluriverse.model import Model, State, Topology
 from pluriverse.solvers.sap.chains import chain_functions
-from pluriverse.solvers.sap.equality import BODIES, DOFS, OFF
+from pluriverse.solvers.sap.equality import BODIES, DOFS, OFF, SPAN
 from pluriverse.solvers.sap.workspace import PRESCRIBED, VISITED, SapWorkspace, sap_struct
 from pluriverse.types import EqType
 
@@ -35,6 +36,13 @@ IMMOBILE = wp.constant(1e-10)
 _WELD = wp.constant(int(EqType.WELD))
 _JOINT = wp.constant(int(EqType.JOINT))
 _HINGE = wp.constant(int(EqType.HINGE))
+_DISTANCE = wp.constant(int(EqType.DISTANCE))
+# Dissipation time of distances, in steps. Where positions move at the mean velocity of a step, a gap that
+# closes at v = gap / (h + tau) follows gap' = (1 - b) gap - b gap_before, b = h / (2 h + 2 tau), and stays on
+# its side, so that a rope does not throw back what it catches, if b <= 3 - sqrt(8): tau >= 1.92 h.
+SPAN_TAU = wp.constant(2.0)
+# Velocity [m/s] that stands for a bound which is not there.
+NO_BOUND = wp.constant(-1e30)
 
 
 @wp.struct
@@ -53,6 +61,11 @@ class EqualityInputs:
     polycoef: wp.array2d[float]
     enabled: wp.array[bool]
     joint_child: wp.array[int]
+    joint_frame_parent: wp.array[wp.transform]
+    joint_frame_child: wp.array[wp.transform]
+    joint_qd_start: wp.array[int]
+    joint_limit_lower: wp.array[float]
+    joint_limit_upper: wp.array[float]
     joint_q: wp.array[float]
     world_frozen: wp.array[int]
 
@@ -131,6 +144,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         body0 = topology.world_body[world]
         tree0 = topology.world_tree[world]
         rate = real(1.0) / (real(2.0) * dt)  # 1 / (dt + tau)
+        span_rate = real(1.0) / ((real(1.0) + real(SPAN_TAU)) * dt)
         for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
             kind = inputs.type[index]
             sap.equality_impulse[index] = vec6()
@@ -209,6 +223,10 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                 shift = vec3(wp.transform_get_translation(relation))
                 arm1 = vec3(inputs.anchor[index])
                 arm2 = wp.transpose(turn) * (arm1 - shift)
+                joint = inputs.joint1[index]
+                if kind == _DISTANCE and joint >= 0:
+                    arm1 = vec3(wp.transform_get_translation(inputs.joint_frame_parent[joint]))
+                    arm2 = vec3(wp.transform_get_translation(inputs.joint_frame_child[joint]))
                 if kind == _WELD:
                     arm2 = arm1
                     arm1 = shift + turn * arm2
@@ -274,6 +292,12 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     W_angular += inverse * wp.outer(spin, spin)
                 size = wp.max(held[0, 0] + held[1, 1] + held[2, 2], real(1.0))
                 w = wp.sqrt(wp.ddot(W, W)) / real(3.0)
+                distance = wp.length(apart)
+                line = vec3(real(0.0), real(0.0), real(1.0))  # any, where the points coincide
+                if distance > real(0.0):
+                    line = apart / distance
+                if kind == _DISTANCE:
+                    w = wp.dot(line, W * line)
                 w_angular = wp.sqrt(wp.ddot(W_angular, W_angular)) / size
                 stiffness_linear, stiffness_angular = real(0.0), real(0.0)
                 if w > real(IMMOBILE) * reach:
@@ -292,6 +316,24 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     misfit[0], misfit[1], misfit[2], apart[0], apart[1], apart[2]
                 )
                 sap.equality[index].bias = -rate * sap.equality[index].error
+                if kind == _DISTANCE:
+                    least = float(inputs.polycoef[index, 0])
+                    most = float(inputs.polycoef[index, 1])
+                    if joint >= 0:
+                        least = float(inputs.joint_limit_lower[inputs.joint_qd_start[joint]])
+                        most = float(inputs.joint_limit_upper[inputs.joint_qd_start[joint]])
+                    lower, upper = real(NO_BOUND), real(NO_BOUND)
+                    if least >= 0.0:
+                        lower = span_rate * (real(least) - distance)
+                    if most >= 0.0 and most < wp.inf:
+                        upper = span_rate * (distance - real(most))
+                    sap.equality[index].kind = SPAN
+                    sap.equality[index].axis = line
+                    sap.equality[index].two_sided = int(least >= 0.0 and least == most)
+                    sap.equality[index].error = vec6(
+                        distance, real(0.0), real(0.0), real(0.0), real(0.0), real(0.0)
+                    )
+                    sap.equality[index].bias = vec6(lower, upper, real(0.0), real(0.0), real(0.0), real(0.0))
                 sap.equality[index].stiffness_linear = stiffness_linear
                 sap.equality[index].stiffness_angular = stiffness_angular * held
 
@@ -317,7 +359,10 @@ def set_equality_terms(
         setattr(inputs, name, getattr(model, f"equality_constraint_{name}"))
     for name in ("joint1", "joint2", "polycoef", "enabled"):
         setattr(inputs, name, getattr(model, f"equality_constraint_{name}"))
-    inputs.joint_child = model.joint_child
+    inputs.joint_frame_parent = model.joint_X_p
+    inputs.joint_frame_child = model.joint_X_c
+    for name in ("child", "qd_start", "limit_lower", "limit_upper"):
+        setattr(inputs, f"joint_{name}", getattr(model, f"joint_{name}"))
     inputs.joint_q = state.joint_q
     inputs.world_frozen = world_frozen
     wp.launch(

@@ -23,7 +23,7 @@ from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
-from pluriverse.solvers.sap.equality import BODIES, DOFS, OFF, equality_functions
+from pluriverse.solvers.sap.equality import DOFS, equality_functions
 from pluriverse.solvers.sap.workspace import VISITED, sap_struct
 from pluriverse.types import JointType
 
@@ -45,6 +45,7 @@ def hessian_functions(real: Any, linear: Any, dynamics_real: Any, equality: bool
 
     held = equality_functions(real, linear)
     add_equality_stiffness, add_dof_stiffness = held.add_equality_stiffness, held.add_dof_stiffness
+    is_slack, point_stiffness = held.is_slack, held.point_stiffness
 
     @wp.func(inline=True)
     def is_above(topology: Topology, first: int, upper: int, lower: int) -> int:
@@ -114,7 +115,7 @@ def hessian_functions(real: Any, linear: Any, dynamics_real: Any, equality: bool
             for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
                 a = sap.equality[index].dof1
                 b = sap.equality[index].dof2
-                if a >= 0 and b >= 0 and sap.equality[index].kind != OFF:
+                if a >= 0 and b >= 0 and not is_slack(sap, index):
                     coupled_count += link_trees(topology, sap, world, a, b)
         if coupled_count > 0:
             used = order_blocks(
@@ -281,19 +282,19 @@ def hessian_functions(real: Any, linear: Any, dynamics_real: Any, equality: bool
             kind = sap.equality[index].kind
             dof1 = sap.equality[index].dof1
             dof2 = sap.equality[index].dof2
-            k = linear(sap.equality[index].stiffness_linear)
             if kind == DOFS:
                 add_dof_stiffness(topology, sap, world, index)
                 if dof2 >= 0:
-                    entry = -k * linear(sap.equality[index].ratio)
+                    entry = -linear(sap.equality[index].stiffness_linear * sap.equality[index].ratio)
                     add_dof_entry(topology, sap, world, dof1, dof2, entry)
-            elif kind == BODIES:
+            elif not is_slack(sap, index):
                 add_equality_stiffness(topology, sap, world, index)
                 if dof1 >= 0 and dof2 >= 0:
                     cross1 = wp.skew(vec3(sap.equality[index].arm1))
                     cross2 = wp.skew(vec3(sap.equality[index].arm2))
                     turning = mat33(sap.equality[index].stiffness_angular)
-                    unit = wp.identity(n=3, dtype=linear)
+                    W = point_stiffness(sap, index)
+                    left1 = cross1 * W
                     add_pair(
                         topology,
                         dynamics,
@@ -301,10 +302,10 @@ def hessian_functions(real: Any, linear: Any, dynamics_real: Any, equality: bool
                         world,
                         dof1,
                         dof2,
-                        turning - k * (cross1 * cross2),
-                        k * cross1,
-                        -k * cross2,
-                        k * unit,
+                        turning - left1 * cross2,
+                        left1,
+                        -(W * cross2),
+                        W,
                     )
 
     @wp.func(inline=True)

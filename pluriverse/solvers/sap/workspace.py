@@ -74,7 +74,8 @@ def equality_term_struct(real: Any) -> Any:
 
     @wp.struct
     class EqualityTerm:
-        kind: int  # OFF, BODIES or DOFS of `equality_terms`
+        kind: int  # OFF, BODIES, DOFS or SPAN of `equality`
+        two_sided: int  # of a SPAN: whether it is a rod
         node1: int  # template-local, -1 for the world
         node2: int
         dof1: int  # last dof above each body, or the two dofs themselves; -1 for none
@@ -83,7 +84,8 @@ def equality_term_struct(real: Any) -> Any:
         arm2: vec3
         ratio: real  # v_c = v_1 - ratio v_2
         error: vec6  # g [rad; m], or in front that of two dofs
-        bias: vec6  # v_hat [rad/s; m/s]
+        bias: vec6  # v_hat [rad/s; m/s], or in front those of the least and of the largest distance
+        axis: vec3  # of a SPAN: from point 1 to point 2, world axes
         stiffness_linear: real  # R^-1 of the point, or of two dofs
         stiffness_angular: mat33  # R^-1 of the rotation, world axes
 
@@ -108,7 +110,8 @@ class SapWorkspace:
       `contact_rt`, `contact_rn` [slot] regularization [1/kg]; `contact_velocity` [slot] [m/s];
     - `velocity`, `gradient`, `impulse` [dof] in the internal order; `cost` [world] [J];
     - `equality` [equality constraint] the terms of equality constraints (`equality_term_struct`) and
-      `equality_impulse` their impulses on the second body [N·m·s; N·s], for joints in the first component;
+      `equality_impulse` their impulses on the second body [N·m·s; N·s], for joints and distances in the first
+      component;
     - `iterations`, `line_search_iterations`, `converged`, `optimality_reached`, `cost_reached`, `failure`
       [world].
     """
