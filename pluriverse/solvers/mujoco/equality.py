@@ -8,6 +8,7 @@ Points and poses are held at sites, so that they do not depend on MuJoCo's refer
 | `WELD` | weld of two sites |
 | `HINGE` | two connects, of points on the axis |
 | `JOINT`, mimic | joint |
+| `DISTANCE` | a spatial tendon of limited length between two sites |
 """
 
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ import numpy as np
 
 from pluriverse.model import poses
 from pluriverse.solvers.mujoco.frames import as_wxyz
+from pluriverse.solvers.mujoco.joints import FAR, RANGE_MIN
 from pluriverse.solvers.mujoco.plan import StructurePlan
 from pluriverse.solvers.mujoco.rows import ModelRows
 from pluriverse.solvers.mujoco.solref import DEFAULT_SOLIMP, DEFAULT_SOLREF
@@ -48,6 +50,33 @@ class ConstraintPlan:
 
 
 @dataclass
+class RopePlan:
+    """A tendon of MuJoCo that keeps two points within a distance."""
+
+    equality: int
+    """World-local equality constraint."""
+    body1: int
+    """MuJoCo's body of the first site."""
+    body2: int
+    joint: int
+    """World-local distance joint that the numbers come from, -1 for the constraint itself."""
+
+
+@dataclass
+class RopeValues:
+    """Ropes of one group, row by row."""
+
+    site1: np.ndarray
+    """First point in its body [m], shape [row, rope, 3]."""
+    site2: np.ndarray
+    """Second point, shape [row, rope, 3]."""
+    range: np.ndarray
+    """Least and largest distance [m], shape [row, rope, 2]."""
+    solref: np.ndarray
+    solimp: np.ndarray
+
+
+@dataclass
 class EqualityValues:
     """Constraints of one group, row by row."""
 
@@ -70,6 +99,7 @@ class EqualityPlan:
     """All constraints of a group, in the order of MuJoCo."""
 
     constraints: list[ConstraintPlan] = field(default_factory=list)
+    ropes: list[RopePlan] = field(default_factory=list)
 
     def by_equality(self, count: int) -> np.ndarray:
         """Return the constraints that stand for each of ours, -1 for none, shape [equality constraint, 2]."""
@@ -89,6 +119,10 @@ def plan_equalities(plan: StructurePlan) -> EqualityPlan:
             result.constraints.append(
                 ConstraintPlan(index, JOINT, joint1=joint_of[joint1], joint2=joint_of.get(joint2, -1))
             )
+            continue
+        if kind == EqType.DISTANCE:
+            at = [int(plan.body_mj[body]) if body >= 0 else 0 for body in (body1, body2)]
+            result.ropes.append(RopePlan(index, *at, joint=joint1))
             continue
         ends = [int(plan.body_mj[body]) if body >= 0 else 0 for body in (body1, body2)]
         sides = (-1.0, 1.0) if kind == EqType.HINGE else (0.0,)
@@ -120,18 +154,69 @@ def compute_equalities(rows: ModelRows, equalities: EqualityPlan, worlds: np.nda
     site1 = np.where(weld, poses.compose(relpose, at_point), at_point)
     other = np.concatenate([poses.compose(poses.inverse(relpose), at_point)[..., :3], turned], axis=-1)
     site2 = np.where(weld, at_point, other)
-    solref = rows.custom("eq_solref", "equality", worlds)
-    solimp = rows.custom("eq_solimp", "equality", worlds)
-    shape = anchor.shape[:-1]
     return EqualityValues(
         site1=site1,
         site2=site2,
         data=take("polycoef"),
         torquescale=torquescale,
         active=take("enabled") != 0,
-        solref=np.tile(np.array(DEFAULT_SOLREF), (*shape, 1)) if solref is None else solref[:, order],
-        solimp=np.tile(np.array(DEFAULT_SOLIMP), (*shape, 1)) if solimp is None else solimp[:, order],
+        solref=_authored(rows, "eq_solref", order, worlds),
+        solimp=_authored(rows, "eq_solimp", order, worlds),
     )
+
+
+def compute_ropes(
+    rows: ModelRows, equalities: EqualityPlan, plan: StructurePlan, worlds: np.ndarray
+) -> RopeValues:
+    """Return points and lengths of the ropes."""
+    order = np.array([rope.equality for rope in equalities.ropes], dtype=np.int64)
+    joints = np.array([rope.joint for rope in equalities.ropes], dtype=np.int64)
+    of_joint = (joints >= 0)[:, None]
+    dofs = plan.joint_dof[joints] if len(joints) else joints
+
+    def take(name: str) -> np.ndarray:
+        return rows.take(f"equality_constraint_{name}", "equality", worlds)[:, order]
+
+    anchor, relpose, polycoef = take("anchor"), take("relpose"), take("polycoef")
+    inner = rows.take("joint_X_p", "joint", worlds)[:, joints, :3]
+    outer = rows.take("joint_X_c", "joint", worlds)[:, joints, :3]
+    at_anchor = np.concatenate(
+        [anchor, np.broadcast_to([0.0, 0.0, 0.0, 1.0], (*anchor.shape[:-1], 4))], axis=-1
+    )
+    second = poses.compose(poses.inverse(relpose), at_anchor)[..., :3]
+    bounds = [
+        rows.take(f"joint_limit_{side}", "dof", worlds)[:, dofs]
+        if rows.model.joint_dof_count
+        else polycoef[..., 0]
+        for side in ("lower", "upper")
+    ]
+    least = np.where(of_joint[:, 0], bounds[0], polycoef[..., 0])
+    most = np.where(of_joint[:, 0], bounds[1], polycoef[..., 1])
+    slack = take("enabled") == 0
+    least = np.where(slack | (least < 0.0), -FAR, least)
+    most = np.where(slack | (most < 0.0), FAR, np.minimum(most, FAR))
+    rigid = most - least < RANGE_MIN
+    least, most = (
+        np.where(rigid, least - 0.5 * RANGE_MIN, least),
+        np.where(rigid, most + 0.5 * RANGE_MIN, most),
+    )
+    solref, solimp = _authored(rows, "eq_solref", order, worlds), _authored(rows, "eq_solimp", order, worlds)
+    return RopeValues(
+        site1=np.where(of_joint, inner, anchor),
+        site2=np.where(of_joint, outer, second),
+        range=np.stack([least, most], axis=-1),
+        solref=solref,
+        solimp=solimp,
+    )
+
+
+def _authored(rows: ModelRows, name: str, order: np.ndarray, worlds: np.ndarray) -> np.ndarray:
+    """Return a custom attribute of constraints, MuJoCo's default where the model has none."""
+    values = rows.custom(name, "equality", worlds)
+    if values is not None:
+        return values[:, order]
+    default = DEFAULT_SOLREF if name == "eq_solref" else DEFAULT_SOLIMP
+    return np.tile(np.array(default), (len(worlds), len(order), 1))
 
 
 def site_wxyz(pose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

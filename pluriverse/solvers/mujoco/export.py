@@ -12,7 +12,7 @@ from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.solvers.mujoco.rows import ModelRows
 from pluriverse.solvers.mujoco.solref import SolrefMode
 from pluriverse.solvers.mujoco.spec import SpecWriter
-from pluriverse.solvers.mujoco.values import GroupPlan, compute_values
+from pluriverse.solvers.mujoco.values import GroupPlan, GroupValues
 
 
 def save_world(model: Model, options: MujocoOptions, group: MujocoGroup, world: int, path: Path) -> None:
@@ -20,7 +20,7 @@ def save_world(model: Model, options: MujocoOptions, group: MujocoGroup, world: 
     rows = ModelRows(model)
     plan: GroupPlan = group.plan
     row = int(np.searchsorted(plan.worlds, world))
-    writer = SpecWriter(rows, options, plan, compute_values(rows, plan), row)
+    writer = SpecWriter(rows, options, plan, GroupValues(rows, plan), row)
     spec = writer.write()
     _write_authored_solref(rows, plan, writer, world)
     spec.add_key(

@@ -137,6 +137,11 @@ def compute_placement(rows: ModelRows, shapes: ShapePlan, worlds: np.ndarray) ->
     plane = shapes.kind == PLANE
     size[:, plane, :2] *= 0.5
     size[:, plane, 2] = PLANE_GRID
+    for entry in np.flatnonzero(shapes.kind == HFIELD):  # MuJoCo's heights begin at its origin
+        lift = np.zeros((len(flat), 3))
+        for row, index in enumerate(rows.array("shape_source_index")[flat[:, entry]]):
+            lift[row, 2] = rows.model.meshes[index].min_z * scale[row, entry, 2]
+        pos[:, entry] += poses.rotate(quat[:, entry], lift)
     slab = shapes.is_slab
     if slab.any():  # the box that the plane collides as elsewhere, with its top in the plane
         half = 0.5 * scale[:, slab]

@@ -53,6 +53,9 @@ def compiled_numbers(rows: ModelRows, worlds: np.ndarray) -> np.ndarray:
         if values is not None:
             columns.append(values.reshape(len(worlds), -1).astype(np.int64))
     columns += [extension.compiled_numbers(rows, worlds) for extension in EXTENSIONS]
+    values = rows.custom("sleep_policy", "body", worlds)
+    if values is not None:
+        columns.append(values)
     values = rows.custom("jnt_actgravcomp", "dof", worlds)
     if values is not None:
         columns.append(values.reshape(len(worlds), -1).astype(np.int64))

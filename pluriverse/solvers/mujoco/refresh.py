@@ -5,14 +5,23 @@ from collections.abc import Sequence
 import numpy as np
 
 from pluriverse.model import Model
-from pluriverse.solvers.mujoco.conversion import compile_group, find_general_bodies, write_fields
+from pluriverse.solvers.mujoco.conversion import compile_group, find_general_bodies
 from pluriverse.solvers.mujoco.fields import SPECIAL_FRAME
 from pluriverse.solvers.mujoco.group import MujocoGroup
+from pluriverse.solvers.mujoco.group_fields import write_fields
 from pluriverse.solvers.mujoco.grouping import compiled_numbers
 from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.solvers.mujoco.rows import ModelRows
-from pluriverse.solvers.mujoco.values import GroupPlan, GroupValues, compute_values
+from pluriverse.solvers.mujoco.values import GroupPlan, GroupValues
 from pluriverse.types import ModelFlags
+
+_FRAMES = (
+    ModelFlags.JOINT_PROPERTIES
+    | ModelFlags.BODY_PROPERTIES
+    | ModelFlags.BODY_INERTIAL_PROPERTIES
+    | ModelFlags.JOINT_REFERENCE_POSE_PROPERTIES
+)
+"""What inertial frames and joint frames depend on."""
 
 
 def refresh_groups(
@@ -20,8 +29,7 @@ def refresh_groups(
 ) -> list[set[str]]:
     """Write what changed in a model into its groups.
 
-    All numbers are computed anew, whatever the flags say, and compared with what the groups have: that costs
-    less than a mistaken flag.
+    The numbers that the flags name are computed anew and compared with what the groups have.
 
     Returns:
         Per group, the names of the fields that changed.
@@ -32,24 +40,24 @@ def refresh_groups(
     if not flags:
         return [set() for _ in groups]
     rows = ModelRows(model)
-    plans = []
     for group in groups:
         _check_structure(rows, group)
-        plans.append(compute_values(rows, group.plan))
-    return [_refresh_group(rows, options, group, values) for group, values in zip(groups, plans, strict=True)]
+    return [_refresh_group(rows, options, group, flags) for group in groups]
 
 
 def _refresh_group(
-    rows: ModelRows, options: MujocoOptions, group: MujocoGroup, values: GroupValues
+    rows: ModelRows, options: MujocoOptions, group: MujocoGroup, flags: ModelFlags
 ) -> set[str]:
     plan: GroupPlan = group.plan
-    general = find_general_bodies(plan, values) | _moved_bodies(group, values)
+    values = GroupValues(rows, plan)
     simple = frozenset(np.flatnonzero(group.model.body_simple > 0).tolist())
-    if general & simple:
-        # The compiled model takes these bodies for simpler than they are now.
-        fresh = compile_group(rows, options, plan, values, group.general_bodies | general)
-        return _replace_model(group, fresh)
-    return write_fields(group, rows, options, plan, values)
+    if simple and flags & _FRAMES:
+        general = find_general_bodies(plan, values) | _moved_bodies(group, values)
+        if general & simple:
+            # The compiled model takes these bodies for simpler than they are now.
+            fresh = compile_group(rows, options, plan, values, group.general_bodies | general)
+            return _replace_model(group, fresh)
+    return write_fields(group, rows, options, plan, values, flags)
 
 
 def _moved_bodies(group: MujocoGroup, values: GroupValues) -> frozenset[int]:

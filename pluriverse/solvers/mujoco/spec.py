@@ -88,6 +88,7 @@ class SpecWriter:
         self._add_filters()
         self._add_equalities(bodies)
         self._add_drives()
+        self._add_ropes()
         for extension in EXTENSIONS:
             extension.write(self)
         return spec
@@ -139,6 +140,7 @@ class SpecWriter:
         frames, inertias, row = self.values.frames, self.values.inertias, self.row
         labels, first = self.rows.model.body_label, int(self.rows.first["body"][self.world])
         gravcomp = self.rows.custom("gravcomp", "body", np.array([self.world]))
+        sleep = self.rows.custom("sleep_policy", "body", np.array([self.world]))
         bodies: list[Any] = [self.spec.worldbody]
         self._taken["body"] = {"world"}
         self.names.body.append("world")
@@ -153,6 +155,8 @@ class SpecWriter:
             body.ipos, body.iquat = inertias.body_ipos[row, index], inertias.body_iquat[row, index]
             body.inertia = inertias.body_inertia[row, index]
             body.explicitinertial = True
+            if sleep is not None:
+                body.sleep = self.mujoco.mjtSleepPolicy(int(sleep[0, plan.body]))
             if gravcomp is not None:
                 body.gravcomp = float(gravcomp[0, plan.body])
             if index in self.general_bodies:
@@ -210,7 +214,7 @@ class SpecWriter:
             if kind == MESH:
                 geom.meshname = self._mesh(shapes.mesh[index], int(flat[index]), name)
             elif kind == HFIELD:
-                geom.hfieldname = self._height_field(shapes.mesh[index], int(flat[index]), geom)
+                geom.hfieldname = self._height_field(shapes.mesh[index], int(flat[index]))
             else:
                 geom.size = place.size[row, index]
             geom.mass = 0.0
@@ -240,10 +244,20 @@ class SpecWriter:
         mesh.inertia = self.mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
         return asset
 
-    def _height_field(self, asset: str, flat: int, geom: Any) -> str:
-        raise NotImplementedError(
-            f"SolverMuJoCo: shape {flat} is a height field, which is not supported yet."
-        )
+    def _height_field(self, asset: str, flat: int) -> str:
+        if asset in self._taken.setdefault("hfield", set()):
+            return asset
+        self._taken["hfield"].add(asset)
+        source = self.rows.model.meshes[int(self.rows.array("shape_source_index")[flat])]
+        scale = self.rows.array("shape_scale")[flat]
+        field = self.spec.add_hfield(name=asset)
+        field.nrow, field.ncol = source.nrow, source.ncol
+        field.userdata = source.data.astype(np.float64).ravel()
+        half = [source.hx * scale[0], source.hy * scale[1]]
+        height = (source.max_z - source.min_z) * scale[2]
+        # MuJoCo wants a height even of a flat field, whose data are all zero.
+        field.size = [*half, height if height > 0.0 else min(half), min(half)]
+        return asset
 
     def _add_sites(self, bodies: list[Any]) -> None:
         self._add_shape_sites(bodies, self.plan.sites)
@@ -257,6 +271,25 @@ class SpecWriter:
                 name = self.take_name("site", f"equality_{index}_site_{number}")
                 position, quat = site_wxyz(pose[row, index])
                 bodies[body].add_site(name=name, pos=position, quat=quat, size=[POINT_SIZE] * 3, group=5)
+
+        ropes = self.values.ropes
+        for index, rope in enumerate(self.plan.equalities.ropes):
+            for number, (body, position) in enumerate(((rope.body1, ropes.site1), (rope.body2, ropes.site2))):
+                name = self.take_name("site", f"rope_{index}_site_{number}")
+                bodies[body].add_site(name=name, pos=position[row, index], size=[POINT_SIZE] * 3, group=5)
+
+    def _add_ropes(self) -> None:
+        """Add the tendons that keep points within a distance; they are the first of all tendons."""
+        ropes, row = self.values.ropes, self.row
+        labels = self.rows.model.equality_constraint_label
+        first = int(self.rows.first["equality"][self.world])
+        for index, rope in enumerate(self.plan.equalities.ropes):
+            tendon = self.spec.add_tendon(name=self.take_name("tendon", labels[first + rope.equality]))
+            tendon.limited = _tristate(self.mujoco, True)
+            tendon.range = ropes.range[row, index]
+            tendon.solref_limit, tendon.solimp_limit = ropes.solref[row, index], ropes.solimp[row, index]
+            tendon.wrap_site(f"rope_{index}_site_0")
+            tendon.wrap_site(f"rope_{index}_site_1")
 
     def _add_shape_sites(self, bodies: list[Any], shapes: ShapePlan) -> None:
         place, row = self.values.sites, self.row

@@ -4,6 +4,7 @@ The description that is compiled takes the first row; the model of every other w
 its own row written over it. So both come from the same numbers.
 """
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,9 @@ from pluriverse.solvers.mujoco.drives import DrivePlan, DriveValues, compute_dri
 from pluriverse.solvers.mujoco.equality import (
     EqualityPlan,
     EqualityValues,
+    RopeValues,
     compute_equalities,
+    compute_ropes,
     plan_equalities,
 )
 from pluriverse.solvers.mujoco.frames import Frames, compute_frames
@@ -46,18 +49,67 @@ class GroupPlan:
     masks: CollisionMasks
 
 
-@dataclass
 class GroupValues:
-    """The numbers of a group, row by row."""
+    """The numbers of a group, row by row, computed when first asked for.
 
-    frames: Frames
-    inertias: Inertias
-    joints: JointValues
-    drives: DriveValues
-    geoms: GeomValues
-    materials: MaterialValues
-    sites: GeomValues
-    equalities: EqualityValues
+    Args:
+        rows: Arrays of the model.
+        plan: Structure of the group.
+    """
+
+    def __init__(self, rows: ModelRows, plan: GroupPlan):
+        self.rows, self.plan = rows, plan
+
+    @functools.cached_property
+    def frames(self) -> Frames:
+        """Poses of bodies and joints."""
+        return compute_frames(self.rows, self.plan.structure, self.plan.worlds)
+
+    @functools.cached_property
+    def inertias(self) -> Inertias:
+        """Mass properties."""
+        return compute_inertias(self.rows, self.plan.structure, self.plan.worlds)
+
+    @functools.cached_property
+    def joints(self) -> JointValues:
+        """Limits, losses and armature."""
+        return compute_joint_values(self.rows, self.plan.structure, self.plan.worlds)
+
+    @functools.cached_property
+    def drives(self) -> DriveValues:
+        """Gains of drives."""
+        return compute_drive_values(
+            self.rows,
+            self.plan.structure,
+            self.plan.drives,
+            self.plan.worlds,
+            self.frames.joint_rotation,
+        )
+
+    @functools.cached_property
+    def geoms(self) -> GeomValues:
+        """Poses and sizes of geoms."""
+        return compute_placement(self.rows, self.plan.geoms, self.plan.worlds)
+
+    @functools.cached_property
+    def materials(self) -> MaterialValues:
+        """Contact properties of geoms."""
+        return compute_materials(self.rows, self.plan.geoms, self.plan.worlds)
+
+    @functools.cached_property
+    def sites(self) -> GeomValues:
+        """Poses and sizes of sites."""
+        return compute_placement(self.rows, self.plan.sites, self.plan.worlds)
+
+    @functools.cached_property
+    def equalities(self) -> EqualityValues:
+        """Equality constraints."""
+        return compute_equalities(self.rows, self.plan.equalities, self.plan.worlds)
+
+    @functools.cached_property
+    def ropes(self) -> RopeValues:
+        """Distance constraints."""
+        return compute_ropes(self.rows, self.plan.equalities, self.plan.structure, self.plan.worlds)
 
 
 def plan_group(rows: ModelRows, options: MujocoOptions, worlds: np.ndarray) -> GroupPlan:
@@ -78,22 +130,6 @@ def plan_group(rows: ModelRows, options: MujocoOptions, worlds: np.ndarray) -> G
         drives=plan_drives(rows, structure, worlds),
         equalities=plan_equalities(structure),
         masks=_find_masks(structure, geoms),
-    )
-
-
-def compute_values(rows: ModelRows, plan: GroupPlan) -> GroupValues:
-    """Return the numbers of all worlds of a group."""
-    worlds = plan.worlds
-    frames = compute_frames(rows, plan.structure, worlds)
-    return GroupValues(
-        frames=frames,
-        inertias=compute_inertias(rows, plan.structure, worlds),
-        joints=compute_joint_values(rows, plan.structure, worlds),
-        drives=compute_drive_values(rows, plan.structure, plan.drives, worlds, frames.joint_rotation),
-        geoms=compute_placement(rows, plan.geoms, worlds),
-        materials=compute_materials(rows, plan.geoms, worlds),
-        sites=compute_placement(rows, plan.sites, worlds),
-        equalities=compute_equalities(rows, plan.equalities, worlds),
     )
 
 

@@ -4,7 +4,17 @@ import mujoco
 import numpy as np
 import pytest
 
-from pluriverse import GeoType, JointTargetMode, JointType, Mesh, Model, ModelBuilder, ShapeConfig, eval_fk
+from pluriverse import (
+    GeoType,
+    Heightfield,
+    JointTargetMode,
+    JointType,
+    Mesh,
+    Model,
+    ModelBuilder,
+    ShapeConfig,
+    eval_fk,
+)
 from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
 from pluriverse.solvers.mujoco.conversion import convert_model
 from pluriverse.solvers.mujoco.export import initial_qpos, initial_qvel
@@ -257,3 +267,39 @@ def _touching_shapes(model: Model, group: MujocoGroup) -> set[frozenset]:
     mujoco.mj_comPos(group.model, data)
     mujoco.mj_collision(group.model, data)
     return {frozenset(group.geom_shape[pair].tolist()) for pair in data.contact.geom}
+
+
+def test_a_height_field_is_where_its_heights_are():
+    """Rays from above hit MuJoCo's height field at the heights of ours, moved and scaled."""
+    heights = np.random.default_rng(0).uniform(-0.3, 0.5, (6, 9))
+    builder = ModelBuilder()
+    field = Heightfield(heights, 6, 9, hx=2.0, hy=1.0)
+    builder.add_shape_heightfield(heightfield=field, xform=((0.5, 0.0, 1.0), NO_TURN), scale=(1.0, 2.0, 0.5))
+    builder.add_body(mass=1.0, inertia=np.eye(3))
+    (group,) = convert(builder.finalize(device="cpu"))
+    data = initial_data(builder.finalize(device="cpu"), group)
+    for row, column in [(1, 1), (2, 5), (4, 7)]:
+        x, y = -2.0 + 4.0 * column / 8 + 0.5, 2.0 * (-1.0 + 2.0 * row / 5)
+        hit = np.zeros(1, dtype=np.int32)
+        distance = mujoco.mj_ray(group.model, data, [x + 1e-6, y + 1e-6, 5.0], [0, 0, -1.0], None, 1, -1, hit)
+        assert 5.0 - distance == pytest.approx(1.0 + 0.5 * heights[row, column], abs=1e-4)
+
+
+def test_a_rope_holds_what_hangs_on_it():
+    """A body on a distance joint falls until the rope is tight, and hangs there by its weight."""
+    builder = ModelBuilder()
+    body = builder.add_link(mass=2.0, inertia=0.01 * np.eye(3), xform=((0.0, 0.0, 1.0), NO_TURN))
+    joint = builder.add_joint_distance(
+        -1,
+        body,
+        parent_xform=((0.0, 0.0, 1.2), NO_TURN),
+        child_xform=((0.0, 0.0, 0.1), NO_TURN),
+        max_distance=0.4,
+    )
+    builder.add_articulation([joint])
+    (group,) = convert(builder.finalize(device="cpu"))
+    data = initial_data(builder.finalize(device="cpu"), group)
+    for _ in range(2000):
+        mujoco.mj_step(group.model, data)
+    assert data.xpos[1, 2] == pytest.approx(1.2 - 0.4 - 0.1, abs=2e-3)
+    assert data.qfrc_constraint[2] == pytest.approx(2.0 * 9.81, rel=1e-3)

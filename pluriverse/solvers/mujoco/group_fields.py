@@ -1,0 +1,256 @@
+"""Writing the numbers of all worlds of a group into its MuJoCo model and its fields."""
+
+import numpy as np
+
+from pluriverse.model import poses
+from pluriverse.solvers.mujoco.equality import JOINT, WELD, site_wxyz
+from pluriverse.solvers.mujoco.extensions import EXTENSIONS
+from pluriverse.solvers.mujoco.fields import (
+    FieldTable,
+    keep_free_of_shortcuts,
+    keep_free_of_trees,
+    update_derived,
+)
+from pluriverse.solvers.mujoco.frames import as_wxyz, as_xyzw
+from pluriverse.solvers.mujoco.geoms import (
+    BOX,
+    HFIELD,
+    MESH,
+    PLANE,
+    bounding_radius,
+    half_extents,
+)
+from pluriverse.solvers.mujoco.group import NO_SHAPE, MujocoGroup
+from pluriverse.solvers.mujoco.joints import compute_limit_solref
+from pluriverse.solvers.mujoco.options import MujocoOptions
+from pluriverse.solvers.mujoco.rows import ModelRows
+from pluriverse.solvers.mujoco.values import GroupPlan, GroupValues
+from pluriverse.types import ModelFlags
+
+_POSES = ModelFlags.JOINT_PROPERTIES | ModelFlags.BODY_PROPERTIES | ModelFlags.JOINT_REFERENCE_POSE_PROPERTIES
+_DOFS = (
+    ModelFlags.JOINT_DOF_PROPERTIES
+    | ModelFlags.JOINT_DOF_FORCE_PROPERTIES
+    | ModelFlags.JOINT_DOF_INERTIAL_PROPERTIES
+    | ModelFlags.BODY_PROPERTIES
+)
+
+
+def write_fields(
+    group: MujocoGroup,
+    rows: ModelRows,
+    options: MujocoOptions,
+    plan: GroupPlan,
+    values: GroupValues,
+    flags: ModelFlags = ModelFlags.ALL,
+) -> set[str]:
+    """Write the numbers of all worlds into a group.
+
+    Args:
+        group: Group to write to.
+        rows: Arrays of the model.
+        options: How MuJoCo solves.
+        plan: Structure of the group.
+        values: Its numbers.
+        flags: What may have changed.
+
+    Returns:
+        The names of the fields that changed.
+    """
+    table = FieldTable(group)
+    if flags & _POSES:
+        _set_frames(table, values)
+    if flags & ModelFlags.BODY_INERTIAL_PROPERTIES:
+        _set_inertias(table, values)
+    if flags & (ModelFlags.BODY_PROPERTIES | ModelFlags.BODY_INERTIAL_PROPERTIES):
+        _set_gravity_compensation(table, rows, plan)
+    if flags & _DOFS:
+        _set_joints(table, values)
+    if flags & (_DOFS | _POSES | ModelFlags.ACTUATOR_PROPERTIES):
+        _set_drives(table, plan, values)
+    if flags & ModelFlags.SHAPE_PROPERTIES:
+        _set_geoms(table, options, plan, values)
+        _set_sites(table, values)
+    if flags & (ModelFlags.CONSTRAINT_PROPERTIES | _POSES | _DOFS):
+        _set_constraints(table, plan, values)
+        _set_ropes(table, plan, values)
+    for extension in EXTENSIONS:
+        extension.put_fields(table, rows, plan)
+    if flags & ModelFlags.MODEL_PROPERTIES:
+        table.put("opt.gravity", rows.array("gravity")[plan.worlds])
+    changed = table.apply()
+    changed |= update_derived(group, changed)
+    keep_free_of_shortcuts(group)
+    if keep_free_of_trees(group, changed):
+        group.revision += 1
+    if flags & _DOFS or "dof_invweight0" in changed:
+        weight, solimp = group.value("dof_invweight0"), group.value("jnt_solimp")
+        table.put("jnt_solref", compute_limit_solref(rows, plan.structure, plan.worlds, weight, solimp))
+        changed |= table.apply()
+    if flags & _DOFS:
+        changed |= _limit_joints(group, values)
+    _set_public(group, plan, values, flags)
+    return changed
+
+
+def _limit_joints(group: MujocoGroup, values: GroupValues) -> set[str]:
+    """Let joints have limits that had none in any world so far."""
+    changed = set()
+    for name, mask in (
+        ("jnt_limited", values.joints.jnt_limited),
+        ("jnt_actfrclimited", values.joints.jnt_actfrclimited),
+    ):
+        field = getattr(group.model, name)
+        if (mask & (field == 0)).any():
+            field[mask] = 1
+            changed.add(name)
+            group.revision += 1
+    return changed
+
+
+def _set_frames(table: FieldTable, values: GroupValues) -> None:
+    for name in ("body_pos", "body_quat", "jnt_pos", "jnt_axis"):
+        table.put(name, getattr(values.frames, name))
+
+
+def _set_inertias(table: FieldTable, values: GroupValues) -> None:
+    for name in ("body_mass", "body_ipos", "body_iquat", "body_inertia"):
+        table.put(name, getattr(values.inertias, name))
+
+
+def _set_gravity_compensation(table: FieldTable, rows: ModelRows, plan: GroupPlan) -> None:
+    gravcomp = rows.custom("gravcomp", "body", plan.worlds)
+    if gravcomp is not None:
+        made = [index for index, body in enumerate(plan.structure.bodies) if body is not None]
+        source = [body.body for body in plan.structure.bodies if body is not None]
+        table.edit("body_gravcomp")[:, made] = gravcomp[:, source]
+
+
+def _set_joints(table: FieldTable, values: GroupValues) -> None:
+    joints = values.joints
+    table.put("jnt_margin", joints.jnt_margin)
+    table.put("jnt_solimp", joints.jnt_solimp)
+    table.put("jnt_stiffness", joints.jnt_stiffness)
+    table.edit("jnt_range")[:, joints.jnt_limited] = joints.jnt_range[:, joints.jnt_limited]
+    table.edit("jnt_actfrcrange")[:, joints.jnt_actfrclimited] = joints.jnt_actfrcrange[
+        :, joints.jnt_actfrclimited
+    ]
+    for name in ("armature", "damping", "frictionloss", "solref", "solimp"):
+        table.put(f"dof_{name}", getattr(joints, f"dof_{name}"))
+    model = table.group.model
+    scalar = np.flatnonzero(model.jnt_type >= 2)
+    table.edit("qpos_spring")[:, model.jnt_qposadr[scalar]] = joints.spring_rest[:, scalar]
+
+
+def _set_geoms(table: FieldTable, options: MujocoOptions, plan: GroupPlan, values: GroupValues) -> None:
+    model, place, material = table.group.model, values.geoms, values.materials
+    if model.ngeom == 0:
+        return
+    kind = plan.geoms.kind
+    primitive = ~np.isin(kind, [MESH, HFIELD])
+    pos, quat = place.pos.copy(), place.quat.copy()
+    for geom in np.flatnonzero(kind == MESH):
+        # MuJoCo moves the frame of a mesh to its centre, along its principal axes.
+        mesh = int(model.geom_dataid[geom])
+        own = np.concatenate([model.mesh_pos[mesh], as_xyzw(model.mesh_quat[mesh])])
+        pose = np.concatenate([pos[:, geom], as_xyzw(quat[:, geom])], axis=-1)
+        pose = poses.compose(pose, np.broadcast_to(own, pose.shape))
+        pos[:, geom], quat[:, geom] = pose[:, :3], as_wxyz(pose[:, 3:])
+    table.put("geom_pos", pos)
+    table.put("geom_quat", quat)
+    table.edit("geom_size")[:, primitive] = place.size[:, primitive]
+    sized = primitive & (kind != PLANE)
+    size = table.edit("geom_size")
+    table.edit("geom_rbound")[:, sized] = bounding_radius(kind, size, table.edit("geom_rbound"))[:, sized]
+    box = table.edit("geom_aabb").reshape(len(size), len(kind), 6)
+    box[:, sized, 3:] = half_extents(kind, size, box[..., 3:])[:, sized]
+    table.put("geom_friction", material.friction)
+    table.put("geom_solref", material.solref)
+    table.put("geom_solimp", material.solimp)
+    table.put("geom_solmix", material.solmix)
+    margin = material.margin if margins_are_kept(options, plan) else np.zeros_like(material.margin)
+    table.put("geom_margin", margin)
+    body_margin = table.edit("body_margin")
+    for geom, body in enumerate(plan.geoms.body):
+        first = geom == 0 or plan.geoms.body[geom - 1] != body
+        body_margin[:, body] = margin[:, geom] if first else np.maximum(body_margin[:, body], margin[:, geom])
+
+
+def margins_are_kept(options: MujocoOptions, plan: GroupPlan) -> bool:
+    """Return whether MuJoCo is told the margins of geoms.
+
+    MuJoCo Warp refuses them between boxes, and between boxes and meshes with several contacts per pair.
+    """
+    boxes = bool((plan.geoms.kind == BOX).any())
+    meshes = bool((plan.geoms.kind == MESH).any())
+    return options.keep_margins or not (boxes or (meshes and bool(options.enable_multiccd)))
+
+
+def _set_sites(table: FieldTable, values: GroupValues) -> None:
+    own = np.flatnonzero(table.group.site_shape != NO_SHAPE)
+    if len(own):
+        table.edit("site_pos")[:, own] = values.sites.pos
+        table.edit("site_quat")[:, own] = values.sites.quat
+
+
+def _set_constraints(table: FieldTable, plan: GroupPlan, values: GroupValues) -> None:
+    model, equalities = table.group.model, values.equalities
+    count = len(plan.equalities.constraints)
+    if count == 0:
+        return
+    data = table.edit("eq_data")
+    for index, constraint in enumerate(plan.equalities.constraints):
+        if constraint.kind == JOINT:
+            data[:, index, :5] = equalities.data[:, index]
+            continue
+        if constraint.kind == WELD:
+            data[:, index, 10] = equalities.torquescale[:, index]
+        for site, pose in (
+            (int(model.eq_obj1id[index]), equalities.site1),
+            (int(model.eq_obj2id[index]), equalities.site2),
+        ):
+            position, quat = site_wxyz(pose[:, index])
+            table.edit("site_pos")[:, site] = position
+            table.edit("site_quat")[:, site] = quat
+    table.edit("eq_active0")[:, :count] = equalities.active
+    table.edit("eq_solref")[:, :count] = equalities.solref
+    table.edit("eq_solimp")[:, :count] = equalities.solimp
+
+
+def _set_ropes(table: FieldTable, plan: GroupPlan, values: GroupValues) -> None:
+    model, count = table.group.model, len(plan.equalities.ropes)
+    if count == 0:
+        return
+    table.edit("tendon_range")[:, :count] = values.ropes.range
+    table.edit("tendon_solref_lim")[:, :count] = values.ropes.solref
+    table.edit("tendon_solimp_lim")[:, :count] = values.ropes.solimp
+    for index in range(count):
+        for number, position in enumerate((values.ropes.site1, values.ropes.site2)):
+            table.edit("site_pos")[:, model.site(f"rope_{index}_site_{number}").id] = position[:, index]
+
+
+def _set_drives(table: FieldTable, plan: GroupPlan, values: GroupValues) -> None:
+    count, drives = len(plan.drives), values.drives
+    if count == 0:
+        return
+    table.edit("actuator_gainprm")[:, :count, 0] = drives.gain
+    table.edit("actuator_biasprm")[:, :count, :3] = drives.bias
+    ball = np.flatnonzero(np.array(plan.drives.place) >= 0)
+    table.edit("actuator_gear")[:, ball, :3] = drives.axis[:, ball]
+    limited = np.flatnonzero(drives.force_limited)
+    table.edit("actuator_forcerange")[:, limited] = drives.force_range[:, limited]
+
+
+def _set_public(group: MujocoGroup, plan: GroupPlan, values: GroupValues, flags: ModelFlags) -> None:
+    """Set what engines need beside the fields of MuJoCo's model."""
+    if flags & _POSES:
+        bodies = plan.structure.bodies
+        mocap = [index for index, body in enumerate(bodies) if body is not None and body.is_mocap]
+        frames = values.frames
+        group.joint_rotation = frames.joint_rotation
+        group.mocap_pose = np.concatenate([frames.body_pos[:, mocap], frames.body_quat[:, mocap]], axis=-1)
+    if flags & ModelFlags.SHAPE_PROPERTIES:
+        material = values.materials
+        group.geom_force_space = material.force_space
+        group.geom_ke, group.geom_kd = material.stiffness, material.damping
+        group.geom_margin_authored = material.margin
