@@ -57,6 +57,7 @@ class ReadScene:
     counts: list[int]
     settings: SceneSettings
     features: list[str]
+    files: LocalFiles
 
     def build(
         self, device: Any, *, counts: Sequence[int] | None = None, spacing: Vector3 | None = None
@@ -150,7 +151,7 @@ def read_scene(
             + "\nload the scene with strict=False (--no-strict) to go on without",
             tuple(features),
         )
-    return ReadScene(document, scene, kinds, counts, settings, features)
+    return ReadScene(document, scene, kinds, counts, settings, features, files)
 
 
 def load_scene(
@@ -290,8 +291,7 @@ def _compose(read: ReadScene, counts: Sequence[int], offsets: np.ndarray) -> Any
 
     scene = read.scene
     composed = ModelBuilder()
-    files = LocalFiles(read.document.path.parent)
-    composed_assembly = Assembly(composed, read.document, (), [], files)
+    composed_assembly = Assembly(composed, read.document, (), [], read.files)
     _apply_defaults(composed_assembly, scene.builder)
     first = 0
     for kind, count in zip(read.kinds, counts, strict=True):
@@ -307,11 +307,16 @@ def _compose(read: ReadScene, counts: Sequence[int], offsets: np.ndarray) -> Any
     if scene.ground.enabled:
         with composed_assembly.at("ground"):
             override = scene.ground.cfg.given() if scene.ground.cfg is not None else {}
-            composed.add_ground_plane(
-                height=scene.ground.height,
-                cfg=shape_configuration(composed.default_shape_cfg, override),
-                label=scene.ground.label,
-            )
+            cfg = shape_configuration(composed.default_shape_cfg, override)
+            if scene.ground.terrain is None:
+                composed.add_ground_plane(height=scene.ground.height, cfg=cfg, label=scene.ground.label)
+            else:
+                with composed_assembly.at("terrain"):
+                    heightfield = scene.ground.terrain.heightfield(composed_assembly)
+                pose = (0.0, 0.0, scene.ground.height, *IDENTITY_ROTATION)
+                composed.add_shape_heightfield(
+                    xform=pose, heightfield=heightfield, cfg=cfg, label=scene.ground.label
+                )
     return composed
 
 

@@ -17,6 +17,7 @@ from pluriverse.scene.joints import Articulation, InitialJointQ, Joint, JointDef
 from pluriverse.scene.mapping import SceneMapping
 from pluriverse.scene.post_build import AnyOperation
 from pluriverse.scene.shapes import ShapeConfiguration
+from pluriverse.scene.terrain import AnyTerrain
 from pluriverse.scene.values import Count, Gravity, Name, NotNegative, Number, Positive, Vector
 
 SCHEMA_VERSION = 1
@@ -101,6 +102,7 @@ class GroundSection(SceneMapping):
     height: Number = 0.0
     label: Name = "ground_plane"
     cfg: ShapeConfiguration | None = None
+    terrain: AnyTerrain | None = Field(default=None, description="what takes the place of the plane")
 
 
 class ReplicateSection(SceneMapping):

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 from pydantic import AliasChoices, Field, Tag, field_validator
 
 from pluriverse.scene.assembly import Assembly
+from pluriverse.scene.errors import FieldError
 from pluriverse.scene.mapping import SceneMapping, tag_of
+from pluriverse.scene.meshes import add_mesh
+from pluriverse.scene.terrain import AnyTerrain
 from pluriverse.scene.values import (
     IDENTITY,
     Color,
@@ -181,6 +184,21 @@ class MeshShape(Shape):
         return value
 
 
+class Plane(Shape):
+    """A plane that faces local +z, solid below; infinite along an axis of extent 0."""
+
+    type: Literal["plane"]
+    width: NotNegative = Field(default=0.0, description="extent along x, m")
+    length: NotNegative = Field(default=0.0, description="extent along y, m")
+
+
+class HeightfieldShape(Shape):
+    """Terrain that is fixed to the world."""
+
+    type: Literal["heightfield"]
+    terrain: AnyTerrain
+
+
 SHAPES: dict[str, type[Shape]] = {
     "box": Box,
     "sphere": Sphere,
@@ -189,6 +207,8 @@ SHAPES: dict[str, type[Shape]] = {
     "cone": Cone,
     "ellipsoid": Ellipsoid,
     "mesh": MeshShape,
+    "plane": Plane,
+    "heightfield": HeightfieldShape,
 }
 
 
@@ -260,49 +280,20 @@ def add_shape(assembly: Assembly, shape: Shape, body: int, body_material: dict[s
         case Ellipsoid():
             return builder.add_shape_ellipsoid(body, rx=shape.a, ry=shape.b, rz=shape.c, **options)
         case MeshShape():
-            return _add_mesh(assembly, shape, body, options)
+            return add_mesh(assembly, shape, body, options)
+        case HeightfieldShape():
+            with assembly.at("terrain"):
+                heightfield = shape.terrain.heightfield(assembly)
+            if body != -1:
+                raise FieldError(
+                    "a height field is fixed to the world; add it by a post-build add_shape", "type"
+                )
+            return builder.add_shape_heightfield(heightfield=heightfield, **_colored(options))
+        case Plane():
+            return builder.add_shape_plane(body=body, width=shape.width, length=shape.length, **options)
     raise AssertionError(f"no case adds shapes of type {type(shape).__name__}")
 
 
-# A hull this much larger than its mesh [relative] is the same body up to what a file rounds away.
-CONVEX_VOLUME_TOLERANCE = 1e-3
-
-
-def _add_mesh(assembly: Assembly, shape: MeshShape, body: int, options: dict[str, Any]) -> int:
-    """Add a mesh; one that collides does so by its convex hull, and must be convex to be supported."""
-    from pluriverse.geometry import HULL_VERTEX_COUNT_MIN
-
-    builder = assembly.builder
-    with assembly.at("path"):
-        mesh = _read_mesh(assembly, shape)
-    if shape.is_solid is not None:
-        options["cfg"] = dataclasses.replace(options["cfg"], is_solid=shape.is_solid)
-    if not options["cfg"].has_shape_collision:
-        return builder.add_shape_mesh(body, mesh=mesh, scale=shape.mesh_scale, **options)
-    vertex_count = max(len(mesh.vertices), HULL_VERTEX_COUNT_MIN)  # all of them, so that nothing is cut off
-    hull_volume = mesh.convex_hull(max_vertices=vertex_count).mass_properties(1.0).mass
-    if not mesh.is_closed or mesh.mass_properties(1.0).mass < (1.0 - CONVEX_VOLUME_TOLERANCE) * hull_volume:
-        with assembly.at("path"):
-            assembly.note_unsupported(
-                f"collisions of the mesh '{shape.path}', which is not convex (its hull collides)"
-            )
-    return builder.add_shape_convex_hull(body, mesh=mesh, scale=shape.mesh_scale, **options)
-
-
-def _read_mesh(assembly: Assembly, shape: MeshShape) -> Any:
-    """Return the mesh of a file, its axes and the corners of its triangles reordered as the scene says."""
-    from pluriverse.geometry import Mesh
-
-    path = assembly.files.find_file(shape.path, "mesh file")
-    mesh = Mesh.load(path, is_solid=shape.is_solid is not False)
-    if shape.axis_order is None and shape.face_order is None:
-        return mesh
-    axes = list(shape.axis_order or (0, 1, 2))
-    corners = list(shape.face_order or (0, 1, 2))
-    return Mesh(
-        mesh.vertices[:, axes],
-        mesh.triangles[:, corners],
-        is_solid=mesh.is_solid,
-        color=mesh.color,
-        name=mesh.name,
-    )
+def _colored(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options without a colour that is not set, so that the builder's own default holds."""
+    return {name: value for name, value in options.items() if name != "color" or value is not None}

@@ -20,6 +20,9 @@ DIRECTION_LENGTH_MIN = 1e-9
 # is normalized. One further off is another thing, such as an axis with an angle.
 QUATERNION_LENGTH_TOLERANCE = 0.02
 
+# Counts and indices are 32-bit integers.
+COUNT_MAX = 2**31 - 1
+
 IDENTITY_ROTATION: Quaternion = (0.0, 0.0, 0.0, 1.0)
 
 _JSON_NUMBER: dict[str, Any] = {
@@ -264,12 +267,24 @@ def _at_least(low: float, *, exclusive: bool = False) -> Callable[[float], float
     return reported(check)
 
 
+def at_most(high: float) -> Callable[[float], float]:
+    """Return a check that a number does not exceed `high`."""
+
+    def check(value: float) -> float:
+        if value > high:
+            raise FieldError(f"{value:,} is out of range; it must be at most {high:,}")
+        return value
+
+    return reported(check)
+
+
 Number = Annotated[float, BeforeValidator(reported(parse_number)), WithJsonSchema(_JSON_NUMBER)]
 Limit = Annotated[float, BeforeValidator(reported(_parse_limit)), WithJsonSchema(_JSON_NUMBER)]
 NotNegative = Annotated[Number, AfterValidator(_at_least(0.0))]
 Positive = Annotated[Number, AfterValidator(_at_least(0.0, exclusive=True))]
 Index = Annotated[int, PlainValidator(reported(_parse_index)), WithJsonSchema({"type": "integer"})]
-Count = Annotated[Index, AfterValidator(_at_least(1))]
+Count = Annotated[Index, AfterValidator(_at_least(1)), AfterValidator(at_most(COUNT_MAX))]
+Seed = Annotated[Index, AfterValidator(_at_least(0)), AfterValidator(at_most(COUNT_MAX))]
 Vector = Annotated[Vector3, PlainValidator(reported(parse_vector)), WithJsonSchema(_JSON_VECTOR)]
 Axis = Annotated[
     Vector3,

@@ -43,6 +43,21 @@ joints:
     assert model.joint_target_mode.numpy().tolist() == [0, 0, JointTargetMode.POSITION]
 
 
+def test_a_distance_joint_is_a_rope(tmp_path):
+    """A ball on a rope of 0.5 m falls 0.5 m from its anchor and no further."""
+    scene = load_text(
+        tmp_path,
+        """
+simulation: {dt: 0.005}
+ground: false
+bodies: [{id: ball, transform: {p: [0, 0, 1]}, shapes: [{type: sphere, radius: 0.1}]}]
+joints: [{id: rope, type: distance, child: ball, parent_xform: {p: [0, 0, 1]}, max_distance: 0.5}]
+""",
+    )
+    state = run(scene, 400).state
+    np.testing.assert_allclose(state.body_q.numpy()[0, :3], [0, 0, 0.5], atol=2e-3)
+
+
 def test_a_joint_that_closes_a_loop_becomes_a_constraint_and_has_no_coordinate(tmp_path):
     """A bar between two hinges; its far end stays where the loop holds it, and joint_q has one entry."""
     scene = load_text(
@@ -181,6 +196,10 @@ WRONG = {
     "distance of a hinge": (
         "joints: [{id: f, type: revolute, child: a, max_distance: 1}]",
         r"a revolute joint has no max_distance.*distance",
+    ),
+    "rope without a length": (
+        "joints: [{id: f, type: distance, child: a, max_distance: -1}, {id: g, type: free, child: b}]",
+        r":5: joints\[0\]: .*distance",
     ),
     "constraint of an unknown type": (
         "constraints: [{type: weeld}]",

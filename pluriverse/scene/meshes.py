@@ -1,0 +1,97 @@
+"""Meshes of shapes: read from files, their axes and corners reordered as the scene says."""
+
+import dataclasses
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pluriverse.scene.assembly import Assembly
+from pluriverse.scene.asset_references import check_references
+from pluriverse.scene.errors import FieldError
+from pluriverse.scene.local_files import is_below, outside_message
+
+if TYPE_CHECKING:
+    from pluriverse.scene.shapes import MeshShape
+
+# A hull this much larger than its mesh [relative] is the same body up to what a file rounds away.
+CONVEX_VOLUME_TOLERANCE = 1e-3
+
+# Formats that hold triangles and nothing that unpacks to more than the file.
+MESH_SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae", ".glb", ".gltf")
+
+
+def add_mesh(assembly: Assembly, shape: "MeshShape", body: int, options: dict[str, Any]) -> int:
+    """Add a mesh; one that collides does so by its convex hull, and must be convex to be supported."""
+    from pluriverse.geometry import HULL_VERTEX_COUNT_MIN
+
+    builder = assembly.builder
+    with assembly.at("path"):
+        mesh = _read_mesh(assembly, shape)
+    if shape.is_solid is not None:
+        options["cfg"] = dataclasses.replace(options["cfg"], is_solid=shape.is_solid)
+    if not options["cfg"].has_shape_collision:
+        return int(builder.add_shape_mesh(body, mesh=mesh, scale=shape.mesh_scale, **options))
+    vertex_count = max(len(mesh.vertices), HULL_VERTEX_COUNT_MIN)  # all of them, so that nothing is cut off
+    hull_volume = mesh.convex_hull(max_vertices=vertex_count).mass_properties(1.0).mass
+    if not mesh.is_closed or mesh.mass_properties(1.0).mass < (1.0 - CONVEX_VOLUME_TOLERANCE) * hull_volume:
+        with assembly.at("path"):
+            assembly.note_unsupported(
+                f"collisions of the mesh '{shape.path}', which is not convex (its hull collides)"
+            )
+    return int(builder.add_shape_convex_hull(body, mesh=mesh, scale=shape.mesh_scale, **options))
+
+
+def _read_mesh(assembly: Assembly, shape: "MeshShape") -> Any:
+    """Return the mesh of a file, its axes and the corners of its triangles reordered as the scene says."""
+    from pluriverse.geometry import Mesh
+
+    path = assembly.files.find_file(shape.path, "mesh file")
+    scale = np.ones(3)
+    if path.suffix.lower() == ".urdf":
+        path, scale = _first_mesh(assembly, path)
+    if path.suffix.lower() not in MESH_SUFFIXES:
+        raise FieldError(
+            f"files ending in {path.suffix!r} are not read; convert it to one of {', '.join(MESH_SUFFIXES)}"
+        )
+    mesh = Mesh.load(path, scale.tolist(), is_solid=shape.is_solid is not False)
+    if shape.axis_order is None and shape.face_order is None:
+        return mesh
+    axes = list(shape.axis_order or (0, 1, 2))
+    corners = list(shape.face_order or (0, 1, 2))
+    return Mesh(
+        mesh.vertices[:, axes],
+        mesh.triangles[:, corners],
+        is_solid=mesh.is_solid,
+        color=mesh.color,
+        name=mesh.name,
+    )
+
+
+def _first_mesh(assembly: Assembly, path: Path) -> tuple[Path, np.ndarray]:
+    """Return the mesh of the first link of a URDF file that has one, its colliders first, and its scale."""
+    from pluriverse.importers.asset_files import AssetFiles
+
+    roots = assembly.files.roots
+    check_references("urdf", path, roots, [])
+    try:
+        robot = ElementTree.fromstring(path.read_text(encoding="utf-8"))
+    except ElementTree.ParseError as error:
+        raise FieldError(f"'{path}' is not valid XML: {error}") from error
+    for link in robot.iter("link"):
+        for kind in ("collision", "visual"):
+            element = link.find(f"{kind}/geometry/mesh")
+            if element is None:
+                continue
+            found, places = AssetFiles(path, None).find(element.get("filename", ""))
+            if found is None:
+                looked = ", ".join(f"'{place}'" for place in places[:3])
+                raise FieldError(
+                    f"the mesh of link '{link.get('name')}' of '{path}' is missing (at {looked})"
+                )
+            if not is_below(found, roots):
+                raise FieldError(outside_message(found.resolve(), roots))
+            numbers = [float(word) for word in element.get("scale", "1 1 1").split()]
+            return found, np.array(numbers if len(numbers) == 3 else numbers[:1] * 3)
+    raise FieldError(f"no link of '{path}' has a mesh")
