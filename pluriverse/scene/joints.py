@@ -111,10 +111,26 @@ class Joint(JointDefaults):
                         f"a {self.type} joint has no {field}; remove it or use a joint of type "
                         f"{' or '.join(kinds)}"
                     )
+        if self.type == "distance":
+            self._check_distances()
         lower, upper = self.limit_lower, self.limit_upper
         if lower is not None and upper is not None and lower > upper:
             raise ValueError(f"limit_lower {lower:g} is above limit_upper {upper:g}; swap them")
         return self
+
+    def _check_distances(self) -> None:
+        """Check that a distance joint holds something."""
+        shortest = -1.0 if self.min_distance is None else self.min_distance
+        longest = 1.0 if self.max_distance is None else self.max_distance
+        if shortest <= 0.0 and longest < 0.0:
+            raise ValueError(
+                "this joint allows every distance; give max_distance (or min_distance), or write type: free"
+            )
+        if longest == 0.0 or 0.0 <= longest < shortest:
+            raise ValueError(
+                f"min_distance {shortest:g} and max_distance {longest:g} leave no distance; give a max_distance "
+                "that is greater than 0 and not below the other"
+            )
 
 
 class Articulation(SceneMapping):

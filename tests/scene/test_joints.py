@@ -199,7 +199,11 @@ WRONG = {
     ),
     "rope without a length": (
         "joints: [{id: f, type: distance, child: a, max_distance: -1}, {id: g, type: free, child: b}]",
-        r":5: joints\[0\]: .*distance",
+        r":5: joints\[0\]: this joint allows every distance",
+    ),
+    "rope of no length": (
+        "joints: [{id: f, type: distance, child: a, min_distance: 2}, {id: g, type: free, child: b}]",
+        r":5: joints\[0\]: min_distance 2 and max_distance 1 leave no distance",
     ),
     "constraint of an unknown type": (
         "constraints: [{type: weeld}]",
