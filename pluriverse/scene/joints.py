@@ -128,8 +128,8 @@ class Joint(JointDefaults):
             )
         if longest == 0.0 or 0.0 <= longest < shortest:
             raise ValueError(
-                f"min_distance {shortest:g} and max_distance {longest:g} leave no distance; give a max_distance "
-                "that is greater than 0 and not below the other"
+                f"min_distance {shortest:g} and max_distance {longest:g} leave no distance; give a "
+                "max_distance that is greater than 0 and not below the other"
             )
 
 

@@ -184,8 +184,13 @@ class SetArray(Selection, Operation):
             source = _array(assembly, self.from_array, "from_array")
             if source is None:
                 return
-            with assembly.at("from_range"):
-                picked = (self.from_range or Selection()).indices(len(source))
+            # Without a range of its own, the source has that of the target: the targets of the first nine
+            # degrees of freedom come from the first nine coordinates.
+            if self.from_range is None:
+                picked = self.indices(len(source))
+            else:
+                with assembly.at("from_range"):
+                    picked = self.from_range.indices(len(source))
             if len(picked) != len(indices):
                 raise FieldError(
                     f"{len(picked)} entries of {self.from_array} do not fit {len(indices)} entries of "

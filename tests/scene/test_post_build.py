@@ -298,3 +298,15 @@ def test_nothing_to_scale_or_to_aim_at_is_an_error(tmp_path):
         edited(tmp_path, "{op: scale_sphere_shapes, factor: 2}", text=BOX)
     with pytest.raises(SapSceneLoaderError, match="none of the selected joints has a target position"):
         edited(tmp_path, "{op: copy_joint_q_to_joint_targets, joint: box_free}", text=BOX)
+
+
+def test_values_of_another_array_come_from_the_same_range_by_default(tmp_path):
+    """Targets from coordinates, beside a free joint that has more coordinates than targets."""
+    text = (
+        CHAIN.replace("joints:", "  - {id: cube, shapes: [{type: box}]}\njoints:")
+        + "  - {id: free, type: free, child: cube}\n"
+        + "post_build:\n  - {op: set_array, array: joint_q, range: head:3, values: [0.1, 0.2, 0.3]}\n"
+        + "  - {op: set_array, array: joint_target_pos, range: head:3, from_array: joint_q}\n"
+    )
+    model = load_text(tmp_path, text).model
+    np.testing.assert_allclose(model.joint_target_pos.numpy()[:3], [0.1, 0.2, 0.3], rtol=1e-6)
