@@ -83,9 +83,9 @@ def _cones(rows: ModelRows, plan: GroupPlan) -> str:
 
 
 def _kinematic_armature(rows: ModelRows, plan: GroupPlan) -> str:
-    kinematic = kinematic_joints(rows, plan.structure, plan.worlds)[dof_joints(plan.structure)]
+    kinematic = kinematic_joints(rows, plan.structure, plan.worlds)[:, dof_joints(plan.structure)]
     armature = rows.take("joint_armature", "dof", plan.worlds)[:, public_dofs(plan.structure)]
-    lost = kinematic & (armature != 0.0).any(axis=0)
+    lost = (kinematic & (armature != 0.0)).any(axis=0)
     if not lost.any():
         return ""
     names = _joint_names(rows, plan, np.unique(dof_joints(plan.structure)[lost]))

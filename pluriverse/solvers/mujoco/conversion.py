@@ -16,7 +16,6 @@ from pluriverse.solvers.mujoco.fields import (
 from pluriverse.solvers.mujoco.group import NO_SHAPE, JointKind, MujocoGroup
 from pluriverse.solvers.mujoco.group_fields import write_fields
 from pluriverse.solvers.mujoco.grouping import compiled_numbers, find_groups
-from pluriverse.solvers.mujoco.joints import kinematic_joints
 from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.solvers.mujoco.rows import ModelRows
 from pluriverse.solvers.mujoco.spec import SpecWriter
@@ -118,7 +117,6 @@ def _fill_maps(group: MujocoGroup, rows: ModelRows, plan: GroupPlan, sites: list
         size = {0: 6, 1: 3}.get(int(joint.kind), 1)
         group.dof_qvel[joint.dof : joint.dof + size] = joint.qvel + np.arange(size)
         group.dof_joint[joint.dof : joint.dof + size] = index
-    group.kinematic = kinematic_joints(rows, structure, plan.worlds)
     group.position_ctrl = plan.drives.controls(POSITION, template.dof_count)
     group.velocity_ctrl = plan.drives.controls(VELOCITY, template.dof_count)
     group.effort_ctrl = plan.drives.controls(EFFORT, template.dof_count)

@@ -55,7 +55,6 @@ class ExchangeMaps:
     joint_dof_count: wp.array[int]
     joint_qpos: wp.array[int]
     joint_qvel: wp.array[int]
-    joint_kinematic: wp.array[int]
     # [group dof]
     dof_joint: wp.array[int]  # world-local joint
     dof_qvel: wp.array[int]
@@ -64,7 +63,6 @@ class ExchangeMaps:
     effort_ctrl: wp.array[int]
     # [group body]
     body_mj: wp.array[int]
-    body_kinematic: wp.array[int]
     # [group geom], beginning at group_geom
     group_geom: wp.array[int]
     geom_shape: wp.array[int]
@@ -201,7 +199,6 @@ def _joint_columns(group: MujocoGroup) -> dict[str, np.ndarray]:
         "joint_dof_count": group.joint_dof_count,
         "joint_qpos": group.joint_qpos,
         "joint_qvel": group.joint_qvel,
-        "joint_kinematic": group.kinematic,
     }
 
 
@@ -226,6 +223,4 @@ def _dofs_by_joint(group: MujocoGroup) -> np.ndarray:
 
 
 def _body_columns(group: MujocoGroup) -> dict[str, np.ndarray]:
-    kinematic = np.zeros(len(group.body_mj), dtype=bool)
-    kinematic[group.joint_child[group.kinematic]] = True
-    return {"body_mj": group.body_mj, "body_kinematic": kinematic}
+    return {"body_mj": group.body_mj}

@@ -24,11 +24,11 @@ What an engine does with a group before a step:
 - Applied forces. `joint_f` of `SCALAR` goes to `qfrc_applied` as it is. That of `BALL` is a torque in the
   parent's joint frame, rotated like velocities. That of `FREE` is (force, torque about the centre of mass) in
   world axes, as `xfrc_applied` of the body, to which `body_f` is added. Forces on kinematic bodies
-  (`kinematic`) and joints are left out.
+  (`model.body_flags`, which may change) and their joints are left out.
 - Equality. `eq_active` is `fields["eq_active0"]` or `model.eq_active0`; it lives in `mjData`, so it is copied
   there when it changes.
 
-After a step the same maps lead back. Joints marked in `kinematic` keep the public state they had.
+After a step the same maps lead back. Joints of kinematic bodies keep the public state they had.
 
 MuJoCo's body frames are ours, so `xpos, xquat` of `body_mj[body]` is `body_q`. A body without mass and shapes
 between two joints has no MuJoCo body (`body_mj` is -1): its joints are joints of the next body.
@@ -99,8 +99,6 @@ class MujocoGroup:
     """First entry of `qpos`."""
     joint_qvel: np.ndarray = field(default_factory=lambda: _no_index())
     """First entry of `qvel`."""
-    kinematic: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    """Whether the joint moves as told, for it is the root of a kinematic body."""
     joint_rotation: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 4)))
     """Rotation xyzw of the joint's frame in MuJoCo's body, used for `BALL`, shape [row, joint, 4]."""
 

@@ -1,7 +1,7 @@
 """Grouping: which worlds can share one MuJoCo model.
 
 They have the same template, and agree in all else that MuJoCo compiles in: which drives there are, what has
-no mass, what moves as told, the sizes of meshes, whole-number options. Everything else may differ.
+no mass, the sizes of meshes, whole-number options. Everything else may differ.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from pluriverse.solvers.mujoco.extensions import EXTENSIONS
 from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.solvers.mujoco.rows import ModelRows
 from pluriverse.solvers.mujoco.values import weightless_bodies
-from pluriverse.types import BodyFlags, GeoType, ShapeFlags
+from pluriverse.types import GeoType, ShapeFlags
 
 _FIXED_SIZE = (GeoType.MESH, GeoType.CONVEX_MESH, GeoType.CONE, GeoType.HFIELD)
 """Shapes whose geometry is compiled, size included."""
@@ -38,11 +38,9 @@ def compiled_numbers(rows: ModelRows, worlds: np.ndarray) -> np.ndarray:
     scale = rows.take("shape_scale", "shape", worlds)
     fixed = np.isin(kind, _FIXED_SIZE)[..., None] & np.ones(3, dtype=bool)
     slab = (kind == GeoType.PLANE) & (scale[..., :2] > 0.0).all(axis=-1)
-    flags = rows.take("body_flags", "body", worlds) & int(BodyFlags.KINEMATIC)
     visible = rows.take("shape_flags", "shape", worlds) & int(ShapeFlags.COLLIDE_SHAPES | ShapeFlags.SITE)
     columns = [
         rows.take("joint_target_mode", "dof", worlds),
-        flags,
         weightless_bodies(rows, worlds).astype(np.int64),
         slab.astype(np.int64),
         visible,

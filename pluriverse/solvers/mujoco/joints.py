@@ -90,8 +90,7 @@ def compute_joint_values(rows: ModelRows, plan: StructurePlan, worlds: np.ndarra
     effort_limited = scalar & driven & (effort < EFFORT_UNLIMITED).any(axis=0)
     bound = np.minimum(effort, EFFORT_UNLIMITED)
     armature = by_dof("joint_armature")
-    kinematic = kinematic_joints(rows, plan, worlds)[dof_joints(plan)]
-    armature[:, kinematic] = KINEMATIC_ARMATURE
+    armature[kinematic_joints(rows, plan, worlds)[:, dof_joints(plan)]] = KINEMATIC_ARMATURE
     actgravcomp = custom("jnt_actgravcomp", (0.0,))[0, first, 0] != 0.0
     return JointValues(
         jnt_limited=limited,
@@ -163,9 +162,9 @@ def dof_joints(plan: StructurePlan) -> np.ndarray:
 
 
 def kinematic_joints(rows: ModelRows, plan: StructurePlan, worlds: np.ndarray) -> np.ndarray:
-    """Return whether each joint moves a kinematic body, shape [joint]."""
-    flags = rows.take("body_flags", "body", worlds[:1])[0]
-    result: np.ndarray = (flags[plan.template.joint_child] & int(BodyFlags.KINEMATIC)) != 0
+    """Return whether each joint moves a kinematic body, shape [row, joint]."""
+    flags = rows.take("body_flags", "body", worlds)[:, plan.template.joint_child]
+    result: np.ndarray = (flags & int(BodyFlags.KINEMATIC)) != 0
     return result
 
 

@@ -104,7 +104,7 @@ def _check_structure(rows: ModelRows, group: MujocoGroup) -> None:
     world = int(group.worlds[row])
     raise ValueError(
         f"SolverMuJoCo.notify_model_changed: world {world} ('{rows.model.world_label[world]}') has other "
-        "drive modes, bodies without mass, kinematic bodies, or sizes of meshes, cones or finite planes than "
+        "drive modes, bodies without mass, or sizes of meshes, cones or finite planes than "
         "when the solver was made, and MuJoCo has these compiled in. Undo the change, or make a new "
         "SolverMuJoCo."
     )

@@ -41,8 +41,8 @@ class SolverMuJoCo(EngineSolver):
         use_speculative_contacts: Not supported; must be False.
         njmax_nnz, nvmax, deterministic, strict_capacity, kinematic_switchable_roots: Accepted for
             compatibility. Memory grows where it must, worlds give the same bits on a CPU however often they
-            are run, `report(strict=True)` raises where something was lost, and which bodies are kinematic is
-            part of the structure.
+            are run, `report(strict=True)` raises where something was lost, and the roots of a model with
+            kinematic bodies may become dynamic or kinematic at any time.
         **settings: Options of MuJoCo as above, and those of the engine (`EngineOptions`).
 
     Raises:

@@ -29,10 +29,12 @@ from pluriverse.solvers.mujoco.exchange_maps import (
     rows_struct,
 )
 from pluriverse.solvers.mujoco.group import JointKind
+from pluriverse.types import BodyFlags
 
 SCALAR = wp.constant(int(JointKind.SCALAR))
 BALL = wp.constant(int(JointKind.BALL))
 FREE = wp.constant(int(JointKind.FREE))
+KINEMATIC = wp.constant(int(BodyFlags.KINEMATIC))
 
 
 @wp.struct
@@ -42,6 +44,7 @@ class JointArrays:
     joint_X_p: wp.array[wp.transform]  # noqa: N815
     joint_X_c: wp.array[wp.transform]  # noqa: N815
     body_com: wp.array[wp.vec3]
+    body_flags: wp.array[int]
     joint_target_ke: wp.array[float]
     joint_target_kd: wp.array[float]
 
@@ -159,7 +162,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         body_first = maps.group_body[group]
         for local_body in range(maps.group_body[group + 1] - body_first):
             mj = maps.body_mj[body_first + local_body]
-            if mj >= 0 and maps.body_kinematic[body_first + local_body] == 0:
+            if mj >= 0 and model.body_flags[body0 + local_body] & KINEMATIC == 0:
                 force = inputs.body_f[body0 + local_body]
                 for k in range(6):
                     rows.xfrc_applied[xfrc0 + 6 * mj + k] = real(force[k])
@@ -191,7 +194,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 rate = wp.quat_rotate(wp.quat_inverse(turn), row_vec3(rows.qvel, qvel))
                 if take and not (same and same_vec3(inputs.joint_qd, dof, rate)):
                     set_row_vec3(rows.qvel, qvel, wp.quat_rotate(turn, read_vec3(inputs.joint_qd, dof)))
-                if maps.joint_kinematic[index] == 0:
+                if model.body_flags[body0 + maps.joint_child[index]] & KINEMATIC == 0:
                     torque = read_vec3(inputs.joint_f, dof)
                     if maps.effort_ctrl[maps.group_dof[group] + maps.joint_dof[index]] < 0:
                         torque += read_vec3(inputs.joint_act, dof)
@@ -223,7 +226,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                     set_row_vec3(rows.qvel, qvel, read_vec3(inputs.joint_qd, dof) - wp.cross(omega, arm))
                     set_row_vec3(rows.qvel, qvel + 3, wp.quat_rotate(wp.quat_inverse(rotation), omega))
                 mj = maps.body_mj[body_first + maps.joint_child[index]]
-                if maps.joint_kinematic[index] == 0:
+                if model.body_flags[body] & KINEMATIC == 0:
                     for k in range(6):
                         place_k = xfrc0 + 6 * mj + k
                         rows.xfrc_applied[place_k] = rows.xfrc_applied[place_k] + real(
@@ -256,7 +259,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                     target += effort / real(model.joint_target_kd[dof])
                     effort = real(0.0)
                 rows.ctrl[ctrl0 + velocity_ctrl] = target
-            if maps.joint_kinematic[joint_index] == 0:
+            if model.body_flags[body0 + maps.joint_child[joint_index]] & KINEMATIC == 0:
                 qvel = qvel0 + maps.dof_qvel[index]
                 if kind == SCALAR:
                     rows.qfrc_applied[qvel] = real(inputs.joint_f[dof]) + effort
@@ -293,7 +296,8 @@ def _kernels(real: Any) -> SimpleNamespace:
             coord_count = maps.joint_dof_count[index]
             if kind == BALL or kind == FREE:  # noqa: SIM109, Warp knows no tuples here
                 coord_count += 1
-            if not stepped or maps.joint_kinematic[index] != 0:
+            child = topology.world_body[world] + maps.joint_child[index]
+            if not stepped or model.body_flags[child] & KINEMATIC != 0:
                 for k in range(coord_count):
                     joint_q[coord + k] = joint_q_in[coord + k]
                 for k in range(maps.joint_dof_count[index]):
@@ -398,6 +402,6 @@ def pull_worlds(
 
 def _joint_arrays(model: Model) -> JointArrays:
     arrays = JointArrays()
-    for name in ("joint_X_p", "joint_X_c", "body_com", "joint_target_ke", "joint_target_kd"):
+    for name in ("joint_X_p", "joint_X_c", "body_com", "body_flags", "joint_target_ke", "joint_target_kd"):
         setattr(arrays, name, getattr(model, name))
     return arrays

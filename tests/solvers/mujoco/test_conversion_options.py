@@ -1,0 +1,186 @@
+"""Options of MuJoCo by constructor, model and default; caveats; what moves as told."""
+
+import warnings
+
+import mujoco
+import numpy as np
+import pytest
+
+from pluriverse import BodyFlags, Mesh, ModelBuilder, ModelFlags, ShapeConfig, SolverMuJoCo
+from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
+from pluriverse.solvers.mujoco.conversion import convert_model
+from pluriverse.solvers.mujoco.options import MujocoOptions
+
+NO_TURN = (0.0, 0.0, 0.0, 1.0)
+
+
+def falling_bodies(worlds: int, **attributes) -> ModelBuilder:
+    """Return worlds of one body, with a custom attribute of the namespace `mujoco` per world."""
+    builder = ModelBuilder()
+    SolverMuJoCo.register_custom_attributes(builder)
+    for _ in range(worlds):
+        builder.begin_world()
+        builder.add_body(mass=1.0, inertia=np.eye(3))
+        builder.end_world()
+    for name, entries in attributes.items():
+        builder.custom_attributes[f"mujoco:{name}"].values = dict(enumerate(entries))
+    return builder
+
+
+def test_an_option_comes_from_constructor_then_model_then_default():
+    """`impratio` and `tolerance` differ between worlds; the constructor overrules both."""
+    model = falling_bodies(3, impratio=[1.0, 5.0, 10.0], tolerance=[1e-6, 1e-6, 1e-4]).finalize(device="cpu")
+    (group,) = convert_model(model, MujocoOptions())
+    np.testing.assert_allclose(group.value("opt.impratio"), [1.0, 5.0, 10.0], rtol=1e-6)
+    np.testing.assert_allclose(group.value("opt.tolerance"), [1e-6, 1e-6, 1e-4], rtol=1e-6)
+    assert group.model.opt.integrator == mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    assert group.model.opt.iterations == mujoco.MjOption().iterations
+    (group,) = convert_model(model, MujocoOptions(impratio=3.0, integrator="euler", cone=1, iterations=7))
+    np.testing.assert_allclose(group.value("opt.impratio"), 3.0)
+    assert "opt.impratio" not in group.fields
+    assert group.model.opt.integrator == mujoco.mjtIntegrator.mjINT_EULER
+    assert group.model.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
+    assert group.model.opt.iterations == 7
+
+
+def test_gravity_of_a_world_is_that_of_the_model():
+    builder = ModelBuilder()
+    for gravity in (-9.81, -1.62):
+        builder.begin_world(gravity=gravity)
+        builder.add_body(mass=1.0, inertia=np.eye(3))
+        builder.end_world()
+    (group,) = convert_model(builder.finalize(device="cpu"), MujocoOptions())
+    np.testing.assert_allclose(group.value("opt.gravity"), [[0, 0, -9.81], [0, 0, -1.62]], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"solver": "gauss"}, "solver is 'gauss', but it must be one of 'pgs', 'cg', 'newton'"),
+        ({"cone": 2}, "cone is 2"),
+        ({"impratio": 0.0}, "impratio is 0"),
+        ({"iterations": -1}, "iterations is -1"),
+        ({"tolerance": float("nan")}, "tolerance is nan"),
+        ({"wind": (1.0, 2.0)}, r"wind is \(1.0, 2.0\)"),
+    ],
+)
+def test_an_option_out_of_range_is_refused(option, message):
+    with pytest.raises(ValueError, match=message):
+        MujocoOptions(**option)
+
+
+def test_unknown_arguments_are_refused():
+    model = falling_bodies(1).finalize(device="cpu")
+    with pytest.raises(TypeError, match="no_such_option"):
+        SolverMuJoCo(model, no_such_option=1)
+    with pytest.raises(ValueError, match="separate_worlds is False"):
+        SolverMuJoCo(model, separate_worlds=False)
+
+
+def one_joint(**values) -> ModelBuilder:
+    builder = ModelBuilder()
+    body = builder.add_link(mass=1.0, inertia=np.eye(3), label="arm")
+    builder.add_articulation([builder.add_joint_revolute(-1, body, label="elbow", **values)])
+    return builder
+
+
+def test_a_speed_limit_is_said_not_to_act():
+    model = one_joint(velocity_limit=3.0).finalize(device="cpu")
+    with pytest.warns(MujocoCaveatWarning, match="joint_velocity_limit of joint 'elbow' is not enforced"):
+        (group,) = convert_model(model, MujocoOptions())
+    assert len(group.notes) == 1
+
+
+def test_a_mesh_that_is_not_convex_is_said_to_collide_as_its_hull():
+    notched = [(0, 0), (2, 0), (2, 2), (1, 0.3), (0, 2)]
+    corners = [(x, y, z) for z in (0.0, 1.0) for x, y in notched]
+    sides = [(i, (i + 1) % 5, i + 5) for i in range(5)] + [
+        ((i + 1) % 5, (i + 1) % 5 + 5, i + 5) for i in range(5)
+    ]
+    caps = [(0, 3, 1), (1, 3, 2), (0, 4, 3)]
+    faces = [*sides, *caps, *[(a + 5, c + 5, b + 5) for a, b, c in caps]]
+    builder = ModelBuilder()
+    body = builder.add_body(mass=1.0, inertia=np.eye(3))
+    mesh = Mesh(corners, faces)
+    builder.add_shape_mesh(body, mesh=mesh, cfg=ShapeConfig(density=0.0), label="notched")
+    builder.add_shape_mesh(body, mesh=mesh.convex_hull(), cfg=ShapeConfig(density=0.0), label="convex")
+    with pytest.warns(MujocoCaveatWarning, match="shape 'notched' collides as the convex hull"):
+        convert_model(builder.finalize(device="cpu"), MujocoOptions())
+
+
+def test_margins_reach_mujoco_except_where_mujoco_warp_refuses_them():
+    builder = ModelBuilder()
+    body = builder.add_body(mass=1.0, inertia=np.eye(3))
+    cfg = ShapeConfig(density=0.0, margin=0.01)
+    builder.add_shape_box(body, hx=0.1, hy=0.1, hz=0.1, cfg=cfg, label="crate")
+    model = builder.finalize(device="cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (kept,) = convert_model(model, MujocoOptions())
+    np.testing.assert_allclose(kept.model.geom_margin, 0.01, rtol=1e-6)
+    assert kept.model.geom_gap.max() == 0.0
+    with pytest.warns(MujocoCaveatWarning, match="shape_margin of 'crate' is taken for 0"):
+        (zeroed,) = convert_model(model, MujocoOptions(keep_margins=False))
+    assert zeroed.model.geom_margin.max() == 0.0
+    np.testing.assert_allclose(zeroed.geom_margin_authored, 0.01, rtol=1e-6)
+
+
+def test_a_kinematic_body_moves_as_told_and_pushes_others():
+    """A prescribed body keeps its velocity whatever it meets, and its armature is replaced, which is said."""
+    builder = ModelBuilder(gravity=0.0)
+    pusher = builder.add_link(mass=1.0, inertia=np.eye(3), is_kinematic=True)
+    slide = builder.add_joint_prismatic(-1, pusher, axis=(1.0, 0.0, 0.0), armature=0.5, label="rail")
+    builder.add_articulation([slide])
+    builder.joint_qd[0] = 1.0
+    load = builder.add_body(mass=1.0, inertia=np.eye(3), xform=((0.25, 0.0, 0.0), NO_TURN))
+    for body in (pusher, load):
+        builder.add_shape_sphere(body, radius=0.1, cfg=ShapeConfig(density=0.0))
+    model = builder.finalize(device="cpu")
+    with pytest.warns(MujocoCaveatWarning, match="joint_armature of joint 'rail' is replaced"):
+        (group,) = convert_model(model, MujocoOptions())
+    assert group.model.dof_armature[0] == 1e10
+    data = mujoco.MjData(group.model)
+    data.qpos[:] = [0.0, 0.25, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+    data.qvel[0] = 1.0
+    for _ in range(500):
+        mujoco.mj_step(group.model, data)
+    assert data.qvel[0] == pytest.approx(1.0, abs=1e-6)
+    assert data.qvel[1] > 0.9
+
+
+def test_a_body_fixed_to_the_world_is_moved_by_its_frame():
+    """It is a mocap body, whose pose follows `joint_X_p` after a notice."""
+    builder = ModelBuilder()
+    body = builder.add_link(mass=1.0, inertia=np.eye(3))
+    joint = builder.add_joint_fixed(-1, body, parent_xform=((1.0, 0.0, 0.0), NO_TURN))
+    arm = builder.add_link(mass=1.0, inertia=np.eye(3))
+    hinge = builder.add_joint_revolute(body, arm, axis=(0.0, 0.0, 1.0))
+    builder.add_articulation([joint, hinge])
+    model = builder.finalize(device="cpu")
+    solver = SolverMuJoCo(model)
+    assert solver.groups[0].model.nmocap == 1
+    assert solver.groups[0].mocap_joint.tolist() == [joint]
+    states = [model.state(), model.state()]
+    frames = model.joint_X_p.numpy()
+    frames[joint, :3] = [2.0, 3.0, 4.0]
+    model.joint_X_p.assign(frames)
+    solver.notify_model_changed(ModelFlags.JOINT_PROPERTIES)
+    solver.step(*states, None, None, 0.001)
+    np.testing.assert_allclose(states[1].body_q.numpy()[arm, :3], [2.0, 3.0, 4.0], atol=1e-6)
+
+
+def test_bodies_switch_between_kinematic_and_dynamic():
+    """A body that becomes kinematic gets the armature of one after a notice."""
+    builder = one_joint()
+    belt = builder.add_body(is_kinematic=True)
+    builder.add_shape_box(belt, hx=0.1, hy=0.1, hz=0.1)
+    model = builder.finalize(device="cpu")
+    solver = SolverMuJoCo(model)
+    states = [model.state(), model.state()]
+    states[0].joint_qd.assign(np.array([1.0, *[0.0] * 6]))
+    for flag, armature, turned in ((BodyFlags.KINEMATIC, 1e10, 0.0), (BodyFlags.DYNAMIC, 0.0, 0.01)):
+        model.body_flags.assign(np.array([int(flag), int(BodyFlags.KINEMATIC)]))
+        solver.notify_model_changed(ModelFlags.BODY_PROPERTIES)
+        assert solver.groups[0].model.dof_armature[0] == armature
+        solver.step(*states, None, None, 0.01)
+        assert states[1].joint_q.numpy()[0] == pytest.approx(turned, rel=0.01, abs=1e-9)
