@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from pluriverse.builder import ModelBuilder
     from pluriverse.model import Control, Model, State
     from pluriverse.scene.control_sequence import ControlSequence
+    from pluriverse.scene.randomize import RandomizeSection
+    from pluriverse.variants import VariantScene
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,10 @@ class LoadedScene:
     """Index into `kind_names` of each world."""
     control_sequences: tuple["ControlSequence", ...] = ()
     """Recorded control, one sequence per kind of world that has it."""
+    randomize: "RandomizeSection | None" = None
+    """What `randomizer` draws."""
+    variant_scene: "VariantScene | None" = None
+    """The scene of its variants, if it has any."""
 
     @property
     def body_labels(self) -> list[str]:
@@ -98,7 +104,10 @@ class LoadedScene:
         return SolverSAP(self.model, **(self.settings.solver_options | options))
 
     def simulation(self, **options: Any) -> Any:
-        """Return a `Simulation` of the scene; `options` are passed on and override those of the scene."""
+        """Return a `Simulation` of the scene; `options` are passed on and override those of the scene.
+
+        That of a scene with variants is a `VariantSimulation`.
+        """
         from pluriverse.simulation import Simulation
 
         arguments: dict[str, Any] = {
@@ -106,7 +115,22 @@ class LoadedScene:
             "rigid_contact_max": self.settings.max_rigid_contact,
         }
         solver = options.pop("solver", None) or self.solver()
+        if self.variant_scene is not None:
+            return self.variant_scene.simulation(solver=solver, **(arguments | options))
         return Simulation(self.model, solver, **(arguments | options))
+
+    def randomizer(self, simulation: Any) -> Any:
+        """Return a `Randomizer` of what the scene says is drawn, for a simulation of it.
+
+        Raises:
+            ValueError: If the scene has no block `randomize`.
+        """
+        if self.randomize is None:
+            raise ValueError(
+                f"scene '{self.name}' has no block 'randomize', so there is nothing to draw. Add one, or "
+                "make a pluriverse.randomization.Randomizer."
+            )
+        return self.randomize.randomizer(simulation)
 
     def play(self, simulation: Any, count: int) -> None:
         """Make `count` steps of a simulation of this scene, with the recorded control of each time.

@@ -6,7 +6,7 @@ and constraints; then the world is replicated and the ground added.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from pluriverse.scene.shapes import shape_configuration
 from pluriverse.scene.shipped import find_scene_file
 from pluriverse.scene.validation import check_version, validate_scene
 from pluriverse.scene.values import IDENTITY_ROTATION, Vector3
+from pluriverse.scene.variants import build_variant_scene
 from pluriverse.scene.world_kinds import KindPlan, plan_kinds
 
 
@@ -58,6 +59,8 @@ class ReadScene:
     settings: SceneSettings
     features: list[str]
     files: LocalFiles
+    variants: dict[str, dict[str, _Kind]]
+    """Variants of each entity of the block `variants`, assembled."""
 
     def build(
         self, device: Any, *, counts: Sequence[int] | None = None, spacing: Vector3 | None = None
@@ -70,11 +73,18 @@ class ReadScene:
         counts = self.counts if counts is None else counts
         spacing = spacing if spacing is not None else self.scene.replicate.spacing or SPACING_DEFAULT
         offsets = _world_offsets(sum(counts), spacing)
-        builder = _compose(self, counts, offsets)
-        try:
-            model = builder.finalize(device=device)
-        except (ValueError, NotImplementedError) as error:
-            raise self._model_error(str(error)) from error
+        variant_scene = None
+        if self.scene.variants is not None:
+            variant_scene = self._build_variants(sum(counts), device)
+            builder, model = variant_scene.builder, variant_scene.model
+        else:
+            builder = _compose(self, counts, offsets)
+            try:
+                model = builder.finalize(device=device)
+            except (ValueError, NotImplementedError) as error:
+                raise self._model_error(str(error)) from error
+        if self.scene.randomize is not None:
+            self.scene.randomize.check(self.document, model if variant_scene is None else variant_scene)
         control = model.control()
         sequences = list(self._sequences(model, counts, offsets))
         for sequence in sequences:
@@ -89,9 +99,34 @@ class ReadScene:
             settings=self.settings,
             unsupported_features=tuple(self.features),
             kind_names=tuple(kind.plan.name for kind in self.kinds),
-            kind_of_world=tuple(kind for kind, count in enumerate(counts) for _ in range(count)),
+            kind_of_world=(0,) * model.world_count
+            if variant_scene is not None
+            else tuple(kind for kind, count in enumerate(counts) for _ in range(count)),
             control_sequences=tuple(sequences),
+            randomize=self.scene.randomize,
+            variant_scene=variant_scene,
         )
+
+    def _build_variants(self, count: int, device: Any) -> Any:
+        """Return the worlds of a scene with entities that are something else in each."""
+        section, content = self.scene.variants, self.kinds[0].assembly.builder
+        assert section is not None
+        configs = {}
+        for name, entity in section.entities.items():
+            builders = {variant: kind.assembly.builder for variant, kind in self.variants[name].items()}
+            configs[name] = entity.config(builders)
+        try:
+            return build_variant_scene(
+                section,
+                content,
+                configs,
+                world_count=count,
+                gravity=content.gravity,
+                add_shared=lambda builder: _add_ground(self, builder),
+                device=device,
+            )
+        except (ValueError, NotImplementedError) as error:
+            raise self.document.error(("variants",), str(error)) from error
 
     def _sequences(self, model: Any, counts: Sequence[int], offsets: np.ndarray) -> Iterator[ControlSequence]:
         """Yield the recorded control of each kind that has one."""
@@ -138,6 +173,23 @@ def read_scene(
         except ValueError as error:
             raise document.error(("worlds",), str(error)) from error
     kinds = [_assemble(plan, features) for plan in plans]
+    variants = {
+        entity: {
+            variant: _assemble(
+                replace(
+                    plans[0],
+                    name=variant,
+                    field=("variants", "entities", entity, "variants", variant),
+                    content=content,
+                    gravity=None,
+                    control=None,
+                ),
+                features,
+            )
+            for variant, content in section.variants.items()
+        }
+        for entity, section in (scene.variants.entities if scene.variants else {}).items()
+    }
     try:
         check_capacity(
             [kind.assembly.builder for kind in kinds], counts, [plan.max_rigid_contact for plan in plans]
@@ -151,7 +203,7 @@ def read_scene(
             + "\nload the scene with strict=False (--no-strict) to go on without",
             tuple(features),
         )
-    return ReadScene(document, scene, kinds, counts, settings, features, files)
+    return ReadScene(document, scene, kinds, counts, settings, features, files, variants)
 
 
 def load_scene(
@@ -291,8 +343,7 @@ def _compose(read: ReadScene, counts: Sequence[int], offsets: np.ndarray) -> Any
 
     scene = read.scene
     composed = ModelBuilder()
-    composed_assembly = Assembly(composed, read.document, (), [], read.files)
-    _apply_defaults(composed_assembly, scene.builder)
+    _apply_defaults(_whole(read, composed), scene.builder)
     first = 0
     for kind, count in zip(read.kinds, counts, strict=True):
         xforms = [(*offset, *IDENTITY_ROTATION) for offset in offsets[first : first + count].tolist()]
@@ -304,20 +355,31 @@ def _compose(read: ReadScene, counts: Sequence[int], offsets: np.ndarray) -> Any
             rows = np.resize(np.array(kind.plan.gravities, dtype=np.float64), (count, 3))
             composed._worlds.view("gravity")[first : first + count] = rows
         first += count
-    if scene.ground.enabled:
-        with composed_assembly.at("ground"):
-            override = scene.ground.cfg.given() if scene.ground.cfg is not None else {}
-            cfg = shape_configuration(composed.default_shape_cfg, override)
-            if scene.ground.terrain is None:
-                composed.add_ground_plane(height=scene.ground.height, cfg=cfg, label=scene.ground.label)
-            else:
-                with composed_assembly.at("terrain"):
-                    heightfield = scene.ground.terrain.heightfield(composed_assembly)
-                pose = (0.0, 0.0, scene.ground.height, *IDENTITY_ROTATION)
-                composed.add_shape_heightfield(
-                    xform=pose, heightfield=heightfield, cfg=cfg, label=scene.ground.label
-                )
+    _add_ground(read, composed)
     return composed
+
+
+def _whole(read: ReadScene, builder: Any) -> Assembly:
+    """Return the assembly of what is not part of a world."""
+    return Assembly(builder, read.document, (), [], read.files)
+
+
+def _add_ground(read: ReadScene, builder: Any) -> None:
+    """Add the ground of a scene, with its defaults for shapes."""
+    ground, assembly = read.scene.ground, _whole(read, builder)
+    if not ground.enabled:
+        return
+    _apply_defaults(assembly, read.scene.builder)
+    with assembly.at("ground"):
+        override = ground.cfg.given() if ground.cfg is not None else {}
+        cfg = shape_configuration(builder.default_shape_cfg, override)
+        if ground.terrain is None:
+            builder.add_ground_plane(height=ground.height, cfg=cfg, label=ground.label)
+            return
+        with assembly.at("terrain"):
+            heightfield = ground.terrain.heightfield(assembly)
+        pose = (0.0, 0.0, ground.height, *IDENTITY_ROTATION)
+        builder.add_shape_heightfield(xform=pose, heightfield=heightfield, cfg=cfg, label=ground.label)
 
 
 def _settings(

@@ -16,9 +16,11 @@ from pluriverse.scene.constraints import AnyConstraint
 from pluriverse.scene.joints import Articulation, InitialJointQ, Joint, JointDefaults
 from pluriverse.scene.mapping import SceneMapping
 from pluriverse.scene.post_build import AnyOperation
+from pluriverse.scene.randomize import RandomizeSection
 from pluriverse.scene.shapes import ShapeConfiguration
 from pluriverse.scene.terrain import AnyTerrain
 from pluriverse.scene.values import Count, Gravity, Name, NotNegative, Number, Positive, Vector
+from pluriverse.scene.variants import EntitySection, VariantSettings
 
 SCHEMA_VERSION = 1
 
@@ -137,6 +139,28 @@ class WorldContent(SceneMapping):
 CONTENT_FIELDS = tuple(WorldContent.model_fields)
 
 
+class VariantContent(WorldContent):
+    """What one variant of an entity is."""
+
+    @model_validator(mode="after")
+    def _some_content(self) -> "VariantContent":
+        if not (self.assets or self.bodies):
+            raise ValueError("this variant is empty; give 'assets' or 'bodies'")
+        return self
+
+
+class VariantEntity(EntitySection):
+    """An entity that is something else in different worlds."""
+
+    variants: dict[Name, VariantContent] = Field(min_length=1)
+
+
+class VariantsSection(VariantSettings):
+    """Entities that are something else in different worlds."""
+
+    entities: dict[Name, VariantEntity] = Field(min_length=1)
+
+
 class WorldKind(WorldContent):
     """One kind of world of a scene that holds several."""
 
@@ -180,6 +204,8 @@ class Scene(WorldContent):
     replicate: ReplicateSection = ReplicateSection()
     control: ControlSection | None = None
     worlds: list[WorldKind] = Field(default_factory=list)
+    randomize: RandomizeSection | None = None
+    variants: VariantsSection | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -205,6 +231,13 @@ class Scene(WorldContent):
                     raise ValueError(
                         f"a scene with 'worlds' keeps its content there; move '{field}' into its worlds"
                     )
+        for field in ("worlds", "control"):
+            if self.variants is not None and getattr(self, field):
+                raise ValueError(f"'variants' and '{field}' exclude each other; keep one")
+        if self.variants is not None and self.replicate.gravities:
+            raise ValueError("'variants' and 'replicate.gravities' exclude each other; use 'randomize'")
+        if self.variants is not None and any(self.replicate.spacing or ()):
+            raise ValueError("worlds with 'variants' all stand at the origin; remove 'replicate.spacing'")
         return self
 
 

@@ -6,7 +6,7 @@ world `tuple * num_envs + environment`, of which one per environment is stepped 
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,6 +80,8 @@ class VariantScene:
     """Default values of the arrays of the model that depend on variants, each in the shape of that array."""
     offsets: list[list[dict[str, int]]]
     """By kind, how many entities of a world come before those of each entity, for each kind of world."""
+    builder: Any
+    """The builder with all worlds. Variants that share a layout have the numbers of the first one in it."""
 
     @property
     def environment_count(self) -> int:
@@ -118,6 +120,8 @@ class VariantScene:
             A key of the layout, its entries in the array in one world, and their values, shape [variant,
             entry, ...]. Layouts in which variants do not differ are left out.
         """
+        if name not in VARIANT_DEPENDENT_FIELDS:
+            return
         kind = entity_kind(name)
         for place, entity in enumerate(self.entities.values()):
             for index, rows in enumerate(entity.rows):
@@ -141,12 +145,15 @@ class VariantScene:
         return self.entities[name]
 
 
-def make_scene(config: SceneCfg, *, device: Any = None) -> VariantScene:
+def make_scene(
+    config: SceneCfg, *, device: Any = None, add_shared: Callable[[Any], None] | None = None
+) -> VariantScene:
     """Read all variants and make a model with the worlds of all environments.
 
     Args:
         config: What the environments hold.
         device: Device of the model; Warp's default if None.
+        add_shared: Adds shapes that all environments share to the `ModelBuilder` it is given.
 
     Raises:
         TypeError: If an entity or its assignment is of the wrong type.
@@ -160,7 +167,10 @@ def make_scene(config: SceneCfg, *, device: Any = None) -> VariantScene:
     entities = {name: _read_entity(name, entity, config) for name, entity in config.entities.items()}
     tuples, environment_tuple = _tuples(config, list(entities.values()))
     composed = [_compose(list(entities.values()), layouts) for layouts in tuples]
-    model = _make_model(config, composed, environment_tuple, device)
+    builder = _build(config, composed, environment_tuple)
+    if add_shared is not None:
+        add_shared(builder)
+    model = builder.finalize(device)
     defaults: dict[str, Any] = {}
     if any(entity.has_variants for entity in entities.values()):
         defaults = {name: wp.clone(getattr(model, name)) for name in VARIANT_DEPENDENT_FIELDS}
@@ -180,7 +190,9 @@ def make_scene(config: SceneCfg, *, device: Any = None) -> VariantScene:
     if not tables.is_empty:
         model.seal(live=("shape_source_index",))
     before = [offsets for _, offsets in composed]
-    scene = VariantScene(config, model, entities, tuples, environment_tuple, tables, defaults, before)
+    scene = VariantScene(
+        config, model, entities, tuples, environment_tuple, tables, defaults, before, builder
+    )
     _apply_assignment(scene)
     return scene
 
@@ -275,15 +287,14 @@ def _compose(entities: list[Entity], layouts: tuple[int, ...]) -> tuple[Any, lis
                 "equality": builder.equality_constraint_count,
             }
         )
-        builder.add_builder(entity.layouts[layout].builder, label_prefix=entity.name)
+        builder.add_builder(entity.layouts[layout].builder, label_prefix=entity.name or None)
         for mesh in entity.layouts[layout].builder.meshes:
             builder._mesh_index(mesh)  # those of variants that nobody has yet
     return builder, offsets
 
 
-def _make_model(
-    config: SceneCfg, composed: list[tuple[Any, Any]], environment_tuple: np.ndarray, device: Any
-) -> Model:
+def _build(config: SceneCfg, composed: list[tuple[Any, Any]], environment_tuple: np.ndarray) -> Any:
+    """Return a builder with all worlds."""
     from pluriverse.builder import ModelBuilder
 
     builder = ModelBuilder(gravity=config.gravity)
@@ -299,7 +310,7 @@ def _make_model(
             builder._mesh_index(mesh)
     if config.ground_height is not None:
         builder.add_ground_plane(config.ground_height)
-    return builder.finalize(device)
+    return builder
 
 
 def _apply_assignment(scene: VariantScene) -> None:

@@ -86,7 +86,7 @@ class VariantSimulation(Simulation):
 
     def variant_rows(self, name: str) -> Any:
         """Yield the defaults of all variants that share layouts; see `VariantScene.variant_rows`."""
-        return iter(()) if name == "gravity" else self._scene.variant_rows(name)
+        return self._scene.variant_rows(name)
 
     def choose_environments(self, environments: Any, *, what: str) -> WorldChoice:
         """Return the environments meant by indices or truth values, as `choose_worlds` does for worlds."""
