@@ -37,6 +37,8 @@ def _equality_table() -> Table:
             "relpose": Column(np.float64, (7,), math.nan),  # NaN: that of the initial coordinates
             "joint1": Column(np.int32, (), -1),
             "joint2": Column(np.int32, (), -1),
+            "joint1_axis": Column(np.int32),
+            "joint2_axis": Column(np.int32),
             "polycoef": Column(np.float64, (POLYNOMIAL_SIZE,)),
             "enabled": Column(np.bool_, (), True),
             "world": Column(np.int32, (), -1),
@@ -67,6 +69,12 @@ class EqualityBuilder(ShapeBuilder):
     """Joint that follows, -1 for none, shape [equality constraint]."""
     equality_constraint_joint2 = ColumnView("_equality", "joint2", writable=False)
     """Joint that leads, -1 for none, shape [equality constraint]."""
+    equality_constraint_joint1_axis = ColumnView("_equality", "joint1_axis", writable=False)
+    """Axis of `joint1` that follows, by its place among the axes of the joint, shape [equality
+    constraint]."""
+    equality_constraint_joint2_axis = ColumnView("_equality", "joint2_axis", writable=False)
+    """Axis of `joint2` that leads, by its place among the axes of the joint, shape [equality
+    constraint]."""
     equality_constraint_polycoef = ColumnView("_equality", "polycoef")
     """Coefficients of the polynomial, constant first, shape [equality constraint, 5]."""
     equality_constraint_enabled = ColumnView("_equality", "enabled")
@@ -100,6 +108,8 @@ class EqualityBuilder(ShapeBuilder):
         enabled: bool = True,
         *,
         axis: AxisLike | None = None,
+        joint1_axis: int | None = None,
+        joint2_axis: int | None = None,
         custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Add an equality constraint of any type; the methods below take only what each type needs.
@@ -119,6 +129,9 @@ class EqualityBuilder(ShapeBuilder):
             label: Name; `equality_constraint_INDEX` if None.
             enabled: Whether it acts; may be changed in the model at any time.
             axis: Axis of a hinge, in the first body.
+            joint1_axis: Axis of `joint1` that follows, by its place among the axes of the joint: 0, 1, ...,
+                the linear ones of a D6 joint first. May be left out if the joint has one axis only.
+            joint2_axis: Axis of `joint2` that leads, likewise.
             custom_attributes: Custom attributes of the constraint, by key.
 
         Returns:
@@ -154,20 +167,22 @@ class EqualityBuilder(ShapeBuilder):
             ("joint1", joint1 != -1, couples_joints),
             ("joint2", joint2 != -1, couples_joints),
             ("polycoef", polycoef is not None, couples_joints),
+            ("joint1_axis", joint1_axis is not None, couples_joints),
+            ("joint2_axis", joint2_axis is not None, couples_joints and joint2 != -1),
         ):
             if value and not allowed:
                 raise ValueError(
                     f"{name}: {argument} does not belong to a constraint of type {kind.name}. Leave it out."
                 )
         if couples_joints:
-            row["joint1"] = self._check_scalar_joint(joint1, f"{name}: joint1")
+            row["joint1"], row["joint1_axis"] = self._check_axis(joint1, joint1_axis, f"{name}: joint1")
             if joint2 != -1:
-                row["joint2"] = self._check_scalar_joint(joint2, f"{name}: joint2")
-            if joint1 == joint2:
-                raise ValueError(
-                    f"{name}: joint1 and joint2 are both {self._joint_name(joint1)}. Couple two joints, or "
-                    "leave joint2 out to hold one at polycoef[0]."
-                )
+                row["joint2"], row["joint2_axis"] = self._check_axis(joint2, joint2_axis, f"{name}: joint2")
+                if (row["joint1"], row["joint1_axis"]) == (row["joint2"], row["joint2_axis"]):
+                    raise ValueError(
+                        f"{name}: joint1 and joint2 are both {self._joint_name(joint1)}. Couple two joints, "
+                        "or leave joint2 out to hold one at polycoef[0]."
+                    )
             row["polycoef"] = _as_polynomial(polycoef, name)
         else:
             self._check_body(body1, f"{name}: body1")
@@ -278,8 +293,13 @@ class EqualityBuilder(ShapeBuilder):
         label: str | None = None,
         enabled: bool = True,
         custom_attributes: Mapping[str, Any] | None = None,
+        *,
+        joint1_axis: int | None = None,
+        joint2_axis: int | None = None,
     ) -> int:
-        """Let one revolute or prismatic joint follow another: q1 = c0 + c1 q2 + c2 q2^2 + c3 q2^3 + c4 q2^4.
+        """Let one joint coordinate follow another: q1 = c0 + c1 q2 + c2 q2^2 + c3 q2^3 + c4 q2^4.
+
+        The coordinates are those of revolute or prismatic joints, or of axes of D6 joints.
 
         Args:
             joint1: Joint that follows.
@@ -288,18 +308,23 @@ class EqualityBuilder(ShapeBuilder):
             label: Name; `equality_constraint_INDEX` if None.
             enabled: Whether it acts.
             custom_attributes: Custom attributes of the constraint, by key.
+            joint1_axis: Axis of `joint1`, by its place among the axes of the joint; may be left out if there
+                is one only.
+            joint2_axis: Axis of `joint2`, likewise.
 
         Returns:
             Index of the constraint.
 
         Raises:
-            ValueError: If a value is out of range, or a joint has more than one coordinate.
+            ValueError: If a value is out of range, or a joint has no such coordinate.
             IndexError: If there is no such joint.
         """
         return self.add_equality_constraint(
             EqType.JOINT,
             joint1=joint1,
             joint2=joint2,
+            joint1_axis=joint1_axis,
+            joint2_axis=joint2_axis,
             polycoef=polycoef,
             label=label,
             enabled=enabled,
@@ -315,6 +340,9 @@ class EqualityBuilder(ShapeBuilder):
         enabled: bool = True,
         label: str | None = None,
         custom_attributes: Mapping[str, Any] | None = None,
+        *,
+        joint0_axis: int | None = None,
+        joint1_axis: int | None = None,
     ) -> int:
         """Let one joint mimic another: q0 = coef0 + coef1 q1.
 
@@ -328,12 +356,15 @@ class EqualityBuilder(ShapeBuilder):
             enabled: Whether it acts.
             label: Name; `equality_constraint_INDEX` if None.
             custom_attributes: Custom attributes of the constraint, by key.
+            joint0_axis: Axis of `joint0`, by its place among the axes of the joint; may be left out if there
+                is one only.
+            joint1_axis: Axis of `joint1`, likewise.
 
         Returns:
             Index of the equality constraint.
 
         Raises:
-            ValueError: If a value is out of range, or a joint has more than one coordinate.
+            ValueError: If a value is out of range, or a joint has no such coordinate.
             IndexError: If there is no such joint.
         """
         if joint1 == -1:
@@ -348,6 +379,8 @@ class EqualityBuilder(ShapeBuilder):
             label=label,
             enabled=enabled,
             custom_attributes=custom_attributes,
+            joint1_axis=joint0_axis,
+            joint2_axis=joint1_axis,
         )
 
     def set_joint_mimic(
@@ -366,7 +399,7 @@ class EqualityBuilder(ShapeBuilder):
             ValueError: If a value is out of range, or a joint has more than one coordinate.
             IndexError: If there is no such joint.
         """
-        joint = self._check_scalar_joint(joint, "set_joint_mimic: joint")
+        joint, _axis = self._check_axis(joint, None, "set_joint_mimic: joint")
         label = f"{self.joint_label[joint]}_mimic"
         mine = [
             int(index)
@@ -382,15 +415,16 @@ class EqualityBuilder(ShapeBuilder):
         elif not mine:
             self.add_constraint_mimic(joint, reference_joint, coeffs[0], coeffs[1], label=label)
         else:
-            leader = self._check_scalar_joint(reference_joint, "set_joint_mimic: reference_joint")
+            leader, axis = self._check_axis(reference_joint, None, "set_joint_mimic: reference_joint")
             if leader == joint:
                 raise ValueError(f"set_joint_mimic: {self._joint_name(joint)} cannot mimic itself.")
             self._equality.view("joint2")[mine] = leader
+            self._equality.view("joint2_axis")[mine] = axis
             self._equality.view("polycoef")[mine] = _as_polynomial(coeffs, f"set_joint_mimic: '{label}'")
             self._equality.view("enabled")[mine] = True
 
-    def _check_scalar_joint(self, joint: Any, what: str) -> int:
-        """Return the index of a joint with one coordinate, in the current world."""
+    def _check_axis(self, joint: Any, axis: Any, what: str) -> tuple[int, int]:
+        """Return a joint of the current world and one of its axes that has a coordinate of its own."""
         if not isinstance(joint, int | np.integer) or not 0 <= joint < self.joint_count:
             raise IndexError(
                 f"{what}: joint {joint!r} does not exist; there are {self.joint_count} joints. Use an index "
@@ -398,10 +432,22 @@ class EqualityBuilder(ShapeBuilder):
             )
         joint = int(joint)
         kind = JointType(self.joint_type[joint])
-        if kind not in (JointType.REVOLUTE, JointType.PRISMATIC):
+        if kind not in (JointType.REVOLUTE, JointType.PRISMATIC, JointType.D6):
             raise ValueError(
-                f"{what}: {self._joint_name(joint)} is {kind.name}, but only joints with one coordinate "
-                "(revolute, prismatic) can be coupled. Constrain the bodies instead, by connect or weld."
+                f"{what}: {self._joint_name(joint)} is {kind.name}, but only joints whose axes have a "
+                "coordinate each (revolute, prismatic, D6) can be coupled. Constrain the bodies instead, by "
+                "connect or weld."
+            )
+        count = int(self.joint_dof_dim[joint].sum())
+        if axis is None and count > 1:
+            raise ValueError(
+                f"{what}: {self._joint_name(joint)} has {count} axes. Say which one by "
+                f"{what.split()[-1]}_axis=, 0 to {count - 1}."
+            )
+        axis = 0 if axis is None else axis
+        if not isinstance(axis, int | np.integer) or not 0 <= axis < count:
+            raise IndexError(
+                f"{what}_axis is {axis!r}, but {self._joint_name(joint)} has the axes 0 to {count - 1}."
             )
         if self.joint_world[joint] != self.current_world:
             raise ValueError(
@@ -409,7 +455,7 @@ class EqualityBuilder(ShapeBuilder):
                 f"constraint is being added to world {self.current_world}. Add it between the same "
                 "begin_world() and end_world() as its joints."
             )
-        return joint
+        return joint, int(axis)
 
     def _append_equality_copies(
         self,

@@ -21,11 +21,13 @@ _COLUMNS = (
     "relpose",
     "joint1",
     "joint2",
+    "joint1_axis",
+    "joint2_axis",
     "polycoef",
     "enabled",
     "world",
 )
-_STRUCTURE = ("type", "body1", "body2", "joint1", "joint2")
+_STRUCTURE = ("type", "body1", "body2", "joint1", "joint2", "joint1_axis", "joint2_axis")
 
 
 class EqualityColumns:
@@ -47,7 +49,7 @@ class EqualityColumns:
         return f"equality constraint '{label}' (index {index})"
 
     def structure(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return types, bodies and joints in world-local indices, and the first constraint of each world."""
+        """Return types, bodies, joints and axes, world-local, and the first constraint of each world."""
         bounds = self.ranges.bounds
         inside = slice(int(bounds[0]), int(bounds[-1]))
         count = np.diff(bounds)
@@ -122,7 +124,7 @@ class EqualityColumns:
         device, columns = model.device, self.columns
         model.equality_constraint_count = len(self)
         model.equality_constraint_world_start = _array(self.ranges.published, wp.int32, device)
-        for name in ("type", "body1", "body2", "joint1", "joint2", "world"):
+        for name in ("type", "body1", "body2", "joint1", "joint2", "joint1_axis", "joint2_axis", "world"):
             setattr(model, f"equality_constraint_{name}", _array(columns[name], wp.int32, device))
         model.equality_constraint_anchor = _array(columns["anchor"], wp.vec3, device)
         axis = columns["axis"] / np.linalg.norm(columns["axis"], axis=1, keepdims=True)

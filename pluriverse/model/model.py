@@ -258,6 +258,11 @@ class Model(DerivedArrays):
     """Joint that follows, -1 for none, shape [equality constraint]."""
     equality_constraint_joint2: wp.array[int]
     """Joint that leads, -1 for none, shape [equality constraint]."""
+    equality_constraint_joint1_axis: wp.array[int]
+    """Axis of `joint1` that follows, by its place among the axes of the joint, shape [equality
+    constraint]."""
+    equality_constraint_joint2_axis: wp.array[int]
+    """Axis of `joint2` that leads, by its place among the axes of the joint, shape [equality constraint]."""
     equality_constraint_polycoef: wp.array2d[float]
     """Coefficients of the polynomial, constant first, shape [equality constraint, 5]."""
     equality_constraint_enabled: wp.array[bool]

@@ -129,6 +129,9 @@ class Template:
     equality: np.ndarray = field(init=False)
     """Type, two bodies and two joints (world-local or -1) of each equality constraint, shape [equality
     constraint, 5]."""
+    equality_axis: np.ndarray = field(init=False)
+    """Axes of the two joints of each equality constraint, by their place in the joint, shape [equality
+    constraint, 2]."""
     row_size: int = field(init=False, default=0)
     """Packed row entries of a world."""
     body_weld: np.ndarray = field(init=False)

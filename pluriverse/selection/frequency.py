@@ -101,6 +101,8 @@ _EQUALITY_ATTRIBUTES = tuple(
         "relpose",
         "joint1",
         "joint2",
+        "joint1_axis",
+        "joint2_axis",
         "polycoef",
         "enabled",
         "world",

@@ -125,7 +125,7 @@ def test_worlds_of_other_constraints_are_other_templates():
         (lambda b: b.add_equality_constraint_weld(0, 1, torquescale=-1.0), ValueError, "torquescale is -1"),
         (lambda b: b.add_equality_constraint_weld(0, 1, relpose=(0,) * 7), ValueError, "has length 0"),
         (lambda b: b.add_equality_constraint_joint(2, 2), ValueError, "joint1 and joint2 are both"),
-        (lambda b: b.add_equality_constraint_joint(0, 2), ValueError, "is FREE, but only joints with one"),
+        (lambda b: b.add_equality_constraint_joint(0, 2), ValueError, "is FREE, but only joints whose axes"),
         (lambda b: b.add_equality_constraint_joint(9, 2), IndexError, "joint 9 does not exist"),
         (lambda b: b.add_equality_constraint_joint(3, 2, [0] * 6), ValueError, "1 to 5 finite numbers"),
         (lambda b: b.add_constraint_mimic(3, -1), ValueError, "the joint to be mimicked"),

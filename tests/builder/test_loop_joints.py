@@ -161,7 +161,7 @@ def test_loop_joint_with_a_drive_limits_or_losses_is_refused(options, message):
 
 def test_loop_joint_of_another_type_is_refused():
     builder = linkage(lambda builder, *bodies: builder.add_joint_prismatic(*bodies, axis="x"))
-    with pytest.raises(NotImplementedError, match=r"Only ball, fixed, revolute and distance joints can.* PRISMATIC"):
+    with pytest.raises(NotImplementedError, match=r"Only ball, fixed, .* joints can.* PRISMATIC"):
         builder.finalize("cpu")
 
 

@@ -79,7 +79,7 @@ def add_equality(problem: DenseProblem, dense: DenseWorld, first: int, end: int)
         name: getattr(model, f"equality_constraint_{name}").numpy()
         for name in (
             *("type", "body1", "body2", "anchor", "axis", "torquescale", "relpose"),
-            *("joint1", "joint2", "polycoef", "enabled"),
+            *("joint1", "joint2", "joint1_axis", "joint2_axis", "polycoef", "enabled"),
         )
     }
     diagonal = np.diag(problem.a)
@@ -126,12 +126,12 @@ def _distance_row(dense: DenseWorld, row: dict, diagonal: np.ndarray) -> tuple[n
 def _joint_row(dense: DenseWorld, row: dict) -> tuple[np.ndarray, np.ndarray]:
     q_start, qd_start = dense.model.joint_q_start.numpy(), dense.model.joint_qd_start.numpy()
     jacobian = np.zeros((1, dense.dof_count))
-    jacobian[0, qd_start[row["joint1"]] - dense.dof_start] = 1.0
-    error = dense.q[q_start[row["joint1"]]]
+    jacobian[0, qd_start[row["joint1"]] + row["joint1_axis"] - dense.dof_start] = 1.0
+    error = dense.q[q_start[row["joint1"]] + row["joint1_axis"]]
     polynomial = np.polynomial.Polynomial(row["polycoef"].astype(float))
     if row["joint2"] >= 0:
-        x = dense.q[q_start[row["joint2"]]]
-        jacobian[0, qd_start[row["joint2"]] - dense.dof_start] = -polynomial.deriv()(x)
+        x = dense.q[q_start[row["joint2"]] + row["joint2_axis"]]
+        jacobian[0, qd_start[row["joint2"]] + row["joint2_axis"] - dense.dof_start] = -polynomial.deriv()(x)
         error -= polynomial(x)
     else:
         error -= polynomial(0.0)

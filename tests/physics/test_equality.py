@@ -281,3 +281,59 @@ def test_body_poses_agree_with_the_joints_of_a_linkage():
     poses = state.body_q.numpy().copy()
     eval_fk(model, state.joint_q, state.joint_qd, state)
     np.testing.assert_allclose(state.body_q.numpy(), poses, atol=1e-6)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_two_axes_of_a_joint_make_a_screw(preset):
+    """A nut on a thread, z = c q, falls with g / (1 + I / (m c²)) while it turns."""
+    mass, inertia, lead = 2.0, 0.03, 0.1
+    builder = ModelBuilder(gravity=-9.81)
+    nut = builder.add_link(mass=mass, inertia=np.diag([0.02, 0.02, inertia]))
+    joint = builder.add_joint_d6(-1, nut, linear_axes=["x", "z"], angular_axes=["z"])
+    builder.add_articulation([joint])
+    builder.add_equality_constraint_joint(joint, joint, polycoef=(0.0, lead), joint1_axis=1, joint2_axis=2)
+    builder.joint_qd[0] = 0.5
+    state, _ = simulate(builder.finalize("cpu"), 100, contact_preset_variant=preset)
+    acceleration = 9.81 / (1.0 + inertia / (mass * lead**2))
+    time = 100 * DT
+    x, z, angle = state.joint_q.numpy()
+    # The constraint gives way by 5e-4 h² F / m under its load.
+    assert state.joint_qd.numpy()[1] == pytest.approx(-acceleration * time, rel=1e-4)
+    assert z == pytest.approx(lead * angle, abs=1e-5)
+    assert x == pytest.approx(0.5 * time, rel=1e-5)
+
+
+def test_axes_of_different_joints_mimic_each_other():
+    """The second slide of one joint follows the turn of another, with the mass that it moves."""
+    builder = ModelBuilder(gravity=0.0)
+    links = [builder.add_link(mass=1.5, inertia=INERTIA) for _ in range(2)]
+    table = builder.add_joint_d6(-1, links[0], linear_axes=["x", "y"])
+    knob = builder.add_joint_revolute(-1, links[1], axis="z")
+    for joint in (table, knob):
+        builder.add_articulation([joint])
+    builder.add_constraint_mimic(table, knob, coef1=0.2, joint0_axis=1)
+    builder.joint_f[2] = 0.5
+    state, _ = simulate(builder.finalize("cpu"), 100)
+    rate = 0.5 / (INERTIA[2, 2] + 1.5 * 0.2**2) * 100 * DT
+    np.testing.assert_allclose(state.joint_qd.numpy(), [0.0, 0.2 * rate, rate], rtol=1e-4, atol=1e-9)
+
+
+def test_axes_must_be_named_and_be_there():
+    builder = ModelBuilder()
+    links = [builder.add_link(mass=1.0, inertia=INERTIA) for _ in range(2)]
+    several = builder.add_joint_d6(-1, links[0], linear_axes=["x", "y"], label="table")
+    one = builder.add_joint_d6(-1, links[1], angular_axes=["z"])
+    with pytest.raises(
+        ValueError, match=r"joint1: joint 'table' \(index 0\) has 2 axes.*joint1_axis=, 0 to 1"
+    ):
+        builder.add_equality_constraint_joint(several, one)
+    with pytest.raises(
+        IndexError, match=r"joint1_axis is 2, but joint 'table' \(index 0\) has the axes 0 to 1"
+    ):
+        builder.add_equality_constraint_joint(several, one, joint1_axis=2)
+    with pytest.raises(ValueError, match="joint1 and joint2 are both joint 'table'"):
+        builder.add_equality_constraint_joint(several, several, joint1_axis=1, joint2_axis=1)
+    with pytest.raises(ValueError, match="joint2_axis does not belong"):
+        builder.add_equality_constraint_joint(one, joint2_axis=0)
+    index = builder.add_equality_constraint_joint(one, several, joint2_axis=1)
+    assert builder.equality_constraint_joint2_axis[index] == 1

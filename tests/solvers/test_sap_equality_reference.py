@@ -14,7 +14,7 @@ TOLERANCE = 1e-10
 KINDS = ((1,), (3,), (6,), (5, 3), (1, 4, 1, 3), (2, 2, 2, 2))
 """Numbers of bodies of the trees of each kind of world."""
 CONTACT_COUNT = 4
-SCALAR = (JointType.REVOLUTE, JointType.PRISMATIC)
+SCALAR = (JointType.REVOLUTE, JointType.PRISMATIC, JointType.D6)
 
 
 def random_pose(rng: np.random.Generator) -> np.ndarray:
@@ -37,18 +37,26 @@ def add_random_equality(builder: ModelBuilder, rng: np.random.Generator) -> None
                 builder.equality_constraint_axis[index] = rng.normal(size=3)
                 builder.equality_constraint_torquescale[index] = rng.choice([0.0, 0.5, 1.0])
                 break
-    joints = [int(joint) for joint in np.flatnonzero(np.isin(builder.joint_type, SCALAR))]
-    for _ in range(3 if len(joints) > 1 else 0):
-        joint1, joint2 = (int(joint) for joint in rng.choice(joints, 2, replace=False))
-        builder.add_equality_constraint_joint(joint1, joint2, polycoef=rng.normal(size=5))
+    axes = [
+        (int(joint), axis)
+        for joint in np.flatnonzero(np.isin(builder.joint_type, SCALAR))
+        for axis in range(builder.joint_dof_dim[joint].sum())
+    ]
+    for _ in range(4 if len(axes) > 1 else 0):
+        (joint1, axis1), (joint2, axis2) = (axes[place] for place in rng.choice(len(axes), 2, replace=False))
+        builder.add_equality_constraint_joint(
+            joint1, joint2, polycoef=rng.normal(size=5), joint1_axis=axis1, joint2_axis=axis2
+        )
     for _ in range(2 if builder.body_count > 2 else 0):
         body1, body2 = (int(body) for body in rng.choice(builder.body_count, 2, replace=False))
         if template.body_weld[body1] != template.body_weld[body2]:  # a rope beside the joints
             frames = {"parent_xform": random_pose(rng), "child_xform": random_pose(rng)}
             builder.add_joint_distance(body1, body2, min_distance=0.9, max_distance=1.0, **frames)
-    if joints:
-        builder.add_equality_constraint_joint(joints[0], polycoef=[0.3])
-        builder.add_equality_constraint_joint(joints[-1], polycoef=[-0.3], enabled=False)
+    if axes:
+        builder.add_equality_constraint_joint(axes[0][0], polycoef=[0.3], joint1_axis=axes[0][1])
+        builder.add_equality_constraint_joint(
+            axes[-1][0], polycoef=[-0.3], enabled=False, joint1_axis=axes[-1][1]
+        )
 
 
 class Batch:

@@ -107,7 +107,8 @@ def test_gradient_and_hessian_of_the_others_equal_the_reference(batch, iteration
         assert_close(scale[:, None] * actual * scale, scale[:, None] * hessian * scale)
         gradient, impulse = problem.gradient(velocity)[public], problem.impulse(velocity)[public]
         difference = np.linalg.norm((ours.gradient - gradient)[free])
-        assert difference <= 1e-10 * max(np.linalg.norm(impulse), 1e-12)
+        # Couplings to a prescribed joint: a stiffness of 1e7 times the rounding of a velocity of 1.
+        assert difference <= 1e-9 * max(np.linalg.norm(impulse), 1e-12)
         assert not ours.gradient[~free].any()
         assert not ours.hessian[np.ix_(~free, free)].any()
 

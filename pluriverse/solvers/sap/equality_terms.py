@@ -58,6 +58,8 @@ class EqualityInputs:
     relpose: wp.array[wp.transform]
     joint1: wp.array[int]
     joint2: wp.array[int]
+    joint1_axis: wp.array[int]
+    joint2_axis: wp.array[int]
     polycoef: wp.array2d[float]
     enabled: wp.array[bool]
     joint_child: wp.array[int]
@@ -153,9 +155,10 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                 sap.equality[index].kind = OFF
             elif kind == _JOINT:
                 node1 = topology.body_node[first_body + inputs.joint_child[inputs.joint1[index]] - body0]
-                dof1 = topology.node_dof[first_node + node1]
+                order1 = inputs.joint1_axis[index]
+                dof1 = topology.node_dof[first_node + node1] + order1
                 coord0 = topology.world_coord[world]
-                error = real(inputs.joint_q[coord0 + topology.node_coord[first_node + node1]])
+                error = real(inputs.joint_q[coord0 + topology.node_coord[first_node + node1] + order1])
                 given1 = is_prescribed(topology, dynamics, world, node1)
                 w = real(0.0)
                 if given1 == 0:
@@ -166,9 +169,10 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                 ratio, x = real(0.0), real(0.0)
                 if inputs.joint2[index] >= 0:
                     node2 = topology.body_node[first_body + inputs.joint_child[inputs.joint2[index]] - body0]
-                    dof2 = topology.node_dof[first_node + node2]
+                    order2 = inputs.joint2_axis[index]
+                    dof2 = topology.node_dof[first_node + node2] + order2
                     given2 = is_prescribed(topology, dynamics, world, node2)
-                    x = real(inputs.joint_q[coord0 + topology.node_coord[first_node + node2]])
+                    x = real(inputs.joint_q[coord0 + topology.node_coord[first_node + node2] + order2])
                     sap.tree_active[tree0 + topology.node_tree[first_node + node2]] = 1
                     # Horner's scheme for the polynomial and its derivative.
                     polynomial = real(inputs.polycoef[index, 4])
@@ -357,7 +361,7 @@ def set_equality_terms(
     inputs = EqualityInputs()
     for name in ("type", "body1", "body2", "anchor", "axis", "torquescale", "relpose"):
         setattr(inputs, name, getattr(model, f"equality_constraint_{name}"))
-    for name in ("joint1", "joint2", "polycoef", "enabled"):
+    for name in ("joint1", "joint2", "joint1_axis", "joint2_axis", "polycoef", "enabled"):
         setattr(inputs, name, getattr(model, f"equality_constraint_{name}"))
     inputs.joint_frame_parent = model.joint_X_p
     inputs.joint_frame_child = model.joint_X_c
