@@ -20,6 +20,7 @@ from pluriverse.randomization.targets import (
     check_pseudo_inertia,
     check_scalar_joints,
     find_targets,
+    flag_of,
     kind_of,
     property_components,
     upload_targets,
@@ -34,6 +35,8 @@ from pluriverse.randomization.write import (
     restore_property,
     write_property,
 )
+from pluriverse.solvers import SolverBase
+from pluriverse.types import ModelFlags
 
 _OPPOSITE = {"joint_limit_lower": "joint_limit_upper", "joint_limit_upper": "joint_limit_lower"}
 # Arrays that the poses and velocities of bodies follow from.
@@ -80,6 +83,12 @@ class Randomizer:
         self._restores: list[tuple[list[Any], list[Any]]] = []
         self._written: dict[str, np.ndarray] = {}
         self._moves_bodies = False
+        self.flags = ModelFlags(0)
+        """What is drawn, for `notify_model_changed`."""
+        # Solvers that keep copies of what they read of a model have to be told.
+        solver = getattr(target, "solver", None)
+        keeps_copies = type(solver).take_in_model is not SolverBase.take_in_model if solver else False
+        self._solver = solver if keeps_copies else None
         for index, term in enumerate(_flattened(terms)):
             self._add(term, index)
 
@@ -91,28 +100,33 @@ class Randomizer:
     def apply(self, environments: Any = None) -> None:
         """Draw all terms for environments (default: all).
 
-        Initial states are drawn in the model; `Simulation.reset` then puts worlds there.
+        Initial states are drawn in the model; `Simulation.reset` then puts worlds there. The solver of a
+        simulation that keeps copies of the model (`SolverMuJoCo`) is notified, which cannot be recorded.
+        Where only a model was given, notify such a solver of `flags`.
 
         Args:
             environments: Indices, or one truth value per environment (world), on host or device.
 
         Raises:
             IndexError: If there is no such environment.
+            RuntimeError: If the call is being recorded and the solver has to be notified.
             TypeError: If `environments` are neither whole numbers nor truth values.
             ValueError: If a mask has not one entry per environment, or an array is on another device.
         """
+        self._check_recording()
         episode = self._episode(environments, "Randomizer.apply")
         launch(count_episode, episode, [], [])
         for kernel, inputs, outputs in self._launches:
             launch(kernel, episode, inputs, outputs)
-        self._place_bodies()
+        self._conclude()
 
     def restore(self, environments: Any = None) -> None:
         """Put everything that is drawn back to its default, for environments (default: all)."""
+        self._check_recording()
         episode = self._episode(environments, "Randomizer.restore")
         for inputs, outputs in self._restores:
             launch(restore_property, episode, inputs, outputs)
-        self._place_bodies()
+        self._conclude()
 
     def _episode(self, environments: Any, what: str) -> Episode:
         choice = choose_worlds(self._environments, environments, what=what)
@@ -124,10 +138,20 @@ class Randomizer:
         episode.seed = self._seed
         return episode
 
-    def _place_bodies(self) -> None:
+    def _check_recording(self) -> None:
+        if self._solver is not None and self._model.device.is_capturing:
+            raise RuntimeError(
+                f"Randomizer: {type(self._solver).__name__} keeps copies of what is drawn and has to be "
+                "notified on the host, which cannot be recorded. Call apply() between replays of the graph."
+            )
+
+    def _conclude(self) -> None:
+        """Let follow what does: the initial poses of bodies, and what a solver keeps."""
         if self._moves_bodies:
             model = self._model
             eval_fk(model, model.joint_q, model.joint_qd, model)  # type: ignore[arg-type]
+        if self._solver is not None:
+            self._solver.notify_model_changed(self.flags)
 
     def _add(self, term: Any, index: int) -> None:
         if isinstance(term, Property):
@@ -311,6 +335,7 @@ class Randomizer:
         words = _flat(value).size // max(value.shape[0], 1)
         self._restores.append(([targets, words, _flat(default)], [_flat(value)]))
         self._moves_bodies |= name in _MOVES_BODIES
+        self.flags |= flag_of(name)
 
 
 def _flattened(terms: Sequence[Term | Sequence[Term]]) -> Iterable[Term]:

@@ -12,7 +12,7 @@ from pluriverse.randomization.terms import Operation, Property
 from pluriverse.randomization.write import Targets
 from pluriverse.selection.frequency import ATTRIBUTE_FREQUENCY, Frequency
 from pluriverse.selection.patterns import match_labels
-from pluriverse.types import JointType
+from pluriverse.types import JointType, ModelFlags
 
 # Least eigenvalue of the second moment of mass, relative to the largest, from which a body can be factored:
 # some roundings of the float32 inertia that it is computed from.
@@ -100,6 +100,23 @@ def kind_of(name: str) -> EntityKind:
     if name in _REMEDIES:
         raise ValueError(f"Property({name!r}) cannot be drawn by itself: {_REMEDIES[name]}.")
     return _KIND[frequency]
+
+
+def flag_of(name: str) -> ModelFlags:
+    """Return the flag that an array of the model belongs to, for `notify_model_changed`."""
+    if name in ("body_mass", "body_com", "body_inertia"):
+        return ModelFlags.BODY_INERTIAL_PROPERTIES
+    return {
+        Frequency.WORLD: ModelFlags.MODEL_PROPERTIES,
+        Frequency.BODY: ModelFlags.BODY_PROPERTIES,
+        Frequency.JOINT: ModelFlags.JOINT_PROPERTIES,
+        Frequency.JOINT_DOF: ModelFlags.JOINT_PROPERTIES
+        if name == "joint_qd"
+        else ModelFlags.JOINT_DOF_PROPERTIES,
+        Frequency.JOINT_COORD: ModelFlags.JOINT_PROPERTIES,
+        Frequency.SHAPE: ModelFlags.SHAPE_PROPERTIES,
+        Frequency.EQUALITY_CONSTRAINT: ModelFlags.CONSTRAINT_PROPERTIES,
+    }[ATTRIBUTE_FREQUENCY[name]]
 
 
 def property_components(term: Property, model: Model) -> tuple[list[int], int]:

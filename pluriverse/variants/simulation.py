@@ -17,6 +17,7 @@ from pluriverse.dynamics import eval_fk
 from pluriverse.model.world_choice import WorldChoice, choose_worlds
 from pluriverse.simulation import Simulation
 from pluriverse.simulation.chunks import split_worlds
+from pluriverse.solvers import SolverBase
 from pluriverse.variants.scene import VariantScene
 from pluriverse.variants.switching import Switching
 
@@ -30,10 +31,20 @@ class VariantSimulation(Simulation):
     Args:
         scene: The scene.
         **options: As of `Simulation`.
+
+    Raises:
+        ValueError: If variants share layouts and the solver compiles shapes in (`SolverMuJoCo`).
     """
 
     def __init__(self, scene: VariantScene, **options: Any) -> None:
-        super().__init__(scene.model, options.pop("solver", None), **options)
+        solver = options.pop("solver", None)
+        if solver is not None and not scene.tables.is_empty:
+            if type(solver).take_in_model is not SolverBase.take_in_model:
+                raise ValueError(
+                    f"VariantSimulation: {type(solver).__name__} compiles shapes and meshes in, so it cannot "
+                    "simulate variants that share layouts. Make the scene with SceneCfg(share_layouts=False)."
+                )
+        super().__init__(scene.model, solver, **options)
         self._scene = scene
         self._switching = Switching(scene)
         device = scene.model.device
