@@ -8,7 +8,7 @@
 | POS | any | POSITION | stiffness | damping | 0 |
 | VEL | any | VELOCITY | 0 | damping | 0 |
 
-A ball joint with a position drive is a VELOCITY drive whose effort follows the rotation error: see
+A ball joint with a position drive is a VELOCITY drive whose target follows the rotation error: see
 `pluriverse.gymapi.ball_drives`.
 """
 

@@ -7,6 +7,7 @@ from pluriverse.gymapi.gym_components import ComponentCalls
 from pluriverse.gymapi.gym_controls import ControlCalls
 from pluriverse.gymapi.gym_envs import EnvCalls
 from pluriverse.gymapi.gym_properties import PropertyCalls
+from pluriverse.gymapi.gym_sensors import SensorCalls
 from pluriverse.gymapi.gym_simulation import SimulationCalls
 from pluriverse.gymapi.gym_states import StateCalls
 from pluriverse.gymapi.gym_tensors import TensorCalls
@@ -23,6 +24,7 @@ class Gym(
     ControlCalls,
     StateCalls,
     TensorCalls,
+    SensorCalls,
     ViewerCalls,
 ):
     """The calls of the actor API. It has no state of its own; `acquire_gym` returns the one there is."""
@@ -30,6 +32,7 @@ class Gym(
     def _attach(self, sim: Sim) -> None:
         if sim.__dict__.pop("efforts_pending", False):
             sim.runtime.has_effort = True
+        self._attach_sensors(sim)
 
 
 _gym = Gym()

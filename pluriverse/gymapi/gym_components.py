@@ -237,7 +237,6 @@ class ComponentCalls(Checks):
         )
         for tendon, part in zip(tendons, properties, strict=True):
             tendon.properties = part.copy()
-        self._tendons_changed(actor)
         return True
 
     def get_actor_tendon_offset(self, env: Any, actor_handle: int, tendon: int) -> float:
@@ -253,7 +252,6 @@ class ComponentCalls(Checks):
         if actor.tendon_offsets is None:
             actor.tendon_offsets = [0.0] * len(actor.asset.tendons)
         actor.tendon_offsets[tendon] = float(offset)
-        self._tendons_changed(actor)
         return True
 
     def find_actor_tendon_index(self, env: Any, actor_handle: int, name: str) -> int:
@@ -298,16 +296,12 @@ class ComponentCalls(Checks):
             f"{len(found.dofs)} joints.",
         )
         found.coefficients = [float(value) for value in values]
-        self._tendons_changed(actor)
         return True
 
     def _actor_tendon(self, actor: Actor, index: Any, call: str) -> Any:
         tendons = actor_tendons(actor)
         names = [tendon.properties.name for tendon in tendons]
         return tendons[self._entry(index, names, "tendon", str(actor), call)]
-
-    def _tendons_changed(self, actor: Actor) -> None:
-        """Note that tendons of an actor were changed; see `Gym`."""
 
     def _named(self, env: Any, name: str, call: str) -> Actor | None:
         return next((actor for actor in self._env(env, call).actors if actor.name == name), None)

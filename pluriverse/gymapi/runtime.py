@@ -8,18 +8,23 @@ import warp as wp
 
 from pluriverse.dynamics import eval_fk
 from pluriverse.gymapi.assembly import make_model
+from pluriverse.gymapi.ball_drives import drive_ball
 from pluriverse.gymapi.body_forces import sum_body_force
 from pluriverse.gymapi.enums import ContactCollection, DofDriveMode
 from pluriverse.gymapi.errors import GymError
 from pluriverse.gymapi.scene import Actor, Sim
-from pluriverse.gymapi.tables import make_actor_table, make_body_table, make_dof_table
+from pluriverse.gymapi.tables import integers, make_actor_table, make_body_table, make_dof_table
 from pluriverse.model import Model
 from pluriverse.simulation import Simulation
 from pluriverse.solvers.base import SolverBase
-from pluriverse.types import ModelFlags
+from pluriverse.types import JointType, ModelFlags
 
 SOLVERS = ("sap", "mujoco")
 """Values of `SimParams.solver`."""
+# Near-rigid parameter of contacts of SolverSAP: shapes are as stiff as their time step resolves. With 0.1 a
+# load of ten thousand times the mass of what carries it sinks in by a centimetre, not by the size of a box as
+# with 1; a walking robot takes some 10 % more Newton iterations for it.
+CONTACT_BETA = 0.1
 
 
 def make_solver(model: Model, name: str, options: dict[str, Any]) -> SolverBase:
@@ -33,7 +38,7 @@ def make_solver(model: Model, name: str, options: dict[str, Any]) -> SolverBase:
     if key == "sap":
         from pluriverse.solvers.sap import SolverSAP
 
-        return SolverSAP(model, **options)
+        return SolverSAP(model, **{"contact_beta": CONTACT_BETA, **options})
     if key == "mujoco":
         import pluriverse
 
@@ -60,11 +65,9 @@ class Runtime:
         self.simulation = self._make_simulation(params)
         self.changed = ModelFlags(0)
         """What was written to in the model since the last step."""
-        self.moved: wp.array[bool] = wp.zeros(
-            self.model.articulation_count, dtype=wp.bool, device=self.device
-        )
+        self.moved: wp.array[bool] = wp.ones(self.model.articulation_count, dtype=wp.bool, device=self.device)
         """Articulations whose bodies are not yet where their joints say."""
-        self.any_moved = False
+        self.any_moved = True
         self.actors = make_actor_table(sim, self.device)
         self.dofs = make_dof_table(sim, self.device)
         self.bodies = make_body_table(sim, self.device)
@@ -76,7 +79,16 @@ class Runtime:
         self.has_effort = False
         self.has_body_force = False
         self.has_passive_force = self._find_passive_force()
-        self.has_jointed_root = False
+        self.has_jointed_root = any(
+            actor.asset.root_type not in (JointType.FREE, JointType.FIXED) for actor in sim.actors
+        )
+        balls = [
+            actor.dof_start + np.flatnonzero(actor.asset.dof_ball_axis == 0)
+            for actor in sim.actors
+            if (actor.asset.dof_ball_axis == 0).any()
+        ]
+        self.ball_rows = integers(np.concatenate(balls) if balls else np.zeros(0), self.device)
+        """First rows of ball joints."""
         self.before_step: list[Callable[[float], None]] = []
         """Called before each `simulate`, with its duration [s]: forces that depend on the state."""
         self.before_substep: list[Callable[[float], None]] = []
@@ -160,20 +172,42 @@ class Runtime:
         """Make the solver steps of one `simulate`."""
         dt = self.sim.params.dt
         self.apply_changes()
-        self._sum_body_forces()
         for action in self.before_step:
             action(dt)
         for number in range(self.substeps):
+            self._sum_body_forces()
             for action in self.before_substep:
                 action(dt / self.substeps)
+            if self.ball_rows.size:
+                self._drive_balls()
             self.simulation.step()
             for report in self.after_substep:
                 report(number)
         for action in self.after_step:
             action(dt)
+        if self.has_applied:
+            self.applied_force.zero_()
+            self.applied_torque.zero_()
+            self.has_applied = False
         if self.has_effort:
             self.simulation.control.joint_act.zero_()
             self.has_effort = False
+
+    def _drive_balls(self) -> None:
+        state, control = self.simulation.state, self.simulation.control
+        wp.launch(
+            drive_ball,
+            dim=self.ball_rows.size,
+            inputs=[
+                self.ball_rows,
+                self.dofs,
+                self.model.joint_target_kd,
+                state.joint_q,
+                control.joint_target_pos,
+            ],
+            outputs=[control.joint_target_vel],
+            device=self.device,
+        )
 
     def _sum_body_forces(self) -> None:
         state = self.simulation.state
@@ -199,10 +233,6 @@ class Runtime:
             device=self.device,
         )
         self.has_body_force = True
-        if self.has_applied:
-            self.applied_force.zero_()
-            self.applied_torque.zero_()
-            self.has_applied = False
 
     def _find_passive_force(self) -> bool:
         """Return whether there is a body that is damped, or left alone by gravity or precession."""
@@ -223,6 +253,12 @@ class Runtime:
     def set_drive_modes(self, actor: Actor) -> None:
         """Write the drive modes of an actor, and drop efforts on what no longer takes any."""
         modes = actor.dof_properties["driveMode"]
+        stiffness = actor.dof_properties["stiffness"]
+        if len(stiffness) and self.device.is_cpu:
+            self.dofs.stiffness.numpy()[actor.dof_start : actor.dof_start + len(stiffness)] = stiffness
+        elif len(stiffness):
+            part = self.dofs.stiffness[actor.dof_start : actor.dof_start + len(stiffness)]
+            part.assign(np.ascontiguousarray(stiffness))
         self._write_table(self.dofs.drive_mode, actor.dof_start, modes)
         act = self.simulation.control.joint_act
         idle = actor.asset.dof_index[modes != DofDriveMode.DOF_MODE_EFFORT]

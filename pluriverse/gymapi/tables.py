@@ -42,6 +42,8 @@ class DofTable:
     """Component of the rotation vector of a ball joint, -1 elsewhere."""
     drive_mode: wp.array[int]
     """`DofDriveMode`."""
+    stiffness: wp.array[float]
+    """Stiffness of the drive [N/m or N·m/rad]."""
 
 
 @wp.struct
@@ -100,6 +102,8 @@ def make_dof_table(sim: Sim, device: Any) -> DofTable:
     table.dof = integers(_joined(dof), device)
     table.ball_axis = integers(_joined([actor.asset.dof_ball_axis for actor in sim.actors]), device)
     table.drive_mode = integers(_joined([actor.dof_properties["driveMode"] for actor in sim.actors]), device)
+    stiffness = [np.zeros(0), *(actor.dof_properties["stiffness"] for actor in sim.actors)]
+    table.stiffness = wp.array(np.concatenate(stiffness).astype(np.float32), dtype=float, device=device)
     return table
 
 

@@ -1,0 +1,175 @@
+"""Contact readings: the contact force on each body, as a mean over substeps.
+
+Reads   contacts with their forces, body_q, body_com
+Writes  net force and torque on each body
+"""
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.gymapi.enums import ContactCollection
+from pluriverse.gymapi.scene import Sim
+from pluriverse.gymapi.tables import integers
+from pluriverse.gymapi.values import RigidContact
+
+_MODULE = "pluriverse.gymapi.contact_readings"
+
+
+@wp.kernel(enable_backward=False, module=_MODULE)
+def add_contact_forces(
+    worlds: wp.array[int],
+    body_row: wp.array[int],  # [body of the model]
+    shape_body: wp.array[int],
+    contact_start: wp.array[int],  # [world + 1]
+    contact_count: wp.array[int],  # [world]
+    contact_shape0: wp.array[int],
+    contact_shape1: wp.array[int],
+    contact_point0: wp.array[wp.vec3],
+    contact_point1: wp.array[wp.vec3],
+    contact_force: wp.array[wp.vec3],
+    body_q: wp.array[wp.transform],
+    body_com: wp.array[wp.vec3],
+    weight: float,
+    net_force: wp.array[wp.vec3],  # [body] N, world axes
+    net_torque: wp.array[wp.vec3],  # [body] N m about the centre of mass, world axes
+):
+    """Add the contacts of one world to the readings of its bodies."""
+    world = worlds[wp.tid()]
+    start = contact_start[world]
+    for slot in range(start, start + contact_count[world]):
+        force = weight * contact_force[slot]
+        for side in range(2):
+            shape = contact_shape0[slot]
+            point = contact_point0[slot]
+            push = -force
+            if side == 1:
+                shape = contact_shape1[slot]
+                point = contact_point1[slot]
+                push = force
+            body = shape_body[shape]
+            if body >= 0:
+                row = body_row[body]
+                arm = wp.quat_rotate(wp.transform_get_rotation(body_q[body]), point - body_com[body])
+                net_force[row] = net_force[row] + push
+                net_torque[row] = net_torque[row] + wp.cross(arm, push)
+
+
+class ContactReadings:
+    """Net contact forces of the last `simulate`.
+
+    Args:
+        runtime: The prepared sim.
+    """
+
+    def __init__(self, runtime: Any):
+        self._runtime = runtime
+        device, count = runtime.device, runtime.sim.body_count
+        self.force = wp.zeros(count, dtype=wp.vec3, device=device)
+        """Force on each body [N], shape [body]."""
+        self.torque = wp.zeros(count, dtype=wp.vec3, device=device)
+        """Torque about its centre of mass [N·m], shape [body]."""
+        row = np.empty(runtime.model.body_count, dtype=np.int32)
+        row[runtime.bodies.body.numpy()] = np.arange(count)
+        self._body_row = integers(row, device)
+        runtime.after_substep.append(self.collect)
+
+    def collect(self, number: int) -> None:
+        """Add the contacts of substep `number`."""
+        runtime = self._runtime
+        collection = int(runtime.sim.params.physx.contact_collection)
+        last = number == runtime.substeps - 1
+        if number == 0:
+            self.force.zero_()
+            self.torque.zero_()
+        everything = collection == ContactCollection.CC_ALL_SUBSTEPS
+        if collection == ContactCollection.CC_NEVER or not (everything or last):
+            return
+        model, contacts = runtime.model, runtime.simulation.contacts
+        state = runtime.simulation.state
+        wp.launch(
+            add_contact_forces,
+            dim=model.worlds.size,
+            inputs=[
+                model.worlds,
+                self._body_row,
+                model.shape_body,
+                contacts.rigid_contact_start,
+                contacts.rigid_contact_count,
+                contacts.rigid_contact_shape0,
+                contacts.rigid_contact_shape1,
+                contacts.rigid_contact_point0,
+                contacts.rigid_contact_point1,
+                contacts.rigid_contact_force,
+                state.body_q,
+                model.body_com,
+                1.0 / runtime.substeps if everything else 1.0,
+            ],
+            outputs=[self.force, self.torque],
+            device=runtime.device,
+        )
+
+
+def contact_records(sim: Sim, world: int | None) -> np.ndarray:
+    """Return the contacts of the last solver step, of one world or all, as `RigidContact` records."""
+    runtime = sim.runtime
+    model, contacts = runtime.model, runtime.simulation.contacts
+    start, count = contacts.rigid_contact_start.numpy(), contacts.rigid_contact_count.numpy()
+    worlds = range(model.world_count) if world is None else [world]
+    slots = np.concatenate(
+        [np.zeros(0, dtype=np.int64), *(start[w] + np.arange(count[w]) for w in worlds)]
+    ).astype(np.int64)
+    records = np.zeros(len(slots), dtype=RigidContact.dtype)
+    if not len(slots):
+        return records
+    body_env = np.full(model.body_count + 1, -1)
+    body_local = np.full(model.body_count + 1, -1)
+    for actor in sim.actors:
+        bodies = actor.starts["body"] + np.arange(actor.asset.body_count)
+        body_env[bodies] = actor.env.index
+        body_local[bodies] = actor.env_body_start + np.arange(actor.asset.body_count)
+    normal = contacts.rigid_contact_normal.numpy()[slots]
+    force = contacts.rigid_contact_force.numpy()[slots]
+    if int(sim.params.physx.contact_collection) == ContactCollection.CC_NEVER:
+        force = np.zeros_like(force)
+    pushed = np.sum(force * normal, axis=1)
+    margins, frictions, places = np.zeros(len(slots)), [], []
+    for side in (0, 1):
+        shape = getattr(contacts, f"rigid_contact_shape{side}").numpy()[slots]
+        body = model.shape_body.numpy()[shape]
+        point = getattr(contacts, f"rigid_contact_point{side}").numpy()[slots]
+        margin = getattr(contacts, f"rigid_contact_margin{side}").numpy()[slots]
+        margins += margin
+        records[f"env{side}"], records[f"body{side}"] = body_env[body], body_local[body]
+        _put(records[f"local_pos{side}"], point)
+        _put(records[f"offset{side}"], normal * (margin if side == 0 else -margin)[:, None])
+        frictions.append(model.shape_material_mu.numpy()[shape])
+        places.append(_in_world(model, runtime.simulation.state.body_q.numpy().reshape(-1, 7), body, point))
+    _put(records["normal"], normal)
+    records["lambda"] = pushed
+    _put(records["lambda_friction"], force - pushed[:, None] * normal)
+    records["min_dist"] = margins
+    records["initial_overlap"] = margins - np.sum((places[1] - places[0]) * normal, axis=1)
+    total = frictions[0] + frictions[1]
+    records["friction"] = np.divide(
+        2.0 * frictions[0] * frictions[1], total, out=np.zeros(len(slots)), where=total > 0.0
+    )
+    return records
+
+
+def _in_world(model: Any, body_q: np.ndarray, body: np.ndarray, point: np.ndarray) -> np.ndarray:
+    """Return points given in bodies, in the world."""
+    from pluriverse.model import poses
+
+    result = point.astype(np.float64)
+    moving = body >= 0
+    pose = body_q[body[moving]].astype(np.float64)
+    result[moving] = pose[:, :3] + poses.rotate(pose[:, 3:], result[moving])
+    return result
+
+
+def _put(field: np.ndarray, rows: np.ndarray) -> None:
+    """Write rows of three numbers into a field of `Vec3` records."""
+    for k, name in enumerate("xyz"):
+        field[name] = rows[:, k]

@@ -1,0 +1,195 @@
+"""Properties: scale, masses, flags and materials, at any time."""
+
+import re
+
+import numpy as np
+import pytest
+
+from pluriverse import gymapi
+from tests.gymapi.scenes import BRANCHED, add_env, at, make_sim, position_of, undamped
+
+SCALE = 1.3
+
+
+def scaled_urdf(scale):
+    """Return the text of the branched robot with lengths, masses and inertias of another size."""
+
+    def numbers(match, power):
+        values = [f"{scale**power * float(value):.9g}" for value in match.group(2).split()]
+        return f'{match.group(1)}="{" ".join(values)}"'
+
+    text = re.sub(
+        r'(xyz)="([^"]*)"(?=/><(?:mass|parent|child)|/>\s*<parent)', lambda m: numbers(m, 1), BRANCHED
+    )
+    text = re.sub(r'(<mass value)="([^"]*)"', lambda m: numbers(m, 3), text)
+    text = re.sub(r'(i[xyz][xyz])="([^"]*)"', lambda m: numbers(m, 5), text)
+    text = re.sub(r'(radius)="([^"]*)"', lambda m: numbers(m, 1), text)
+    return text
+
+
+def drive(gym, env, actor, scale):
+    """Give the robot drives; gains of another size by the powers of the documentation."""
+    properties = gym.get_actor_dof_properties(env, actor)
+    slide = np.array([True, False, False, False, False])
+    inertia = np.where(slide, scale**3, scale**5)
+    properties["driveMode"].fill(gymapi.DOF_MODE_POS)
+    properties["stiffness"] = 20.0 * inertia
+    properties["damping"] = 1.0 * inertia
+    properties["effort"] = np.where(slide, 50.0 * scale**4, 50.0 * scale**5)
+    properties["lower"], properties["upper"] = (
+        np.where(slide, -0.1 * scale, -1.0),
+        np.where(slide, 0.2 * scale, 1.0),
+    )
+    gym.set_actor_dof_properties(env, actor, properties)
+    targets = np.array([0.15 * scale, 0.3, -0.2, 0.5, 0.8])
+    gym.set_actor_dof_position_targets(env, actor, targets)
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_scaled_robot_moves_like_one_built_at_that_size(gym, assets, tmp_path, fixed):
+    """Scaled mid-run, together with a teleport, a robot does what one with the scaled file does."""
+    (tmp_path / "large.urdf").write_text(scaled_urdf(SCALE))
+    sim = make_sim(ground=True)
+    options = undamped(fix_base_link=fixed)
+    small = gym.load_asset(sim, assets, "branched.urdf", options)
+    large = gym.load_asset(sim, str(tmp_path), "large.urdf", options)
+    envs = [add_env(sim), add_env(sim)]
+    height = 1.0 if fixed else 0.3
+    scaled = None
+    sim = make_sim(ground=True)
+    small = gym.load_asset(sim, assets, "branched.urdf", options)
+    large = gym.load_asset(sim, str(tmp_path), "large.urdf", options)
+    first = add_env(sim)
+    scaled = gym.create_actor(first, small, at(z=height), "robot", 0, 1)
+    second = add_env(sim)
+    built = gym.create_actor(second, large, at(z=height), "robot", 1, 1)
+    del envs
+    drive(gym, first, scaled, 1.0)
+    drive(gym, second, built, SCALE)
+    for _ in range(10):
+        gym.simulate(sim)
+    gym.set_actor_scale(first, scaled, np.array([SCALE]))
+    assert gym.get_actor_scale(first, scaled) == SCALE
+    states = gym.get_actor_dof_states(first, scaled, gymapi.STATE_ALL)
+    states["pos"], states["vel"] = (0.02, 0.1, 0.0, 0.0, 0.0), 0.0
+    root = gym.get_actor_root_state(second, built)
+    root["pose"]["p"] = (0.0, 0.0, height)
+    for env, actor in ((first, scaled), (second, built)):
+        gym.set_actor_dof_states(env, actor, states, gymapi.STATE_ALL)
+        gym.set_actor_root_state(env, actor, root, gymapi.STATE_ALL)
+    for _ in range(60):
+        gym.simulate(sim)
+    mine = gym.get_actor_rigid_body_states(first, scaled, gymapi.STATE_ALL).view(np.float32).reshape(-1, 13)
+    theirs = gym.get_actor_rigid_body_states(second, built, gymapi.STATE_ALL).view(np.float32).reshape(-1, 13)
+    # Products of float32 powers in place of numbers read from a file: some roundings, over 120 steps.
+    np.testing.assert_allclose(mine[:, :7], theirs[:, :7], atol=1e-4)
+    np.testing.assert_allclose(mine[:, 7:], theirs[:, 7:], atol=2e-3)
+    for name in ("stiffness", "damping", "effort", "lower", "upper"):
+        np.testing.assert_allclose(
+            gym.get_actor_dof_properties(first, scaled)[name],
+            gym.get_actor_dof_properties(second, built)[name],
+            rtol=1e-5,
+        )
+
+
+def test_scale_is_absolute_and_gains_can_stay(gym, assets):
+    """Scaling twice is scaling once, and back to 1 gives what there was; gains are left alone on request."""
+    sim = make_sim()
+    asset = gym.load_asset(sim, assets, "branched.urdf", undamped())
+    env = add_env(sim)
+    actor = gym.create_actor(env, asset, at(), "robot", 0, 1)
+    drive(gym, env, actor, 1.0)
+    before = gym.get_actor_dof_properties(env, actor)
+    masses = [part.mass for part in gym.get_actor_rigid_body_properties(env, actor)]
+    gym.set_actor_scale(env, actor, 3.0, scale_gains=False)
+    np.testing.assert_array_equal(gym.get_actor_dof_properties(env, actor)["stiffness"], before["stiffness"])
+    gym.set_actor_scale(env, actor, 2.0, scale_gains=False)
+    gym.prepare_sim(sim)
+    scaled = gym.get_actor_rigid_body_properties(env, actor)
+    np.testing.assert_allclose([part.mass for part in scaled], 8.0 * np.array(masses), rtol=1e-5)
+    np.testing.assert_allclose(list(scaled[1].com), [0.1, 0.04, 0.0], rtol=1e-5)
+    gym.set_actor_scale(env, actor, 1.0, scale_gains=False)
+    after = gym.get_actor_rigid_body_properties(env, actor)
+    np.testing.assert_allclose([part.mass for part in after], masses, rtol=1e-5)
+
+
+def test_body_properties_change_between_steps(gym):
+    """A heavier body accelerates less, and clearing a flag brings gravity back."""
+    sim = make_sim()
+    box = gym.create_box(sim, 0.2, 0.2, 0.2, undamped(disable_gravity=True))
+    env = add_env(sim)
+    actor = gym.create_actor(env, box, at(z=5.0), "box", 0, 0)
+    for _ in range(10):
+        gym.simulate(sim)
+    np.testing.assert_allclose(position_of(env, actor), [0, 0, 5], atol=1e-6)
+    properties = gym.get_actor_rigid_body_properties(env, actor)
+    assert properties[0].flags == gymapi.RIGID_BODY_DISABLE_GRAVITY
+    inertia = properties[0].inertia.x.x
+    properties[0].mass *= 4.0
+    gym.set_actor_rigid_body_properties(env, actor, properties, True)
+    assert gym.get_actor_rigid_body_properties(env, actor)[0].inertia.x.x == pytest.approx(4.0 * inertia)
+    gym.apply_body_forces(env, 0, gymapi.Vec3(32.0, 0, 0))
+    gym.simulate(sim)
+    np.testing.assert_allclose(gym.get_rigid_linear_velocity(env, 0).x, 32.0 / 32.0 / 60.0, rtol=1e-5)
+    properties = gym.get_actor_rigid_body_properties(env, actor)
+    properties[0].flags = gymapi.RIGID_BODY_NONE
+    gym.set_actor_rigid_body_properties(env, actor, properties)
+    gym.simulate(sim)
+    np.testing.assert_allclose(gym.get_rigid_linear_velocity(env, 0).z, -9.81 / 60.0, rtol=1e-4)
+
+
+def test_friction_decides_what_slides(gym):
+    """On a plane tilted by 20 degrees a box of friction 1 stays, and one without slides at g sin a."""
+    angle = np.deg2rad(20.0)
+    sim = make_sim()
+    plane = gymapi.PlaneParams()
+    plane.normal = gymapi.Vec3(-np.sin(angle), 0.0, np.cos(angle))
+    gym.add_ground(sim, plane)
+    box = gym.create_box(sim, 0.2, 0.2, 0.2, undamped())
+    turn = gymapi.Quat.from_axis_angle(gymapi.Vec3(0, 1, 0), -angle)
+    envs = []
+    for index in range(4):  # the plane is the same one for envs anywhere in the grid
+        envs.append(add_env(sim))
+        x = gym.get_env_origin(envs[-1]).x
+        height = x * np.tan(angle) + 0.103 / np.cos(angle)
+        actor = gym.create_actor(
+            envs[-1], box, gymapi.Transform(gymapi.Vec3(0, 0, height), turn), "box", index, 0
+        )
+        if index % 2:
+            shapes = gym.get_actor_rigid_shape_properties(envs[-1], actor)
+            shapes[0].friction = 0.0
+            gym.set_actor_rigid_shape_properties(envs[-1], actor, shapes)
+    for _ in range(30):
+        gym.simulate(sim)
+    speeds = [gym.get_rigid_linear_velocity(env, 0).length() for env in envs]
+    np.testing.assert_allclose(speeds[0::2], 0.0, atol=0.02)
+    np.testing.assert_allclose(speeds[1::2], 9.81 * np.sin(angle) * 0.5, rtol=0.03)
+
+
+def test_velocities_decay_by_the_damping_of_the_asset(gym):
+    """A spinning body slows as exp(-0.5 t) by default, and a moving one not at all."""
+    sim = make_sim(gravity=0.0)
+    box = gym.create_box(sim, 0.2, 0.2, 0.2)
+    env = add_env(sim)
+    gym.create_actor(env, box, at(), "box", 0, 0)
+    gym.set_rigid_angular_velocity(env, 0, gymapi.Vec3(0, 0, 4.0))
+    gym.set_rigid_linear_velocity(env, 0, gymapi.Vec3(1.0, 0, 0))
+    for _ in range(60):
+        gym.simulate(sim)
+    # Explicit, once per frame: an error of dt c / 2 of the decay.
+    np.testing.assert_allclose(gym.get_rigid_angular_velocity(env, 0).z, 4.0 * np.exp(-0.5), rtol=5e-3)
+    np.testing.assert_allclose(gym.get_rigid_linear_velocity(env, 0).x, 1.0, rtol=1e-6)
+
+
+def test_stack_of_mass_ratio_ten_thousand_stays_up(gym):
+    """A cube of 10^4 times the mass rests on a small one."""
+    sim = make_sim(ground=True)
+    light = gym.create_box(sim, 0.2, 0.2, 0.2, undamped(density=100.0))
+    heavy = gym.create_box(sim, 0.2, 0.2, 0.2, undamped(density=1.0e6))
+    env = add_env(sim)
+    gym.create_actor(env, light, at(z=0.103), "light", 0, 0)
+    top = gym.create_actor(env, heavy, at(z=0.307), "heavy", 0, 0)
+    for _ in range(120):
+        gym.simulate(sim)
+    # Contact is as stiff as the step resolves for the light box: the load sinks in by some centimetres.
+    np.testing.assert_allclose(position_of(env, top), [0, 0, 0.306], atol=0.02)
