@@ -115,6 +115,7 @@ class Simulation:
         self._thread_count = (threads or _core_count()) if on_cpu and record else 1
         self._pool = WorkerPool(self._thread_count)
         self._chunks: list[ChunkRecording] | None = None
+        self._recording_key = solver.recording_key
         self._step_bytes = 0.0
         self._step_count = 0
         self._structure_reported: set[str] = set()
@@ -178,8 +179,9 @@ class Simulation:
 
     def prepare(self) -> None:
         """Compile and record the step, which the first `step` would do otherwise."""
-        if self._chunks is not None:
+        if self._chunks is not None and self._recording_key == self._solver.recording_key:
             return
+        self._recording_key = self._solver.recording_key
         self._report_structure()
         self._solver.prepare(self._contacts)
         # A step of no world declares the kernels that a step needs and compiles none of them, so that all can
@@ -187,7 +189,7 @@ class Simulation:
         nothing: wp.array[int] = wp.empty(0, dtype=wp.int32, device=self._model.device)
         self._launch_step(0, 1, nothing)
         _load_kernels(self._model.device)
-        if not self._record or self._model.device.is_cuda:
+        if not self._record or self._model.device.is_cuda or not self._solver.splits_worlds:
             worlds = [self._stepped_worlds]
         else:
             byte_counts = world_byte_counts(self._model, self._contacts)

@@ -108,6 +108,16 @@ class SolverBase(abc.ABC):
         """What the solver carries from step to step besides the State, by name; for snapshots."""
         return {}
 
+    @property
+    def splits_worlds(self) -> bool:
+        """Whether threads may step different worlds at the same time."""
+        return True
+
+    @property
+    def recording_key(self) -> int:
+        """Another number whenever steps recorded before are out of date."""
+        return 0
+
     def contacts(self, rigid_contact_max: int | Sequence[int] | None = None) -> Contacts | None:
         """Return a new contact buffer if `step` finds contacts by itself.
 

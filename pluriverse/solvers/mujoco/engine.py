@@ -31,8 +31,6 @@ class EngineOptions:
     """Contacts per world that MuJoCo Warp has room for; None for an estimate. The C engine needs no bound."""
     njmax: int | None = None
     """Constraint rows per world that MuJoCo Warp has room for; None for an estimate."""
-    ls_parallel: bool = False
-    """Whether MuJoCo Warp tries the steps of a line search at the same time."""
 
     def __post_init__(self) -> None:
         if not (isinstance(self.update_data_interval, int) and self.update_data_interval >= 0):
@@ -51,6 +49,11 @@ class EngineOptions:
 
 class Engine(abc.ABC):
     """Steps the worlds of a `SolverMuJoCo`."""
+
+    splits_worlds = True
+    """Whether threads may step different worlds at the same time."""
+    recording_key = 0
+    """Another number whenever steps recorded before are out of date."""
 
     @property
     @abc.abstractmethod
@@ -123,6 +126,6 @@ def make_engine(solver: SolverBase, options: EngineOptions) -> Engine:
         from pluriverse.solvers.mujoco.cpu_engine import CpuEngine
 
         return CpuEngine(solver, groups, memory=options.memory, **arguments)
-    raise ValueError(
-        "SolverMuJoCo: use_mujoco_cpu is False, but MuJoCo Warp cannot be chosen yet. Leave it out, on a CPU."
-    )
+    from pluriverse.solvers.mujoco.warp_engine import WarpEngine
+
+    return WarpEngine(solver, groups, nconmax=options.nconmax, njmax=options.njmax, **arguments)

@@ -49,6 +49,16 @@ class EngineSolver(SolverBase):
         return self.engine.runtime_arrays
 
     @property
+    def splits_worlds(self) -> bool:
+        """Whether threads may step different worlds at the same time."""
+        return self.engine.splits_worlds
+
+    @property
+    def recording_key(self) -> int:
+        """Another number whenever steps recorded before are out of date."""
+        return self.engine.recording_key
+
+    @property
     def contact_capacity(self) -> np.ndarray:
         """Slots of the contact buffer, shape [world]."""
         if self._contacts is None:

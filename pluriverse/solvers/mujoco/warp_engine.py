@@ -1,0 +1,498 @@
+"""Warp engine: one MuJoCo Warp model per group, with a row per world; groups run side by side on a GPU.
+
+On a CPU this is an emulation, many times slower than MuJoCo's C engine, of what runs on a GPU.
+"""
+
+import copy
+import functools
+import math
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.dynamics.forward_kinematics import place_worlds
+from pluriverse.model import Contacts, Control, State
+from pluriverse.model.world_choice import WorldChoice
+from pluriverse.solvers.base import SolverBase
+from pluriverse.solvers.mujoco.contact_copy import contact_arrays
+from pluriverse.solvers.mujoco.engine import Engine, Overflow
+from pluriverse.solvers.mujoco.exchange_maps import ExchangeRows, assign_rotations, make_maps
+from pluriverse.solvers.mujoco.group import MujocoGroup
+from pluriverse.solvers.mujoco.outcome import keep_worlds
+from pluriverse.solvers.mujoco.state_exchange import pull_worlds, push_worlds
+from pluriverse.solvers.mujoco.warp_outcome import (
+    WarpContacts,
+    WarpOutcome,
+    clear_world_contact,
+    conclude_row,
+    keep_row,
+    list_contact,
+    list_world,
+    set_time_step,
+)
+from pluriverse.solvers.thaw import thaw_worlds
+
+# Rows of `mjData` that MuJoCo Warp works on in place.
+_ROWS = (
+    "qpos",
+    "qvel",
+    "act",
+    "qacc_warmstart",
+    "ctrl",
+    "qfrc_applied",
+    "xfrc_applied",
+    "mocap_pos",
+    "mocap_quat",
+    "eq_active",
+    "time",
+)
+# Growth of what was too small.
+GROWTH = 2
+
+
+@functools.cache
+def load_mujoco_warp() -> Any:
+    """Return the module `mujoco_warp`.
+
+    Raises:
+        ImportError: If it is not installed, or made for another MuJoCo; the message names the remedy.
+    """
+    try:
+        import mujoco_warp
+    except ImportError as error:
+        raise ImportError(
+            "SolverMuJoCo: to step in MuJoCo Warp (on a GPU, or with use_mujoco_cpu=False) the package "
+            "mujoco-warp is needed. Install pluriverse[mujoco-warp]."
+        ) from error
+    import mujoco
+
+    versions = mujoco.mj_versionString(), version("mujoco-warp")
+    if len({tuple(text.split(".")[:2]) for text in versions}) > 1:
+        raise ImportError(
+            f"SolverMuJoCo: mujoco {versions[0]} and mujoco-warp {versions[1]} do not belong together. "
+            f"Install both in one version, such as mujoco-warp=={'.'.join(versions[0].split('.')[:2])}.*."
+        )
+    return mujoco_warp
+
+
+class _WarpGroup:
+    """Model and data of one group in MuJoCo Warp.
+
+    Args:
+        groups: All groups.
+        index: Which one.
+        rows: Rows of all worlds.
+        device: Device of the group.
+        nconmax: Contacts per world that there is room for; None for an estimate.
+        njmax: Constraint rows per world that there is room for; None for an estimate.
+    """
+
+    def __init__(
+        self,
+        groups: Sequence[MujocoGroup],
+        index: int,
+        rows: ExchangeRows,
+        device: wp.Device,
+        nconmax: int | None,
+        njmax: int | None,
+    ):
+        self.module = load_mujoco_warp()
+        self.group = groups[index]
+        self.field_names = list(self.group.fields)
+        self.source, self.revision = self.group.model, self.group.revision
+        with wp.ScopedDevice(device):
+            host = self._host_model()
+            per_world = [name for name in self.field_names if not name.startswith("opt.")]
+            known = [name for name in per_world if self._is_batched(name)]
+            self.model = self.module.put_model(host, dict.fromkeys(known, self.group.world_count))
+            self.model.opt.warn_overflow = 0  # the bits are read by `conclude_row`
+            self.model.opt.timestep = wp.zeros(1, dtype=float)
+            self.data = self.module.make_data(
+                host, nworld=self.group.world_count, nconmax=nconmax, njmax=njmax
+            )
+            for name in _ROWS:
+                self._adopt(name, rows.of_group(groups, index, name))
+            for name in self.field_names:
+                self.write_field(name)
+            count = self.data.naconmax
+            self.worlds: Any = wp.array(self.group.worlds.astype(np.int32), dtype=int)
+            self.contact_ids: Any = wp.array(np.arange(count, dtype=np.int32), dtype=int)
+            self.contact_force: Any = wp.zeros(count, dtype=wp.spatial_vector)
+        self.contacts = WarpContacts()
+        for name, array in {
+            "count": self.data.nacon,
+            "world": self.data.contact.worldid,
+            "geom": self.data.contact.geom,
+            "dist": self.data.contact.dist,
+            "pos": self.data.contact.pos,
+            "frame": self.data.contact.frame,
+            "margin": self.data.contact.includemargin,
+            "efc_address": self.data.contact.efc_address,
+            "force": self.contact_force,
+        }.items():
+            setattr(self.contacts, name, array)
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the group has another model by now, or differs between worlds in more fields."""
+        group = self.group
+        return (
+            group.model is not self.source
+            or group.revision != self.revision
+            or list(group.fields) != self.field_names
+        )
+
+    def write_field(self, name: str) -> None:
+        """Write a field of the group into the model, for all worlds."""
+        group = self.group
+        if name == "opt.impratio":
+            values = 1.0 / np.sqrt(np.asarray(group.value(name), dtype=np.float32))
+            self.model.opt.impratio_invsqrt = wp.array(values, dtype=float)
+            return
+        owner: Any = self.model
+        *path, last = name.split(".")
+        for part in path:
+            owner = getattr(owner, part)
+        array = getattr(owner, last, None)
+        if not isinstance(array, wp.array):
+            return  # a field that only the C engine knows, such as a bounding volume
+        values = group.fields[name] if name in group.fields else group.shared(name)[None]
+        if path:
+            fresh: Any = wp.array(
+                np.asarray(values, dtype=np.float32), dtype=array.dtype, device=array.device
+            )
+            if fresh.shape == array.shape:
+                array.assign(fresh)
+            else:
+                setattr(owner, last, fresh)
+        elif name in group.fields and array.shape[0] != group.world_count:
+            raise ValueError(
+                f"SolverMuJoCo: {name} differs between worlds {int(group.worlds[0])} and "
+                f"{int(group.worlds[-1])}, but MuJoCo Warp has one value for all worlds of a group. Give "
+                "them the same, or step on a CPU."
+            )
+        else:
+            shape = array.numpy().shape
+            array.assign(np.broadcast_to(np.asarray(values).reshape(-1, *shape[1:]), shape).copy())
+
+    def step(self, dt: float) -> None:
+        """Make a step of `dt` [s] of all worlds of the group."""
+        timestep = self.model.opt.timestep
+        wp.launch(set_time_step, dim=timestep.size, inputs=[timestep, dt], device=timestep.device)
+        self.module.step(self.model, self.data)
+        self.module.contact_force(self.model, self.data, self.contact_ids, True, self.contact_force)
+
+    def _host_model(self) -> Any:
+        """Return the group's model without switches that MuJoCo Warp does not know or need."""
+        host = copy.copy(self.group.model)
+        known = 0
+        for bit in self.module.DisableBit:
+            known |= int(bit)
+        host.opt.disableflags &= known
+        return host
+
+    def _is_batched(self, name: str) -> bool:
+        field_type = self.module.Model.__dataclass_fields__.get(name)
+        shape: tuple[Any, ...] = getattr(getattr(field_type, "type", None), "shape", ())
+        return bool(shape) and shape[0] == "*"
+
+    def _adopt(self, name: str, rows: wp.array) -> None:
+        """Let the data work on the rows, in place."""
+        old = getattr(self.data, name)
+        if old.size == 0:
+            return
+        view: Any = wp.array(
+            ptr=rows.ptr,
+            dtype=old.dtype,
+            shape=old.shape,
+            capacity=rows.capacity,
+            device=rows.device,
+        )
+        view._rows = rows  # keeps the memory
+        if hasattr(old, "_is_batched"):
+            view._is_batched = True
+        setattr(self.data, name, view)
+
+
+class WarpEngine(Engine):
+    """Steps worlds in MuJoCo Warp, all of a group together.
+
+    Args:
+        solver: Solver that the engine steps for; its status arrays are written.
+        groups: The groups of its model.
+        use_mujoco_contacts: Must be True: contacts cannot be fed in yet.
+        update_data_interval: Take the joint state from `state_in` in every so many steps.
+        nconmax: Contacts per world that there is room for; None for an estimate.
+        njmax: Constraint rows per world that there is room for; None for an estimate.
+
+    Raises:
+        ImportError: If MuJoCo Warp is not installed.
+        ValueError: If contacts are to be fed in, or worlds differ in what MuJoCo Warp has once per group.
+    """
+
+    splits_worlds = False
+
+    def __init__(
+        self,
+        solver: SolverBase,
+        groups: Sequence[MujocoGroup],
+        *,
+        use_mujoco_contacts: bool,
+        update_data_interval: int,
+        nconmax: int | None = None,
+        njmax: int | None = None,
+    ):
+        if not use_mujoco_contacts:
+            raise ValueError(
+                "SolverMuJoCo: contacts cannot be fed into MuJoCo Warp yet. Leave use_mujoco_contacts out, "
+                "or step on a CPU with use_mujoco_cpu=True."
+            )
+        load_mujoco_warp()
+        self.solver, self.groups = solver, groups
+        model = self.model = solver.model
+        device, count = model.device, model.world_count
+        self._interval = update_data_interval
+        self.maps = make_maps(model, groups)
+        self.rows, self._kept = (ExchangeRows(groups, wp.float32, device) for _ in range(2))
+        self._nconmax: list[int | None] = [nconmax] * len(groups)
+        self._njmax: list[int | None] = [njmax] * len(groups)
+        self._retired: list[_WarpGroup] = []
+        arrays = {
+            name: wp.zeros(count, dtype=int, device=device)
+            for name in ("listed", "known", "age", "stepped", "overflow", "row_count", "unlisted")
+        }
+        self._arrays: dict[str, wp.array] = arrays
+        self._streams = [wp.Stream(device) for _ in groups] if device.is_cuda and len(groups) > 1 else []
+        self._groups = [self._make_group(index) for index in range(len(groups))]
+        for index in range(len(groups)):
+            self._assign_rows(index)
+
+    @property
+    def runtime_arrays(self) -> dict[str, wp.array]:
+        """What worlds carry from step to step besides their State."""
+        names = ("qpos", "qvel", "act", "qacc_warmstart", "time")
+        return {
+            **{name: getattr(self.rows, name) for name in names},
+            "world_known": self._arrays["known"],
+            "world_age": self._arrays["age"],
+        }
+
+    @property
+    def unlisted_step_count(self) -> wp.array:
+        """Steps so far with more contacts than the contact buffer has slots for a world, shape [world]."""
+        return self._arrays["unlisted"]
+
+    def prepare(self, contacts: Contacts) -> None:
+        """Load MuJoCo Warp's kernels, which it makes as it goes: a step of no consequence does it."""
+
+    def step(
+        self,
+        state_in: State,
+        state_out: State,
+        control: Control,
+        contacts: Contacts,
+        dt: float,
+        worlds: wp.array,
+    ) -> None:
+        """Write the state after `dt` [s] into `state_out`, and contacts with their forces into `contacts`."""
+        model, device = self.model, self.model.device
+        arrays, frozen = self._arrays, self.solver.world_frozen
+        arrays["listed"].zero_()
+        wp.launch(list_world, dim=worlds.size, inputs=[worlds], outputs=[arrays["listed"]], device=device)
+        push_worlds(
+            model,
+            worlds,
+            self.maps,
+            self.rows,
+            state_in,
+            control,
+            frozen,
+            arrays["known"],
+            arrays["age"],
+            interval=self._interval,
+        )
+        listing = contact_arrays(contacts)
+        wp.launch(clear_world_contact, dim=worlds.size, inputs=[worlds, listing], device=device)
+        self._fork(lambda index: self._step_group(index, state_in, listing, dt))
+        pull_worlds(model, worlds, self.maps, self.rows, state_in, state_out, arrays["stepped"])
+        place_worlds(model, worlds, state_out)
+        keep_worlds(model, worlds, state_in, state_out, arrays["stepped"])
+
+    def fields_changed(self, group_index: int, names: set[str]) -> None:
+        """Take in what was written to a group; names are those of its fields, or of its `model`."""
+        part = self._groups[group_index]
+        if part.is_outdated:
+            self._replace_group(group_index)
+        else:
+            for name in names:
+                part.write_field(name)
+        assign_rotations(self.maps, self.groups[group_index])
+        self._assign_rows(group_index)
+
+    def forget(self, choice: WorldChoice) -> None:
+        """Let worlds begin anew from their State. Only launches."""
+        thaw_worlds(choice, self._arrays["known"])
+
+    def take_overflow(self) -> list[Overflow]:
+        """Return where memory was too small since the last call, and double it; recorded steps keep theirs.
+
+        MuJoCo Warp has one store of contacts for all worlds of a group, so if that is full, it is so for all.
+        """
+        bits = self._arrays["overflow"].numpy().copy()
+        if not bits.any():
+            return []
+        self._arrays["overflow"].zero_()
+        rows_needed = self._arrays["row_count"].numpy()
+        kinds = load_mujoco_warp().OverflowType
+        result = []
+        for index, (group, part) in enumerate(zip(self.groups, self._groups, strict=True)):
+            worlds = group.worlds[bits[group.worlds] != 0]
+            if not len(worlds):
+                continue
+            data, seen = part.data, int(np.bitwise_or.reduce(bits[worlds]))
+            per_world = data.naconmax // group.world_count
+            what, remedy = [], []
+            if seen & int(kinds.NEFC | kinds.NJMAX_NNZ):
+                needed = int(rows_needed[worlds].max())
+                self._njmax[index] = max(GROWTH * data.njmax, needed)
+                what.append(f"{needed} constraint rows are needed and {data.njmax} fit")
+                remedy.append(f"njmax={self._njmax[index]}")
+            if seen & ~int(kinds.NEFC | kinds.NJMAX_NNZ):
+                found = max(int(data.nacon.numpy()[0]), int(data.ncollision.numpy()[0]))
+                self._nconmax[index] = max(GROWTH * per_world, math.ceil(found / group.world_count))
+                what.append(f"{found} contacts were found in all worlds like these and {data.naconmax} fit")
+                remedy.append(f"nconmax={self._nconmax[index]}")
+            self._replace_group(index)
+            result.append(
+                Overflow(
+                    worlds.tolist(),
+                    f"contacts or constraints were lost: {' and '.join(what)}.",
+                    f"There is room from now on, but not in steps that were recorded before; pass "
+                    f"{', '.join(remedy)} or more to SolverMuJoCo to begin with that.",
+                )
+            )
+        return result
+
+    def _make_group(self, index: int) -> _WarpGroup:
+        return _WarpGroup(
+            self.groups, index, self.rows, self.model.device, self._nconmax[index], self._njmax[index]
+        )
+
+    def _replace_group(self, index: int) -> None:
+        """Make model and data of a group anew. The old ones stay, for steps that were recorded with them."""
+        self._retired.append(self._groups[index])
+        self._groups[index] = self._make_group(index)
+        self.recording_key += 1
+
+    def _fork(self, work: Any) -> None:
+        """Do the work of all groups, on a GPU side by side."""
+        if not self._streams:
+            for index in range(len(self.groups)):
+                work(index)
+            return
+        main = wp.get_stream(self.model.device)
+        begin = main.record_event()
+        for index, stream in enumerate(self._streams):
+            stream.wait_event(begin)
+            with wp.ScopedStream(stream, sync_enter=False):
+                work(index)
+        for stream in self._streams:
+            main.wait_event(stream.record_event())
+
+    def _step_group(self, index: int, state_in: State, listing: Any, dt: float) -> None:
+        part, model, arrays = self._groups[index], self.model, self._arrays
+        device, group = model.device, self.groups[index]
+        solver, data = self.solver, part.data
+        with wp.ScopedDevice(device):  # MuJoCo Warp launches on the current device
+            wp.launch(
+                keep_row,
+                dim=group.world_count,
+                inputs=[
+                    part.worlds,
+                    self.maps,
+                    index,
+                    part.model.qpos0,
+                    arrays["listed"],
+                    solver.world_frozen,
+                    self.rows.data,
+                    self._kept.data,
+                ],
+                device=device,
+            )
+            part.step(dt)
+            wp.launch(
+                list_contact,
+                dim=data.naconmax,
+                inputs=[
+                    part.worlds,
+                    model.topology,
+                    self.maps,
+                    index,
+                    model.shape_body,
+                    state_in.body_q,
+                    arrays["listed"],
+                    solver.world_frozen,
+                    part.contacts,
+                    listing,
+                ],
+                device=device,
+            )
+            wp.launch(
+                conclude_row,
+                dim=group.world_count,
+                inputs=[
+                    part.worlds,
+                    self.maps,
+                    index,
+                    int(part.model.opt.iterations),
+                    data.overflow,
+                    _lost_bits(part.module),
+                    data.nefc,
+                    data.solver_niter,
+                    listing,
+                    self.rows.data,
+                    self._kept.data,
+                    self._outcome(),
+                ],
+                device=device,
+            )
+
+    def _assign_rows(self, group_index: int) -> None:
+        """Write what a step does not change into the rows: poses of mocap bodies, constraints that act."""
+        group = self.groups[group_index]
+        values = {
+            "mocap_pos": group.mocap_pose[:, :, :3],
+            "mocap_quat": group.mocap_pose[:, :, 3:],
+            "eq_active": group.value("eq_active0"),
+        }
+        for name, value in values.items():
+            rows = self.rows.of_group(self.groups, group_index, name)
+            if rows.size:
+                rows.assign(np.ascontiguousarray(value).reshape(rows.shape))
+
+    def _outcome(self) -> WarpOutcome:
+        solver, outcome = self.solver, WarpOutcome()
+        for name in ("listed", "known", "stepped", "overflow", "row_count", "unlisted"):
+            setattr(outcome, name, self._arrays[name])
+        outcome.frozen = solver.world_frozen
+        outcome.full = solver.truncated_step_count
+        outcome.full_now = solver.last_truncated_contact_count
+        outcome.iterations = solver.last_solve_iterations
+        outcome.converged = solver.last_converged
+        outcome.unconverged = solver.unconverged_step_count
+        outcome.contact_count = solver.last_contact_count
+        outcome.needed_count = solver.needed_contact_count
+        return outcome
+
+
+def _lost_bits(module: Any) -> int:
+    """Return the overflow bits that mean that contacts or constraints were lost."""
+    kinds = module.OverflowType
+    names = ("NEFC", "NJMAX_NNZ", "BROADPHASE", "NARROWPHASE", "CCD", "HFIELD")
+    result = 0
+    for name in names:
+        result |= int(getattr(kinds, name))
+    return result
