@@ -25,6 +25,7 @@ DERIVED = (
 """Fields that `mj_setConst` computes."""
 
 SOURCES = (
+    "body_gravcomp",
     "body_mass",
     "body_inertia",
     "body_ipos",
@@ -46,6 +47,12 @@ SOURCES = (
     "actuator_armature",
 )
 """Fields that the derived ones follow from."""
+
+SHORTCUTS = ("body_sameframe", "geom_sameframe", "site_sameframe")
+"""Fields that say which frames are the same as others."""
+
+# Difference up to which MuJoCo takes frames for equal [m, parts of a quaternion]: that of its compiler.
+FRAME_ERROR = 1e-6
 
 SPECIAL_FRAME = ("body_ipos", "body_iquat", "jnt_pos", "jnt_axis")
 """Fields that decide whether MuJoCo takes a body for a simple one, whose mass matrix is diagonal."""
@@ -115,9 +122,21 @@ def update_derived(group: MujocoGroup, changed: set[str]) -> set[str]:
     import mujoco
 
     model, data = group.model, mujoco.MjData(group.model)
+    # Newer versions decide these anew, for one world; `set_shortcuts` does it for all.
+    shortcuts = {name: getattr(model, name).copy() for name in SHORTCUTS}
+    try:
+        return _update_derived(group, data)
+    finally:
+        for name, flags in shortcuts.items():
+            getattr(model, name)[...] = flags
+
+
+def _update_derived(group: MujocoGroup, data: Any) -> set[str]:
+    import mujoco
+
+    model = group.model
     varying = [name for name in SOURCES if name in group.fields]
     derived = [name for name in DERIVED if hasattr(model, name) and getattr(model, name).size]
-    keep_free_of_shortcuts(group)
     if not varying:
         before = {name: getattr(model, name).copy() for name in derived}
         mujoco.mj_setConst(model, data)
@@ -155,23 +174,52 @@ def _keys(table: np.ndarray) -> np.ndarray:
     return rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).reshape(-1)
 
 
-def keep_free_of_shortcuts(group: MujocoGroup) -> None:
-    """Keep MuJoCo from taking frames for equal that are not so in every world."""
+def set_shortcuts(group: MujocoGroup) -> set[str]:
+    """Tell MuJoCo which frames are the same in every world, and no others; return the changed names.
+
+    Where a geom or site is in the place of its body or of its centre of mass, MuJoCo does not compute its
+    pose anew. It decides that when it compiles the first world.
+    """
     model = group.model
-    for name, flags, positions in (
-        ("body", "body_sameframe", ("body_ipos", "body_iquat")),
-        ("geom", "geom_sameframe", ("geom_pos", "geom_quat", "body_ipos", "body_iquat")),
-        ("site", "site_sameframe", ("site_pos", "site_quat", "body_ipos", "body_iquat")),
-    ):
-        carrier = None if name == "body" else getattr(model, f"{name}_bodyid")
-        for field in positions:
-            if field not in group.fields:
-                continue
-            values = group.fields[field]
-            differs = (values != values[:1]).any(axis=(0, 2))
-            if field.startswith("body") and carrier is not None:
-                differs = differs[carrier]
-            getattr(model, flags)[differs] = 0
+    body_pos, body_quat = group.value("body_ipos"), group.value("body_iquat")
+    none, body, inertia, body_turn, inertia_turn = range(5)  # mujoco.mjtSameFrame
+    placed, turned = _is_zero(body_pos), _is_identity(body_quat)
+    result = {"body_sameframe": np.select([placed & turned, turned], [body, body_turn], none)}
+    result["body_sameframe"][:1] = model.body_sameframe[:1]
+    for kind, carrier in (("geom", model.geom_bodyid), ("site", model.site_bodyid)):
+        pos, quat = group.value(f"{kind}_pos"), group.value(f"{kind}_quat")
+        frame_pos, frame_quat = body_pos[:, carrier], body_quat[:, carrier]
+        placed, turned = _is_zero(pos), _is_identity(quat)
+        at_mass, along_axes = _is_zero(pos - frame_pos), _is_same_turn(quat, frame_quat)
+        result[f"{kind}_sameframe"] = np.select(
+            [placed & turned, turned, at_mass & along_axes, along_axes],
+            [body, body_turn, inertia, inertia_turn],
+            none,
+        )
+    changed = set()
+    for name, values in result.items():
+        if not np.array_equal(getattr(model, name), values):
+            getattr(model, name)[...] = values
+            changed.add(name)
+    return changed
+
+
+def _is_zero(vectors: np.ndarray) -> np.ndarray:
+    """Return which vectors, shape [row, entry, 3], are zero in all rows."""
+    result: np.ndarray = (np.abs(vectors) < FRAME_ERROR).all(axis=(0, 2))
+    return result
+
+
+def _is_identity(quats: np.ndarray) -> np.ndarray:
+    """Return which quaternions wxyz, shape [row, entry, 4], are no rotation in all rows."""
+    return _is_same_turn(quats, np.array([1.0, 0.0, 0.0, 0.0]))
+
+
+def _is_same_turn(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return which quaternions, shape [row, entry, 4], are the same rotation in all rows."""
+    same = (np.abs(a - b) < FRAME_ERROR).all(axis=2) | (np.abs(a + b) < FRAME_ERROR).all(axis=2)
+    result: np.ndarray = same.all(axis=0)
+    return result
 
 
 def keep_free_of_trees(group: MujocoGroup, changed: set[str]) -> bool:

@@ -7,8 +7,8 @@ from pluriverse.solvers.mujoco.equality import JOINT, WELD, site_wxyz
 from pluriverse.solvers.mujoco.extensions import EXTENSIONS
 from pluriverse.solvers.mujoco.fields import (
     FieldTable,
-    keep_free_of_shortcuts,
     keep_free_of_trees,
+    set_shortcuts,
     update_derived,
 )
 from pluriverse.solvers.mujoco.frames import as_wxyz, as_xyzw
@@ -27,6 +27,7 @@ from pluriverse.solvers.mujoco.rows import ModelRows
 from pluriverse.solvers.mujoco.values import GroupPlan, GroupValues
 from pluriverse.types import ModelFlags
 
+_PLACES = {"body_ipos", "body_iquat", "geom_pos", "geom_quat", "site_pos", "site_quat"}
 _POSES = ModelFlags.JOINT_PROPERTIES | ModelFlags.BODY_PROPERTIES | ModelFlags.JOINT_REFERENCE_POSE_PROPERTIES
 _DOFS = (
     ModelFlags.JOINT_DOF_PROPERTIES
@@ -80,7 +81,10 @@ def write_fields(
         table.put("opt.gravity", rows.array("gravity")[plan.worlds])
     changed = table.apply()
     changed |= update_derived(group, changed)
-    keep_free_of_shortcuts(group)
+    if changed & _PLACES:
+        changed |= set_shortcuts(group)
+    if "body_gravcomp" in changed:  # MuJoCo counts the bodies concerned
+        group.revision += 1
     if keep_free_of_trees(group, changed):
         group.revision += 1
     if flags & _DOFS or "dof_invweight0" in changed:

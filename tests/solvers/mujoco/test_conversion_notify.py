@@ -1,0 +1,72 @@
+"""After each documented kind of edit and its notice, a solver moves like one made anew."""
+
+import numpy as np
+import pytest
+
+from pluriverse import ModelFlags, SolverMuJoCo
+from tests.solvers.mujoco.test_grouping import build_worlds
+
+DT = 0.002
+# MuJoCo's results do not depend on when its model was edited; what is left is the warm start of a new solver.
+ROUNDING = 1e-6
+
+EDITS = {
+    "gravity": (ModelFlags.MODEL_PROPERTIES, "set", 2.0),
+    "body_mass": (ModelFlags.BODY_INERTIAL_PROPERTIES, "scale", 1.5),
+    "body_com": (ModelFlags.BODY_INERTIAL_PROPERTIES, "add", 0.03),
+    "body_inertia": (ModelFlags.BODY_INERTIAL_PROPERTIES, "scale", 1.3),
+    "joint_armature": (ModelFlags.JOINT_DOF_INERTIAL_PROPERTIES, "add", 0.2),
+    "joint_damping": (ModelFlags.JOINT_DOF_FORCE_PROPERTIES, "add", 0.5),
+    "joint_friction": (ModelFlags.JOINT_DOF_PROPERTIES, "add", 0.5),
+    "joint_target_ke": (ModelFlags.JOINT_DOF_PROPERTIES, "scale", 3.0),
+    "joint_effort_limit": (ModelFlags.ACTUATOR_PROPERTIES | ModelFlags.JOINT_DOF_PROPERTIES, "scale", 0.5),
+    "joint_limit_upper": (ModelFlags.JOINT_DOF_PROPERTIES, "set", 0.01),
+    "joint_limit_ke": (ModelFlags.JOINT_DOF_PROPERTIES, "scale", 4.0),
+    "joint_X_p": (ModelFlags.JOINT_PROPERTIES, "shift", 0.1),
+    "shape_material_mu": (ModelFlags.SHAPE_PROPERTIES, "scale", 0.2),
+    "shape_scale": (ModelFlags.SHAPE_PROPERTIES, "scale", 1.2),
+    "shape_transform": (ModelFlags.SHAPE_PROPERTIES, "shift", 0.05),
+    "equality_constraint_anchor": (ModelFlags.CONSTRAINT_PROPERTIES, "add", 0.2),
+    "equality_constraint_enabled": (ModelFlags.CONSTRAINT_PROPERTIES, "set", 0),
+}
+
+
+def edit(model, name: str, kind: str, amount: float) -> None:
+    """Change an array, in each world by another amount."""
+    array = getattr(model, name)
+    values = array.numpy().copy()
+    share = np.linspace(0.5, 1.5, len(values)).reshape(-1, *[1] * (values.ndim - 1))
+    if kind == "set":
+        values[...] = amount
+    elif kind == "scale":
+        values = values * (1.0 + (amount - 1.0) * share)
+    elif kind == "add":
+        values = values + amount * share
+    else:
+        values[:, :3] += amount * share
+    if name == "joint_limit_upper":
+        values = np.maximum(values, model.joint_limit_lower.numpy())
+    array.assign(values.astype(array.numpy().dtype))
+
+
+def simulate(model, solver, count: int = 20) -> np.ndarray:
+    states = [model.state(), model.state()]
+    control = model.control()
+    for _ in range(count):
+        solver.step(*states, control, None, DT)
+        states.reverse()
+    return states[0].joint_q.numpy()
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_a_solver_that_was_told_of_an_edit_moves_like_a_new_one(name):
+    flags, kind, amount = EDITS[name]
+    model = build_worlds([3, 4], simple=True).finalize(device="cpu")
+    solver = SolverMuJoCo(model)
+    before = simulate(model, solver)
+    edit(model, name, kind, amount)
+    solver.notify_model_changed(flags)
+    solver.unfreeze()  # forget what the worlds carry from step to step
+    after = simulate(model, solver)
+    np.testing.assert_allclose(after, simulate(model, SolverMuJoCo(model)), atol=ROUNDING)
+    assert np.abs(after - before).max() > 10 * ROUNDING
