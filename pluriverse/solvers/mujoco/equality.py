@@ -113,12 +113,12 @@ class EqualityPlan:
 def plan_equalities(plan: StructurePlan) -> EqualityPlan:
     """Return the constraints of MuJoCo for worlds of one structure."""
     result = EqualityPlan()
-    joint_of = {joint.joint: index for index, joint in enumerate(plan.joints)}
+    joint_of = {(joint.joint, joint.place): index for index, joint in enumerate(plan.joints)}
+    axes = plan.template.equality_axis.tolist()
     for index, (kind, body1, body2, joint1, joint2) in enumerate(plan.template.equality.tolist()):
         if kind == EqType.JOINT:
-            result.constraints.append(
-                ConstraintPlan(index, JOINT, joint1=joint_of[joint1], joint2=joint_of.get(joint2, -1))
-            )
+            follower, leader = joint_of[joint1, axes[index][0]], joint_of.get((joint2, axes[index][1]), -1)
+            result.constraints.append(ConstraintPlan(index, JOINT, joint1=follower, joint2=leader))
             continue
         if kind == EqType.DISTANCE:
             at = [int(plan.body_mj[body]) if body >= 0 else 0 for body in (body1, body2)]

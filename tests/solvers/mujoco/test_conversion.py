@@ -303,3 +303,22 @@ def test_a_rope_holds_what_hangs_on_it():
         mujoco.mj_step(group.model, data)
     assert data.xpos[1, 2] == pytest.approx(1.2 - 0.4 - 0.1, abs=2e-3)
     assert data.qfrc_constraint[2] == pytest.approx(2.0 * 9.81, rel=1e-3)
+
+
+def test_axes_of_one_joint_can_be_coupled():
+    """The second axis of a D6 joint follows a polynomial of the first."""
+    builder = ModelBuilder(gravity=0.0)
+    body = builder.add_link(mass=1.0, inertia=np.eye(3))
+    joint = builder.add_joint_d6(-1, body, linear_axes=[(1.0, 0.0, 0.0)], angular_axes=[(1.0, 0.0, 0.0)])
+    builder.add_articulation([joint])
+    builder.add_equality_constraint_joint(
+        joint, joint, joint1_axis=1, joint2_axis=0, polycoef=(0.1, 2.0, 0.5)
+    )
+    (group,) = convert(builder.finalize(device="cpu"))
+    data = mujoco.MjData(group.model)
+    data.qfrc_applied[0] = 1.0
+    for _ in range(500):
+        mujoco.mj_step(group.model, data)
+    slide, turn = data.qpos
+    assert slide > 0.05
+    assert turn == pytest.approx(0.1 + 2.0 * slide + 0.5 * slide**2, abs=2e-3)
