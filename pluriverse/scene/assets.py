@@ -117,10 +117,14 @@ class UnsupportedAsset(BaseModel):
     type: str
 
 
+ASSET_TYPES = ("urdf", "mjcf", "usd")
+"""The types of assets, which scenes may write in any case."""
+
+
 def _asset_tag(value: Any) -> Any:
     kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
     if isinstance(kind, str):
-        return kind.lower() if kind.lower() in ("urdf", "mjcf", "usd") else "unsupported"
+        return kind.lower() if kind.lower() in ASSET_TYPES else "unsupported"
     return None if kind is None else "unsupported"
 
 

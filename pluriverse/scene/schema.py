@@ -7,15 +7,16 @@ body, a joint, a file) is checked later, by the part of the loader that looks it
 from pathlib import PurePath
 from typing import Any, Literal
 
-from pydantic import Field, field_validator, model_validator
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
+from pydantic import Field, GetJsonSchemaHandler, field_validator, model_validator
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, JsonSchemaWarningKind
+from pydantic_core import CoreSchema
 
-from pluriverse.scene.assets import AnyAsset
+from pluriverse.scene.assets import ASSET_TYPES, AnyAsset
 from pluriverse.scene.bodies import Body
 from pluriverse.scene.constraints import AnyConstraint
 from pluriverse.scene.joints import Articulation, InitialJointQ, Joint, JointDefaults
 from pluriverse.scene.mapping import SceneMapping
-from pluriverse.scene.post_build import AnyOperation
+from pluriverse.scene.post_build import OPERATIONS, AnyOperation
 from pluriverse.scene.randomize import RandomizeSection
 from pluriverse.scene.shapes import ShapeConfiguration
 from pluriverse.scene.terrain import AnyTerrain
@@ -98,13 +99,19 @@ class BuilderSection(SceneMapping):
 
 
 class GroundSection(SceneMapping):
-    """The plane under all worlds."""
+    """The plane under all worlds, or terrain in its place; `true` and `false` alone switch it on and off."""
 
     enabled: bool = True
     height: Number = 0.0
     label: Name = "ground_plane"
     cfg: ShapeConfiguration | None = None
     terrain: AnyTerrain | None = Field(default=None, description="what takes the place of the plane")
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {"anyOf": [{"type": "boolean"}, handler(core_schema)]}
 
 
 class ReplicateSection(SceneMapping):
@@ -223,6 +230,16 @@ class Scene(WorldContent):
         """`true` and `false` stand for the default plane and for none."""
         return {"enabled": value} if isinstance(value, bool) else value
 
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        schema = handler(core_schema)
+        properties = handler.resolve_ref_schema(schema)["properties"]
+        for name, value in properties.items():  # a section may be left empty
+            properties[name] = {"anyOf": [value, {"type": "null"}]}
+        return schema
+
     @model_validator(mode="after")
     def _kinds_or_content(self) -> "Scene":
         if self.worlds:
@@ -248,6 +265,24 @@ class _SceneJsonSchema(GenerateJsonSchema):
         "skipped-choice",
         "non-serializable-default",
     }
+
+    def tagged_union_schema(self, schema: Any) -> JsonSchemaValue:
+        """Return what a mapping of one of several kinds may be, each with the value that tells its kind."""
+        members = []
+        for tag, choice in schema["choices"].items():
+            if tag == "unsupported":
+                continue  # what only the loader knows, so that it can say what there is
+            kind: JsonSchemaValue
+            member: JsonSchemaValue = self.generate_inner(choice)
+            if tag in ASSET_TYPES:  # in any case
+                spellings = [tag, tag.upper(), tag.capitalize()]
+                kind = {"properties": {"type": {"enum": spellings}}, "required": ["type"]}
+                member = {"allOf": [member, kind]}
+            elif tag in OPERATIONS:
+                kind = {"properties": {"op": {"const": str(tag).split()[0]}}, "required": ["op"]}
+                member = {"allOf": [member, kind]}
+            members.append(member)
+        return {"anyOf": members}
 
 
 def scene_json_schema() -> dict[str, Any]:
