@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 import pluriverse
+from pluriverse.cli.solver_choice import SolverChoice
 
 app = typer.Typer(
     name="pluriverse",
@@ -24,6 +25,9 @@ SceneArgument = Annotated[
 ]
 DtOption = Annotated[float | None, typer.Option("--dt", help="Time step in seconds, instead of the scene's.")]
 DeviceOption = Annotated[str | None, typer.Option(help="Device to step on: cpu, cuda:0, ...")]
+SolverOption = Annotated[
+    SolverChoice, typer.Option(help="What moves the worlds; mujoco takes no options from the scene.")
+]
 ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads; all cores if not given.")]
 AssetRootOption = Annotated[
     list[Path] | None,
@@ -69,6 +73,7 @@ def run(
     frames: Annotated[int | None, typer.Option(min=1, help="Number of steps, instead of a duration.")] = None,
     dt: DtOption = None,
     device: DeviceOption = None,
+    solver: SolverOption = SolverChoice.SAP,
     threads: ThreadsOption = None,
     strict: StrictOption = None,
     asset_root: AssetRootOption = None,
@@ -90,6 +95,7 @@ def run(
             frames=frames,
             dt=dt,
             device=device,
+            solver=solver,
             threads=threads,
             strict=strict,
             asset_roots=tuple(asset_root or ()),
@@ -109,6 +115,7 @@ def bench(
     repeats: Annotated[int, typer.Option(min=1, help="Measurements per count; the median is shown.")] = 3,
     dt: DtOption = None,
     device: DeviceOption = None,
+    solver: SolverOption = SolverChoice.SAP,
     threads: ThreadsOption = None,
     asset_root: AssetRootOption = None,
 ) -> None:
@@ -123,6 +130,7 @@ def bench(
             repeats=repeats,
             dt=dt,
             device=device,
+            solver=solver,
             threads=threads,
             asset_roots=tuple(asset_root or ()),
         ),

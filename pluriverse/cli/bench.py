@@ -11,6 +11,7 @@ from rich.table import Table
 
 from pluriverse.cli.console import collected_warnings, errors, output, reported_errors
 from pluriverse.cli.session import open_session
+from pluriverse.cli.solver_choice import SolverChoice
 
 # A measurement this long [s] is far above the clock's resolution and averages over the scheduler's slices.
 MEASUREMENT_TIME = 1.0
@@ -27,6 +28,7 @@ class BenchOptions:
     repeats: int
     dt: float | None
     device: str | None
+    solver: SolverChoice
     threads: int | None
     asset_roots: tuple[Path, ...]
 
@@ -76,6 +78,7 @@ def _measure(name: str, world_count: int, options: BenchOptions) -> tuple[str, .
         worlds=world_count,
         dt=options.dt,
         device=options.device,
+        solver=options.solver,
         threads=options.threads,
         strict=None,
         asset_roots=options.asset_roots,

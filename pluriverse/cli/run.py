@@ -13,6 +13,7 @@ from rich.table import Table
 
 from pluriverse.cli.console import EXIT_SIMULATION, collected_warnings, errors, output, reported_errors
 from pluriverse.cli.session import Session, open_session
+from pluriverse.cli.solver_choice import SolverChoice
 
 # Steps between two looks at the progress bar take about this long [s]: often enough to see it move, seldom
 # enough that drawing it costs nothing.
@@ -30,6 +31,7 @@ class RunOptions:
     frames: int | None
     dt: float | None
     device: str | None
+    solver: SolverChoice
     threads: int | None
     strict: bool | None
     asset_roots: tuple[Path, ...]
@@ -58,6 +60,7 @@ def run_scene(name: str, options: RunOptions) -> None:
             worlds=options.worlds,
             dt=options.dt,
             device=options.device,
+            solver=options.solver,
             threads=options.threads,
             strict=options.strict,
             asset_roots=options.asset_roots,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pluriverse.cli.console import output, quiet_warp
+from pluriverse.cli.solver_choice import SolverChoice, make_solver
 from pluriverse.scene import LoadedScene, load_scene
 
 
@@ -31,6 +32,7 @@ def open_session(
     worlds: int | None,
     dt: float | None,
     device: str | None,
+    solver: SolverChoice,
     threads: int | None,
     strict: bool | None,
     asset_roots: Sequence[Path] = (),
@@ -42,6 +44,7 @@ def open_session(
         worlds: Number of worlds, or None for the scene's.
         dt: Time step [s], or None for the scene's.
         device: Device, or None for Warp's default.
+        solver: What moves the worlds.
         threads: CPU threads, or None for all cores.
         strict: None is strict about the scene and not about the run.
         asset_roots: Further folders that the scene may read files from.
@@ -63,7 +66,12 @@ def open_session(
         )
     loaded = time.perf_counter()
     with output.status("Preparing kernels (a first run compiles them)"):
-        simulation = scene.simulation(dt=dt or scene.settings.dt, threads=threads, strict=bool(strict))
+        simulation = scene.simulation(
+            solver=make_solver(solver, scene),
+            dt=dt or scene.settings.dt,
+            threads=threads,
+            strict=bool(strict),
+        )
         simulation.prepare()
     prepared = time.perf_counter()
     return Session(scene, simulation, simulation.threads, loaded - begin, prepared - loaded)

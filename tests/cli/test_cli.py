@@ -50,6 +50,14 @@ def test_run_ends_with_a_summary(ball):
     assert table["Frozen worlds"] == table["Truncated world-steps"] == table["Unconverged world-steps"] == "0"
 
 
+def test_run_with_mujoco(ball):
+    """The same scene runs in MuJoCo, by name; another name is a wrong command line."""
+    result = invoke("run", ball, "--duration", 0.2, "--worlds", 2, "--solver", "mujoco", "--device", "cpu")
+    assert result.exit_code == 0, result.output
+    assert rows(result.stdout)["Frozen worlds"] == "0"
+    assert invoke("run", ball, "--solver", "euler").exit_code == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "steps"),
     [
