@@ -10,6 +10,7 @@ from pluriverse.importers.description import (
     DofDescription,
     JointDescription,
     LoopDescription,
+    Placement,
     RobotDescription,
     ShapeDescription,
 )
@@ -64,18 +65,23 @@ def assemble(
     enable_self_collisions: bool,
     mesh_maxhullvert: int,
     report: ImportReport,
-) -> None:
-    """Add the robot to `builder`, standing at `xform` in the world, and note the indices in `report`."""
+) -> Placement:
+    """Add the robot to `builder`, standing at `xform` in the world; note the indices in `report`.
+
+    Returns:
+        Where the parts of the asset went.
+    """
+    placement = Placement()
     poses = find_initial_poses(robot, xform)
     _make_labels_unique(robot)
     first = (builder.body_count, builder.joint_count, builder.shape_count, builder.articulation_count)
-    bodies = _add_bodies(builder, robot, poses)
+    bodies = _add_bodies(builder, robot, poses, placement)
     trees: dict[int, list[int]] = {}  # joints below each link that hangs on the world
     tree_of_link: list[int] = []
     joint_of_link: list[int] = []
     for index, link in enumerate(robot.links):
         parent = WORLD if link.parent == WORLD else bodies[link.parent]
-        joint = _add_joint(builder, link.joint, parent, bodies[index], xform)
+        joint = _add_joint(builder, link.joint, parent, bodies[index], xform, placement)
         joint_of_link.append(joint)
         tree_of_link.append(index if link.parent == WORLD else tree_of_link[link.parent])
         trees.setdefault(tree_of_link[index], []).append(joint)
@@ -83,22 +89,26 @@ def assemble(
         label = robot.label if len(trees) == 1 else robot.links[root].label
         builder.add_articulation(joints, label=robot.tree_labels.get(root, label))
     for loop in robot.loops:
-        _close_loop(builder, loop, bodies, xform)
+        placement.constraints[loop.origin] = _close_loop(builder, loop, bodies, xform)
     for coupling in robot.couplings:
-        builder.add_equality_constraint_joint(
+        placement.constraints[coupling.origin] = builder.add_equality_constraint_joint(
             joint_of_link[coupling.link],
             -1 if coupling.leader is None else joint_of_link[coupling.leader],
             polycoef=coupling.polynomial,
             label=coupling.label,
             enabled=coupling.enabled,
+            custom_attributes=coupling.custom,
         )
-    shapes = _add_shapes(builder, robot, bodies, xform, mesh_maxhullvert)
+    shapes = _add_shapes(builder, robot, bodies, xform, mesh_maxhullvert, placement)
     _add_filters(builder, robot, shapes, enable_self_collisions)
     last = (builder.body_count, builder.joint_count, builder.shape_count, builder.articulation_count)
     report.bodies, report.joints, report.shapes, report.articulations = map(range, first, last)
+    return placement
 
 
-def _add_bodies(builder: Any, robot: RobotDescription, poses: list[Frame]) -> list[int]:
+def _add_bodies(
+    builder: Any, robot: RobotDescription, poses: list[Frame], placement: Placement
+) -> list[int]:
     """Add the bodies of all links and return them by link."""
     order = range(len(robot.links)) if robot.body_order is None else robot.body_order
     bodies = [WORLD] * len(robot.links)
@@ -111,7 +121,9 @@ def _add_bodies(builder: Any, robot: RobotDescription, poses: list[Frame]) -> li
             inertia=link.mass_properties.inertia,
             label=link.label,
             lock_inertia=True,
+            custom_attributes=link.custom,
         )
+        placement.bodies.update(dict.fromkeys(link.origins, bodies[index]))
     return bodies
 
 
@@ -126,10 +138,26 @@ def _make_labels_unique(robot: RobotDescription) -> None:
         used.add(shape.label)
 
 
-def _add_joint(builder: Any, joint: JointDescription, parent: int, child: int, xform: Frame) -> int:
+def _add_joint(
+    builder: Any,
+    joint: JointDescription,
+    parent: int,
+    child: int,
+    xform: Frame,
+    placement: Placement,
+) -> int:
     coord, dof = builder.joint_coord_count, builder.joint_dof_count
     # The importers decide which shapes collide for the robot as a whole, see _add_filters.
-    common: dict[str, Any] = {"label": joint.label, "collision_filter_parent": False}
+    common: dict[str, Any] = {
+        "label": joint.label,
+        "collision_filter_parent": False,
+        "custom_attributes": joint.custom | _custom_of_dofs(joint),
+    }
+    parts = [(joint.origin, dof)]
+    if joint.type is JointType.D6:
+        parts = [(part.origin, dof + place) for place, part in enumerate(joint.dofs)]
+    for origin, place in parts:
+        placement.joints[origin], placement.dofs[origin] = builder.joint_count, place
     if joint.type is JointType.FREE:
         index = builder.add_joint_free(child, **common)
         pose = xform @ Frame(np.array(joint.q[:3]), np.array(joint.q[3:]))
@@ -166,15 +194,24 @@ def _add_joint(builder: Any, joint: JointDescription, parent: int, child: int, x
     return index
 
 
-def _close_loop(builder: Any, loop: LoopDescription, bodies: list[int], xform: Frame) -> None:
-    """Add the equality constraint of a joint that closes a loop."""
+def _custom_of_dofs(joint: JointDescription) -> dict[str, Any]:
+    """Return the custom attributes of the degrees of freedom, by key and place."""
+    result: dict[str, Any] = {}
+    for place, dof in enumerate(joint.dofs if joint.dof is None else [joint.dof]):
+        for key, value in dof.custom.items():
+            result.setdefault(key, {})[place] = value
+    return result
+
+
+def _close_loop(builder: Any, loop: LoopDescription, bodies: list[int], xform: Frame) -> int:
+    """Add the equality constraint of a joint that closes a loop, and return its index."""
     ends = [WORLD if link == WORLD else bodies[link] for link in loop.links]
     frames = [
         xform @ frame if link == WORLD else frame for link, frame in zip(loop.links, loop.frames, strict=True)
     ]
     # The anchor of a weld is given in the second body, that of the others in the first.
     anchor = frames[1 if loop.type is EqType.WELD else 0].position
-    builder.add_equality_constraint(
+    index: int = builder.add_equality_constraint(
         loop.type,
         *ends,
         anchor=anchor,
@@ -183,7 +220,9 @@ def _close_loop(builder: Any, loop: LoopDescription, bodies: list[int], xform: F
         torquescale=loop.torquescale if loop.type is EqType.WELD else None,
         label=loop.label,
         enabled=loop.enabled,
+        custom_attributes=loop.custom,
     )
+    return index
 
 
 def _dof_config(builder: Any, dof: DofDescription) -> Any:
@@ -208,7 +247,12 @@ def _dof_config(builder: Any, dof: DofDescription) -> Any:
 
 
 def _add_shapes(
-    builder: Any, robot: RobotDescription, bodies: list[int], xform: Frame, mesh_maxhullvert: int
+    builder: Any,
+    robot: RobotDescription,
+    bodies: list[int],
+    xform: Frame,
+    mesh_maxhullvert: int,
+    placement: Placement,
 ) -> list[tuple[int, int, ShapeDescription]]:
     """Add all shapes and return (index, link, description) of those that collide."""
     colliding = []
@@ -237,7 +281,9 @@ def _add_shapes(
             src=mesh,
             color=shape.color,
             label=shape.label,
+            custom_attributes=shape.custom,
         )
+        placement.shapes[shape.origin] = index
         if config.has_shape_collision:
             colliding.append((index, link, shape))
     return colliding

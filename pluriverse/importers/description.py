@@ -5,6 +5,7 @@ the builder that the robot goes to.
 """
 
 import dataclasses
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,10 @@ class ShapeDescription:
     """Bit mask of what it collides with for the pair rule."""
     cfg: dict[str, Any] = dataclasses.field(default_factory=dict)
     """Fields of the builder's shape configuration that the asset gives."""
+    custom: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """Custom attributes of the shape, by key."""
+    origin: Hashable = None
+    """What of the asset it is, as a key of `Placement`; None for nothing that is looked for."""
 
 
 @dataclasses.dataclass
@@ -82,6 +87,10 @@ class DofDescription:
     """Velocity target [rad/s or m/s]."""
     act: float | None = None
     """Effort of a drive in mode `EFFORT` [N·m or N]."""
+    custom: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """Custom attributes of the degree of freedom, by key."""
+    origin: Hashable = None
+    """What of the asset it is, as a key of `Placement`; None for nothing that is looked for."""
 
 
 @dataclasses.dataclass
@@ -114,6 +123,10 @@ class JointDescription:
     """Dry friction of every degree of freedom of a ball joint [N·m]."""
     filter_parent: bool = True
     """Whether the links on both sides do not collide with each other."""
+    custom: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """Custom attributes of the joint (and of all degrees of freedom of a ball or free joint), by key."""
+    origin: Hashable = None
+    """What of the asset it is, as a key of `Placement`; None for nothing that is looked for."""
 
     def motion(self) -> Frame:
         """Return the pose of the child's joint frame in the parent's, at the initial coordinates."""
@@ -157,6 +170,10 @@ class LoopDescription:
     """Stiffness of the rotational part of a weld, relative to near rigid."""
     enabled: bool = True
     """Whether it acts from the start."""
+    custom: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """Custom attributes of the constraint, by key."""
+    origin: Hashable = None
+    """What of the asset it is, as a key of `Placement`; None for nothing that is looked for."""
 
 
 @dataclasses.dataclass
@@ -173,6 +190,10 @@ class CouplingDescription:
     """Coefficients, constant first, shape [5]."""
     enabled: bool = True
     """Whether it acts from the start."""
+    custom: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """Custom attributes of the constraint, by key."""
+    origin: Hashable = None
+    """What of the asset it is, as a key of `Placement`; None for nothing that is looked for."""
 
 
 @dataclasses.dataclass
@@ -195,6 +216,10 @@ class LinkDescription:
     """Geometry fixed to the link."""
     is_intermediate: bool = False
     """Whether the link only stands between two joints of one body of the asset."""
+    custom: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """Custom attributes of the body, by key."""
+    origins: list[Hashable] = dataclasses.field(default_factory=list)
+    """What of the asset it is: its body, and those that became part of it, as keys of `Placement`."""
 
 
 @dataclasses.dataclass
@@ -223,3 +248,16 @@ class RobotDescription:
     """Links in the order of their bodies; None for that of the links."""
     filter_static_parent: bool = True
     """Whether a link does not collide with a neighbour that is fixed to the world."""
+
+
+@dataclasses.dataclass
+class Placement:
+    """Where in the builder the parts of an asset went, by their origins."""
+
+    bodies: dict[Hashable, int] = dataclasses.field(default_factory=dict)
+    joints: dict[Hashable, int] = dataclasses.field(default_factory=dict)
+    dofs: dict[Hashable, int] = dataclasses.field(default_factory=dict)
+    """First degree of freedom."""
+    shapes: dict[Hashable, int] = dataclasses.field(default_factory=dict)
+    constraints: dict[Hashable, int] = dataclasses.field(default_factory=dict)
+    """Equality constraints."""

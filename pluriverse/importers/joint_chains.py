@@ -91,7 +91,8 @@ def _make_d6(joints: list[JointDescription]) -> JointDescription | None:
                     return None
             turn = turn @ Frame(np.zeros(3), between.quat)
         assert joint.dof is not None
-        dofs.append(dataclasses.replace(joint.dof, axis=turn.apply(joint.dof.axis)))
+        axis = turn.apply(joint.dof.axis)
+        dofs.append(dataclasses.replace(joint.dof, axis=axis, origin=joint.origin))
     path = joints[0].label.rpartition("/")[0]
     names = "_".join(joint.label.rpartition("/")[2] for joint in joints)
     return JointDescription(
@@ -103,4 +104,5 @@ def _make_d6(joints: list[JointDescription]) -> JointDescription | None:
         linear_count=linear_count,
         q=[joint.q[0] for joint in joints],
         qd=[joint.qd[0] for joint in joints],
+        custom={key: value for joint in joints[::-1] for key, value in joint.custom.items()},
     )

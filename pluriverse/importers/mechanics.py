@@ -79,7 +79,15 @@ def merge_welded_links(robot: RobotDescription, report: ImportReport) -> RobotDe
             new_parent = WORLD if parent == WORLD else target[parent]
             target.append(len(kept))
             placement.append(IDENTITY)
-            kept.append(dataclasses.replace(link, parent=new_parent, joint=joint, shapes=list(link.shapes)))
+            kept.append(
+                dataclasses.replace(
+                    link,
+                    parent=new_parent,
+                    joint=joint,
+                    shapes=list(link.shapes),
+                    origins=list(link.origins),
+                )
+            )
             continue
         into = kept[target[parent]]
         frame = to_parent @ link.joint.child_frame.inverse()
@@ -90,6 +98,7 @@ def merge_welded_links(robot: RobotDescription, report: ImportReport) -> RobotDe
         for shape in link.shapes:
             moved_shapes[id(shape)] = dataclasses.replace(shape, frame=frame @ shape.frame)
             into.shapes.append(moved_shapes[id(shape)])
+        into.origins += link.origins
         report.merged_links[link.label] = into.label
     pairs = [
         (a if a == WORLD else target[a], b if b == WORLD else target[b]) for a, b in robot.excluded_pairs

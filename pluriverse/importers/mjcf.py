@@ -14,11 +14,13 @@ from pluriverse.importers.joint_chains import merge_joint_chains
 from pluriverse.importers.mechanics import check_masses, merge_welded_links
 from pluriverse.importers.mjcf_actuators import add_drives
 from pluriverse.importers.mjcf_bodies import add_links
+from pluriverse.importers.mjcf_custom import MjcfCustom
 from pluriverse.importers.mjcf_edit import edit_document
 from pluriverse.importers.mjcf_equality import add_equalities
 from pluriverse.importers.mjcf_geoms import add_shapes
 from pluriverse.importers.mjcf_keyframe import controls_of, select_keyframe, set_initial_state
 from pluriverse.importers.mjcf_options import MjcfOptions
+from pluriverse.importers.mjcf_rows import RowWriter
 from pluriverse.importers.mjcf_source import check_numbers, read_mjcf
 from pluriverse.importers.mjcf_unsupported import report_unsupported
 from pluriverse.importers.report import ImportReport
@@ -97,6 +99,8 @@ def add_mjcf(
         if not 0.0 < factor < np.inf and not (name == "armature_scale" and factor == 0.0):
             raise ValueError(f"add_mjcf: {name} is {factor}, but it must be finite and > 0.")
     check_hull_limit("add_mjcf", mesh_maxhullvert)
+    report = ImportReport(str(source))
+    custom = MjcfCustom(builder, report)
     options = MjcfOptions(
         floating=floating,
         scale=scale,
@@ -115,10 +119,16 @@ def add_mjcf(
         ignore_inertial_definitions=ignore_inertial_definitions,
         mesh_maxhullvert=mesh_maxhullvert,
         keyframe=keyframe,
+        custom=custom,
     )
     pose = frame_from_transform(xform)
-    report = ImportReport(str(source))
-    document = read_mjcf(source, edit=lambda spec, log: edit_document(spec, options, log), report=report)
+    document = read_mjcf(
+        source,
+        edit=lambda spec, log: edit_document(spec, options, log),
+        report=report,
+        custom_names=custom.names,
+    )
+    custom.bind(document)
     check_numbers(document)
     robot = RobotDescription(document.spec.modelname or "mjcf", document.name, filter_static_parent=False)
     report.label = robot.label
@@ -128,9 +138,10 @@ def add_mjcf(
     key = select_keyframe(document.model, keyframe, document.name)
     if key is not None:
         set_initial_state(robot, document.model, link_of_joint, key, options)
-    add_drives(robot, document.model, link_of_joint, controls_of(document.model, key), options, report)
+    controls = controls_of(document.model, key)
+    servos = add_drives(robot, document.model, link_of_joint, controls, options, report)
     add_equalities(robot, document, link_of_joint, link_of_body, options, report)
-    report_unsupported(document, builder, report)
+    report_unsupported(document, builder, options, report)
     check_masses(robot, report, armature_default=builder.default_joint_cfg.armature)
     if collapse_fixed_joints:
         robot = merge_welded_links(robot, report)
@@ -143,7 +154,8 @@ def add_mjcf(
             "out.",
         )
     report.announce(strict=strict)
-    assemble(
+    custom.set_options()
+    placement = assemble(
         builder,
         merge_joint_chains(robot),
         xform=pose,
@@ -151,6 +163,12 @@ def add_mjcf(
         mesh_maxhullvert=mesh_maxhullvert,
         report=report,
     )
+    if custom.namespace.is_registered:
+        rows = RowWriter(builder, document, placement)
+        if scale == 1.0:
+            rows.add_pairs()
+            rows.add_tendons()
+        rows.add_actuators(servos, controls, options)
     return report
 
 

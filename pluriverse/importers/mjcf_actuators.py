@@ -6,9 +6,13 @@ MuJoCo's actuator on a joint exerts, with gear g, control u and F the clamp to `
 
 which is a drive of stiffness `-g² b1` and damping `-g² b2`; the control moves its target. Several actuators
 on a joint add up. What has no stiffness follows a velocity; what has neither is an effort.
+
+With the namespace `mujoco`, only position and velocity servos that are drives exactly, alone on their joint,
+become drives. All others are rows that only SolverMuJoCo uses, with the control `control.mujoco.ctrl`.
 """
 
 import dataclasses
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -16,6 +20,7 @@ import numpy as np
 from pluriverse.importers.description import DofDescription, RobotDescription
 from pluriverse.importers.mjcf_bodies import SLIDE
 from pluriverse.importers.mjcf_options import MjcfOptions
+from pluriverse.importers.mjcf_rows import actuator_count
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.types import JointTargetMode
 
@@ -42,10 +47,22 @@ def add_drives(
     controls: np.ndarray,
     options: MjcfOptions,
     report: ImportReport,
-) -> None:
-    """Give the joints of `robot` the drives of the actuators, with targets at the given `controls`."""
+) -> dict[int, int]:
+    """Give the joints of `robot` the drives of the actuators, with targets at the given `controls`.
+
+    Returns:
+        The actuators that are drives, and whether their control is a position (0) or a velocity (1); empty
+        without the namespace `mujoco`.
+    """
     terms: dict[int, list[_Term]] = {}
-    for actuator in range(model.nu):
+    servos: dict[int, int] = {}
+    registered = options.custom.namespace.is_registered
+    if registered:
+        servos = _find_servos(model, link_of_joint, robot)
+        _move_springs(model, link_of_joint, robot)
+    for actuator in range(actuator_count(model)):
+        if registered and actuator not in servos:
+            continue
         name = model.actuator(actuator).name or f"actuator {actuator}"
         reason = _unsupported(model, actuator, link_of_joint, robot)
         if reason:
@@ -67,6 +84,82 @@ def add_drives(
             if dof.mode is not JointTargetMode.NONE:
                 limit = float(max(abs(low), abs(high)))
                 dof.effort_limit = limit if dof.effort_limit is None else min(dof.effort_limit, limit)
+    if registered:
+        _limit_direct_efforts(model, link_of_joint, robot, terms.keys(), report)
+    return servos
+
+
+def _find_servos(model: Any, link_of_joint: dict[int, int], robot: RobotDescription) -> dict[int, int]:
+    """Return the actuators that are drives exactly, and whether they follow a position or a velocity."""
+    acting: dict[int, int] = {}
+    only_on_joints = True
+    for actuator in range(actuator_count(model)):
+        if int(model.actuator_trntype[actuator]) in (TRN_JOINT, TRN_JOINT_IN_PARENT):
+            joint = int(model.actuator_trnid[actuator, 0])
+            acting[joint] = acting.get(joint, 0) + 1
+        else:
+            only_on_joints = False
+    result = {}
+    for actuator in range(actuator_count(model)):
+        joint = int(model.actuator_trnid[actuator, 0])
+        if _unsupported(model, actuator, link_of_joint, robot) or acting[joint] > 1:
+            continue
+        gain, bias = float(model.actuator_gainprm[actuator, 0]), model.actuator_biasprm[actuator, :3]
+        low, high = model.actuator_forcerange[actuator]
+        changed = [
+            getattr(model, f"actuator_{name}", None)
+            for name in ("damping", "dampingpoly", "armature", "delay")
+        ]
+        plain = (
+            int(model.actuator_gaintype[actuator]) == GAIN_FIXED
+            and int(model.actuator_biastype[actuator]) == BIAS_AFFINE
+            and int(model.actuator_dyntype[actuator]) == 0
+            and bias[0] == 0.0
+            # The effort of a drive is limited at its joint, and what pulls by tendons would be with it.
+            and (not model.actuator_forcelimited[actuator] or (low == -high and only_on_joints))
+            and not any(table is not None and np.any(table[actuator] != 0.0) for table in changed)
+        )
+        if plain and gain > 0.0 and bias[1] == -gain:
+            result[actuator] = 0
+        elif plain and gain > 0.0 and bias[1] == 0.0 and bias[2] == -gain:
+            result[actuator] = 1
+    return result
+
+
+def _move_springs(model: Any, link_of_joint: dict[int, int], robot: RobotDescription) -> None:
+    """Let springs of joints with actuators or limited efforts be MuJoCo's own, apart from the drive."""
+    acted = {
+        int(model.actuator_trnid[actuator, 0])
+        for actuator in range(actuator_count(model))
+        if int(model.actuator_trntype[actuator]) in (TRN_JOINT, TRN_JOINT_IN_PARENT)
+    }
+    for joint, link in link_of_joint.items():
+        dof = robot.links[link].joint.dof
+        if dof is None or not dof.target_ke or not (joint in acted or model.jnt_actfrclimited[joint]):
+            continue
+        dof.custom["mujoco:dof_passive_stiffness"] = dof.target_ke
+        dof.custom["mujoco:dof_springref"] = dof.target_pos
+        dof.mode = dof.target_ke = dof.target_kd = dof.target_pos = dof.effort_limit = None
+
+
+def _limit_direct_efforts(
+    model: Any,
+    link_of_joint: dict[int, int],
+    robot: RobotDescription,
+    driven: Collection[int],
+    report: ImportReport,
+) -> None:
+    """Limit the sum of the efforts on joints without a drive, as `actuatorfrcrange` says."""
+    for joint, link in link_of_joint.items():
+        dof = robot.links[link].joint.dof
+        if dof is None or joint in driven:
+            continue
+        if not model.jnt_actfrclimited[joint]:
+            dof.effort_limit = np.inf
+            continue
+        low, high = (float(bound) for bound in model.jnt_actfrcrange[joint])
+        name = model.joint(joint).name or f"joint {joint}"
+        dof.effort_limit = _symmetric(low, high, name, "actuatorfrcrange", report)
 
 
 def _unsupported(model: Any, actuator: int, link_of_joint: dict[int, int], robot: RobotDescription) -> str:

@@ -6,6 +6,7 @@ equations of motion, are those of MuJoCo (`mj_kinematics` composes the joints in
 are D6 joints become one in the end (`joint_chains`).
 """
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def add_links(
         above = int(model.body_parentid[body])
         path = paths[body] = f"{paths[above]}/{name}"
         parent = link_of_body[above]
-        _report_body(model, body, name, report)
+        _report_body(model, body, name, options, report)
         joints = _joints(robot, source, body, path, parent == WORLD, options, report)
         for joint, description in joints[:-1]:
             link_of_joint[joint] = len(robot.links)
@@ -75,6 +76,8 @@ def add_links(
                 parent=parent,
                 joint=description,
                 mass_properties=_mass_properties(model, body, options.scale),
+                custom=options.custom.of_body(body),
+                origins=[("body", body)],
             )
         )
     for exclude in source.spec.excludes:
@@ -118,10 +121,10 @@ def _joints(
     ]
 
 
-def _report_body(model: Any, body: int, name: str, report: ImportReport) -> None:
+def _report_body(model: Any, body: int, name: str, options: MjcfOptions, report: ImportReport) -> None:
     if model.body_mocapid[body] >= 0:
         report.add("mocap body", name, "it stands still where it is authored")
-    if model.body_gravcomp[body] != 0.0:
+    if model.body_gravcomp[body] != 0.0 and not options.custom.namespace.keeps("gravcomp", name):
         report.add("gravcomp", name, "gravity acts on it in full")
 
 
@@ -149,8 +152,11 @@ def _joint(
     armature = options.armature_scale * float(model.dof_armature[dof])
     damping = float(model.dof_damping[dof])
     friction = float(model.dof_frictionloss[dof])
+    custom, origin = options.custom.of_joint(joint), ("joint", joint)
+    if kind in (FREE, BALL):
+        custom |= options.custom.of_dof(joint, name)
     if kind == FREE:
-        return _free_joint(label, frame)
+        return dataclasses.replace(_free_joint(label, frame), custom=custom, origin=origin)
     anchor = make_frame(options.scale * model.jnt_pos[joint])
     if kind == BALL:
         return JointDescription(
@@ -163,6 +169,8 @@ def _joint(
             armature=armature,
             damping=damping,
             friction=friction,
+            custom=custom,
+            origin=origin,
         )
     length = options.scale if kind == SLIDE else 1.0
     axis = np.array(model.jnt_axis[joint])
@@ -173,7 +181,13 @@ def _joint(
     if kind == SLIDE:
         back = make_frame(-reference * axis)
     description = DofDescription(
-        axis, lower=-np.inf, upper=np.inf, armature=armature, damping=damping, friction=friction
+        axis,
+        lower=-np.inf,
+        upper=np.inf,
+        armature=armature,
+        damping=damping,
+        friction=friction,
+        custom=options.custom.of_dof(joint, name),
     )
     if model.jnt_limited[joint]:
         description.lower, description.upper = (length * float(bound) for bound in model.jnt_range[joint])
@@ -194,6 +208,8 @@ def _joint(
         dof=description,
         q=[reference],
         qd=[0.0],
+        custom=custom,
+        origin=origin,
     )
 
 

@@ -23,7 +23,7 @@ from pluriverse.importers.mjcf_source import MjcfSource
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.types import EqType
 
-CONNECT, WELD, JOINT = range(3)  # mujoco.mjtEq
+CONNECT, WELD, JOINT, TENDON = range(4)  # mujoco.mjtEq
 # The solref that MuJoCo gives constraints without their own (MuJoCo's XML reference).
 DEFAULT_SOLREF = (0.02, 1.0)
 
@@ -56,13 +56,20 @@ def add_equalities(
                 )
                 continue
             loop.enabled = enabled
+            loop.custom, loop.origin = options.custom.of_equality(index), ("equality", index)
             robot.loops.append(loop)
         elif kind == JOINT:
-            robot.couplings.append(_coupling(model, index, label, link_of_joint, options, enabled=enabled))
+            coupling = _coupling(model, index, label, link_of_joint, options, enabled=enabled)
+            coupling.custom, coupling.origin = options.custom.of_equality(index), ("equality", index)
+            robot.couplings.append(coupling)
+        elif kind == TENDON and options.custom.namespace.keeps("tendon equality", name):
+            continue
         else:
             report.add("equality", name, "the constraint does not act")
             continue
-        if not np.allclose(model.eq_solref[index], DEFAULT_SOLREF):
+        if np.allclose(model.eq_solref[index], DEFAULT_SOLREF):
+            continue
+        if not options.custom.namespace.keeps("solref of an equality", name):
             report.add(
                 "solref of an equality",
                 name,

@@ -46,7 +46,7 @@ def add_shapes(
         for geom in geoms:
             name = model.geom(geom).name or f"geom_{geom - first}"
             if not colliding[geom]:
-                if name in paired:
+                if name in paired and not options.custom.namespace.keeps("contact pair", name):
                     report.add("contact pair", name, "its geoms have no contact bits, so they never collide")
                 if not options.parse_visuals:
                     continue
@@ -57,10 +57,12 @@ def add_shapes(
             if shape.collides:
                 shape.is_visible &= options.force_show_colliders or not has_visuals
                 _set_material(shape, model, geom, name, options, report)
+                shape.custom = options.custom.of_geom(geom)
                 if shape.type is GeoType.MESH:
                     shape.type = GeoType.CONVEX_MESH
             else:
                 shape.is_visible &= not options.hide_visuals
+                shape.custom = options.custom.of_geom(geom)
             shapes.append(shape)
         if options.parse_sites:
             _add_sites(shapes, model, body, path, options)
@@ -105,6 +107,7 @@ def _shape(
         is_visible=bool(rgba[3] > 0.0),
         contype=int(model.geom_contype[geom]),
         conaffinity=int(model.geom_conaffinity[geom]),
+        origin=("geom", geom),
     )
     if kind in (HFIELD, SDF):
         report.add("hfield or sdf geom", name, "it is left out")
@@ -159,11 +162,12 @@ def _set_material(
     shape.cfg["mu"] = sliding
     shape.cfg["mu_torsional"] = torsional if condim >= 4 else 0.0
     shape.cfg["mu_rolling"] = rolling if condim >= 6 else 0.0
-    if condim == 1:
+    kept = options.custom.namespace.keeps
+    if condim == 1 and not kept("condim 1", name):
         report.add("condim 1", name, "it rubs; in MuJoCo two geoms that both have condim 1 do not")
-    if model.geom_priority[geom] != 0:
+    if model.geom_priority[geom] != 0 and not kept("priority", name):
         report.add("priority", name, "a pair combines the materials of both shapes")
-    if condim >= 4:
+    if condim >= 4 and not kept("torsional and rolling friction", name):
         report.add(
             "torsional and rolling friction",
             name,
@@ -186,13 +190,14 @@ def _set_material(
         if stiffness > 0.0:
             shape.cfg["ke"] = float(stiffness)
             shape.cfg["tau"] = float(max(damping, 0.0) / stiffness)
-        report.add(
-            "solref",
-            name,
-            "converted to a stiffness for a mass of 1 kg (ke = 1/(t d)², tau = 2 t d²); set ke and tau for "
-            "other loads",
-        )
-    if not np.allclose(model.geom_solimp[geom], DEFAULT_SOLIMP):
+        if not kept("solref", name):
+            report.add(
+                "solref",
+                name,
+                "converted to a stiffness for a mass of 1 kg (ke = 1/(t d)², tau = 2 t d²); set ke and tau "
+                "for other loads",
+            )
+    if not np.allclose(model.geom_solimp[geom], DEFAULT_SOLIMP) and not kept("solimp", name):
         report.add(
             "solimp",
             name,
@@ -225,5 +230,7 @@ def _add_sites(
                 is_visible=False,
                 is_site=True,
                 color=(float(rgba[0]), float(rgba[1]), float(rgba[2])),
+                custom=options.custom.of_site(site),
+                origin=("site", site),
             )
         )

@@ -1,12 +1,14 @@
-"""The options of `add_mjcf`, as its parts pass them on."""
+"""The options of `add_mjcf`, and what the builder keeps, as the parts of the importer pass them on."""
 
 import dataclasses
 from collections.abc import Sequence
 
+from pluriverse.importers.mjcf_custom import MjcfCustom
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MjcfOptions:
-    """The keyword options of `add_mjcf`; see there."""
+    """The keyword options of `add_mjcf`, see there, and the reader of custom attributes."""
 
     floating: bool | None
     scale: float
@@ -25,3 +27,5 @@ class MjcfOptions:
     ignore_inertial_definitions: bool
     mesh_maxhullvert: int
     keyframe: str | int | None
+    custom: MjcfCustom
+    """Reads the custom attributes that the builder declares."""

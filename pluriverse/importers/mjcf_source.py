@@ -3,13 +3,14 @@
 import dataclasses
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pluriverse.importers.errors import AssetError, AssetFileError
+from pluriverse.importers.mjcf_tree import MjcfTree
 from pluriverse.importers.report import ImportReport
 
 # What to do about the complaints of MuJoCo's parser and compiler that users meet most, by telling words.
@@ -43,6 +44,10 @@ class MjcfSource:
     """`mujoco.MjSpec`: the elements as authored."""
     model: Any
     """`mujoco.MjModel`: the elements with defaults, frames, inertias and meshes resolved."""
+    tree: MjcfTree | None
+    """The XML elements as written, None for a source that is no XML."""
+    element_of_line: dict[str, ElementTree.Element]
+    """XML elements by the `info` of elements of `spec`; empty unless custom attributes were asked for."""
 
 
 def read_mjcf(
@@ -50,10 +55,15 @@ def read_mjcf(
     *,
     edit: Callable[[Any, ImportReport], None],
     report: ImportReport,
+    custom_names: Set[str] = frozenset(),
 ) -> MjcfSource:
     """Return the document `source` after `edit` has been applied to its elements.
 
-    `source` is a path, XML text, or a `mujoco.MjSpec`, of which a copy is edited.
+    Args:
+        source: Path, XML text, or a `mujoco.MjSpec`, of which a copy is edited.
+        edit: What is done to the elements before they are compiled.
+        report: Report of the import.
+        custom_names: Names of XML attributes that a user declared; MuJoCo need not know them.
 
     Raises:
         AssetFileError: If there is no such file.
@@ -66,7 +76,7 @@ def read_mjcf(
         try:
             spec = source.copy()
             edit(spec, report)
-            return MjcfSource(name, spec, spec.compile())
+            return MjcfSource(name, spec, spec.compile(), None, {})
         except ValueError as error:
             if isinstance(error, AssetError):
                 raise
@@ -85,16 +95,53 @@ def read_mjcf(
             remedy="Correct the path (relative ones start at the current directory), or pass the XML text "
             "itself.",
         )
-    _check_root(text if is_text else Path(text).read_text(errors="replace"), name)
+    main = text if is_text else Path(text).read_text(errors="replace")
+    _check_root(main, name)
+    folder = None if is_text else Path(text).parent
+    elements: dict[str, ElementTree.Element] = {}
+    tree = _read_tree(main, folder, name)
     try:
-        spec = mujoco.MjSpec.from_string(text) if is_text else mujoco.MjSpec.from_file(text)
+        if tree is not None and custom_names & tree.names():
+            spec, elements = _parse_by_line(tree, folder, custom_names)
+        else:
+            spec = mujoco.MjSpec.from_string(text) if is_text else mujoco.MjSpec.from_file(text)
         edit(spec, report)
         model = spec.compile()
     except ValueError as error:
         if isinstance(error, AssetError):
             raise
         raise _asset_error(str(error), name) from error
-    return MjcfSource(name, spec, model)
+    return MjcfSource(name, spec, model, tree, elements)
+
+
+def _read_tree(text: str, folder: Path | None, name: str) -> MjcfTree | None:
+    """Return the XML tree, None for a text that is none; MuJoCo's parser says best what is wrong with it."""
+    try:
+        return MjcfTree(text, folder, name)
+    except (ElementTree.ParseError, AssetError):
+        return None
+
+
+def _parse_by_line(
+    tree: MjcfTree, folder: Path | None, custom_names: Set[str]
+) -> tuple[Any, dict[str, ElementTree.Element]]:
+    """Parse a document without the attributes that MuJoCo does not know; return its elements by line."""
+    import mujoco
+
+    left_out: set[str] = set()
+    while True:
+        text, elements = tree.by_line(left_out)
+        try:
+            spec = mujoco.MjSpec.from_string(text)
+        except ValueError as error:
+            unknown = re.search(r"unrecognized attribute: '([^']*)'", str(error))
+            if unknown is None or unknown.group(1) not in custom_names - left_out:
+                raise
+            left_out.add(unknown.group(1))
+            continue
+        if folder is not None:
+            spec.modelfiledir = str(folder)
+        return spec, elements
 
 
 def matches(patterns: Sequence[str], name: str) -> bool:

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.importers.mjcf_options import MjcfOptions
+from pluriverse.importers.mjcf_rows import report_rows
 from pluriverse.importers.mjcf_source import MjcfSource
 from pluriverse.importers.report import ImportReport
 
@@ -11,11 +13,14 @@ from pluriverse.importers.report import ImportReport
 GRAVITY_TOLERANCE = 0.02
 
 
-def report_unsupported(source: MjcfSource, builder: Any, report: ImportReport) -> None:
+def report_unsupported(source: MjcfSource, builder: Any, options: MjcfOptions, report: ImportReport) -> None:
     """Note the elements and options of the document that have no counterpart."""
     import mujoco
 
     spec, model = source.spec, source.model
+    kept = options.custom.namespace.is_registered
+    if kept:
+        report_rows(source, options, report)
     for kind, elements, consequence in (
         ("tendon", spec.tendons, "it exerts nothing"),
         ("contact pair", spec.pairs, "its geoms collide by their own contact bits and materials"),
@@ -23,6 +28,8 @@ def report_unsupported(source: MjcfSource, builder: Any, report: ImportReport) -
         ("plugin", spec.plugins, "it does not run"),
     ):
         for number, element in enumerate(elements):
+            if kept and kind in ("tendon", "contact pair"):
+                continue
             report.add(kind, element.name or f"{kind} {number}", consequence)
     option = model.opt
     gravity = np.asarray(builder.gravity, dtype=np.float64)
@@ -45,8 +52,10 @@ def report_unsupported(source: MjcfSource, builder: Any, report: ImportReport) -
         (mujoco.mjtDisableBit.mjDSBL_SPRING, "spring", "joint springs act"),
         (mujoco.mjtDisableBit.mjDSBL_DAMPER, "damper", "joint damping acts"),
     ):
-        if option.disableflags & flag:
+        if option.disableflags & flag and not options.custom.namespace.keeps(f"flag {name}", "option"):
             report.add(f"option flag {name}=disable", "option", consequence)
+    if kept:
+        return
     if option.density != 0.0 or option.viscosity != 0.0:
         report.add("option density, viscosity", "option", "there is no fluid around the bodies")
     if np.any(option.wind != 0.0):

@@ -69,6 +69,10 @@ class ExchangeMaps:
     # [group shape], beginning at group_shape
     group_shape: wp.array[int]
     shape_geom: wp.array[int]
+    # general actuators of each world, from direct_start[world] to [world + 1]
+    direct_start: wp.array[int]
+    direct_ctrl: wp.array[int]  # entry of the world's ctrl
+    direct_row: wp.array[int]  # entry of control.mujoco.ctrl
     # shapes that all worlds share: number of each, shape [shape], and its geom, shape [group, number]
     shape_number: wp.array[int]
     shared_geom: wp.array2d[int]
@@ -158,10 +162,27 @@ def make_maps(model: Model, groups: Sequence[MujocoGroup]) -> ExchangeMaps:
         for name in columns[0]:
             values = np.concatenate([column[name] for column in columns]).astype(np.int32)
             setattr(maps, name, wp.array(values, dtype=int, device=device))
+    for name, values in _direct_controls(model, groups).items():
+        setattr(maps, name, wp.array(values.astype(np.int32), dtype=int, device=device))
     number, geom = _shared_shapes(model, groups)
     maps.shape_number = wp.array(number, dtype=int, device=device)
     maps.shared_geom = wp.array(geom, dtype=int, device=device)
     return maps
+
+
+def _direct_controls(model: Model, groups: Sequence[MujocoGroup]) -> dict[str, np.ndarray]:
+    """Return where the controls of general actuators are, world by world."""
+    count = np.zeros(model.world_count, dtype=np.int64)
+    for group in groups:
+        count[group.worlds] = len(group.direct_ctrl)
+    start = np.concatenate([[0], np.cumsum(count)])
+    ctrl = np.zeros(int(start[-1]), dtype=np.int64)
+    row = np.zeros(int(start[-1]), dtype=np.int64)
+    for group in groups:
+        if len(group.direct_ctrl):
+            places = start[group.worlds][:, None] + np.arange(len(group.direct_ctrl))
+            ctrl[places], row[places] = group.direct_ctrl, group.direct_row
+    return {"direct_start": start, "direct_ctrl": ctrl, "direct_row": row}
 
 
 def assign_rotations(maps: ExchangeMaps, group: MujocoGroup) -> None:

@@ -1,6 +1,6 @@
 """Extensions: what custom attributes add to MuJoCo's models beside bodies, joints, shapes and drives.
 
-An extension is a module with three functions, listed in `EXTENSIONS`:
+An extension is an object with three functions, listed in `EXTENSIONS`:
 
 - `compiled_numbers(rows, worlds)` returns what of it is compiled in, as integers of shape [row, column]:
   worlds that differ there are different groups. Floating-point numbers that are compiled in go through
@@ -18,7 +18,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pluriverse.solvers.mujoco.actuators import Actuators
+from pluriverse.solvers.mujoco.pairs import Pairs
 from pluriverse.solvers.mujoco.rows import ModelRows
+from pluriverse.solvers.mujoco.tendons import Tendons
 
 
 class Extension(Protocol):
@@ -34,5 +37,5 @@ class Extension(Protocol):
         """Give the numbers of all worlds."""
 
 
-EXTENSIONS: Sequence[Extension] = ()
+EXTENSIONS: Sequence[Extension] = (Pairs(), Tendons(), Actuators())
 """The extensions, in the order in which their elements are added."""

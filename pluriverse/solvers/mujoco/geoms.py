@@ -9,9 +9,11 @@ from pluriverse.builder.shape_config import ShapeConfig
 from pluriverse.geometry import Mesh
 from pluriverse.model import poses
 from pluriverse.solvers.mujoco.frames import as_wxyz
+from pluriverse.solvers.mujoco.pairs import paired_shapes
 from pluriverse.solvers.mujoco.plan import StructurePlan
 from pluriverse.solvers.mujoco.rows import ModelRows
 from pluriverse.solvers.mujoco.solref import DEFAULT_SOLIMP, DEFAULT_SOLREF, SolrefMode, solref_of_gains
+from pluriverse.solvers.mujoco.tendons import wrapped_shapes
 from pluriverse.types import GeoType, ShapeFlags
 
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
@@ -83,6 +85,8 @@ def plan_shapes(
     is_site = (flags & ShapeFlags.SITE) != 0
     collides = ((flags & ShapeFlags.COLLIDE_SHAPES) != 0) & ~is_site & (kind != GeoType.NONE)
     geoms = collides if skip_visual else ~is_site & (kind != GeoType.NONE)
+    named = np.concatenate([wrapped_shapes(rows), paired_shapes(rows)])  # by tendons and contact pairs
+    geoms |= np.isin(flat, named) & ~is_site
     mujoco_kind = np.array([GEOM_OF_SHAPE.get(GeoType(int(value)), SPHERE) for value in kind], dtype=np.int64)
     mujoco_kind[slab] = BOX
     result = []

@@ -20,7 +20,8 @@ What an engine does with a group before a step:
   `ctrl[velocity_ctrl[dof]] = joint_target_vel`, `ctrl[effort_ctrl[dof]] = joint_act`; where there is a
   velocity control and no position control, it takes `joint_target_vel + joint_act / target_kd`. Both
   actuators of a dof, if it has two, are limited together (`jnt_actfrcrange`). Where the gain is 0,
-  `joint_act` belongs into `qfrc_applied`.
+  `joint_act` belongs into `qfrc_applied`. General actuators take theirs as they are:
+  `ctrl[direct_ctrl] = control.mujoco.ctrl[direct_row]`.
 - Applied forces. `joint_f` of `SCALAR` goes to `qfrc_applied` as it is. That of `BALL` is a torque in the
   parent's joint frame, rotated like velocities. That of `FREE` is (force, torque about the centre of mass) in
   world axes, as `xfrc_applied` of the body, to which `body_f` is added. Forces on kinematic bodies
@@ -113,6 +114,12 @@ class MujocoGroup:
     """Entry of `ctrl` that takes the velocity target."""
     effort_ctrl: np.ndarray = field(default_factory=lambda: _no_index())
     """Entry of `ctrl` that takes the effort."""
+
+    # general actuators, behind those of the drives
+    direct_ctrl: np.ndarray = field(default_factory=lambda: _no_index())
+    """Entry of `ctrl` of each, shape [actuator]."""
+    direct_row: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+    """Its entry in `control.mujoco.ctrl`, shape [row, actuator]."""
 
     # bodies
     body_mj: np.ndarray = field(default_factory=lambda: _no_index())

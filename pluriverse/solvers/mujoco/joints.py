@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pluriverse.solvers.mujoco.actuators import driven_dofs
 from pluriverse.solvers.mujoco.plan import MujocoJoint, StructurePlan
 from pluriverse.solvers.mujoco.rows import ModelRows
 from pluriverse.solvers.mujoco.solref import DEFAULT_SOLIMP, DEFAULT_SOLREF, SolrefMode, solref_of_gains
@@ -87,6 +88,7 @@ def compute_joint_values(rows: ModelRows, plan: StructurePlan, worlds: np.ndarra
     )
     effort = by_dof("joint_effort_limit")[:, first]
     driven = (by_dof("joint_target_mode") != JointTargetMode.NONE).any(axis=0)[first]
+    driven |= np.isin(dofs[first], driven_dofs(rows, worlds))
     effort_limited = scalar & driven & (effort < EFFORT_UNLIMITED).any(axis=0)
     bound = np.minimum(effort, EFFORT_UNLIMITED)
     armature = by_dof("joint_armature")

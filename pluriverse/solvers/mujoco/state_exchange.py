@@ -60,6 +60,7 @@ class InputArrays:
     joint_target_pos: wp.array[float]
     joint_target_vel: wp.array[float]
     joint_act: wp.array[float]
+    direct_ctrl: wp.array[float]  # [actuator] control.mujoco.ctrl
 
 
 @functools.cache
@@ -264,6 +265,9 @@ def _kernels(real: Any) -> SimpleNamespace:
                 if kind == SCALAR:
                     rows.qfrc_applied[qvel] = real(inputs.joint_f[dof]) + effort
 
+        for place in range(maps.direct_start[world], maps.direct_start[world + 1]):
+            rows.ctrl[ctrl0 + maps.direct_ctrl[place]] = real(inputs.direct_ctrl[maps.direct_row[place]])
+
     @wp.kernel(enable_backward=False, module=module)
     def pull_world(
         worlds: wp.array[int],
@@ -353,6 +357,8 @@ def push_worlds(
         setattr(inputs, name, getattr(state_in, name))
     for name in ("joint_f", "joint_target_pos", "joint_target_vel", "joint_act"):
         setattr(inputs, name, getattr(control, name))
+    direct = control.custom_arrays.get("mujoco:ctrl")
+    inputs.direct_ctrl = control.joint_act if direct is None else direct  # of no actuator: not read
     wp.launch(
         _kernels(rows.real).push_world,
         dim=worlds.size,

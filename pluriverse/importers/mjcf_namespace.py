@@ -1,0 +1,161 @@
+"""The namespace `mujoco` of an MJCF document: what only MuJoCo knows about bodies, joints, geoms and options.
+
+A builder has these attributes where `SolverMuJoCo.register_custom_attributes` was called before; without it
+they are reported. Values come from MuJoCo's compiled model, in which defaults are resolved; those that are
+MuJoCo's own are not written.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pluriverse.importers.custom_values import set_value
+from pluriverse.importers.mjcf_source import MjcfSource
+from pluriverse.importers.report import ImportReport, ImportSeverity
+
+DEFAULT_SOLREF = (0.02, 1.0)
+RAW, MJCF_DEFAULT = 1, 2  # values of solref_mode and solreflimit_mode
+KEPT = "kept in model.mujoco, which SolverMuJoCo uses"
+
+GEOM_FIELDS = (
+    ("condim", "condim"),
+    ("contype", "contype"),
+    ("conaffinity", "conaffinity"),
+    ("geom_group", "group"),
+    ("geom_priority", "priority"),
+    ("geom_solimp", "solimp"),
+    ("geom_solmix", "solmix"),
+)
+"""Attributes and the fields of geoms (`geom_*`) that they hold."""
+JOINT_FIELDS = (
+    ("limit_margin", "margin"),
+    ("solimplimit", "solimp"),
+    ("jnt_actgravcomp", "actgravcomp"),
+)
+DOF_FIELDS = (
+    ("solreffriction", "solref"),
+    ("solimpfriction", "solimp"),
+)
+
+
+class MujocoNamespace:
+    """What a builder can keep of the parameters that only MuJoCo knows.
+
+    Args:
+        builder: Builder that the document is added to.
+        report: Report of the import.
+    """
+
+    def __init__(self, builder: Any, report: ImportReport):
+        self._builder = builder
+        self._report = report
+        self.is_registered = builder.has_custom_attribute("mujoco:condim")
+        """Whether the builder has the attributes."""
+
+    def keeps(self, feature: str, entity: str) -> bool:
+        """Return whether a feature that is no property of the model is kept in the namespace; note it."""
+        if self.is_registered:
+            self._report.add(feature, entity, KEPT, ImportSeverity.NOTE)
+        return self.is_registered
+
+    def chosen(self, **values: Any) -> dict[str, Any]:
+        """Return custom attributes by key: the given ones that are declared and differ from the default."""
+        result = {}
+        for name, value in values.items():
+            attribute = self._builder.custom_attributes.get(f"mujoco:{name}")
+            if attribute is None:
+                continue
+            row = attribute.convert(value)
+            if not np.array_equal(row, attribute.column.default):
+                result[attribute.key] = row.item() if row.ndim == 0 else row
+        return result
+
+    def of_body(self, source: MjcfSource, body: int) -> dict[str, Any]:
+        """Return the custom attributes of a body."""
+        if not self.is_registered:
+            return {}
+        policies = {element.id: element for element in source.spec.bodies}
+        policy = getattr(policies.get(body), "sleep", 0)
+        return self.chosen(gravcomp=source.model.body_gravcomp[body], sleep_policy=int(policy))
+
+    def of_joint(self, model: Any, joint: int, name: str) -> dict[str, Any]:
+        """Return the custom attributes of the degrees of freedom of a joint."""
+        if not self.is_registered:
+            return {}
+        dof = int(model.jnt_dofadr[joint])
+        values = {key: getattr(model, f"jnt_{field}")[joint] for key, field in JOINT_FIELDS}
+        values |= {key: getattr(model, f"dof_{field}")[dof] for key, field in DOF_FIELDS}
+        config = self._builder.default_joint_cfg
+        solref = model.jnt_solref[joint]
+        authored = not np.allclose(solref, DEFAULT_SOLREF)
+        values["solreflimit"] = solref if authored else (0.0, 0.0)
+        values["solreflimit_mode"] = RAW if authored else MJCF_DEFAULT
+        values["solreflimit_gain_baseline"] = (config.limit_ke, config.limit_kd)
+        values["joint_dof_label"] = name
+        return self.chosen(**values)
+
+    def of_geom(self, model: Any, geom: int) -> dict[str, Any]:
+        """Return the custom attributes of a geom."""
+        if not self.is_registered:
+            return {}
+        values = {key: getattr(model, f"geom_{field}")[geom] for key, field in GEOM_FIELDS}
+        if not np.allclose(model.geom_solref[geom], DEFAULT_SOLREF):
+            values |= {"solref": model.geom_solref[geom], "solref_mode": RAW}
+        return self.chosen(**values)
+
+    def of_equality(self, model: Any, equality: int) -> dict[str, Any]:
+        """Return the custom attributes of an equality constraint."""
+        if not self.is_registered:
+            return {}
+        return self.chosen(eq_solref=model.eq_solref[equality], eq_solimp=model.eq_solimp[equality])
+
+    def set_options(self, source: MjcfSource) -> set[str]:
+        """Set the options that the document gives, and return their names in MJCF."""
+        if not self.is_registered:
+            return set()
+        option, builder = source.model.opt, self._builder
+        given = _given_options(source)
+        for name in sorted(given):
+            attribute = builder.custom_attributes.get(f"mujoco:{name}")
+            if attribute is not None and not attribute.is_custom_frequency:
+                set_value(builder, attribute, getattr(option, name))
+        for name, on in _given_switches(source).items():
+            key = "mujoco:enable_sleeping" if name == "sleep" else f"mujoco:flag_{name}"
+            if key in builder.custom_attributes:
+                set_value(builder, builder.custom_attributes[key], on)
+                given.add(f"flag {name}")
+        return given
+
+
+def _given_options(source: MjcfSource) -> set[str]:
+    """Return the names of the options that a document gives; those that are not as by default, if no XML."""
+    import mujoco
+
+    if source.tree is not None:
+        return {name for element in source.tree.root.iter("option") for name in element.attrib}
+    default = mujoco.MjSpec().compile().opt
+    names = [name for name in dir(default) if not name.startswith("_")]
+    return {
+        name
+        for name in names
+        if isinstance(getattr(default, name), int | float | np.ndarray)
+        and not np.array_equal(getattr(default, name), getattr(source.model.opt, name))
+    }
+
+
+def _given_switches(source: MjcfSource) -> dict[str, bool]:
+    """Return the flags that a document gives; those that are not as by default, if it is no XML."""
+    import mujoco
+
+    if source.tree is not None:
+        flags = list(source.tree.root.iter("flag"))
+        return {name: value == "enable" for flag in flags for name, value in flag.attrib.items()}
+    default, own = mujoco.MjSpec().compile().opt, source.model.opt
+    result = {}
+    for kind, bits, sense in (("Disable", "disableflags", False), ("Enable", "enableflags", True)):
+        changed = getattr(default, bits) ^ getattr(own, bits)
+        for member, bit in getattr(mujoco, f"mjt{kind}Bit").__members__.items():
+            if changed & int(bit) and member.startswith("mj"):
+                on = bool(getattr(own, bits) & int(bit)) == sense
+                result[member.partition("_")[2].lower()] = on
+    return result

@@ -1,0 +1,99 @@
+"""Contact pairs with properties of their own, as custom attributes describe them."""
+
+from typing import Any
+
+import numpy as np
+
+from pluriverse.solvers.mujoco.namespace_rows import (
+    as_columns,
+    label_of,
+    local_index,
+    rows_of_worlds,
+    values_of,
+)
+from pluriverse.solvers.mujoco.rows import ModelRows
+
+_FIELDS = (
+    ("pair_solref", "solref"),
+    ("pair_solreffriction", "solreffriction"),
+    ("pair_solimp", "solimp"),
+    ("pair_margin", "margin"),
+    ("pair_gap", "gap"),
+    ("pair_friction", "friction"),
+)
+"""Attributes and the fields of a pair that they become."""
+
+
+class Pairs:
+    """The extension of contact pairs; see `extensions`."""
+
+    def compiled_numbers(self, rows: ModelRows, worlds: np.ndarray) -> np.ndarray:
+        """Return the shapes and the dimensions of the pairs."""
+        if rows.custom_array("pair_condim") is None:
+            return np.zeros((len(worlds), 0), dtype=np.int64)
+        table = rows_of_worlds(rows, "pair", worlds)
+        return as_columns(
+            values_of(rows, "pair_condim", table),
+            local_index(rows, "shape", worlds, values_of(rows, "pair_geom1", table)),
+            local_index(rows, "shape", worlds, values_of(rows, "pair_geom2", table)),
+        )
+
+    def write(self, writer: Any) -> None:
+        """Add the pairs of one world; one that the conversion made for the same geoms gives way."""
+        rows, worlds = writer.rows, np.array([writer.world])
+        table = rows_of_worlds(rows, "pair", worlds)
+        known = {frozenset((pair.geomname1, pair.geomname2)): pair for pair in writer.spec.pairs}
+        for row, names in zip(table[0], _geoms(writer, table), strict=True):
+            label = label_of(rows, "pair_label", int(row), f"pair_{row}")
+            if None in names:
+                raise ValueError(
+                    f"SolverMuJoCo: contact pair '{label}' (row {row}) names a shape that is no geom of "
+                    f"world {writer.world}. Give it two shapes that are no sites, of that world or of all "
+                    "worlds."
+                )
+            pair = known.get(frozenset(names))
+            if pair is None:
+                pair = writer.spec.add_pair(
+                    name=writer.take_name("pair", label), geomname1=names[0], geomname2=names[1]
+                )
+            pair.condim = int(rows.custom_array("pair_condim")[row])
+            for attribute, field in _FIELDS:
+                value = rows.custom_array(attribute)[row]
+                setattr(pair, field, value if np.ndim(value) else float(value))
+
+    def put_fields(self, table: Any, rows: ModelRows, plan: Any) -> None:
+        """Give the numbers of the pairs, which MuJoCo sorts by their geoms."""
+        own = rows_of_worlds(rows, "pair", plan.worlds)
+        if own.shape[1] == 0:
+            return
+        model, group = table.group.model, table.group
+        code = {int(shape): geom for geom, shape in enumerate(group.geom_shape)}
+        ends = [
+            local_index(rows, "shape", plan.worlds[:1], values_of(rows, name, own[:1]))[0]
+            for name in ("pair_geom1", "pair_geom2")
+        ]
+        made = {
+            frozenset((int(first), int(second))): pair
+            for pair, (first, second) in enumerate(zip(model.pair_geom1, model.pair_geom2, strict=True))
+        }
+        order = [made[frozenset((code[int(a)], code[int(b)]))] for a, b in zip(*ends, strict=True)]
+        for attribute, field in _FIELDS:
+            edit = table.edit(f"pair_{field}")
+            edit[:, order] = values_of(rows, attribute, own).reshape(edit[:, order].shape)
+
+
+def paired_shapes(rows: ModelRows) -> np.ndarray:
+    """Return the flat shapes of all pairs; they must be geoms even if they collide with nothing else."""
+    ends = [rows.custom_array(name) for name in ("pair_geom1", "pair_geom2")]
+    shapes = np.concatenate([np.zeros(0, dtype=np.int64), *(end for end in ends if end is not None)])
+    return np.unique(shapes[shapes >= 0])
+
+
+def _geoms(writer: Any, table: np.ndarray) -> list[list[str | None]]:
+    """Return the names of the two geoms of each pair of a world."""
+    worlds = np.array([writer.world])
+    ends = [
+        local_index(writer.rows, "shape", worlds, values_of(writer.rows, name, table))[0]
+        for name in ("pair_geom1", "pair_geom2")
+    ]
+    return [[writer.geom_name(int(shape)) for shape in pair] for pair in zip(*ends, strict=True)]
