@@ -20,6 +20,7 @@ from pluriverse.math.precision import precision_name, quat_type, vec3_type, vec6
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
 from pluriverse.model.topology import FREE_BELOW
+from pluriverse.types import BodyFlags
 
 
 @functools.cache
@@ -39,13 +40,11 @@ def _kernels(real: Any) -> SimpleNamespace:
     read_vec3 = conversion_functions(real).read_vec3
 
     @wp.func
-    def is_selected(selected: wp.array[int], articulation: int) -> bool:
-        """Return whether an articulation (-1: none) is to be updated."""
+    def is_selected(selected: wp.array[int], joint: int) -> bool:
+        """Return whether the body that a joint moves is to be updated."""
         if selected.shape[0] == 0:
             return True
-        if articulation < 0:
-            return False
-        return selected[articulation] != 0
+        return selected[joint] != 0
 
     @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.forward_kinematics.{precision_name(real)}")
     def place_bodies(
@@ -56,8 +55,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         joint_X_c: wp.array[wp.transform],  # [joint] m, child body frame
         joint_axis: wp.array[wp.vec3],  # [dof] unit, joint frame
         body_com: wp.array[wp.vec3],  # [body] m, body frame
-        joint_articulation: wp.array[int],  # [joint]
-        selected: wp.array[int],  # [articulation] 0: leave as it is; empty: update all
+        selected: wp.array[int],  # [joint] 0: leave its body as it is; empty: update all
         # joint state
         joint_q: wp.array[float],  # [coord]
         joint_qd: wp.array[float],  # [dof]
@@ -88,7 +86,7 @@ def _kernels(real: Any) -> SimpleNamespace:
             joint = node_base + topology.node_joint[index]
             body = body_base + topology.node_body[index]
             local_parent = topology.node_parent[index]
-            if is_selected(selected, joint_articulation[joint]):
+            if is_selected(selected, joint):
                 joint_type = topology.node_type[index]
                 public_dof = dof_base + topology.node_qd[index]
                 parent_frame = joint_X_p[joint]
@@ -208,6 +206,35 @@ def mark_masked_articulation(
     selected[wp.tid()] = wp.where(mask[wp.tid()], 1, 0)
 
 
+@wp.kernel(enable_backward=False)
+def select_joint(
+    # model
+    joint_articulation: wp.array[int],  # [joint]
+    joint_child: wp.array[int],  # [joint]
+    body_flags: wp.array[int],  # [body]
+    # what to select by
+    articulation_selected: wp.array[int],  # [articulation] empty: all
+    joint_mask: wp.array[bool],  # [joint] empty: all
+    body_flag_filter: int,
+    selected: wp.array[int],  # [joint]
+):
+    """Select one joint if everything asked for holds."""
+    joint = wp.tid()
+    result = int(0)
+    if body_flags[joint_child[joint]] & body_flag_filter:
+        result = 1
+    if articulation_selected.shape[0] > 0:
+        articulation = joint_articulation[joint]
+        if articulation < 0:
+            result = 0
+        else:
+            result = result * articulation_selected[articulation]
+    if joint_mask.shape[0] > 0:
+        if not joint_mask[joint]:
+            result = 0
+    selected[joint] = result
+
+
 class _Scratch:
     """What `eval_fk` keeps per model, so that a recorded call stays valid and later ones allocate nothing."""
 
@@ -217,8 +244,10 @@ class _Scratch:
         self.node_quat = wp.empty(node, dtype=quat_type(self.real), device=model.device)
         self.node_offset = wp.empty(node, dtype=vec3_type(self.real), device=model.device)
         self.node_velocity = wp.empty(node, dtype=vec6_type(self.real), device=model.device)
-        self.selected = wp.zeros(model.articulation_count, dtype=int, device=model.device)
+        self.articulation_selected = wp.zeros(model.articulation_count, dtype=int, device=model.device)
+        self.joint_selected = wp.zeros(node, dtype=int, device=model.device)
         self.all = wp.empty(0, dtype=int, device=model.device)
+        self.no_mask = wp.empty(0, dtype=wp.bool, device=model.device)
 
 
 _scratches: weakref.WeakKeyDictionary[Model, _Scratch] = weakref.WeakKeyDictionary()
@@ -251,7 +280,6 @@ def _launch_place_bodies(
             model.joint_X_c,
             model.joint_axis,
             model.body_com,
-            model.joint_articulation,
             selected,
             joint_q,
             joint_qd,
@@ -281,36 +309,69 @@ def place_worlds(model: Model, worlds: wp.array, state: State) -> None:
     )
 
 
-def _selection(model: Model, mask: wp.array | None, indices: wp.array | None) -> wp.array:
-    """Return the per-articulation selection as integers on the device, empty for all."""
+def _selection(
+    model: Model,
+    mask: wp.array | None,
+    indices: wp.array | None,
+    joint_mask: wp.array | None,
+    body_flag_filter: int,
+) -> wp.array:
+    """Return the selected joints as integers on the device, empty for all."""
     scratch = _scratch_of(model)
-    if mask is None and indices is None:
+    filtered = body_flag_filter & BodyFlags.ALL != BodyFlags.ALL
+    if mask is None and indices is None and joint_mask is None and not filtered:
         return scratch.all
     if mask is not None and indices is not None:
         raise ValueError("eval_fk: both mask and indices were given; pass the articulations one way only.")
-    if mask is not None:
-        if mask.shape != (model.articulation_count,):
+    for name, given, kind, count in (
+        ("mask", mask, "articulation", model.articulation_count),
+        ("joint_mask", joint_mask, "joint", model.joint_count),
+    ):
+        if given is not None and given.shape != (count,):
             raise ValueError(
-                f"eval_fk: mask has shape {mask.shape}, but the model has {model.articulation_count} "
-                "articulations; pass one entry per articulation."
+                f"eval_fk: {name} has shape {given.shape}, but the model has {count} {kind}s; pass one entry "
+                f"per {kind}."
             )
+    if joint_mask is not None and (joint_mask.dtype is not wp.bool or joint_mask.device != model.device):
+        raise ValueError(
+            f"eval_fk: joint_mask has type {joint_mask.dtype.__name__} on {joint_mask.device}, but must be "
+            f"made of truth values on {model.device}."
+        )
+    articulations = scratch.all
+    if mask is not None:
+        articulations = scratch.articulation_selected
         wp.launch(
             mark_masked_articulation,
             dim=mask.size,
             inputs=[mask],
-            outputs=[scratch.selected],
+            outputs=[articulations],
             device=model.device,
         )
-    else:
-        scratch.selected.zero_()
+    elif indices is not None:
+        articulations = scratch.articulation_selected
+        articulations.zero_()
         wp.launch(
             mark_articulation,
             dim=indices.size,
             inputs=[indices],
-            outputs=[scratch.selected],
+            outputs=[articulations],
             device=model.device,
         )
-    return scratch.selected
+    wp.launch(
+        select_joint,
+        dim=model.joint_count,
+        inputs=[
+            model.joint_articulation,
+            model.joint_child,
+            model.body_flags,
+            articulations,
+            scratch.no_mask if joint_mask is None else joint_mask,
+            int(body_flag_filter),
+        ],
+        outputs=[scratch.joint_selected],
+        device=model.device,
+    )
+    return scratch.joint_selected
 
 
 def eval_fk(
@@ -320,8 +381,13 @@ def eval_fk(
     state: State,
     mask: wp.array | None = None,
     indices: wp.array | None = None,
+    body_flag_filter: int = BodyFlags.ALL,
+    *,
+    joint_mask: wp.array | None = None,
 ) -> None:
     """Write body poses and velocities of `state` from joint coordinates and velocities.
+
+    Bodies that are not selected keep their pose and velocity, to the last bit, and carry what hangs on them.
 
     Args:
         model: Model that the joint state belongs to.
@@ -330,13 +396,15 @@ def eval_fk(
         state: State whose `body_q` and `body_qd` are written; its joint arrays are not touched.
         mask: Articulations to update, non-zero or True to select, shape [articulation]. All if None.
         indices: Indices of the articulations to update, on the model's device; not together with `mask`.
-        Other
-            bodies keep their pose and velocity. Entries that name no articulation are ignored.
+            Entries that name no articulation are ignored.
+        body_flag_filter: `BodyFlags` of the bodies to update.
+        joint_mask: Joints whose child bodies are to be updated, truth values of shape [joint]; joints further
+            out are not included by themselves. All if None.
 
     Raises:
-        ValueError: If both `mask` and `indices` are given, or `mask` has the wrong shape.
+        ValueError: If both `mask` and `indices` are given, or a mask has the wrong shape, type or device.
     """
-    selected = _selection(model, mask, indices)
+    selected = _selection(model, mask, indices, joint_mask, int(body_flag_filter))
     scratch = _scratch_of(model)
     nodes = (scratch.node_quat, scratch.node_offset, scratch.node_velocity)
     _launch_place_bodies(model, model.worlds, joint_q, joint_qd, state, selected, nodes, scratch.real)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from pluriverse import ModelBuilder, eval_fk
+from pluriverse import BodyFlags, ModelBuilder, eval_fk
 
 from .trees import random_joint_state, set_joint_state
 
@@ -115,6 +115,67 @@ def test_a_chosen_articulation_follows_the_body_that_carries_it():
     np.testing.assert_array_equal(state.body_q.numpy()[0], arm_pose.astype(np.float32))
 
 
+def test_only_chosen_joints_move_their_bodies(random_worlds):
+    """A branch, which is a joint and all beyond it, moves as in a full update; all else keeps its bits."""
+    model, source = random_worlds.model, random_worlds.state
+    full, state = model.state(), model.state()
+    eval_fk(model, source.joint_q, source.joint_qd, full)
+    # As if simulated: at the new pose but for the branch.
+    ancestor = model.joint_ancestor.numpy()
+    branch = np.zeros(model.joint_count, dtype=bool)
+    branch[np.flatnonzero(ancestor >= 0)[::7]] = True
+    for joint in np.argsort(joint_depth(ancestor)):
+        branch[joint] |= ancestor[joint] >= 0 and branch[ancestor[joint]]
+    moved = np.zeros(model.body_count, dtype=bool)
+    moved[model.joint_child.numpy()] = branch
+    poses, velocities = full.body_q.numpy().copy(), full.body_qd.numpy().copy()
+    poses[moved], velocities[moved] = np.nan, np.nan
+    state.body_q.assign(poses)
+    state.body_qd.assign(velocities)
+    eval_fk(
+        model,
+        source.joint_q,
+        source.joint_qd,
+        state,
+        joint_mask=wp.array(branch, dtype=bool, device="cpu"),
+    )
+    assert moved.any()
+    assert not moved.all()
+    np.testing.assert_array_equal(state.body_q.numpy()[~moved], full.body_q.numpy()[~moved])
+    np.testing.assert_array_equal(state.body_qd.numpy()[~moved], full.body_qd.numpy()[~moved])
+    # The parents' poses are read back from single precision.
+    np.testing.assert_allclose(state.body_q.numpy(), full.body_q.numpy(), rtol=0.0, atol=4 * PUBLIC_ERROR)
+    speed = np.abs(full.body_qd.numpy()).max()
+    np.testing.assert_allclose(
+        state.body_qd.numpy(), full.body_qd.numpy(), rtol=0.0, atol=4 * PUBLIC_ERROR * max(1.0, speed / 8.0)
+    )
+
+
+def joint_depth(ancestor: np.ndarray) -> np.ndarray:
+    """Return how many joints lie between each one and the world."""
+    depth = np.zeros(len(ancestor), dtype=int)
+    for joint in range(len(ancestor)):
+        above = ancestor[joint]
+        while above >= 0:
+            depth[joint] += 1
+            above = ancestor[above]
+    return depth
+
+
+def test_bodies_are_chosen_by_their_flags():
+    """Filtered by flags, only the kinematic platform moves; the box beside it keeps its bits."""
+    builder = ModelBuilder()
+    platform = builder.add_body(mass=1.0, inertia=np.eye(3), is_kinematic=True)
+    box = builder.add_body(mass=1.0, inertia=np.eye(3))
+    model = builder.finalize(device="cpu")
+    q = wp.clone(model.joint_q)
+    q.assign(np.tile([1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 1.0], 2))
+    for flags, moves in ((BodyFlags.KINEMATIC, [True, False]), (BodyFlags.DYNAMIC, [False, True])):
+        state = model.state()
+        eval_fk(model, q, model.joint_qd, state, body_flag_filter=flags)
+        assert [state.body_q.numpy()[body, 0] == 1.0 for body in (platform, box)] == moves
+
+
 def test_a_recorded_call_gives_the_bits_of_a_direct_one(random_worlds):
     """eval_fk allocates nothing that a recording would lose."""
     model = random_worlds.model
@@ -143,3 +204,8 @@ def test_bad_selections_are_refused_with_what_to_pass(random_worlds):
         eval_fk(model, state.joint_q, state.joint_qd, state, mask=mask, indices=indices)
     with pytest.raises(ValueError, match=r"mask has shape \(3,\).*one entry per articulation"):
         eval_fk(model, state.joint_q, state.joint_qd, state, mask=wp.zeros(3, dtype=bool, device="cpu"))
+    with pytest.raises(ValueError, match=r"joint_mask has shape \(3,\).*one entry per joint"):
+        eval_fk(model, state.joint_q, state.joint_qd, state, joint_mask=wp.zeros(3, dtype=bool, device="cpu"))
+    numbers = wp.zeros(model.joint_count, dtype=int, device="cpu")
+    with pytest.raises(ValueError, match=r"joint_mask has type int32 .*truth values"):
+        eval_fk(model, state.joint_q, state.joint_qd, state, joint_mask=numbers)
