@@ -77,7 +77,7 @@ def plan_shapes(
     code = np.concatenate([-1 - rows.global_shapes, np.arange(template.shape_count)]).astype(np.int64)
     carrier = rows.array("shape_body")[flat]
     local = np.where(carrier >= 0, carrier - rows.first["body"][worlds[0]], -1)
-    body = np.where(local >= 0, plan.body_mj[local], 0)
+    body = np.append(plan.body_mj, 0)[local]  # the last entry is for the world
     kind = rows.array("shape_type")[flat]
     flags = rows.array("shape_flags")[flat]
     scale = rows.array("shape_scale")[flat]

@@ -13,6 +13,7 @@ from pluriverse import (
     Model,
     ModelBuilder,
     ShapeConfig,
+    SolverMuJoCo,
     eval_fk,
 )
 from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
@@ -322,3 +323,25 @@ def test_axes_of_one_joint_can_be_coupled():
     slide, turn = data.qpos
     assert slide > 0.05
     assert turn == pytest.approx(0.1 + 2.0 * slide + 0.5 * slide**2, abs=2e-3)
+
+
+def test_worlds_without_bodies_stand_still():
+    """A world may hold scenery only, or nothing, beside one that moves."""
+    builder = ModelBuilder()
+    builder.begin_world()
+    builder.add_shape_box(-1, hx=1.0, hy=1.0, hz=1.0)
+    builder.end_world()
+    builder.begin_world()
+    builder.end_world()
+    builder.begin_world()
+    builder.add_body(mass=1.0, inertia=np.eye(3))
+    builder.end_world()
+    model = builder.finalize(device="cpu")
+    solver = SolverMuJoCo(model)
+    assert [group.model.nbody for group in solver.groups] == [1, 1, 2]
+    states = [model.state(), model.state()]
+    for _ in range(10):
+        solver.step(*states, None, None, 0.01)
+        states.reverse()
+    solver.report(strict=True)
+    assert states[0].joint_q.numpy()[2] == pytest.approx(-0.5 * 9.81 * 0.01 * 0.11, rel=0.01)
