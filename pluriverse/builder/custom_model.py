@@ -21,7 +21,7 @@ def put_custom_attributes(model: Model, builder: CustomAttributeBuilder) -> None
     for key in builder.custom_frequencies:
         table = builder._rows_of(key)
         model.custom_frequency_counts[key] = len(table)
-        model.custom_frequency_world[key] = table.view("world").copy()
+        model.custom_frequency_world[key] = _worlds_of_rows(builder, key)
     for attribute in builder.custom_attributes.values():
         count = model.get_frequency_count(attribute.frequency)
         if attribute.column.size > count:
@@ -56,6 +56,15 @@ def put_custom_attributes(model: Model, builder: CustomAttributeBuilder) -> None
                 )
             owners = np.where(owners < 0, resolved, owners)
         model.custom_frequency_articulation[key] = owners
+
+
+def _worlds_of_rows(builder: CustomAttributeBuilder, frequency: str) -> np.ndarray:
+    """Return the world of each row: what an attribute that refers to worlds says, else where it was added."""
+    table = builder._rows_of(frequency)
+    for attribute in builder.get_custom_attributes_by_frequency([frequency]):
+        if attribute.references == "world" and not attribute.column.shape:
+            return attribute.column.resolved(len(table)).astype(np.int64)
+    return table.view("world").astype(np.int64)
 
 
 def _check_references(
