@@ -275,7 +275,7 @@ def test_mechanisms_move_as_in_mujoco(source):
     np.testing.assert_allclose(result, expected, atol=TRAJECTORY_ERROR)
 
 
-@pytest.mark.parametrize("robot", ["unitree_go1/go1.xml"])
+@pytest.mark.parametrize("robot", ["unitree_go1/go1.xml", "unitree_g1/g1.xml", "newton_examples/nv_ant.xml"])
 def test_robots_move_as_in_mujoco(robot_assets, robot):
     result, expected = simulate(robot_assets / robot, 1.0)
     np.testing.assert_allclose(result, expected, atol=TRAJECTORY_ERROR)
