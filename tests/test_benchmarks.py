@@ -32,6 +32,16 @@ def test_engines_step_the_same_scene(tmp_path):
         assert result["detail"]["largest_speed"] < 0.1
 
 
+def test_solver_mujoco_is_compared_with_rollout(tmp_path):
+    """The table of SolverMuJoCo has a row per scene, and the mixture is compared with its parts."""
+    command = [sys.executable, "-m", "benchmarks.solver_mujoco", "--scenes", "cartpole", "pile8"]
+    command += ["--worlds", "4", "--threads", "1", "--steps", "2", "--repeats", "1"]
+    process = subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True, text=True, timeout=300)
+    assert "cartpole" in process.stdout
+    assert "pile8" in process.stdout
+    assert "2 worlds of each in one batch" in process.stdout
+
+
 @pytest.mark.skipif(importlib.util.find_spec("newton") is not None, reason="Newton is installed here")
 def test_missing_engine_is_named(tmp_path):
     (result,) = run_benchmarks(

@@ -34,6 +34,8 @@ def collision_kernels():
     return [
         import_module("pluriverse.collision.box_box").collide_box_box_pairs,
         import_module("pluriverse.collision.height_field").collide_height_field_pairs,
+        import_module("pluriverse.collision.mesh_convex").collide_mesh_convex_pairs,
+        import_module("pluriverse.collision.mesh_mesh").collide_mesh_mesh_pairs,
     ]
 
 
@@ -58,8 +60,20 @@ def data_kernels():
     ]
 
 
+def mujoco_kernels():
+    """Return the kernels around MuJoCo Warp; those of the C engine run on a CPU only."""
+    exchange = import_module("pluriverse.solvers.mujoco.state_exchange")._kernels(wp.float32)
+    return [
+        exchange.push_world,
+        import_module("pluriverse.solvers.mujoco.warp_outcome").conclude_row,
+        import_module("pluriverse.solvers.mujoco.contact_copy").copy_world_contact,
+        import_module("pluriverse.solvers.mujoco.outcome").keep_world,
+    ]
+
+
 @pytest.mark.parametrize(
-    "make_kernels", [sap_kernels, dynamics_kernels, collision_kernels, query_kernels, data_kernels]
+    "make_kernels",
+    [sap_kernels, dynamics_kernels, collision_kernels, query_kernels, data_kernels, mujoco_kernels],
 )
 def test_native_snippets_and_generated_code_are_valid_cuda(make_kernels, tmp_path):
     """Every stage of a step is accepted by NVRTC for both precisions that it mixes."""
