@@ -43,6 +43,8 @@ class UrdfDocument:
     """The file, None for text."""
     robot: Any
     """`yourdfpy.Robot`."""
+    root: Any
+    """The `<robot>` element."""
 
 
 def read_urdf(source: str | Path, report: ImportReport) -> UrdfDocument:
@@ -70,7 +72,8 @@ def read_urdf(source: str | Path, report: ImportReport) -> UrdfDocument:
                 "text itself.",
             ) from error
     data = data.lstrip(b"\xef\xbb\xbf \t\r\n")
-    _Checker(name, report).check(_parse(data, name))
+    root = _parse(data, name)
+    _Checker(name, report).check(root)
     import yourdfpy
 
     try:
@@ -83,7 +86,7 @@ def read_urdf(source: str | Path, report: ImportReport) -> UrdfDocument:
             file=name,
             remedy="Correct the element that the message names.",
         ) from error
-    return UrdfDocument(name, None if is_text else Path(text), robot)
+    return UrdfDocument(name, None if is_text else Path(text), robot, root)
 
 
 def _parse(data: bytes, name: str) -> Any:
@@ -166,7 +169,7 @@ class _Checker:
                 self._fail(mass, f"the mass is {value} kg, which is negative", value, "Give a mass >= 0.")
             inertia = inertial.find("inertia")
             if inertia is None:
-                if value > 0.0:
+                if value > 0.0 and link.find("collision") is None:  # else it has that of its shapes
                     self._fail(
                         inertial,
                         f"a mass of {value} kg without an <inertia>",
