@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pluriverse.builder.joint_config import JointDofConfig
 from pluriverse.solvers.mujoco.actuators import driven_dofs
 from pluriverse.solvers.mujoco.plan import MujocoJoint, StructurePlan
 from pluriverse.solvers.mujoco.rows import ModelRows
@@ -117,6 +118,9 @@ def compute_limit_solref(
 ) -> np.ndarray:
     """Return `jnt_solref`, shape [row, njnt, 2].
 
+    Without the custom attributes of `SolverMuJoCo`, limits with gains as by default have MuJoCo's `solref`,
+    as shapes do: nobody asked for 10,000 N·m/rad, which is more than a step resolves at a light link.
+
     Args:
         rows: Arrays of the model.
         plan: Structure of the group.
@@ -133,7 +137,9 @@ def compute_limit_solref(
     mode = rows.custom("solreflimit_mode", "dof", worlds)
     authored = rows.custom("solreflimit", "dof", worlds)
     if mode is None or authored is None:
-        return forces
+        default = JointDofConfig()
+        by_default = (stiffness == np.float32(default.limit_ke)) & (damping == np.float32(default.limit_kd))
+        return np.where(by_default[..., None], np.array(DEFAULT_SOLREF), forces)
     mode = mode[:, dofs][..., None]
     result = np.where(mode == SolrefMode.RAW, authored[:, dofs], forces)
     baseline = rows.custom("solreflimit_gain_baseline", "dof", worlds)
@@ -142,8 +148,8 @@ def compute_limit_solref(
         gains = np.stack([stiffness, damping], axis=-1)
         known = np.isfinite(baseline[:, dofs]).all(axis=-1, keepdims=True)
         untouched = ~known | (gains == baseline[:, dofs]).all(axis=-1, keepdims=True)
-    default = (mode == SolrefMode.MJCF_DEFAULT) & untouched
-    return np.where(default, np.array(DEFAULT_SOLREF), result)
+    as_mujoco = (mode == SolrefMode.MJCF_DEFAULT) & untouched
+    return np.where(as_mujoco, np.array(DEFAULT_SOLREF), result)
 
 
 def public_dofs(plan: StructurePlan) -> np.ndarray:
