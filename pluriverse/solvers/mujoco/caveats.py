@@ -30,7 +30,7 @@ def warn_of_caveats(
 ) -> None:
     """Warn of what MuJoCo does otherwise, and keep it in `group.notes`."""
     for note in (
-        _speed_limits(rows, plan),
+        "" if options.enforce_velocity_limit else _speed_limits(rows, plan),
         _hulls(rows, plan),
         _cones(rows, plan),
         _kinematic_armature(rows, plan),
@@ -49,7 +49,10 @@ def _speed_limits(rows: ModelRows, plan: GroupPlan) -> str:
     if len(joints) == 0:
         return ""
     names = _joint_names(rows, plan, np.unique(joints))
-    return f"joint_velocity_limit of {names} is not enforced, since MuJoCo has no limit of joint speeds."
+    return (
+        f"joint_velocity_limit of {names} is not enforced, since MuJoCo has no limit of joint speeds. Pass "
+        "enforce_velocity_limit=True to hold them after each step."
+    )
 
 
 def _hulls(rows: ModelRows, plan: GroupPlan) -> str:

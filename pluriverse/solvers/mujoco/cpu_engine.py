@@ -43,6 +43,7 @@ class CpuEngine(Engine):
             always if 0, worlds go on from what MuJoCo has.
         memory: Memory for contacts, constraints and the solver [B] that each thread begins with; None for
             what MuJoCo asks for, and no less than `MEMORY_MIN`.
+        enforce_velocity_limit: Whether joints keep below `joint_velocity_limit`.
     """
 
     def __init__(
@@ -53,8 +54,10 @@ class CpuEngine(Engine):
         use_mujoco_contacts: bool,
         update_data_interval: int,
         memory: int | None = None,
+        enforce_velocity_limit: bool = False,
     ):
         self.solver = solver
+        self._limit_speeds = enforce_velocity_limit
         model = self.model = solver.model
         self.groups = groups
         self._feed = not use_mujoco_contacts
@@ -258,11 +261,12 @@ class CpuEngine(Engine):
         data.geom_kd = wp.zeros(geom_count, dtype=wp.float64, device=device)
         data.slot_contact = wp.zeros(0, dtype=int, device=device)
         self._scratch = np.zeros((lane_count, layout.contact_size // 8 + 8))
-        self._lane_scratch: Any = wp.array(
-            address_of(self._scratch) + np.arange(lane_count) * self._scratch.strides[0],
-            dtype=wp.uint64,
-            device=device,
-        )
+        self._lane_scratch: Any = _row_addresses(self._scratch, device)
+        data.limit_speeds = int(self._limit_speeds)
+        data.velocity_limit = model.joint_velocity_limit
+        dof_count = max(group.model.nv for group in groups) if self._limit_speeds else 0
+        self._speeds = np.zeros((lane_count, 3 * dof_count + 1))
+        data.speed_scratch = _row_addresses(self._speeds, device)
         self._fill_lanes()
 
     def _fill_lanes(self) -> None:
@@ -317,6 +321,12 @@ class CpuEngine(Engine):
         outcome.needed_count = solver.needed_contact_count
         outcome.unlisted = self._unlisted_step_count
         return outcome
+
+
+def _row_addresses(rows: np.ndarray, device: Any) -> Any:
+    """Return the addresses of the rows of an array on the host."""
+    addresses = address_of(rows) + np.arange(len(rows)) * rows.strides[0]
+    return wp.array(addresses, dtype=wp.uint64, device=device)
 
 
 def _core_count() -> int:

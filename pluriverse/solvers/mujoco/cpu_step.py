@@ -69,6 +69,7 @@ from pluriverse.solvers.mujoco.native_call import (
     write_integer,
     write_number,
 )
+from pluriverse.solvers.mujoco.velocity_limit import limit_speeds
 
 # Places of functions in `engine_library.function_addresses`.
 STEP = wp.constant(0)
@@ -81,7 +82,9 @@ PROJECT_CONSTRAINT = wp.constant(6)
 REFERENCE_CONSTRAINT = wp.constant(7)
 CONTACT_FORCE = wp.constant(8)
 RESET_DATA = wp.constant(9)
-HANDLER = wp.constant(10)
+SOLVE_MASS = wp.constant(10)
+INTEGRATE_POSITIONS = wp.constant(11)
+HANDLER = wp.constant(12)
 
 # Offsets [B] in `CpuEngineData.layout`: of numbers in structs, fields of a contact, counters of warnings.
 LAYOUT = (
@@ -172,6 +175,10 @@ class CpuEngineData:
     geom_ke: wp.array[wp.float64]
     geom_kd: wp.array[wp.float64]
     slot_contact: wp.array[int]  # [slot] contact of MuJoCo, -1 for none
+    # limits of joint speeds
+    limit_speeds: int  # 1: they are enforced
+    velocity_limit: wp.array[float]  # [dof] of the model
+    speed_scratch: wp.array[wp.uint64]  # [lane] memory for three vectors of degrees of freedom
 
 
 @wp.struct
@@ -653,6 +660,22 @@ def step_world(
             limit = read_integer(model, engine.layout[L_ITERATIONS])
             if iterations >= limit and limit > 0:
                 converged = 0
+            if engine.limit_speeds != 0:
+                limit_speeds(
+                    world,
+                    topology,
+                    maps,
+                    engine.velocity_limit,
+                    engine.function[SOLVE_MASS],
+                    engine.function[INTEGRATE_POSITIONS],
+                    model,
+                    data,
+                    engine.address[base + QPOS],
+                    engine.address[base + QVEL],
+                    engine.speed_scratch[lane],
+                    nv,
+                    dt,
+                )
             get_numbers(engine.address[base + QPOS], rows.qpos, qpos, nq)
             get_numbers(engine.address[base + QVEL], rows.qvel, qvel, nv)
             get_numbers(engine.address[base + ACT], rows.act, act, na)

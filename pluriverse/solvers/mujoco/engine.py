@@ -31,8 +31,16 @@ class EngineOptions:
     """Contacts per world that MuJoCo Warp has room for; None for an estimate. The C engine needs no bound."""
     njmax: int | None = None
     """Constraint rows per world that MuJoCo Warp has room for; None for an estimate."""
+    enforce_velocity_limit: bool = False
+    """Whether joints keep below `joint_velocity_limit`: where one is faster after a step, an impulse on it
+    brings it back to the limit. In the C engine only."""
 
     def __post_init__(self) -> None:
+        if self.enforce_velocity_limit and not self.use_mujoco_cpu:
+            raise ValueError(
+                "SolverMuJoCo: enforce_velocity_limit is True, but MuJoCo Warp has no limit of joint speeds. "
+                "Leave it out, or step in MuJoCo's C engine (use_mujoco_cpu=True)."
+            )
         if not (isinstance(self.update_data_interval, int) and self.update_data_interval >= 0):
             raise ValueError(
                 f"SolverMuJoCo: update_data_interval is {self.update_data_interval!r}, but must be a whole "
@@ -125,7 +133,13 @@ def make_engine(solver: SolverBase, options: EngineOptions) -> Engine:
             )
         from pluriverse.solvers.mujoco.cpu_engine import CpuEngine
 
-        return CpuEngine(solver, groups, memory=options.memory, **arguments)
+        return CpuEngine(
+            solver,
+            groups,
+            memory=options.memory,
+            enforce_velocity_limit=options.enforce_velocity_limit,
+            **arguments,
+        )
     from pluriverse.solvers.mujoco.warp_engine import WarpEngine
 
     return WarpEngine(solver, groups, nconmax=options.nconmax, njmax=options.njmax, **arguments)

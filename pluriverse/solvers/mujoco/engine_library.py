@@ -29,6 +29,8 @@ FUNCTIONS = (
     "mj_referenceConstraint",
     "mj_contactForce",
     "mj_resetData",
+    "mj_solveM",
+    "mj_integratePos",
     "_mjPRIVATE_setTlsLogHandler",  # as the Python bindings, which turn errors into exceptions with it
 )
 # Values that no field of a fresh struct has; two, so that a chance match is found out.

@@ -101,6 +101,8 @@ class MujocoOptions:
     include_sites: bool = True
     skip_visual_only_geoms: bool = True
     use_mujoco_contacts: bool = True
+    enforce_velocity_limit: bool = False
+    """Whether the engine keeps joints below `joint_velocity_limit`."""
     keep_margins: bool = True
     """Whether margins reach MuJoCo; its C engine takes them everywhere, MuJoCo Warp not next to boxes."""
 
@@ -177,7 +179,11 @@ class MujocoOptions:
         return np.broadcast_to(np.asarray(default, dtype=np.float64), (count, *np.shape(default))).copy()
 
 
-OPTION_NAMES = tuple(field.name for field in fields(MujocoOptions) if field.name != "keep_margins")
+OPTION_NAMES = tuple(
+    field.name
+    for field in fields(MujocoOptions)
+    if field.name not in ("keep_margins", "enforce_velocity_limit")
+)
 """Keyword arguments of `SolverMuJoCo` that are options here."""
 
 

@@ -95,6 +95,7 @@ class SolverMuJoCo(EngineSolver):
             use_mujoco_contacts=use_mujoco_contacts,
             include_sites=include_sites,
             skip_visual_only_geoms=skip_visual_only_geoms,
+            enforce_velocity_limit=bool(settings.get("enforce_velocity_limit")),
             keep_margins=on_cpu or not use_mujoco_contacts,
         )
         engine_options = EngineOptions(

@@ -1,0 +1,89 @@
+"""Velocity limits in MuJoCo's C engine: joints reach their limits, pass them never, and momentum is kept."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from pluriverse import ModelBuilder, SolverMuJoCo
+from pluriverse.solvers.mujoco import MujocoCaveatWarning
+
+DT = 0.002
+# Rounding of a public velocity.
+SPEED_ROUNDING = 1e-6
+
+
+def simulate(model, solver, forces: np.ndarray, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return coordinates and velocities after each step."""
+    states, control = [model.state(), model.state()], model.control()
+    control.joint_f.assign(forces.astype(np.float32))
+    result = []
+    for _ in range(count):
+        solver.step(*states, control, None, DT)
+        states.reverse()
+        result.append((states[0].joint_q.numpy().copy(), states[0].joint_qd.numpy().copy()))
+    solver.report(strict=True)
+    return result
+
+
+def test_a_pushed_slide_moves_at_its_limit():
+    """v(t) = min(a t, limit), and the position is its sum, in worlds of different limits."""
+    builder = ModelBuilder(gravity=0.0)
+    limits, acceleration = [0.5, 1.0, np.inf], 5.0
+    for limit in limits:
+        builder.begin_world()
+        body = builder.add_link(mass=2.0, inertia=np.eye(3))
+        joint = builder.add_joint_prismatic(-1, body, axis=(1.0, 0.0, 0.0), velocity_limit=limit)
+        builder.add_articulation([joint])
+        builder.end_world()
+    model = builder.finalize(device="cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", MujocoCaveatWarning)
+        solver = SolverMuJoCo(model, enforce_velocity_limit=True)
+    assert len(solver.groups) == 1
+    moved = simulate(model, solver, np.full(3, 2.0 * acceleration), 200)
+    speeds = np.minimum(np.arange(1, 201)[:, None] * acceleration * DT, limits)
+    np.testing.assert_allclose([qd for _, qd in moved], speeds, rtol=SPEED_ROUNDING)
+    np.testing.assert_allclose([q for q, _ in moved], np.cumsum(speeds, axis=0) * DT, rtol=1e-5)
+
+
+def test_limits_of_a_floating_chain_keep_its_momentum():
+    """Limits act inside the mechanism: a chain that drives itself to all its limits stays where it is."""
+    builder = ModelBuilder(gravity=0.0)
+    links, joints = [], []
+    for index in range(4):
+        links.append(builder.add_link(mass=1.0 + index, inertia=0.1 * np.eye(3), com=(0.1, 0.0, 0.05)))
+        if index == 0:
+            joints.append(builder.add_joint_free(links[0]))
+        else:
+            frame = ((0.3, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0))
+            joints.append(
+                builder.add_joint_revolute(
+                    links[-2], links[-1], axis=(0.0, index % 2, 1.0), parent_xform=frame, velocity_limit=2.0
+                )
+            )
+    builder.add_articulation(joints)
+    model = builder.finalize(device="cpu")
+    solver = SolverMuJoCo(model, enforce_velocity_limit=True)
+    states, control = [model.state(), model.state()], model.control()
+    control.joint_f.assign(np.array([0.0] * 6 + [3.0, -2.0, 1.0], dtype=np.float32))
+    mass = model.body_mass.numpy()
+    fastest = 0.0
+    for _ in range(300):
+        solver.step(*states, control, None, DT)
+        states.reverse()
+        speeds = np.abs(states[0].joint_qd.numpy()[6:])
+        assert speeds.max() <= 2.0 * (1.0 + SPEED_ROUNDING)
+        fastest = max(fastest, speeds.min())
+        momentum = mass @ states[0].body_qd.numpy()[:, :3]
+        # Euler's method keeps momentum to the order of its step.
+        np.testing.assert_allclose(momentum, 0.0, atol=5e-2)
+    assert fastest > 1.5
+    solver.report(strict=True)
+
+
+def test_mujoco_warp_has_no_velocity_limits():
+    builder = ModelBuilder()
+    builder.add_body(mass=1.0, inertia=np.eye(3))
+    with pytest.raises(ValueError, match="enforce_velocity_limit is True, but MuJoCo Warp"):
+        SolverMuJoCo(builder.finalize(device="cpu"), use_mujoco_cpu=False, enforce_velocity_limit=True)
