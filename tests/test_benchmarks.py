@@ -64,3 +64,22 @@ def test_boxes_of_a_pile_do_not_begin_inside_each_other(name):
             widths = [scene.half_size * (1.0 + abs(angle)) for angle in (first_angle, second_angle)]
             apart = max(abs(first[0] - second[0]), abs(first[1] - second[1]))
             assert apart > sum(widths)
+
+
+def test_kinds_of_worlds_step_in_one_batch_and_alone():
+    """Ten topologies step by themselves and together, and change in a recorded loop without any drift."""
+    from benchmarks.scenes import ASSETS
+
+    if not ASSETS.is_dir():
+        pytest.skip(f"no robots in '{ASSETS}': set PLURIVERSE_TEST_ASSETS to a folder that has them")
+
+    def run(*arguments: str) -> str:
+        command = [sys.executable, "-W", "ignore", "-m", "benchmarks.variants", *arguments]
+        return subprocess.run(
+            command, cwd=REPOSITORY, check=True, capture_output=True, text=True, timeout=300
+        ).stdout
+
+    lines = run("--worlds", "2", "--steps", "2", "--repeats", "1").splitlines()
+    assert len([line for line in lines if line.endswith("µs a step")]) == 10
+    assert "of the sum" in lines[-1]
+    assert "largest change of an initial state: 0; frozen worlds: ()" in run("--episodes", "60")

