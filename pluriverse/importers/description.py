@@ -128,6 +128,11 @@ class JointDescription:
     origin: Hashable = None
     """What of the asset it is, as a key of `Placement`; None for nothing that is looked for."""
 
+    @property
+    def dof_count(self) -> int:
+        """Number of degrees of freedom."""
+        return len(self.dofs) if self.type is JointType.D6 else self.type.dof_count
+
     def motion(self) -> Frame:
         """Return the pose of the child's joint frame in the parent's, at the initial coordinates."""
         if self.type is JointType.REVOLUTE:

@@ -13,6 +13,7 @@ from pluriverse.importers.description import LinkDescription, RobotDescription
 from pluriverse.importers.frames import frame_from_transform
 from pluriverse.importers.mechanics import check_masses, merge_welded_links
 from pluriverse.importers.report import ImportReport
+from pluriverse.importers.urdf_custom import UrdfCustom
 from pluriverse.importers.urdf_document import read_urdf
 from pluriverse.importers.urdf_links import JointOrdering, add_links
 from pluriverse.importers.urdf_shapes import UrdfShapes, as_collider, mass_from_shapes
@@ -101,11 +102,14 @@ def add_urdf(
         ignore_inertial_definitions=ignore_inertial_definitions,
         report=report,
     )
+    custom = UrdfCustom(builder, document.root, document.name)
+    custom.describe(robot)
     shapes = UrdfShapes(
         document,
         AssetFiles(document.path, package_dirs),
         scale=scale,
         mesh_scale=factors,
+        custom=custom,
         report=report,
     )
     for link, authored in zip(robot.links, links, strict=True):
@@ -141,6 +145,7 @@ def add_urdf(
         mesh_maxhullvert=mesh_maxhullvert,
         report=report,
     )
+    custom.set_rest(report.articulations)
     return report
 
 

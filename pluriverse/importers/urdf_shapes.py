@@ -18,6 +18,7 @@ from pluriverse.importers.asset_files import AssetFiles
 from pluriverse.importers.description import LinkDescription, ShapeDescription
 from pluriverse.importers.errors import AssetError, AssetFileError
 from pluriverse.importers.report import ImportReport, ImportSeverity
+from pluriverse.importers.urdf_custom import UrdfCustom
 from pluriverse.importers.urdf_document import UrdfDocument
 from pluriverse.importers.urdf_links import frame_of
 from pluriverse.types import GeoType
@@ -33,8 +34,10 @@ class UrdfShapes:
         *,
         scale: float,
         mesh_scale: np.ndarray,
+        custom: UrdfCustom,
         report: ImportReport,
     ):
+        self.custom = custom
         self.file = document.name
         self.files = files
         self.scale = scale
@@ -54,6 +57,7 @@ class UrdfShapes:
             name = collision.name or f"collision_{number}"
             shape = self._shape(collision, link.name, f"{label}/{name}", must_exist=True)
             assert shape is not None
+            self.custom.set_shape(shape, link.name, "collision", number)
             shapes.append(as_collider(shape))
         return shapes
 
@@ -65,6 +69,7 @@ class UrdfShapes:
             shape = self._shape(visual, link.name, f"{label}/{name}", must_exist=False)
             if shape is not None:
                 shape.collides = False
+                self.custom.set_shape(shape, link.name, "visual", number)
                 shape.color = self._color(visual.material) or shape.color
                 shapes.append(shape)
         return shapes

@@ -17,6 +17,7 @@ from pluriverse.importers.report import ImportReport
 from pluriverse.importers.urdf_links import JointOrdering
 from pluriverse.importers.usd_bodies import UsdBody, add_links, read_bodies
 from pluriverse.importers.usd_couplings import add_couplings
+from pluriverse.importers.usd_custom import UsdCustom
 from pluriverse.importers.usd_filters import add_filters
 from pluriverse.importers.usd_mass import body_mass, collider_mass
 from pluriverse.importers.usd_materials import UsdMaterials
@@ -145,6 +146,7 @@ def add_usd(
     default = stage.stage.GetDefaultPrim()
     robot = RobotDescription(str(default.GetPath()) if default else root_path, stage.name)
     report.label = robot.label
+    custom = UsdCustom(builder, stage)
     with usd_errors(stage.name):
         bodies = read_bodies(stage, options, report)
         add_links(robot, stage, bodies, options, report)
@@ -154,7 +156,7 @@ def add_usd(
         )
         _add_display(robot, stage, bodies, colliders, options, report)
         add_filters(robot, stage, bodies, colliders, options, report)
-        report_unsupported(stage, report)
+        report_unsupported(stage, report, custom)
     if not (robot.links or robot.world_shapes):
         raise AssetError(
             "there are no rigid bodies, no colliders and no display geometry in it",
@@ -166,13 +168,14 @@ def add_usd(
     check_hulls(robot, mesh_maxhullvert)
     _set_masses(robot, stage, bodies, colliders, densities, mesh_maxhullvert)
     check_masses(robot, report, armature_default=builder.default_joint_cfg.armature)
+    custom.describe(robot)
     if collapse_fixed_joints:
         robot = merge_welded_links(robot, report)
     if not bodies_follow_joint_ordering:
         robot.body_order = _stage_order(robot, bodies)
     report.announce(strict=strict)
     set_gravity(stage, builder, report)
-    assemble(
+    placement = assemble(
         builder,
         robot,
         xform=options.xform @ stage.turn,
@@ -180,6 +183,7 @@ def add_usd(
         mesh_maxhullvert=mesh_maxhullvert,
         report=report,
     )
+    custom.set_rest(placement, report.articulations)
     return report
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.importers.report import ImportReport, ImportSeverity
+from pluriverse.importers.usd_custom import UsdCustom
 from pluriverse.importers.usd_source import UsdSource, applied_schemas
 
 # Namespaces of other simulators; what is in them and moves bodies is read or reported.
@@ -52,12 +53,12 @@ TYPES = {
 }
 
 
-def report_unsupported(source: UsdSource, report: ImportReport) -> None:
+def report_unsupported(source: UsdSource, report: ImportReport, custom: UsdCustom) -> None:
     """Note what other simulators' schemas say on the prims of the stage and nobody has read."""
     for path, prim in source.prims.items():
         kind = str(prim.GetTypeName())
         for start, consequence in TYPES.items():
-            if kind.startswith(start):
+            if kind.startswith(start) and not custom.has_rows(prim):
                 report.add(kind, path, consequence)
         for schema in applied_schemas(prim):
             for start, consequence in SCHEMAS.items():
@@ -70,6 +71,8 @@ def report_unsupported(source: UsdSource, report: ImportReport) -> None:
             if not NAMESPACES.match(name) or READ.fullmatch(name) or not attribute.HasAuthoredValue():
                 continue
             value = attribute.Get()
+            if name in custom.names:
+                continue
             if HARMLESS.fullmatch(name):
                 report.add(name, path, "it belongs to another solver", ImportSeverity.NOTE)
             elif not _is_neutral(name, value):

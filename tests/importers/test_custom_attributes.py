@@ -288,3 +288,51 @@ def test_a_wrong_value_in_mjcf_names_the_element():
     assert builder.body_count == 0
     with pytest.raises(AssetError, match="unrecognized attribute: 'colder'"):
         builder.add_mjcf(USER.replace('heat="3.5"', 'colder="1"'))
+
+
+ARM = """
+<robot name="arm" maker="us" gravity_scale="0.5">
+  <link name="base" heat="2.5"/>
+  <link name="tip">
+    <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+    <collision colour="3"><geometry><sphere radius="0.1"/></geometry></collision>
+    <collision><geometry><sphere radius="0.1"/></geometry></collision>
+    <visual colour="4"><geometry><box size="1 1 1"/></geometry></visual>
+  </link>
+  <joint name="hinge" type="revolute" wear="7" rating="1 2">
+    <parent link="base"/><child link="tip"/><axis xyz="0 0 1"/>
+    <limit lower="-1" upper="1" effort="1" velocity="1"/>
+  </joint>
+</robot>
+"""
+
+
+def test_attributes_of_a_user_are_read_from_urdf():
+    """Links, joints, collisions, visuals and the robot itself have the values of their XML attributes."""
+    builder, seen = ModelBuilder(), []
+
+    def transform(text, context):
+        seen.append(context)
+        return [2.0 * float(part) for part in text.split()]
+
+    for attribute in (
+        Attribute("heat", float, Frequency.BODY, default=1.0),
+        Attribute("colour", int, Frequency.SHAPE, default=-1),
+        Attribute("wear", float, Frequency.JOINT_DOF),
+        Attribute("rating", wp.vec2, Frequency.JOINT, urdf_value_transformer=transform),
+        Attribute("maker", str, Frequency.ARTICULATION),
+        Attribute("scale", float, Frequency.WORLD, urdf_attribute_name="gravity_scale"),
+    ):
+        builder.add_custom_attribute(attribute)
+    builder.add_urdf(ARM, floating=False)
+    model = builder.finalize("cpu")
+    assert model.heat.numpy().tolist() == [2.5, 1.0]
+    assert sorted(model.colour.numpy().tolist()) == [-1, 3, 4]
+    assert model.wear.numpy().tolist() == [7.0]
+    hinge = next(index for index, label in enumerate(model.joint_label) if label.endswith("hinge"))
+    np.testing.assert_array_equal(model.rating.numpy()[hinge], [2.0, 4.0])
+    assert seen[0] == {"joint_type": "revolute"}
+    assert model.maker == ["us"]
+    assert model.scale.numpy().tolist() == [0.5]
+    with pytest.raises(AssetError, match=r"link 'base': custom attribute 'heat': 'hot' is not made of"):
+        builder.add_urdf(ARM.replace('heat="2.5"', 'heat="hot"'))

@@ -5,6 +5,7 @@ defaults and kinds agree with those of Newton, so that scripts find what they lo
 rows of `mujoco:equality_constraint` are equality constraints of the model here.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -287,6 +288,35 @@ def register_custom_attributes(builder: Any) -> None:
             _declare(builder, key, entry)
 
 
+def _has(name: str) -> Callable[[Any, dict[str, Any]], int | None]:
+    """Return a transformer that says `RAW` of prims that have an attribute of their own."""
+
+    def transform(value: Any, context: dict[str, Any]) -> int | None:
+        attribute = context["prim"].GetAttribute(name)
+        return int(SolrefMode.RAW) if attribute and attribute.HasAuthoredValue() else None
+
+    return transform
+
+
+def _as_radians(value: Any, context: dict[str, Any]) -> float:
+    """Return an angle of USD, which has degrees, in radians; lengths stay."""
+    angular = "Revolute" in str(context["prim"].GetTypeName())
+    return math.radians(float(value)) if angular else float(value)
+
+
+USD: dict[str, tuple[str | None, Callable[[Any, dict[str, Any]], Any] | None]] = {
+    "solref_mode": ("*", _has("mjc:solref")),
+    "solreflimit_mode": ("*", _has("mjc:solreflimit")),
+    "solreflimit_gain_baseline": (None, None),
+    "joint_dof_label": ("*", lambda value, context: str(context["prim"].GetName())),
+    "dof_springref": ("mjc:springref", _as_radians),
+    "dof_ref": ("mjc:ref", _as_radians),
+    "enable_sleeping": (None, None),
+    "autolimits": (None, None),
+}
+"""Name and transformer in USD of the attributes that are none of the `mjc:` schema, or in other units."""
+
+
 def _declare(builder: Any, frequency: AttributeFrequency | str, entry: Entry) -> None:
     key = f"{NAMESPACE}:{entry.name}"
     if builder.has_custom_attribute(key) and builder.custom_attributes[key].frequency == frequency:
@@ -295,6 +325,8 @@ def _declare(builder: Any, frequency: AttributeFrequency | str, entry: Entry) ->
     is_option = frequency in (AttributeFrequency.WORLD, AttributeFrequency.ONCE)
     usd = f"mjc:{'flag' if entry.name.startswith('flag_') else 'option'}:{asset_name}" if is_option else None
     names = entry.name in CHOICES
+    usd = usd or (None if isinstance(frequency, str) else f"mjc:{asset_name}")
+    usd, usd_transformer = USD.get(entry.name, (usd, _by_name(entry.name) if names else None))
     builder.add_custom_attribute(
         CustomAttribute(
             entry.name,
@@ -305,9 +337,9 @@ def _declare(builder: Any, frequency: AttributeFrequency | str, entry: Entry) ->
             entry.references,
             entry.default,
             mjcf_attribute_name=asset_name,
-            usd_attribute_name=usd or (None if isinstance(frequency, str) else f"mjc:{asset_name}"),
+            usd_attribute_name=usd,
             mjcf_value_transformer=_by_name(entry.name) if names else None,
-            usd_value_transformer=_by_name(entry.name) if names else None,
+            usd_value_transformer=usd_transformer,
             row_references=entry.row_references,
         )
     )

@@ -1,0 +1,82 @@
+"""Custom attributes in URDF: what a builder declares is read from the elements as XML attributes.
+
+A body has those of its `<link>`, a joint and its degrees of freedom those of `<joint>`, a shape those of
+`<collision>` or `<visual>`, the articulation, the world and the whole model those of `<robot>`.
+"""
+
+from typing import Any
+
+from pluriverse.importers.custom_values import XmlAttributes, set_value
+from pluriverse.importers.description import RobotDescription, ShapeDescription
+from pluriverse.model.attributes import AttributeFrequency as Frequency
+from pluriverse.types import JointType
+
+_JOINT = (Frequency.JOINT, Frequency.JOINT_DOF, Frequency.JOINT_COORD, Frequency.JOINT_CONSTRAINT)
+_OF_DOFS = (Frequency.JOINT_DOF, Frequency.JOINT_COORD)
+
+
+class UrdfCustom:
+    """Reads the custom attributes that a builder declares from a document.
+
+    Args:
+        builder: Builder that the document is added to.
+        root: The `<robot>` element.
+        file: What messages call the document.
+    """
+
+    def __init__(self, builder: Any, root: Any, file: str):
+        self._builder = builder
+        self._root = root
+        self._xml = XmlAttributes(builder, "urdf", file)
+        self._links = {link.get("name"): link for link in root.findall("link")}
+        self._joints = {joint.get("name"): joint for joint in root.findall("joint")}
+
+    def describe(self, robot: RobotDescription) -> None:
+        """Give the links and their joints their custom attributes.
+
+        Raises:
+            AssetError: If a text is no value of its attribute.
+        """
+        for link in robot.links:
+            element = self._links.get(link.name)
+            if element is not None:
+                link.custom = self._xml.read(element.attrib, (Frequency.BODY,), f"link '{link.name}'")
+            name = link.joint.label.rpartition("/")[2]
+            joint = self._joints.get(name)
+            if joint is None or link.joint.label != f"{robot.label}/{name}":
+                continue  # the base
+            kinds = _JOINT if link.joint.dof_count else tuple(set(_JOINT) - set(_OF_DOFS))
+            if link.joint.type is JointType.FREE:
+                kinds = tuple(set(kinds) - {Frequency.JOINT_CONSTRAINT})
+            context = {"joint_type": joint.get("type")}
+            link.joint.custom = self._xml.read(joint.attrib, kinds, f"joint '{name}'", context)
+
+    def set_shape(self, shape: ShapeDescription, link: str, kind: str, number: int) -> None:
+        """Give a shape the custom attributes of an element of a link.
+
+        Args:
+            shape: The shape.
+            link: Name of the link.
+            kind: "collision" or "visual".
+            number: Which of these elements of the link.
+
+        Raises:
+            AssetError: If a text is no value of its attribute.
+        """
+        element = self._links[link].findall(kind)[number]
+        what = f"<{kind}> {number} of link '{link}'"
+        shape.custom = self._xml.read(element.attrib, (Frequency.SHAPE,), what)
+
+    def set_rest(self, articulations: range) -> None:
+        """Set the attributes of the articulations, of the world and of the whole model.
+
+        Raises:
+            AssetError: If a text is no value of its attribute.
+        """
+        what, attributes = "<robot>", self._builder.custom_attributes
+        for key, value in self._xml.read(self._root.attrib, (Frequency.ARTICULATION,), what).items():
+            for articulation in articulations:
+                attributes[key].values[articulation] = value
+        once = (Frequency.ONCE, Frequency.WORLD)
+        for key, value in self._xml.read(self._root.attrib, once, what).items():
+            set_value(self._builder, attributes[key], value)

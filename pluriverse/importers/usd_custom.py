@@ -1,0 +1,157 @@
+"""Custom attributes on a USD stage: what a builder declares is read from the prims.
+
+A body, joint or shape has the attributes of its prim, an articulation those of the prim that is its root,
+and a constraint those of its joint. Attributes of worlds and of the whole model are those of the physics
+scene. Rows of a custom frequency come from the prims that its filter chooses.
+
+Numbers are taken as they are, whatever the units of the stage; a `usd_value_transformer` can convert them.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from pluriverse.importers.custom_values import set_value
+from pluriverse.importers.description import Placement, RobotDescription
+from pluriverse.importers.usd_source import UsdSource
+from pluriverse.model.attributes import AttributeFrequency as Frequency
+
+ANY = "*"
+_SHAPE, _BODY, _CONSTRAINT = (Frequency.SHAPE,), (Frequency.BODY,), (Frequency.EQUALITY_CONSTRAINT,)
+_JOINT = (Frequency.JOINT, Frequency.JOINT_DOF, Frequency.JOINT_COORD, Frequency.JOINT_CONSTRAINT)
+_SCENE = (Frequency.ONCE, Frequency.WORLD)
+
+
+class UsdCustom:
+    """Reads the custom attributes that a builder declares from a stage.
+
+    Args:
+        builder: Builder that the stage is added to.
+        source: The stage.
+    """
+
+    def __init__(self, builder: Any, source: UsdSource):
+        self._builder = builder
+        self._source = source
+        self._attributes = list(builder.custom_attributes.values())
+        self.names = {attribute.usd_attribute_name for attribute in self._attributes}
+        """Names of the attributes of prims that are read."""
+
+    def has_rows(self, prim: Any) -> bool:
+        """Return whether a custom frequency takes rows from a prim."""
+        filters = [frequency.usd_prim_filter for frequency in self._builder.custom_frequencies.values()]
+        context = {"builder": self._builder, "stage": self._source.stage, "prim": prim}
+        return any(chooses is not None and chooses(prim, context) for chooses in filters)
+
+    def describe(self, robot: RobotDescription) -> None:
+        """Give links, joints, shapes and constraints their custom attributes, and their prims as origins.
+
+        Raises:
+            AssetError: If a value is none of the type of its attribute.
+        """
+        if not self._builder.custom_attributes and not self._builder.custom_frequencies:
+            return
+        for link in robot.links:
+            link.origins.append(link.label)
+            link.custom = self._read(link.label, _BODY)
+            kinds = [
+                kind
+                for kind in _JOINT
+                if not (link.joint.dof_count == 0 and kind in (Frequency.JOINT_DOF, Frequency.JOINT_COORD))
+                and not (link.joint.dof_count == 6 and kind is Frequency.JOINT_CONSTRAINT)
+            ]
+            link.joint.custom = self._read(link.joint.label, kinds)
+            link.joint.origin = link.joint.label
+            for dof in link.joint.dofs:
+                dof.origin = link.joint.label
+        for shape in [*robot.world_shapes, *(shape for link in robot.links for shape in link.shapes)]:
+            shape.origin = shape.label
+            shape.custom = self._read(shape.label, _SHAPE)
+        for constraint in (*robot.loops, *robot.couplings):
+            constraint.origin = constraint.label
+            constraint.custom = self._read(constraint.label.removesuffix("_mimic"), _CONSTRAINT)
+
+    def set_rest(self, placement: Placement, articulations: Iterable[int]) -> None:
+        """Set attributes of the scene and of articulations, and add the rows of custom frequencies.
+
+        Args:
+            placement: Where the parts of the stage went.
+            articulations: The articulations that were added.
+
+        Raises:
+            AssetError: If a value is none of the type of its attribute.
+        """
+        builder = self._builder
+        for path, prim in self._source.prims.items():
+            if str(prim.GetTypeName()) == "PhysicsScene":
+                for key, value in self._read(path, _SCENE).items():
+                    set_value(builder, builder.custom_attributes[key], value)
+        for articulation in articulations:
+            label = builder.articulation_label[articulation]
+            for key, value in self._read(label, (Frequency.ARTICULATION,)).items():
+                builder.custom_attributes[key].values[articulation] = value
+        context = {
+            "builder": builder,
+            "stage": self._source.stage,
+            "path_body_map": placement.bodies,
+            "path_joint_map": placement.joints,
+            "path_dof_map": placement.dofs,
+            "path_shape_map": placement.shapes,
+        }
+        for frequency in builder.custom_frequencies.values():
+            if frequency.usd_prim_filter is None:
+                continue
+            for path, prim in self._source.prims.items():
+                own = {**context, "prim": prim}
+                if not frequency.usd_prim_filter(prim, own):
+                    continue
+                if frequency.usd_entry_expander is not None:
+                    builder.add_custom_values_batch(list(frequency.usd_entry_expander(prim, own)))
+                else:
+                    values = self._read(path, (frequency.key,))
+                    builder.add_custom_values_batch([values] if values else [])
+
+    def _read(self, path: str, kinds: Iterable[Frequency | str]) -> dict[str, Any]:
+        """Return the values that a prim has, by the keys of their attributes."""
+        prim = self._source.stage.GetPrimAtPath(path) if path.startswith("/") else None
+        if not prim:
+            return {}
+        result: dict[str, Any] = {}
+        wanted = set(kinds)
+        for attribute in self._attributes:
+            if attribute.frequency not in wanted:
+                continue
+            value, found = None, None
+            if attribute.usd_attribute_name != ANY:
+                found = prim.GetAttribute(attribute.usd_attribute_name)
+                if not found or not found.HasAuthoredValue():
+                    continue
+                value = found.Get()
+            context = {"prim": prim, "attr": found, "builder": self._builder}
+            try:
+                if attribute.usd_value_transformer is not None:
+                    value = attribute.usd_value_transformer(value, context)
+                else:
+                    value = _plain(value, attribute)
+                if value is None:
+                    continue
+                attribute.convert(value)
+            except (TypeError, ValueError) as error:
+                raise self._source.error(
+                    path,
+                    str(error).rstrip("."),
+                    value=value,
+                    remedy=f"Correct '{attribute.usd_attribute_name}' there, or the type of the attribute.",
+                ) from error
+            result[attribute.key] = value
+        return result
+
+
+def _plain(value: Any, attribute: Any) -> Any:
+    """Return a value of USD as numbers or a text."""
+    if attribute.dtype is str:
+        return str(value)
+    if hasattr(value, "GetImaginary"):  # a quaternion, which has the scalar part first in USD
+        return [*value.GetImaginary(), value.GetReal()]
+    return value if np.isscalar(value) else np.array(value)
