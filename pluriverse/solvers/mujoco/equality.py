@@ -120,16 +120,13 @@ def plan_equalities(plan: StructurePlan) -> EqualityPlan:
             follower, leader = joint_of[joint1, axes[index][0]], joint_of.get((joint2, axes[index][1]), -1)
             result.constraints.append(ConstraintPlan(index, JOINT, joint1=follower, joint2=leader))
             continue
+        first, second = (int(plan.body_mj[body]) if body >= 0 else 0 for body in (body1, body2))
         if kind == EqType.DISTANCE:
-            at = [int(plan.body_mj[body]) if body >= 0 else 0 for body in (body1, body2)]
-            result.ropes.append(RopePlan(index, *at, joint=joint1))
+            result.ropes.append(RopePlan(index, first, second, joint1))
             continue
-        ends = [int(plan.body_mj[body]) if body >= 0 else 0 for body in (body1, body2)]
-        sides = (-1.0, 1.0) if kind == EqType.HINGE else (0.0,)
-        for side in sides:
-            result.constraints.append(
-                ConstraintPlan(index, WELD if kind == EqType.WELD else CONNECT, *ends, side=side)
-            )
+        made = WELD if kind == EqType.WELD else CONNECT
+        for side in (-1.0, 1.0) if kind == EqType.HINGE else (0.0,):
+            result.constraints.append(ConstraintPlan(index, made, first, second, side=side))
     return result
 
 

@@ -175,9 +175,10 @@ def _set_geoms(table: FieldTable, options: MujocoOptions, plan: GroupPlan, value
     margin = material.margin if margins_are_kept(options, plan) else np.zeros_like(material.margin)
     table.put("geom_margin", margin)
     body_margin = table.edit("body_margin")
-    for geom, body in enumerate(plan.geoms.body):
-        first = geom == 0 or plan.geoms.body[geom - 1] != body
-        body_margin[:, body] = margin[:, geom] if first else np.maximum(body_margin[:, body], margin[:, geom])
+    for index, body in enumerate(plan.geoms.body.tolist()):
+        first = index == 0 or plan.geoms.body[index - 1] != body
+        own = margin[:, index]
+        body_margin[:, body] = own if first else np.maximum(body_margin[:, body], own)
 
 
 def margins_are_kept(options: MujocoOptions, plan: GroupPlan) -> bool:

@@ -129,7 +129,7 @@ class MujocoOptions:
             "viscosity",
         ):
             value = getattr(self, name)
-            if value is not None and not (np.isscalar(value) and np.isfinite(value) and value >= 0.0):
+            if value is not None and not (np.ndim(value) == 0 and 0.0 <= float(value) < np.inf):
                 raise ValueError(f"SolverMuJoCo: {name} is {value!r}, but it must be a finite number >= 0.")
         if self.impratio == 0.0:
             raise ValueError("SolverMuJoCo: impratio is 0, but it must be a number > 0.")
