@@ -2,13 +2,14 @@
 
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from benchmarks.scenes import SCENES, PileScene
+from benchmarks.scenes import ASSETS, SCENES, PileScene
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -66,20 +67,34 @@ def test_boxes_of_a_pile_do_not_begin_inside_each_other(name):
             assert apart > sum(widths)
 
 
-def test_kinds_of_worlds_step_in_one_batch_and_alone():
-    """Ten topologies step by themselves and together, and change in a recorded loop without any drift."""
-    from benchmarks.scenes import ASSETS
-
+def run_module(module: str, *arguments: str) -> str:
+    """Run another benchmark, which needs the robots, and return what it prints."""
     if not ASSETS.is_dir():
         pytest.skip(f"no robots in '{ASSETS}': set PLURIVERSE_TEST_ASSETS to a folder that has them")
+    command = [sys.executable, "-W", "ignore", "-m", module, *arguments]
+    return subprocess.run(
+        command, cwd=REPOSITORY, check=True, capture_output=True, text=True, timeout=300
+    ).stdout
 
-    def run(*arguments: str) -> str:
-        command = [sys.executable, "-W", "ignore", "-m", "benchmarks.variants", *arguments]
-        return subprocess.run(
-            command, cwd=REPOSITORY, check=True, capture_output=True, text=True, timeout=300
-        ).stdout
 
-    lines = run("--worlds", "2", "--steps", "2", "--repeats", "1").splitlines()
+def test_kinds_of_worlds_step_in_one_batch_and_alone():
+    """Ten topologies step by themselves and together, and change in a recorded loop without any drift."""
+    lines = run_module("benchmarks.variants", "--worlds", "2", "--steps", "2", "--repeats", "1").splitlines()
     assert len([line for line in lines if line.endswith("µs a step")]) == 10
     assert "of the sum" in lines[-1]
-    assert "largest change of an initial state: 0; frozen worlds: ()" in run("--episodes", "60")
+    outcome = run_module("benchmarks.variants", "--episodes", "60")
+    assert "largest change of an initial state: 0; frozen worlds: ()" in outcome
+
+
+def test_a_mixture_is_compared_with_its_parts():
+    lines = run_module("benchmarks.mixture", "--worlds", "1", "--steps", "2", "--repeats", "1").splitlines()
+    assert [line.split()[0] for line in lines] == ["go1", "g1", "arm", "pile8", "sum", "mixture"]
+
+
+def test_building_reports_time_and_memory():
+    """Eight robots are read and built; memory held is more than that of the arrays, which it contains."""
+    lines = run_module("benchmarks.building", "--worlds", "256").splitlines()
+    assert [line.split(", ")[0] for line in lines] == ["Go1", "8 robots"]
+    for line in lines:
+        arrays, held, peak = (int(number.replace(",", "")) for number in re.findall(r"([\d,]+) MiB", line))
+        assert 0 < arrays <= held <= peak
