@@ -60,6 +60,18 @@ def data_kernels():
     ]
 
 
+def variant_kernels():
+    return [
+        import_module("pluriverse.variants.environments").draw_variant,
+        import_module("pluriverse.variants.row_copy")._copy_kernel(wp.int32),
+        import_module("pluriverse.variants.row_copy")._copy_kernel(wp.bool),
+        import_module("pluriverse.randomization.write").write_property,
+        import_module("pluriverse.randomization.inertia").write_pseudo_inertia,
+        import_module("pluriverse.randomization.bounds").update_bounds,
+        import_module("pluriverse.randomization.state").write_initial_state,
+    ]
+
+
 def mujoco_kernels():
     """Return the kernels around MuJoCo Warp; those of the C engine run on a CPU only."""
     exchange = import_module("pluriverse.solvers.mujoco.state_exchange")._kernels(wp.float32)
@@ -73,7 +85,15 @@ def mujoco_kernels():
 
 @pytest.mark.parametrize(
     "make_kernels",
-    [sap_kernels, dynamics_kernels, collision_kernels, query_kernels, data_kernels, mujoco_kernels],
+    [
+        sap_kernels,
+        dynamics_kernels,
+        collision_kernels,
+        query_kernels,
+        data_kernels,
+        variant_kernels,
+        mujoco_kernels,
+    ],
 )
 def test_native_snippets_and_generated_code_are_valid_cuda(make_kernels, tmp_path):
     """Every stage of a step is accepted by NVRTC for both precisions that it mixes."""

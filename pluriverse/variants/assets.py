@@ -54,13 +54,20 @@ def load_asset(source: Any, what: str) -> tuple[Any, Any]:
 def replace_by_hulls(builder: Any) -> None:
     """Let convex shapes have their hull as mesh, so that a model knows which of its meshes collide.
 
-    The hull of a mesh that no shape has yet is prepared for collisions only if it says that it is one.
+    The hull of a mesh that no shape has yet is prepared for collisions only if it says that it is one. Meshes
+    that no shape has any more are dropped.
     """
     from pluriverse.types import GeoType
 
+    meshes: list[Any] = [
+        builder.meshes[index] if index >= 0 else None for index in builder.shape_source_index.tolist()
+    ]
     for shape in np.flatnonzero(builder.shape_type == GeoType.CONVEX_MESH).tolist():
-        hull = builder.meshes[builder.shape_source_index[shape]].convex_hull()
-        builder.shape_source_index[shape] = builder._mesh_index(hull)
+        meshes[shape] = meshes[shape].convex_hull()
+    builder.meshes, builder._mesh_of_content = [], {}
+    for shape, mesh in enumerate(meshes):
+        if mesh is not None:
+            builder.shape_source_index[shape] = builder._mesh_index(mesh)
 
 
 def _add_file(builder: Any, path: Path) -> None:

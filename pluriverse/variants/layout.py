@@ -119,6 +119,11 @@ def body_paths(builder: Any) -> list[str]:
     return paths
 
 
+def used_meshes(builder: Any) -> list[int]:
+    """Return the indices of the meshes that shapes have."""
+    return [index for index in np.unique(builder.shape_source_index).tolist() if index >= 0]
+
+
 def shape_role(flags: int) -> str:
     """Return what a shape of these flags is for."""
     if flags & ShapeFlags.SITE:
@@ -164,7 +169,15 @@ def _slot_keys(builder: Any) -> list[tuple[Any, ...]]:
         finite.tolist(),
         strict=True,
     ):
-        key = (body, flags, kind, group, filtered, solid, slab and kind == GeoType.PLANE)
+        key = (
+            body,
+            flags & ~int(ShapeFlags.VISIBLE),
+            kind,
+            group,
+            filtered,
+            solid,
+            slab and kind == GeoType.PLANE,
+        )
         number = counts.get(key, 0)
         counts[key] = number + 1
         keys.append((*key, number))
@@ -195,8 +208,8 @@ def _layout(group: _Group, names: Sequence[str], builders: Sequence[Any]) -> Lay
         for shape, slot in enumerate(shape_slots.tolist()):
             slots[slot].filled_by[names[variant]] = builders[variant].shape_label[shape]
         # Meshes of all variants, so that a shape can become any of them.
-        for mesh in builders[variant].meshes:
-            builder._mesh_index(mesh)
+        for index in used_meshes(builders[variant]):
+            builder._mesh_index(builders[variant].meshes[index])
     mine = {tuple(pair) for pair in np.sort(builder.shape_collision_filter_pairs, axis=1).tolist()}
     for pair in sorted(group.filters - mine):
         builder.add_shape_collision_filter_pair(*pair)

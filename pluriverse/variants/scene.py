@@ -22,6 +22,7 @@ from pluriverse.variants.initial_state import apply_initial_state
 from pluriverse.variants.layout import Layout, Slot, find_layouts
 from pluriverse.variants.tables import (
     KINDS,
+    LIVE_STRUCTURE,
     VARIANT_DEPENDENT_FIELDS,
     VariantRows,
     VariantTables,
@@ -188,7 +189,7 @@ def make_scene(
             )
             tables.add(entity.name, rows, variant_row, offsets, meshes)
     if not tables.is_empty:
-        model.seal(live=("shape_source_index",))
+        model.seal(live=LIVE_STRUCTURE)
     before = [offsets for _, offsets in composed]
     scene = VariantScene(
         config, model, entities, tuples, environment_tuple, tables, defaults, before, builder

@@ -15,14 +15,18 @@ from pluriverse.builder.snapshot import COLUMN_NAMES
 from pluriverse.model import Model
 from pluriverse.model.seal import STRUCTURE
 from pluriverse.selection.frequency import ATTRIBUTE_FREQUENCY, Frequency
-from pluriverse.variants.layout import Layout
+from pluriverse.variants.layout import Layout, used_meshes
 from pluriverse.variants.row_copy import copy_variant_rows
 
 _NOT_OF_A_VARIANT = ("gravity", "body_f", "shape_is_solid")
 
+LIVE_STRUCTURE = ("shape_flags", "shape_source_index")
+"""Arrays of the structure of a model that change with the variant all the same: whether shapes are seen, and
+their meshes."""
+
 VARIANT_DEPENDENT_FIELDS: tuple[str, ...] = (
     *sorted(set(ATTRIBUTE_FREQUENCY) - set(STRUCTURE) - set(_NOT_OF_A_VARIANT)),
-    "shape_source_index",
+    *LIVE_STRUCTURE,
 )
 """Arrays of `Model` in which variants of one layout may differ, so that each world has its own defaults."""
 
@@ -124,7 +128,9 @@ def _catalogue(layout: Layout, builders: Sequence[Any]) -> tuple[Any, np.ndarray
             rows_of[row, slots] = getattr(builder, name)
     for row, (builder, slots) in enumerate(zip(builders, layout.slot_of_shape, strict=True)):
         filled[row, slots] = True
-        known = np.array([source._mesh_index(each) for each in builder.meshes] + [-1], dtype=np.int32)
+        known = np.full(len(builder.meshes) + 1, -1, dtype=np.int32)  # the last one stands for none
+        for index in used_meshes(builder):
+            known[index] = source._mesh_index(builder.meshes[index])
         mesh[row, slots] = known[builder.shape_source_index]
     return catalogue, filled, mesh
 
@@ -132,7 +138,8 @@ def _catalogue(layout: Layout, builders: Sequence[Any]) -> tuple[Any, np.ndarray
 _SHAPE_NUMBERS = tuple(
     name
     for name in COLUMN_NAMES
-    if name.startswith("shape_") and name not in STRUCTURE and name != "shape_collision_filter_parent"
+    if name == "shape_flags"
+    or (name.startswith("shape_") and name not in STRUCTURE and name != "shape_collision_filter_parent")
 )
 _STRUCTURE_COLUMNS = (
     *STRUCTURE,

@@ -25,7 +25,13 @@ def run(name, frames):
 
 def test_every_example_is_short_and_tested():
     names = {path.name for path in EXAMPLES.glob("*.py")}
-    assert names == {"handwritten_loop.py", "mixed_worlds.py", "contact_forces.py", "gravity_per_world.py"}
+    assert names == {
+        "changing_objects.py",
+        "contact_forces.py",
+        "gravity_per_world.py",
+        "handwritten_loop.py",
+        "mixed_worlds.py",
+    }
     assert all(len((EXAMPLES / name).read_text().splitlines()) < 100 for name in names)
 
 
@@ -56,3 +62,11 @@ def test_mixed_worlds_are_all_reported():
             ["1 x rod", "2 x rod", "3 x rod", "4 x rod", "1 x box", "3 x box", "5 x box"]
         )
     ]
+
+
+def test_environments_hold_other_objects_in_every_episode():
+    _, *episodes, last = run("changing_objects.py", 200).splitlines()
+    assert last == "frozen worlds: 0"
+    held = [line.split(": ")[1] for line in episodes]
+    assert len(set(held)) == len(held) == 4
+    assert {name for line in held for name in line.split(", ")} == {"box", "ball", "two boxes"}

@@ -153,3 +153,22 @@ def test_what_is_no_asset_is_named():
         scene_of({"one": "thing.txt"})
     with pytest.raises(ValueError, match="entity 'object', variant 'one' has no bodies"):
         scene_of({"one": pv.ModelBuilder()})
+
+
+def test_meshes_of_no_shape_are_left_out():
+    """A model has the hulls that collide and the meshes that are seen, not those that hulls came from."""
+    scene = scene_of({"sphere": mesh_spec(1, 2), "cone": mesh_spec(0, 1, 0.1)})
+    used = set(scene.model.shape_source_index.numpy().tolist()) | set(
+        scene.entities["object"].rows[0].arrays["shape_source_index"].ravel().tolist()
+    )
+    assert used - {-1} == set(range(len(scene.model.meshes)))
+
+
+def test_whether_a_shape_is_seen_travels_too():
+    """Colliders are seen where a variant has nothing else to show; they fill the same slots all the same."""
+    from pluriverse.types import ShapeFlags
+
+    scene = scene_of({"shown": mesh_spec(1, 1), "bare": mesh_spec(0, 1)})
+    assert len(scene.slots("object")[0]) == 2
+    flags = [world_rows(scene.model, "shape_flags", world)[1] for world in range(2)]
+    assert [bool(value & ShapeFlags.VISIBLE) for value in flags] == [False, True]
