@@ -68,9 +68,11 @@ class UsdCustom:
         for shape in [*robot.world_shapes, *(shape for link in robot.links for shape in link.shapes)]:
             shape.origin = shape.label
             shape.custom = self._read(shape.label, _SHAPE)
-        for constraint in (*robot.loops, *robot.couplings):
-            constraint.origin = constraint.label
-            constraint.custom = self._read(constraint.label.removesuffix("_mimic"), _CONSTRAINT)
+        for loop in robot.loops:
+            loop.origin, loop.custom = loop.label, self._read(loop.label, _CONSTRAINT)
+        for coupling in robot.couplings:
+            path = coupling.label.removesuffix("_mimic")
+            coupling.origin, coupling.custom = coupling.label, self._read(path, _CONSTRAINT)
 
     def set_rest(self, placement: Placement, articulations: Iterable[int]) -> None:
         """Set attributes of the scene and of articulations, and add the rows of custom frequencies.
