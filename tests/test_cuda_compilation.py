@@ -36,6 +36,8 @@ def collision_kernels():
         import_module("pluriverse.collision.height_field").collide_height_field_pairs,
         import_module("pluriverse.collision.mesh_convex").collide_mesh_convex_pairs,
         import_module("pluriverse.collision.mesh_mesh").collide_mesh_mesh_pairs,
+        import_module("pluriverse.collision.mesh_convex").collide_mesh_convex_pairs,
+        import_module("pluriverse.collision.mesh_mesh").collide_mesh_mesh_pairs,
     ]
 
 

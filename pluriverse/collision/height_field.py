@@ -25,6 +25,9 @@ from pluriverse.collision.triangle_pair import TrianglePair, make_triangle_pair
 # Relative excess of the depth below a triangle over that straight below the surface which rounding explains.
 DEPTH_ROUNDING = wp.constant(1.0e-3)
 
+# Half extent [m] of a box around everything.
+UNBOUNDED = wp.constant(1.0e30)
+
 
 @wp.func
 def is_behind(
@@ -188,6 +191,9 @@ def collide_height_field(
     last_row = int(wp.min((middle_y + pair.upper[1]) * to_row, float(rows - 2)))
     # What has its middle above the ground meets no triangle from behind.
     is_above = height_over(data, field, pair.scale, pair.center + pair.position) > 0.0
+    if not is_above:
+        # What has sunk in is pushed up by triangles above it.
+        pair.half = wp.vec3(UNBOUNDED, UNBOUNDED, UNBOUNDED)
 
     for row in range(first_row, last_row + 1):
         for column in range(first_column, last_column + 1):

@@ -27,6 +27,12 @@ class Collider(enum.IntEnum):
     """Two convex shapes of any other types, by support functions."""
     HEIGHT_FIELD = 6
     """A height field and a convex shape."""
+    MESH_PLANE = 7
+    """An infinite plane and a triangle mesh."""
+    MESH_CONVEX = 8
+    """A triangle mesh and a convex shape."""
+    MESH_MESH = 9
+    """Two triangle meshes, or one and a height field."""
 
 
 COLLIDER_COUNT = len(Collider)
@@ -40,6 +46,13 @@ _SURFACE_CONTACT_COUNT = 16
 def collider_of(type0: GeoType, type1: GeoType) -> tuple[Collider, bool]:
     """Return the algorithm of a pair of types (a finite plane is a box) and whether it wants them swapped."""
     low, high = sorted((type0, type1))
+    if GeoType.MESH in (type0, type1):
+        if low == GeoType.PLANE:
+            return Collider.MESH_PLANE, type0 != GeoType.PLANE
+        if low in _SURFACES and high in _SURFACES:
+            return Collider.MESH_MESH, type0 > type1
+        # The mesh comes first.
+        return Collider.MESH_CONVEX, type0 != GeoType.MESH
     if low == GeoType.HFIELD:
         # The height field comes first.
         return Collider.HEIGHT_FIELD, type0 != GeoType.HFIELD

@@ -28,11 +28,11 @@ class CollisionPipeline:
         rigid_contact_max: Capacity of a world: a number for all, or one number per world. By default it is
             computed per kind of world: enough for all pairs to touch at once, but at most 32 plus five
             patches for each shape that has a candidate pair (a patch has 1 contact for a sphere or ellipsoid,
-            2 for a capsule, up to 8 for others).
+            2 for a capsule, up to 16 for meshes and height fields and up to 8 for others).
 
     Raises:
-        ValueError: If a shape that collides is a non-convex mesh or a height field, or a capacity is not
-        valid.
+        ValueError: If a shape that collides has no geometry, all triangles of a mesh are degenerate, or a
+            capacity is not valid.
     """
 
     model: Model
@@ -151,11 +151,7 @@ class CollisionPipeline:
         return capacities
 
 
-_UNSUPPORTED = {
-    GeoType.MESH: "a non-convex mesh, which cannot collide yet. Add its convex hull instead "
-    "(add_shape_convex_hull), several of them, or primitives; or leave it visible only",
-    GeoType.NONE: "of no geometry. Clear its COLLIDE_SHAPES flag",
-}
+_UNSUPPORTED: dict[GeoType, str] = {GeoType.NONE: "of no geometry. Clear its COLLIDE_SHAPES flag"}
 
 
 def _check_planes(model: Model, collision_type: np.ndarray, first_shape: np.ndarray) -> None:

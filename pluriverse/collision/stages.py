@@ -8,13 +8,12 @@ import numpy as np
 import warp as wp
 
 from pluriverse.collision.contact_output import make_contact_output
-from pluriverse.collision.height_field_data import make_height_field_data
 from pluriverse.collision.hull import HullData, make_hull_data
 from pluriverse.collision.pair_table import Collider, PairTable
 from pluriverse.collision.shape_state import ShapeModel, make_shape_state, update_shapes
 from pluriverse.geometry import Heightfield
 from pluriverse.model import Contacts, Model
-from pluriverse.types import GeoType
+from pluriverse.types import GeoType, ShapeFlags
 
 
 class Stages:
@@ -69,8 +68,11 @@ class Stages:
         shapes.mesh_upper = wp.array(upper.reshape(-1, 3), dtype=wp.vec3, device=device)
         self._shapes = shapes
         self._state = make_shape_state(model.shape_count, device)
+        surfaces = _make_surfaces(model, colliders)
+        # Warp's meshes live as long as this set.
+        self._surfaces = surfaces
         self._collider_launches = [
-            _collider_launch(collider, hulls, model.meshes, device) for collider in colliders
+            _collider_launch(collider, hulls, surfaces, model.meshes, device) for collider in colliders
         ]
 
     def collide(
@@ -92,12 +94,44 @@ class Stages:
             launch(worlds, table, self._shapes, self._state, output, self._device)
 
 
+def _make_surfaces(model: Model, colliders: Sequence[Collider]) -> Any:
+    """Return the `MeshSet` of all surfaces that collide, None if no collider takes meshes."""
+    if not set(colliders) & {Collider.MESH_PLANE, Collider.MESH_CONVEX, Collider.MESH_MESH}:
+        return None
+    from pluriverse.collision.mesh_data import MeshSet
+
+    source = model.shape_source_index.numpy()
+    collides = (model.shape_flags.numpy() & ShapeFlags.COLLIDE_SHAPES) != 0
+    used = set(source[(model.shape_type.numpy() == GeoType.MESH) & collides].tolist())
+    for index, mesh in enumerate(model.meshes):
+        # Meshes that no shape uses yet count too, as hulls do; height fields where they meet meshes.
+        is_field = isinstance(mesh, Heightfield)
+        if index not in source and not mesh.is_convex_hull and not is_field:
+            used.add(index)
+        if is_field and Collider.MESH_MESH in colliders:
+            used.add(index)
+    return MeshSet(model.meshes, sorted(used), model.device)
+
+
 def _collider_launch(
-    collider: Collider, hulls: HullData, meshes: Sequence[Any], device: Any
+    collider: Collider, hulls: HullData, surfaces: Any, meshes: Sequence[Any], device: Any
 ) -> Callable[..., None]:
     """Return the function that launches a collider. Kernels are declared here, only those that are needed."""
+    if collider == Collider.MESH_PLANE:
+        from pluriverse.collision.mesh_plane import collide_meshes_and_planes
+
+        return functools.partial(collide_meshes_and_planes, surfaces.data)
+    if collider == Collider.MESH_CONVEX:
+        from pluriverse.collision.mesh_convex import collide_meshes_and_convex_shapes
+
+        return functools.partial(collide_meshes_and_convex_shapes, hulls, surfaces.data)
+    if collider == Collider.MESH_MESH:
+        from pluriverse.collision.mesh_mesh import collide_meshes
+
+        return functools.partial(collide_meshes, surfaces.data)
     if collider == Collider.HEIGHT_FIELD:
         from pluriverse.collision.height_field import collide_height_fields
+        from pluriverse.collision.height_field_data import make_height_field_data
 
         fields = [index for index, mesh in enumerate(meshes) if isinstance(mesh, Heightfield)]
         return functools.partial(collide_height_fields, hulls, make_height_field_data(meshes, fields, device))

@@ -66,6 +66,26 @@ class TriangleTouch:
 
 
 @wp.func
+def is_outside_box(pair: TrianglePair) -> bool:
+    """Return whether a triangle is beyond one side of the box around a shape, in the axes of the shape."""
+    inverse = wp.transpose(pair.axes)
+    a = inverse * (pair.a - pair.middle)
+    b = inverse * (pair.b - pair.middle)
+    c = inverse * (pair.c - pair.middle)
+    low = wp.min(a, wp.min(b, c))
+    high = wp.max(a, wp.max(b, c))
+    half = pair.half
+    return (
+        low[0] > half[0]
+        or low[1] > half[1]
+        or low[2] > half[2]
+        or high[0] < -half[0]
+        or high[1] < -half[1]
+        or high[2] < -half[2]
+    )
+
+
+@wp.func
 def is_over_triangle(pair: TrianglePair, normal: wp.vec3, point: wp.vec3, tolerance: float) -> bool:
     """Return whether the foot of a point on the plane of a triangle is in the triangle.
 
@@ -237,6 +257,8 @@ def make_triangle_collider(surface_type: Any, is_free_edge: Any, is_free_corner:
             slots: Contacts kept.
             count: Number of patches so far.
         """
+        if is_outside_box(pair):
+            return count
         normal = side * wp.normalize(wp.cross(pair.b - pair.a, pair.c - pair.a))
         lowest = support_surface(pair, hulls, -normal)
         distance = wp.dot(normal, lowest - pair.a)
@@ -249,6 +271,8 @@ def make_triangle_collider(surface_type: Any, is_free_edge: Any, is_free_corner:
         scratch = wp.zeros(shape=POLYGON_CAPACITY, dtype=wp.vec3)
         missed = MISSED * pair.extent
         has_lowest = bool(False)
+        # Whether there is a depth that may not be the way out. It says nothing if the two do not overlap.
+        is_doubtful = bool(False)
         if pair.shape_type != SPHERE:
             feature = find_feature(
                 pair.shape_type,
@@ -273,15 +297,15 @@ def make_triangle_collider(surface_type: Any, is_free_edge: Any, is_free_corner:
                     if height >= -pair.shallow or is_way_out(data, surface, pair, point, height):
                         count = add_candidate(normals, slots, count, point, normal, height)
                     else:
-                        add_last_resort(slots, point, normal, -pair.shallow)
+                        is_doubtful = True
                     has_lowest = has_lowest or rise <= 0.0
         is_over = is_over_triangle(pair, normal, lowest, OVER * pair.extent)
         if is_over and not has_lowest:
             if distance >= -pair.shallow or is_way_out(data, surface, pair, lowest, distance):
                 count = add_candidate(normals, slots, count, lowest, normal, distance)
             else:
-                add_last_resort(slots, lowest, normal, -pair.shallow)
-        if is_over or sharp == 0:
+                is_doubtful = True
+        if not is_doubtful and (is_over or sharp == 0):
             return count
 
         touch = TriangleTouch()

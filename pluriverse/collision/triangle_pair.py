@@ -54,6 +54,10 @@ class TrianglePair:
     """Radius around the core of the convex shape [m]."""
     center: wp.vec3
     """Point inside the convex shape [m]."""
+    middle: wp.vec3
+    """Middle of the box around the convex shape in its own axes [m]."""
+    half: wp.vec3
+    """Half extents of that box and its reach [m], axes of the convex shape."""
     lower: wp.vec3
     """Lower corner of the box around the convex shape and its reach [m], axes of the surface."""
     upper: wp.vec3
@@ -151,5 +155,10 @@ def make_triangle_pair(model: ShapeModel, hulls: HullData, shapes: ShapePair) ->
     inflation = shapes.reach + 1.0e-6 * shapes.extent
     pair.lower = middle - half - wp.vec3(inflation, inflation, inflation)
     pair.upper = middle + half + wp.vec3(inflation, inflation, inflation)
-    pair.shallow = SHALLOW * half_thickness(shape_type, extent)
+    # The middle of a sphere tells all about which triangles are before it.
+    pair.shallow = wp.where(shape_type == SPHERE, extent[0], SHALLOW * half_thickness(shape_type, extent))
+    pair.middle = middle
+    pair.half = half_extents(shape_type, extent, wp.identity(n=3, dtype=float)) + wp.vec3(
+        inflation, inflation, inflation
+    )
     return pair

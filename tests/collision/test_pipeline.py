@@ -350,23 +350,6 @@ def test_plane_finite_in_one_world_and_infinite_in_another_is_refused():
         pv.CollisionPipeline(model)
 
 
-def test_non_convex_mesh_is_refused_with_the_remedy():
-    """A mesh that would collide is refused by name; a visible one is not."""
-    mesh = KINDS[6].mesh
-    for collides in (True, False):
-        world = pv.ModelBuilder()
-        plane().add(world, -1)
-        body = world.add_body(mass=1.0, inertia=np.eye(3))
-        config = pv.ShapeConfig(has_shape_collision=collides, density=0.0)
-        world.add_shape_mesh(body, mesh=mesh, cfg=config, label="statue")
-        model = world.finalize("cpu")
-        if collides:
-            with pytest.raises(ValueError, match=r"'statue' .*add_shape_convex_hull"):
-                pv.CollisionPipeline(model)
-        else:
-            assert pv.CollisionPipeline(model).rigid_contact_capacity.tolist() == [0]
-
-
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [(-1, "capacity of world 0 is -1"), ([1, 2, 3], "one for each of the 2 worlds"), (2.5, "whole number")],
