@@ -27,6 +27,7 @@ from pluriverse.solvers.sap.joint_terms import set_joint_terms
 from pluriverse.solvers.sap.newton import minimize_objectives
 from pluriverse.solvers.sap.options import SapOptions
 from pluriverse.solvers.sap.outcome import conclude_steps
+from pluriverse.solvers.sap.unsimulated import warn_of_unsimulated
 from pluriverse.solvers.sap.workspace import SapWorkspace
 
 # Largest contact slot count of a world without limit given by `max_rigid_contact`.
@@ -95,6 +96,7 @@ class SolverSAP(SolverBase):
                 "add_body(), or a joint that is not fixed."
             )
         self.options = SapOptions(**options)
+        warn_of_unsimulated(model)
         self.dynamics = Workspace(model, self.options.real("free_motion_solve_precision"))
         self.workspace = None
         self.sim_time = 0.0

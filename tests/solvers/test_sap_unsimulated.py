@@ -1,0 +1,51 @@
+"""SolverSAP says what of a model only SolverMuJoCo simulates."""
+
+import warnings
+
+import pytest
+
+from pluriverse import ModelBuilder, SolverSAP
+from pluriverse.solvers.mujoco.attributes import register_custom_attributes
+from pluriverse.solvers.sap.unsimulated import UnsimulatedWarning
+
+ARM = """
+<mujoco>
+  <worldbody>
+    <body name="a" gravcomp="1">
+      <joint name="j" axis="0 1 0" stiffness="3"/><geom size="0.1" pos="0 0 1"/>
+      <body name="b" pos="0 0 1"><joint name="k" axis="0 1 0"/><geom size="0.1" pos="0 0 1"/></body>
+    </body>
+  </worldbody>
+  <tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>
+  <actuator><motor joint="j"/><position joint="k" kp="3"/></actuator>
+</mujoco>
+"""
+
+
+def test_forces_of_mujoco_only_are_named():
+    """Everything that acts in one solver and not in the other is counted, over all worlds."""
+    robot, builder = ModelBuilder(), ModelBuilder()
+    register_custom_attributes(robot)
+    robot.add_mjcf(ARM)
+    builder.replicate(robot, 2)
+    model = builder.finalize("cpu")
+    expected = (
+        "SolverSAP: the model has 2 tendons, 2 general actuators, 2 joint axes with a spring of their own, "
+        "2 bodies with gravity compensation in model.mujoco"
+    )
+    with pytest.warns(UnsimulatedWarning, match=expected):
+        SolverSAP(model)
+
+
+def test_a_namespace_without_forces_is_no_reason_for_a_warning():
+    """Drives and parameters of contact are simulated, or belong to the method."""
+    robot = ModelBuilder()
+    register_custom_attributes(robot)
+    robot.add_mjcf(
+        ARM.replace('<motor joint="j"/>', "")
+        .replace(' gravcomp="1"', "")
+        .replace('<tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>', "")
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SolverSAP(robot.finalize("cpu"))
