@@ -64,6 +64,7 @@ from pluriverse.gymapi.values import (
     Velocity,
     Version,
 )
+from pluriverse.gymapi.views import ActorBodyView, ActorDofView, ActorView, actor_views
 
 for _enumeration in ENUMERATIONS:
     globals().update(_enumeration.__members__)
@@ -75,6 +76,9 @@ if TYPE_CHECKING:  # the members of the enumerations
 
 __all__ = [
     "INVALID_HANDLE",
+    "ActorBodyView",
+    "ActorDofView",
+    "ActorView",
     "ActuatorProperties",
     "Asset",
     "AssetOptions",
@@ -128,4 +132,5 @@ __all__ = [
     "Version",
     "VhacdParams",
     "acquire_gym",
+    "actor_views",
 ]

@@ -296,7 +296,10 @@ WRONG_OPTIONS = {
     "scale of MJCF": (lambda b: b.add_mjcf(mjcf(), scale=float("nan")), "scale is nan"),
     "armature scale": (lambda b: b.add_mjcf(mjcf(), armature_scale=-1.0), "armature_scale is -1.0"),
     "mesh scale": (lambda b: b.add_urdf(urdf(), mesh_scale=[1, 2]), "mesh_scale is"),
-    "joint ordering": (lambda b: b.add_urdf(urdf(), joint_ordering="file"), "'dfs', 'bfs', 'dfs_by_name' or None"),
+    "joint ordering": (
+        lambda b: b.add_urdf(urdf(), joint_ordering="file"),
+        "'dfs', 'bfs', 'dfs_by_name' or None",
+    ),
     "hull vertices": (lambda b: b.add_urdf(urdf(), mesh_maxhullvert=3), "mesh_maxhullvert is 3"),
     "hull vertices of MJCF": (lambda b: b.add_mjcf(mjcf(), mesh_maxhullvert=3), "mesh_maxhullvert is 3"),
     "pose": (lambda b: b.add_urdf(urdf(), xform=(1, 2, 3)), "xform is"),
