@@ -12,6 +12,12 @@ from pluriverse.dynamics.integration import PositionIntegration, integrate
 from pluriverse.dynamics.inverse_dynamics import eval_inverse_dynamics as eval_inverse_dynamics
 from pluriverse.dynamics.inverse_kinematics import eval_ik as eval_ik
 from pluriverse.dynamics.kinematics import eval_kinematics
+from pluriverse.dynamics.manipulator_equation import (
+    eval_inverse_dynamics_force as eval_inverse_dynamics_force,
+)
+from pluriverse.dynamics.manipulator_equation import (
+    eval_inverse_dynamics_passive as eval_inverse_dynamics_passive,
+)
 from pluriverse.dynamics.momenta import Momenta
 from pluriverse.dynamics.momenta import eval_momenta as eval_momenta
 from pluriverse.dynamics.momenta import eval_world_momenta as eval_world_momenta
