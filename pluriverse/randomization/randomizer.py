@@ -15,6 +15,7 @@ from pluriverse.randomization.bounds import update_bounds
 from pluriverse.randomization.distributions import Constant, Distribution
 from pluriverse.randomization.sampling import make_sampler
 from pluriverse.randomization.targets import (
+    POSES,
     EntityKind,
     check_property,
     check_pseudo_inertia,
@@ -25,7 +26,7 @@ from pluriverse.randomization.targets import (
     property_components,
     upload_targets,
 )
-from pluriverse.randomization.terms import InitialState, Property, PseudoInertia, Term
+from pluriverse.randomization.terms import InitialState, Property, PseudoInertia, Rotation, Term
 from pluriverse.randomization.write import (
     OPERATION_CODE,
     Episode,
@@ -34,6 +35,7 @@ from pluriverse.randomization.write import (
     launch,
     restore_property,
     write_property,
+    write_rotation,
 )
 from pluriverse.solvers import SolverBase
 from pluriverse.types import ModelFlags
@@ -156,6 +158,8 @@ class Randomizer:
     def _add(self, term: Any, index: int) -> None:
         if isinstance(term, Property):
             self._add_property(term, index)
+        elif isinstance(term, Rotation):
+            self._add_rotation(term, index)
         elif isinstance(term, PseudoInertia):
             self._add_pseudo_inertia(term, index)
         elif isinstance(term, InitialState):
@@ -163,7 +167,7 @@ class Randomizer:
         else:
             raise TypeError(
                 f"Randomizer: term {index} is a {type(term).__name__}, but must be a Property, a "
-                "PseudoInertia or an InitialState."
+                "Rotation, a PseudoInertia or an InitialState."
             )
 
     def _default(self, name: str) -> Any:
@@ -205,6 +209,18 @@ class Randomizer:
         self._remember(term.name, targets)
         if term.name == "shape_scale":
             self._add_bounds(targets)
+
+    def _add_rotation(self, term: Rotation, index: int) -> None:
+        model, what = self._model, f"Rotation({term.name!r})"
+        if term.name not in POSES:
+            raise ValueError(f"{what}: there are no orientations there; poses are {', '.join(POSES)}.")
+        found, targets = self._targets(kind_of(term.name), term.entities, what)
+        self._claim(f"orientations of {term.name}", found, index)
+        distribution = _or_zero(term.distribution, 3, what)
+        sampler = make_sampler(distribution, 3, model.device)
+        inputs = [targets, sampler, term.same_for_entities, index, self._default(term.name)]
+        self._launches.append((write_rotation, inputs, [getattr(model, term.name)]))
+        self._remember(term.name, targets)
 
     def _add_bounds(self, targets: Targets) -> None:
         """Let the bounds of shapes follow from their size."""

@@ -7,7 +7,7 @@ Writes  joint_q, joint_qd of the model
 import warp as wp
 
 from pluriverse.randomization.sampling import Sampler, draw
-from pluriverse.randomization.write import Episode, Targets, chosen_environment
+from pluriverse.randomization.write import Episode, Targets, chosen_environment, turned
 from pluriverse.types import JointType
 
 FREE = wp.constant(int(JointType.FREE))
@@ -69,13 +69,10 @@ def write_initial_state(
                     turn[axis] = wp.float32(
                         draw(samplers.root_rotation, axis, environment, count, place + 3 + axis, term, seed)
                     )
-                angle = wp.length(turn)
                 before = wp.quat(
                     default_q[coord + 3], default_q[coord + 4], default_q[coord + 5], default_q[coord + 6]
                 )
-                after = before
-                if angle > 0.0:
-                    after = wp.normalize(wp.quat_from_axis_angle(turn / angle, angle) * before)
+                after = turned(turn, before)
                 for axis in range(4):
                     joint_q[coord + 3 + axis] = after[axis]
                 for axis in range(6):

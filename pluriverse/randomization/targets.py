@@ -44,13 +44,14 @@ _KIND = {
 _REMEDIES = {
     "body_q": "it follows from joint coordinates. Use InitialState",
     "body_qd": "it follows from joint velocities. Use InitialState",
-    "joint_axis": "axes must keep the length 1. Draw the frame of the joint, joint_X_p",
+    "joint_axis": "axes must keep the length 1. Turn the frame of the joint: Rotation('joint_X_p', ...)",
     "shape_aabb_lower": "it follows from the size. Use geometry_size",
     "shape_aabb_upper": "it follows from the size. Use geometry_size",
     "shape_collision_radius": "it follows from the size. Use geometry_size",
-    "equality_constraint_axis": "axes must keep the length 1. Draw equality_constraint_relpose",
+    "equality_constraint_axis": "axes must keep the length 1. Turn equality_constraint_relpose with Rotation",
 }
-_POSES = ("joint_X_p", "joint_X_c", "shape_transform", "equality_constraint_relpose")
+POSES = ("joint_X_p", "joint_X_c", "shape_transform", "equality_constraint_relpose")
+"""Arrays of poses, of which positions and orientations are drawn by themselves."""
 # Properties that must not be negative.
 _NOT_NEGATIVE = (
     "body_mass",
@@ -133,7 +134,7 @@ def property_components(term: Property, model: Model) -> tuple[list[int], int]:
             f"{array.dtype.__name__}. Write to it, or use variants."
         )
     words = int(np.prod(array.numpy().shape[1:], dtype=np.int64))
-    allowed = list(range(3)) if term.name in _POSES else list(range(words))
+    allowed = list(range(3)) if term.name in POSES else list(range(words))
     components = allowed if term.components is None else [int(component) for component in term.components]
     if term.name == "body_inertia" and (
         term.operation is not Operation.SCALE or not term.same_for_components
@@ -145,7 +146,7 @@ def property_components(term: Property, model: Model) -> tuple[list[int], int]:
     if any(component not in allowed for component in components) or not components:
         raise ValueError(
             f"Property({term.name!r}): components are {list(components)}, but there are {allowed}"
-            + (" (the position of a pose)." if term.name in _POSES else ".")
+            + (" (the position of a pose; Rotation turns it)." if term.name in POSES else ".")
         )
     given = term.distribution.component_count()
     if given not in (None, len(components)):

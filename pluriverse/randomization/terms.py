@@ -51,6 +51,20 @@ class Property(Term):
 
 
 @dataclass(frozen=True)
+class Rotation(Term):
+    """Orientations of poses: of joint frames, shapes, or welds."""
+
+    name: str
+    """Array of poses: `joint_X_p`, `joint_X_c`, `shape_transform` or `equality_constraint_relpose`."""
+    distribution: Distribution
+    """Rotation vector [rad] by which each pose is turned, axes of what it is given in; three components."""
+    entities: Patterns = "*"
+    """Labels of the joints, shapes or constraints meant."""
+    same_for_entities: bool = False
+    """Whether all entities of a world get the same draw."""
+
+
+@dataclass(frozen=True)
 class PseudoInertia(Term):
     """Mass, centre of mass and inertia of bodies together, in the parameters of [RuckerWensing2022].
 

@@ -105,6 +105,45 @@ def write_property(
             value[word] = wp.float32(number)
 
 
+@wp.func
+def turned(turn: wp.vec3, before: wp.quat) -> wp.quat:
+    """Return an orientation after a rotation vector [rad], in the axes that it is given in."""
+    angle = wp.length(turn)
+    after = before
+    if angle > 0.0:
+        after = wp.normalize(wp.quat_from_axis_angle(turn / angle, angle) * before)
+    return after
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.randomization.write")
+def write_rotation(
+    episode: Episode,
+    targets: Targets,
+    sampler: Sampler,
+    same_for_entities: bool,
+    term: int,
+    defaults: wp.array[wp.transform],  # [entity] m, xyzw
+    # out
+    value: wp.array[wp.transform],  # [entity] m, xyzw
+):
+    """Turn the poses of one world. Their positions stay as they are."""
+    environment = chosen_environment(episode, wp.tid())
+    if environment < 0:
+        return
+    world = episode.world[environment]
+    count = episode.count[environment]
+    for target in range(targets.start[world], targets.start[world + 1]):
+        entity = targets.entity[target]
+        place = int(0)
+        if not same_for_entities:
+            place = 3 * (entity - targets.first[world])
+        turn = wp.vec3()
+        for axis in range(3):
+            turn[axis] = wp.float32(draw(sampler, axis, environment, count, place + axis, term, episode.seed))
+        rotation = turned(turn, wp.transform_get_rotation(defaults[entity]))
+        value[entity] = wp.transform(wp.transform_get_translation(value[entity]), rotation)
+
+
 @wp.kernel(enable_backward=False, module="pluriverse.randomization.write")
 def restore_property(
     episode: Episode,

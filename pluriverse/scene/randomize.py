@@ -113,18 +113,24 @@ class TermSection(SceneMapping):
     same_for_components: bool = False
     pseudo_inertia: PseudoInertiaSection | None = None
     initial_state: InitialStateSection | None = None
+    rotation: Name | None = Field(default=None, description="array of poses, such as shape_transform")
 
     @model_validator(mode="after")
     def _one_kind(self) -> "TermSection":
-        kinds = [kind for kind in ("property", "pseudo_inertia", "initial_state") if getattr(self, kind)]
+        kinds = [
+            kind
+            for kind in ("property", "rotation", "pseudo_inertia", "initial_state")
+            if getattr(self, kind)
+        ]
         if len(kinds) != 1:
             raise ValueError(
-                "give exactly one of property, pseudo_inertia, initial_state; there are "
+                "give exactly one of property, rotation, pseudo_inertia, initial_state; there are "
                 f"{', '.join(kinds) or 'none'}"
             )
-        if (self.property is not None) != (self.distribution is not None):
-            raise ValueError("'property' and 'distribution' belong together; give both or neither")
-        if self.property is None:
+        named = kinds[0] in ("property", "rotation")
+        if named != (self.distribution is not None):
+            raise ValueError("'property' or 'rotation', and 'distribution' belong together; give both")
+        if not named:
             other = [key for key in self.given() if key != kinds[0]]
             if other:
                 raise ValueError(f"'{other[0]}' says nothing about {kinds[0]}; move it inside, or remove it")
@@ -132,7 +138,7 @@ class TermSection(SceneMapping):
 
     def term(self) -> "Term":
         """Return the term."""
-        from pluriverse.randomization import InitialState, Operation, Property, PseudoInertia
+        from pluriverse.randomization import InitialState, Operation, Property, PseudoInertia, Rotation
 
         for kind, section in ((PseudoInertia, self.pseudo_inertia), (InitialState, self.initial_state)):
             if section is not None:
@@ -142,8 +148,11 @@ class TermSection(SceneMapping):
                         for name, value in section.given().items()
                     }
                 )
-        assert self.property is not None
         assert self.distribution is not None
+        if self.rotation is not None:
+            law = self.distribution.distribution()
+            return Rotation(self.rotation, law, self.entities, self.same_for_entities)
+        assert self.property is not None
         return Property(
             self.property,
             self.distribution.distribution(),

@@ -1,6 +1,7 @@
 """Assets: a builder from what a configuration names, be it a function, a spec, a builder or a file."""
 
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,15 @@ MESH_SUFFIXES = (".obj", ".stl", ".ply", ".off", ".dae", ".glb", ".gltf")
 USD_SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
 
 
-def load_asset(source: Any, what: str) -> tuple[Any, Any]:
+def load_asset(
+    source: Any, what: str, prepare_builder: Callable[[Any], None] | None = None
+) -> tuple[Any, Any]:
     """Return a builder without worlds of an asset, and the `mujoco.MjSpec` that it was made from, or None.
 
     Args:
         source: As `EntityCfg.spec_fn`.
         what: Entity and variant, for messages.
+        prepare_builder: Called with the new builder first.
 
     Raises:
         TypeError: If the source is nothing that can be read.
@@ -36,6 +40,8 @@ def load_asset(source: Any, what: str) -> tuple[Any, Any]:
         builder.add_builder(asset)
         return builder, None
     builder = ModelBuilder()
+    if prepare_builder is not None:
+        prepare_builder(builder)
     try:
         if isinstance(asset, str | Path):
             _add_file(builder, Path(asset))

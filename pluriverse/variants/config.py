@@ -85,5 +85,8 @@ class SceneCfg:
     share_layouts: bool = True
     """Whether variants of equal structure share one layout of bodies and slots for shapes, in which a variant
     is a row of numbers. Without, each variant is a kind of world of its own."""
+    prepare_builder: Callable[[Any], None] | None = None
+    """Called with every new `ModelBuilder` before an asset is read into it, for example
+    `SolverMuJoCo.register_custom_attributes`."""
     seed: int = 0
     """What the draws of `VariantSimulation.reassign` depend on, with environment and episode."""

@@ -5,7 +5,7 @@ Its shapes are laid out in *slots*, the union over all variants. A slot is known
 what it is for, and its number among its like; a variant that has no shape for it leaves it switched off.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -151,7 +151,23 @@ def _structure(builder: Any) -> tuple[Any, ...]:
         *(equality.view(name) for name in ("type", "body1", "body2", "joint1", "joint2")),
     )
     contents = (np.ascontiguousarray(array).tobytes() for array in arrays)
-    return (builder.body_count, builder.articulation_count, below, joints, *contents)
+    return (
+        builder.body_count,
+        builder.articulation_count,
+        below,
+        joints,
+        *contents,
+        *_custom_contents(builder),
+    )
+
+
+def _custom_contents(builder: Any) -> Iterator[tuple[str, bytes, Any]]:
+    """Yield the custom attributes that have values. Only what agrees in these shares a layout."""
+    for key, attribute in sorted(builder.custom_attributes.items()):
+        column = attribute.column
+        if column.given.any():
+            rows = column.rows
+            yield key, column.given.tobytes(), repr(rows.tolist()) if rows.dtype == object else rows.tobytes()
 
 
 def _slot_keys(builder: Any) -> list[tuple[Any, ...]]:

@@ -222,7 +222,7 @@ def _read_entity(name: str, config: Any, scene: SceneCfg) -> Entity:
     builders, specs = [], []
     for variant, source in sources.items():
         which = f"{what}, variant '{variant}'" if has_variants else what
-        builder, spec = load_asset(source, which)
+        builder, spec = load_asset(source, which, scene.prepare_builder)
         if builder.body_count + builder.shape_count == 0:
             raise ValueError(f"{which} has no bodies and no shapes. Add something to it.")
         check_reserved_names(which, builder)

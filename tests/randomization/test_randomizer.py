@@ -16,6 +16,7 @@ from pluriverse.randomization import (
     Operation,
     Property,
     Randomizer,
+    Rotation,
     Uniform,
     body_mass,
     centre_of_mass,
@@ -331,6 +332,8 @@ def test_variants_that_nobody_holds_yet_are_checked_too():
         ([gravity(Constant(0.0)), gravity(Constant(1.0))], "terms 0 and 1 both draw gravity"),
         ([InitialState(), InitialState(entities="joint_0")], "both draw joint_q"),
         ([InitialState(root_position=Constant((0.0, 1.0)))], "it must have 3, or one"),
+        ([Rotation("body_com", Constant(0.0))], "no orientations there; poses are joint_X_p"),
+        ([Rotation("shape_transform", Constant((0.0, 1.0)))], "it must have 3, or one"),
     ],
 )
 def test_what_cannot_be_drawn_is_named(terms, message):
@@ -363,3 +366,28 @@ def test_the_other_short_terms_draw_what_they_say():
     np.testing.assert_allclose(model.joint_armature.numpy()[arm], 2.0 * before["joint_armature"][arm])
     assert (model.joint_limit_lower.numpy()[arm] <= -1.0).all()
     assert (model.joint_limit_upper.numpy()[arm] >= 2.0).all()
+
+
+def test_poses_are_moved_and_turned_by_terms_of_their_own():
+    """A joint frame that is shifted and turned has both; bodies stand where the new frames put them."""
+    model = make_model(20)
+    default = model.joint_X_p.numpy().copy()
+    terms = [
+        Property("joint_X_p", Uniform(-0.01, 0.01), Operation.OFFSET, "joint_0"),
+        Rotation("joint_X_p", Uniform((0.0, 0.0, -0.3), (0.0, 0.0, 0.3)), "joint_0"),
+    ]
+    randomizer = Randomizer(model, terms)
+    randomizer.apply()
+    frames = model.joint_X_p.numpy()
+    chosen = np.array([label == "arm/joint_0" for label in model.joint_label])
+    np.testing.assert_array_equal(frames[~chosen], default[~chosen])
+    moved = frames[chosen, :3] - default[chosen, :3]
+    assert ((np.abs(moved) <= 0.01 + ROUNDING) & (moved != 0.0)).all()
+    turn = 2.0 * np.arctan2(frames[chosen, 5], frames[chosen, 6])
+    assert stats.kstest(turn, stats.uniform(-0.3, 0.6).cdf).pvalue > 1e-6
+    np.testing.assert_array_equal(frames[chosen, 3:5], 0.0)
+    state = model.state()
+    pv.eval_fk(model, model.joint_q, model.joint_qd, state)
+    np.testing.assert_array_equal(state.body_q.numpy(), model.body_q.numpy())
+    randomizer.restore()
+    np.testing.assert_array_equal(model.joint_X_p.numpy(), default)

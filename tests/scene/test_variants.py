@@ -121,6 +121,11 @@ def test_a_wrong_block_of_variants_is_named(tmp_path, old, new, message):
         ("distribution: {uniform: [0.4, 1.2]}, ", "", "belong together"),
         ("property: gravity", "property: weight", r"randomize.terms\[1\].*no such property"),
         ('["box"]', '["boxes"]', r"randomize.terms\[2\].*no body matches 'boxes'"),
+        (
+            "property: gravity, operation: offset",
+            "rotation: gravity",
+            r"randomize.terms\[1\].*no orientations",
+        ),
         ("operation: offset", "operation: add", "'absolute', 'scale' or 'offset'"),
         (
             "- pseudo_inertia: {",

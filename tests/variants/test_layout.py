@@ -172,3 +172,33 @@ def test_whether_a_shape_is_seen_travels_too():
     assert len(scene.slots("object")[0]) == 2
     flags = [world_rows(scene.model, "shape_flags", world)[1] for world in range(2)]
     assert [bool(value & ShapeFlags.VISIBLE) for value in flags] == [False, True]
+
+
+def test_custom_attributes_are_not_lost_in_a_shared_layout():
+    """Variants that differ in the values of custom attributes have layouts of their own, and keep them."""
+
+    def make(grip):
+        builder = box_builder(0.05 + 0.01 * grip)
+        builder.add_custom_attribute(
+            pv.ModelBuilder.CustomAttribute("grip", float, pv.Model.AttributeFrequency.BODY)
+        )
+        builder.custom_attributes["grip"].values[0] = grip
+        return builder
+
+    scene = scene_of({"weak": make(1.0), "strong": make(2.0), "also weak": make(1.0)})
+    assert scene.entities["object"].layout_of.tolist() == [0, 1, 0]
+    assert scene.model.grip.numpy().tolist() == [1.0, 2.0, 1.0]
+
+
+def test_builders_of_assets_can_be_prepared():
+    """What MuJoCo alone knows of a file is kept if its attributes are declared first."""
+    from pluriverse.solvers.mujoco import SolverMuJoCo
+
+    def make(condim):
+        spec = mesh_spec(0, 1)
+        spec.geoms[0].condim = condim
+        return spec
+
+    options = {"prepare_builder": SolverMuJoCo.register_custom_attributes, "share_layouts": False}
+    scene = scene_of({"plain": make(3), "rolling": make(6)}, **options)
+    assert scene.model.mujoco.condim.numpy()[:2].tolist() == [3, 6]
