@@ -1,7 +1,7 @@
 """Collision pipeline: from poses to contacts, for any list of worlds, without reading anything back."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import warp as wp
@@ -30,9 +30,14 @@ class CollisionPipeline:
             patches for each shape that has a candidate pair (a patch has 1 contact for a sphere or ellipsoid,
             2 for a capsule, up to 16 for meshes and height fields and up to 8 for others).
 
+        broad_phase: How the pairs near each other are found: `"explicit"` tests every candidate pair, `"nxn"`
+            every two shapes, `"sap"` (sweep and prune) sorts the shapes along an axis. By default worlds of
+            4000 candidate pairs or more are swept, others test their pairs. The contacts are the same, bit
+            for bit.
+
     Raises:
-        ValueError: If a shape that collides has no geometry, all triangles of a mesh are degenerate, or a
-            capacity is not valid.
+        ValueError: If there is no such broad phase, a shape that collides has no geometry, all triangles of a
+            mesh are degenerate, or a capacity is not valid.
     """
 
     model: Model
@@ -40,7 +45,13 @@ class CollisionPipeline:
     rigid_contact_capacity: np.ndarray
     """Slots of each world, on the host, shape [world]."""
 
-    def __init__(self, model: Model, *, rigid_contact_max: int | Sequence[int] | np.ndarray | None = None):
+    def __init__(
+        self,
+        model: Model,
+        *,
+        rigid_contact_max: int | Sequence[int] | np.ndarray | None = None,
+        broad_phase: Literal["explicit", "nxn", "sap"] | None = None,
+    ):
         # Kernels are parsed when a module that declares them loads: not before a pipeline exists.
         from pluriverse.collision import stages
 
@@ -68,9 +79,8 @@ class CollisionPipeline:
         shapes = [self._pairs.collider_shapes(template) for template in range(len(model.templates))]
         global_shapes = np.unique(np.concatenate([-1 - some[some < 0] for some in shapes]))
         self._global_shapes = wp.array(global_shapes.astype(np.int32), dtype=int, device=device)
-        self._table = upload_pairs(
-            self._pairs, model.topology.world_template, model.topology.world_shape, device
-        )
+        table = upload_pairs(self._pairs, model.topology.world_template, model.topology.world_shape, device)
+        self._broad_phase = stages.BroadPhase(model, self._pairs, table, broad_phase)
         self._stages = stages.Stages(
             model,
             collision_type,
@@ -107,7 +117,7 @@ class CollisionPipeline:
         self._stages.collide(
             self.model.worlds if worlds is None else worlds,
             self._global_shapes,
-            self._table,
+            self._broad_phase,
             state.body_q,
             contacts,
             self._separation,

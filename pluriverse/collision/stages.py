@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.collision.broad_phase import BroadPhase
 from pluriverse.collision.contact_output import make_contact_output
 from pluriverse.collision.hull import HullData, make_hull_data
-from pluriverse.collision.pair_table import Collider, PairTable
+from pluriverse.collision.pair_table import Collider
 from pluriverse.collision.shape_state import ShapeModel, make_shape_state, update_shapes
 from pluriverse.geometry import Heightfield
 from pluriverse.model import Contacts, Model
@@ -79,19 +80,20 @@ class Stages:
         self,
         worlds: wp.array,
         global_shapes: wp.array,
-        table: PairTable,
+        broad_phase: BroadPhase,
         body_q: wp.array,
         contacts: Contacts,
         separation: wp.array,
         heap: wp.array,
     ) -> None:
-        """Write the contacts of `worlds`: place the shapes, then run one collider after the other."""
+        """Write the contacts of `worlds`: place shapes, find near pairs, run one collider after another."""
         output = make_contact_output(contacts, separation, heap)
         update_shapes(
             worlds, global_shapes, self._shapes, body_q, self._state, output.found, output.count, self._device
         )
+        broad_phase.find_near_pairs(worlds, self._state)
         for launch in self._collider_launches:
-            launch(worlds, table, self._shapes, self._state, output, self._device)
+            launch(worlds, broad_phase.table, self._shapes, self._state, output, self._device)
 
 
 def _make_surfaces(model: Model, colliders: Sequence[Collider]) -> Any:
