@@ -36,8 +36,6 @@ def collision_kernels():
         import_module("pluriverse.collision.height_field").collide_height_field_pairs,
         import_module("pluriverse.collision.mesh_convex").collide_mesh_convex_pairs,
         import_module("pluriverse.collision.mesh_mesh").collide_mesh_mesh_pairs,
-        import_module("pluriverse.collision.mesh_convex").collide_mesh_convex_pairs,
-        import_module("pluriverse.collision.mesh_mesh").collide_mesh_mesh_pairs,
     ]
 
 
@@ -80,6 +78,7 @@ def mujoco_kernels():
     return [
         exchange.push_world,
         import_module("pluriverse.solvers.mujoco.warp_outcome").conclude_row,
+        import_module("pluriverse.solvers.mujoco.warp_feed").feed_contact,
         import_module("pluriverse.solvers.mujoco.contact_copy").copy_world_contact,
         import_module("pluriverse.solvers.mujoco.outcome").keep_world,
     ]

@@ -11,6 +11,7 @@ import warp as wp
 
 from pluriverse.model import Topology
 from pluriverse.solvers.mujoco.contact_copy import ContactArrays
+from pluriverse.solvers.mujoco.contact_mixing import mixing_functions
 from pluriverse.solvers.mujoco.cpu_lane import (
     ACT,
     ADDRESS_COUNT,
@@ -51,7 +52,9 @@ from pluriverse.solvers.mujoco.exchange_maps import (
     NU,
     NV,
     ExchangeMaps,
+    geom_of_shape,
     rows_struct,
+    shape_of_geom,
 )
 from pluriverse.solvers.mujoco.native_call import (
     add_contact,
@@ -145,13 +148,15 @@ LAYOUT = (
 CONTACT_SIZE = wp.constant(len(LAYOUT))
 ISLAND_COUNT = wp.constant(len(LAYOUT) + 1)
 
-# MuJoCo's bits and bounds: `mjDSBL_CONTACT`, `mjMAXVAL`, `mjMINMU`, `mjMINVAL`.
+# MuJoCo's bits and bounds: `mjDSBL_CONTACT`, `mjMAXVAL`, `mjMINMU`.
 DISABLE_CONTACT = wp.constant(1 << 4)
 VALUE_MAX = wp.constant(wp.float64(1e10))
 FRICTION_MIN = wp.constant(wp.float64(1e-5))
-VALUE_MIN = wp.constant(wp.float64(1e-15))
 
 Rows = rows_struct(wp.float64)
+mix_weight = mixing_functions(wp.float64).mix_weight
+mix_solref = mixing_functions(wp.float64).mix_solref
+second_axis = mixing_functions(wp.float64).second_axis
 
 
 @wp.struct
@@ -226,6 +231,12 @@ def read_vec3(address: wp.uint64, offset: int) -> wp.vec3d:
 
 
 @wp.func
+def read_vec2(address: wp.uint64, offset: int) -> wp.vec2d:
+    """Return two numbers in memory."""
+    return wp.vec2d(read_number(address, offset), read_number(address, offset + 8))
+
+
+@wp.func
 def write_vec3(address: wp.uint64, offset: int, value: wp.vec3d):
     """Write three numbers to memory."""
     for k in range(3):
@@ -289,15 +300,6 @@ def force_on_second(engine: CpuEngineData, base: int, contact: int, address: wp.
 
 
 @wp.func
-def flat_shape(topology: Topology, maps: ExchangeMaps, world: int, geom: int) -> int:
-    """Return the shape of a geom, -1 for none."""
-    code = maps.geom_shape[maps.group_geom[maps.world_group[world]] + geom]
-    if code >= 0:
-        return topology.world_shape[world] + code
-    return -1 - code
-
-
-@wp.func
 def list_contacts(
     topology: Topology,
     maps: ExchangeMaps,
@@ -324,8 +326,8 @@ def list_contacts(
                 half = wp.float64(0.5) * read_number(address, layout[L_DIST]) * normal
                 position0, rotation0 = body_pose(engine, base, geom0)
                 position1, rotation1 = body_pose(engine, base, geom1)
-                contacts.shape0[slot] = flat_shape(topology, maps, world, geom0)
-                contacts.shape1[slot] = flat_shape(topology, maps, world, geom1)
+                contacts.shape0[slot] = shape_of_geom(topology, maps, world, geom0)
+                contacts.shape1[slot] = shape_of_geom(topology, maps, world, geom1)
                 contacts.point0[slot] = narrow(wp.transpose(rotation0) * (middle - half - position0))
                 contacts.point1[slot] = narrow(wp.transpose(rotation1) * (middle + half - position1))
                 contacts.normal[slot] = narrow(normal)
@@ -337,28 +339,6 @@ def list_contacts(
     contacts.found[world] = found
     contacts.count[world] = wp.min(found, capacity)
     return found
-
-
-@wp.func
-def geom_of_shape(topology: Topology, maps: ExchangeMaps, world: int, shape: int) -> int:
-    """Return the geom of a flat shape in the group of a world, -1 for none."""
-    group = maps.world_group[world]
-    local = shape - topology.world_shape[world]
-    if local >= 0 and local < maps.group_shape[group + 1] - maps.group_shape[group]:
-        return maps.shape_geom[maps.group_shape[group] + local]
-    number = maps.shape_number[shape]
-    if number < 0:
-        return -1
-    return maps.shared_geom[group, number]
-
-
-@wp.func
-def solref_of_forces(ke: wp.float64, kd: wp.float64, factor: wp.float64) -> wp.vec2d:
-    """Return time constant and damping ratio for stiffness and damping in force space."""
-    if not (ke > wp.float64(0.0) and kd > wp.float64(0.0) and factor > wp.float64(0.0)):
-        return wp.vec2d(wp.float64(0.02), wp.float64(1.0))
-    rate = kd * factor
-    return wp.vec2d(wp.float64(2.0) / rate, wp.float64(0.5) * rate / wp.sqrt(ke * factor))
 
 
 @wp.func
@@ -387,13 +367,7 @@ def set_contact_parameters(
         first = geom1
     mix0 = read_number(engine.address[base + GEOM_SOLMIX], 8 * first)
     mix1 = read_number(engine.address[base + GEOM_SOLMIX], 8 * second)
-    weight = wp.float64(0.5)
-    if mix0 >= VALUE_MIN and mix1 >= VALUE_MIN:
-        weight = mix0 / (mix0 + mix1)
-    elif mix0 >= VALUE_MIN:
-        weight = wp.float64(1.0)
-    elif mix1 >= VALUE_MIN:
-        weight = wp.float64(0.0)
+    weight = mix_weight(mix0, mix1)
     other = wp.float64(1.0) - weight
 
     condim = wp.max(
@@ -423,28 +397,16 @@ def set_contact_parameters(
     dmax = read_number(address, layout[L_SOLIMP] + 8)
     factor = inverse_mass * (wp.float64(1.0) - dmax)
     row = maps.world_start[world, NGEOM]
-    force_space0 = engine.geom_force_space[row + first] != 0
-    force_space1 = engine.geom_force_space[row + second] != 0
-    ke0, ke1 = engine.geom_ke[row + first], engine.geom_ke[row + second]
-    kd0, kd1 = engine.geom_kd[row + first], engine.geom_kd[row + second]
-    solref0 = wp.vec2d(
-        read_number(engine.address[base + GEOM_SOLREF], 16 * first),
-        read_number(engine.address[base + GEOM_SOLREF], 16 * first + 8),
+    solref = mix_solref(
+        weight,
+        factor,
+        engine.geom_force_space[row + first] != 0,
+        engine.geom_force_space[row + second] != 0,
+        wp.vec2d(engine.geom_ke[row + first], engine.geom_kd[row + first]),
+        wp.vec2d(engine.geom_ke[row + second], engine.geom_kd[row + second]),
+        read_vec2(engine.address[base + GEOM_SOLREF], 16 * first),
+        read_vec2(engine.address[base + GEOM_SOLREF], 16 * second),
     )
-    solref1 = wp.vec2d(
-        read_number(engine.address[base + GEOM_SOLREF], 16 * second),
-        read_number(engine.address[base + GEOM_SOLREF], 16 * second + 8),
-    )
-    if force_space0 and force_space1:
-        solref0 = solref_of_forces(weight * ke0 + other * ke1, weight * kd0 + other * kd1, factor)
-        solref1 = solref0
-    elif force_space0:
-        solref0 = solref_of_forces(ke0, kd0, factor)
-    elif force_space1:
-        solref1 = solref_of_forces(ke1, kd1, factor)
-    solref = weight * solref0 + other * solref1
-    if not (solref0[0] > wp.float64(0.0) and solref1[0] > wp.float64(0.0)):
-        solref = wp.vec2d(wp.min(solref0[0], solref1[0]), wp.min(solref0[1], solref1[1]))
     write_number(address, layout[L_SOLREF], solref[0])
     write_number(address, layout[L_SOLREF] + 8, solref[1])
 
@@ -481,11 +443,7 @@ def feed_contacts(
                 write_number(scratch, layout[L_MARGIN], margin0 + margin1)
                 middle = wp.float64(0.5) * (point0 + point1 + (margin0 - margin1) * normal)
                 write_vec3(scratch, layout[L_POS], middle)
-                # MuJoCo's choice of the second axis, which decides the bits of a pyramid.
-                across = wp.vec3d(wp.float64(0.0), wp.float64(0.0), wp.float64(1.0))
-                if wp.abs(normal[1]) < wp.float64(0.5):
-                    across = wp.vec3d(wp.float64(0.0), wp.float64(1.0), wp.float64(0.0))
-                across = wp.normalize(across - wp.dot(across, normal) * normal)
+                across = second_axis(normal)
                 write_vec3(scratch, layout[L_FRAME], normal)
                 write_vec3(scratch, layout[L_FRAME] + 24, across)
                 write_vec3(scratch, layout[L_FRAME] + 48, wp.cross(normal, across))

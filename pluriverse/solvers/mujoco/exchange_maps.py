@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.model import Model
+from pluriverse.model import Model, Topology
 from pluriverse.solvers.mujoco.group import NO_SHAPE, MujocoGroup
 
 # Rows and the count in `mjModel` that tells their length; a factor where an entry has several numbers.
@@ -78,6 +78,28 @@ class ExchangeMaps:
     shared_geom: wp.array2d[int]
     # of all worlds, flat
     joint_rotation: wp.array[wp.quat]  # [joint] of the joint's frame in MuJoCo's body
+
+
+@wp.func
+def geom_of_shape(topology: Topology, maps: ExchangeMaps, world: int, shape: int) -> int:
+    """Return the geom of a flat shape in the group of a world, -1 for none."""
+    group = maps.world_group[world]
+    local = shape - topology.world_shape[world]
+    if local >= 0 and local < maps.group_shape[group + 1] - maps.group_shape[group]:
+        return maps.shape_geom[maps.group_shape[group] + local]
+    number = maps.shape_number[shape]
+    if number < 0:
+        return -1
+    return maps.shared_geom[group, number]
+
+
+@wp.func
+def shape_of_geom(topology: Topology, maps: ExchangeMaps, world: int, geom: int) -> int:
+    """Return the flat shape of a geom of the group of a world."""
+    code = maps.geom_shape[maps.group_geom[maps.world_group[world]] + geom]
+    if code >= 0:
+        return topology.world_shape[world] + code
+    return -1 - code
 
 
 @functools.cache

@@ -23,6 +23,14 @@ from pluriverse.solvers.mujoco.exchange_maps import ExchangeRows, assign_rotatio
 from pluriverse.solvers.mujoco.group import MujocoGroup
 from pluriverse.solvers.mujoco.outcome import keep_worlds
 from pluriverse.solvers.mujoco.state_exchange import pull_worlds, push_worlds
+from pluriverse.solvers.mujoco.warp_feed import (
+    ForceGains,
+    WarpFeed,
+    clear_fed_count,
+    feed_contact,
+    group_slots,
+    read_fed_force,
+)
 from pluriverse.solvers.mujoco.warp_outcome import (
     WarpContacts,
     WarpOutcome,
@@ -88,6 +96,7 @@ class _WarpGroup:
         device: Device of the group.
         nconmax: Contacts per world that there is room for; None for an estimate.
         njmax: Constraint rows per world that there is room for; None for an estimate.
+        slot_count: Contacts of all worlds that are fed in; None where MuJoCo Warp finds them.
     """
 
     def __init__(
@@ -98,6 +107,7 @@ class _WarpGroup:
         device: wp.Device,
         nconmax: int | None,
         njmax: int | None,
+        slot_count: int | None,
     ):
         self.module = load_mujoco_warp()
         self.group = groups[index]
@@ -110,8 +120,13 @@ class _WarpGroup:
             self.model = self.module.put_model(host, dict.fromkeys(known, self.group.world_count))
             self.model.opt.warn_overflow = 0  # the bits are read by `conclude_row`
             self.model.opt.timestep = wp.zeros(1, dtype=float)
+            self.model.opt.run_collision_detection = slot_count is None
             self.data = self.module.make_data(
-                host, nworld=self.group.world_count, nconmax=nconmax, njmax=njmax
+                host,
+                nworld=self.group.world_count,
+                nconmax=nconmax,
+                njmax=njmax,
+                naconmax=None if slot_count is None else max(slot_count, 1),
             )
             for name in _ROWS:
                 self._adopt(name, rows.of_group(groups, index, name))
@@ -223,14 +238,15 @@ class WarpEngine(Engine):
     Args:
         solver: Solver that the engine steps for; its status arrays are written.
         groups: The groups of its model.
-        use_mujoco_contacts: Must be True: contacts cannot be fed in yet.
+        use_mujoco_contacts: Whether MuJoCo Warp finds the contacts; otherwise those handed to `step` are fed
+            in.
         update_data_interval: Take the joint state from `state_in` in every so many steps.
         nconmax: Contacts per world that there is room for; None for an estimate.
         njmax: Constraint rows per world that there is room for; None for an estimate.
 
     Raises:
         ImportError: If MuJoCo Warp is not installed.
-        ValueError: If contacts are to be fed in, or worlds differ in what MuJoCo Warp has once per group.
+        ValueError: If worlds differ in what MuJoCo Warp has once per group.
     """
 
     splits_worlds = False
@@ -245,16 +261,15 @@ class WarpEngine(Engine):
         nconmax: int | None = None,
         njmax: int | None = None,
     ):
-        if not use_mujoco_contacts:
-            raise ValueError(
-                "SolverMuJoCo: contacts cannot be fed into MuJoCo Warp yet. Leave use_mujoco_contacts out, "
-                "or step on a CPU with use_mujoco_cpu=True."
-            )
         load_mujoco_warp()
         self.solver, self.groups = solver, groups
         model = self.model = solver.model
         device, count = model.device, model.world_count
         self._interval = update_data_interval
+        self._feed = not use_mujoco_contacts
+        self._fed_buffer: Contacts | None = None
+        self._feeds: list[WarpFeed] = []
+        self._fed: Any = wp.zeros(count if self._feed else 0, dtype=int, device=device)
         self.maps = make_maps(model, groups)
         self.rows, self._kept = (ExchangeRows(groups, wp.float32, device) for _ in range(2))
         self._nconmax: list[int | None] = [nconmax] * len(groups)
@@ -267,6 +282,8 @@ class WarpEngine(Engine):
         self._arrays: dict[str, wp.array] = arrays
         self._streams = [wp.Stream(device) for _ in groups] if device.is_cuda and len(groups) > 1 else []
         self._groups = [self._make_group(index) for index in range(len(groups))]
+        self._gains = ForceGains()
+        self._assign_gains()
         for index in range(len(groups)):
             self._assign_rows(index)
 
@@ -286,7 +303,22 @@ class WarpEngine(Engine):
         return self._arrays["unlisted"]
 
     def prepare(self, contacts: Contacts) -> None:
-        """Load MuJoCo Warp's kernels, which it makes as it goes: a step of no consequence does it."""
+        """Allocate what a step needs for a contact buffer."""
+        if not self._feed or contacts is self._fed_buffer:
+            return
+        self._fed_buffer = contacts
+        for index, group in enumerate(self.groups):
+            if len(group_slots(group, contacts)[0]) > self._groups[index].data.naconmax:
+                self._replace_group(index)
+        self._make_feeds()
+
+    def _make_feeds(self) -> None:
+        if self._fed_buffer is None:
+            return
+        self._feeds = [
+            WarpFeed(group, self._fed_buffer, part.model, part.data, self.model.device)
+            for group, part in zip(self.groups, self._groups, strict=True)
+        ]
 
     def step(
         self,
@@ -315,7 +347,8 @@ class WarpEngine(Engine):
             interval=self._interval,
         )
         listing = contact_arrays(contacts)
-        wp.launch(clear_world_contact, dim=worlds.size, inputs=[worlds, listing], device=device)
+        if not self._feed:
+            wp.launch(clear_world_contact, dim=worlds.size, inputs=[worlds, listing], device=device)
         self._fork(lambda index: self._step_group(index, state_in, listing, dt))
         pull_worlds(model, worlds, self.maps, self.rows, state_in, state_out, arrays["stepped"])
         place_worlds(model, worlds, state_out)
@@ -330,6 +363,7 @@ class WarpEngine(Engine):
             for name in names:
                 part.write_field(name)
         assign_rotations(self.maps, self.groups[group_index])
+        self._assign_gains()
         self._assign_rows(group_index)
 
     def forget(self, choice: WorldChoice) -> None:
@@ -377,14 +411,25 @@ class WarpEngine(Engine):
         return result
 
     def _make_group(self, index: int) -> _WarpGroup:
+        slot_count = None
+        if self._feed:
+            buffer = self._fed_buffer
+            slot_count = 0 if buffer is None else len(group_slots(self.groups[index], buffer)[0])
         return _WarpGroup(
-            self.groups, index, self.rows, self.model.device, self._nconmax[index], self._njmax[index]
+            self.groups,
+            index,
+            self.rows,
+            self.model.device,
+            None if self._feed else self._nconmax[index],
+            self._njmax[index],
+            slot_count,
         )
 
     def _replace_group(self, index: int) -> None:
         """Make model and data of a group anew. The old ones stay, for steps that were recorded with them."""
         self._retired.append(self._groups[index])
         self._groups[index] = self._make_group(index)
+        self._make_feeds()
         self.recording_key += 1
 
     def _fork(self, work: Any) -> None:
@@ -422,24 +467,28 @@ class WarpEngine(Engine):
                 ],
                 device=device,
             )
+            if self._feed:
+                self._feed_group(index, state_in, listing)
             part.step(dt)
-            wp.launch(
-                list_contact,
-                dim=data.naconmax,
-                inputs=[
-                    part.worlds,
-                    model.topology,
-                    self.maps,
-                    index,
-                    model.shape_body,
-                    state_in.body_q,
-                    arrays["listed"],
-                    solver.world_frozen,
-                    part.contacts,
-                    listing,
-                ],
-                device=device,
-            )
+            if self._feed:
+                self._read_fed_forces(index, listing)
+            else:
+                wp.launch(
+                    list_contact,
+                    dim=data.naconmax,
+                    inputs=[
+                        part.worlds,
+                        model.topology,
+                        self.maps,
+                        model.shape_body,
+                        state_in.body_q,
+                        arrays["listed"],
+                        solver.world_frozen,
+                        part.contacts,
+                        listing,
+                    ],
+                    device=device,
+                )
             wp.launch(
                 conclude_row,
                 dim=group.world_count,
@@ -453,12 +502,73 @@ class WarpEngine(Engine):
                     data.nefc,
                     data.solver_niter,
                     listing,
+                    self._fed,
                     self.rows.data,
                     self._kept.data,
                     self._outcome(),
                 ],
                 device=device,
             )
+
+    def _feed_group(self, index: int, state_in: State, listing: Any) -> None:
+        """Hand the contacts of a group over."""
+        part, feed, model = self._groups[index], self._feeds[index], self.model
+        device = model.device
+        wp.launch(clear_fed_count, dim=part.worlds.size, inputs=[part.worlds, self._fed], device=device)
+        wp.launch(
+            feed_contact,
+            dim=feed.slots.size,
+            inputs=[
+                feed.slots,
+                feed.rows,
+                part.worlds,
+                model.topology,
+                self.maps,
+                model.shape_body,
+                state_in.body_q,
+                self._arrays["listed"],
+                self.solver.world_frozen,
+                listing,
+                feed.properties,
+                self._gains,
+                feed.target,
+                self._fed,
+            ],
+            device=device,
+        )
+
+    def _read_fed_forces(self, index: int, listing: Any) -> None:
+        """Bring the forces of the contacts of a group back."""
+        part, feed = self._groups[index], self._feeds[index]
+        wp.launch(
+            read_fed_force,
+            dim=feed.slots.size,
+            inputs=[
+                feed.slots,
+                feed.rows,
+                part.worlds,
+                self._arrays["listed"],
+                feed.target.dist,
+                part.contact_force,
+                listing.force,
+            ],
+            device=self.model.device,
+        )
+
+    def _assign_gains(self) -> None:
+        """Write stiffness and damping as forces, for contacts that are fed in."""
+        if not self._feed:
+            return
+        device = self.model.device
+        for name, field in (("is_force", "geom_force_space"), ("ke", "geom_ke"), ("kd", "geom_kd")):
+            values = np.concatenate([np.asarray(getattr(group, field)).reshape(-1) for group in self.groups])
+            kind = np.int32 if name == "is_force" else np.float32
+            array = getattr(self._gains, name)
+            if array is None or array.size != values.size:
+                fresh: Any = wp.array(values.astype(kind), device=device)
+                setattr(self._gains, name, fresh)
+            else:
+                array.assign(values.astype(kind))
 
     def _assign_rows(self, group_index: int) -> None:
         """Write what a step does not change into the rows: poses of mocap bodies, constraints that act."""

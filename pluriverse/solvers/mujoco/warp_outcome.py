@@ -8,7 +8,7 @@ import warp as wp
 
 from pluriverse.model import Topology
 from pluriverse.solvers.mujoco.contact_copy import ContactArrays
-from pluriverse.solvers.mujoco.exchange_maps import NA, NQ, NV, ExchangeMaps, rows_struct
+from pluriverse.solvers.mujoco.exchange_maps import NA, NQ, NV, ExchangeMaps, rows_struct, shape_of_geom
 
 # Values from here on overflow their squares within a few steps.
 VALUE_MAX = wp.constant(1e10)
@@ -102,15 +102,6 @@ def clear_world_contact(worlds: wp.array[int], contacts: ContactArrays):
 
 
 @wp.func
-def flat_shape(topology: Topology, maps: ExchangeMaps, group: int, world: int, geom: int) -> int:
-    """Return the shape of a geom, -1 for none."""
-    code = maps.geom_shape[maps.group_geom[group] + geom]
-    if code >= 0:
-        return topology.world_shape[world] + code
-    return -1 - code
-
-
-@wp.func
 def in_body(shape_body: wp.array[int], body_q: wp.array[wp.transform], shape: int, point: wp.vec3) -> wp.vec3:
     """Return a point of the world in the frame of the body of a shape."""
     body = shape_body[shape]
@@ -124,7 +115,6 @@ def list_contact(
     group_worlds: wp.array[int],
     topology: Topology,
     maps: ExchangeMaps,
-    group: int,
     shape_body: wp.array[int],
     body_q: wp.array[wp.transform],
     listed: wp.array[int],
@@ -144,8 +134,8 @@ def list_contact(
     if slot >= contacts.start[world + 1]:
         return
     geom = source.geom[contact]
-    shape0 = flat_shape(topology, maps, group, world, geom[0])
-    shape1 = flat_shape(topology, maps, group, world, geom[1])
+    shape0 = shape_of_geom(topology, maps, world, geom[0])
+    shape1 = shape_of_geom(topology, maps, world, geom[1])
     frame = source.frame[contact]
     normal = wp.vec3(frame[0, 0], frame[0, 1], frame[0, 2])
     half = 0.5 * source.dist[contact] * normal
@@ -170,6 +160,7 @@ def conclude_row(
     row_count: wp.array[int],  # [row] constraint rows
     solver_iterations: wp.array[int],  # [row]
     contacts: ContactArrays,
+    fed: wp.array[int],  # [world] contacts that were fed in and press; empty where MuJoCo found them
     rows: Rows,
     kept: Rows,
     outcome: WarpOutcome,
@@ -207,12 +198,17 @@ def conclude_row(
         outcome.frozen[world] = 1
         outcome.known[world] = 0
         outcome.stepped[world] = 0
-        contacts.found[world] = 0
-        contacts.count[world] = 0
+        if fed.shape[0] == 0:
+            contacts.found[world] = 0
+            contacts.count[world] = 0
         return
-    found = contacts.found[world]
+    found = int(0)
     capacity = contacts.start[world + 1] - contacts.start[world]
-    contacts.count[world] = wp.min(found, capacity)
+    if fed.shape[0] == 0:
+        found = contacts.found[world]
+        contacts.count[world] = wp.min(found, capacity)
+    else:
+        found = fed[world]
     outcome.stepped[world] = 1
     outcome.known[world] = 1
     outcome.contact_count[world] = found

@@ -157,6 +157,22 @@ def test_edits_act_on_notice():
     np.testing.assert_allclose(gained, [-DT, -2.0 * DT], rtol=1e-4)
 
 
-def test_what_is_not_there_yet_is_refused():
-    with pytest.raises(ValueError, match="cannot be fed into MuJoCo Warp"):
-        make_solver(build("b"), use_mujoco_contacts=False)
+def test_contacts_fed_in_act_as_in_the_c_engine():
+    """Contacts of a pipeline make the motion that they make in the C engine, and get their forces back."""
+    model, reference = build(), build()
+    simulation = Simulation(model, make_solver(model, use_mujoco_contacts=False), dt=DT)
+    expected = Simulation(reference, SolverMuJoCo(reference, use_mujoco_contacts=False), dt=DT)
+    for count, tolerance in ((10, 1e-6), (100, 2e-5)):
+        simulation.step(count)
+        expected.step(count)
+        np.testing.assert_allclose(
+            simulation.state.joint_q.numpy(), expected.state.joint_q.numpy(), atol=tolerance
+        )
+    assert simulation.solver.last_contact_count.numpy().tolist() == [1, 0, 1]
+    force = simulation.contacts.rigid_contact_force.numpy()
+    start = simulation.contacts.rigid_contact_start.numpy()
+    for world in (0, 2):
+        # At rest by now, it carries its own weight.
+        weight = MASS * (9.81 - 2.0 * world)
+        assert force[start[world], 2] == pytest.approx(weight, rel=0.02)
+    np.testing.assert_allclose(force, expected.contacts.rigid_contact_force.numpy(), rtol=1e-3, atol=0.05)

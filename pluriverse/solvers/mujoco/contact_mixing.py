@@ -1,0 +1,87 @@
+"""Contact mixing: what a contact has of two geoms, by MuJoCo's rules, for contacts that MuJoCo did not find.
+
+Both engines use it: the C engine in double precision, MuJoCo Warp in single precision.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.math.precision import vec3_type
+
+
+@functools.cache
+def mixing_functions(real: Any) -> SimpleNamespace:
+    """Return the `wp.func`s `mix_weight`, `mix_solref` and `second_axis` for numbers of type `real`."""
+    vec3 = vec3_type(real)
+    vec2 = wp.types.vector(length=2, dtype=real)
+
+    @wp.func
+    def mix_weight(mix0: real, mix1: real) -> real:
+        """Return the weight of the first geom for two values of `solmix`."""
+        least = real(1e-15)  # `mjMINVAL`
+        weight = real(0.5)
+        if mix0 >= least and mix1 >= least:
+            weight = mix0 / (mix0 + mix1)
+        elif mix0 >= least:
+            weight = real(1.0)
+        elif mix1 >= least:
+            weight = real(0.0)
+        return weight
+
+    @wp.func
+    def solref_of_forces(ke: real, kd: real, factor: real) -> vec2:
+        """Return time constant and damping ratio for stiffness and damping as forces."""
+        if not (ke > real(0.0) and kd > real(0.0) and factor > real(0.0)):
+            return vec2(real(0.02), real(1.0))  # MuJoCo's own
+        rate = kd * factor
+        return vec2(real(2.0) / rate, real(0.5) * rate / wp.sqrt(ke * factor))
+
+    @wp.func
+    def mix_solref(
+        weight: real,
+        factor: real,
+        is_force0: bool,
+        is_force1: bool,
+        gains0: vec2,
+        gains1: vec2,
+        solref0: vec2,
+        solref1: vec2,
+    ) -> vec2:
+        """Return the reference of a contact.
+
+        Args:
+            weight: Weight of the first geom.
+            factor: Sum of the inverse weights of both bodies, times 1 - dmax.
+            is_force0: Whether the gains of the first geom are forces, and stand in for its `solref`.
+            is_force1: The same for the second.
+            gains0: Stiffness and damping of the first geom.
+            gains1: Those of the second.
+            solref0: `solref` of the first geom.
+            solref1: That of the second.
+        """
+        other = real(1.0) - weight
+        first, second = solref0, solref1
+        if is_force0 and is_force1:
+            gains = weight * gains0 + other * gains1
+            first = solref_of_forces(gains[0], gains[1], factor)
+            second = first
+        elif is_force0:
+            first = solref_of_forces(gains0[0], gains0[1], factor)
+        elif is_force1:
+            second = solref_of_forces(gains1[0], gains1[1], factor)
+        if first[0] > real(0.0) and second[0] > real(0.0):
+            return weight * first + other * second
+        return vec2(wp.min(first[0], second[0]), wp.min(first[1], second[1]))
+
+    @wp.func
+    def second_axis(normal: vec3) -> vec3:
+        """Return the second axis of the frame of a contact, chosen as MuJoCo does: it tilts a pyramid."""
+        across = vec3(real(0.0), real(0.0), real(1.0))
+        if wp.abs(normal[1]) < real(0.5):
+            across = vec3(real(0.0), real(1.0), real(0.0))
+        return wp.normalize(across - wp.dot(across, normal) * normal)
+
+    return SimpleNamespace(mix_weight=mix_weight, mix_solref=mix_solref, second_axis=second_axis)
