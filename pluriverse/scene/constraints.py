@@ -1,12 +1,12 @@
 """Equality constraints: what holds bodies together, or couples joints, beside the joints of a tree."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, Tag
+from pydantic import Field
 
 from pluriverse.scene.assembly import Assembly
 from pluriverse.scene.bodies import find_body
-from pluriverse.scene.mapping import SceneMapping, tag_of
+from pluriverse.scene.mapping import SceneMapping, tag_of, tagged
 from pluriverse.scene.selectors import find_joint
 from pluriverse.scene.values import Axis, Name, NotNegative, Number, Reference, Transform, Vector
 
@@ -99,10 +99,7 @@ CONSTRAINTS: dict[str, type[Constraint]] = {
 if TYPE_CHECKING:
     AnyConstraint = Constraint
 else:
-    AnyConstraint = Annotated[
-        Union[tuple(Annotated[model, Tag(name)] for name, model in CONSTRAINTS.items())],  # noqa: UP007
-        tag_of("type"),
-    ]
+    AnyConstraint = Annotated[tagged(CONSTRAINTS), tag_of("type")]
 
 
 def add_constraint(assembly: Assembly, constraint: Constraint) -> None:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import FailFast, Field, model_validator
 
 from pluriverse.scene.document import SceneDocument, field_name, read_scene_document
 from pluriverse.scene.errors import FieldError, SapSceneLoaderError
@@ -17,11 +17,15 @@ from pluriverse.scene.values import Positive, parse_number, shown
 # A time that falls short of a sample by rounding counts as its time [relative to the sample's duration].
 SAMPLE_TOLERANCE = 1e-9
 
+# Ten minutes of 50 degrees of freedom at 100 samples a second.
+RECORDING_VALUE_COUNT_MAX = 3_000_000
+
 
 class Samples(SceneMapping):
     """Rows of numbers, one per frame."""
 
-    values: list[list[Any]] = Field(min_length=1)
+    # The first wrong row is told, not millions.
+    values: Annotated[list[list[Any]], FailFast(), Field(min_length=1)]
     order: Any = Field(default=None, description="not read")
 
 
@@ -200,7 +204,9 @@ def read_recording(path: Path, *, loop: bool | None) -> Recording:
     Raises:
         SapSceneLoaderError: The file is wrong; the message names file, line, field and value.
     """
-    document = read_scene_document(path, "a file of recorded control")
+    document = read_scene_document(
+        path, "a file of recorded control", value_count_max=RECORDING_VALUE_COUNT_MAX
+    )
     content = validate_document(document, ControlFile, strict=True, features=[])
     targets = _rows(document, content.joint_target_pos, "joint_target_pos")
     clock = content.joint_target_pos

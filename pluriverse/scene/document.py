@@ -13,9 +13,12 @@ from pluriverse.scene.errors import SapSceneLoaderError
 from pluriverse.scene.json_lines import FieldPath, find_json_lines
 
 # A scene of thousands of bodies has some 1e5 values. The bound stops nested YAML aliases, which grow
-# exponentially from a few lines.
-VALUE_COUNT_MAX = 2_000_000
-# A scene of that many values has some 20 MB; the bound stops what is no scene at all.
+# exponentially from a few lines, and mistakes by the million. A value takes some 300 bytes, its error 1 kB.
+VALUE_COUNT_MAX = 500_000
+# YAML takes some 30 microseconds a value and 1 a character, so these take ten seconds.
+YAML_PART_COUNT_MAX = 200_000
+YAML_SIZE_MAX = 5_000_000
+# A scene of that many values has some 10 MB; the bound stops what is no scene at all.
 SCENE_SIZE_MAX = 64 * 2**20
 
 
@@ -44,11 +47,23 @@ class SceneDocument:
         line = self.line(field)
         place = f"{self.path}:{line}" if line is not None else str(self.path)
         name = field_name(field)
-        return f"{place}: {name}: {message}" if name else f"{place}: {message}"
+        return _printable(f"{place}: {name}: {message}" if name else f"{place}: {message}")
 
     def error(self, field: FieldPath, message: str) -> SapSceneLoaderError:
         """Return the error that says `message` about a field."""
         return SapSceneLoaderError(self.located(field, message))
+
+
+# A message that quotes more of a file than this helps nobody.
+MESSAGE_LENGTH_MAX = 3000
+
+
+def _printable(text: str) -> str:
+    """Return a text in one line, without what a terminal could take for a command."""
+    line = " ".join(text.splitlines())
+    if len(line) > MESSAGE_LENGTH_MAX:
+        line = f"{line[:MESSAGE_LENGTH_MAX]}..."
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in line)
 
 
 def field_name(field: Iterable[str | int]) -> str:
@@ -62,12 +77,15 @@ def field_name(field: Iterable[str | int]) -> str:
     return text
 
 
-def read_scene_document(path: Path, what: str = "a scene") -> SceneDocument:
+def read_scene_document(
+    path: Path, what: str = "a scene", *, value_count_max: int = VALUE_COUNT_MAX
+) -> SceneDocument:
     """Read a `.json` file as JSON and any other as YAML.
 
     Args:
         path: The file.
         what: What it should be, for messages.
+        value_count_max: How many values it may have.
 
     Raises:
         SapSceneLoaderError: The file cannot be read or is not a mapping.
@@ -86,10 +104,25 @@ def read_scene_document(path: Path, what: str = "a scene") -> SceneDocument:
     except IsADirectoryError as error:
         raise SapSceneLoaderError(f"{path}: this is a folder; name the scene file in it") from error
     except UnicodeDecodeError as error:
-        raise SapSceneLoaderError(f"{path}: the file is not UTF-8 text (byte {error.start})") from error
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise SapSceneLoaderError(
+            f"{path}:{line}: the file is not UTF-8 text (byte {error.start})"
+        ) from error
     except OSError as error:
         raise SapSceneLoaderError(f"{path}: the file cannot be read: {error.strerror}") from error
     is_json = path.suffix.lower() == ".json"
+    # What opens or follows a value; commas in texts count as well, and are few.
+    if is_json and text.count(",") + text.count("[") + text.count("{") > value_count_max:
+        raise SapSceneLoaderError(
+            f"{path}:1: the file has more than {value_count_max:,} values; keep large data in assets"
+        )
+    if not is_json and (
+        text.count(",") + text.count("\n") > YAML_PART_COUNT_MAX or len(text) > YAML_SIZE_MAX
+    ):
+        raise SapSceneLoaderError(
+            f"{path}:1: the file is too long for YAML ({YAML_PART_COUNT_MAX:,} lines and commas, or "
+            f"{YAML_SIZE_MAX:,} characters); write it as JSON, which is read a hundred times faster"
+        )
     data, find_lines = _read_json(path, text) if is_json else _read_yaml(path, text)
     if not isinstance(data, dict):
         found = "nothing" if data is None else f"a {type(data).__name__}"
@@ -126,9 +159,11 @@ def _read_json(path: Path, text: str) -> _Reading:
             f"{path}:{error.lineno}: not valid JSON: {error.msg} (column {error.colno})"
         ) from error
     except ValueError as error:  # an integer of more digits than Python converts
-        raise SapSceneLoaderError(f"{path}: not valid JSON: {error}") from error
+        digits = re.search(r"\d{4000}", text)
+        line = text.count("\n", 0, digits.start()) + 1 if digits else 1
+        raise SapSceneLoaderError(f"{path}:{line}: not valid JSON: {error}") from error
     except RecursionError as error:
-        raise SapSceneLoaderError(f"{path}: the file nests too deeply") from error
+        raise SapSceneLoaderError(f"{path}:1: the file nests too deeply") from error
 
 
 def _repeated_key_message(path: Path, text: str) -> str:
@@ -190,14 +225,18 @@ def _read_yaml(path: Path, text: str) -> _Reading:
         return data, lambda: lines
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line = f":{mark.line + 1}" if mark else ""
         raise SapSceneLoaderError(
-            f"{path}{line}: not valid YAML: {error.problem or error.context}"
+            f"{path}:{mark.line + 1 if mark else 1}: not valid YAML: {error.problem or error.context}"
+        ) from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, int(error.position)) + 1
+        raise SapSceneLoaderError(
+            f"{path}:{line}: not valid YAML: the character {chr(int(error.character))!r} is not allowed"
         ) from error
     except yaml.YAMLError as error:
-        raise SapSceneLoaderError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
+        raise SapSceneLoaderError(f"{path}:1: not valid YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
-        raise SapSceneLoaderError(f"{path}: the file nests too deeply") from error
+        raise SapSceneLoaderError(f"{path}:1: the file nests too deeply") from error
 
 
 class _YamlValues:
@@ -213,7 +252,7 @@ class _YamlValues:
         return self._value(node, ()), self._lines
 
     def _fail(self, node: yaml.Node, message: str) -> NoReturn:
-        raise SapSceneLoaderError(f"{self._path}:{node.start_mark.line + 1}: {message}")
+        raise SapSceneLoaderError(_printable(f"{self._path}:{node.start_mark.line + 1}: {message}"))
 
     def _value(self, node: yaml.Node, field: FieldPath) -> Any:
         self._lines[field] = node.start_mark.line + 1

@@ -1,9 +1,17 @@
 """What all mappings of the scene format have in common."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Union
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, ValidationInfo, model_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Tag,
+    ValidationInfo,
+    model_validator,
+)
 
 
 def _add_aliases(schema: dict[str, Any], model: type["SceneMapping"]) -> None:
@@ -53,12 +61,20 @@ class SceneMapping(BaseModel):
         return field in self.model_fields_set
 
 
+# Pydantic puts the tag of a member into the path of its errors. A mark tells it from a key of that name.
+TAG_MARK = "="
+
+
 def tag_of(key: str, default: str | None = None) -> Discriminator:
-    """Choose among models by the value of `key`."""
+    """Choose among models by the value of `key`, which is marked."""
 
     def tag(value: Any) -> Any:
-        if isinstance(value, dict):
-            return value.get(key, default)
-        return getattr(value, key, default)
+        chosen = value.get(key, default) if isinstance(value, dict) else getattr(value, key, default)
+        return TAG_MARK + chosen if isinstance(chosen, str) else None
 
     return Discriminator(tag)
+
+
+def tagged(models: Mapping[str, type["SceneMapping"]]) -> Any:
+    """Return the union of models that `tag_of` chooses from by their names."""
+    return Union[tuple(Annotated[model, Tag(TAG_MARK + name)] for name, model in models.items())]  # noqa: UP007

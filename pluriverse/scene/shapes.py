@@ -2,13 +2,13 @@
 
 import dataclasses
 import warnings
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AliasChoices, Field, Tag, field_validator
+from pydantic import AliasChoices, Field, field_validator
 
 from pluriverse.scene.assembly import Assembly
 from pluriverse.scene.errors import FieldError
-from pluriverse.scene.mapping import SceneMapping, tag_of
+from pluriverse.scene.mapping import SceneMapping, tag_of, tagged
 from pluriverse.scene.meshes import add_mesh
 from pluriverse.scene.terrain import AnyTerrain
 from pluriverse.scene.values import (
@@ -215,10 +215,7 @@ SHAPES: dict[str, type[Shape]] = {
 if TYPE_CHECKING:
     AnyShape = Shape
 else:
-    AnyShape = Annotated[
-        Union[tuple(Annotated[model, Tag(name)] for name, model in SHAPES.items())],  # noqa: UP007
-        tag_of("type", "box"),
-    ]
+    AnyShape = Annotated[tagged(SHAPES), tag_of("type", "box")]
 
 
 def shape_configuration(default: Any, *layers: dict[str, Any]) -> Any:

@@ -2,14 +2,14 @@
 
 import csv
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import AfterValidator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
+from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema, model_validator
 
 from pluriverse.scene.assembly import Assembly
 from pluriverse.scene.errors import FieldError
-from pluriverse.scene.mapping import SceneMapping, tag_of
+from pluriverse.scene.mapping import SceneMapping, tag_of, tagged
 from pluriverse.scene.values import (
     Count,
     Name,
@@ -230,7 +230,4 @@ TERRAINS: dict[str, type[Terrain]] = {
 if TYPE_CHECKING:
     AnyTerrain = Terrain
 else:
-    AnyTerrain = Annotated[
-        Union[tuple(Annotated[model, Tag(name)] for name, model in TERRAINS.items())],  # noqa: UP007
-        tag_of("type"),
-    ]
+    AnyTerrain = Annotated[tagged(TERRAINS), tag_of("type")]

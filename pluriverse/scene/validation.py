@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from pluriverse.scene.document import FieldPath, SceneDocument
 from pluriverse.scene.errors import SapSceneLoaderError, joined_messages
-from pluriverse.scene.mapping import SceneMapping
+from pluriverse.scene.mapping import TAG_MARK, SceneMapping
 from pluriverse.scene.schema import SCHEMA_VERSION, Scene
 from pluriverse.scene.selectors import suggestion
 from pluriverse.scene.values import shown
@@ -108,6 +108,8 @@ def _walk(data: Any, location: tuple[str | int, ...], *, is_missing: bool) -> tu
     value: Any = data
     for place, key in enumerate(location):
         is_key = isinstance(value, dict) and isinstance(key, str) and key in value
+        if isinstance(key, str) and key.startswith(TAG_MARK) and not is_key:
+            continue
         is_index = isinstance(value, list) and isinstance(key, int) and key < len(value)
         if is_key or is_index:
             parent, value = value, value[key]
@@ -158,7 +160,7 @@ def _tag_message(context: dict[str, Any], value: Any) -> str:
     if "tag" not in context:
         key = "op" if "operation" in context["discriminator"] else "type"
         return f"the required key '{key}' is missing or not a text"
-    tags = [tag.strip(" '") for tag in context["expected_tags"].split(",")]
+    tags = [tag.strip(" '").removeprefix(TAG_MARK) for tag in context["expected_tags"].split(",")]
     shapes = [tag.removeprefix("add_shape ") for tag in tags if tag.startswith("add_shape ")]
     wanted = str(value.get("type"))
     return f"there is no type {wanted!r}; {suggestion(wanted, shapes or tags)}"

@@ -26,7 +26,7 @@ FILES = sorted(path for path in FOLDER.iterdir() if path.suffix in (".yaml", ".j
 
 # Blocks with pages and tests of their own.
 ELSEWHERE = ("pluriverse.scene.randomize", "pluriverse.scene.variants")
-ELSEWHERE_CLASSES = ("VariantContent", "VariantEntity", "VariantsSection")
+ELSEWHERE_CLASSES = ("VariantContent", "VariantEntity", "VariantsSection", "SolverOptions")
 
 
 @pytest.fixture(scope="module")
