@@ -43,7 +43,7 @@ class JointDofConfig:
     effort_limit: float = 1.0e6
     """Largest force of the drive [N or N·m]; 0 means none at all, infinity no limit."""
     velocity_limit: float = 1.0e6
-    """Rated speed [m/s or rad/s]; stored, no solver enforces it yet."""
+    """Rated speed [m/s or rad/s]; `SolverSAP` enforces it on request (`enforce_velocity_limit`)."""
     friction: float = 0.0
     """Dry friction: largest force that holds the joint still [N or N·m]."""
     actuator_mode: JointTargetMode | int | None = None

@@ -172,7 +172,7 @@ class Model(DerivedArrays):
     joint_effort_limit: wp.array[float]
     """Largest force of the drive [N or N·m]; 0 means none at all, infinity no limit, shape [dof]."""
     joint_velocity_limit: wp.array[float]
-    """Rated speed [m/s or rad/s]. Stored; no solver enforces it yet, shape [dof]."""
+    """Rated speed [m/s or rad/s]; `SolverSAP` enforces it on request, shape [dof]."""
 
     # articulations
     articulation_start: wp.array[int]

@@ -29,6 +29,7 @@ _NOT_NEGATIVE = (
     "joint_limit_ke",
     "joint_limit_kd",
     "joint_effort_limit",
+    "joint_velocity_limit",
 )
 _DOF_FLAGS = (
     ModelFlags.JOINT_DOF_PROPERTIES

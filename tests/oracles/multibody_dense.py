@@ -21,6 +21,7 @@ from tests.oracles.sap_dense import (
     EffortLaw,
     FrictionLaw,
     LimitLaw,
+    SpeedLaw,
     contact_frame,
     weight_diag_delassus,
 )
@@ -330,8 +331,9 @@ def _add_contacts(problem, dense: DenseWorld, contacts, *, weight_mode, point_mo
         problem.contacts.append(law)
 
 
-def _add_joint_terms(problem: DenseProblem, dense: DenseWorld, control) -> None:
+def _add_joint_terms(problem: DenseProblem, dense: DenseWorld, control, *, speed_limits: bool) -> None:
     model, dt = dense.model, dense.dt
+    velocity_limit = model.joint_velocity_limit.numpy().astype(float)
     arrays = {
         name: getattr(model, f"joint_{name}").numpy().astype(float)
         for name in (
@@ -377,6 +379,8 @@ def _add_joint_terms(problem: DenseProblem, dense: DenseWorld, control) -> None:
                         )
             if friction[public] > 0.0:
                 problem.joint_terms.append((dof, FrictionLaw(float(friction[public]), a_ii, dt)))
+            if speed_limits and scalar and velocity_limit[public] < 1e6:
+                problem.joint_terms.append((dof, SpeedLaw(velocity_limit[public], a_ii)))
 
 
 def dense_problem(
@@ -391,6 +395,7 @@ def dense_problem(
     point_mode: str = "contact_midpoint",
     softening=None,
     prepare=None,
+    speed_limits: bool = False,
 ) -> DenseProblem:
     """The convex problem of one world for a step of `dt` [s] from `state`.
 
@@ -406,6 +411,7 @@ def dense_problem(
         softening: Function from a `ContactLaw` to the impulse [N·s] that rounds its tangential norm; None
             keeps 1e-7 N·s.
         prepare: Called with the problem and its `DenseWorld` before terms are added.
+        speed_limits: Whether `joint_velocity_limit` is enforced.
     """
     dense = DenseWorld(model, state, control, world, dt)
     problem = DenseProblem(a=dense.a.copy(), v_star=dense.v_star, v0=dense.v0)
@@ -415,5 +421,5 @@ def dense_problem(
         _add_contacts(
             problem, dense, contacts, weight_mode=weight_mode, point_mode=point_mode, softening=softening
         )
-    _add_joint_terms(problem, dense, control)
+    _add_joint_terms(problem, dense, control, speed_limits=speed_limits)
     return problem

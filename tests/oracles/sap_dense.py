@@ -248,6 +248,26 @@ class FrictionLaw:
         return 1.0 / self.r if abs(v) <= self.r * self.limit else 0.0
 
 
+@dataclass
+class SpeedLaw:
+    """Near-rigid stop at a speed, in both directions."""
+
+    limit: float
+    a_ii: float
+
+    def __post_init__(self) -> None:
+        self.r = near_rigid_regularization(BETA_JOINT, 1.0 / self.a_ii)
+
+    def impulse(self, v: float) -> float:
+        return float(np.clip(v, -self.limit, self.limit) - v) / self.r
+
+    def cost(self, v: float) -> float:
+        return 0.5 * self.r * self.impulse(v) ** 2
+
+    def hessian(self, v: float) -> float:
+        return 1.0 / self.r if abs(v) > self.limit else 0.0
+
+
 # ---------------------------------------------------------------------------------------------- the problem
 
 
@@ -264,7 +284,9 @@ class DenseProblem:
     jacobians: list[np.ndarray] = field(default_factory=list)
     """Per contact: contact-frame velocity by generalized velocity, shape [3, dof]."""
     contacts: list[ContactLaw] = field(default_factory=list)
-    joint_terms: list[tuple[int, DriveLaw | EffortLaw | LimitLaw | FrictionLaw]] = field(default_factory=list)
+    joint_terms: list[tuple[int, DriveLaw | EffortLaw | LimitLaw | FrictionLaw | SpeedLaw]] = field(
+        default_factory=list
+    )
     """Terms of single degrees of freedom: (dof, law)."""
 
     def cost(self, v: np.ndarray) -> float:

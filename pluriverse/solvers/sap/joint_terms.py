@@ -1,10 +1,10 @@
-"""Terms of the objective that concern one degree of freedom: PD drives, joint limits, dry friction.
+"""Terms of the objective that concern one degree of freedom: PD drives, limits, dry friction.
 
 Reads   joint_q of the old state, control, gains and limits of the model, A, v0 and v* of the dynamics
 Writes  dof_terms and the coefficients of the terms (`SapWorkspace`)
 
-The terms follow the discrete constraints of Drake's SAP driver; sections 1.7 to 1.9 of the solver page state
-them.
+A speed limit is one-sided as a joint limit, gamma = max(|v| - limit, 0) / R against the motion, near rigid.
+The other terms follow the discrete constraints of Drake's SAP driver; the solver page states them all.
 """
 
 import functools
@@ -22,6 +22,7 @@ from pluriverse.solvers.sap.workspace import (
     DRY_FRICTION,
     LIMIT_LOWER,
     LIMIT_UPPER,
+    SPEED_LIMIT,
     SapWorkspace,
     sap_struct,
 )
@@ -34,6 +35,9 @@ NEAR_RIGID = wp.constant(0.1**2 / (4.0 * math.pi**2))
 INVERSE_MASS_MIN = wp.constant(1e-12)
 # Effort limits from here on [N or N·m] count as none; the builder's default of 1e6 stays a limit.
 EFFORT_UNLIMITED = wp.constant(1e20)
+
+# Speed limits from here on [m/s or rad/s], such as the builder's default of 1e6, count as none.
+SPEED_UNLIMITED = wp.constant(1e6)
 
 _MODE_POSITION = wp.constant(int(JointTargetMode.POSITION))
 _MODE_VELOCITY = wp.constant(int(JointTargetMode.VELOCITY))
@@ -57,11 +61,13 @@ class JointTermInputs:
     limit_ke: wp.array[float]
     limit_kd: wp.array[float]
     friction: wp.array[float]
+    velocity_limit: wp.array[float]
+    enforce_velocity_limit: int
 
 
 @functools.cache
 def joint_term_functions(real: Any) -> SimpleNamespace:
-    """Return `dof_objective`: cost, impulse and curvature of all terms of one degree of freedom."""
+    """Return `dof_objective` and `speed_objective`: cost, impulse and curvature of terms of one dof."""
     vec3 = vec3_type(real)
 
     @wp.func
@@ -121,7 +127,19 @@ def joint_term_functions(real: Any) -> SimpleNamespace:
                 )
         return vec3(cost, impulse, curvature)
 
-    return SimpleNamespace(dof_objective=dof_objective)
+    @wp.func
+    def speed_objective(v: real, limit: real, regularization: real) -> vec3:
+        """Return (cost [J], impulse [N·s or N·m·s], -d impulse / d v) of a speed limit at the velocity v."""
+        excess = wp.abs(v) - limit
+        result = vec3()
+        if excess > real(0.0):
+            stiffness = real(1.0) / regularization
+            result = vec3(
+                real(0.5) * stiffness * excess * excess, -wp.sign(v) * stiffness * excess, stiffness
+            )
+        return result
+
+    return SimpleNamespace(dof_objective=dof_objective, speed_objective=speed_objective)
 
 
 @functools.cache
@@ -155,8 +173,11 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
             mode = inputs.target_mode[public]
             torque = real(inputs.friction[public])
             has_limit = scalar and inputs.limit_ke[public] > 0.0
+            speed_limit = real(SPEED_UNLIMITED)
+            if inputs.enforce_velocity_limit != 0 and scalar:
+                speed_limit = real(inputs.velocity_limit[public])
             terms = int(0)
-            if mode != 0 or has_limit or torque > zero:
+            if mode != 0 or has_limit or torque > zero or speed_limit < real(SPEED_UNLIMITED):
                 diagonal = real(
                     dynamics.mass_row[
                         row0 + topology.dof_row[first_dof + local] + topology.dof_depth[first_dof + local]
@@ -221,6 +242,10 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     terms += DRY_FRICTION
                     sap.friction_regularization[dof] = contact_sigma * inverse_mass
                     sap.friction_impulse[dof] = dt * torque
+                if speed_limit < real(SPEED_UNLIMITED):
+                    terms += SPEED_LIMIT
+                    sap.speed_limit[dof] = speed_limit
+                    sap.speed_regularization[dof] = near_rigid
             sap.dof_terms[dof] = terms
         first_tree = topology.template_tree[template]
         for tree in range(topology.template_tree[template + 1] - first_tree):
@@ -243,6 +268,7 @@ def set_joint_terms(
     sap: SapWorkspace,
     *,
     contact_sigma: float,
+    enforce_velocity_limit: bool,
     dt: float,
 ) -> None:
     """Write the terms of every degree of freedom of the worlds for a step of `dt` [s]."""
@@ -260,6 +286,8 @@ def set_joint_terms(
     inputs.limit_ke = model.joint_limit_ke
     inputs.limit_kd = model.joint_limit_kd
     inputs.friction = model.joint_friction
+    inputs.velocity_limit = model.joint_velocity_limit
+    inputs.enforce_velocity_limit = int(enforce_velocity_limit)
     wp.launch(
         _kernels(sap.real, sap.linear, dynamics.real).set_joint_terms,
         dim=worlds.size,

@@ -20,7 +20,7 @@ from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
 from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.joint_terms import joint_term_functions
-from pluriverse.solvers.sap.workspace import sap_struct
+from pluriverse.solvers.sap.workspace import SPEED_LIMIT, sap_struct
 
 MONOTONE_DECAY = wp.constant(0)
 ARMIJO_DECAY = wp.constant(1)
@@ -56,6 +56,7 @@ def line_search_functions(real: Any, linear: Any, equality: bool = False) -> Sim
         cone.stiffness,
     )
     dof_objective = joint_term_functions(real).dof_objective
+    speed_objective = joint_term_functions(real).speed_objective
     equality_trial = equality_functions(real, linear).equality_trial
 
     @wp.func(inline=True)
@@ -98,6 +99,12 @@ def line_search_functions(real: Any, linear: Any, equality: bool = False) -> Sim
                     sap.friction_regularization[dof],
                     sap.friction_impulse[dof],
                 )
+                if terms & SPEED_LIMIT:
+                    term += speed_objective(
+                        sap.velocity[dof] + alpha * rate_dof,
+                        sap.speed_limit[dof],
+                        sap.speed_regularization[dof],
+                    )
                 value += term[0]
                 slope -= term[1] * rate_dof
                 curvature += term[2] * rate_dof * rate_dof

@@ -11,7 +11,7 @@ from pluriverse.math.precision import vec3_type
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
 from pluriverse.solvers.sap.joint_terms import joint_term_functions
-from pluriverse.solvers.sap.workspace import sap_struct
+from pluriverse.solvers.sap.workspace import SPEED_LIMIT, sap_struct
 
 
 @functools.cache
@@ -22,6 +22,7 @@ def objective_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNam
     cone = cone_functions(real)
     unprojected, project, cone_cost = cone.unprojected, cone.project, cone.cost
     dof_objective = joint_term_functions(real).dof_objective
+    speed_objective = joint_term_functions(real).speed_objective
 
     @wp.func(inline=True)
     def evaluate_terms(topology: Topology, sap: SapData, world: int, dt: real) -> real:
@@ -58,6 +59,10 @@ def objective_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNam
                     sap.friction_regularization[dof],
                     sap.friction_impulse[dof],
                 )
+                if terms & SPEED_LIMIT:
+                    term += speed_objective(
+                        sap.velocity[dof], sap.speed_limit[dof], sap.speed_regularization[dof]
+                    )
                 cost += term[0]
                 impulse = term[1]
                 curvature = term[2]

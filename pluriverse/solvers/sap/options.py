@@ -133,6 +133,7 @@ class SapOptions:
     collect_iteration_stats: bool = False
     check_line_search_errors: bool = False
     graph_conditional: bool = True
+    enforce_velocity_limit: bool = False
     static_substep: bool = False
     static_substep_iterations: int = 8
     static_substep_line_search_iterations: int = 6
@@ -178,6 +179,11 @@ class SapOptions:
         if self.max_rigid_contact is not None:
             self._require_count(
                 "max_rigid_contact", 1, "contact slots per world, or None for the buffer's capacity"
+            )
+        if not isinstance(self.enforce_velocity_limit, bool):
+            raise ValueError(
+                f"SolverSAP: enforce_velocity_limit is {self.enforce_velocity_limit!r}, but must be True or "
+                "False."
             )
         self._require_count("max_iterations", 0, "Newton iterations")
         self._require_count("line_search_max_iterations", 1, "line search iterations")

@@ -63,6 +63,8 @@ class SolverSAP(SolverBase):
     - `fallback_stiffness` [N/m], `contact_tau_d` [s], `fallback_mu`: for shapes whose own value is missing
       (NaN or invalid). A friction coefficient of zero is a value: it means frictionless.
     - `max_rigid_contact`: contacts per world that take part; None means as many as the contact buffer holds.
+    - `enforce_velocity_limit`: whether `Model.joint_velocity_limit` limits the speed of joints, whatever
+      moves them; off by default, since the rated speeds of robot files are meant for whoever commands them.
     - `diag_shift`: added to the diagonal of the Hessian in the linear solve.
     - `static_substep`, `static_substep_iterations`, `static_substep_line_search_iterations`: fixed upper
       counts.
@@ -208,6 +210,7 @@ class SolverSAP(SolverBase):
             self.dynamics,
             sap,
             contact_sigma=self.options.contact_sigma,
+            enforce_velocity_limit=self.options.enforce_velocity_limit,
             dt=dt,
         )
         set_contact_terms(

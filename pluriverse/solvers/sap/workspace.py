@@ -18,6 +18,7 @@ DRIVE = wp.constant(1)
 LIMIT_LOWER = wp.constant(2)
 LIMIT_UPPER = wp.constant(4)
 DRY_FRICTION = wp.constant(8)
+SPEED_LIMIT = wp.constant(16)
 """Bits of `dof_terms`: which terms of the objective a degree of freedom has in this step."""
 
 VISITED = wp.constant(1)
@@ -43,6 +44,7 @@ def _fields(real: Any, linear: Any) -> dict[str, tuple[str, Any]]:
     add("dof", int, "dof_terms")
     add("dof", real, "drive_offset drive_gain drive_limit limit_lower_bias limit_upper_bias")
     add("dof", real, "limit_regularization friction_regularization friction_impulse")
+    add("dof", real, "speed_limit speed_regularization")
     # The Newton iteration.
     add("slot", vec3, "contact_velocity contact_slope contact_impulse")
     add("dof", real, "velocity residual momentum_free impulse gradient direction direction_momentum")
