@@ -1,8 +1,12 @@
 """Scene files that are wrong: each error names the place, the value and the way out."""
 
+import json
+import re
+
 import pytest
 
 from pluriverse.scene import SapSceneLoaderError, SapUnsupportedSceneFeature, load_scene
+from pluriverse.scene.document import read_scene_document
 
 from .scene_files import BOX, CHAIN, load_text, write_scene
 
@@ -255,6 +259,175 @@ WRONG = {
         "worlds: [{scene: a.yaml, bodies: [{id: a}]}]",
         ["worlds[0]: 'scene' brings all content"],
     ),
+    # sources
+    "two sources": (
+        "assets: [{type: mjcf, source: {path: a.xml, menagerie: go2}}]",
+        ["assets[0].source: give one of 'path', 'git' and 'menagerie'; this has path and menagerie"],
+    ),
+    "empty source": ("assets: [{type: mjcf, source: {}}]", ["assets[0].source: give one of"]),
+    "misspelt source": (
+        "assets: [{type: mjcf, source: {gti: {}}}]",
+        ["assets[0].source.gti: unknown key 'gti'; did you mean git?"],
+    ),
+    "branch instead of a commit": (
+        "assets:\n  - type: usd\n    source: {git: {repo: 'https://a.org/b', rev: main, path: c.usd}}",
+        [":3: assets[0].source.git.rev: 'main' is not a full commit id", "40 hexadecimal digits"],
+    ),
+    "repository by another protocol": (
+        "assets: [{type: usd, source: {git: {repo: 'http://a.org/b', rev: main, path: c.usd}}}]",
+        ["assets[0].source.git.repo: 'http://a.org/b' is not an address", "https://HOST/PATH"],
+    ),
+    "git without path": (
+        "assets: [{type: usd, source: {git: {repo: 'https://a.org/b', rev: main}}}]",
+        ["assets[0].source.git.path: this required key is missing"],
+    ),
+    "git path that leaves": (
+        "assets: [{type: usd, source: {git: {repo: 'https://a.org/b', rev: main, path: ../c}}}]",
+        ["assets[0].source.git.path: '../c' leads out of the repository"],
+    ),
+    "git folders that leave": (
+        "assets: [{type: usd, source: {git: {repo: 'https://a.org/b', rev: a, path: c, sparse: [a, /b]}}}]",
+        ["assets[0].source.git.sparse[1]: '/b' must be relative"],
+    ),
+    "path that leaves": (
+        "assets: [{type: urdf, source: /etc/hostname}]",
+        ["assets[0].source: '/etc/hostname' lies outside of the folders", "asset_roots="],
+    ),
+    "folder as a source": ("assets: [{type: urdf, source: .}]", ["assets[0].source: there is no file"]),
+    # options of assets
+    "up axis": (
+        "assets: [{type: urdf, source: <robot/>, up_axis: w}]",
+        ["assets[0].up_axis: 'w' is not allowed here", "'z'"],
+    ),
+    "order of joints": (
+        "assets: [{type: urdf, source: <robot/>, joint_ordering: bsf}]",
+        ["assets[0].joint_ordering: 'bsf' is not allowed here", "'bfs'"],
+    ),
+    "hull of no vertices": (
+        "assets: [{type: urdf, source: <robot/>, mesh_maxhullvert: 0}]",
+        ["assets[0].mesh_maxhullvert: 0 is out of range; it must be at least 1"],
+    ),
+    "negative scale": (
+        "assets: [{type: mjcf, source: <mujoco/>, scale: -1}]",
+        ["assets[0].scale: -1 is out of range; it must be greater than 0"],
+    ),
+    "mesh scale of two": (
+        "assets: [{type: urdf, source: {path: <robot/>, mesh_scale: [1, 2]}}]",
+        ["assets[0].source.mesh_scale: [1, 2] is not a list of 3 numbers"],
+    ),
+    "expression that is none": (
+        "assets: [{type: mjcf, source: <mujoco/>, ignore_names: ['(']}]",
+        ["assets[0].ignore_names[0]: '(' is not a regular expression"],
+    ),
+    "unknown parent of an asset": (
+        'assets: [{type: urdf, source: \'<robot name="a"><link name="b"/></robot>\', parent_body: table}]',
+        ["assets[0].parent_body: there is no body 'table'"],
+    ),
+    "material of an asset": (
+        "assets: [{type: urdf, source: <robot/>, physics: {friction: 1}}]",
+        ["assets[0].physics.friction: unknown key 'friction'"],
+    ),
+    "missing packages": (
+        "assets: [{type: urdf, source: <robot/>, package_dirs: [nowhere]}]",
+        ["there is no folder", "nowhere"],
+    ),
+    # values
+    "long expression": (
+        BODY + "builder: {rigid_gap: '" + "1+" * 200 + "1'}",
+        ["builder.rigid_gap: an expression of 401 characters is too long; 200 are allowed"],
+    ),
+    "power": (BODY + "builder: {rigid_gap: 2 ** 3}", ["builder.rigid_gap: '2 ** 3' is not a number"]),
+    "function": (BODY + "builder: {rigid_gap: sin(1)}", ["builder.rigid_gap: 'sin(1)' is not a number"]),
+    "name": (BODY + "builder: {gravity: -g}", ["builder.gravity: '-g' is not a number"]),
+    "gravity of two": (BODY + "builder: {gravity: [0, 0]}", ["builder.gravity: [0, 0] is not a list of 3"]),
+    "spacing of one": (BODY + "replicate: {spacing: 2}", ["replicate.spacing: 2 is not a list of 3 numbers"]),
+    "list of no number": (
+        BODY + "replicate: {spacing: [2, x, 0]}",
+        ["replicate.spacing[1]: 'x' is not a number"],
+    ),
+    "more worlds than an index counts": (
+        BODY + "simulation: {num_worlds: 10000000000}",
+        ["simulation.num_worlds: 10,000,000,000 is out of range; it must be at most 2,147,483,647"],
+    ),
+    "number of bits": (
+        "bodies: [{id: a, shapes: [{cfg: {flags: visible}}]}]",
+        ["bodies[0].shapes[0].cfg.flags: 'visible' is not an integer"],
+    ),
+    "colour above 255": (
+        "bodies: [{id: a, shapes: [{color: [256, 0, 0]}]}]",
+        ["bodies[0].shapes[0].color: [256, 0, 0] is not a colour; write [r, g, b] with 0 to 1 or 0 to 255"],
+    ),
+    "scale of zero": (
+        "bodies: [{id: a, shapes: [{type: mesh, path: a.stl, scale: 0}]}]",
+        ["bodies[0].shapes[0].scale: 0: a scale factor must be positive"],
+    ),
+    "mesh of another format": (
+        "bodies: [{id: a, shapes: [{type: mesh, path: scene.yaml}]}]",
+        ["bodies[0].shapes[0].path: files ending in '.yaml' are not read; convert it to one of .stl"],
+    ),
+    "rotation by words": (
+        "bodies: [{id: a, transform: {q: upright}}]",
+        ["bodies[0].transform.q: 'upright' is not a rotation; write identity, a quaternion"],
+    ),
+    "axis and angle in a list": (
+        "bodies: [{id: a, transform: {q: {axis_angle: [0, 0, 1, 2]}}}]",
+        ["bodies[0].transform.q.axis_angle: [0, 0, 1, 2] is not a mapping with axis and angle"],
+    ),
+    "body that is a text": ("bodies: [box]", ["bodies[0]: 'box' is not a mapping of keys and values"]),
+    "shape that is a text": (
+        "bodies: [{id: a, shapes: [box]}]",
+        ["bodies[0].shapes[0]: 'box' is not a mapping"],
+    ),
+    "joint that is a number": (BODY + "joints: [3]", ["joints[0]: 3 is not a mapping"]),
+    "reference of the wrong kind": (
+        BODY + "joints: [{id: j, type: free, child: [a]}]",
+        ["joints[0].child: ['a'] is neither a name nor an index"],
+    ),
+    "body beyond the last": (
+        BODY + "joints: [{id: j, type: free, child: 1}]",
+        ["joints[0].child: there is no body 1; this world has 1 bodies"],
+    ),
+    "ambiguous joint": (
+        CHAIN.replace("arm/slide", "leg/shoulder").replace("id: shoulder", "id: s")
+        + "initial_joint_q: [{joint: shoulder, value: 1}]",
+        ["initial_joint_q[0].joint: 'shoulder' is ambiguous, it fits arm/shoulder (index 0), leg/shoulder"],
+    ),
+    "offset with an index": (
+        CHAIN + "initial_joint_q: [{index: 0, offset: 1, value: 1}]",
+        ["initial_joint_q[0]: 'offset' counts inside a joint"],
+    ),
+    "initial position without value": (
+        CHAIN + "initial_joint_q: [{joint: shoulder}]",
+        ["initial_joint_q[0].value: this required key is missing"],
+    ),
+    "operation without name": (
+        BOX + "post_build: [{range: all}]",
+        ["post_build[0]: the required key 'op' is missing or not a text"],
+    ),
+    "solver option of the wrong kind": (
+        BODY + "simulation: {solver: {max_iterations: many}}",
+        ["simulation.solver.max_iterations: 'many' is not an integer"],
+    ),
+    "solver preset": (
+        BOX + "simulation: {solver: {contact_preset_variant: fast}}",
+        ["simulation.solver", "fast", "approx32"],
+    ),
+    "gravity twice": (
+        "worlds: [{gravity: 1, gravities: [1], bodies: [{id: a}]}]",
+        ["worlds[0]: 'gravity' and 'gravities' exclude each other"],
+    ),
+    "worlds of worlds": (
+        "worlds: [{scene: scene.yaml}]",
+        ["worlds[0].scene: 'scene.yaml' has 'worlds' itself; list its kinds here instead"],
+    ),
+    "control without source": (
+        BODY + "control: {loop: true}",
+        ["control.source: this required key is missing"],
+    ),
+    "merge of a list": (
+        "bodies: [{<<: [1], id: a}]",
+        ["'<<' merges another mapping or a list of mappings"],
+    ),
 }
 
 
@@ -267,6 +440,33 @@ def test_the_error_names_place_value_and_remedy(tmp_path, name):
     assert message.startswith(str(tmp_path / "scene.yaml"))
     for part in expected:
         assert part in message
+
+
+def test_there_are_enough_of_them():
+    assert len(WRONG) >= 100
+
+
+# What only YAML can say, or JSON says otherwise.
+YAML_ONLY = ("merge of a list", "mesh of another format")
+
+
+@pytest.mark.parametrize("name", [name for name in WRONG if name not in YAML_ONLY])
+def test_the_same_in_json_with_its_own_lines(tmp_path, name):
+    """One value a line, so that the line is that of the value alone."""
+    text, expected = WRONG[name]
+    data = read_scene_document(write_scene(tmp_path, text)).data
+    path = write_scene(tmp_path, json.dumps(data, indent=1).replace("scene.yaml", "scene.json"), "scene.json")
+    with pytest.raises(SapSceneLoaderError) as caught:
+        load_scene(path, device="cpu")
+    first = str(caught.value).splitlines()[0]
+    place = re.match(rf"{re.escape(str(path))}:(\d+): (?:([\w.\[\]]+): )?", first)
+    assert place is not None
+    key = re.findall(r"[A-Za-z_]+", place[2] or "")
+    line = path.read_text().splitlines()[int(place[1]) - 1]
+    assert not key or place[2].endswith("]") or key[-1] in line or "missing" in first
+    for part in expected:
+        part = re.sub(r"^:\d+: ", "", part).replace("scene.yaml", "scene.json")
+        assert part in str(caught.value)
 
 
 def test_all_errors_of_a_file_are_shown_together(tmp_path):
