@@ -5,8 +5,10 @@ environment has a world for each tuple of layouts, and the list of worlds that a
 Both are launches of kernels, which may be recorded together with the steps.
 """
 
+import dataclasses
 import itertools
 from collections.abc import Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,11 +17,15 @@ import warp as wp
 
 from pluriverse.dynamics import eval_fk
 from pluriverse.model.world_choice import WorldChoice, choose_worlds
-from pluriverse.simulation import Simulation
+from pluriverse.simulation import Simulation, SimulationSnapshot
 from pluriverse.simulation.chunks import split_worlds
+from pluriverse.simulation.snapshot import check_structure
 from pluriverse.solvers import SolverBase
 from pluriverse.variants.scene import VariantScene
 from pluriverse.variants.switching import Switching
+
+# What the names of arrays of this room begin with in a snapshot.
+_PREFIX = "variants/"
 
 
 class VariantSimulation(Simulation):
@@ -160,6 +166,48 @@ class VariantSimulation(Simulation):
             return
         choice = self.choose_environments(worlds, what="VariantSimulation.reset")
         super().reset(self._switching.worlds_of(choice), state=state)
+
+    def save(self, path: str | Path | None = None) -> SimulationSnapshot:
+        """Return a copy of everything that changes, as `Simulation.save` does, and of who holds what.
+
+        Args:
+            path: File to write it to as well; None for none.
+        """
+        snapshot = super().save()
+        for name, array in self._switching.arrays().items():
+            snapshot.solver_arrays[_PREFIX + name] = wp.clone(array)
+        if path is not None:
+            snapshot.write(path)
+        return snapshot
+
+    def restore(self, snapshot: SimulationSnapshot | str | Path) -> None:
+        """Come back to a snapshot, with the variants that environments held then; see `Simulation.restore`.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If the file is damaged, or of a scene of another structure.
+        """
+        if not isinstance(snapshot, SimulationSnapshot):
+            snapshot = SimulationSnapshot.read(snapshot, self.model)
+        check_structure(snapshot.structure, self.model, "VariantSimulation.restore")
+        held: dict[str, Any] = {}
+        rest: dict[str, Any] = {}
+        for name, array in snapshot.solver_arrays.items():
+            (held if name.startswith(_PREFIX) else rest)[name.removeprefix(_PREFIX)] = array
+        mine = self._switching.arrays()
+        if {name: array.size for name, array in held.items()} != {
+            name: array.size for name, array in mine.items()
+        }:
+            raise ValueError(
+                "VariantSimulation.restore: the snapshot was saved by a simulation without these entities "
+                f"({', '.join(self._scene.entities)}) or with another number of environments than "
+                f"{self.environment_count}. Restore what a simulation of an equal scene has saved."
+            )
+        for name, array in mine.items():
+            wp.copy(array, held[name])
+        # The defaults follow from who holds what; then the arrays of the model come back as they were.
+        self._switching.apply_tables(self.choose_environments(None, what="VariantSimulation.restore"))
+        super().restore(dataclasses.replace(snapshot, solver_arrays=rest))
 
     def _put_back(self, choice: WorldChoice) -> None:
         """Put environments back to the initial state of the model, whose bodies are placed first."""

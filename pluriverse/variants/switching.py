@@ -91,9 +91,22 @@ class Switching:
                 self._launch(add_layout, choice, inputs, [self.environment_tuple])
             inputs = [*chosen, self.environment_tuple]
             self._launch(move_environment, choice, inputs, [self.environment_world])
-        scene.tables.apply(
+        self.apply_tables(choice)
+
+    def apply_tables(self, choice: WorldChoice) -> None:
+        """Give the worlds of environments the numbers of the variants that they hold."""
+        self._scene.tables.apply(
             choice.worlds, choice.mask, self.environment_world, self.environment_tuple, self.variant
         )
+
+    def arrays(self) -> dict[str, wp.array[int]]:
+        """Return what changes, by name."""
+        return {
+            "environment_world": self.environment_world,
+            "environment_tuple": self.environment_tuple,
+            "episode": self.episode,
+            **{f"variant/{name}": array for name, array in self.variant.items()},
+        }
 
     def worlds_of(self, choice: WorldChoice) -> WorldChoice:
         """Return the worlds of environments. The list is overwritten by the next call."""
