@@ -129,7 +129,7 @@ def as_array(value: Any, dtype: Any, device: Any, call: str, what: str) -> wp.ar
                 f"example with "
                 f"tensor.{'int' if dtype is wp.int32 else 'float'}()."
             )
-        array = wp.array(
-            ptr=array.ptr, dtype=dtype, shape=(array.capacity // 4,), device=array.device, copy=False
-        )
+        # Vectors of the type, as plain numbers.
+        count = array.size * wp.types.type_size_in_bytes(array.dtype) // wp.types.type_size_in_bytes(dtype)
+        array = wp.array(ptr=array.ptr, dtype=dtype, shape=(count,), device=array.device, copy=False)
     return array.flatten() if array.ndim != 1 else array

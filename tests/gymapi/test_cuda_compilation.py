@@ -1,0 +1,35 @@
+"""Kernels of the actor API compile for CUDA, on machines without a GPU too."""
+
+import pytest
+import warp as wp
+
+from pluriverse.gymapi import (
+    attractor_forces,
+    ball_drives,
+    body_forces,
+    contact_readings,
+    joint_efforts,
+    matrices,
+    sensor_readings,
+    state_tensors,
+)
+from tests.test_cuda_compilation import CUDA_ARCHITECTURE
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        attractor_forces.pull_body,
+        ball_drives.drive_ball,
+        body_forces.sum_body_force,
+        contact_readings.add_contact_forces,
+        joint_efforts.add_joint_effort,
+        matrices.copy_jacobian,
+        sensor_readings.read_sensor,
+        state_tensors.write_root_state,
+    ],
+    ids=lambda kernel: kernel.key,
+)
+def test_kernel_is_valid_cuda(kernel, tmp_path):
+    files = wp.compile_aot_module(kernel.module, arch=CUDA_ARCHITECTURE, module_dir=tmp_path)
+    assert sum(file.stat().st_size for file in files) > 0
