@@ -6,7 +6,7 @@ from pluriverse.importers.errors import (
     AssetWarning,
     UnsupportedAssetError,
 )
-from pluriverse.importers.report import ImportEntry, ImportReport, ImportSeverity
+from pluriverse.importers.report import ImportEntry, ImportReport, ImportSeverity, Keyframe
 
 __all__ = [
     "AssetError",
@@ -15,5 +15,6 @@ __all__ = [
     "ImportEntry",
     "ImportReport",
     "ImportSeverity",
+    "Keyframe",
     "UnsupportedAssetError",
 ]

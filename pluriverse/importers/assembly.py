@@ -74,7 +74,7 @@ def assemble(
     placement = Placement()
     poses = find_initial_poses(robot, xform)
     _make_labels_unique(robot)
-    first = (builder.body_count, builder.joint_count, builder.shape_count, builder.articulation_count)
+    first = _counts(builder)
     bodies = _add_bodies(builder, robot, poses, placement)
     trees: dict[int, list[int]] = {}  # joints below each link that hangs on the world
     tree_of_link: list[int] = []
@@ -101,14 +101,24 @@ def assemble(
         )
     shapes = _add_shapes(builder, robot, bodies, xform, mesh_maxhullvert, placement)
     _add_filters(builder, robot, shapes, enable_self_collisions)
-    last = (builder.body_count, builder.joint_count, builder.shape_count, builder.articulation_count)
-    report.bodies, report.joints, report.shapes, report.articulations = map(range, first, last)
+    (
+        report.bodies,
+        report.joints,
+        report.coords,
+        report.dofs,
+        report.shapes,
+        report.articulations,
+    ) = map(range, first, _counts(builder))
     return placement
 
 
-def _add_bodies(
-    builder: Any, robot: RobotDescription, poses: list[Frame], placement: Placement
-) -> list[int]:
+def _counts(builder: Any) -> tuple[int, ...]:
+    """Return how many entities of each kind there are."""
+    kinds = ("body", "joint", "joint_coord", "joint_dof", "shape", "articulation")
+    return tuple(getattr(builder, f"{kind}_count") for kind in kinds)
+
+
+def _add_bodies(builder: Any, robot: RobotDescription, poses: list[Frame], placement: Placement) -> list[int]:
     """Add the bodies of all links and return them by link."""
     order = range(len(robot.links)) if robot.body_order is None else robot.body_order
     bodies = [WORLD] * len(robot.links)
@@ -124,6 +134,7 @@ def _add_bodies(
             custom_attributes=link.custom,
         )
         placement.bodies.update(dict.fromkeys(link.origins, bodies[index]))
+        placement.frames.update(link.origins)
     return bodies
 
 

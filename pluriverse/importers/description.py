@@ -223,8 +223,9 @@ class LinkDescription:
     """Whether the link only stands between two joints of one body of the asset."""
     custom: dict[str, Any] = dataclasses.field(default_factory=dict)
     """Custom attributes of the body, by key."""
-    origins: list[Hashable] = dataclasses.field(default_factory=list)
-    """What of the asset it is: its body, and those that became part of it, as keys of `Placement`."""
+    origins: dict[Hashable, Frame] = dataclasses.field(default_factory=dict)
+    """What of the asset it is, as keys of `Placement`: its body, and those that became part of it, with their
+    frames in the link."""
 
 
 @dataclasses.dataclass
@@ -260,6 +261,8 @@ class Placement:
     """Where in the builder the parts of an asset went, by their origins."""
 
     bodies: dict[Hashable, int] = dataclasses.field(default_factory=dict)
+    frames: dict[Hashable, Frame] = dataclasses.field(default_factory=dict)
+    """Frames of the bodies of the asset in those of the builder."""
     joints: dict[Hashable, int] = dataclasses.field(default_factory=dict)
     dofs: dict[Hashable, int] = dataclasses.field(default_factory=dict)
     """First degree of freedom."""

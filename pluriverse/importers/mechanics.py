@@ -85,7 +85,7 @@ def merge_welded_links(robot: RobotDescription, report: ImportReport) -> RobotDe
                     parent=new_parent,
                     joint=joint,
                     shapes=list(link.shapes),
-                    origins=list(link.origins),
+                    origins=dict(link.origins),
                 )
             )
             continue
@@ -98,7 +98,7 @@ def merge_welded_links(robot: RobotDescription, report: ImportReport) -> RobotDe
         for shape in link.shapes:
             moved_shapes[id(shape)] = dataclasses.replace(shape, frame=frame @ shape.frame)
             into.shapes.append(moved_shapes[id(shape)])
-        into.origins += link.origins
+        into.origins |= {origin: frame @ own for origin, own in link.origins.items()}
         report.merged_links[link.label] = into.label
     pairs = [
         (a if a == WORLD else target[a], b if b == WORLD else target[b]) for a, b in robot.excluded_pairs

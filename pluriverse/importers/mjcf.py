@@ -18,7 +18,13 @@ from pluriverse.importers.mjcf_custom import MjcfCustom
 from pluriverse.importers.mjcf_edit import edit_document
 from pluriverse.importers.mjcf_equality import add_equalities
 from pluriverse.importers.mjcf_geoms import add_shapes
-from pluriverse.importers.mjcf_keyframe import controls_of, select_keyframe, set_initial_state
+from pluriverse.importers.mjcf_keyframe import (
+    controls_of,
+    read_keyframes,
+    select_keyframe,
+    set_initial_state,
+)
+from pluriverse.importers.mjcf_observers import add_cameras, add_sensors
 from pluriverse.importers.mjcf_options import MjcfOptions
 from pluriverse.importers.mjcf_rows import RowWriter
 from pluriverse.importers.mjcf_source import check_numbers, read_mjcf
@@ -169,6 +175,9 @@ def add_mjcf(
             rows.add_pairs()
             rows.add_tendons()
         rows.add_actuators(servos, controls, options)
+        cameras = add_cameras(builder, document, placement, pose, scale)
+        add_sensors(builder, document, custom.sensors, placement, cameras)
+    report.keyframes = read_keyframes(builder, document.model, placement, pose, options, report)
     return report
 
 

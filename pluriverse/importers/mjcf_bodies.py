@@ -77,7 +77,7 @@ def add_links(
                 joint=description,
                 mass_properties=_mass_properties(model, body, options.scale),
                 custom=options.custom.of_body(body),
-                origins=[("body", body)],
+                origins={("body", body): IDENTITY},
             )
         )
     for exclude in source.spec.excludes:

@@ -5,6 +5,7 @@ from typing import Any
 
 from pluriverse.importers.custom_values import XmlAttributes, set_value
 from pluriverse.importers.mjcf_namespace import MujocoNamespace
+from pluriverse.importers.mjcf_observers import SensorElement
 from pluriverse.importers.mjcf_source import MjcfSource
 from pluriverse.importers.report import ImportReport
 from pluriverse.model.attributes import AttributeFrequency as Frequency
@@ -35,6 +36,8 @@ class MjcfCustom:
         self._xml = XmlAttributes(builder, "mjcf")
         self._elements: dict[str, dict[int, ElementTree.Element]] = {}
         self._source: MjcfSource | None = None
+        self.sensors: list[SensorElement] = []
+        """The sensors of the document, which are taken out before it is compiled."""
 
     @property
     def names(self) -> set[str]:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from pluriverse.importers.mjcf_observers import take_sensor
 from pluriverse.importers.mjcf_options import MjcfOptions
 from pluriverse.importers.mjcf_source import class_names, matches, read_class_parents
 from pluriverse.importers.report import ImportReport, ImportSeverity
@@ -12,8 +13,11 @@ def edit_document(spec: Any, options: MjcfOptions, report: ImportReport) -> None
     """Remove elements from a document (`mujoco.MjSpec`) and note what that means."""
     import mujoco
 
+    kept = options.custom.namespace.is_registered
     for number, sensor in enumerate(list(spec.sensors)):
-        report.add("sensor", sensor.name or f"sensor {number}", "it is not read", ImportSeverity.NOTE)
+        consequence = "it is kept in model.mujoco, and measures nothing" if kept else "it is not read"
+        report.add("sensor", sensor.name or f"sensor {number}", consequence, ImportSeverity.NOTE)
+        options.custom.sensors.append(take_sensor(sensor))
         spec.delete(sensor)  # so that one that refers to nothing does no harm
     if options.ignore_inertial_definitions:
         spec.compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 
 from pluriverse.geometry import quat_to_matrix
-from pluriverse.importers.description import RobotDescription
+from pluriverse.importers.description import Placement, RobotDescription
 from pluriverse.importers.errors import AssetError
-from pluriverse.importers.frames import quat_from_wxyz
+from pluriverse.importers.frames import Frame, quat_from_wxyz
 from pluriverse.importers.mjcf_bodies import BALL, FREE, SLIDE
 from pluriverse.importers.mjcf_options import MjcfOptions
+from pluriverse.importers.report import ImportReport, Keyframe
 
 # Names of the keyframes that `keyframe="auto"` prefers, in this order, without regard to case.
 PREFERRED = ("home", "stand", "standing")
@@ -58,21 +59,67 @@ def set_initial_state(
     qpos, qvel = model.key_qpos[keyframe], model.key_qvel[keyframe]
     for joint, index in link_of_joint.items():
         link = robot.links[index]
-        start, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
-        kind = int(model.jnt_type[joint])
-        if kind == FREE:
-            position = options.scale * qpos[start : start + 3]
-            quat = quat_from_wxyz(qpos[start + 3 : start + 7])
-            turn = quat_to_matrix(quat)
-            angular = turn @ qvel[dof + 3 : dof + 6]
-            linear = options.scale * qvel[dof : dof + 3] + np.cross(angular, turn @ link.mass_properties.com)
-            link.joint.q = [*position, *(quat / np.linalg.norm(quat))]
-            link.joint.qd = [*linear, *angular]
-        elif kind == BALL:
-            quat = quat_from_wxyz(qpos[start : start + 4])
-            link.joint.q = list(quat / np.linalg.norm(quat))
-            link.joint.qd = list(quat_to_matrix(quat) @ qvel[dof : dof + 3])
-        else:
-            length = options.scale if kind == SLIDE else 1.0
-            link.joint.q = [length * float(qpos[start])]
-            link.joint.qd = [length * float(qvel[dof])]
+        link.joint.q, link.joint.qd = _joint_state(
+            model, joint, qpos, qvel, link.mass_properties.com, options.scale
+        )
+
+
+def read_keyframes(
+    builder: Any,
+    model: Any,
+    placement: Placement,
+    xform: Frame,
+    options: MjcfOptions,
+    report: ImportReport,
+) -> list[Keyframe]:
+    """Return all keyframes of a document, in the coordinates of the joints that were added.
+
+    Joints that the importer added keep their initial state.
+    """
+    result = []
+    for keyframe in range(model.nkey):
+        qpos, qvel = model.key_qpos[keyframe], model.key_qvel[keyframe]
+        q, qd = np.array(builder.joint_q), np.array(builder.joint_qd)
+        for joint in range(model.njnt):
+            place = placement.joints.get(("joint", joint))
+            if place is None:
+                continue
+            dof = placement.dofs["joint", joint]
+            coord = int(builder.joint_q_start[place] + dof - builder.joint_qd_start[place])
+            body = int(builder.joint_child[place])
+            own_q, own_qd = _joint_state(model, joint, qpos, qvel, builder.body_com[body], options.scale)
+            if model.jnt_type[joint] == FREE:
+                pose = xform @ Frame(np.array(own_q[:3]), np.array(own_q[3:]))
+                own_q = [*pose.position, *pose.quat]
+                own_qd = [*(xform.matrix @ own_qd[:3]), *(xform.matrix @ own_qd[3:])]
+            q[coord : coord + len(own_q)], qd[dof : dof + len(own_qd)] = own_q, own_qd
+        result.append(
+            Keyframe(
+                model.key(keyframe).name,
+                float(model.key_time[keyframe]),
+                q[list(report.coords)],
+                qd[list(report.dofs)],
+                np.array(model.key_ctrl[keyframe]),
+            )
+        )
+    return result
+
+
+def _joint_state(
+    model: Any, joint: int, qpos: np.ndarray, qvel: np.ndarray, com: np.ndarray, scale: float
+) -> tuple[list[float], list[float]]:
+    """Return our coordinates and velocities of a joint; `com` is that of the body it moves."""
+    start, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
+    kind = int(model.jnt_type[joint])
+    if kind == FREE:
+        position = scale * qpos[start : start + 3]
+        quat = quat_from_wxyz(qpos[start + 3 : start + 7])
+        turn = quat_to_matrix(quat)
+        angular = turn @ qvel[dof + 3 : dof + 6]
+        linear = scale * qvel[dof : dof + 3] + np.cross(angular, turn @ com)
+        return [*position, *(quat / np.linalg.norm(quat))], [*linear, *angular]
+    if kind == BALL:
+        quat = quat_from_wxyz(qpos[start : start + 4])
+        return list(quat / np.linalg.norm(quat)), list(quat_to_matrix(quat) @ qvel[dof : dof + 3])
+    length = scale if kind == SLIDE else 1.0
+    return [length * float(qpos[start])], [length * float(qvel[dof])]

@@ -4,6 +4,8 @@ import dataclasses
 import enum
 import warnings
 
+import numpy as np
+
 from pluriverse.importers.errors import AssetWarning, UnsupportedAssetError
 
 
@@ -38,6 +40,25 @@ class ImportEntry:
 
 
 @dataclasses.dataclass
+class Keyframe:
+    """A configuration that an asset names, in the coordinates of the joints that were added.
+
+    `builder.joint_q[report.coords] = keyframe.joint_q` lets the robot begin there, likewise the others.
+    """
+
+    name: str
+    """Its name."""
+    time: float
+    """Its time [s]."""
+    joint_q: np.ndarray
+    """Coordinates as in `Model.joint_q`, of the joints of the asset, shape [coord]."""
+    joint_qd: np.ndarray
+    """Velocities as in `Model.joint_qd`, shape [dof]."""
+    ctrl: np.ndarray
+    """Controls of the actuators of the asset, shape [actuator]."""
+
+
+@dataclasses.dataclass
 class ImportReport:
     """What an importer added to a builder, and what of the asset it could not represent."""
 
@@ -49,10 +70,16 @@ class ImportReport:
     """Indices of the bodies added."""
     joints: range = range(0)
     """Indices of the joints added."""
+    coords: range = range(0)
+    """Indices of the joint coordinates added."""
+    dofs: range = range(0)
+    """Indices of the joint degrees of freedom added."""
     shapes: range = range(0)
     """Indices of the shapes added."""
     articulations: range = range(0)
     """Indices of the articulations added."""
+    keyframes: list[Keyframe] = dataclasses.field(default_factory=list)
+    """The keyframes of an MJCF document, in its order."""
     merged_links: dict[str, str] = dataclasses.field(default_factory=dict)
     """Labels of links merged by `collapse_fixed_joints`, with the label of the body they became part of."""
     entries: list[ImportEntry] = dataclasses.field(default_factory=list)

@@ -14,6 +14,7 @@ import numpy as np
 
 from pluriverse.importers.custom_values import set_value
 from pluriverse.importers.description import Placement, RobotDescription
+from pluriverse.importers.frames import IDENTITY
 from pluriverse.importers.usd_source import UsdSource
 from pluriverse.model.attributes import AttributeFrequency as Frequency
 
@@ -53,7 +54,7 @@ class UsdCustom:
         if not self._builder.custom_attributes and not self._builder.custom_frequencies:
             return
         for link in robot.links:
-            link.origins.append(link.label)
+            link.origins[link.label] = IDENTITY
             link.custom = self._read(link.label, _BODY)
             kinds = [
                 kind

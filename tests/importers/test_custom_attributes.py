@@ -9,6 +9,7 @@ import warp as wp
 
 from pluriverse import Model, ModelBuilder
 from pluriverse.importers import AssetError, UnsupportedAssetError
+from pluriverse.model import poses
 from pluriverse.solvers.mujoco.attributes import register_custom_attributes
 
 Frequency = Model.AttributeFrequency
@@ -200,6 +201,122 @@ def test_a_scaled_document_leaves_out_what_has_lengths():
         UnsupportedAssetError, match=r"tendon \(tf, ts\): it is left out, as the option scale"
     ):
         builder.add_mjcf(HAND, scale=2.0, strict=True)
+
+
+OBSERVED = """
+<mujoco model="observed">
+  <worldbody>
+    <camera name="overview" pos="1 2 3" fovy="60" mode="targetbody" target="base"/>
+    <body name="base" pos="0 0 1">
+      <freejoint/><geom size="0.1"/>
+      <body name="mount" pos="0.1 0 0" quat="1 0 0 1">
+        <geom size="0.1"/><camera name="eye" pos="0 0 0.2" xyaxes="0 -1 0 0 0 1" resolution="64 48"/>
+        <site name="imu"/>
+      </body>
+      <body name="arm"><joint name="hinge" axis="0 1 0"/><joint name="slide" type="slide" axis="0 0 1"/>
+        <geom name="arm" size="0.1"/></body>
+      <body name="ball" pos="0 1 0"><joint type="ball" pos="0 0 0.3"/><geom size="0.1" pos="0 0.1 0"/></body>
+    </body>
+  </worldbody>
+  <sensor>
+    <accelerometer name="acc" site="imu" noise="0.1"/>
+    <jointpos name="angle" joint="hinge" cutoff="3"/>
+    <framepos name="where" objtype="body" objname="arm" reftype="camera" refname="eye"/>
+    <clock name="clock"/>
+  </sensor>
+  <actuator><motor joint="hinge"/></actuator>
+  <keyframe>
+    <key name="home" qpos="1 2 3 0.5 0.5 -0.5 0.5  0.3 0.2  0.6 0 0.8 0"/>
+    <key name="fast" time="2" ctrl="0.7" qpos="0 0 0 1 0 0 0  0.1 0  1 0 0 0" qvel="1 2 3 4 5 6  7 8  9 1 2"/>
+  </keyframe>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("collapse", [False, True])
+def test_cameras_look_from_where_mujoco_has_them(collapse):
+    """The pose of a camera in the world, by its body's, is MuJoCo's; so is its opening."""
+    robot, builder = ModelBuilder(), ModelBuilder()
+    register_custom_attributes(robot)
+    report = robot.add_mjcf(OBSERVED, collapse_fixed_joints=collapse)
+    assert report.losses == []
+    builder.replicate(robot, 2)
+    model = builder.finalize("cpu")
+    reference = mujoco.MjModel.from_xml_string(OBSERVED)
+    data = mujoco.MjData(reference)
+    data.qpos[:] = reference.key_qpos[0]
+    mujoco.mj_forward(reference, data)
+    names = model.mujoco
+    assert names.camera_label == ["overview", "eye"] * 2
+    assert names.camera_world.numpy().tolist() == [0, 0, 1, 1]
+    np.testing.assert_allclose(np.rad2deg(names.camera_fovy.numpy()), [60, 45] * 2, rtol=1e-6)
+    np.testing.assert_array_equal(names.camera_resolution.numpy()[1], [64, 48])
+    bodies = names.camera_body.numpy()
+    assert bodies[0] == -1
+    assert names.camera_target.numpy()[0] == 0
+    body_q, own = model.body_q.numpy().astype(float), names.camera_xform.numpy().astype(float)
+    np.testing.assert_allclose(own[0, :3], reference.cam_pos[0], atol=1e-6)
+    pose = poses.compose(body_q[bodies[1]], own[1])
+    np.testing.assert_allclose(pose[:3], data.cam_xpos[1], atol=1e-6)
+    axes = np.stack([poses.rotate(pose[3:], axis) for axis in np.eye(3)], axis=1)
+    np.testing.assert_allclose(axes, data.cam_xmat[1].reshape(3, 3), atol=1e-6)
+
+
+def test_sensors_name_what_they_are_on():
+    """A sensor is kept with its type, its numbers and the entities that it is on, in every world."""
+    robot, builder = ModelBuilder(), ModelBuilder()
+    register_custom_attributes(robot)
+    robot.add_mjcf(OBSERVED)
+    builder.replicate(robot, 2)
+    model = builder.finalize("cpu")
+    names = model.mujoco
+    assert names.sensor_label[:4] == ["acc", "angle", "where", "clock"]
+    assert names.sensor_type[:4] == ["accelerometer", "jointpos", "framepos", "clock"]
+    assert names.sensor_object_kind[:4] == ["shape", "joint_dof", "body", ""]
+    objects, references = names.sensor_object.numpy(), names.sensor_reference.numpy()
+    for world in (0, 1):
+        acc, angle, where, clock = objects[4 * world : 4 * world + 4]
+        assert model.shape_label[acc].endswith("imu")
+        assert names.joint_dof_label[angle] == "hinge"
+        assert model.body_label[where].endswith("arm")
+        assert clock == -1
+        assert references[4 * world + 2] == 2 * world + 1  # the camera called eye
+    np.testing.assert_allclose(names.sensor_noise.numpy()[0], 0.1, rtol=1e-6)
+    np.testing.assert_array_equal(names.sensor_cutoff.numpy()[1], 3.0)
+
+
+def test_keyframes_are_in_the_coordinates_of_the_model():
+    """A keyframe in joint_q and joint_qd puts every body where MuJoCo has it, and turns it as there."""
+    builder = ModelBuilder()
+    builder.add_body(mass=1.0, inertia=np.eye(3))
+    turn = np.array([0.1, -0.2, 0.3, 0.1, 0.2, 0.3, 0.9])
+    turn[3:] /= np.linalg.norm(turn[3:])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        report = builder.add_mjcf(OBSERVED, keyframe=None, xform=turn)
+    assert [keyframe.name for keyframe in report.keyframes] == ["home", "fast"]
+    assert report.keyframes[1].time == 2.0
+    np.testing.assert_array_equal(report.keyframes[1].ctrl, [0.7])
+    reference = mujoco.MjModel.from_xml_string(OBSERVED)
+    for number, keyframe in enumerate(report.keyframes):
+        builder.joint_q[list(report.coords)] = keyframe.joint_q
+        builder.joint_qd[list(report.dofs)] = keyframe.joint_qd
+        model = builder.finalize("cpu")
+        data = mujoco.MjData(reference)
+        mujoco.mj_resetDataKeyframe(reference, data, number)
+        mujoco.mj_forward(reference, data)
+        for body in report.bodies:
+            name = model.body_label[body].rpartition("/")[2]
+            if name not in ("base", "mount", "arm", "ball"):
+                continue  # one that only stands between two joints
+            own, other = model.body_q.numpy()[body].astype(float), data.body(name)
+            expected = poses.compose(turn, np.array([*other.xpos, *np.roll(other.xquat, -1)]))
+            np.testing.assert_allclose(own[:3], expected[:3], atol=1e-6)
+            velocity = np.zeros(6)
+            kind, index = mujoco.mjtObj.mjOBJ_XBODY, reference.body(name).id
+            mujoco.mj_objectVelocity(reference, data, kind, index, velocity, 0)
+            spin = poses.rotate(turn[3:], velocity[:3])
+            np.testing.assert_allclose(model.body_qd.numpy()[body, 3:], spin, atol=1e-5)
 
 
 USER = """

@@ -27,9 +27,18 @@ UNSET_BITS = np.iinfo(np.int64).min
 AUTO = 2
 """Value of a `limited` that follows from whether there is a range (MuJoCo's `autolimits`)."""
 
-FREQUENCIES = ("pair", "actuator", "tendon", "tendon_joint", "tendon_wrap", "tendon_equality")
+FREQUENCIES = (
+    "pair",
+    "actuator",
+    "tendon",
+    "tendon_joint",
+    "tendon_wrap",
+    "tendon_equality",
+    "camera",
+    "sensor",
+)
 """The custom frequencies; each has a `..._world`, those in `OWNED` an articulation and some a label."""
-LABELLED = ("pair", "actuator", "tendon", "tendon_equality")
+LABELLED = ("pair", "actuator", "tendon", "tendon_equality", "camera", "sensor")
 OWNED = ("actuator", "tendon", "tendon_joint", "tendon_wrap")
 
 
@@ -227,6 +236,37 @@ TENDON_EQUALITY = (
     Entry("tendon_equality_solimp", VEC5, DEFAULT_SOLIMP, "solimp"),
 )
 
+
+def _kinds_of(name: str) -> Callable[[Any], list[str | None]]:
+    """Return what tells, for each sensor, what an index of it refers to."""
+
+    def kinds(builder: Any) -> list[str | None]:
+        count = builder.custom_frequency_count(f"{NAMESPACE}:sensor")
+        texts = builder.custom_attributes[f"{NAMESPACE}:{name}"].column.resolved(count)
+        return [text or None for text in texts]
+
+    return kinds
+
+
+CAMERA = (
+    Entry("camera_body", int, -1, references="body"),
+    Entry("camera_xform", wp.transform, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)),
+    Entry("camera_fovy", float, math.radians(45.0)),
+    Entry("camera_mode", int, 0),
+    Entry("camera_target", int, -1, references="body"),
+    Entry("camera_resolution", wp.vec2i, (1, 1)),
+)
+SENSOR = (
+    Entry("sensor_type", str, ""),
+    Entry("sensor_object_kind", str, ""),
+    Entry("sensor_object", int, -1, row_references=_kinds_of("sensor_object_kind")),
+    Entry("sensor_object_label", str, ""),
+    Entry("sensor_reference_kind", str, ""),
+    Entry("sensor_reference", int, -1, row_references=_kinds_of("sensor_reference_kind")),
+    Entry("sensor_cutoff", float, 0.0),
+    Entry("sensor_noise", float, 0.0),
+)
+
 TABLES: tuple[tuple[AttributeFrequency | str, tuple[Entry, ...]], ...] = (
     (AttributeFrequency.BODY, BODY),
     (AttributeFrequency.SHAPE, SHAPE),
@@ -242,6 +282,8 @@ TABLES: tuple[tuple[AttributeFrequency | str, tuple[Entry, ...]], ...] = (
     ("tendon_joint", TENDON_JOINT),
     ("tendon_wrap", TENDON_WRAP),
     ("tendon_equality", TENDON_EQUALITY),
+    ("camera", CAMERA),
+    ("sensor", SENSOR),
 )
 """All attributes by what they have one value for; texts are custom frequencies of the namespace."""
 

@@ -28,8 +28,8 @@ def warn_of_unsimulated(model: Model) -> None:
     found = [f"{count} {what}" for what, count in counts.items() if count]
     if found:
         warnings.warn(
-            f"SolverSAP: the model has {', '.join(found)} in model.mujoco, which act in SolverMuJoCo only. Use "
-            "that solver, or import without register_custom_attributes() for what both can do.",
+            f"SolverSAP: the model has {', '.join(found)} in model.mujoco, which act in SolverMuJoCo only. "
+            "Use that solver, or import without register_custom_attributes() for what both can do.",
             UnsimulatedWarning,
             stacklevel=4,
         )

@@ -1,0 +1,133 @@
+"""Cameras and sensors of an MJCF document, as rows of the namespace `mujoco`: to be read, none measures."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from pluriverse.importers.description import Placement
+from pluriverse.importers.frames import Frame, make_frame, quat_from_wxyz
+from pluriverse.importers.mjcf_source import MjcfSource
+
+# Kinds of objects (`mujoco.mjtObj`) that sensors are on, and what they become.
+BODY, XBODY, JOINT, GEOM, SITE, CAMERA = 1, 2, 3, 5, 6, 7
+KINDS = {
+    BODY: "body",
+    XBODY: "body",
+    JOINT: "joint_dof",
+    GEOM: "shape",
+    SITE: "shape",
+    CAMERA: "mujoco:camera",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class SensorElement:
+    """A `<sensor>` element as authored."""
+
+    name: str
+    type: str
+    """What it measures, in MuJoCo's word."""
+    kind: int
+    """Kind of the object it is on (`mujoco.mjtObj`)."""
+    object: str
+    """Name of that object."""
+    reference_kind: int
+    """Kind of the object that it measures against."""
+    reference: str
+    """Name of that object, empty for none."""
+    cutoff: float
+    noise: float
+
+
+def take_sensor(sensor: Any) -> SensorElement:
+    """Return what an element of a document (`mujoco.MjsSensor`) says."""
+    return SensorElement(
+        sensor.name,
+        sensor.type.name.removeprefix("mjSENS_").lower(),
+        int(sensor.objtype),
+        sensor.objname,
+        int(sensor.reftype),
+        sensor.refname,
+        float(sensor.cutoff),
+        float(sensor.noise),
+    )
+
+
+def add_cameras(
+    builder: Any, source: MjcfSource, placement: Placement, xform: Frame, scale: float
+) -> dict[int, int]:
+    """Add the cameras; return their rows by their index in the document.
+
+    A camera looks along -z of its frame, with y up.
+    """
+    model = source.model
+    rows = {}
+    for camera in range(model.ncam):
+        body = int(model.cam_bodyid[camera])
+        frame = make_frame(scale * model.cam_pos[camera], quat_from_wxyz(model.cam_quat[camera]))
+        place = -1 if body == 0 else placement.bodies.get(("body", body))
+        if place is None:
+            continue
+        pose = xform @ frame if body == 0 else placement.frames["body", body] @ frame
+        target = placement.bodies.get(("body", int(model.cam_targetbodyid[camera])), -1)
+        added = builder.add_custom_values(
+            {
+                "mujoco:camera_label": model.camera(camera).name,
+                "mujoco:camera_body": place,
+                "mujoco:camera_xform": [*pose.position, *pose.quat],
+                "mujoco:camera_fovy": float(np.deg2rad(model.cam_fovy[camera])),
+                "mujoco:camera_mode": int(model.cam_mode[camera]),
+                "mujoco:camera_target": target,
+                "mujoco:camera_resolution": model.cam_resolution[camera],
+            }
+        )
+        rows[camera] = added["mujoco:camera_body"]
+    return rows
+
+
+def add_sensors(
+    builder: Any,
+    source: MjcfSource,
+    sensors: list[SensorElement],
+    placement: Placement,
+    cameras: dict[int, int],
+) -> None:
+    """Add the sensors, with the index of what each is on where that is part of the model."""
+    for sensor in sensors:
+        kind, index = _find(source, sensor.kind, sensor.object, placement, cameras)
+        reference_kind, reference = _find(source, sensor.reference_kind, sensor.reference, placement, cameras)
+        builder.add_custom_values(
+            {
+                "mujoco:sensor_label": sensor.name,
+                "mujoco:sensor_type": sensor.type,
+                "mujoco:sensor_object_kind": kind,
+                "mujoco:sensor_object": index,
+                "mujoco:sensor_object_label": sensor.object,
+                "mujoco:sensor_reference_kind": reference_kind,
+                "mujoco:sensor_reference": reference,
+                "mujoco:sensor_cutoff": sensor.cutoff,
+                "mujoco:sensor_noise": sensor.noise,
+            }
+        )
+
+
+def _find(
+    source: MjcfSource, kind: int, name: str, placement: Placement, cameras: dict[int, int]
+) -> tuple[str, int]:
+    """Return the kind and the index in the builder of a named object; an empty kind and -1 for none."""
+    import mujoco
+
+    index = mujoco.mj_name2id(source.model, kind, name) if kind in KINDS and name else -1
+    if index < 0:
+        return "", -1
+    tables: dict[int, tuple[dict[Any, int], Any]] = {
+        BODY: (placement.bodies, ("body", index)),
+        XBODY: (placement.bodies, ("body", index)),
+        JOINT: (placement.dofs, ("joint", index)),
+        GEOM: (placement.shapes, ("geom", index)),
+        SITE: (placement.shapes, ("site", index)),
+        CAMERA: (cameras, index),
+    }
+    table, key = tables[kind]
+    return (KINDS[kind], table[key]) if key in table else ("", -1)
