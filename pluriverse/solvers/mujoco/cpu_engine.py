@@ -18,7 +18,8 @@ from pluriverse.model.world_choice import WorldChoice
 from pluriverse.solvers.base import SolverBase
 from pluriverse.solvers.mujoco.contact_copy import contact_arrays
 from pluriverse.solvers.mujoco.cpu_lane import ADDRESS_COUNT, MEMORY_MIN, CpuLane
-from pluriverse.solvers.mujoco.cpu_step import LAYOUT, CpuEngineData, CpuOutcome, step_world
+from pluriverse.solvers.mujoco.cpu_memory import LAYOUT, CpuEngineData, CpuOutcome
+from pluriverse.solvers.mujoco.cpu_step import step_world
 from pluriverse.solvers.mujoco.engine import Engine, Overflow
 from pluriverse.solvers.mujoco.engine_library import address_of, find_layout, function_addresses
 from pluriverse.solvers.mujoco.exchange_maps import ExchangeRows, assign_rotations, make_maps

@@ -1,0 +1,203 @@
+"""Warp group: model and data of the worlds of one structure in MuJoCo Warp."""
+
+import copy
+import functools
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.solvers.mujoco.exchange_maps import ExchangeRows
+from pluriverse.solvers.mujoco.group import MujocoGroup
+from pluriverse.solvers.mujoco.warp_outcome import (
+    WarpContacts,
+    set_time_step,
+)
+
+# Rows of `mjData` that MuJoCo Warp works on in place.
+_ROWS = (
+    "qpos",
+    "qvel",
+    "act",
+    "qacc_warmstart",
+    "ctrl",
+    "qfrc_applied",
+    "xfrc_applied",
+    "mocap_pos",
+    "mocap_quat",
+    "eq_active",
+    "time",
+)
+
+
+@functools.cache
+def load_mujoco_warp() -> Any:
+    """Return the module `mujoco_warp`.
+
+    Raises:
+        ImportError: If it is not installed, or made for another MuJoCo; the message names the remedy.
+    """
+    try:
+        import mujoco_warp
+    except ImportError as error:
+        raise ImportError(
+            "SolverMuJoCo: to step in MuJoCo Warp (on a GPU, or with use_mujoco_cpu=False) the package "
+            "mujoco-warp is needed. Install pluriverse[mujoco-warp]."
+        ) from error
+    import mujoco
+
+    versions = mujoco.mj_versionString(), version("mujoco-warp")
+    if len({tuple(text.split(".")[:2]) for text in versions}) > 1:
+        raise ImportError(
+            f"SolverMuJoCo: mujoco {versions[0]} and mujoco-warp {versions[1]} do not belong together. "
+            f"Install both in one version, such as mujoco-warp=={'.'.join(versions[0].split('.')[:2])}.*."
+        )
+    return mujoco_warp
+
+
+class WarpGroup:
+    """Model and data of one group in MuJoCo Warp.
+
+    Args:
+        groups: All groups.
+        index: Which one.
+        rows: Rows of all worlds.
+        device: Device of the group.
+        nconmax: Contacts per world that there is room for; None for an estimate.
+        njmax: Constraint rows per world that there is room for; None for an estimate.
+        slot_count: Contacts of all worlds that are fed in; None where MuJoCo Warp finds them.
+    """
+
+    def __init__(
+        self,
+        groups: Sequence[MujocoGroup],
+        index: int,
+        rows: ExchangeRows,
+        device: wp.Device,
+        nconmax: int | None,
+        njmax: int | None,
+        slot_count: int | None,
+    ):
+        self.module = load_mujoco_warp()
+        self.group = groups[index]
+        self.field_names = list(self.group.fields)
+        self.source, self.revision = self.group.model, self.group.revision
+        with wp.ScopedDevice(device):
+            host = self._host_model()
+            per_world = [name for name in self.field_names if not name.startswith("opt.")]
+            known = [name for name in per_world if self._is_batched(name)]
+            self.model = self.module.put_model(host, dict.fromkeys(known, self.group.world_count))
+            self.model.opt.warn_overflow = 0  # the bits are read by `conclude_row`
+            self.model.opt.timestep = wp.zeros(1, dtype=float)
+            self.model.opt.run_collision_detection = slot_count is None
+            self.data = self.module.make_data(
+                host,
+                nworld=self.group.world_count,
+                nconmax=nconmax,
+                njmax=njmax,
+                naconmax=None if slot_count is None else max(slot_count, 1),
+            )
+            for name in _ROWS:
+                self._adopt(name, rows.of_group(groups, index, name))
+            for name in self.field_names:
+                self.write_field(name)
+            count = self.data.naconmax
+            self.worlds: Any = wp.array(self.group.worlds.astype(np.int32), dtype=int)
+            self.contact_ids: Any = wp.array(np.arange(count, dtype=np.int32), dtype=int)
+            self.contact_force: Any = wp.zeros(count, dtype=wp.spatial_vector)
+        self.contacts = WarpContacts()
+        for name, array in {
+            "count": self.data.nacon,
+            "world": self.data.contact.worldid,
+            "geom": self.data.contact.geom,
+            "dist": self.data.contact.dist,
+            "pos": self.data.contact.pos,
+            "frame": self.data.contact.frame,
+            "margin": self.data.contact.includemargin,
+            "efc_address": self.data.contact.efc_address,
+            "force": self.contact_force,
+        }.items():
+            setattr(self.contacts, name, array)
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the group has another model by now, or differs between worlds in more fields."""
+        group = self.group
+        return (
+            group.model is not self.source
+            or group.revision != self.revision
+            or list(group.fields) != self.field_names
+        )
+
+    def write_field(self, name: str) -> None:
+        """Write a field of the group into the model, for all worlds."""
+        group = self.group
+        if name == "opt.impratio":
+            values = 1.0 / np.sqrt(np.asarray(group.value(name), dtype=np.float32))
+            self.model.opt.impratio_invsqrt = wp.array(values, dtype=float)
+            return
+        owner: Any = self.model
+        *path, last = name.split(".")
+        for part in path:
+            owner = getattr(owner, part)
+        array = getattr(owner, last, None)
+        if not isinstance(array, wp.array):
+            return  # a field that only the C engine knows, such as a bounding volume
+        values = group.fields[name] if name in group.fields else group.shared(name)[None]
+        if path:
+            fresh: Any = wp.array(
+                np.asarray(values, dtype=np.float32), dtype=array.dtype, device=array.device
+            )
+            if fresh.shape == array.shape:
+                array.assign(fresh)
+            else:
+                setattr(owner, last, fresh)
+        elif name in group.fields and array.shape[0] != group.world_count:
+            raise ValueError(
+                f"SolverMuJoCo: {name} differs between worlds {int(group.worlds[0])} and "
+                f"{int(group.worlds[-1])}, but MuJoCo Warp has one value for all worlds of a group. Give "
+                "them the same, or step on a CPU."
+            )
+        else:
+            shape = array.numpy().shape
+            array.assign(np.broadcast_to(np.asarray(values).reshape(-1, *shape[1:]), shape).copy())
+
+    def step(self, dt: float) -> None:
+        """Make a step of `dt` [s] of all worlds of the group."""
+        timestep = self.model.opt.timestep
+        wp.launch(set_time_step, dim=timestep.size, inputs=[timestep, dt], device=timestep.device)
+        self.module.step(self.model, self.data)
+        self.module.contact_force(self.model, self.data, self.contact_ids, True, self.contact_force)
+
+    def _host_model(self) -> Any:
+        """Return the group's model without switches that MuJoCo Warp does not know or need."""
+        host = copy.copy(self.group.model)
+        known = 0
+        for bit in self.module.DisableBit:
+            known |= int(bit)
+        host.opt.disableflags &= known
+        return host
+
+    def _is_batched(self, name: str) -> bool:
+        field_type = self.module.Model.__dataclass_fields__.get(name)
+        shape: tuple[Any, ...] = getattr(getattr(field_type, "type", None), "shape", ())
+        return bool(shape) and shape[0] == "*"
+
+    def _adopt(self, name: str, rows: wp.array) -> None:
+        """Let the data work on the rows, in place."""
+        old = getattr(self.data, name)
+        if old.size == 0:
+            return
+        view: Any = wp.array(
+            ptr=rows.ptr,
+            dtype=old.dtype,
+            shape=old.shape,
+            capacity=rows.capacity,
+            device=rows.device,
+        )
+        view._rows = rows  # keeps the memory
+        if hasattr(old, "_is_batched"):
+            view._is_batched = True
+        setattr(self.data, name, view)
