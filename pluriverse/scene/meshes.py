@@ -17,30 +17,36 @@ if TYPE_CHECKING:
 
 # A hull this much larger than its mesh [relative] is the same body up to what a file rounds away.
 CONVEX_VOLUME_TOLERANCE = 1e-3
+# A hull keeps 64 vertices unless told otherwise, so a mesh of many more is better off with its triangles.
+CONVEX_VERTEX_COUNT_MAX = 64
 
 # Formats that hold triangles and nothing that unpacks to more than the file.
 MESH_SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae", ".glb", ".gltf")
 
 
 def add_mesh(assembly: Assembly, shape: "MeshShape", body: int, options: dict[str, Any]) -> int:
-    """Add a mesh; one that collides does so by its convex hull, and must be convex to be supported."""
-    from pluriverse.geometry import HULL_VERTEX_COUNT_MIN
-
+    """Add a mesh; a convex one collides as its hull, which is the same and quicker, others as triangles."""
     builder = assembly.builder
     with assembly.at("path"):
         mesh = _read_mesh(assembly, shape)
     if shape.is_solid is not None:
         options["cfg"] = dataclasses.replace(options["cfg"], is_solid=shape.is_solid)
-    if not options["cfg"].has_shape_collision:
-        return int(builder.add_shape_mesh(body, mesh=mesh, scale=shape.mesh_scale, **options))
+    add_shape = builder.add_shape_mesh
+    if options["cfg"].has_shape_collision and options["cfg"].is_solid and _is_convex(mesh):
+        add_shape = builder.add_shape_convex_hull
+    return int(add_shape(body, mesh=mesh, scale=shape.mesh_scale, **options))
+
+
+def _is_convex(mesh: Any) -> bool:
+    """Return whether a mesh fills its convex hull."""
+    from pluriverse.geometry import HULL_VERTEX_COUNT_MIN
+
+    if not mesh.is_closed or len(mesh.vertices) > CONVEX_VERTEX_COUNT_MAX:
+        return False
     vertex_count = max(len(mesh.vertices), HULL_VERTEX_COUNT_MIN)  # all of them, so that nothing is cut off
-    hull_volume = mesh.convex_hull(max_vertices=vertex_count).mass_properties(1.0).mass
-    if not mesh.is_closed or mesh.mass_properties(1.0).mass < (1.0 - CONVEX_VOLUME_TOLERANCE) * hull_volume:
-        with assembly.at("path"):
-            assembly.note_unsupported(
-                f"collisions of the mesh '{shape.path}', which is not convex (its hull collides)"
-            )
-    return int(builder.add_shape_convex_hull(body, mesh=mesh, scale=shape.mesh_scale, **options))
+    hull = mesh.convex_hull(max_vertices=vertex_count)
+    mass, hull_mass = mesh.mass_properties(1.0).mass, hull.mass_properties(1.0).mass
+    return bool(mass >= (1.0 - CONVEX_VOLUME_TOLERANCE) * hull_mass)
 
 
 def _read_mesh(assembly: Assembly, shape: "MeshShape") -> Any:

@@ -210,16 +210,27 @@ def test_a_mesh_is_read_from_the_folder_of_the_scene(tmp_path, monkeypatch):
     np.testing.assert_allclose(model.body_mass.numpy(), [1000.0 * 8 * 0.1 * 0.2 * 0.3], rtol=8 * ROUNDING)
 
 
-def test_a_mesh_that_is_not_convex_is_not_silently_its_hull(tmp_path):
+def test_meshes_collide_as_what_they_are(tmp_path):
+    """A convex one as its hull, a ring and a ball of many corners as their triangles, a bowl as a sheet."""
     import trimesh
 
-    trimesh.creation.annulus(0.5, 1.0, 0.2).export(tmp_path / "ring.stl")
-    text = BOX.replace("type: box, hx: 0.5, hy: 0.5, hz: 0.5", "type: mesh, path: ring.stl")
-    with pytest.raises(ValueError, match=r"'ring\.stl', which is not convex"):
+    ball = trimesh.creation.icosphere(subdivisions=2)
+    bowl = ball.slice_plane([0, 0, 0], [0, 0, -1])
+    for mesh, more, kind in (
+        (trimesh.creation.box((1, 1, 1)), "", GeoType.CONVEX_MESH),
+        (trimesh.creation.annulus(0.5, 1.0, 0.2), "", GeoType.MESH),
+        (ball, "", GeoType.MESH),
+        (bowl, ", is_solid: false, cfg: {margin: 0.01}", GeoType.MESH),
+        (trimesh.creation.box((1, 1, 1)), ", cfg: {has_shape_collision: false}", GeoType.MESH),
+    ):
+        mesh.export(tmp_path / "mesh.stl")
+        text = BOX.replace("type: box, hx: 0.5, hy: 0.5, hz: 0.5", f"type: mesh, path: mesh.stl{more}")
+        model = load_text(tmp_path, "ground: false\n" + text).model
+        assert model.shape_type.numpy().tolist() == [kind]
+    bowl.export(tmp_path / "mesh.stl")
+    text = BOX.replace("type: box, hx: 0.5, hy: 0.5, hz: 0.5", "type: mesh, path: mesh.stl")
+    with pytest.raises(ValueError, match=r"bodies\[0\]\.shapes\[0\]: .*is_solid"):
         load_text(tmp_path, text)
-    assert load_text(tmp_path, text, strict=False).model.shape_type.numpy()[0] == GeoType.CONVEX_MESH
-    still = text.replace("path: ring.stl", "path: ring.stl, cfg: {has_shape_collision: false}")
-    assert load_text(tmp_path, still).model.shape_type.numpy()[0] == GeoType.MESH
 
 
 def test_axes_and_corners_of_a_mesh_are_reordered(tmp_path):
