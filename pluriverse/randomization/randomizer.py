@@ -1,6 +1,6 @@
 """Randomizer: draws terms for environments, on the device."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -84,6 +84,7 @@ class Randomizer:
         self._launches: list[tuple[Any, list[Any], list[Any]]] = []
         self._restores: list[tuple[list[Any], list[Any]]] = []
         self._written: dict[str, np.ndarray] = {}
+        self._extremes: dict[tuple[str, Any], np.ndarray] = {}
         self._moves_bodies = False
         self.flags = ModelFlags(0)
         """What is drawn, for `notify_model_changed`."""
@@ -183,14 +184,7 @@ class Randomizer:
         default = self._default(term.name)
         if term.name in ("joint_q", "joint_qd"):
             check_scalar_joints(term, model, found)
-        opposite = _OPPOSITE.get(term.name)
-        opposites = {} if opposite is None else self._rows(opposite, found)
-        for key, (chosen, values) in self._rows(term.name, found).items():
-            across = None
-            if opposite is not None:
-                across = opposites[key][1] if key in opposites else self._default(opposite).numpy()[chosen]
-            rows = values.reshape(len(chosen), words)[:, components]
-            check_property(term, model, chosen, rows, None if across is None else across.reshape(-1))
+        self._check_values(term, found, components, words)
         self._claim(term.name, found, index)
         sampler = make_sampler(term.distribution, len(components), device)
         place: Any = wp.array(components, dtype=wp.int32, device=device)
@@ -255,8 +249,9 @@ class Randomizer:
         # Bodies without mass have no parameters, and stay as they are.
         heavy = defaults[0].numpy() > 0.0
         found, targets = self._targets(EntityKind.BODY, term.entities, what, keep=heavy)
-        for chosen, values in self._rows("body_inertia", found).values():
-            check_pseudo_inertia(model, chosen, values)
+        for _, entities, values in self._rows("body_inertia"):
+            meant = found[entities]
+            check_pseudo_inertia(model, np.tile(entities[meant], len(values)), values[:, meant])
         for name in names:
             self._claim(name, found, index)
         samplers = inertia.InertiaSamplers()
@@ -312,15 +307,41 @@ class Randomizer:
         for name, targets_of in entries.items():
             self._remember(name, targets_of)
 
-    def _rows(self, name: str, found: np.ndarray) -> dict[Any, tuple[np.ndarray, np.ndarray]]:
-        """Return the entities meant and their defaults, in the model and for all variants that may come."""
-        chosen = np.flatnonzero(found)
-        rows = {None: (chosen, self._default(name).numpy()[chosen])}
-        for key, entities, values in self._variant_rows(name):
+    def _rows(self, name: str) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
+        """Yield a key, entities and their defaults, in the model and for all variants that may come.
+
+        The defaults have the shape [variant, entity, component].
+        """
+        default = self._default(name).numpy()
+        yield None, np.arange(len(default)), default.reshape(1, len(default), -1)
+        yield from self._variant_rows(name)
+
+    def _check_values(self, term: Property, found: np.ndarray, components: list[int], words: int) -> None:
+        """Check that whatever a term draws is allowed, for all variants, and that limits stay in order."""
+        opposite = _OPPOSITE.get(term.name)
+        for key, entities, values in self._rows(term.name):
             meant = found[entities]
-            several = np.tile(entities[meant], len(values))
-            rows[key] = (several, values[:, meant].reshape(len(several), -1))
-        return rows
+            chosen = np.tile(entities[meant], len(values))
+            rows = values.reshape(len(values), len(entities), words)[:, meant][..., components]
+            across = None
+            if opposite is not None:
+                across = self._extreme(opposite, key, entities, len(values))[:, meant].reshape(-1)
+            flat = rows.reshape(len(chosen), len(components))
+            least, most = check_property(term, self._model, chosen, flat, across)
+            if opposite is not None:
+                reached = most if term.name == "joint_limit_lower" else least
+                self._extreme(term.name, key, entities, len(values))[:, meant] = reached.reshape(
+                    len(values), -1
+                )
+
+    def _extreme(self, name: str, key: Any, entities: np.ndarray, row_count: int) -> np.ndarray:
+        """Return how far limits of joints come towards the opposite ones, with the terms so far."""
+        if (name, key) not in self._extremes:
+            own = next((values for known, _, values in self._rows(name) if known == key), None)
+            if own is None:  # variants differ in the other limit only
+                own = np.tile(self._default(name).numpy()[entities], (row_count, 1))
+            self._extremes[name, key] = own.reshape(row_count, len(entities)).astype(np.float64)
+        return self._extremes[name, key]
 
     def _targets(
         self, kind: EntityKind, patterns: Any, what: str, *, keep: np.ndarray | None = None

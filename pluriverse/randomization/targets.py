@@ -228,7 +228,7 @@ def check_property(
     chosen: np.ndarray,
     values: np.ndarray,
     opposite: np.ndarray | None,
-) -> None:
+) -> tuple[np.ndarray, np.ndarray]:
     """Check that whatever a term draws is allowed.
 
     Args:
@@ -236,7 +236,10 @@ def check_property(
         model: Model that it is drawn in.
         chosen: Entities meant.
         values: Defaults of what is drawn of them, shape [entity, component].
-        opposite: The other limit of each, where limits of joints are drawn.
+        opposite: How near the other limit of each may come, where limits of joints are drawn.
+
+    Returns:
+        The least and the largest value that may be drawn, shape [entity, component].
 
     Raises:
         ValueError: If it may draw a value that is not; the message names the entity and the remedy.
@@ -274,6 +277,7 @@ def check_property(
                 f"{extreme[row]:g}, beyond its {other} of {opposite[row]:g}. Choose bounds that keep the "
                 "limits in order."
             )
+    return least, most
 
 
 def check_pseudo_inertia(model: Model, chosen: np.ndarray, inertia: np.ndarray) -> None:

@@ -320,6 +320,10 @@ def test_variants_that_nobody_holds_yet_are_checked_too():
             "joint 'arm/joint_0' .*could get 3, beyond its joint_limit_upper of 2",
         ),
         ([*joint_limits(upper=Uniform(-4.0, 0.0))], "beyond its joint_limit_lower of -1"),
+        (
+            [joint_limits(Uniform(0.0, 2.0), Uniform(-2.0, 0.0))],
+            "could get 0, beyond its joint_limit_lower of 1",
+        ),
         ([Property("joint_axis", Constant(1.0))], "axes must keep the length 1"),
         ([Property("joint_type", Constant(1.0))], "part of the structure"),
         ([Property("body_masses", Constant(1.0))], "no such property"),
@@ -391,3 +395,20 @@ def test_poses_are_moved_and_turned_by_terms_of_their_own():
     np.testing.assert_array_equal(state.body_q.numpy(), model.body_q.numpy())
     randomizer.restore()
     np.testing.assert_array_equal(model.joint_X_p.numpy(), default)
+
+
+def test_a_model_without_worlds_is_one_world():
+    """What is drawn for world 0 of a model of one world is drawn for a model that has no worlds."""
+    single = arm_builder(2, stiffness=20.0)
+    authored = pv.ModelBuilder()
+    authored.add_world(single)
+    models = [single.finalize("cpu"), authored.finalize("cpu")]
+    terms = [
+        Property("joint_target_ke", Uniform(0.5, 2.0), Operation.SCALE),
+        gravity(Uniform(-1.0, 1.0)),
+        InitialState(joint_position=Uniform(-0.1, 0.1)),
+    ]
+    for model in models:
+        Randomizer(model, terms).apply()
+    for name in ("joint_target_ke", "gravity", "joint_q", "body_q"):
+        np.testing.assert_array_equal(*(getattr(model, name).numpy() for model in models))
