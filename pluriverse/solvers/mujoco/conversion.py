@@ -101,9 +101,11 @@ def _fill_maps(group: MujocoGroup, rows: ModelRows, plan: GroupPlan, sites: list
         [_KIND.get(JointType(int(kind)), JointKind.SCALAR) for kind in template.joint_type], dtype=np.int64
     )
     group.joint_child = np.asarray(template.joint_child, dtype=np.int64)
+    group.joint_parent = np.asarray(template.joint_parent, dtype=np.int64)
+    group.joint_kind[(group.joint_kind == JointKind.FREE) & (group.joint_parent >= 0)] = JointKind.FLOAT
     group.joint_coord, group.joint_dof = structure.joint_coord, structure.joint_dof
     group.joint_dof_count = np.asarray(template.joint_dof_dim.sum(axis=1), dtype=np.int64)
-    extra = np.where(np.isin(group.joint_kind, [JointKind.BALL, JointKind.FREE]), 1, 0)
+    extra = np.where(np.isin(group.joint_kind, [JointKind.BALL, JointKind.FREE, JointKind.FLOAT]), 1, 0)
     group.joint_coord_count = group.joint_dof_count + extra
     group.joint_qpos = np.full(template.node_count, -1, dtype=np.int64)
     group.joint_qvel = np.full(template.node_count, -1, dtype=np.int64)

@@ -54,6 +54,9 @@ def initial_qpos(rows: ModelRows, group: MujocoGroup, row: int) -> np.ndarray:
             pose = poses.compose(inner[joint], q[coord : coord + 7])
             pose = poses.compose(pose, poses.inverse(outer[joint]))
             qpos[target] = [*pose[:3], *as_wxyz(pose[3:])]
+        elif kind == JointKind.FLOAT:
+            pose = rows.take("body_q", "body", worlds)[0, int(group.joint_child[joint])]
+            qpos[target] = [*pose[:3], *as_wxyz(pose[3:])]
     return qpos
 
 
@@ -74,10 +77,13 @@ def initial_qvel(rows: ModelRows, group: MujocoGroup, row: int) -> np.ndarray:
             inverse = q[coord : coord + 4] * [-1.0, -1.0, -1.0, 1.0]
             to_body = poses.quat_multiply(group.joint_rotation[row, joint], inverse)
             qvel[first : first + 3] = poses.rotate(to_body, qd[dof : dof + 3])
-        elif kind == JointKind.FREE:
+        elif kind in (JointKind.FREE, JointKind.FLOAT):
             at = int(group.joint_qpos[joint])
             rotation = np.roll(qpos[at + 3 : at + 7], -1)
-            linear, angular = qd[dof : dof + 3], qd[dof + 3 : dof + 6]
+            velocity = qd[dof : dof + 6]
+            if kind == JointKind.FLOAT:
+                velocity = rows.take("body_qd", "body", worlds)[0, int(group.joint_child[joint])]
+            linear, angular = velocity[:3], velocity[3:]
             arm = poses.rotate(rotation, com[int(group.joint_child[joint])])
             qvel[first : first + 3] = linear - np.cross(angular, arm)
             qvel[first + 3 : first + 6] = poses.rotate(rotation * [-1.0, -1.0, -1.0, 1.0], angular)

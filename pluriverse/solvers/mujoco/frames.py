@@ -45,6 +45,7 @@ def compute_frames(rows: ModelRows, plan: StructurePlan, worlds: np.ndarray) -> 
     joint_frame = np.tile(identity[:, None, :], (1, plan.template.node_count, 1))
     body_pose = np.tile(identity[:, None, :], (1, len(plan.bodies), 1))
     free = {joint.body: joint.joint for joint in plan.joints if joint.kind is MujocoJoint.FREE}
+    initial = rows.take("body_q", "body", worlds[:1])
     for index, body in enumerate(plan.bodies):
         if body is None:
             continue
@@ -58,6 +59,8 @@ def compute_frames(rows: ModelRows, plan: StructurePlan, worlds: np.ndarray) -> 
                 start = np.broadcast_to(coordinates[:1, coord : coord + 7], (count, 7))
                 pose = poses.compose(start, pose)
             pose = poses.compose(inner[:, joint], pose)
+        if index in free and plan.template.joint_parent[free[index]] >= 0:
+            pose = np.broadcast_to(initial[:, body.body], (count, 7))
         body_pose[:, index] = pose
     jnt_pos = np.zeros((count, len(plan.joints), 3))
     jnt_axis = np.tile([0.0, 0.0, 1.0], (count, len(plan.joints), 1))

@@ -13,6 +13,7 @@ What an engine does with a group before a step:
   the body.
   `FREE`: with `X = joint_X_p[flat] * q * joint_X_c[flat]^-1`, `qpos = (X.p, X.q as wxyz)`; with the public
   `qd = (v, w)`, in world axes and `v` at the centre of mass c, `qvel = (v - w x (R c), R^T w)`.
+  `FLOAT` is what `floating_exchange` makes of the poses of both bodies.
   `NONE` (fixed) has no coordinates; those fixed to the world are in `mocap_joint` instead.
 - Mocap bodies. `mocap_pos, mocap_quat` of mocap body m is `joint_X_p * joint_X_c^-1` of `mocap_joint[m]`
   (`mocap_pose` gives all of them). They change only by `notify_model_changed(JOINT_PROPERTIES)`.
@@ -58,6 +59,8 @@ class JointKind(enum.IntEnum):
     """A quaternion, about other axes."""
     FREE = 3
     """A pose."""
+    FLOAT = 4
+    """A pose relative to a body, whereas MuJoCo's is relative to the world."""
 
 
 @dataclass
@@ -90,6 +93,8 @@ class MujocoGroup:
     """`JointKind`."""
     joint_child: np.ndarray = field(default_factory=lambda: _no_index())
     """Body that the joint moves."""
+    joint_parent: np.ndarray = field(default_factory=lambda: _no_index())
+    """Body that the joint hangs on, -1 for the world."""
     joint_coord: np.ndarray = field(default_factory=lambda: _no_index())
     """First public coordinate."""
     joint_dof: np.ndarray = field(default_factory=lambda: _no_index())

@@ -76,38 +76,50 @@ class StructurePlan:
     """MuJoCo's body of each body, -1 for those not made, shape [body]."""
     qpos_count: int = field(init=False, default=0)
     qvel_count: int = field(init=False, default=0)
+    float_depth: int = field(init=False, default=0)
+    """Most joints that float below a body, on the way to a root."""
 
     def __post_init__(self) -> None:
         template = self.template
+        kind = template.joint_type[template.node_joint]
         child_count = np.bincount(
             template.node_parent[template.node_parent >= 0], minlength=template.node_count
         )
-        between = np.isin(
-            template.node_type, [JointType.PRISMATIC, JointType.REVOLUTE, JointType.BALL, JointType.D6]
-        )
+        between = np.isin(kind, [JointType.PRISMATIC, JointType.REVOLUTE, JointType.BALL, JointType.D6])
         skipped = between & (child_count == 1) & self.weightless[template.node_body]
-        self.bodies, self.joints = [None], []
+        floats = np.isin(kind, _FLOATING)
+        skipped[template.node_parent[floats & (template.node_parent >= 0)]] = False
         self.body_mj = np.full(template.body_count, -1, dtype=np.int64)
         chains: list[list[int]] = []
+        made: list[tuple[int, int, list[int], bool]] = []  # body, body above, joints, whether it is fixed
+        depth: list[int] = []
         for node in range(template.node_count):
             parent = int(template.node_parent[node])
-            if parent >= 0 and template.node_type[node] in _FLOATING:
-                raise ValueError(
-                    f"SolverMuJoCo: body {int(template.node_body[node])} of a world floats relative to "
-                    "another body, but in MuJoCo only relative to the world. Give its joint the parent -1."
-                )
+            depth.append((depth[parent] if parent >= 0 else 0) + int(floats[node] and parent >= 0))
             carried = parent >= 0 and bool(skipped[parent])
             chain = [*(chains[parent] if carried else []), int(template.node_joint[node])]
             chains.append(chain)
-            if skipped[node]:
-                continue
-            body = int(template.node_body[node])
-            above = int(template.joint_parent[chain[0]])
+            if not skipped[node]:
+                above = -1 if floats[node] else int(template.joint_parent[chain[0]])
+                fixed = above < 0 and len(chain) == 1 and kind[node] == JointType.FIXED
+                made.append((int(template.node_body[node]), above, chain, bool(fixed)))
+        self.float_depth = max(depth, default=0)
+        self._add_bodies(made)
+
+    def _add_bodies(self, made: list[tuple[int, int, list[int], bool]]) -> None:
+        """Add bodies in the order of MuJoCo: each one before those below it, and these together."""
+        children: dict[int, list[int]] = {}
+        for entry, (_, above, _, _) in enumerate(made):
+            children.setdefault(above, []).append(entry)
+        self.bodies, self.joints = [None], []
+        pending = children.get(-1, [])[::-1]
+        while pending:
+            body, above, chain, fixed = made[pending.pop()]
             self.body_mj[body] = len(self.bodies)
-            is_mocap = above < 0 and len(chain) == 1 and template.node_type[node] == JointType.FIXED
-            self.bodies.append(BodyPlan(body, int(self.body_mj[above]) if above >= 0 else 0, chain, is_mocap))
+            self.bodies.append(BodyPlan(body, int(self.body_mj[above]) if above >= 0 else 0, chain, fixed))
             for joint in chain:
                 self._add_joint(joint, len(self.bodies) - 1)
+            pending += children.get(body, [])[::-1]
 
     def _add_joint(self, joint: int, body: int) -> None:
         template = self.template

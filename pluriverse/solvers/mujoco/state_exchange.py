@@ -28,12 +28,14 @@ from pluriverse.solvers.mujoco.exchange_maps import (
     ExchangeRows,
     rows_struct,
 )
+from pluriverse.solvers.mujoco.floating_exchange import pull_floating_joints, push_floating_joints
 from pluriverse.solvers.mujoco.group import JointKind
 from pluriverse.types import BodyFlags
 
 SCALAR = wp.constant(int(JointKind.SCALAR))
 BALL = wp.constant(int(JointKind.BALL))
 FREE = wp.constant(int(JointKind.FREE))
+FLOAT = wp.constant(int(JointKind.FLOAT))
 KINEMATIC = wp.constant(int(BodyFlags.KINEMATIC))
 
 
@@ -298,10 +300,10 @@ def _kernels(real: Any) -> SimpleNamespace:
             qpos = qpos0 + maps.joint_qpos[index]
             qvel = qvel0 + maps.joint_qvel[index]
             coord_count = maps.joint_dof_count[index]
-            if kind == BALL or kind == FREE:  # noqa: SIM109, Warp knows no tuples here
+            if kind == BALL or kind == FREE or kind == FLOAT:  # noqa: SIM109, Warp knows no tuples here
                 coord_count += 1
             child = topology.world_body[world] + maps.joint_child[index]
-            if not stepped or model.body_flags[child] & KINEMATIC != 0:
+            if not stepped or kind == FLOAT or model.body_flags[child] & KINEMATIC != 0:
                 for k in range(coord_count):
                     joint_q[coord + k] = joint_q_in[coord + k]
                 for k in range(maps.joint_dof_count[index]):
@@ -376,6 +378,7 @@ def push_worlds(
         outputs=[rows.data],
         device=model.device,
     )
+    push_floating_joints(model, worlds, maps, rows, state_in, control, world_frozen, world_age)
 
 
 def pull_worlds(
@@ -404,6 +407,7 @@ def pull_worlds(
         outputs=[state_out.joint_q, state_out.joint_qd],
         device=model.device,
     )
+    pull_floating_joints(model, worlds, maps, rows, state_out, world_stepped)
 
 
 def _joint_arrays(model: Model) -> JointArrays:

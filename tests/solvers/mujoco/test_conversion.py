@@ -14,6 +14,7 @@ from pluriverse import (
     ModelBuilder,
     ShapeConfig,
     SolverMuJoCo,
+    SolverSAP,
     eval_fk,
 )
 from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
@@ -30,6 +31,7 @@ KINDS = [
     JointType.BALL,
     JointType.FIXED,
     JointType.D6,
+    JointType.FREE,
 ]
 NO_TURN = (0.0, 0.0, 0.0, 1.0)
 # Rounding of poses in float32 along chains of about ten bodies [m, relative].
@@ -345,3 +347,52 @@ def test_worlds_without_bodies_stand_still():
         states.reverse()
     solver.report(strict=True)
     assert states[0].joint_q.numpy()[2] == pytest.approx(-9.81 * 0.01**2 * 55, rel=1e-5)
+
+
+def test_bodies_that_float_below_others_move_as_in_the_world():
+    """Trees with free joints inside move and spin as `SolverSAP` says, under forces in the moving frames."""
+    rng = np.random.default_rng(2)
+    trees = [
+        random_tree(rng, 6, kinds=[JointType.REVOLUTE, JointType.FREE], root=JointType.FREE) for _ in range(3)
+    ]
+    model = build_model(trees)
+    states = [random_joint_state(rng, tree) for tree in trees]
+    set_joint_state(model, trees, [q for q, _ in states], [qd for _, qd in states])
+    eval_fk(model, model.joint_q, model.joint_qd, model)
+    forces = 10.0 * rng.normal(size=model.joint_dof_count).astype(np.float32)
+    step, results = 1e-4, []
+    for solver in (
+        SolverMuJoCo(model, integrator="euler"),
+        SolverSAP(model, position_integration="semi_implicit", free_motion_solve_precision="fp64"),
+    ):
+        pair, control = [model.state(), model.state()], model.control()
+        control.joint_f.assign(forces)
+        for _ in range(50):
+            solver.step(*pair, control, None, step)
+            pair.reverse()
+        results.append([array.numpy() for array in (pair[0].joint_q, pair[0].joint_qd, pair[0].body_q)])
+    assert max(group.plan.structure.float_depth for group in convert(model)) >= 2
+    for ours, theirs in zip(*results, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=2e-3)
+
+
+def test_a_rope_between_two_bodies_draws_them_together():
+    """Two bodies fly apart until the rope is tight, which then holds them and keeps their momentum."""
+    builder = ModelBuilder(gravity=0.0)
+    first = builder.add_link(mass=1.0, inertia=0.1 * np.eye(3))
+    second = builder.add_link(mass=3.0, inertia=0.1 * np.eye(3), xform=((1.0, 0.0, 0.0), NO_TURN))
+    root = builder.add_joint_free(first)
+    rope = builder.add_joint_distance(first, second, max_distance=1.2)
+    builder.add_articulation([root, rope])
+    builder.joint_qd[6] = 2.0  # the second flies away from the first
+    model = builder.finalize(device="cpu")
+    solver = SolverMuJoCo(model)
+    states, lengths = [model.state(), model.state()], []
+    for _ in range(500):
+        solver.step(*states, None, None, 0.001)
+        states.reverse()
+        lengths.append(np.diff(states[0].body_q.numpy()[:, 0])[0])
+    velocity = states[0].body_qd.numpy()
+    assert max(lengths) == pytest.approx(1.2, abs=0.02)  # it gives way for a time constant of 0.02 s
+    assert lengths[-1] < 1.2
+    assert velocity[0, 0] + 3.0 * velocity[1, 0] == pytest.approx(6.0, rel=1e-3)
