@@ -37,6 +37,7 @@ NQ, NV, NA, NU, NBODY, NMOCAP, NEQ, NGEOM = (wp.constant(index) for index in ran
 class ExchangeMaps:
     """Maps of all groups; see `MujocoGroup` for what they mean."""
 
+    float_depth: int  # most joints that float below a body, on the way to a root
     # [world]
     world_group: wp.array[int]
     world_row: wp.array[int]  # place in the group
@@ -50,6 +51,7 @@ class ExchangeMaps:
     # [group joint]
     joint_kind: wp.array[int]
     joint_child: wp.array[int]
+    joint_parent: wp.array[int]
     joint_coord: wp.array[int]
     joint_dof: wp.array[int]
     joint_dof_count: wp.array[int]
@@ -165,6 +167,7 @@ def make_maps(model: Model, groups: Sequence[MujocoGroup]) -> ExchangeMaps:
         rotation[_flat_joints(group)] = group.joint_rotation.reshape(-1, 4)
 
     maps = ExchangeMaps()
+    maps.float_depth = max((group.plan.structure.float_depth for group in groups), default=0)
     maps.world_group = wp.array(world_group, dtype=int, device=device)
     maps.world_row = wp.array(world_row, dtype=int, device=device)
     maps.world_start = wp.array(world_start, dtype=int, device=device)
@@ -237,6 +240,7 @@ def _joint_columns(group: MujocoGroup) -> dict[str, np.ndarray]:
     return {
         "joint_kind": group.joint_kind,
         "joint_child": group.joint_child,
+        "joint_parent": group.joint_parent,
         "joint_coord": group.joint_coord,
         "joint_dof": group.joint_dof,
         "joint_dof_count": group.joint_dof_count,
