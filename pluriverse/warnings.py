@@ -11,6 +11,10 @@ class StructureEditWarning(PluriverseWarning):
     """An array of the model was written to that only acts when a model is made."""
 
 
+class MeshApproximationWarning(PluriverseWarning):
+    """A mesh was approximated by another method than asked for, or its approximation could not be kept."""
+
+
 class SimulationWarning(PluriverseWarning):
     """Some worlds of a simulation are in trouble, and the others are not touched by it."""
 

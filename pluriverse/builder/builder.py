@@ -1,5 +1,7 @@
 """ModelBuilder: what a user assembles on the host."""
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import warp as wp
@@ -67,6 +69,48 @@ class ModelBuilder(WorldBuilder):
         from pluriverse.importers.usd import add_usd
 
         return add_usd(self, source, **options)
+
+    def approximate_meshes(
+        self,
+        method: str = "convex_hull",
+        shape_indices: Iterable[int] | None = None,
+        raise_on_failure: bool = False,
+        keep_visual_shapes: bool = False,
+        *,
+        cache_dir: str | Path | None = None,
+        **options: Any,
+    ) -> set[int]:
+        """Let shapes with a mesh collide as simpler geometry. Masses stay as they are.
+
+        Do this before the builder is replicated or added to another one: then all copies share the result.
+
+        Args:
+            method: `"convex_hull"`; `"bounding_box"` (oriented); `"bounding_sphere"`; `"coacd"` or `"vhacd"`:
+                a convex decomposition, each part a shape of its own; `"quadratic"`: a mesh of fewer
+                triangles.
+            shape_indices: Shapes concerned, those without a mesh being left out; None for all meshes that
+                collide.
+            raise_on_failure: Whether to raise where a method fails. Otherwise a warning names the shape, and
+                the convex hull is taken, or the box if that fails too.
+            keep_visual_shapes: Whether the mesh stays visible, as a shape that does not collide.
+            cache_dir: Folder that keeps decompositions and simplifications; see `approximate_mesh`.
+            **options: Options of the method, such as `threshold` of CoACD; see `approximate_mesh`.
+
+        Returns:
+            The shapes that were replaced. Further parts are added behind the last shape, as `LABEL_1` and so
+            on.
+
+        Raises:
+            ValueError: If there is no such method, or a shape in a world that is closed becomes several.
+            IndexError: If there is no such shape.
+            TypeError: If the method has no such option.
+            ImportError: If a package is missing and `raise_on_failure` is set.
+        """
+        from pluriverse.builder.mesh_approximation import approximate_meshes
+
+        return approximate_meshes(
+            self, method, shape_indices, raise_on_failure, keep_visual_shapes, cache_dir, options
+        )
 
     def finalize(self, device: Any = None) -> Model:
         """Check everything and make a model of it. The builder can be used further.

@@ -1,5 +1,6 @@
 """Geometry on the host: triangle meshes, convex hulls and mass properties."""
 
+from pluriverse.geometry.approximation import approximate_mesh
 from pluriverse.geometry.convex_hull import HULL_VERTEX_COUNT_MIN
 from pluriverse.geometry.heightfield import Heightfield as Heightfield
 from pluriverse.geometry.inertia import (
@@ -29,6 +30,7 @@ __all__ = [
     "HULL_VERTEX_COUNT_MIN",
     "MESH_HULL_VERTEX_COUNT",
     "MassProperties",
+    "approximate_mesh",
     "box_mass_properties",
     "capsule_mass_properties",
     "combine_mass_properties",
