@@ -1,6 +1,6 @@
 import numpy as np
 
-from pluriverse import JointType
+from pluriverse.types import FLOATING_JOINTS
 
 from .trees import dof_places, tree_damping, tree_vector
 
@@ -19,7 +19,7 @@ def joint_force(worlds, world):
         entry = tree.joint_order[joint]
         first = start + template.node_qd[node]
         force = public[first : first + template.node_dof_count[node]].astype(np.float64)
-        if tree.joints[entry].kind == JointType.FREE and tree.joints[entry].parent < 0:
+        if tree.joints[entry].kind in FLOATING_JOINTS and tree.joints[entry].parent < 0:
             oracle = worlds.oracles[world]
             body = oracle.body(entry)
             arm = oracle.data.xipos[body] - oracle.data.xpos[body]

@@ -8,6 +8,7 @@ import warp as wp
 from scipy.spatial.transform import Rotation
 
 from pluriverse import JointDofConfig, JointType, Model, ModelBuilder, State
+from pluriverse.types import FLOATING_JOINTS
 
 
 @dataclass
@@ -134,8 +135,12 @@ def random_tree(
                 mass=mass,
                 com=_single(rng.uniform(-0.2, 0.2, 3)),
                 inertia=random_inertia(rng, mass),
-                armature=float(_single(rng.uniform(0.0, 0.2))) if losses and kind != JointType.FREE else 0.0,
-                damping=float(_single(rng.uniform(0.0, 2.0))) if losses and kind != JointType.FREE else 0.0,
+                armature=float(_single(rng.uniform(0.0, 0.2)))
+                if losses and kind not in FLOATING_JOINTS
+                else 0.0,
+                damping=float(_single(rng.uniform(0.0, 2.0)))
+                if losses and kind not in FLOATING_JOINTS
+                else 0.0,
                 axes=axes,
                 linear_count=linear_count,
             )
@@ -257,10 +262,10 @@ def tree_mjcf(tree: Tree) -> str:
                     f'axis="{_text(child[0].apply(axis))}" '
                     f'armature="{joint.armature!r}" damping="{joint.damping!r}"/>'
                 )
-        elif joint.kind == JointType.FREE and joint.parent < 0:
+        elif joint.kind in FLOATING_JOINTS and joint.parent < 0:
             xml += f'<joint name="j{entry}" type="free" armature="0" damping="0"/>'
         elif (
-            joint.kind == JointType.FREE
+            joint.kind in FLOATING_JOINTS
         ):  # which MuJoCo has at roots only: the centre of mass slides, then turns
             for place, axis in enumerate(np.eye(3)):
                 xml += f'<joint name="j{entry}_{place}" type="slide" axis="{_text(child[0].apply(axis))}"/>'
@@ -302,8 +307,10 @@ def build_model(trees: list[Tree]) -> Model:
             parent = links[joint.parent] if joint.parent >= 0 else -1
             places = {"parent_xform": joint.parent_frame, "child_xform": joint.child_frame}
             losses = {"armature": joint.armature, "damping": joint.damping}
-            if joint.kind == JointType.FREE:
-                index = builder.add_joint_free(parent=parent, child=links[entry])  # frames follow below
+            if joint.kind == JointType.DISTANCE:
+                index = builder.add_joint_distance(parent, links[entry])  # frames follow below
+            elif joint.kind == JointType.FREE:
+                index = builder.add_joint_free(parent=parent, child=links[entry])
             elif joint.kind == JointType.FIXED:
                 index = builder.add_joint_fixed(parent, links[entry], **places)
             elif joint.kind == JointType.BALL:
@@ -354,7 +361,7 @@ def random_joint_state(rng: np.random.Generator, tree: Tree) -> tuple[list[np.nd
     q, qd = [], []
     for joint in tree.joints:
         q_joint = rng.normal(size=joint.coord_count)
-        if joint.kind in (JointType.BALL, JointType.FREE):
+        if joint.kind in (JointType.BALL, *FLOATING_JOINTS):
             q_joint[-4:] /= np.linalg.norm(q_joint[-4:])
         q.append(_single(q_joint))
         qd.append(_single(rng.normal(size=joint.dof_count)))
@@ -380,12 +387,12 @@ class MujocoTree:
             count = joint.dof_count
             if count == 0:
                 continue
-            several = joint.kind == JointType.D6 or (joint.kind == JointType.FREE and joint.parent >= 0)
+            several = joint.kind == JointType.D6 or (joint.kind in FLOATING_JOINTS and joint.parent >= 0)
             name = f"j{entry}_0" if several else f"j{entry}"
             identifier = mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_JOINT, name)
             address, row = self.model.jnt_qposadr[identifier], self.model.jnt_dofadr[identifier]
             child = _pose(joint.child_frame)
-            if joint.kind == JointType.FREE and joint.parent >= 0:
+            if joint.kind in FLOATING_JOINTS and joint.parent >= 0:
                 turn = Rotation.from_quat(q[entry][3:])
                 com = child[0].inv().apply(joint.com - child[1])
                 self.data.qpos[address : address + 3] = q[entry][:3] + turn.apply(com) - com
@@ -394,7 +401,7 @@ class MujocoTree:
                 self.map[row : row + 3, column : column + 3] = np.eye(3)
                 self.map[row + 3 : row + 6, column + 3 : column + 6] = (child[0] * turn.inv()).as_matrix()
                 velocities[column : column + 6] = qd[entry]
-            elif joint.kind == JointType.FREE:
+            elif joint.kind in FLOATING_JOINTS:
                 joint_pose = _pose(np.concatenate([q[entry][:3], q[entry][3:]]))
                 rotation, position = _compose(
                     _compose(_pose(joint.parent_frame), joint_pose), _inverse(child)
