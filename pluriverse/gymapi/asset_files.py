@@ -10,6 +10,7 @@ from pluriverse.builder import ModelBuilder
 from pluriverse.gymapi.asset import Asset, FixedTendon
 from pluriverse.gymapi.enums import DofDriveMode
 from pluriverse.gymapi.structures import ActuatorProperties, AssetOptions, TendonProperties
+from pluriverse.importers import ImportReport
 from pluriverse.types import GeoType, JointTargetMode, JointType
 
 # Contact stiffness of shapes without compliance [N/m]: far above what a step resolves, so that the bound of
@@ -65,6 +66,8 @@ def load_mjcf(root: str, filename: str, options: AssetOptions) -> Asset:
     """Return the asset of an MJCF file."""
     import mujoco
 
+    from pluriverse.importers.mjcf_source import read_mjcf
+
     builder = asset_builder(options)
     path = _path(root, filename)
     report = builder.add_mjcf(
@@ -75,7 +78,7 @@ def load_mjcf(root: str, filename: str, options: AssetOptions) -> Asset:
         collapse_fixed_joints=options.collapse_fixed_joints,
         keyframe=None,
     )
-    model = mujoco.MjModel.from_xml_path(str(path))
+    model = read_mjcf(path, edit=_drop_sensors, report=ImportReport(str(path))).model
     names: dict[str, list[str]] = {}
     for joint in range(model.njnt):
         if model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_FREE:
@@ -91,6 +94,12 @@ def load_mjcf(root: str, filename: str, options: AssetOptions) -> Asset:
     asset.merged_links = {_last(link): _last(body) for link, body in report.merged_links.items()}
     _add_tendons(asset, model)
     return asset
+
+
+def _drop_sensors(spec: Any, report: ImportReport) -> None:
+    """Remove sensors, so that one that refers to nothing does no harm."""
+    for sensor in list(spec.sensors):
+        spec.delete(sensor)
 
 
 def load_usd(root: str, filename: str, options: AssetOptions) -> Asset:
@@ -125,6 +134,11 @@ def _finish(
     if options.replace_cylinder_with_capsule:
         kinds = builder.shape_type.copy()
         builder.shape_type = np.where(kinds == GeoType.CYLINDER, int(GeoType.CAPSULE), kinds)
+    # Contacts and limits are rigid, whatever the file says of their softness.
+    builder.shape_material_ke = np.full(builder.shape_count, CONTACT_STIFFNESS)
+    builder.shape_material_tau = np.full(builder.shape_count, CONTACT_DISSIPATION_TIME)
+    limited = builder.joint_limit_ke > 0.0
+    builder.joint_limit_ke[limited], builder.joint_limit_kd[limited] = LIMIT_STIFFNESS, LIMIT_DAMPING
     if options.override_com or options.override_inertia:
         _override_masses(builder, options)
     _raise_to_floor(builder)
