@@ -31,12 +31,18 @@ def test_every_example_is_short_and_tested():
         "gravity_per_world.py",
         "handwritten_loop.py",
         "mixed_worlds.py",
+        "two_solvers.py",
     }
     assert all(len((EXAMPLES / name).read_text().splitlines()) < 100 for name in names)
 
 
 @pytest.mark.parametrize(
-    ("name", "frames", "tolerance"), [("handwritten_loop.py", 200, 2e-3), ("gravity_per_world.py", 100, 2e-3)]
+    ("name", "frames", "tolerance"),
+    [
+        ("handwritten_loop.py", 200, 2e-3),
+        ("gravity_per_world.py", 100, 2e-3),
+        ("two_solvers.py", 300, 2e-3),
+    ],
 )
 def test_numbers_beside_each_other_agree(name, frames, tolerance):
     """These examples print the simulated number and the exact one, in metres."""
