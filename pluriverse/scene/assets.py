@@ -57,7 +57,7 @@ class Asset(Overrides):
         default=False, description="xform is the pose of the first body, not of the asset's origin"
     )
     register_mujoco_custom_attributes: bool = Field(
-        default=False, description="accepted from other programs, without effect"
+        default=False, description="keep what the asset says about MuJoCo only, for SolverMuJoCo"
     )
 
 
@@ -137,6 +137,13 @@ AnyAsset = Annotated[
 ]
 
 
+def register_mujoco_attributes(builder: Any) -> None:
+    """Let a builder keep what assets say about MuJoCo only."""
+    from pluriverse.solvers.mujoco.attributes import register_custom_attributes
+
+    register_custom_attributes(builder)
+
+
 def import_asset(assembly: Assembly, asset: Asset | UnsupportedAsset, index: int) -> None:
     """Add an asset to the world, or note what of it is not supported."""
     name = shown(asset.id if asset.id is not None else index)
@@ -161,6 +168,8 @@ def import_asset(assembly: Assembly, asset: Asset | UnsupportedAsset, index: int
     if asset.override_root_xform:
         with assembly.at("source"):
             pose = _compose(pose, _inverse(_authored_root_pose(assembly, source.content, asset, kind)))
+    if asset.register_mujoco_custom_attributes:
+        register_mujoco_attributes(assembly.builder)
     report, first_shape = _import(assembly, source.content, asset, kind, pose)
     if parent >= 0:
         with assembly.at("parent_body"):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.scene.assembly import Assembly
-from pluriverse.scene.assets import import_asset
+from pluriverse.scene.assets import import_asset, register_mujoco_attributes
 from pluriverse.scene.bodies import add_body
 from pluriverse.scene.capacity import check_capacity
 from pluriverse.scene.constraints import add_constraint
@@ -326,6 +326,8 @@ def _apply_defaults(assembly: Assembly, section: BuilderSection) -> None:
         value = getattr(section, name)
         if value is not None:
             setattr(builder, name, value)
+    if section.register_mujoco_custom_attributes:
+        register_mujoco_attributes(builder)
     builder.default_shape_cfg = shape_configuration(builder.default_shape_cfg, section.defaults.shape.given())
     builder.default_joint_cfg = builder.default_joint_cfg.merged(**section.defaults.joint.given())
 

@@ -94,7 +94,7 @@ class BuilderSection(SceneMapping):
     gravity: Gravity | None = Field(default=None, description="m/s², a number along +z or [x, y, z]")
     default_body_armature: NotNegative | None = Field(default=None, description="kg·m²")
     register_mujoco_custom_attributes: bool = Field(
-        default=False, description="accepted from other programs, without effect"
+        default=False, description="keep what assets say about MuJoCo only, for SolverMuJoCo"
     )
     defaults: BuilderDefaults = BuilderDefaults()
 

@@ -234,3 +234,22 @@ def test_override_root_xform_places_the_first_body(tmp_path):
     text = text.replace("xform:", "override_root_xform: true, xform:")
     pose = load_text(tmp_path, text).model.joint_q.numpy()[:7]
     np.testing.assert_allclose(pose, [0, 0, 1, 0, 0, 0, 1], atol=1e-6)
+
+
+@pytest.mark.parametrize("place", ["builder", "asset"])
+def test_assets_keep_what_they_say_about_mujoco(tmp_path, place):
+    """With register_mujoco_custom_attributes, what only MuJoCo knows of an asset reaches its model there."""
+    from pluriverse.solvers.mujoco import SolverMuJoCo
+
+    (tmp_path / "lamp.xml").write_text(MJCF.replace('type="sphere"', 'type="sphere" condim="6"'))
+    flag = "register_mujoco_custom_attributes: true"
+    builder = f"builder: {{{flag}}}\n" if place == "builder" else ""
+    asset = f"    {flag}\n" if place == "asset" else ""
+    lamp = f"  - id: lamp\n    type: mjcf\n    source: lamp.xml\n{asset}"
+    text = f"{builder}replicate: {{num_worlds: 2}}\nassets:\n{lamp}"
+    scene = load_text(tmp_path, text)
+    (group,) = SolverMuJoCo(scene.model).groups
+    assert sorted(group.model.geom_condim.tolist()) == [3, 3, 6]  # ground, foot, shade
+    # Without it MuJoCo's default is all there is.
+    (plain,) = SolverMuJoCo(load_text(tmp_path, text.replace("true", "false")).model).groups
+    assert plain.model.geom_condim.tolist() == [3, 3, 3]
