@@ -5,8 +5,9 @@ new operation needs.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Union
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
+import numpy as np
 from pydantic import (
     AliasChoices,
     BaseModel,
@@ -333,6 +334,47 @@ class ScaleSphereShapes(Operation):
             raise FieldError("this world has no sphere to scale; remove the operation")
         for shape in spheres:
             builder.shape_scale[shape, 0] *= self.factor
+
+
+@register_operation("approximate_meshes")
+class ApproximateMeshes(Operation):
+    """Replace the meshes that collide by simpler geometry; masses stay."""
+
+    method: Literal["bounding_box", "bounding_sphere", "convex_hull", "coacd", "vhacd", "quadratic"] = (
+        "convex_hull"
+    )
+    match: Name | None = Field(default=None, description="only shapes whose label contains this")
+    keep_visual_shapes: bool = Field(default=False, description="whether the meshes stay to be seen")
+    options: dict[Name, bool | int | float | str] = Field(
+        default={}, description="of the method, such as threshold of coacd"
+    )
+
+    def apply(self, assembly: Assembly) -> None:
+        """Replace the meshes."""
+        from pluriverse.types import GeoType, ShapeFlags
+
+        builder = assembly.builder
+        kinds = [GeoType.MESH] if self.method == "convex_hull" else [GeoType.MESH, GeoType.CONVEX_MESH]
+        collides = (builder.shape_flags & int(ShapeFlags.COLLIDE_SHAPES)) != 0
+        shapes = np.flatnonzero(np.isin(builder.shape_type, kinds) & collides).tolist()
+        if self.match is not None:
+            labels = [builder.shape_label[shape] for shape in shapes]
+            shapes = [shape for shape, label in zip(shapes, labels, strict=True) if self.match in label]
+            if not shapes:
+                known = suggestion(self.match, labels) if labels else "no mesh collides"
+                raise FieldError(
+                    f"no label of a mesh that collides contains {self.match!r}; {known}", "match"
+                )
+        try:
+            builder.approximate_meshes(
+                self.method,
+                shape_indices=shapes,
+                raise_on_failure=True,
+                keep_visual_shapes=self.keep_visual_shapes,
+                **self.options,
+            )
+        except (TypeError, ImportError) as error:
+            raise FieldError(str(error)) from error
 
 
 _ATTRIBUTES: dict[str, Callable[..., Any]] = {

@@ -507,8 +507,8 @@ UNSUPPORTED = {
         "asset['r'] urdf source: examples_asset",
     ),
     "post-build operation": (
-        "post_build: [{op: approximate_meshes, method: bounding_box}]",
-        "post_build op=approximate",
+        "post_build: [{op: aproximate_meshes, method: bounding_box}]",
+        "post_build op=aproximate_meshes; did you mean approximate_meshes",
     ),
     "array": ("post_build: [{op: set_array, array: body_mass, value: 1}]", "post_build array 'body_mass'"),
     "attribute": ("post_build: [{op: set_attr, name: up_axis, value: 1}]", "post_build set_attr 'up_axis'"),

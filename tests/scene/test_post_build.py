@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pluriverse.scene import SapSceneLoaderError
 from pluriverse.scene.errors import FieldError
 from pluriverse.scene.selectors import Selection
+from pluriverse.types import GeoType, ShapeFlags
 
 from .scene_files import BOX, CHAIN, load_text
 
@@ -310,3 +311,68 @@ def test_values_of_another_array_come_from_the_same_range_by_default(tmp_path):
     )
     model = load_text(tmp_path, text).model
     np.testing.assert_allclose(model.joint_target_pos.numpy()[:3], [0.1, 0.2, 0.3], rtol=1e-6)
+
+
+def write_ring(folder):
+    """Write the mesh of a ring, four times as wide as high, that lies in the xy plane."""
+    import trimesh
+
+    trimesh.creation.annulus(0.1, 0.2, 0.1).export(folder / "ring.stl")
+    return "  - {id: ring, transform: {p: [0, 0, 2]}, shapes: [{type: mesh, path: ring.stl, label: rim}]}\n"
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"),
+    [
+        ("bounding_box", GeoType.BOX),
+        ("convex_hull", GeoType.CONVEX_MESH),
+        ("bounding_sphere", GeoType.SPHERE),
+    ],
+)
+def test_meshes_are_approximated(tmp_path, method, kind):
+    """A box around the ring has its extent; masses stay those of the ring."""
+    text = "ground: false\n" + CHAIN.replace("joints:", write_ring(tmp_path) + "joints:")
+    text += "  - {id: free, type: free, child: ring}\n"
+    before = load_text(tmp_path, text).model
+    model = edited(tmp_path, f"{{op: approximate_meshes, method: {method}}}", text=text)
+    shape = list(model.shape_label).index("rim")
+    assert before.shape_type.numpy()[shape] == GeoType.MESH
+    assert model.shape_type.numpy()[shape] == kind
+    np.testing.assert_array_equal(model.body_mass.numpy(), before.body_mass.numpy())
+    if method == "bounding_box":
+        np.testing.assert_allclose(sorted(model.shape_scale.numpy()[shape]), [0.05, 0.2, 0.2], rtol=0.02)
+
+
+def test_only_meshes_that_collide_are_approximated_and_only_those_chosen(tmp_path):
+    text = "ground: false\n" + CHAIN.replace("joints:", write_ring(tmp_path) + "joints:")
+    text += "  - {id: free, type: free, child: ring}\n"
+    text = text.replace(
+        "label: rim}",
+        "label: rim}, {type: mesh, path: ring.stl, label: paint, cfg: {has_shape_collision: false}}",
+    )
+    model = edited(tmp_path, "{op: approximate_meshes, method: bounding_box, match: rim}", text=text)
+    kinds = dict(zip(model.shape_label, model.shape_type.numpy().tolist(), strict=True))
+    assert (kinds["rim"], kinds["paint"]) == (GeoType.BOX, GeoType.MESH)
+    # A scene without such a mesh has nothing to approximate.
+    edited(tmp_path, "{op: approximate_meshes, method: bounding_box}")
+    for operation, message in (
+        (
+            "{op: approximate_meshes, match: rym}",
+            r"post_build\[0\].match: no label of a mesh.*did you mean rim",
+        ),
+        ("{op: approximate_meshes, method: box}", r"post_build\[0\].method: 'box' is not allowed here"),
+        ("{op: approximate_meshes, method: bounding_box, options: {a: 1}}", "no options"),
+    ):
+        with pytest.raises(SapSceneLoaderError, match=message):
+            edited(tmp_path, operation, text=text)
+
+
+def test_a_visual_copy_of_an_approximated_mesh_may_stay(tmp_path):
+    text = "ground: false\n" + CHAIN.replace("joints:", write_ring(tmp_path) + "joints:")
+    text += "  - {id: free, type: free, child: ring}\n"
+    operation = "{op: approximate_meshes, method: bounding_box, keep_visual_shapes: true}"
+    model = edited(tmp_path, operation, text=text)
+    kinds = model.shape_type.numpy()
+    collides = (model.shape_flags.numpy() & ShapeFlags.COLLIDE_SHAPES) != 0
+    assert not collides[kinds == GeoType.MESH].any()
+    assert (kinds == GeoType.BOX).sum() == 2
