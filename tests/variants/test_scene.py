@@ -1,6 +1,8 @@
 """Scenes: every world has exactly what its variant has on its own, and moves as it would alone."""
 
+import functools
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -237,3 +239,42 @@ def test_scenes_without_content_are_errors():
         make_scene(SceneCfg(entities={"box": VariantEntityCfg()}))
     with pytest.raises(TypeError, match="entity 'box' is a dict"):
         make_scene(SceneCfg(entities={"box": {}}))
+
+
+def test_real_robots_from_files_are_variants(robot_assets):
+    """A quadruped, an arm and a cart are variants of one entity, beside a box, and move as they do alone."""
+    files = {
+        "go1": robot_assets / "unitree_go1" / "go1.xml",
+        "arm": robot_assets / "franka_description" / "urdfs" / "fr3_franka_hand.urdf",
+        "cartpole": robot_assets / "newton_examples" / "cartpole.urdf",
+    }
+    options = {"go1": {}, "arm": {"package_dirs": [robot_assets]}, "cartpole": {}}
+
+    def read(name):
+        builder = pv.ModelBuilder()
+        importer = builder.add_mjcf if files[name].suffix == ".xml" else builder.add_urdf
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what of these files is not represented does not matter here
+            importer(files[name], **options[name])
+        return builder
+
+    robots = VariantEntityCfg(variants={name: functools.partial(read, name) for name in files})
+    place = EntityCfg.InitialStateCfg(pos=(2.0, 0.0, 0.3))
+    box = EntityCfg(spec_fn=box_builder, init_state=place)
+    scene = make_scene(SceneCfg(num_envs=6, entities={"robot": robots, "box": box}), device="cpu")
+    simulation = scene.simulation(dt=DT)
+    simulation.step(30)
+    assert simulation.report().frozen_worlds == ()
+    start = scene.model.joint_coord_world_start.numpy()
+    state = simulation.state.joint_q.numpy()
+    for number, name in enumerate(files):
+        world = read(name)
+        other = box_builder()
+        other.joint_q[:3] = place.pos
+        world.add_builder(other)
+        reference = pv.Simulation(alone(world), dt=DT)
+        reference.step(30)
+        for environment in (2 * number, 2 * number + 1):
+            np.testing.assert_array_equal(
+                state[start[environment] : start[environment + 1]], reference.state.joint_q.numpy()
+            )
