@@ -250,6 +250,6 @@ def test_assets_keep_what_they_say_about_mujoco(tmp_path, place):
     scene = load_text(tmp_path, text)
     (group,) = SolverMuJoCo(scene.model).groups
     assert sorted(group.model.geom_condim.tolist()) == [3, 3, 6]  # ground, foot, shade
-    # Without it MuJoCo's default is all there is.
-    (plain,) = SolverMuJoCo(load_text(tmp_path, text.replace("true", "false")).model).groups
-    assert plain.model.geom_condim.tolist() == [3, 3, 3]
+    # Without it the scene names what would be lost.
+    with pytest.raises(SapUnsupportedSceneFeature, match="torsional and rolling friction"):
+        load_text(tmp_path, text.replace("true", "false"))
