@@ -40,7 +40,7 @@ def main() -> None:
 
     model = build_worlds()
     mujoco = pv.SolverMuJoCo(model)
-    print(f"{model.world_count} worlds, {len(mujoco.groups)} MuJoCo model, own to each world: ", end="")
+    print(f"{model.world_count} worlds, {len(mujoco.groups)} group, own to each world: ", end="")
     print(", ".join(sorted(mujoco.groups[0].fields)))
     distances = []
     for solver in (mujoco, pv.SolverSAP(model)):
