@@ -244,10 +244,12 @@ def make_penetration(pair_type: Any, hulls_type: Any, support_first: Any, suppor
         u = wp.clamp(u, wp.float64(0.0), wp.float64(1.0))
         v = wp.clamp(v, wp.float64(0.0), wp.float64(1.0) - u)
         t = wp.float64(1.0) - u - v
+        # Where the search ends early (many directions are almost as good), the shapes reach beyond the face.
+        beyond = wp.float64(0.5) * (best_extent - best_height)
         result.is_found = True
         result.normal = -best_normal
-        result.point0 = u * a[i] + v * a[j] + t * a[k]
-        result.point1 = u * b[i] + v * b[j] + t * b[k]
+        result.point0 = u * a[i] + v * a[j] + t * a[k] - beyond * best_normal
+        result.point1 = u * b[i] + v * b[j] + t * b[k] + beyond * best_normal
         return result
 
     return find_penetration

@@ -33,10 +33,10 @@ def collide_sphere_cylinder(output: ContactOutput, model: ShapeModel, pair: Shap
         normal = axial
     if distance - pair.size1[0] <= pair.reach:
         point = wp.min(distance_axis, radius) * radial
-        if side > cap:
+        if side >= cap:
             point = radius * radial
         point[2] = wp.clamp(center[2], -half_height, half_height)
-        if cap >= side:
+        if cap > side:
             point[2] = axial[2] * half_height
         found = add_contact(
             output,
