@@ -64,6 +64,9 @@ class Randomizer:
             or two terms draw the same entries.
     """
 
+    flags: ModelFlags
+    """What is drawn, for `notify_model_changed`."""
+
     def __init__(self, target: Any, terms: Sequence[Term | Sequence[Term]], *, seed: int = 0) -> None:
         self._model: Model = target if isinstance(target, Model) else target.model
         if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**31:
@@ -87,7 +90,6 @@ class Randomizer:
         self._extremes: dict[tuple[str, Any], np.ndarray] = {}
         self._moves_bodies = False
         self.flags = ModelFlags(0)
-        """What is drawn, for `notify_model_changed`."""
         # Solvers that keep copies of what they read of a model have to be told.
         solver = getattr(target, "solver", None)
         keeps_copies = type(solver).take_in_model is not SolverBase.take_in_model if solver else False

@@ -45,6 +45,17 @@ _REMEDIES = {
     "body_q": "it follows from joint coordinates. Use InitialState",
     "body_qd": "it follows from joint velocities. Use InitialState",
     "joint_axis": "axes must keep the length 1. Turn the frame of the joint: Rotation('joint_X_p', ...)",
+    **dict.fromkeys(
+        (
+            "joint_f",
+            "joint_act",
+            "joint_target_pos",
+            "joint_target_q",
+            "joint_target_vel",
+            "joint_target_qd",
+        ),
+        "it only says where a new Control begins. Write to Simulation.control",
+    ),
     "shape_aabb_lower": "it follows from the size. Use geometry_size",
     "shape_aabb_upper": "it follows from the size. Use geometry_size",
     "shape_collision_radius": "it follows from the size. Use geometry_size",

@@ -329,6 +329,7 @@ def test_variants_that_nobody_holds_yet_are_checked_too():
         ([Property("body_masses", Constant(1.0))], "no such property"),
         ([Property("shape_enabled", Constant(1.0))], "does not hold numbers"),
         ([Property("body_q", Constant(1.0))], "Use InitialState"),
+        ([Property("joint_target_pos", Constant(1.0))], "Write to Simulation.control"),
         ([Property("joint_q", Constant(1.0))], "coordinates that belong together"),
         ([Property("body_inertia", Uniform(0.5, 2.0), Operation.SCALE)], "Use pseudo_inertia"),
         ([Property("joint_X_p", Constant(0.0), components=[4])], "the position of a pose"),
