@@ -148,7 +148,7 @@ def _joint(
     default_name = "floating_base" if kind == FREE else f"joint_{number}" if number else "joint"
     name = model.joint(joint).name or default_name
     label = f"{path}/{name}"
-    _report_joint(model, joint, dof, name, kind, report)
+    _report_joint(model, joint, dof, name, kind, options, report)
     armature = options.armature_scale * float(model.dof_armature[dof])
     damping = float(model.dof_damping[dof])
     friction = float(model.dof_frictionloss[dof])
@@ -213,10 +213,17 @@ def _joint(
     )
 
 
-def _report_joint(model: Any, joint: int, dof: int, name: str, kind: int, report: ImportReport) -> None:
+def _report_joint(
+    model: Any, joint: int, dof: int, name: str, kind: int, options: MjcfOptions, report: ImportReport
+) -> None:
     if kind == BALL and model.jnt_limited[joint]:
         report.add("limit of a ball joint", name, "it turns without limit")
-    if kind in (BALL, FREE) and model.jnt_stiffness[joint] != 0.0:
+    kept = kind == BALL and options.custom.namespace.keeps
+    if (
+        kind in (BALL, FREE)
+        and model.jnt_stiffness[joint] != 0.0
+        and not (kept and kept("stiffness of a ball joint", name))
+    ):
         report.add("stiffness of a ball or free joint", name, "it has no spring")
     if kind == FREE:
         end = dof + 6

@@ -14,6 +14,7 @@ from pluriverse.importers.mjcf_source import MjcfSource
 from pluriverse.importers.report import ImportReport, ImportSeverity
 
 DEFAULT_SOLREF = (0.02, 1.0)
+BALL = 1  # mujoco.mjtJoint
 RAW, MJCF_DEFAULT = 1, 2  # values of solref_mode and solreflimit_mode
 KEPT = "kept in model.mujoco, which SolverMuJoCo uses"
 
@@ -92,6 +93,8 @@ class MujocoNamespace:
         values["solreflimit_mode"] = RAW if authored else MJCF_DEFAULT
         values["solreflimit_gain_baseline"] = (config.limit_ke, config.limit_kd)
         values["joint_dof_label"] = name
+        if model.jnt_type[joint] == BALL:
+            values["dof_passive_stiffness"] = model.jnt_stiffness[joint]
         return self.chosen(**values)
 
     def of_geom(self, model: Any, geom: int) -> dict[str, Any]:

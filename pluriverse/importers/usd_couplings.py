@@ -1,13 +1,18 @@
-"""USD joints that follow others: `NewtonMimicAPI`, q = coef0 + coef1 * q of the other."""
+"""USD joints that follow others: `NewtonMimicAPI` and `PhysxMimicJointAPI`.
+
+The former says q = coef0 + coef1 * q of the other, the latter, for an axis, q + gearing * q of the other +
+offset = 0, with the offset of an angle in degrees.
+"""
 
 import numpy as np
 
 from pluriverse.importers.description import CouplingDescription, RobotDescription
-from pluriverse.importers.report import ImportReport
+from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.usd_source import UsdSource, applied_schemas, authored
 from pluriverse.types import JointType
 
 MIMIC = "NewtonMimicAPI"
+PHYSX_MIMIC = "PhysxMimicJointAPI:"
 
 
 def add_couplings(robot: RobotDescription, source: UsdSource, report: ImportReport) -> None:
@@ -22,6 +27,9 @@ def add_couplings(robot: RobotDescription, source: UsdSource, report: ImportRepo
         if link.joint.type in (JointType.REVOLUTE, JointType.PRISMATIC)
     }
     for path, prim in source.prims.items():
+        for schema in applied_schemas(prim):
+            if schema.startswith(PHYSX_MIMIC):
+                _add_physx(robot, source, path, schema.removeprefix(PHYSX_MIMIC), scalar, report)
         if MIMIC not in applied_schemas(prim):
             continue
         leaders = [str(target) for target in prim.GetRelationship("newton:mimicJoint").GetTargets()]
@@ -55,3 +63,41 @@ def add_couplings(robot: RobotDescription, source: UsdSource, report: ImportRepo
                 enabled=authored(prim, "newton:mimicEnabled") is not False,
             )
         )
+
+
+def _add_physx(
+    robot: RobotDescription,
+    source: UsdSource,
+    path: str,
+    axis: str,
+    scalar: dict[str, int],
+    report: ImportReport,
+) -> None:
+    """Add the coupling that PhysX has for an axis of a joint."""
+    prim, name = source.prims[path], f"physxMimicJoint:{axis}"
+    leaders = [str(target) for target in prim.GetRelationship(f"{name}:referenceJoint").GetTargets()]
+    if len(leaders) != 1 or leaders[0] == path or not source.stage.GetPrimAtPath(leaders[0]):
+        raise source.error(
+            path, f"{name}:referenceJoint is {leaders}", value=leaders, remedy="Name one other joint there."
+        )
+    numbers = {}
+    for part, default in (("gearing", 1.0), ("offset", 0.0)):
+        value = authored(prim, f"{name}:{part}")
+        numbers[part] = source.number(path, f"{name}:{part}", default if value is None else value)
+    link, leader = scalar.get(path), scalar.get(leaders[0])
+    if link is None or leader is None or robot.links[link].joint.type != robot.links[leader].joint.type:
+        report.add(
+            "PhysxMimicJointAPI", path, "it moves on its own: the two are not both revolute or both prismatic"
+        )
+        return
+    if authored(prim, f"{name}:naturalFrequency"):
+        report.add(
+            "naturalFrequency of a mimic joint",
+            path,
+            "it is held as stiffly as the time step can resolve",
+            ImportSeverity.NOTE,
+        )
+    is_linear = robot.links[link].joint.type is JointType.PRISMATIC
+    unit = source.length if is_linear else np.pi / 180.0
+    polynomial = np.array([-unit * numbers["offset"], -numbers["gearing"], 0.0, 0.0, 0.0])
+    robot.couplings.append(CouplingDescription(f"{path}_mimic", link, leader, polynomial))

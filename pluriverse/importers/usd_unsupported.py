@@ -18,6 +18,7 @@ READ = re.compile(
     r"|mu_torsional|mu_rolling|maxHullVertices|mimic(Coef[01]|Enabled))"
     r"|mjc:(armature|damping|frictionloss)"
     r"|physxJoint:(armature|maxJointVelocity)"
+    r"|physxMimicJoint:\w+:(gearing|offset|referenceJointAxis|naturalFrequency|dampingRatio)"
     r"|physxArticulation:enabledSelfCollisions"
     r"|physxCollision:(contactOffset|restOffset)"
 )
@@ -33,7 +34,6 @@ HARMLESS = re.compile(
 NEUTRAL = (0, 0.0, "", None)
 # API schemas, by their beginning, that are constraints, actuators or bodies of their own.
 SCHEMAS = {
-    "PhysxMimicJointAPI": "the joint moves on its own, without following the other joint",
     "PhysxTendon": "it exerts nothing",
     "PhysxDeformable": "it is not deformable",
     "PhysxParticle": "its particles are left out",

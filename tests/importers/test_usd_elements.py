@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pluriverse.builder import ModelBuilder
-from pluriverse.importers import AssetWarning, ImportSeverity, UnsupportedAssetError
+from pluriverse.importers import AssetError, AssetWarning, ImportSeverity, UnsupportedAssetError
 from pluriverse.types import EqType, GeoType, JointTargetMode, JointType, ShapeFlags
 from tests.importers.mechanics import body_poses
 from tests.importers.usd_text import at, body, collider, joint, prim, stage
@@ -368,6 +368,37 @@ def test_mimic_joints_follow_their_leader():
     leader, follower = (builder.joint_label.index(name) for name in ("/lead", "/follow"))
     assert builder.equality_constraint_joint1[0] == follower
     assert builder.equality_constraint_joint2[0] == leader
+
+
+@pytest.mark.parametrize(("kind", "unit"), [("RevoluteJoint", DEGREE), ("PrismaticJoint", 0.01)])
+def test_a_joint_of_physx_follows_another_one(kind, unit):
+    """A joint has q + gearing q' + offset = 0, with angles in degrees and lengths of the stage."""
+    content = (
+        body("a")
+        + body("b", at(1.0))
+        + joint(kind, "lead", "", "/a")
+        + joint(
+            kind,
+            "follow",
+            "/a",
+            "/b",
+            "point3f physics:localPos0 = (1, 0, 0)\n"
+            "float physxMimicJoint:rotX:gearing = 2\nfloat physxMimicJoint:rotX:offset = -30\n"
+            "float physxMimicJoint:rotX:naturalFrequency = 100\n"
+            "rel physxMimicJoint:rotX:referenceJoint = </lead>",
+            ("PhysxMimicJointAPI:rotX",),
+        )
+    )
+    builder, report = load(content, meters=0.01, strict=True)
+    assert builder.equality_constraint_label == ["/follow_mimic"]
+    polynomial = [30.0 * unit, -2.0, 0.0, 0.0, 0.0]
+    np.testing.assert_allclose(builder.equality_constraint_polycoef[0], polynomial, rtol=1e-6)
+    leader, follower = (builder.joint_label.index(name) for name in ("/lead", "/follow"))
+    assert builder.equality_constraint_joint1[0] == follower
+    assert builder.equality_constraint_joint2[0] == leader
+    assert "naturalFrequency of a mimic joint" in entries(report)
+    with pytest.raises(AssetError, match=r"'/follow': physxMimicJoint:rotX:referenceJoint is \[\]"):
+        load(content.replace("rel physxMimicJoint:rotX:referenceJoint = </lead>", ""))
 
 
 def test_a_collider_may_lower_the_limit_of_hull_vertices():
@@ -760,7 +791,6 @@ LOSSES = {
         "collider of type NurbsPatch",
     ),
     "damping": (body("a", "float physxRigidBody:angularDamping = 0.5"), "physxRigidBody:angularDamping"),
-    "mimic": (arm(apis=("PhysxMimicJointAPI:rotX",)), "PhysxMimicJointAPI"),
     "unknown": (body("a", "float newton:wobble = 3"), "newton:wobble"),
     "link velocity": (
         arm().replace(at(z=1.0), at(z=1.0) + "vector3f physics:velocity = (1, 0, 0)\n"),

@@ -75,6 +75,7 @@ def compute_joint_values(rows: ModelRows, plan: StructurePlan, worlds: np.ndarra
     scalar = np.array(
         [joint.kind in (MujocoJoint.SLIDE, MujocoJoint.HINGE) for joint in plan.joints], dtype=bool
     )
+    is_free = np.array([joint.kind is MujocoJoint.FREE for joint in plan.joints], dtype=bool)
     lower, upper = by_dof("joint_limit_lower")[:, first], by_dof("joint_limit_upper")[:, first]
     limited = scalar & ((lower > -LIMIT_NONE) | (upper < LIMIT_NONE)).any(axis=0)
     lower, upper = np.maximum(lower, -FAR), np.minimum(upper, FAR)
@@ -102,7 +103,8 @@ def compute_joint_values(rows: ModelRows, plan: StructurePlan, worlds: np.ndarra
         jnt_solimp=custom("solimplimit", DEFAULT_SOLIMP)[:, first],
         jnt_actfrclimited=effort_limited,
         jnt_actfrcrange=np.stack([-bound, bound], axis=-1),
-        jnt_stiffness=np.where(scalar, custom("dof_passive_stiffness", (0.0,))[:, first, 0], 0.0),
+        # The spring of a ball joint pulls to its coordinates at zero.
+        jnt_stiffness=np.where(~is_free, custom("dof_passive_stiffness", (0.0,))[:, first, 0], 0.0),
         spring_rest=np.where(scalar, custom("dof_springref", (0.0,))[:, first, 0], 0.0),
         jnt_actgravcomp=actgravcomp if joint_count else np.zeros(0, dtype=bool),
         dof_armature=armature,

@@ -123,6 +123,95 @@ PADDLES = """
 """
 
 
+HINGE = (
+    '<body name="a" pos="0 0 1"><joint name="p" axis="0 1 0" {}/><geom size="0.1" pos="0.1 0 0.2"/>{}</body>'
+)
+INNER = (
+    '<body name="b" pos="0.3 0 0"><joint name="q" axis="0 1 0" {}/><geom size="0.1" pos="0.1 0 0.2"/></body>'
+)
+MECHANISMS = {
+    "slider crank": """
+      <worldbody>
+        <body><joint axis="0 1 0"/><geom size="0.05" pos="0 0 0.1"/><site name="crank" pos="0 0 0.2"/></body>
+        <body pos="0 0 0.5"><joint type="slide"/><geom size="0.05"/><site name="slider"/></body>
+      </worldbody>
+      <actuator><general cranksite="crank" slidersite="slider" cranklength="0.6" gear="2"/></actuator>""",
+    "free joint": """
+      <worldbody><body pos="0 0 1"><freejoint name="f"/><geom size="0.1" pos="0.1 0 0"/></body></worldbody>
+      <actuator>
+        <motor joint="f" gear="1 2 3 0.1 0.2 0.3"/><motor jointinparent="f" gear="0 0 1 0 0.2 0"/>
+      </actuator>""",
+    "ball joint": """
+      <worldbody>
+        <body pos="0 0 1" euler="10 20 30">
+          <joint type="ball" name="b" damping="0.1" stiffness="3"/><geom size="0.1" pos="0.1 0 0.2"/>
+        </body>
+      </worldbody>
+      <actuator>
+        <motor joint="b" gear="1 2 3"/><motor jointinparent="b" gear="0 0 1"/>
+        <position joint="b" kp="3" gear="0 1 0"/>
+      </actuator>""",
+    "gravity compensation": "<worldbody>"
+    + HINGE.format('actuatorgravcomp="true" actuatorfrcrange="-0.2 0.2"', INNER.format("")).replace(
+        'pos="0 0 1"', 'pos="0 0 1" gravcomp="0.8"'
+    )
+    + '</worldbody><actuator><motor joint="p"/></actuator>',
+    "several axes": """
+      <worldbody>
+        <body pos="0 0 1">
+          <joint name="x" type="slide" axis="1 0 0"/>
+          <joint name="z" type="slide" axis="0 0 1" frictionloss="0.1"/>
+          <joint name="r" axis="0 1 0" range="-40 50" armature="0.01" stiffness="3" springref="30"/>
+          <geom size="0.1" pos="0.1 0 0.2"/>
+        </body>
+      </worldbody>
+      <tendon>
+        <fixed name="t" stiffness="20" springlength="0.3" frictionloss="0.1" damping="2">
+          <joint joint="x" coef="1"/><joint joint="r" coef="0.2"/>
+        </fixed>
+      </tendon>
+      <actuator>
+        <motor joint="r" gear="3"/><position joint="x" kp="30"/><velocity joint="z" kv="3"/>
+        <position tendon="t" kp="4" forcerange="-1 1"/>
+      </actuator>""",
+    "adhesion": """
+      <worldbody>
+        <geom type="plane" size="1 1 1"/>
+        <body name="a" pos="0 0 0.099"><freejoint/><geom size="0.1"/></body>
+      </worldbody>
+      <actuator><adhesion body="a" ctrlrange="0 1" gain="20"/></actuator>""",
+    "soft constraints": "<worldbody>"
+    + HINGE.format("", INNER.format(""))
+    + """</worldbody>
+      <equality>
+        <joint joint1="q" joint2="p" polycoef="0.1 0.5 0.2 0 0" solref="0.05 0.7"
+               solimp="0.8 0.9 0.01 0.4 3"/>
+        <connect body1="b" anchor="0.1 0 0" solref="-500 -30"/>
+      </equality>""",
+    "fluid": """
+      <option wind="1 2 3" density="100" viscosity="0.2" cone="elliptic" impratio="5">
+        <flag frictionloss="disable"/>
+      </option>
+      <worldbody>
+        <body pos="0 0 1"><freejoint/><geom type="box" size="0.1 0.2 0.3" pos="0.1 0 0.2"/></body>
+      </worldbody>""",
+    "soft limits": "<worldbody>"
+    + HINGE.format(
+        'range="-5 5" margin="2" solreflimit="0.1 0.8" solimplimit="0.7 0.8 0.01 0.5 2"',
+        INNER.format('range="-5 5"'),
+    )
+    + "</worldbody>",
+    "affine gain": "<worldbody>"
+    + HINGE.format("", "")
+    + """</worldbody>
+      <actuator>
+        <general joint="p" gaintype="affine" gainprm="1 2 3" biastype="affine" biasprm="1 2 3"/>
+        <general joint="p" dyntype="integrator" actlimited="true" actrange="-1 1" gainprm="3"/>
+        <damper joint="p" kv="2" ctrlrange="0 1"/><motor joint="p" armature="0.2" damping="0.3"/>
+      </actuator>""",
+}
+
+
 def build(source: str, worlds: int = 1) -> tuple[ModelBuilder, mujoco.MjModel]:
     """Return a builder of some worlds, behind one of another kind, and MuJoCo's own model."""
     robot = ModelBuilder()
@@ -182,6 +271,48 @@ def test_a_hand_with_tendons_and_muscles_accelerates_as_in_mujoco():
         scale = np.abs(theirs.qacc).max()
         np.testing.assert_allclose(ours.qacc, theirs.qacc, rtol=0.0, atol=ACCELERATION_ERROR * scale)
         np.testing.assert_allclose(ours.act_dot, theirs.act_dot, rtol=1e-5, atol=1e-6)
+
+
+def actuators_by_row(model, group) -> list[int]:
+    """Return the entry of `ctrl` that each actuator of the file became, in a model of one world."""
+    names, direct, result = model.mujoco, iter(group.direct_ctrl), []
+    for source, kind, target in zip(
+        names.ctrl_source.numpy(), names.ctrl_type.numpy(), names.actuator_trnid.numpy(), strict=True
+    ):
+        drive = group.position_ctrl if kind == 0 else group.velocity_ctrl
+        result.append(int(next(direct) if source == 1 else drive[target[0]]))
+    return result
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_mechanisms_accelerate_as_in_mujoco(name):
+    """Every kind of transmission, spring, limit and option has the accelerations of MuJoCo."""
+    source = f"<mujoco>{MECHANISMS[name]}</mujoco>"
+    reference = mujoco.MjModel.from_xml_string(source)
+    builder = ModelBuilder()
+    SolverMuJoCo.register_custom_attributes(builder)
+    builder.add_mjcf(source, strict=True)
+    model = builder.finalize("cpu")
+    (group,) = convert_model(model, MujocoOptions(integrator=int(reference.opt.integrator)))
+    place = actuators_by_row(model, group)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        qpos, step = reference.qpos0.copy(), 0.1 * rng.normal(size=reference.nv)
+        mujoco.mj_integratePos(reference, qpos, step, 1.0)
+        numbers = (
+            qpos,
+            *(rng.uniform(-1.0, 1.0, size) for size in (reference.nv, reference.nu, reference.na)),
+        )
+        qpos, qvel, ctrl, act = (values.astype(np.float32).astype(np.float64) for values in numbers)
+        ours = {"qpos": qpos, "qvel": qvel, "ctrl": np.zeros(reference.nu), "act": act}
+        ours["ctrl"][place] = ctrl
+        for compiled in (group.model, reference):
+            compiled.opt.timestep = DT  # it softens contacts
+        result = forward(group.model, ours)
+        expected = forward(reference, {**ours, "ctrl": ctrl})
+        assert result.nefc == expected.nefc
+        scale = np.abs(expected.qacc).max()
+        np.testing.assert_allclose(result.qacc, expected.qacc, rtol=0.0, atol=ACCELERATION_ERROR * scale)
 
 
 def test_contact_pairs_push_as_in_mujoco():
