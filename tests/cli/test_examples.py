@@ -28,6 +28,7 @@ def test_every_example_is_short_and_tested():
     assert names == {
         "changing_objects.py",
         "contact_forces.py",
+        "crane.py",
         "gravity_per_world.py",
         "handwritten_loop.py",
         "mixed_worlds.py",
@@ -42,6 +43,7 @@ def test_every_example_is_short_and_tested():
         ("handwritten_loop.py", 200, 2e-3),
         ("gravity_per_world.py", 100, 2e-3),
         ("two_solvers.py", 300, 2e-3),
+        ("crane.py", 100, 2e-3),
     ],
 )
 def test_numbers_beside_each_other_agree(name, frames, tolerance):
