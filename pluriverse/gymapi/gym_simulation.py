@@ -12,6 +12,7 @@ import pluriverse
 from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.enums import SimType, UpAxis
 from pluriverse.gymapi.errors import GymError, GymWarning, require
+from pluriverse.gymapi.parameter_changes import follow_params
 from pluriverse.gymapi.runtime import Runtime
 from pluriverse.gymapi.scene import Ground, Sim, pose_row
 from pluriverse.gymapi.structures import (
@@ -92,7 +93,9 @@ class SimulationCalls(Checks):
             raise TypeError(f"set_sim_params: params is {params!r}, but must be a gymapi.SimParams.")
         _check_params(params, "set_sim_params")
         if found.runtime is not None:
+            old = found.params
             found.runtime.set_params(params)
+            follow_params(found, old)
         else:
             found.params = params.copy()
 

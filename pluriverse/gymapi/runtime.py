@@ -75,6 +75,8 @@ class Runtime:
         self.no_vectors: wp.array[wp.vec3] = wp.empty(0, dtype=wp.vec3, device=self.device)
         self.applied_force = wp.zeros(sim.body_count, dtype=wp.vec3, device=self.device)
         self.applied_torque = wp.zeros(sim.body_count, dtype=wp.vec3, device=self.device)
+        self.warned_of_copies = False
+        """Whether a host call on a GPU was warned of."""
         self.has_applied = False
         self.has_effort = False
         self.has_body_force = False

@@ -25,7 +25,7 @@ def read_shape_properties(asset: Asset, actor: Actor | None) -> list[RigidShapeP
         name: asset_rows(asset, row) if actor is None else read(actor, row)
         for name, row in (*_ROWS.items(), ("stiffness", "shape_material_ke"))
     }
-    offsets = _offsets(asset, actor)
+    offsets = actor_offsets(asset, actor)
     bits = np.zeros(asset.shape_count, dtype=np.int64) if actor is None else actor.filter_bits()
     thickness = None if actor is None else actor.shape_thickness
     result = []
@@ -44,7 +44,8 @@ def read_shape_properties(asset: Asset, actor: Actor | None) -> list[RigidShapeP
     return result
 
 
-def _offsets(asset: Asset, actor: Actor | None) -> np.ndarray:
+def actor_offsets(asset: Asset, actor: Actor | None) -> np.ndarray:
+    """Return contact and rest offsets of the shapes [m], shape [shape, 2]; NaN for those of the sim."""
     if actor is not None and actor.shape_offsets is not None:
         return actor.shape_offsets
     if actor is None:
@@ -85,7 +86,7 @@ def write_shape_properties(actor: Actor, properties: Any, call: str) -> None:
         write(actor, row, columns[name])
     write(actor, "shape_material_ke", _stiffness(columns["compliance"]))
     offsets = np.column_stack([columns["contact_offset"], columns["rest_offset"]])
-    if not np.array_equal(offsets, _offsets(actor.asset, actor)):
+    if not np.array_equal(offsets, actor_offsets(actor.asset, actor)):
         actor.shape_offsets = offsets
         write(actor, "shape_margin", offsets[:, 1])
         write(actor, "shape_gap", np.maximum(offsets[:, 0] - offsets[:, 1], 0.0))

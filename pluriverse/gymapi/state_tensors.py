@@ -167,6 +167,7 @@ def write_root_state(
     indices: wp.array[int],  # [slot] actors; empty: all
     actors: ActorTable,
     joint_X_c: wp.array[wp.transform],
+    body_q: wp.array[wp.transform],
     rows: wp.array2d[float],  # [actor, 13]
     joint_X_p: wp.array[wp.transform],
     joint_q: wp.array[float],
@@ -192,7 +193,10 @@ def write_root_state(
     else:
         # The base moves; the velocity of something held to the env is zero.
         joint = actors.root_joint[actor]
-        joint_X_p[joint] = wp.transform(p, q) * joint_X_c[joint]
+        behind = joint_X_c[joint]
+        if actors.root_moves[actor] != 0:
+            behind = wp.transform_inverse(body_q[actors.root_body[actor]]) * joint_X_p[joint]
+        joint_X_p[joint] = wp.transform(p, q) * behind
     moved[actors.articulation[actor]] = True
     world_frozen[actors.world[actor]] = 0
 

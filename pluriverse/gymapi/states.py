@@ -12,6 +12,8 @@ from pluriverse.gymapi.frames import body_rows
 from pluriverse.gymapi.scene import Actor, fixed_root_frame, unit_poses
 from pluriverse.gymapi.store import prototype, read, write
 from pluriverse.gymapi.values import DofState, RigidBodyState
+from pluriverse.model import poses
+from pluriverse.types import JointType
 
 # How far a body may be from where its joints allow [m, and error of the rotation], beyond which a state is
 # refused: some hundred roundings of float32 for robots of metres, far from their origin.
@@ -120,7 +122,14 @@ def set_root(actor: Actor, pose: np.ndarray, velocity: np.ndarray) -> None:
         write(actor, "joint_qd", joint_qd)
     else:
         frames = read(actor, "joint_X_p").reshape(-1, 7)
-        frames[asset.root_joint] = fixed_root_frame(asset, row)
+        if asset.root_type is JointType.FIXED:
+            frames[asset.root_joint] = fixed_root_frame(asset, row)
+        else:
+            # As far behind the body as its joint has moved it.
+            body = body_rows(actor)[0][asset.root_body].astype(np.float64)
+            body[:3] += offset
+            behind = poses.compose(poses.inverse(body), frames[asset.root_joint].astype(np.float64))
+            frames[asset.root_joint] = poses.compose(row.astype(np.float64), behind)
         write(actor, "joint_X_p", frames)
 
 

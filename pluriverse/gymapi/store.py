@@ -4,12 +4,14 @@ Names are those of the arrays of `Model`, `State` and `Control`. Before, rows of
 stand for the arrays; afterwards slices of the arrays do.
 """
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from pluriverse.dynamics import eval_fk, eval_ik
 from pluriverse.gymapi.asset import Asset
+from pluriverse.gymapi.errors import GymWarning
 from pluriverse.gymapi.scene import Actor
 from pluriverse.model import Model
 from pluriverse.types import ModelFlags
@@ -130,6 +132,13 @@ def _view(runtime: Any, actor: Actor, name: str) -> np.ndarray:
     array = _array(runtime, name)
     if array.device.is_cpu or start == stop:
         return array.numpy()[start:stop]
+    if not runtime.warned_of_copies:
+        runtime.warned_of_copies = True
+        warnings.warn(
+            "calls on the host copy data from the GPU and wait for it; use tensors where it matters.",
+            GymWarning,
+            stacklevel=4,
+        )
     return array[start:stop].numpy()
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.gymapi.scene import Sim
+from pluriverse.types import JointType
 
 
 @wp.struct
@@ -20,6 +21,8 @@ class ActorTable:
     """First coordinate of a free root, -1 for others."""
     root_dof: wp.array[int]
     """First degree of freedom of a free root, -1 for others."""
+    root_moves: wp.array[int]
+    """Whether the joint of a root that is not free lets it move."""
     articulation: wp.array[int]
     """Articulation."""
     world: wp.array[int]
@@ -85,6 +88,8 @@ def make_actor_table(sim: Sim, device: Any) -> ActorTable:
     dof = first("dof", lambda asset: int(asset.builder.joint_qd_start[asset.root_joint]))
     table.root_coord = integers(np.where(free, coord, -1), device)
     table.root_dof = integers(np.where(free, dof, -1), device)
+    moves = [actor.asset.root_type not in (JointType.FREE, JointType.FIXED) for actor in actors]
+    table.root_moves = integers(moves, device)
     table.articulation = integers(first("articulation", lambda asset: 0), device)
     table.world = integers(np.array([actor.env.world for actor in actors]), device)
     table.offset = vectors([actor.env.offset for actor in actors], device)

@@ -130,6 +130,6 @@ def as_array(value: Any, dtype: Any, device: Any, call: str, what: str) -> wp.ar
                 f"tensor.{'int' if dtype is wp.int32 else 'float'}()."
             )
         # Vectors of the type, as plain numbers.
-        count = array.size * wp.types.type_size_in_bytes(array.dtype) // wp.types.type_size_in_bytes(dtype)
+        count = array.size * int(getattr(array.dtype, "_length_", 1))
         array = wp.array(ptr=array.ptr, dtype=dtype, shape=(count,), device=array.device, copy=False)
     return array.flatten() if array.ndim != 1 else array

@@ -70,7 +70,7 @@ class TensorSet:
         wp.launch(
             state_tensors.write_root_state,
             dim=slots,
-            inputs=[indices, runtime.actors, model.joint_X_c, rows],
+            inputs=[indices, runtime.actors, model.joint_X_c, state.body_q, rows],
             outputs=[
                 model.joint_X_p,
                 state.joint_q,

@@ -13,7 +13,7 @@ class AssetFiles:
 
     `package://NAME/PATH` is looked up in `package_dirs`, then in a folder NAME above the document, then in
     the package that the document is in (the folder above it with a `package.xml`, or that holds PATH). A
-    relative path starts at the folder of the document.
+    relative path starts at the folder of the document, then at those above it within one of `package_dirs`.
 
     Args:
         document: The file of the document; None for text, whose references start at the current directory.
@@ -49,7 +49,9 @@ class AssetFiles:
             return [self.folder / unquote(urlparse(reference).path)]
         if "://" in reference:
             return []  # http:, model: and others are not fetched
-        return [self.folder / reference]
+        roots = [root.resolve() for root in self.roots]
+        above = [folder for folder in self.folder.parents if any(map(folder.is_relative_to, roots))]
+        return [folder / reference for folder in (self.folder, *above)]
 
     def _package_candidates(self, name: str, path: str) -> list[Path]:
         candidates = []

@@ -134,3 +134,22 @@ def test_ball_rests_at_the_height_of_a_height_field(gym, up):
     component = "z" if up == gymapi.UP_AXIS_Z else "y"
     found = [getattr(gym.get_rigid_transform(env, 0).p, component) for env in heights]
     np.testing.assert_allclose(found, [0.102, 0.602], atol=2e-3)
+
+
+def test_setters_take_arrays_of_vectors(gym):
+    """Forces may be a Warp array of vectors, of numbers, or a NumPy array; all give the same push."""
+    import warp as wp
+
+    sim = make_sim(gravity=0.0)
+    env = add_env(sim)
+    gym.create_actor(env, gym.create_sphere(sim, 0.1), at(), "ball", 0, 0)
+    gym.prepare_sim(sim)
+    pushes = np.array([[1.0, 2.0, 3.0]], dtype=np.float32)
+    speeds = []
+    for forces in (pushes, pushes.reshape(1, 1, 3), wp.array(pushes, dtype=wp.vec3), wp.array(pushes)):
+        gym.set_rigid_linear_velocity(env, 0, gymapi.Vec3())
+        gym.apply_rigid_body_force_tensors(sim, forces)
+        gym.simulate(sim)
+        speeds.append(list(gym.get_rigid_linear_velocity(env, 0)))
+    assert speeds[0][2] > 0.0
+    assert speeds == [speeds[0]] * 4
