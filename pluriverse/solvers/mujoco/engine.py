@@ -31,6 +31,9 @@ class EngineOptions:
     """Contacts per world that MuJoCo Warp has room for; None for an estimate. The C engine needs no bound."""
     njmax: int | None = None
     """Constraint rows per world that MuJoCo Warp has room for; None for an estimate."""
+    graph_conditional: bool = True
+    """Whether MuJoCo Warp ends its iterations on the GPU once all worlds of a group have converged. Switched
+    off, every step makes all iterations, and groups run side by side."""
     enforce_velocity_limit: bool = False
     """Whether joints keep below `joint_velocity_limit`: where one is faster after a step, an impulse on it
     brings it back to the limit. In the C engine only."""
@@ -142,4 +145,11 @@ def make_engine(solver: SolverBase, options: EngineOptions) -> Engine:
         )
     from pluriverse.solvers.mujoco.warp_engine import WarpEngine
 
-    return WarpEngine(solver, groups, nconmax=options.nconmax, njmax=options.njmax, **arguments)
+    return WarpEngine(
+        solver,
+        groups,
+        nconmax=options.nconmax,
+        njmax=options.njmax,
+        graph_conditional=options.graph_conditional,
+        **arguments,
+    )

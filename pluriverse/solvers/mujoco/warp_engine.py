@@ -54,6 +54,7 @@ class WarpEngine(Engine):
         update_data_interval: Take the joint state from `state_in` in every so many steps.
         nconmax: Contacts per world that there is room for; None for an estimate.
         njmax: Constraint rows per world that there is room for; None for an estimate.
+        graph_conditional: Whether iterations end on a GPU once all worlds of a group have converged.
 
     Raises:
         ImportError: If MuJoCo Warp is not installed.
@@ -71,6 +72,7 @@ class WarpEngine(Engine):
         update_data_interval: int,
         nconmax: int | None = None,
         njmax: int | None = None,
+        graph_conditional: bool = True,
     ):
         load_mujoco_warp()
         self.solver, self.groups = solver, groups
@@ -91,7 +93,10 @@ class WarpEngine(Engine):
             for name in ("listed", "known", "age", "stepped", "overflow", "row_count", "unlisted")
         }
         self._arrays: dict[str, wp.array] = arrays
-        self._streams = [wp.Stream(device) for _ in groups] if device.is_cuda and len(groups) > 1 else []
+        self._graph_conditional = graph_conditional
+        # A loop that ends on the device can be recorded on the stream of the recording only.
+        side_by_side = device.is_cuda and len(groups) > 1 and not graph_conditional
+        self._streams = [wp.Stream(device) for _ in groups] if side_by_side else []
         self._groups = [self._make_group(index) for index in range(len(groups))]
         self._gains = ForceGains()
         self._assign_gains()
@@ -234,6 +239,7 @@ class WarpEngine(Engine):
             None if self._feed else self._nconmax[index],
             self._njmax[index],
             slot_count,
+            graph_conditional=self._graph_conditional,
         )
 
     def _replace_group(self, index: int) -> None:

@@ -68,6 +68,7 @@ class WarpGroup:
         nconmax: Contacts per world that there is room for; None for an estimate.
         njmax: Constraint rows per world that there is room for; None for an estimate.
         slot_count: Contacts of all worlds that are fed in; None where MuJoCo Warp finds them.
+        graph_conditional: Whether iterations end on a GPU once all worlds have converged.
     """
 
     def __init__(
@@ -79,6 +80,8 @@ class WarpGroup:
         nconmax: int | None,
         njmax: int | None,
         slot_count: int | None,
+        *,
+        graph_conditional: bool,
     ):
         self.module = load_mujoco_warp()
         self.group = groups[index]
@@ -91,6 +94,7 @@ class WarpGroup:
             self.model = self.module.put_model(host, dict.fromkeys(known, self.group.world_count))
             self.model.opt.warn_overflow = 0  # the bits are read by `conclude_row`
             self.model.opt.timestep = wp.zeros(1, dtype=float)
+            self.model.opt.graph_conditional = graph_conditional
             self.model.opt.run_collision_detection = slot_count is None
             self.data = self.module.make_data(
                 host,
