@@ -1,12 +1,13 @@
 """A load on a rope below a trolley that moves as told.
 
-The trolley is kinematic: it follows its velocity target exactly, whatever pulls at it. While it speeds up, the
-load hangs along the apparent gravity and trails behind; then the rope is cut.
+The trolley is kinematic: it follows its velocity target exactly, whatever pulls at it. While it speeds up,
+the load hangs along the apparent gravity and trails behind; then the rope is cut.
 """
 
 import argparse
 
 import numpy as np
+import warp as wp
 
 import pluriverse as pv
 
@@ -18,7 +19,7 @@ IDENTITY = (0.0, 0.0, 0.0, 1.0)
 
 
 def crane() -> pv.ModelBuilder:
-    """Return a rail, a trolley on it and a load on a rope, which hangs as it does when the trolley speeds up."""
+    """Return a rail, a trolley on it and a load on a rope, which leans as when the trolley speeds up."""
     builder = pv.ModelBuilder(gravity=-GRAVITY)
     trolley = builder.add_link(is_kinematic=True, label="trolley")
     lean = np.arctan2(ACCELERATION, GRAVITY)
@@ -46,9 +47,8 @@ def main() -> None:
         simulation.step()
         if frame % 50 == 0:
             trolley, load = simulation.state.body_q.numpy()[:, 0]
-            print(
-                f"{simulation.time:.2f} s: the load trails by {trolley - load:.4f} m, exactly {trailing:.4f} m"
-            )
+            lag = trolley - load
+            print(f"{simulation.time:.2f} s: the load trails by {lag:.4f} m, exact {trailing:.4f} m")
 
     enabled = model.equality_constraint_enabled.numpy()
     enabled[model.equality_constraint_label.index("rope")] = False
@@ -56,8 +56,9 @@ def main() -> None:
     before = simulation.state.body_q.numpy()[1, 2] + DT * simulation.state.body_qd.numpy()[1, 2] * frames
     simulation.step(frames)
     fallen = before - simulation.state.body_q.numpy()[1, 2]
-    print(f"cut, it falls by {fallen:.4f} m, exactly {0.5 * GRAVITY * (frames * DT) ** 2:.4f} m")
+    print(f"cut, it falls by {fallen:.4f} m, exact {0.5 * GRAVITY * (frames * DT) ** 2:.4f} m")
 
 
 if __name__ == "__main__":
+    wp.config.log_level = wp.LOG_ERROR
     main()
