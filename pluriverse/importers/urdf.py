@@ -35,6 +35,7 @@ def add_urdf(
     ignore_inertial_definitions: bool = False,
     collapse_fixed_joints: bool = False,
     joint_ordering: JointOrdering = "dfs",
+    bodies_follow_joint_ordering: bool = True,
     mesh_maxhullvert: int = 64,
     package_dirs: Mapping[str, str | Path] | Sequence[str | Path] | None = None,
     strict: bool = False,
@@ -62,6 +63,8 @@ def add_urdf(
         joint_ordering: Order of the links: "dfs" and "bfs" from the base, siblings as in the file;
             "dfs_by_name" with siblings by the names of their joints; or None for the order of the joints in
             the file.
+        bodies_follow_joint_ordering: Whether bodies are in the order of the joints that hold them; otherwise
+            in the order of the links in the file.
         mesh_maxhullvert: Largest number of vertices of the convex hull of a collision mesh.
         package_dirs: Folders that contain the packages of `package://` references, or folders by package
             name.
@@ -136,6 +139,9 @@ def add_urdf(
     check_masses(robot, report, armature_default=builder.default_joint_cfg.armature)
     if collapse_fixed_joints:
         robot = merge_welded_links(robot, report)
+    if not bodies_follow_joint_ordering:
+        places = {link.name: place for place, link in enumerate(document.robot.links)}
+        robot.body_order = sorted(range(len(robot.links)), key=lambda link: places[robot.links[link].name])
     report.announce(strict=strict)
     assemble(
         builder,

@@ -13,9 +13,10 @@ from pluriverse.scene.assembly import Assembly
 from pluriverse.scene.asset_references import check_references
 from pluriverse.scene.bodies import find_body
 from pluriverse.scene.errors import FieldError
+from pluriverse.scene.external_assets import ExternalAsset, laid_out
 from pluriverse.scene.patterns import Pattern
 from pluriverse.scene.shapes import MATERIAL_FIELDS, Overrides, shape_configuration
-from pluriverse.scene.sources import Source, open_source
+from pluriverse.scene.sources import OpenedSource, Source, open_source
 from pluriverse.scene.values import (
     IDENTITY,
     Count,
@@ -65,7 +66,7 @@ class UrdfAsset(Asset):
     """A robot from a URDF file."""
 
     mesh_scale: Scale = (1.0, 1.0, 1.0)
-    joint_ordering: Literal["dfs", "bfs"] | None = "dfs"
+    joint_ordering: Literal["dfs", "bfs", "dfs_by_name"] | None = "dfs"
     bodies_follow_joint_ordering: bool = True
     split_bimanual_root_articulation: bool = False
     package_dirs: list[Name] = Field(
@@ -85,7 +86,9 @@ class MjcfAsset(Asset):
     collider_classes: list[Pattern] = Field(default_factory=lambda: ["collision"])
     ignore_names: list[Pattern] = Field(default_factory=list)
     ignore_classes: list[Pattern] = Field(default_factory=list)
-    external_assets: Any = None
+    external_assets: list[ExternalAsset] | None = Field(
+        default=None, description="files from elsewhere, put below the folder of the model"
+    )
     keyframe: Reference | None = Field(
         default=None, description="initial state; not set: home, stand or the first"
     )
@@ -160,6 +163,12 @@ def import_asset(assembly: Assembly, asset: Asset | UnsupportedAsset, index: int
     for gap in [gap for gap, is_asked in _gaps(asset) if is_asked]:
         with assembly.at(gap):
             assembly.note_unsupported(f"asset[{name}] {kind} {gap}")
+    with laid_out(assembly, source, getattr(asset, "external_assets", None) or ()) as whole:
+        _place(assembly, asset, whole, kind, name)
+
+
+def _place(assembly: Assembly, asset: Asset, source: OpenedSource, kind: str, name: str) -> None:
+    """Add an asset to the world from a source that can be read."""
     packages = [assembly.files.find_folder(folder) for folder in getattr(asset, "package_dirs", [])]
     with assembly.at("source"):
         check_references(kind, source.content, source.roots, packages)
@@ -286,12 +295,7 @@ def _gaps(asset: Asset) -> list[tuple[str, bool]]:
         ("up_axis", is_usd and asset.up_axis.lower() != "z"),
         ("base_joint", asset.base_joint is not None),
         ("split_bimanual_root_articulation", getattr(asset, "split_bimanual_root_articulation", False)),
-        (
-            "bodies_follow_joint_ordering",
-            isinstance(asset, UrdfAsset) and not asset.bodies_follow_joint_ordering,
-        ),
         *((name, is_usd and asset.wrote(name)) for name in _NOT_OF_USD),
-        ("external_assets", getattr(asset, "external_assets", None) is not None),
     ]
 
 
@@ -326,7 +330,7 @@ _USD_OPTIONS = (
     "joint_ordering",
     "bodies_follow_joint_ordering",
 )
-_URDF_OPTIONS = ("mesh_scale", "joint_ordering")
+_URDF_OPTIONS = ("mesh_scale", "joint_ordering", "bodies_follow_joint_ordering")
 _MJCF_OPTIONS = (
     "armature_scale",
     "parse_meshes",

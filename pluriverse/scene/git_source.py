@@ -240,7 +240,7 @@ def _fetch(source: GitSource, protocol: str, folder: Path) -> None:
     shutil.rmtree(folder / ".git")
     check_links(folder)
     path = folder / source.path
-    if not path.is_file():
+    if not path.exists():
         raise AssetFetchError(
             f"{source.repo} at {source.rev} has no file '{source.path}' in the folders that were checked out "
             f"({', '.join(folders)}); correct 'path', or add its folder to 'sparse'"

@@ -55,6 +55,18 @@ class LocalFiles:
             )
         return path
 
+    def find(self, name: str) -> Path:
+        """Return a file or folder by its path.
+
+        Raises:
+            FieldError: There is neither, or it lies elsewhere.
+        """
+        path = self._find(name)
+        if path is None:
+            place = self._place(name)
+            raise FieldError(f"there is no file or folder '{place}' (a path is relative to the scene file)")
+        return path
+
     def _find(self, name: str) -> Path | None:
         """Return the first of the roots' files of that name, or None if there is none."""
         if "\0" in name:

@@ -133,7 +133,6 @@ def test_options_that_no_importer_has_are_unsupported(tmp_path):
     for option in (
         "base_joint: {}",
         "split_bimanual_root_articulation: true",
-        "bodies_follow_joint_ordering: false",
     ):
         with pytest.raises(SapUnsupportedSceneFeature, match=option.split(":")[0]):
             load_text(tmp_path, scene + f"    {option}\n")
@@ -253,3 +252,18 @@ def test_assets_keep_what_they_say_about_mujoco(tmp_path, place):
     # Without it the scene names what would be lost.
     with pytest.raises(SapUnsupportedSceneFeature, match="torsional and rolling friction"):
         load_text(tmp_path, text.replace("true", "false"))
+
+
+def test_bodies_are_in_the_order_of_joints_or_of_the_file(tmp_path):
+    """The shade stands before the foot in this file, and hangs below it."""
+    foot, rest = URDF.split("<joint", 1)
+    joint, shade = rest.split("<link", 1)
+    head = '<robot name="lamp">'
+    swapped = f"{head}<link{shade.replace('</robot>', '')}{foot.replace(head, '')}<joint{joint}</robot>"
+    text = SCENE % ("urdf", repr(" ".join(swapped.split())))
+    assert load_text(tmp_path, text).body_labels == ["lamp/foot", "lamp/shade"]
+    scene = load_text(tmp_path, text + "    bodies_follow_joint_ordering: false\n")
+    assert scene.body_labels == ["lamp/shade", "lamp/foot"]
+    # The same mechanism: the free joint first, at the same place.
+    assert scene.model.joint_type.numpy().tolist() == [JointType.FREE, JointType.REVOLUTE]
+    np.testing.assert_allclose(scene.state.body_q.numpy()[1, :3], [0, 0, 0.5], atol=1e-6)
