@@ -225,7 +225,7 @@ def _read_entity(name: str, config: Any, scene: SceneCfg) -> Entity:
         builder, spec = load_asset(source, which, scene.prepare_builder)
         if builder.body_count + builder.shape_count == 0:
             raise ValueError(f"{which} has no bodies and no shapes. Add something to it.")
-        check_reserved_names(which, builder)
+        check_reserved_names(which, builder, spec)
         builder._gravity = None  # that of the scene acts
         builder = apply_initial_state(builder, config.init_state, which)
         replace_by_hulls(builder)

@@ -13,13 +13,15 @@ from pluriverse.types import GeoType, JointType
 from pluriverse.variants.layout import PADDING_PREFIX, body_paths, shape_role
 
 
-def check_reserved_names(what: str, builder: Any) -> None:
-    """Check that no name begins like those of padding.
+def check_reserved_names(what: str, builder: Any, spec: Any) -> None:
+    """Check that no name of a builder, or of the `mujoco.MjSpec` it was made from, begins like padding.
 
     Raises:
         ValueError: If one does.
     """
-    for label in (*builder.body_label, *builder.joint_label, *builder.shape_label):
+    elements = ("meshes", "materials", "textures", "actuators", "sensors", "tendons", "equalities")
+    names = [] if spec is None else [each.name for kind in elements for each in getattr(spec, kind)]
+    for label in (*builder.body_label, *builder.joint_label, *builder.shape_label, *names):
         # Importers put the path of the body in front of a name.
         if f"/{label}".find(f"/{PADDING_PREFIX}") >= 0:
             raise ValueError(

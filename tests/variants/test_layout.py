@@ -144,6 +144,11 @@ def test_a_single_layout_needs_a_floating_base():
 def test_the_names_of_padding_are_reserved():
     with pytest.raises(ValueError, match="begins with 'pluriverse/pad/', which is reserved"):
         scene_of({"one": box_builder(label="pluriverse/pad/box")})
+    spec = mesh_spec()
+    spec.meshes[0].name = "pluriverse/pad/mesh"
+    spec.geoms[0].meshname = "pluriverse/pad/mesh"
+    with pytest.raises(ValueError, match="variant 'one': the name 'pluriverse/pad/mesh' begins with"):
+        scene_of({"one": spec})
 
 
 def test_what_is_no_asset_is_named():
