@@ -24,6 +24,7 @@ from pluriverse.solvers.mujoco.engine import Engine, Overflow
 from pluriverse.solvers.mujoco.engine_library import address_of, find_layout, function_addresses
 from pluriverse.solvers.mujoco.exchange_maps import ExchangeRows, assign_rotations, make_maps
 from pluriverse.solvers.mujoco.group import MujocoGroup
+from pluriverse.solvers.mujoco.kinematic_exchange import pull_kinematic_joints, push_kinematic_joints
 from pluriverse.solvers.mujoco.outcome import keep_worlds
 from pluriverse.solvers.mujoco.state_exchange import pull_worlds, push_worlds
 from pluriverse.solvers.thaw import thaw_worlds
@@ -120,6 +121,7 @@ class CpuEngine(Engine):
             self.world_age,
             interval=self._interval,
         )
+        push_kinematic_joints(self.model, worlds, self.maps, self.rows, state_in, control, dt)
         wp.launch(
             step_world,
             dim=worlds.size,
@@ -138,6 +140,9 @@ class CpuEngine(Engine):
             device=self.model.device,
         )
         pull_worlds(self.model, worlds, self.maps, self.rows, state_in, state_out, self.world_stepped)
+        pull_kinematic_joints(
+            self.model, worlds, self.maps, state_in, state_out, control, self.world_stepped, dt
+        )
         place_worlds(self.model, worlds, state_out)
         keep_worlds(self.model, worlds, state_in, state_out, self.world_stepped)
 

@@ -21,7 +21,7 @@ from pluriverse.solvers.mujoco.geoms import (
     half_extents,
 )
 from pluriverse.solvers.mujoco.group import NO_SHAPE, MujocoGroup
-from pluriverse.solvers.mujoco.joints import compute_limit_solref
+from pluriverse.solvers.mujoco.joints import compute_limit_solref, dof_joints, kinematic_joints
 from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.solvers.mujoco.rows import ModelRows
 from pluriverse.solvers.mujoco.values import GroupPlan, GroupValues
@@ -93,8 +93,19 @@ def write_fields(
         changed |= table.apply()
     if flags & _DOFS:
         changed |= _limit_joints(group, values)
+    _set_mean_inertia(group, rows, plan)
     _set_public(group, plan, values, flags)
     return changed
+
+
+def _set_mean_inertia(group: MujocoGroup, rows: ModelRows, plan: GroupPlan) -> None:
+    """Leave kinematic joints out of the mean that MuJoCo measures the progress of its solver against."""
+    told = kinematic_joints(rows, plan.structure, plan.worlds[:1])[0, dof_joints(plan.structure)]
+    if told.any() and not told.all():
+        mean = float(group.model.dof_M0[~told].mean())
+        if mean != group.model.stat.meaninertia:
+            group.model.stat.meaninertia = mean
+            group.revision += 1
 
 
 def _limit_joints(group: MujocoGroup, values: GroupValues) -> set[str]:

@@ -18,6 +18,7 @@ from pluriverse.solvers.mujoco.contact_copy import contact_arrays
 from pluriverse.solvers.mujoco.engine import Engine, Overflow
 from pluriverse.solvers.mujoco.exchange_maps import ExchangeRows, assign_rotations, make_maps
 from pluriverse.solvers.mujoco.group import MujocoGroup
+from pluriverse.solvers.mujoco.kinematic_exchange import pull_kinematic_joints, push_kinematic_joints
 from pluriverse.solvers.mujoco.outcome import keep_worlds
 from pluriverse.solvers.mujoco.state_exchange import pull_worlds, push_worlds
 from pluriverse.solvers.mujoco.warp_feed import (
@@ -162,11 +163,13 @@ class WarpEngine(Engine):
             arrays["age"],
             interval=self._interval,
         )
+        push_kinematic_joints(model, worlds, self.maps, self.rows, state_in, control, dt)
         listing = contact_arrays(contacts)
         if not self._feed:
             wp.launch(clear_world_contact, dim=worlds.size, inputs=[worlds, listing], device=device)
         self._fork(lambda index: self._step_group(index, state_in, listing, dt))
         pull_worlds(model, worlds, self.maps, self.rows, state_in, state_out, arrays["stepped"])
+        pull_kinematic_joints(model, worlds, self.maps, state_in, state_out, control, arrays["stepped"], dt)
         place_worlds(model, worlds, state_out)
         keep_worlds(model, worlds, state_in, state_out, arrays["stepped"])
 

@@ -6,7 +6,15 @@ import mujoco
 import numpy as np
 import pytest
 
-from pluriverse import BodyFlags, Mesh, ModelBuilder, ModelFlags, ShapeConfig, SolverMuJoCo
+from pluriverse import (
+    BodyFlags,
+    JointTargetMode,
+    Mesh,
+    ModelBuilder,
+    ModelFlags,
+    ShapeConfig,
+    SolverMuJoCo,
+)
 from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
 from pluriverse.solvers.mujoco.conversion import convert_model
 from pluriverse.solvers.mujoco.options import MujocoOptions
@@ -184,3 +192,38 @@ def test_bodies_switch_between_kinematic_and_dynamic():
         assert solver.groups[0].model.dof_armature[0] == armature
         solver.step(*states, None, None, 0.01)
         assert states[1].joint_q.numpy()[0] == pytest.approx(turned, rel=0.01, abs=1e-9)
+
+
+def test_kinematic_joints_reach_their_targets_and_are_felt():
+    """A cart that accelerates as told carries a bob, which hangs along the apparent gravity."""
+    acceleration, dt = 3.0, 0.005
+    builder = ModelBuilder()
+    for mode in (JointTargetMode.VELOCITY, JointTargetMode.POSITION, JointTargetMode.POSITION_VELOCITY):
+        builder.begin_world()
+        cart = builder.add_link(is_kinematic=True)
+        bob = builder.add_link(mass=1.0, com=(0.0, 0.0, -1.0), inertia=1e-6 * np.eye(3))
+        rail = builder.add_joint_prismatic(-1, cart, axis=(1.0, 0.0, 0.0), actuator_mode=mode)
+        hinge = builder.add_joint_revolute(cart, bob, axis=(0.0, 1.0, 0.0))
+        builder.add_articulation([rail, hinge])
+        builder.joint_q[-1] = np.arctan2(acceleration, 9.81)
+        builder.end_world()
+    model = builder.finalize(device="cpu")
+    solver = SolverMuJoCo(model)
+    assert all(group.model.stat.meaninertia < 10.0 for group in solver.groups)
+    states, control = [model.state(), model.state()], model.control()
+    for step in range(1, 101):
+        velocity, position = acceleration * step * dt, 0.5 * acceleration * (step * dt) ** 2
+        control.joint_target_vel.assign(np.tile([velocity, 0.0], 3).astype(np.float32))
+        control.joint_target_pos.assign(np.tile([position, 0.0], 3).astype(np.float32))
+        solver.step(*states, control, None, dt)
+        states.reverse()
+    solver.report(strict=True)
+    q, qd = states[0].joint_q.numpy().reshape(3, 2), states[0].joint_qd.numpy().reshape(3, 2)
+    np.testing.assert_allclose(
+        q[:, 0], 0.5 * acceleration * 0.5**2, atol=0.5 * dt * acceleration * 0.5 + 1e-6
+    )
+    assert (q[1:, 0] == np.float32(position)).all()
+    assert qd[0, 0] == qd[2, 0] == np.float32(velocity)
+    # The position target is told at the end of each step, so its velocity is that of the middle.
+    assert qd[1, 0] == pytest.approx(velocity - 0.5 * acceleration * dt, rel=1e-3)
+    np.testing.assert_allclose(q[:, 1], np.arctan2(acceleration, 9.81), atol=5e-3)
