@@ -9,7 +9,11 @@ from pluriverse import gymapi
 def main(words: list[str] | None = None) -> None:
     """Let balls of other masses hit each other, others hover, and a capsule slide."""
     args = common.parse("properties of bodies and shapes", 60, words)
-    sim = common.make_sim(args)
+    sim = common.make_sim(args, ground=False)
+    plane = gymapi.PlaneParams()
+    plane.normal = gymapi.Vec3(0.0, 0.0, 1.0)
+    plane.static_friction = plane.dynamic_friction = 0.0  # a pair has the mean of both shapes
+    gym.add_ground(sim, plane)
     options = gymapi.AssetOptions()
     options.angular_damping = 0.0
     ball = gym.load_asset(sim, ASSETS, "ball.urdf", options)

@@ -151,10 +151,7 @@ def contact_records(sim: Sim, world: int | None) -> np.ndarray:
     _put(records["lambda_friction"], force - pushed[:, None] * normal)
     records["min_dist"] = margins
     records["initial_overlap"] = margins - np.sum((places[1] - places[0]) * normal, axis=1)
-    total = frictions[0] + frictions[1]
-    records["friction"] = np.divide(
-        2.0 * frictions[0] * frictions[1], total, out=np.zeros(len(slots)), where=total > 0.0
-    )
+    records["friction"] = 0.5 * (frictions[0] + frictions[1])
     return records
 
 

@@ -38,7 +38,7 @@ def make_solver(model: Model, name: str, options: dict[str, Any]) -> SolverBase:
     if key == "sap":
         from pluriverse.solvers.sap import SolverSAP
 
-        return SolverSAP(model, **{"contact_beta": CONTACT_BETA, **options})
+        return SolverSAP(model, **{"contact_beta": CONTACT_BETA, "friction_combination": "arithmetic_mean", **options})
     if key == "mujoco":
         import pluriverse
 

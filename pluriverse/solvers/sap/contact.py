@@ -23,6 +23,8 @@ BODY_INERTIA = wp.constant(0)
 DIAG_DELASSUS = wp.constant(1)
 WITNESS_POINT = wp.constant(0)
 CONTACT_MIDPOINT = wp.constant(1)
+HARMONIC_MEAN = wp.constant(0)
+ARITHMETIC_MEAN = wp.constant(1)
 
 # Floor of the contact weight w [1/kg], of diag(A) [kg or kg·m²] and of R [1/kg]: guards of divisions only.
 WEIGHT_MIN = wp.constant(1e-12)
@@ -69,6 +71,7 @@ class ContactOptions:
     fallback_stiffness: wp.float64
     fallback_tau: wp.float64
     fallback_mu: wp.float64
+    friction_mode: int
     weight_mode: int
     point_mode: int
     capacity: int
@@ -243,7 +246,9 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
             stiffness = k0 * k1 / (k0 + k1)
             tau = tau0 + tau1
             mu = real(0.0)
-            if mu0 + mu1 > zero:
+            if options.friction_mode == ARITHMETIC_MEAN:
+                mu = real(0.5) * (mu0 + mu1)
+            elif mu0 + mu1 > zero:
                 mu = real(2.0) * mu0 * mu1 / (mu0 + mu1)
 
             if options.point_mode == CONTACT_MIDPOINT:

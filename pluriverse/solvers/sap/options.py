@@ -47,6 +47,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "contact_weight_mode": ("diag_delassus", "body_inertia"),
     "contact_point_mode": ("witness_point", "contact_midpoint"),
     "position_integration": ("midpoint", "semi_implicit", "sap_euler"),
+    "friction_combination": ("harmonic_mean", "arithmetic_mean"),
 }
 
 _PRECISIONS = {"fp32": "fp32", "f32": "fp32", "fp64": "fp64", "f64": "fp64"}
@@ -107,6 +108,7 @@ class SapOptions:
     fallback_stiffness: float = 1e10
     contact_beta: float = 1.0
     contact_sigma: float = 1e-3
+    friction_combination: str = "harmonic_mean"
     contact_tau_d: float | None = None
     block_size: int | None = None
     diag_shift: float = 0.0
@@ -161,6 +163,7 @@ class SapOptions:
             "contact_weight_mode",
             "contact_point_mode",
             "position_integration",
+            "friction_combination",
         ):
             setattr(self, name, normalize_choice(name, getattr(self, name)))
 

@@ -14,9 +14,11 @@ from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.solvers.base import SolverBase
 from pluriverse.solvers.sap.body_force import sum_contact_forces
 from pluriverse.solvers.sap.contact import (
+    ARITHMETIC_MEAN,
     BODY_INERTIA,
     CONTACT_MIDPOINT,
     DIAG_DELASSUS,
+    HARMONIC_MEAN,
     WITNESS_POINT,
     ContactOptions,
     set_contact_terms,
@@ -60,6 +62,7 @@ class SolverSAP(SolverBase):
     - `max_iterations`, `optimality_abs_tol`, `optimality_rel_tol`, `cost_abs_tol`, `cost_rel_tol`: when to
       stop.
     - `contact_beta`, `contact_sigma`: near-rigid bound and stiction regularization.
+    - `friction_combination`: friction of a pair of shapes, `harmonic_mean` (default) or `arithmetic_mean`.
     - `fallback_stiffness` [N/m], `contact_tau_d` [s], `fallback_mu`: for shapes whose own value is missing
       (NaN or invalid). A friction coefficient of zero is a value: it means frictionless.
     - `max_rigid_contact`: contacts per world that take part; None means as many as the contact buffer holds.
@@ -313,6 +316,8 @@ class SolverSAP(SolverBase):
         result.fallback_tau = options.contact_tau_d or 0.0
         result.fallback_mu = options.fallback_mu or 0.0
         result.weight_mode = DIAG_DELASSUS if options.contact_weight_mode == "diag_delassus" else BODY_INERTIA
+        arithmetic = options.friction_combination == "arithmetic_mean"
+        result.friction_mode = ARITHMETIC_MEAN if arithmetic else HARMONIC_MEAN
         midpoint = options.contact_point_mode == "contact_midpoint"
         result.point_mode = CONTACT_MIDPOINT if midpoint else WITNESS_POINT
         result.capacity = self._contact_limit
