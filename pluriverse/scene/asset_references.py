@@ -9,6 +9,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from urllib.parse import unquote
 
 from pluriverse.scene.errors import FieldError
 from pluriverse.scene.local_files import is_below, outside_message
@@ -34,13 +35,51 @@ def check_references(kind: str, source: Path | str, roots: Sequence[Path], packa
     if kind == "usd":
         _check_usd(source, roots)
         return
-    places = _urdf_places(source, packages) if kind == "urdf" else _mjcf_places(source)
-    for place in places:
-        try:
-            if place.exists() and not is_below(place, roots):
-                raise FieldError(outside_message(place.resolve(), roots))
-        except (OSError, RuntimeError) as error:
-            raise FieldError(f"the reference to '{place}' cannot be followed: {error}") from error
+    for place in _urdf_places(source, packages) if kind == "urdf" else _mjcf_places(source):
+        _check_place(place, roots)
+        check_mesh(place, roots)
+
+
+def check_mesh(path: Path, roots: Sequence[Path]) -> None:
+    """Check what the file of a mesh refers to: materials, textures, buffers.
+
+    Raises:
+        FieldError: A file lies elsewhere.
+    """
+    for place in _mesh_places(path):
+        _check_place(place, roots)
+        for texture in _mesh_places(place) if place.suffix.lower() == ".mtl" else ():
+            _check_place(texture, roots)
+
+
+def _check_place(place: Path, roots: Sequence[Path]) -> None:
+    try:
+        if place.exists() and not is_below(place, roots):
+            raise FieldError(outside_message(place.resolve(), roots))
+    except (OSError, RuntimeError, ValueError) as error:
+        if isinstance(error, FieldError):
+            raise
+        raise FieldError(f"the reference to '{place}' cannot be followed: {error}") from error
+
+
+# Where the text of a mesh names other files.
+_MESH_REFERENCES = {
+    ".obj": re.compile(rb"^\s*mtllib\s+(.+?)\s*$", re.MULTILINE),
+    ".mtl": re.compile(rb"^\s*(?:map_\w+|bump|disp|decal|refl|norm)\s+(?:.*\s)?(\S+)\s*$", re.MULTILINE),
+    ".dae": re.compile(rb"<init_from>\s*(?:<ref>)?\s*([^<]+?)\s*<"),
+    ".gltf": re.compile(rb'"uri"\s*:\s*"([^"]+)"'),
+}
+
+
+def _mesh_places(path: Path) -> Iterator[Path]:
+    """Yield the files that a mesh or a material refers to."""
+    pattern = _MESH_REFERENCES.get(path.suffix.lower())
+    if pattern is None or not path.is_file():
+        return
+    for found in dict.fromkeys(pattern.findall(path.read_bytes())):
+        reference = unquote(found.decode("utf-8", errors="replace")).removeprefix("file://")
+        if not reference.startswith("data:") and "\0" not in reference:
+            yield path.parent / reference
 
 
 def _parse_xml(text: str, name: str) -> ElementTree.Element | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pluriverse.scene.assembly import Assembly
-from pluriverse.scene.asset_references import check_references
+from pluriverse.scene.asset_references import check_mesh, check_references
 from pluriverse.scene.errors import FieldError
 from pluriverse.scene.local_files import is_below, outside_message
 
@@ -61,6 +61,7 @@ def _read_mesh(assembly: Assembly, shape: "MeshShape") -> Any:
         raise FieldError(
             f"files ending in {path.suffix!r} are not read; convert it to one of {', '.join(MESH_SUFFIXES)}"
         )
+    check_mesh(path, assembly.files.roots)
     mesh = Mesh.load(path, scale.tolist(), is_solid=shape.is_solid is not False)
     if shape.axis_order is None and shape.face_order is None:
         return mesh

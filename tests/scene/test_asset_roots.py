@@ -172,6 +172,36 @@ def test_a_fragment_of_a_scene_does_not_widen_what_its_own_scenes_may_read(folde
                 load_scene(outer, device="cpu")
 
 
+MATERIALS = {
+    "material": {"mesh.obj": "mtllib ../secret/m.mtl\n" + MESH},
+    "material by absolute path": {"mesh.obj": "mtllib SECRET/m.mtl\n" + MESH},
+    "texture": {"mesh.obj": "mtllib m.mtl\n" + MESH, "m.mtl": "newmtl a\nmap_Kd -clamp on ../secret/m.png\n"},
+    "buffer": {"mesh.gltf": '{"asset": {"version": "2.0"}, "buffers": [{"uri": "..%2Fsecret/mesh.obj"}]}'},
+    "picture": {"mesh.dae": "<COLLADA><image><init_from>file://SECRET/m.png</init_from></image></COLLADA>"},
+}
+
+
+@pytest.mark.parametrize("name", MATERIALS)
+@pytest.mark.parametrize("by_asset", [False, True])
+def test_what_a_mesh_refers_to_lies_where_the_scene_may_read(folders, name, by_asset):
+    """Materials, textures and buffers, of meshes of the scene and of its assets."""
+    scene, secret = folders
+    (secret / "m.mtl").write_text("newmtl a\n")
+    (secret / "m.png").write_bytes(b"")
+    for file, text in MATERIALS[name].items():
+        (scene / file).write_text(text.replace("SECRET", str(secret)))
+    mesh = next(iter(MATERIALS[name]))
+    (scene / "robot.urdf").write_text(URDF_MESH.format(mesh))
+    text = (
+        "assets: [{type: urdf, source: robot.urdf}]"
+        if by_asset
+        else (f"bodies: [{{id: a, shapes: [{{type: mesh, path: {mesh}}}]}}]")
+    )
+    with pytest.raises(SapSceneLoaderError, match="lies outside of the folders"):
+        load_text(scene, text)
+    assert "outside" not in error_of(scene, text, secret)
+
+
 TRAPS = {
     "entity that reads a file": (
         "urdf",
