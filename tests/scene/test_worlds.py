@@ -160,3 +160,33 @@ def test_shares_add_up_and_are_within_one_of_proportion(counts, extra):
         assert np.abs(np.array(shares) - exact).max() < 1.0
     if total == sum(counts):
         assert shares == counts
+
+
+def test_worlds_may_have_gravities_in_turn(tmp_path):
+    """Of all worlds of a scene, or of one kind; begun again where there are more worlds."""
+    text = BOX + "replicate: {num_worlds: 5, gravities: [-9.81, [1, 0, -1.62]]}\n"
+    gravity = load_text(tmp_path, text).model.gravity.numpy()
+    np.testing.assert_allclose(gravity[:, 2], [-9.81, -1.62, -9.81, -1.62, -9.81], rtol=1e-6)
+    np.testing.assert_allclose(gravity[:, 0], [0, 1, 0, 1, 0])
+    write_scene(tmp_path, BOX, "box.yaml")
+    outer = (
+        "worlds:\n  - {scene: box.yaml, count: 3, gravities: [-1, -2]}\n"
+        "  - {scene: box.yaml, name: heavy, count: 2, gravity: -20}\n"
+    )
+    gravity = load_text(tmp_path, outer).model.gravity.numpy()
+    np.testing.assert_allclose(gravity[:, 2], [-1, -2, -1, -20, -20])
+    gravity = load_text(tmp_path, outer, num_worlds=10).model.gravity.numpy()
+    np.testing.assert_allclose(gravity[:, 2], [-1, -2] * 3 + [-20] * 4)
+
+
+def test_worlds_of_other_gravities_fall_apart(tmp_path):
+    """Each by g t**2 / 2, as if it were alone."""
+    text = (
+        BOX
+        + "simulation: {dt: 0.01}\nground: false\nreplicate: {num_worlds: 3, gravities: [-9.81, -1.62, 0]}\n"
+    )
+    simulation = load_text(tmp_path, text).simulation(threads=1)
+    simulation.step(50)
+    fallen = 1.0 - simulation.state.body_q.numpy()[:, 2]
+    # Positions advance at the mean of the velocities before and after a step, which is exact here.
+    np.testing.assert_allclose(fallen, np.array([9.81, 1.62, 0]) * 0.5**2 / 2, rtol=1e-4, atol=1e-6)
