@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pluriverse import ModelFlags, SolverMuJoCo
+from pluriverse import ModelBuilder, ModelFlags, SolverMuJoCo
 from tests.solvers.mujoco.test_grouping import build_worlds
 
 DT = 0.002
@@ -70,3 +70,19 @@ def test_a_solver_that_was_told_of_an_edit_moves_like_a_new_one(name):
     after = simulate(model, solver)
     np.testing.assert_allclose(after, simulate(model, SolverMuJoCo(model)), atol=ROUNDING)
     assert np.abs(after - before).max() > 10 * ROUNDING
+
+
+def test_a_joint_without_limits_can_get_them():
+    """A pendulum that swung freely stops at the limit that it is given."""
+    builder = ModelBuilder(gravity=0.0)
+    body = builder.add_link(mass=1.0, inertia=0.1 * np.eye(3))
+    builder.add_articulation([builder.add_joint_revolute(-1, body, axis=(0.0, 0.0, 1.0))])
+    builder.joint_qd[0] = 2.0
+    model = builder.finalize(device="cpu")
+    solver = SolverMuJoCo(model)
+    assert solver.groups[0].model.jnt_limited[0] == 0
+    assert simulate(model, solver, 500)[0] == pytest.approx(2.0, rel=1e-3)
+    model.joint_limit_upper.assign(np.array([0.5], dtype=np.float32))
+    solver.notify_model_changed(ModelFlags.JOINT_DOF_PROPERTIES)
+    solver.unfreeze()
+    assert simulate(model, solver, 500)[0] < 0.55
