@@ -222,8 +222,11 @@ def touch_surface(
     if kind == GROUND:
         side = wp.where(is_below(data.id[surface], place), -1.0, 1.0)
     elif kind == CLOSED:
-        signed = wp.mesh_query_point_sign_winding_number(data.id[surface], place, reach / smallest)
-        side = signed.sign
+        # Over the inside of a triangle its normal tells the side, as far as rounding lets it.
+        side = wp.where(height < 0.0, -1.0, 1.0)
+        if length - wp.abs(height) >= ON_PLANE * size:
+            signed = wp.mesh_query_point_sign_winding_number(data.id[surface], place, reach / smallest)
+            side = signed.sign
     else:
         center = placed.rotation * wp.cw_mul(placed.scale, data.center[placed.surface])
         if wp.dot(normal, center - a) < 0.0:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.geometry import MassProperties, Mesh
+from pluriverse.geometry import MassProperties
 from pluriverse.importers.frames import IDENTITY, Frame, make_frame, quat_from_axis_angle
 from pluriverse.types import EqType, GeoType, JointTargetMode, JointType
 
@@ -29,8 +29,8 @@ class ShapeDescription:
     """Pose in the link frame."""
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
     """Size as in `Model.shape_scale` [m]; factors 1 for meshes."""
-    mesh: Mesh | None = None
-    """The mesh of `MESH` and `CONVEX_MESH`."""
+    mesh: Any = None
+    """The `Mesh` of `MESH` and `CONVEX_MESH`, the `Heightfield` of `HFIELD`, else None."""
     collides: bool = True
     """Whether it collides."""
     is_visible: bool = True

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.geometry import Mesh
+from pluriverse.geometry import Heightfield, Mesh
 from pluriverse.importers.description import RobotDescription, ShapeDescription
 from pluriverse.importers.frames import make_frame, quat_from_wxyz
 from pluriverse.importers.mjcf_options import MjcfOptions
@@ -109,8 +109,11 @@ def _shape(
         conaffinity=int(model.geom_conaffinity[geom]),
         origin=("geom", geom),
     )
+    if kind == HFIELD and model.geom_bodyid[geom] == 0:
+        shape.type, shape.mesh = GeoType.HFIELD, _height_field(model, geom, options.scale)
+        return shape
     if kind in (HFIELD, SDF):
-        report.add("hfield or sdf geom", name, "it is left out")
+        report.add("hfield or sdf geom", name, "it is left out; height fields belong to the worldbody")
         return None
     if kind == MESH:
         if not options.parse_meshes:
@@ -152,6 +155,16 @@ def _mesh(model: Any, mesh: int, scale: float) -> Mesh:
         model.mesh_face[face : face + face_count],
         name=f"mesh '{model.mesh(mesh).name}'",
     )
+
+
+def _height_field(model: Any, geom: int, scale: float) -> Heightfield:
+    """Return the height field of a geom [m]. MuJoCo's has a bottom, ours goes down without end."""
+    field = int(model.geom_dataid[geom])
+    rows, columns = int(model.hfield_nrow[field]), int(model.hfield_ncol[field])
+    first = int(model.hfield_adr[field])
+    half_x, half_y, elevation, _ = (scale * float(length) for length in model.hfield_size[field])
+    data = elevation * model.hfield_data[first : first + rows * columns].astype(np.float64)
+    return Heightfield(data, rows, columns, half_x, half_y)
 
 
 def _set_material(

@@ -436,7 +436,7 @@ UNSUPPORTED = {
         "without limit",
     ),
     "hfield or sdf geom": (
-        '<geom name="terrain" type="hfield" hfield="h"/>',
+        '<body name="mound"><geom name="terrain" type="hfield" hfield="h"/></body>',
         '<asset><hfield name="h" nrow="2" ncol="2" size="1 1 1 1"/></asset>',
         "left out",
     ),
@@ -458,6 +458,22 @@ def test_what_has_no_counterpart_is_reported(feature):
     assert report.losses[0].entities
     with pytest.raises(UnsupportedAssetError, match=consequence):
         import_mjcf(text, strict=True)
+
+
+def test_height_field_of_the_worldbody_is_ground():
+    """Heights, extent and pose are those of MuJoCo's field, whose data run row by row along y."""
+    data = " ".join(map(str, (0.0, 0.5, 1.0, 0.25, 0.5, 0.75)))
+    field = f'<hfield name="h" nrow="2" ncol="3" size="2 1 0.5 0.1" elevation="{data}"/>'
+    text = pendulum(rest=f"<asset>{field}</asset>")
+    ground = '<geom name="terrain" type="hfield" hfield="h" pos="0 0 -3"/>'
+    builder, _ = import_mjcf(text.replace("<body", ground + "<body", 1))
+    shape = builder.shape_type.tolist().index(GeoType.HFIELD)
+    assert builder.shape_transform[shape, 2] == -3.0
+    field = builder.shape_source[shape]
+    assert (field.hx, field.hy) == (2.0, 1.0)
+    # MuJoCo reads the rows of the attribute from top to bottom, that is, from +y to -y.
+    np.testing.assert_allclose(np.sort(field.heights.reshape(-1)), [0.0, 0.125, 0.25, 0.25, 0.375, 0.5])
+    np.testing.assert_allclose(field.heights[:, 1], 0.25)
 
 
 def test_sensors_are_a_note_only():
