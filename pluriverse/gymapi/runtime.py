@@ -21,10 +21,15 @@ from pluriverse.types import JointType, ModelFlags
 
 SOLVERS = ("sap", "mujoco")
 """Values of `SimParams.solver`."""
-# Near-rigid parameter of contacts of SolverSAP: shapes are as stiff as their time step resolves. With 0.1 a
-# load of ten thousand times the mass of what carries it sinks in by a centimetre, not by the size of a box as
-# with 1; a walking robot takes some 10 % more Newton iterations for it.
-CONTACT_BETA = 0.1
+SAP_OPTIONS = {
+    # Shapes are as stiff as their time step resolves. With 0.1 a load of ten thousand times the mass of what
+    # carries it sinks in by a centimetre, not by the size of a box as with 1; a walking robot takes some 10 %
+    # more Newton iterations for it.
+    "contact_beta": 0.1,
+    "friction_combination": "arithmetic_mean",
+    "enforce_velocity_limit": True,
+}
+"""Options of SolverSAP that scripts do not set by `SimParams.solver_options`."""
 
 
 def make_solver(model: Model, name: str, options: dict[str, Any]) -> SolverBase:
@@ -38,7 +43,7 @@ def make_solver(model: Model, name: str, options: dict[str, Any]) -> SolverBase:
     if key == "sap":
         from pluriverse.solvers.sap import SolverSAP
 
-        return SolverSAP(model, **{"contact_beta": CONTACT_BETA, "friction_combination": "arithmetic_mean", **options})
+        return SolverSAP(model, **{**SAP_OPTIONS, **options})
     if key == "mujoco":
         import pluriverse
 

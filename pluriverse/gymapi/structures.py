@@ -240,9 +240,9 @@ class AssetOptions(_Structure):
     angular_damping: float = 0.5
     """Rate at which angular velocity decays [1/s]."""
     max_linear_velocity: float = 1000.0
-    """Largest linear velocity of a free root [m/s]."""
+    """Stored."""
     max_angular_velocity: float = 64.0
-    """Largest angular velocity of a free root [rad/s]."""
+    """Stored."""
     disable_gravity: bool = False
     """Whether gravity leaves the asset alone."""
     enable_gyroscopic_forces: bool = True

@@ -116,6 +116,19 @@ def test_effort_limit_holds_for_drives_and_efforts(gym, cart):
     np.testing.assert_allclose(gym.get_actor_dof_forces(env, actor)[0], 2.0, rtol=1e-6)
 
 
+def test_speed_limit_holds(gym, cart):
+    """A cart pushed with all its effort goes no faster than its limit."""
+    sim, env, actor = cart
+    set_modes(gym, env, actor, gymapi.DOF_MODE_EFFORT)
+    properties = gym.get_actor_dof_properties(env, actor)
+    properties["velocity"][0] = 0.5
+    gym.set_actor_dof_properties(env, actor, properties)
+    for _ in range(30):
+        gym.apply_actor_dof_efforts(env, actor, np.array([50.0, 0.0]))
+        gym.simulate(sim)
+    np.testing.assert_allclose(dof_state(gym, env, actor)["vel"][0], 0.5, rtol=0.02)
+
+
 def test_ball_joint_follows_a_rotation_vector(gym, assets):
     """A position drive turns a ball joint to the rotation of its target, at any stiffness."""
     for stiffness in (5.0, 1e8):
