@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+import numpy as np
+
 if TYPE_CHECKING:
     import mujoco
 
@@ -46,6 +48,8 @@ class RobotScene:
     """Drives by a part of the joint's name; the first that fits."""
     armature: float
     """Inertia of every rotor [kg·m²]."""
+    roughness: float = 0.0
+    """Half of the range of the heights of the ground, a height field of cells of 0.1 m [m]; 0 for a plane."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,6 +103,14 @@ SCENES: dict[str, RobotScene | PileScene | CartpoleScene] = {
         pose={"thigh": 0.9, "calf": -1.8},
         gains={"": Gains(60.0, 2.0)},
         armature=0.01,
+    ),
+    "go1_rough": RobotScene(
+        file="unitree_go1/go1.xml",
+        height=0.32,
+        pose={"thigh": 0.9, "calf": -1.8},
+        gains={"": Gains(60.0, 2.0)},
+        armature=0.01,
+        roughness=0.03,
     ),
     "g1": RobotScene(
         file="unitree_g1/g1.xml",
@@ -219,6 +231,25 @@ def _pile_spec(scene: PileScene) -> "mujoco.MjSpec":
     return spec
 
 
+def _roughen(spec: "mujoco.MjSpec", roughness: float) -> None:
+    """Put a height field of random heights in place of the ground plane."""
+    import mujoco
+
+    ground = next(geom for geom in spec.worldbody.geoms if geom.type == mujoco.mjtGeom.mjGEOM_PLANE)
+    side = 41
+    heights = np.random.default_rng(0).uniform(0.0, 1.0, (side, side))
+    spec.add_hfield(
+        name="rough",
+        nrow=side,
+        ncol=side,
+        size=[2.0, 2.0, 2.0 * roughness, 1.0],
+        userdata=heights.reshape(-1).tolist(),
+    )
+    ground.type = mujoco.mjtGeom.mjGEOM_HFIELD
+    ground.hfieldname = "rough"
+    ground.pos = [0.0, 0.0, -roughness]
+
+
 def _robot_spec(scene: RobotScene) -> "mujoco.MjSpec":
     import mujoco
 
@@ -232,6 +263,8 @@ def _robot_spec(scene: RobotScene) -> "mujoco.MjSpec":
         spec.meshdir = str((source.parent / spec.meshdir).resolve())
     for item in [*spec.lights, *spec.cameras]:
         spec.delete(item)
+    if scene.roughness > 0.0:
+        _roughen(spec, scene.roughness)
     if scene.height is None:
         for geom in spec.geoms[1:]:
             geom.contype = 0  # hulls of neighbouring links overlap; the arm meets the ground and objects only
