@@ -164,6 +164,8 @@ class MujocoGroup:
     """What the conversion planned (`values.GroupPlan`), for later updates."""
     compiled: np.ndarray | None = None
     """Numbers of the first world that are compiled in (`grouping.compiled_numbers`)."""
+    switched: bool = False
+    """Whether geoms were ever switched off (`shape_enabled`)."""
     general_bodies: frozenset[int] = frozenset()
     """MuJoCo's bodies that were compiled without the shortcuts for bodies with a special inertial frame."""
 

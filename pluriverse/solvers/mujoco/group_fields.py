@@ -18,6 +18,7 @@ from pluriverse.solvers.mujoco.geoms import (
     MESH,
     PLANE,
     bounding_radius,
+    flat_shapes,
     half_extents,
 )
 from pluriverse.solvers.mujoco.group import NO_SHAPE, MujocoGroup
@@ -183,6 +184,7 @@ def _set_geoms(table: FieldTable, options: MujocoOptions, plan: GroupPlan, value
     table.put("geom_solref", material.solref)
     table.put("geom_solimp", material.solimp)
     table.put("geom_solmix", material.solmix)
+    _switch_geoms(table, options, plan, values)
     margin = material.margin if margins_are_kept(options, plan) else np.zeros_like(material.margin)
     table.put("geom_margin", margin)
     body_margin = table.edit("body_margin")
@@ -190,6 +192,30 @@ def _set_geoms(table: FieldTable, options: MujocoOptions, plan: GroupPlan, value
         first = index == 0 or plan.geoms.body[index - 1] != body
         own = margin[:, index]
         body_margin[:, body] = own if first else np.maximum(body_margin[:, body], own)
+
+
+def _switch_geoms(table: FieldTable, options: MujocoOptions, plan: GroupPlan, values: GroupValues) -> None:
+    """Take the contact bits from geoms that are switched off, and give them back.
+
+    Raises:
+        ValueError: If MuJoCo cannot switch off the contacts of a shape.
+    """
+    rows, masks = values.rows, plan.masks
+    enabled = rows.array("shape_enabled")[flat_shapes(rows, plan.geoms, plan.worlds)] != 0
+    if enabled.all() and not table.group.switched:
+        return
+    named = np.unique(np.array(masks.pairs, dtype=np.int64))
+    off = ~enabled.all(axis=0)
+    if not options.keep_margins or off[named].any():
+        label = rows.model.shape_label[flat_shapes(rows, plan.geoms, plan.worlds)[0, int(np.argmax(off))]]
+        raise ValueError(
+            f"SolverMuJoCo: shape '{label}' is switched off (shape_enabled), which MuJoCo Warp does not know, "
+            "nor do pairs that collision filters have to name. Step on a CPU, filter whole bodies, or feed "
+            "contacts in (use_mujoco_contacts=False)."
+        )
+    table.group.switched = True
+    table.put("geom_contype", np.where(enabled, masks.contype, 0))
+    table.put("geom_conaffinity", np.where(enabled, masks.conaffinity, 0))
 
 
 def margins_are_kept(options: MujocoOptions, plan: GroupPlan) -> bool:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pluriverse import ModelBuilder, ModelFlags, SolverMuJoCo
+from pluriverse import ModelBuilder, ModelFlags, ShapeConfig, SolverMuJoCo
 from tests.solvers.mujoco.test_grouping import build_worlds
 
 DT = 0.002
@@ -86,3 +86,22 @@ def test_a_joint_without_limits_can_get_them():
     solver.notify_model_changed(ModelFlags.JOINT_DOF_PROPERTIES)
     solver.unfreeze()
     assert simulate(model, solver, 500)[0] < 0.55
+
+
+def test_shapes_can_be_switched_off_and_on_again():
+    """A ball falls through a floor that is switched off in its world, and rests on one that is not."""
+    builder = ModelBuilder()
+    for _ in range(2):
+        builder.begin_world()
+        builder.add_shape_box(-1, hx=1.0, hy=1.0, hz=0.1)
+        ball = builder.add_body(mass=1.0, inertia=np.eye(3), xform=((0.0, 0.0, 0.2), (0.0, 0.0, 0.0, 1.0)))
+        builder.add_shape_sphere(ball, radius=0.1, cfg=ShapeConfig(density=0.0))
+        builder.end_world()
+    model = builder.finalize(device="cpu")
+    solver = SolverMuJoCo(model)
+    for enabled in ([True, True], [False, True], [True, True]):
+        model.shape_enabled.assign(np.array([enabled[0], True, enabled[1], True]))
+        solver.notify_model_changed(ModelFlags.SHAPE_PROPERTIES)
+        solver.unfreeze()
+        heights = simulate(model, solver, 100).reshape(2, 7)[:, 2]
+        np.testing.assert_allclose(heights > 0.19, enabled)
