@@ -209,8 +209,8 @@ def _switch_geoms(table: FieldTable, options: MujocoOptions, plan: GroupPlan, va
     if not options.keep_margins or off[named].any():
         label = rows.model.shape_label[flat_shapes(rows, plan.geoms, plan.worlds)[0, int(np.argmax(off))]]
         raise ValueError(
-            f"SolverMuJoCo: shape '{label}' is switched off (shape_enabled), which MuJoCo Warp does not know, "
-            "nor do pairs that collision filters have to name. Step on a CPU, filter whole bodies, or feed "
+            f"SolverMuJoCo: shape '{label}' is switched off (shape_enabled). MuJoCo Warp does not know that, "
+            "nor do pairs that filters have to name. Step on a CPU, filter whole bodies, or feed "
             "contacts in (use_mujoco_contacts=False)."
         )
     table.group.switched = True
