@@ -39,6 +39,8 @@ def put_custom_attributes(model: Model, builder: CustomAttributeBuilder) -> None
             attribute.namespace,
             attribute.references,
         )
+    if "mujoco:eq_solref" in builder.custom_attributes:
+        _show_equalities(model)
     for key, frequency in builder.custom_frequencies.items():
         owner = frequency.articulation_owner_attribute
         if owner is None and frequency.articulation_owner_resolver is None:
@@ -56,6 +58,13 @@ def put_custom_attributes(model: Model, builder: CustomAttributeBuilder) -> None
                 )
             owners = np.where(owners < 0, resolved, owners)
         model.custom_frequency_articulation[key] = owners
+
+
+def _show_equalities(model: Model) -> None:
+    """Let the namespace `mujoco` show the equality constraints of the model, as the same arrays."""
+    for name, value in list(vars(model).items()):
+        if name.startswith("equality_constraint_"):
+            object.__setattr__(vars(model)["mujoco"], name, value)
 
 
 def _worlds_of_rows(builder: CustomAttributeBuilder, frequency: str) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.builder.columns import Column, ColumnView, Table
+from pluriverse.builder.equality_rows import add_equality_row, is_equality_row
 from pluriverse.builder.inputs import (
     AxisLike,
     Transform,
@@ -87,6 +88,14 @@ class EqualityBuilder(ShapeBuilder):
         self._equality = _equality_table()
         self.equality_constraint_label: list[str] = []
         """Name, shape [equality constraint]."""
+
+    def add_custom_values(self, values: Mapping[str, Any] | None = None, /, **kwargs: Any) -> dict[str, int]:
+        """Add a row of custom attributes; one of `mujoco:equality_constraint_*` is an equality constraint.
+
+        See `CustomAttributeBuilder.add_custom_values`, and `equality_rows` for such constraints.
+        """
+        given = {**(values or {}), **kwargs}
+        return add_equality_row(self, given) if is_equality_row(given) else super().add_custom_values(given)
 
     @property
     def equality_constraint_count(self) -> int:

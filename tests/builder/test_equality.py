@@ -5,6 +5,7 @@ import pytest
 
 from pluriverse import EqType, ModelBuilder
 from pluriverse.model import poses
+from pluriverse.solvers.mujoco.attributes import register_custom_attributes
 
 INERTIA = np.eye(3)
 TURN = np.array([0.0, 0.0, np.sin(0.4), np.cos(0.4)])
@@ -206,3 +207,56 @@ def test_constraint_between_bodies_that_cannot_move_is_refused():
     builder.add_equality_constraint_connect(base, cap)
     with pytest.raises(ValueError, match=r"'base' .* and body 'cap' .* cannot move against each other"):
         builder.finalize("cpu")
+
+
+def test_rows_of_newton_are_equality_constraints():
+    """A constraint given as a row of mujoco:equality_constraint is the one that the method adds."""
+    rows = [
+        {"type": 0, "body1": 0, "body2": 1, "anchor": (1.0, 2.0, 3.0), "label": "point"},
+        {"type": 1, "body1": 0, "body2": 1, "torquescale": 2.0, "relpose": (1.0, 2.0, 3.0, 0, 0, 0, 1)},
+        {"type": 1, "body1": 1, "body2": 0, "torquescale": 1.0, "relpose": (0, 1, 0, 0, 0, 0, 0)},
+        {"type": 2, "joint1": 0, "joint2": 1, "polycoef": (0.1, 2.0, 0, 0, 0), "enabled": False},
+        {"type": 2, "joint1": 1, "joint1_dof": 1, "polycoef": (0.1, 0, 0, 0, 0)},
+    ]
+    one, other = ModelBuilder(), ModelBuilder()
+    for builder in (one, other):
+        register_custom_attributes(builder)
+        links = [builder.add_link(mass=1.0, inertia=np.eye(3)) for _ in range(2)]
+        joints = [builder.add_joint_revolute(-1, link, axis="z") for link in links]
+        builder.add_articulation(joints)
+    for row in rows:
+        softness = {"mujoco:eq_solref": (0.05, 0.7)}
+        one.add_custom_values(
+            {f"mujoco:equality_constraint_{name}": value for name, value in row.items()} | softness
+        )
+    softness = {"custom_attributes": {"mujoco:eq_solref": (0.05, 0.7)}}
+    other.add_equality_constraint_connect(0, 1, (1.0, 2.0, 3.0), label="point", **softness)
+    other.add_equality_constraint_weld(0, 1, None, 2.0, (1.0, 2.0, 3.0, 0, 0, 0, 1), **softness)
+    other.add_equality_constraint_weld(1, 0, None, 1.0, None, **softness)
+    other.add_equality_constraint_joint(0, 1, (0.1, 2.0), enabled=False, **softness)
+    other.add_equality_constraint_joint(1, -1, (0.1,), **softness)
+    ours, theirs = one.finalize("cpu"), other.finalize("cpu")
+    for name in (
+        "type",
+        "body1",
+        "body2",
+        "anchor",
+        "relpose",
+        "torquescale",
+        "joint1",
+        "polycoef",
+        "enabled",
+    ):
+        arrays = [getattr(model, f"equality_constraint_{name}").numpy() for model in (ours, theirs)]
+        np.testing.assert_array_equal(*arrays, err_msg=name)
+    assert ours.equality_constraint_label == theirs.equality_constraint_label
+    np.testing.assert_array_equal(ours.mujoco.eq_solref.numpy(), theirs.mujoco.eq_solref.numpy())
+    assert ours.mujoco.equality_constraint_enabled is ours.equality_constraint_enabled
+    with pytest.raises(
+        AttributeError, match="'mujoco:equality_constraint_size' is no attribute of an equality"
+    ):
+        one.add_custom_values(**{"mujoco:equality_constraint_size": 1})
+    with pytest.raises(ValueError, match="equality_constraint_type is 9, but it must be 0"):
+        one.add_custom_values(**{"mujoco:equality_constraint_type": 9})
+    with pytest.raises(ValueError, match="equality_constraint_world is 3, but the current world is -1"):
+        one.add_custom_values(**{"mujoco:equality_constraint_world": 3})

@@ -7,6 +7,7 @@ import numpy as np
 from pluriverse.solvers.mujoco.geoms import flat_shapes
 from pluriverse.solvers.mujoco.group import MujocoGroup
 from pluriverse.solvers.mujoco.joints import KINEMATIC_ARMATURE, dof_joints, kinematic_joints, public_dofs
+from pluriverse.solvers.mujoco.namespace_rows import rows_of_worlds
 from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.solvers.mujoco.rows import ModelRows
 from pluriverse.solvers.mujoco.values import GroupPlan, GroupValues
@@ -36,6 +37,7 @@ def warn_of_caveats(
         _kinematic_armature(rows, plan),
         _margins(options, plan, values, group, rows),
         _raised_masses(rows, values, group),
+        _pairs(rows, options, plan),
     ):
         if note:
             group.notes.append(note)
@@ -119,6 +121,16 @@ def _raised_masses(rows: ModelRows, values: GroupValues, group: MujocoGroup) -> 
     first = int(group.first_body[0])
     names = _listed([rows.model.body_label[first + body] for body in values.inertias.raised])
     return f"body {names} has no mass or inertia of its own; MuJoCo gets the least that it takes."
+
+
+def _pairs(rows: ModelRows, options: MujocoOptions, plan: GroupPlan) -> str:
+    count = rows_of_worlds(rows, "pair", plan.worlds[:1]).shape[1]
+    if count == 0 or options.use_mujoco_contacts:
+        return ""
+    return (
+        f"the {count} contact pairs of world {int(plan.worlds[0])} have no effect, as contacts are fed in "
+        "(use_mujoco_contacts=False). Give the properties to the shapes, or let MuJoCo find the contacts."
+    )
 
 
 def _joint_names(rows: ModelRows, plan: GroupPlan, joints: np.ndarray) -> str:

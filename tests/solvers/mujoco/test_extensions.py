@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from pluriverse import ModelBuilder, ModelFlags, SolverMuJoCo
+from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
 from pluriverse.solvers.mujoco.choices import TrnType
 from pluriverse.solvers.mujoco.conversion import convert_model
 from pluriverse.solvers.mujoco.options import MujocoOptions
@@ -334,6 +335,13 @@ def test_contact_pairs_push_as_in_mujoco():
         np.testing.assert_allclose(*values, rtol=1e-6, err_msg=name)
     scale = np.abs(theirs.qacc).max()
     np.testing.assert_allclose(ours.qacc, theirs.qacc, rtol=0.0, atol=ACCELERATION_ERROR * scale)
+
+
+def test_pairs_without_effect_are_reported():
+    """Where contacts come from outside, MuJoCo does not look at its pairs."""
+    builder, _ = build(PADDLES)
+    with pytest.warns(MujocoCaveatWarning, match="the 2 contact pairs of world 1 have no effect"):
+        convert_model(builder.finalize("cpu"), MujocoOptions(use_mujoco_contacts=False))
 
 
 def test_a_hand_moves_as_in_mujoco():
