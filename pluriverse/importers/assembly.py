@@ -95,6 +95,8 @@ def assemble(
             joint_of_link[coupling.link],
             -1 if coupling.leader is None else joint_of_link[coupling.leader],
             polycoef=coupling.polynomial,
+            joint1_axis=coupling.axis,
+            joint2_axis=None if coupling.leader is None else coupling.leader_axis,
             label=coupling.label,
             enabled=coupling.enabled,
             custom_attributes=coupling.custom,

@@ -183,7 +183,7 @@ class LoopDescription:
 
 @dataclasses.dataclass
 class CouplingDescription:
-    """A joint of one coordinate that follows another one, q = polynomial(q of the other), or is held."""
+    """A coordinate of a joint that follows another one, q = polynomial(q of the other), or is held."""
 
     label: str
     """Full label."""
@@ -193,6 +193,10 @@ class CouplingDescription:
     """Link whose joint leads; None for a joint that is held."""
     polynomial: np.ndarray
     """Coefficients, constant first, shape [5]."""
+    axis: int = 0
+    """Axis of the joint that follows, by its place among the axes."""
+    leader_axis: int = 0
+    """Axis of the joint that leads."""
     enabled: bool = True
     """Whether it acts from the start."""
     custom: dict[str, Any] = dataclasses.field(default_factory=dict)

@@ -22,15 +22,14 @@ def merge_joint_chains(robot: RobotDescription) -> RobotDescription:
     """Return the robot with every chain that is a D6 joint made one; other chains stay as they are."""
     merged: dict[int, LinkDescription] = {}
     end_of_link: dict[int, int] = {}  # for links that fall away: the link that their chain ends in
-    # Couplings name a joint of one coordinate, which an axis of a D6 joint is not.
-    coupled = {link for coupling in robot.couplings for link in (coupling.link, coupling.leader)}
+    axis_of_link: dict[int, int] = {}  # for links of merged chains: the axis that their joint becomes
     for index, link in enumerate(robot.links):
         chain = [] if link.is_intermediate else _find_chain(robot, index)
-        mergeable = len(chain) > 1 and coupled.isdisjoint(chain)
-        joint = _make_d6([robot.links[part].joint for part in chain]) if mergeable else None
+        joint = _make_d6([robot.links[part].joint for part in chain]) if len(chain) > 1 else None
         if joint is not None:
             merged[index] = dataclasses.replace(link, parent=robot.links[chain[0]].parent, joint=joint)
             end_of_link.update(dict.fromkeys(chain[:-1], index))
+            axis_of_link.update({part: axis for axis, part in enumerate(chain)})
     kept = [index for index in range(len(robot.links)) if index not in end_of_link]
     place = {WORLD: WORLD} | {index: number for number, index in enumerate(kept)}
     place |= {index: place[end] for index, end in end_of_link.items()}
@@ -48,6 +47,8 @@ def merge_joint_chains(robot: RobotDescription) -> RobotDescription:
                 coupling,
                 link=place[coupling.link],
                 leader=None if coupling.leader is None else place[coupling.leader],
+                axis=axis_of_link.get(coupling.link, coupling.axis),
+                leader_axis=axis_of_link.get(coupling.leader, coupling.leader_axis),
             )
             for coupling in robot.couplings
         ],

@@ -122,4 +122,5 @@ def _coupling(
     coefficients = np.zeros(5)
     coefficients[: len(polynomial.coef)] = polynomial.coef
     links = [link_of_joint[joint] for joint in joints]
-    return CouplingDescription(label, links[0], links[1] if len(links) == 2 else None, coefficients, enabled)
+    leader = links[1] if len(links) == 2 else None
+    return CouplingDescription(label, links[0], leader, coefficients, enabled=enabled)
