@@ -31,8 +31,10 @@ FUNCTIONS = (
     "mj_resetData",
     "mj_solveM",
     "mj_integratePos",
-    "_mjPRIVATE_setTlsLogHandler",  # as the Python bindings, which turn errors into exceptions with it
 )
+# Takes a handler for errors of the calling thread; the Python bindings make exceptions of them with it. It is
+# not part of MuJoCo's interface, so a version may be without it: errors then end the process.
+HANDLER_FUNCTION = "_mjPRIVATE_setTlsLogHandler"
 # Values that no field of a fresh struct has; two, so that a chance match is found out.
 _INTEGER_MARKS = (0x1B2C3D4E, 0x2C3D4E5F)
 _NUMBER_MARKS = (8.25e77, 4.75e-77)
@@ -100,7 +102,8 @@ def function_address(library: ctypes.CDLL, name: str) -> int:
 def function_addresses() -> np.ndarray:
     """Return the addresses of `FUNCTIONS`, then what an error handler needs of the threads of the system.
 
-    That is the address of `pthread_getspecific`, that of `pthread_setspecific`, and a key made for us.
+    That is the address of `HANDLER_FUNCTION` (0 for none), of `pthread_getspecific`, of
+    `pthread_setspecific`, and a key made for us.
     """
     library, system = load_library(), ctypes.CDLL(None)
     key = ctypes.c_uint()
@@ -108,6 +111,7 @@ def function_addresses() -> np.ndarray:
         raise RuntimeError("SolverMuJoCo: the system has no place left for data per thread.")
     return np.array(
         [function_address(library, name) for name in FUNCTIONS]
+        + [function_address(library, HANDLER_FUNCTION) if hasattr(library, HANDLER_FUNCTION) else 0]
         + [function_address(system, name) for name in ("pthread_getspecific", "pthread_setspecific")]
         + [key.value],
         dtype=np.uint64,

@@ -85,12 +85,18 @@ def write_number(address: wp.uint64, offset: int, value: wp.float64):
     ...
 
 
-# An error inside MuJoCo ends the process unless a handler leaves by a jump: so do the Python bindings, and so
-# does this. The handler finds its way back through a slot that every thread has for itself. Warnings are
-# counted in `mjData`, so the handler drops their texts. The jump is a builtin of the compiler that is
-# known to work on this processor; on others an error ends the process with MuJoCo's message.
+# An error inside MuJoCo ends the process unless a handler leaves by a jump: so do the Python bindings, and
+# so does this. The handler finds its way back through a slot that every thread has for itself. Warnings are
+# counted in `mjData`, so the handler drops their texts. The jump is a builtin of the compiler that is known
+# to work on this processor; on others, and where MuJoCo takes no handler, an error ends the process with
+# MuJoCo's message.
 @wp.func_native("""
+typedef void (*step_t)(void*, void*);
 #if defined(__x86_64__)
+if (set_handler == 0) {
+    ((step_t)function)((void*)model, (void*)data);
+    return 0;
+}
 struct Guard {
     static void** slots() { static void* store[2]; return store; }
     static void leave(const int32_t* message) {
@@ -112,13 +118,13 @@ store[1] = (void*)key;
 handler_t before = ((set_handler_t)set_handler)(&Guard::leave);
 volatile int32_t failed = 1;
 if (__builtin_setjmp(place) == 0) {
-    ((void (*)(void*, void*))function)((void*)model, (void*)data);
+    ((step_t)function)((void*)model, (void*)data);
     failed = 0;
 }
 ((set_handler_t)set_handler)(before);
 return failed;
 #else
-((void (*)(void*, void*))function)((void*)model, (void*)data);
+((step_t)function)((void*)model, (void*)data);
 return 0;
 #endif
 """)
