@@ -134,7 +134,7 @@ class RigidBodyFlags(enum.IntFlag):
     RIGID_BODY_DISABLE_GRAVITY = 1
     """Gravity does not act on it."""
     RIGID_BODY_DISABLE_SIMULATION = 2
-    """Not supported: setting it raises."""
+    """It stays where it is put, whatever acts on it; only roots of actors."""
 
 
 class AttractorAxes(enum.IntFlag):

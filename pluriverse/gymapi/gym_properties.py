@@ -8,10 +8,12 @@ from pluriverse.gymapi.asset_files import shape_mass_properties
 from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.drives import check_dof_properties
 from pluriverse.gymapi.enums import RigidBodyFlags
-from pluriverse.gymapi.errors import require
+from pluriverse.gymapi.errors import GymError, require
+from pluriverse.gymapi.frames import body_rows
 from pluriverse.gymapi.scaling import scale_actor, set_dof_properties
 from pluriverse.gymapi.scene import Actor
 from pluriverse.gymapi.shape_properties import read_shape_properties, write_shape_properties
+from pluriverse.gymapi.states import set_root
 from pluriverse.gymapi.store import read, write
 from pluriverse.gymapi.structures import (
     RigidBodyProperties,
@@ -21,6 +23,10 @@ from pluriverse.gymapi.structures import (
 )
 from pluriverse.gymapi.tables import body_flags
 from pluriverse.gymapi.values import Vec3
+from pluriverse.types import BodyFlags
+
+_STILL = int(RigidBodyFlags.RIGID_BODY_DISABLE_SIMULATION)
+_ALL_FLAGS = _STILL | int(RigidBodyFlags.RIGID_BODY_DISABLE_GRAVITY)
 
 
 class PropertyCalls(Checks):
@@ -81,11 +87,12 @@ class PropertyCalls(Checks):
                 call,
                 f"mass of body '{name}' of {actor} is {mass[body]} kg, but must be finite and >= 0.",
             )
+            allowed = _ALL_FLAGS if body == actor.asset.root_body else _ALL_FLAGS & ~_STILL
             require(
-                not flags[body] & ~int(RigidBodyFlags.RIGID_BODY_DISABLE_GRAVITY),
+                not flags[body] & ~allowed,
                 call,
-                f"flags of body '{name}' of {actor} are {flags[body]}, but only RIGID_BODY_NONE and "
-                "RIGID_BODY_DISABLE_GRAVITY are supported. To hold a body still, load it with fix_base_link.",
+                f"flags of body '{name}' of {actor} are {flags[body]}, but must be made of "
+                "RIGID_BODY_DISABLE_GRAVITY and, for the root of an actor, RIGID_BODY_DISABLE_SIMULATION.",
             )
         if recomputeInertia:
             inertia = _scaled_inertia(actor, mass, read(actor, "body_mass"), read(actor, "body_inertia"))
@@ -93,10 +100,30 @@ class PropertyCalls(Checks):
         write(actor, "body_com", com)
         write(actor, "body_inertia", inertia)
         if not np.array_equal(flags, body_flags(actor) & int(RigidBodyFlags(3))):
+            self._hold_still(actor, flags, call)
             actor.body_flags = flags
             if actor.env.sim.runtime is not None:
                 actor.env.sim.runtime.set_body_flags(actor, body_flags(actor))
         return True
+
+    @staticmethod
+    def _hold_still(actor: Actor, flags: np.ndarray, call: str) -> None:
+        """Let the root of an actor stay where it is, or move again, as its flags say."""
+        asset, runtime = actor.asset, actor.env.sim.runtime
+        still = bool(flags[asset.root_body] & _STILL)
+        if not asset.is_free or still == bool(body_flags(actor)[asset.root_body] & _STILL):
+            return
+        if runtime is not None and not runtime.model.has_kinematic_bodies:
+            raise GymError(
+                f"{call}: RIGID_BODY_DISABLE_SIMULATION of {actor} cannot change, because no body "
+                f"of the sim had "
+                "it when the sim was prepared. Set it for one body at least before prepare_sim()."
+            )
+        kinds = read(actor, "body_flags")
+        kinds[asset.root_body] = int(BodyFlags.KINEMATIC if still else BodyFlags.DYNAMIC)
+        write(actor, "body_flags", kinds)
+        body_q, body_qd = body_rows(actor)
+        set_root(actor, body_q[asset.root_body], 0.0 * body_qd[asset.root_body])
 
     def get_actor_rigid_shape_properties(self, env: Any, actor_handle: int) -> list[RigidShapeProperties]:
         """Return the material of each shape."""

@@ -17,7 +17,7 @@ from pluriverse.model import Model
 from pluriverse.types import ModelFlags
 
 KINDS: dict[str, str] = {
-    **dict.fromkeys(("body_mass", "body_com", "body_inertia", "body_q", "body_qd"), "body"),
+    **dict.fromkeys(("body_mass", "body_com", "body_inertia", "body_flags", "body_q", "body_qd"), "body"),
     **dict.fromkeys(("joint_X_p", "joint_X_c"), "joint"),
     "joint_q": "coord",
     **dict.fromkeys(

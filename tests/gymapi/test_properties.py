@@ -138,6 +138,30 @@ def test_body_properties_change_between_steps(gym):
     np.testing.assert_allclose(gym.get_rigid_linear_velocity(env, 0).z, -9.81 / 60.0, rtol=1e-4)
 
 
+def test_disabled_bodies_stay_where_they_are(gym):
+    """A box without simulation carries another one in the air; enabled again, both fall."""
+    sim = make_sim()
+    box = gym.create_box(sim, 0.2, 0.2, 0.2, undamped())
+    env = add_env(sim)
+    still = gym.create_actor(env, box, at(z=2.0), "still", 0, 0)
+    upper = gym.create_actor(env, box, at(z=2.202), "upper", 0, 0)
+    properties = gym.get_actor_rigid_body_properties(env, still)
+    properties[0].flags = gymapi.RIGID_BODY_DISABLE_SIMULATION
+    gym.set_actor_rigid_body_properties(env, still, properties)
+    for _ in range(30):
+        gym.simulate(sim)
+    np.testing.assert_array_equal(position_of(env, still), [0.0, 0.0, 2.0])
+    np.testing.assert_allclose(position_of(env, upper), [0.0, 0.0, 2.202], atol=2e-3)
+    properties = gym.get_actor_rigid_body_properties(env, still)
+    assert properties[0].flags == gymapi.RIGID_BODY_DISABLE_SIMULATION
+    properties[0].flags = gymapi.RIGID_BODY_NONE
+    gym.set_actor_rigid_body_properties(env, still, properties)
+    for _ in range(30):
+        gym.simulate(sim)
+    fallen = [2.0 - position_of(env, still)[2], 2.202 - position_of(env, upper)[2]]
+    np.testing.assert_allclose(fallen, 0.5 * 9.81 * 0.25, rtol=0.05)
+
+
 def test_friction_decides_what_slides(gym):
     """On a plane of friction 0, tilted by 20 degrees, boxes slide at g (sin a - mu / 2 cos a), or stay.
 
