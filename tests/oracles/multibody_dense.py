@@ -317,10 +317,12 @@ def _add_contacts(problem, dense: DenseWorld, contacts, *, weight_mode, point_mo
         if weight_mode == "diag_delassus":
             weight = weight_diag_delassus(jacobian, np.diag(problem.a))
         else:
+            # Bodies that nothing can move count as the world does: fixed ones, and kinematic ones.
+            free = np.diag(problem.a) < 1e29
             weight = sum(
                 _body_inertia_weight(model, dense.motion, body, point, frame) / 3.0
                 for body, point in zip(bodies, points, strict=True)
-                if body >= 0
+                if body >= 0 and dense.motion[body].jacobian[:, free].any()
             )
         mu_sum = friction[shapes].sum()
         mu = 2.0 * friction[shapes].prod() / mu_sum if mu_sum > 1e-12 else 0.0

@@ -50,7 +50,7 @@ class Batch:
             randomize_state(self.model, self.state, self.control, rng, world)
             random_contacts(self.model, self.state, self.control, self.contacts, rng, world, CONTACT_COUNT)
 
-    def problem(self, world: int):
+    def problem(self, world: int, **modes):
         """The dense problem, and which public dofs of the world are prescribed."""
         prescribed = []
 
@@ -69,6 +69,7 @@ class Batch:
             world=world,
             softening=softening,
             prepare=prepare,
+            **modes,
         )
         start = self.model.equality_constraint_world_start.numpy()
         dense = DenseWorld(self.model, self.state, self.control, world, DT)
@@ -113,14 +114,25 @@ def test_gradient_and_hessian_of_the_others_equal_the_reference(batch, iteration
         assert not ours.hessian[np.ix_(~free, free)].any()
 
 
-@pytest.mark.parametrize("variant", ["armijo_decay", "exact_root"])
-def test_minimizer_equals_the_reference(batch, variant):
+MODES_OF_PRESET = {
+    "drake": {},
+    "approx64": {"weight_mode": "body_inertia", "point_mode": "witness_point"},
+}
+
+
+@pytest.mark.parametrize("preset", MODES_OF_PRESET)
+def test_minimizer_equals_the_reference(batch, preset):
+    """With weights from the mass matrix and from the two bodies, of which a kinematic one has none."""
     solver = solve(
-        batch, line_search_variant=variant, optimality_rel_tol=1e-13, cost_rel_tol=0.0, cost_abs_tol=0.0
+        batch,
+        contact_preset_variant=preset,
+        optimality_rel_tol=1e-13,
+        cost_rel_tol=0.0,
+        cost_abs_tol=0.0,
     )
     first = batch.model.topology.world_dof.numpy()
     for world in range(batch.model.world_count):
-        problem, prescribed = batch.problem(world)
+        problem, prescribed = batch.problem(world, **MODES_OF_PRESET[preset])
         public = batch.model.templates[batch.model.world_template[world]].dof_public
         velocity = solver.workspace.velocity.numpy()[first[world] : first[world] + len(public)]
         free = ~prescribed[public]
