@@ -68,6 +68,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         body_qd: wp.array[wp.spatial_vector],  # [body] m/s of the centre of mass, rad/s
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return  # an entry of a list made on the device that names no world
         template = topology.world_template[world]
         first_node = topology.template_node[template]
         node_base = topology.world_joint[world]
@@ -301,7 +303,10 @@ def eval_body_state(model: Model, worlds: wp.array, state: State, workspace: Wor
 
 
 def place_worlds(model: Model, worlds: wp.array, state: State) -> None:
-    """Write the body poses and velocities of `state` from its own joint state, for the worlds given."""
+    """Write the body poses and velocities of `state` from its own joint state, for the worlds given.
+
+    Entries of -1 name no world.
+    """
     scratch = _scratch_of(model)
     nodes = (scratch.node_quat, scratch.node_offset, scratch.node_velocity)
     _launch_place_bodies(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.dynamics import eval_fk
+from pluriverse.dynamics.forward_kinematics import place_worlds
 from pluriverse.model import Model
 from pluriverse.model.world_choice import choose_worlds
 from pluriverse.randomization import inertia, state
@@ -33,6 +33,7 @@ from pluriverse.randomization.write import (
     Targets,
     count_episode,
     launch,
+    list_world,
     restore_property,
     write_property,
     write_rotation,
@@ -89,6 +90,7 @@ class Randomizer:
         self._written: dict[str, np.ndarray] = {}
         self._extremes: dict[tuple[str, Any], np.ndarray] = {}
         self._moves_bodies = False
+        self._lists: dict[int, wp.array[int]] = {}
         self.flags = ModelFlags(0)
         # Solvers that keep copies of what they read of a model have to be told.
         solver = getattr(target, "solver", None)
@@ -123,7 +125,7 @@ class Randomizer:
         launch(count_episode, episode, [], [])
         for kernel, inputs, outputs in self._launches:
             launch(kernel, episode, inputs, outputs)
-        self._conclude()
+        self._conclude(episode)
 
     def restore(self, environments: Any = None) -> None:
         """Put everything that is drawn back to its default, for environments (default: all)."""
@@ -131,7 +133,7 @@ class Randomizer:
         episode = self._episode(environments, "Randomizer.restore")
         for inputs, outputs in self._restores:
             launch(restore_property, episode, inputs, outputs)
-        self._conclude()
+        self._conclude(episode)
 
     def _episode(self, environments: Any, what: str) -> Episode:
         choice = choose_worlds(self._environments, environments, what=what)
@@ -150,11 +152,14 @@ class Randomizer:
                 "notified on the host, which cannot be recorded. Call apply() between replays of the graph."
             )
 
-    def _conclude(self) -> None:
+    def _conclude(self, episode: Episode) -> None:
         """Let follow what does: the initial poses of bodies, and what a solver keeps."""
         if self._moves_bodies:
-            model = self._model
-            eval_fk(model, model.joint_q, model.joint_qd, model)  # type: ignore[arg-type]
+            size = episode.environments.size
+            if size not in self._lists:
+                self._lists[size] = wp.empty(size, dtype=wp.int32, device=self._model.device)
+            launch(list_world, episode, [], [self._lists[size]])
+            place_worlds(self._model, self._lists[size], self._model)  # type: ignore[arg-type]
         if self._solver is not None:
             self._solver.notify_model_changed(self.flags)
 

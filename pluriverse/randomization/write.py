@@ -67,6 +67,20 @@ def count_episode(episode: Episode):
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.randomization.write")
+def list_world(
+    episode: Episode,
+    worlds: wp.array[int],  # [slot] -1 for environments that are not meant
+):
+    """Write the world of one environment into a list to launch over."""
+    slot = wp.tid()
+    environment = chosen_environment(episode, slot)
+    world = int(-1)
+    if environment >= 0:
+        world = episode.world[environment]
+    worlds[slot] = world
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.randomization.write")
 def write_property(
     episode: Episode,
     targets: Targets,

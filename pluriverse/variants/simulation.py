@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.dynamics import eval_fk
+from pluriverse.dynamics.forward_kinematics import place_worlds
 from pluriverse.model.world_choice import WorldChoice, choose_worlds
 from pluriverse.simulation import Simulation, SimulationSnapshot
 from pluriverse.simulation.chunks import split_worlds
@@ -211,9 +211,9 @@ class VariantSimulation(Simulation):
 
     def _put_back(self, choice: WorldChoice) -> None:
         """Put environments back to the initial state of the model, whose bodies are placed first."""
-        model = self.model
-        eval_fk(model, model.joint_q, model.joint_qd, model)  # type: ignore[arg-type]
-        super().reset(self._switching.worlds_of(choice))
+        worlds = self._switching.list_worlds(choice)
+        place_worlds(self.model, worlds.worlds, self.model)  # type: ignore[arg-type]
+        super().reset(worlds)
 
     @property
     def _stepped_worlds(self) -> wp.array[int]:

@@ -110,8 +110,10 @@ class Switching:
 
     def worlds_of(self, choice: WorldChoice) -> WorldChoice:
         """Return the worlds of environments. The list is overwritten by the next call."""
-        if not self.has_spare_worlds:
-            return choice
+        return self.list_worlds(choice) if self.has_spare_worlds else choice
+
+    def list_worlds(self, choice: WorldChoice) -> WorldChoice:
+        """Return the worlds of environments as a list without a mask, -1 for those that are not meant."""
         size = choice.worlds.size
         worlds = self._worlds
         if size > worlds.size:  # a list on the device with repetitions

@@ -212,8 +212,8 @@ def test_files_are_variants_too(tmp_path):
     np.testing.assert_allclose(masses, [1000.0 * 4.0 / 3.0 * np.pi * 0.1**3, 2.0, wedge.mass], rtol=1e-5)
 
 
-def test_a_thousand_variants_cost_a_thousand_times_one():
-    """Construction is linear in the number of variants: four times as many take no more than eight times."""
+def test_construction_is_linear_in_the_number_of_variants():
+    """Four times as many variants take no more than eight times as long, where squares would take sixteen."""
 
     def duration(count):
         builders = {f"box_{number}": box_builder(0.02 + 1e-4 * number) for number in range(count)}
