@@ -1,7 +1,8 @@
 """What all mappings of the scene format have in common."""
 
+import functools
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Union
+from typing import Annotated, Any, Union, get_origin
 
 from pydantic import (
     AliasChoices,
@@ -14,9 +15,11 @@ from pydantic import (
 )
 
 
-def _add_aliases(schema: dict[str, Any], model: type["SceneMapping"]) -> None:
-    """Let the JSON Schema of a mapping accept the aliases of its fields."""
+def _complete_schema(schema: dict[str, Any], model: type["SceneMapping"]) -> None:
+    """Let the JSON Schema of a mapping accept empty sections, and the aliases of its fields."""
     properties = schema.get("properties", {})
+    for name in _sections(model) & properties.keys():
+        properties[name] = {"anyOf": [properties[name], {"type": "null"}]}
     for name, field in model.key_names().items():
         if field in properties:
             properties.setdefault(name, properties[field])
@@ -25,15 +28,19 @@ def _add_aliases(schema: dict[str, Any], model: type["SceneMapping"]) -> None:
 class SceneMapping(BaseModel):
     """A mapping of the scene format. Keys it does not list are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=_add_aliases)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=_complete_schema)
 
     @model_validator(mode="before")
     @classmethod
     def _note_model(cls, data: Any, info: ValidationInfo) -> Any:
         """Note which model reads which mapping, so that an error can list the keys allowed there."""
-        if isinstance(info.context, dict) and isinstance(data, dict):
+        if not isinstance(data, dict):
+            return data
+        if isinstance(info.context, dict):
             info.context[id(data)] = cls
-        return data
+        # A section whose entries are all commented out is null in YAML, and counts as not written.
+        empty = {key for key in _sections(cls) & data.keys() if data[key] is None}
+        return {key: value for key, value in data.items() if key not in empty} if empty else data
 
     @classmethod
     def key_names(cls) -> dict[str, str]:
@@ -59,6 +66,17 @@ class SceneMapping(BaseModel):
     def wrote(self, field: str) -> bool:
         """Return whether the scene sets `field`."""
         return field in self.model_fields_set
+
+
+@functools.cache
+def _sections(model: type[SceneMapping]) -> frozenset[str]:
+    """Return the fields of a mapping that hold another mapping, or a list."""
+    return frozenset(
+        name
+        for name, field in model.model_fields.items()
+        if get_origin(field.annotation) is list
+        or (isinstance(field.annotation, type) and issubclass(field.annotation, SceneMapping))
+    )
 
 
 # Pydantic puts the tag of a member into the path of its errors. A mark tells it from a key of that name.

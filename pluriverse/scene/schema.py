@@ -215,31 +215,11 @@ class Scene(WorldContent):
     randomize: RandomizeSection | None = None
     variants: VariantsSection | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _empty_sections(cls, data: Any) -> Any:
-        """A section left empty counts as not written."""
-        if isinstance(data, dict):
-            return {
-                key: value for key, value in data.items() if value is not None or key not in cls.model_fields
-            }
-        return data
-
     @field_validator("ground", mode="before")
     @classmethod
     def _ground_switch(cls, value: Any) -> Any:
         """`true` and `false` stand for the default plane and for none."""
         return {"enabled": value} if isinstance(value, bool) else value
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        schema = handler(core_schema)
-        properties = handler.resolve_ref_schema(schema)["properties"]
-        for name, value in properties.items():  # a section may be left empty
-            properties[name] = {"anyOf": [value, {"type": "null"}]}
-        return schema
 
     @model_validator(mode="after")
     def _kinds_or_content(self) -> "Scene":

@@ -5,7 +5,7 @@ import pytest
 from pluriverse.scene import SapSceneLoaderError
 from pluriverse.scene.document import field_name, read_scene_document
 
-from .scene_files import write_scene
+from .scene_files import load_text, write_scene
 
 
 def read(folder, text):
@@ -121,3 +121,13 @@ def test_unreadable_files(tmp_path):
     latin.write_bytes(b"name: \xe9\n")
     with pytest.raises(SapSceneLoaderError, match="not UTF-8"):
         read_scene_document(latin)
+
+
+def test_sections_whose_entries_are_commented_out_count_as_not_written(tmp_path):
+    """YAML makes null of them, at any depth."""
+    text = (
+        "simulation:\n  solver:\nbuilder:\n  defaults:\n    joint:\n    shape:\n"
+        "assets:\nbodies:\n  - id: a\n    mass: 1\n    inertia: [1, 1, 1]\n    shapes:\n    physics:\n"
+        "joints:\n  - {id: f, type: free, child: a}\narticulations:\ninitial_joint_q:\npost_build:\n"
+    )
+    assert load_text(tmp_path, text).model.body_count == 1
