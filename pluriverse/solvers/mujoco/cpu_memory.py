@@ -28,6 +28,7 @@ RESET_DATA = wp.constant(9)
 SOLVE_MASS = wp.constant(10)
 INTEGRATE_POSITIONS = wp.constant(11)
 HANDLER = wp.constant(12)
+GIVE_WAY = wp.constant(16)
 
 # Offsets [B] in `CpuEngineData.layout`: of numbers in structs, fields of a contact, counters of warnings.
 LAYOUT = (

@@ -35,6 +35,7 @@ from pluriverse.solvers.mujoco.cpu_lane import (
     XFRC,
 )
 from pluriverse.solvers.mujoco.cpu_memory import (
+    GIVE_WAY,
     INTEGRATE_POSITIONS,
     ISLAND_COUNT,
     L_BAD_CTRL,
@@ -132,8 +133,9 @@ def step_world(
     failed = int(0)
     if sound:
         # The lane of the world before, which the same thread has just left, is warm.
+        before = worlds[wp.max(wp.tid() - 1, 0)]
         lane = take_lane(
-            engine.lane_taken, engine.world_lane[worlds[wp.max(wp.tid() - 1, 0)]], engine.lane_count
+            engine.lane_taken, engine.world_lane[before], engine.lane_count, engine.function[GIVE_WAY]
         )
         engine.world_lane[world] = lane
         base = (lane * engine.group_count + group) * ADDRESS_COUNT

@@ -103,7 +103,8 @@ def function_addresses() -> np.ndarray:
     """Return the addresses of `FUNCTIONS`, then what an error handler needs of the threads of the system.
 
     That is the address of `HANDLER_FUNCTION` (0 for none), of `pthread_getspecific`, of
-    `pthread_setspecific`, and a key made for us.
+    `pthread_setspecific`, and a key made for us. The last is the address of `sched_yield`, for threads that
+    wait.
     """
     library, system = load_library(), ctypes.CDLL(None)
     key = ctypes.c_uint()
@@ -113,7 +114,7 @@ def function_addresses() -> np.ndarray:
         [function_address(library, name) for name in FUNCTIONS]
         + [function_address(library, HANDLER_FUNCTION) if hasattr(library, HANDLER_FUNCTION) else 0]
         + [function_address(system, name) for name in ("pthread_getspecific", "pthread_setspecific")]
-        + [key.value],
+        + [key.value, function_address(system, "sched_yield")],
         dtype=np.uint64,
     )
 

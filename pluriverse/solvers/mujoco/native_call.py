@@ -170,9 +170,10 @@ for (;;) {
             __atomic_compare_exchange_n(lock, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             return lane;
     }
+    ((int32_t (*)())give_way)();
 }
 """)
-def take_lane(taken: wp.array(dtype=int), preferred: int, count: int) -> int:
+def take_lane(taken: wp.array(dtype=int), preferred: int, count: int, give_way: wp.uint64) -> int:
     """Take a lane that no thread has, the preferred one if possible, and return its number."""
     ...
 

@@ -81,7 +81,7 @@ def test_memory_of_data_is_what_was_asked_for():
 def test_functions_are_found():
     """All functions have addresses in the library that the bindings use; others are named in the error."""
     addresses = function_addresses()
-    assert len(addresses) == len(FUNCTIONS) + 4
+    assert len(addresses) == len(FUNCTIONS) + 5
     assert (addresses[: len(FUNCTIONS) + 1] > 0).all()  # with the handler, in all versions admitted so far
     with pytest.raises(RuntimeError, match="has no function mj_stepTwice"):
         function_address(load_library(), "mj_stepTwice")
