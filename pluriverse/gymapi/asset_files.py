@@ -106,8 +106,22 @@ def load_usd(root: str, filename: str, options: AssetOptions) -> Asset:
     """Return the asset of a USD file."""
     builder = asset_builder(options)
     path = _path(root, filename)
-    builder.add_usd(path)
-    return _finish(path.stem, builder, options)
+    report = builder.add_usd(
+        path,
+        floating=False if options.fix_base_link else None,
+        load_visual_shapes=False,
+        collapse_fixed_joints=options.collapse_fixed_joints,
+    )
+    modes = {}
+    for label, start, count in zip(
+        builder.joint_label, builder.joint_qd_start, builder.joint_dof_dim.sum(axis=1), strict=True
+    ):
+        if count == 1:
+            driven = _DRIVES.get(int(builder.joint_target_mode[start]))
+            modes[_last(label)] = driven or DofDriveMode(int(options.default_dof_drive_mode))
+    asset = _finish(path.stem, builder, options, drive_modes=modes)
+    asset.merged_links = {_last(link): _last(body) for link, body in report.merged_links.items()}
+    return asset
 
 
 def primitive(name: str, options: AssetOptions, add_shape: Callable[[ModelBuilder, int], Any]) -> Asset:
@@ -184,6 +198,12 @@ def _override_masses(builder: ModelBuilder, options: AssetOptions) -> None:
             builder.body_inertia[body] = inertia * (builder.body_mass[body] / mass)
 
 
+_DRIVES = {
+    int(JointTargetMode.POSITION): DofDriveMode.DOF_MODE_POS,
+    int(JointTargetMode.POSITION_VELOCITY): DofDriveMode.DOF_MODE_POS,
+    int(JointTargetMode.VELOCITY): DofDriveMode.DOF_MODE_VEL,
+    int(JointTargetMode.EFFORT): DofDriveMode.DOF_MODE_EFFORT,
+}
 _MODES = {
     "motor": DofDriveMode.DOF_MODE_EFFORT,
     "position": DofDriveMode.DOF_MODE_POS,

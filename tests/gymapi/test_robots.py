@@ -105,3 +105,23 @@ def test_dog_stands_on_its_drives(gym, load):
     weight = 9.81 * sum(part.mass for part in gym.get_actor_rigid_body_properties(env, actor))
     np.testing.assert_allclose(gym.get_rigid_contact_forces(sim)["z"].sum(), weight, rtol=0.02)
     assert 0.2 < gym.get_rigid_transform(env, 0).p.z < 0.35
+
+
+def test_usd_robots_are_read_too(gym, robot_assets):
+    """The ant of a USD file has the joints of that of the MJCF file, and its base is held if asked for."""
+    pytest.importorskip("pxr", reason="usd-core is not installed: pip install pluriverse[usd]")
+    dofs = {}
+    for filename in ("nv_ant.xml", "ant.usda"):
+        sim = make_sim()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            asset = gym.load_asset(
+                sim, str(robot_assets / "newton_examples"), filename, undamped(fix_base_link=True)
+            )
+        env = add_env(sim)
+        actor = gym.create_actor(env, asset, at(z=1.0), "ant", 0, 1)
+        for _ in range(3):
+            gym.simulate(sim)
+        np.testing.assert_allclose(list(gym.get_rigid_transform(env, 0).p), [0.0, 0.0, 1.0], atol=1e-6)
+        dofs[filename] = gym.get_actor_dof_count(env, actor)
+    assert dofs["ant.usda"] == dofs["nv_ant.xml"] == 8
