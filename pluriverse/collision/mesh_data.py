@@ -12,6 +12,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.collision.height_field_data import FLAT_EDGE
+from pluriverse.collision.segment import closest_on_edge
 from pluriverse.geometry import Heightfield
 from pluriverse.geometry.vertex_merge import merge_vertices
 
@@ -21,6 +22,8 @@ DEGENERATE = 1.0e-6
 # Distance, relative to the mesh, below which a boundary edge lies on another triangle: a seam, not a
 # boundary.
 SEAM = 1.0e-5
+# Triangles looked for at a point of a seam: those on either side of a coarser edge, and two more at a corner.
+SEAM_TRIANGLE_COUNT = 4
 
 OPEN = wp.constant(0)
 """A sheet: both sides are fronts."""
@@ -69,26 +72,83 @@ class MeshData:
     """Mean of the vertices [m], shape [surface]."""
 
 
+@wp.func
+def closest_triangle_point(a: wp.vec3, b: wp.vec3, c: wp.vec3, point: wp.vec3) -> wp.vec3:
+    """Return the point of a triangle closest to a point."""
+    cross = wp.cross(b - a, c - a)
+    area = wp.length_sq(cross)
+    v = wp.dot(wp.cross(point - a, c - a), cross) / area
+    w = wp.dot(wp.cross(b - a, point - a), cross) / area
+    result = a + v * (b - a) + w * (c - a)
+    if v < 0.0 or w < 0.0 or v + w > 1.0:
+        result = point + closest_on_edge(a - point, b - point)
+        other = point + closest_on_edge(b - point, c - point)
+        if wp.length_sq(other - point) < wp.length_sq(result - point):
+            result = other
+        other = point + closest_on_edge(c - point, a - point)
+        if wp.length_sq(other - point) < wp.length_sq(result - point):
+            result = other
+    return result
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.collision.mesh_seams")
+def find_seam(
+    mesh: wp.uint64,
+    point: wp.array[wp.vec3],  # [sample] m, on boundary edges
+    own: wp.array[int],  # [sample] triangle of the edge
+    tolerance: float,  # m
+    # out
+    found: wp.array2d[int],  # [sample, SEAM_TRIANGLE_COUNT]
+):
+    """List the other triangles that a point of a boundary edge lies on."""
+    sample = wp.tid()
+    place = point[sample]
+    ball = wp.vec3(tolerance, tolerance, tolerance)
+    query = wp.mesh_query_aabb(mesh, place - ball, place + ball)
+    face = int(0)
+    count = int(0)
+    while wp.mesh_query_next(query, face):
+        if face != own[sample] and count < found.shape[1]:
+            a = wp.mesh_eval_position(mesh, face, 1.0, 0.0)
+            b = wp.mesh_eval_position(mesh, face, 0.0, 1.0)
+            c = wp.mesh_eval_position(mesh, face, 0.0, 0.0)
+            if wp.length(place - closest_triangle_point(a, b, c, place)) < tolerance:
+                found[sample, count] = face
+                count += 1
+
+
+class DegenerateMeshError(ValueError):
+    """No triangle of a mesh has an area."""
+
+
 class MeshSet:
     """The surfaces of a model on a device; keeps Warp's meshes alive.
 
     Args:
         meshes: Meshes and height fields of the model.
         sources: Which of them are needed.
+        prepared: Which of them may be needed later; those without area are left out.
         device: Where the arrays go.
 
     Raises:
         ValueError: If all triangles of a mesh are degenerate.
     """
 
-    def __init__(self, meshes: Sequence[Any], sources: Sequence[int], device: Any):
-        surfaces = [_Surface(meshes[index]) for index in sources]
+    def __init__(self, meshes: Sequence[Any], sources: Sequence[int], prepared: Sequence[int], device: Any):
+        surfaces = [_Surface(meshes[index], device) for index in sources]
+        sources = list(sources)
+        for index in prepared:
+            try:
+                surfaces.append(_Surface(meshes[index], device))
+            except DegenerateMeshError:
+                continue  # only looked at, or refused when a pipeline is made for shapes that use it
+            sources.append(index)
         self.data = MeshData()
         mesh_surface = np.full(max(len(meshes), 1), -1)
         mesh_surface[list(sources)] = np.arange(len(surfaces))
         first_vertex = _starts([len(surface.vertices) for surface in surfaces])
         first_triangle = _starts([len(surface.triangles) for surface in surfaces])
-        self._meshes = [surface.upload(device) for surface in surfaces]
+        self._meshes = [surface.warp_mesh for surface in surfaces]
         integers = {
             "mesh_surface": mesh_surface,
             "kind": [surface.kind for surface in surfaces],
@@ -120,7 +180,8 @@ class MeshSet:
 class _Surface:
     """One mesh or height field, its degenerate triangles removed, with the neighbours of its parts."""
 
-    def __init__(self, mesh: Any):
+    def __init__(self, mesh: Any, device: Any):
+        self._device = device
         vertices, merged = merge_vertices(np.asarray(mesh.vertices))
         triangles = merged[np.asarray(mesh.triangles)]
         points = vertices.astype(np.float64)
@@ -130,7 +191,7 @@ class _Surface:
         areas = np.linalg.norm(normals, axis=1)
         has_area = areas > DEGENERATE * longest
         if not has_area.any():
-            raise ValueError(
+            raise DegenerateMeshError(
                 f"{mesh.name}: none of its {len(triangles)} triangles has an area, so nothing can touch it. "
                 "Repair the mesh, or keep it for display only."
             )
@@ -144,17 +205,14 @@ class _Surface:
             if np.einsum("ij,ij->i", a, np.cross(b, c)).sum() < 0.0:
                 self.triangles, normals = self.triangles[:, ::-1], -normals
         self._normals = normals[has_area] / areas[has_area][:, None]
-        self._find_neighbors(points)
-        self._find_sharp_edges(points)
-        self.hull_points = _hull_points(points, self.triangles)
-
-    def upload(self, device: Any) -> wp.Mesh:
-        """Return the Warp mesh."""
-        return wp.Mesh(
-            points=wp.array(self.vertices.astype(np.float32), dtype=wp.vec3, device=device),
+        self.warp_mesh = wp.Mesh(
+            points=wp.array(vertices.astype(np.float32), dtype=wp.vec3, device=device),
             indices=wp.array(self.triangles.reshape(-1).astype(np.int32), dtype=int, device=device),
             support_winding_number=self.kind == int(CLOSED),
         )
+        self._find_neighbors(points)
+        self._find_sharp_edges(points)
+        self.hull_points = _hull_points(points, self.triangles)
 
     def _find_neighbors(self, points: np.ndarray) -> None:
         """List the vertices beyond every edge, and those around every vertex."""
@@ -182,22 +240,28 @@ class _Surface:
         self.ring_start, self.ring = _ragged(both // count, both % count, count)
 
     def _seams(self, points: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return boundary edges that lie on another triangle (of other subdivision), and its vertices."""
-        found: list[tuple[np.ndarray, np.ndarray]] = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
-        low, high = (fold(points[self.triangles], axis=1) for fold in (np.min, np.max))
-        tolerance = SEAM * float(np.ptp(points, axis=0).max())
-        for row in rows:
-            triangle, edge = divmod(int(row), 3)
-            ends = points[self.triangles[triangle, [edge, (edge + 1) % 3]]]
-            for t in (0.25, 0.5, 0.75):
-                point = ends[0] + t * (ends[1] - ends[0])
-                near = np.flatnonzero(((low <= point + tolerance) & (high >= point - tolerance)).all(axis=1))
-                near = near[near != triangle]
-                on = near[[_distance(point, points[self.triangles[other]]) < tolerance for other in near]]
-                if len(on):
-                    beyond = self.triangles[on].reshape(-1)
-                    found.append((np.full(len(beyond), row), beyond))
-        return np.concatenate([part[0] for part in found]), np.concatenate([part[1] for part in found])
+        """Return boundary edges that lie on other triangles (of other subdivision), and their vertices."""
+        if not len(rows):
+            return rows, rows
+        first = points[self.triangles.reshape(-1)[rows]]
+        last = points[self.triangles[:, [1, 2, 0]].reshape(-1)[rows]]
+        samples = np.concatenate([first + t * (last - first) for t in (0.25, 0.5, 0.75)])
+        found = wp.full((len(samples), SEAM_TRIANGLE_COUNT), -1, dtype=int, device=self._device)
+        wp.launch(
+            find_seam,
+            dim=len(samples),
+            inputs=[
+                self.warp_mesh.id,
+                wp.array(samples.astype(np.float32), dtype=wp.vec3, device=self._device),
+                wp.array(np.tile(rows // 3, 3).astype(np.int32), dtype=int, device=self._device),
+                SEAM * float(np.ptp(points, axis=0).max()),
+            ],
+            outputs=[found],
+            device=self._device,
+        )
+        sample, place = np.nonzero(found.numpy() >= 0)
+        beyond = self.triangles[found.numpy()[sample, place]]
+        return np.repeat(np.tile(rows, 3)[sample], 3), beyond.reshape(-1)
 
     def _find_sharp_edges(self, points: np.ndarray) -> None:
         """Mark the edges at which a shape can touch beside the faces."""
@@ -232,24 +296,6 @@ def _is_closed(triangles: np.ndarray, vertex_count: int) -> bool:
     key = edges.min(axis=1) * np.int64(vertex_count) + edges.max(axis=1)
     _, edge = np.unique(key, return_inverse=True)
     return not np.any(np.bincount(edge.reshape(-1), weights=np.sign(edges[:, 1] - edges[:, 0])))
-
-
-def _distance(point: np.ndarray, corners: np.ndarray) -> float:
-    """Return the distance of a point from a triangle [m] ([Ericson2005] 5.1.5, by its planes)."""
-    normal = np.cross(corners[1] - corners[0], corners[2] - corners[0])
-    normal /= np.linalg.norm(normal)
-    inside = all(
-        np.dot(np.cross(normal, corners[(k + 1) % 3] - corners[k]), point - corners[k]) >= 0.0
-        for k in range(3)
-    )
-    if inside:
-        return float(abs(np.dot(normal, point - corners[0])))
-    distances = []
-    for k in range(3):
-        along = corners[(k + 1) % 3] - corners[k]
-        t = np.clip(np.dot(point - corners[k], along) / np.dot(along, along), 0.0, 1.0)
-        distances.append(float(np.linalg.norm(point - corners[k] - t * along)))
-    return min(distances)
 
 
 def _hull_points(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:

@@ -38,6 +38,14 @@ def closest_segment_points(half0: wp.vec3, position: wp.vec3, half1: wp.vec3) ->
 
 
 @wp.func
+def closest_on_edge(first: wp.vec3, last: wp.vec3) -> wp.vec3:
+    """Return the point of a segment closest to the origin."""
+    along = last - first
+    t = wp.clamp(-wp.dot(first, along) / wp.max(wp.length_sq(along), 1.0e-30), 0.0, 1.0)
+    return first + t * along
+
+
+@wp.func
 def any_perpendicular(v: wp.vec3) -> wp.vec3:
     """Return a unit vector perpendicular to `v`, or x for the zero vector."""
     axis = wp.vec3(1.0, 0.0, 0.0)

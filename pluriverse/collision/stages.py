@@ -105,14 +105,15 @@ def _make_surfaces(model: Model, colliders: Sequence[Collider]) -> Any:
     source = model.shape_source_index.numpy()
     collides = (model.shape_flags.numpy() & ShapeFlags.COLLIDE_SHAPES) != 0
     used = set(source[(model.shape_type.numpy() == GeoType.MESH) & collides].tolist())
+    prepared = set()
     for index, mesh in enumerate(model.meshes):
         # Meshes that no shape uses yet count too, as hulls do; height fields where they meet meshes.
         is_field = isinstance(mesh, Heightfield)
         if index not in source and not mesh.is_convex_hull and not is_field:
-            used.add(index)
+            prepared.add(index)
         if is_field and Collider.MESH_MESH in colliders:
             used.add(index)
-    return MeshSet(model.meshes, sorted(used), model.device)
+    return MeshSet(model.meshes, sorted(used), sorted(prepared), model.device)
 
 
 def _collider_launch(

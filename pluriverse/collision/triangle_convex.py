@@ -19,6 +19,7 @@ from pluriverse.collision.epa import make_penetration
 from pluriverse.collision.gjk import APART, NEAR, make_closest_points
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.polygon import POLYGON_CAPACITY, clip_polygon, clip_to_face
+from pluriverse.collision.segment import closest_on_edge
 from pluriverse.collision.shape_state import SPHERE
 from pluriverse.collision.triangle_pair import (
     TrianglePair,
@@ -125,14 +126,6 @@ def clip_to_triangle(
         for copied in range(count):
             polygon[copied] = scratch[copied]
     return count
-
-
-@wp.func
-def closest_on_edge(first: wp.vec3, last: wp.vec3) -> wp.vec3:
-    """Return the point of a segment closest to the origin."""
-    along = last - first
-    t = wp.clamp(-wp.dot(first, along) / wp.max(wp.length_sq(along), 1.0e-30), 0.0, 1.0)
-    return first + t * along
 
 
 @wp.func

@@ -1,5 +1,7 @@
 """Triangle meshes that are not convex: distances, insides, seams, sheets, and what rests on and in them."""
 
+import time
+
 import numpy as np
 import pytest
 import trimesh
@@ -181,6 +183,19 @@ def test_ball_rolling_over_triangles_in_a_plane_sees_no_edge():
         for contacts in collide_pairs(mesh_spec(mesh), sphere(0.1), ground, poses, gap=0.01):
             assert contacts.count == 1
             np.testing.assert_array_equal(np.abs(contacts.normal), [[0.0, 0.0, 1.0]])
+
+
+def test_soup_of_many_loose_triangles_is_ready_soon():
+    """Each edge of a soup is a boundary and is looked up in the tree, not in a list of all triangles."""
+    rng = np.random.default_rng(0)
+    corners = rng.uniform(-1.0, 1.0, (20000, 1, 3)) + rng.uniform(-0.02, 0.02, (20000, 3, 3))
+    soup = trimesh.Trimesh(corners.reshape(-1, 3), np.arange(60000).reshape(-1, 3), process=False)
+    begin = time.perf_counter()
+    contacts = collide_pairs(
+        mesh_spec(soup, is_solid=False, compute_inertia=False), sphere(0.1), ORIGIN, ORIGIN
+    )[0]
+    assert contacts.found <= CAP
+    assert time.perf_counter() - begin < 20.0
 
 
 def test_box_on_many_triangles_keeps_its_four_corners():

@@ -1,0 +1,267 @@
+"""Where a point of one mesh is relative to another: its closest point, the faces that it is before."""
+
+import warp as wp
+
+from pluriverse.collision.mesh_data import (
+    CLOSED,
+    GROUND,
+    MeshData,
+    closest_triangle_point,
+    is_vertex_free,
+    mirror_sign,
+    surface_point,
+)
+from pluriverse.collision.shape_state import ShapeModel
+
+# Depth, relative to the size of the smaller mesh, up to which a corner over a face belongs to it although it
+# may be closer to another.
+SHALLOW = wp.constant(0.02)
+# Distance, relative likewise, by which a corner may be beside a triangle and still be over it.
+OVER = wp.constant(1.0e-5)
+# Slope (8 degrees) up to which a corner or crossing that is not the deepest belongs to the patch.
+PATCH_SLOPE = wp.constant(0.14)
+# Relative difference of the factors of a scale up to which it is the same along all axes.
+UNIFORM = wp.constant(1.0e-6)
+# Reach of a search without limit [m].
+ANY_DISTANCE = wp.constant(1.0e10)
+# Distance, relative to the size, below which the direction to the closest point is rounding and the normal of
+# the triangle is taken; and by which a closest point may be farther than the plane of the triangle to be on
+# its inside.
+TOUCHING = wp.constant(1.0e-3)
+ON_PLANE = wp.constant(1.0e-6)
+
+
+@wp.struct
+class MeshPlacement:
+    """A mesh in the frame of another one, relative to the origin of the first mesh."""
+
+    surface: int
+    """Surface of the mesh."""
+    other: int
+    """Surface of the other."""
+    scale: wp.vec3
+    """Factors on the mesh."""
+    other_scale: wp.vec3
+    """Factors on the other."""
+    rotation: wp.mat33
+    """Other from mesh axes."""
+    position: wp.vec3
+    """Origin of the mesh in the frame of the other [m]."""
+    lower: wp.vec3
+    """Lower corner of the box around the other and its reach [m], frame of the mesh."""
+    upper: wp.vec3
+    """Upper corner of that box [m]."""
+
+
+@wp.struct
+class SurfaceTouch:
+    """A point and what of a surface is closest to it."""
+
+    is_near: bool
+    """Whether anything is within reach; else nothing below is set."""
+    normal: wp.vec3
+    """Unit normal away from the surface."""
+    distance: float
+    """Distance along the normal [m]."""
+
+
+@wp.func
+def place_mesh(
+    model: ShapeModel,
+    shape: int,
+    other: int,
+    scale: wp.vec3,
+    other_scale: wp.vec3,
+    rotation: wp.mat33,
+    position: wp.vec3,
+    reach: float,
+    data: MeshData,
+) -> MeshPlacement:
+    """Return a mesh placed in the frame of another, with the part of it that may matter."""
+    placed = MeshPlacement()
+    mesh = model.shape_source_index[shape]
+    other_mesh = model.shape_source_index[other]
+    placed.surface = data.mesh_surface[mesh]
+    placed.other = data.mesh_surface[other_mesh]
+    placed.scale = scale
+    placed.other_scale = other_scale
+    placed.rotation = rotation
+    placed.position = position
+    first = wp.cw_mul(other_scale, model.mesh_lower[other_mesh])
+    last = wp.cw_mul(other_scale, model.mesh_upper[other_mesh])
+    inverse = wp.transpose(rotation)
+    center = inverse * (0.5 * (first + last) - position)
+    half = 0.5 * (last - first)
+    half = wp.vec3(wp.abs(half[0]), wp.abs(half[1]), wp.abs(half[2]))
+    half = wp.vec3(
+        wp.abs(inverse[0, 0]) * half[0] + wp.abs(inverse[0, 1]) * half[1] + wp.abs(inverse[0, 2]) * half[2],
+        wp.abs(inverse[1, 0]) * half[0] + wp.abs(inverse[1, 1]) * half[1] + wp.abs(inverse[1, 2]) * half[2],
+        wp.abs(inverse[2, 0]) * half[0] + wp.abs(inverse[2, 1]) * half[1] + wp.abs(inverse[2, 2]) * half[2],
+    )
+    if placed.other >= 0 and data.kind[placed.other] == GROUND:
+        # What has sunk in is found wherever it is.
+        half = half + wp.vec3(reach, reach, reach) + wp.length(half) * wp.vec3(1.0, 1.0, 1.0)
+    else:
+        half = half + wp.vec3(reach, reach, reach)
+    placed.lower = center - half
+    placed.upper = center + half
+    return placed
+
+
+@wp.func
+def is_below(mesh: wp.uint64, point: wp.vec3) -> bool:
+    """Return whether a point is below a surface of which no part lies over another."""
+    hit = wp.mesh_query_ray(mesh, point, wp.vec3(0.0, 0.0, 1.0), ANY_DISTANCE)
+    return hit.result
+
+
+@wp.func
+def touch_surface(
+    data: MeshData, placed: MeshPlacement, point: wp.vec3, reach: float, size: float
+) -> SurfaceTouch:
+    """Return the closest point of the other mesh to a point.
+
+    Args:
+        data: The surfaces.
+        placed: The mesh of the point.
+        point: Point of the mesh [m], axes of the other, relative to the origin of the mesh.
+        reach: Largest distance [m] on either side.
+        size: Size of the pair [m].
+    """
+    touch = SurfaceTouch()
+    surface = placed.other
+    scale = placed.other_scale
+    place = wp.cw_div(point + placed.position, scale)
+    smallest = wp.min(wp.abs(scale[0]), wp.min(wp.abs(scale[1]), wp.abs(scale[2])))
+    kind = data.kind[surface]
+    closest = wp.mesh_query_point_no_sign(data.id[surface], place, reach / smallest)
+    if not closest.result:
+        return touch
+    face = closest.face
+    w = 1.0 - closest.u - closest.v
+    corners = data.triangle[data.first_triangle[surface] + face]
+    a = surface_point(data, corners[0], scale) - placed.position
+    b = surface_point(data, corners[1], scale) - placed.position
+    c = surface_point(data, corners[2], scale) - placed.position
+    offset = point - (closest.u * a + closest.v * b + w * c)
+    length = wp.length(offset)
+    largest = wp.max(wp.abs(scale[0]), wp.max(wp.abs(scale[1]), wp.abs(scale[2])))
+    if largest > smallest * (1.0 + UNIFORM):
+        # The closest point of the stored mesh is near, but not the closest one of the stretched mesh.
+        ball = wp.vec3(length, length, length)
+        low = wp.cw_div(point + placed.position - ball, scale)
+        high = wp.cw_div(point + placed.position + ball, scale)
+        query = wp.mesh_query_aabb(data.id[surface], wp.min(low, high), wp.max(low, high))
+        near = int(0)
+        while wp.mesh_query_next(query, near):
+            corners = data.triangle[data.first_triangle[surface] + near]
+            a = surface_point(data, corners[0], scale) - placed.position
+            b = surface_point(data, corners[1], scale) - placed.position
+            c = surface_point(data, corners[2], scale) - placed.position
+            other = point - closest_triangle_point(a, b, c, point)
+            if wp.length(other) < length:
+                length = wp.length(other)
+                offset = other
+                face = near
+        corners = data.triangle[data.first_triangle[surface] + face]
+        a = surface_point(data, corners[0], scale) - placed.position
+        b = surface_point(data, corners[1], scale) - placed.position
+        c = surface_point(data, corners[2], scale) - placed.position
+    normal = mirror_sign(scale) * wp.normalize(wp.cross(b - a, c - a))
+    height = wp.dot(normal, point - a)
+    side = float(1.0)
+    if kind == GROUND:
+        side = wp.where(is_below(data.id[surface], place), -1.0, 1.0)
+    elif kind == CLOSED:
+        # Over the inside of a triangle its normal tells the side, as far as rounding lets it.
+        side = wp.where(height < 0.0, -1.0, 1.0)
+        if length - wp.abs(height) >= ON_PLANE * size:
+            signed = wp.mesh_query_point_sign_winding_number(data.id[surface], place, reach / smallest)
+            side = signed.sign
+    else:
+        center = placed.rotation * wp.cw_mul(placed.scale, data.center[placed.surface])
+        if wp.dot(normal, center - a) < 0.0:
+            normal = -normal
+            height = -height
+        side = wp.where(height < 0.0, -1.0, 1.0)
+    touch.is_near = True
+    if length < TOUCHING * size or length - wp.abs(height) < ON_PLANE * size:
+        touch.normal = normal
+        touch.distance = height
+    else:
+        touch.normal = (side / length) * offset
+        touch.distance = side * length
+    return touch
+
+
+@wp.func
+def is_inside(data: MeshData, surface: int, scale: wp.vec3, point: wp.vec3) -> bool:
+    """Return whether a point, frame of the mesh, is inside a solid or below the ground; true for a sheet."""
+    place = wp.cw_div(point, scale)
+    kind = data.kind[surface]
+    result = bool(True)
+    if kind == CLOSED:
+        closest = wp.mesh_query_point_sign_winding_number(data.id[surface], place, ANY_DISTANCE)
+        result = closest.sign < 0.0
+    elif kind == GROUND:
+        result = is_below(data.id[surface], place)
+    return result
+
+
+@wp.func
+def touch_faces(
+    data: MeshData, placed: MeshPlacement, vertex: int, local: wp.vec3, reach: float, size: float
+) -> SurfaceTouch:
+    """Return the triangle that a corner meets from its front, the nearest of those it is over.
+
+    A corner a little below a face belongs to that face, though the side of the solid next to it may be
+    closer: boxes stacked in line have their corners on the sides of each other.
+
+    Args:
+        data: The surfaces.
+        placed: The mesh of the corner.
+        vertex: The corner.
+        local: Where it is [m], frame of its mesh.
+        reach: Largest distance [m] in front of a triangle.
+        size: Size of the pair [m].
+    """
+    touch = SurfaceTouch()
+    surface = placed.other
+    scale = placed.other_scale
+    kind = data.kind[surface]
+    point = placed.rotation * local
+    inverse = wp.transpose(placed.rotation)
+    shallow = SHALLOW * size
+    tolerance = OVER * size
+    radius = wp.max(reach, shallow)
+    ball = wp.vec3(radius, radius, radius)
+    low = wp.cw_div(point + placed.position - ball, scale)
+    high = wp.cw_div(point + placed.position + ball, scale)
+    outward = mirror_sign(scale)
+    center = placed.rotation * wp.cw_mul(placed.scale, data.center[placed.surface])
+    query = wp.mesh_query_aabb(data.id[surface], wp.min(low, high), wp.max(low, high))
+    face = int(0)
+    while wp.mesh_query_next(query, face):
+        corners = data.triangle[data.first_triangle[surface] + face]
+        a = surface_point(data, corners[0], scale) - placed.position
+        b = surface_point(data, corners[1], scale) - placed.position
+        c = surface_point(data, corners[2], scale) - placed.position
+        axis = wp.normalize(wp.cross(b - a, c - a))
+        normal = outward * axis
+        if kind != CLOSED and kind != GROUND and wp.dot(normal, center - a) < 0.0:
+            normal = -normal
+        height = wp.dot(normal, point - a)
+        if (
+            height <= reach
+            and height >= -shallow
+            and (not touch.is_near or wp.abs(height) < wp.abs(touch.distance))
+            and wp.dot(wp.normalize(wp.cross(b - a, axis)), point - a) <= tolerance
+            and wp.dot(wp.normalize(wp.cross(c - b, axis)), point - b) <= tolerance
+            and wp.dot(wp.normalize(wp.cross(a - c, axis)), point - c) <= tolerance
+        ):
+            back = -(inverse * normal)
+            if is_vertex_free(data, vertex, placed.scale, wp.vec3(0.0, 0.0, 0.0), back, local, PATCH_SLOPE):
+                touch.is_near = True
+                touch.normal = normal
+                touch.distance = height
+    return touch
