@@ -137,6 +137,9 @@ class LoadedScene:
 
         Without recorded control this is `simulation.step(count)`.
         """
+        if not self.control_sequences:
+            simulation.step(count)
+            return
         done = 0
         while done < count:
             begin = simulation.step_count
