@@ -6,8 +6,10 @@ import pytest
 import warp as wp
 
 from pluriverse import Model, ModelBuilder
-from pluriverse.importers import AssetError
+from pluriverse.importers import AssetError, AssetWarning
 from pluriverse.solvers.mujoco.attributes import register_custom_attributes
+from pluriverse.solvers.mujoco.conversion import convert_model
+from pluriverse.solvers.mujoco.options import MujocoOptions
 from tests.importers.usd_text import body, collider, joint, prim, stage
 
 pytest.importorskip("pxr", reason="reading USD needs the extra 'usd'")
@@ -169,3 +171,54 @@ def test_a_wrong_value_names_the_prim():
     with pytest.raises(AssetError, match=r"prim '/robot/base': custom attribute 'lab:heat': value is 2\.5"):
         builder.add_usd(stage(ROBOT))
     assert builder.body_count == 0
+
+
+ACTUATED = """double[] mjc:gear = [2, 0, 0, 0, 0, 0]
+uniform token mjc:dynType = "filter"
+double[] mjc:dynPrm = [0.1]
+double[] mjc:gainPrm = [5]
+double mjc:ctrlRange:min = -1
+double mjc:ctrlRange:max = 2
+uniform token mjc:ctrlLimited = "true"
+"""
+
+
+def test_actuators_of_the_mjc_schema_act_on_joints_bodies_and_sites():
+    """An MjcActuator is a row of the namespace, in every copy of the stage, and turns its joint."""
+    site = prim("Sphere", "mark", "double radius = 0.01", ("MjcSiteAPI",))
+    robot = ROBOT.replace('def Sphere "ball"', site + 'def Sphere "ball"', 1)
+    actuators = "".join(
+        prim("MjcActuator", name, f"rel mjc:target = <{target}>\n{text}")
+        for name, target, text in (
+            ("turn", "/robot/elbow", ACTUATED),
+            ("push", "/robot/base/mark", "double[] mjc:gear = [0, 0, 1]"),
+            ("stick", "/robot/arm", ""),
+        )
+    )
+    source, builder = ModelBuilder(), ModelBuilder()
+    register_custom_attributes(source)
+    report = source.add_usd(stage(robot + actuators))
+    assert not any("MjcActuator" in entry.feature for entry in report.entries)
+    builder.replicate(source, 2)
+    model = builder.finalize("cpu")
+    names = model.mujoco
+    assert names.actuator_label == ["turn", "push", "stick"] * 2
+    np.testing.assert_array_equal(names.actuator_trntype.numpy()[:3], [0, 3, 4])
+    dof = int(source.joint_qd_start[source.joint_label.index("/robot/elbow")])
+    shape = source.shape_label.index("/robot/base/mark")
+    arm = source.body_label.index("/robot/arm")
+    np.testing.assert_array_equal(names.actuator_trnid.numpy()[:3, 0], [dof, shape, arm])
+    np.testing.assert_array_equal(
+        names.actuator_trnid.numpy()[3:, 0],
+        [dof + source.joint_dof_count, shape + source.shape_count, arm + source.body_count],
+    )
+    assert names.actuator_articulation.numpy().tolist() == [0, 0, 0, 1, 1, 1]
+    np.testing.assert_allclose(names.actuator_dynprm.numpy()[0, 0], 0.1, rtol=1e-6)
+    np.testing.assert_array_equal(names.actuator_gainprm.numpy()[0], [5.0] + [0.0] * 9)
+    np.testing.assert_array_equal(names.actuator_gear.numpy()[1], [0, 0, 1, 0, 0, 0])
+    np.testing.assert_array_equal(names.actuator_ctrlrange.numpy()[0], [-1.0, 2.0])
+    group = convert_model(model, MujocoOptions())[0]
+    assert group.model.nu == 3
+    assert group.model.actuator_ctrllimited[0]
+    with pytest.warns(AssetWarning, match=r"'/turn': mjc:target is \['/robot/nothing'\], which is no joint"):
+        source.add_usd(stage(robot + actuators.replace("</robot/elbow>", "</robot/nothing>")))

@@ -17,6 +17,7 @@ from pluriverse.model.attributes import AttributeAssignment, AttributeFrequency
 from pluriverse.solvers.mujoco.choices import CtrlSource, CtrlType, TargetKind, TrnType, as_number
 from pluriverse.solvers.mujoco.rows import NAMESPACE
 from pluriverse.solvers.mujoco.solref import DEFAULT_SOLIMP, DEFAULT_SOLREF, SolrefMode
+from pluriverse.solvers.mujoco.usd_actuators import actuator_rows, is_actuator
 
 VEC5 = wp.types.vector(5, wp.float32)
 VEC6 = wp.types.vector(6, wp.float32)
@@ -316,6 +317,8 @@ def register_custom_attributes(builder: Any) -> None:
                 namespace=NAMESPACE,
                 label_attribute=f"{NAMESPACE}:{name}_label" if name in LABELLED else None,
                 articulation_owner_attribute=f"{NAMESPACE}:{name}_articulation" if name in OWNED else None,
+                usd_prim_filter=is_actuator if name == "actuator" else None,
+                usd_entry_expander=actuator_rows if name == "actuator" else None,
             )
         )
         _declare(builder, f"{NAMESPACE}:{name}", Entry(f"{name}_world", int, -1, references="world"))
