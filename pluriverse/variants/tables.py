@@ -15,6 +15,7 @@ from pluriverse.builder.snapshot import COLUMN_NAMES
 from pluriverse.model import Model
 from pluriverse.model.seal import STRUCTURE
 from pluriverse.selection.frequency import ATTRIBUTE_FREQUENCY, Frequency
+from pluriverse.types import ShapeFlags
 from pluriverse.variants.layout import Layout, used_meshes
 from pluriverse.variants.row_copy import copy_variant_rows
 
@@ -79,6 +80,9 @@ class VariantRows:
         row_count = len(layout.variants)
         arrays = {name: getattr(model, name).numpy() for name in VARIANT_DEPENDENT_FIELDS}
         arrays["shape_enabled"] = filled.reshape(-1)
+        # A slot that is off is not seen either.
+        seen = np.where(filled.reshape(-1), -1, ~int(ShapeFlags.VISIBLE)).astype(np.int32)
+        arrays["shape_flags"] = arrays["shape_flags"] & seen
         arrays["shape_source_index"] = mesh.reshape(-1)
         lower, upper, radius = compute_shape_bounds(
             model.shape_type.numpy(),
