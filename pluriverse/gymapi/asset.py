@@ -7,6 +7,7 @@ Its joint is not among the joints of the asset.
 import dataclasses
 import functools
 import itertools
+from typing import Any
 
 import numpy as np
 
@@ -110,6 +111,10 @@ class Asset:
         self.tendons: list[FixedTendon] = []
         self.force_sensors: list[ForceSensor] = []
         self.actor_count = 0
+        self.row_cache: dict[str, np.ndarray] = {}
+        """Columns of the builder as rows of the model, by name."""
+        self.prototype: Any = None
+        """Model of the asset alone, once it was needed."""
         self.merged_links: dict[str, str] = {}
         """Links merged by `collapse_fixed_joints`, with the body that each became part of."""
         roots = np.flatnonzero(builder.joint_parent < 0)

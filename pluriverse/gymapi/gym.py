@@ -30,8 +30,7 @@ class Gym(
     """The calls of the actor API. It has no state of its own; `acquire_gym` returns the one there is."""
 
     def _attach(self, sim: Sim) -> None:
-        if sim.__dict__.pop("efforts_pending", False):
-            sim.runtime.has_effort = True
+        sim.runtime.has_effort = sim.efforts_pending
         self._attach_sensors(sim)
 
 

@@ -420,7 +420,7 @@ def _write_drives(asset: Asset, dt: float) -> None:
         return
     for name, rows in drive_rows(asset.dof_properties, asset.dof_ball_axis, dt).items():
         getattr(asset.builder, name)[asset.dof_index] = rows
-    asset.__dict__.pop("_rows", None)
+    asset.row_cache.clear()
 
 
 def _options(options: Any, call: str) -> AssetOptions:

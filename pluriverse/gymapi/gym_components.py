@@ -309,14 +309,12 @@ class ComponentCalls(Checks):
 
 def actor_tendons(actor: Actor) -> list[Any]:
     """Return the tendons of an actor, copies of those of its asset."""
-    tendons: list[Any] | None = actor.__dict__.get("tendons")
-    if tendons is None:
-        tendons = [
+    if actor.tendons is None:
+        actor.tendons = [
             type(tendon)(tendon.properties.copy(), list(tendon.dofs), list(tendon.coefficients))
             for tendon in actor.asset.tendons
         ]
-        actor.__dict__["tendons"] = tendons
-    return tendons
+    return actor.tendons
 
 
 def _handle(index: Any, count: int, start: int) -> int:

@@ -177,7 +177,7 @@ class ControlCalls(Checks):
         if actor.env.sim.runtime is not None:
             actor.env.sim.runtime.has_effort = True
         else:
-            actor.env.sim.__dict__["efforts_pending"] = True
+            actor.env.sim.efforts_pending = True
 
     def _set_targets(self, env: Any, handle: int, targets: Any, call: str, mode: DofDriveMode) -> bool:
         actor = self._actor(env, handle, call)

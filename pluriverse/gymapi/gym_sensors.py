@@ -42,36 +42,36 @@ class SensorCalls(Checks):
     def _contacts(self, sim: Any, call: str) -> ContactReadings:
         """Return the contact readings of a sim, which is prepared if it is not yet."""
         self._runtime(sim, call)  # type: ignore[attr-defined]
-        readings: ContactReadings = sim.__dict__["contact_readings"]
+        readings: ContactReadings = sim.contact_readings
         return readings
 
     def _sensors(self, sim: Any, call: str) -> SensorReadings:
         self._runtime(sim, call)  # type: ignore[attr-defined]
-        readings: SensorReadings = sim.__dict__["sensor_readings"]
+        readings: SensorReadings = sim.sensor_readings
         return readings
 
     def _efforts(self, sim: Any, call: str) -> JointEfforts:
         runtime = self._runtime(sim, call)  # type: ignore[attr-defined]
-        readings: JointEfforts | None = sim.__dict__.get("joint_efforts")
+        readings: JointEfforts | None = sim.joint_efforts
         if readings is None:
-            readings = sim.__dict__["joint_efforts"] = JointEfforts(runtime)
+            readings = sim.joint_efforts = JointEfforts(runtime)
         return readings
 
     def _attach_sensors(self, sim: Sim) -> None:
         """Add what readings and attractors need to a sim that was just prepared."""
         runtime = sim.runtime
-        contacts = sim.__dict__["contact_readings"] = ContactReadings(runtime)
+        contacts = sim.contact_readings = ContactReadings(runtime)
         if sim.sensor_count:
-            sim.__dict__["sensor_readings"] = SensorReadings(runtime, contacts)
+            sim.sensor_readings = SensorReadings(runtime, contacts)
         if any(actor.dof_force_sensors for actor in sim.actors):
-            sim.__dict__["joint_efforts"] = JointEfforts(runtime)
+            sim.joint_efforts = JointEfforts(runtime)
         if sim.attractors:
             self._attach_attractors(sim)
 
     @staticmethod
     def _attach_attractors(sim: Sim) -> None:
         sim.runtime.has_passive_force = True  # so that the forces of the last step are cleared
-        sim.__dict__["attractor_forces"] = AttractorForces(sim.runtime)
+        sim.attractor_forces = AttractorForces(sim.runtime)
 
     def get_rigid_contact_forces(self, sim: Any) -> np.ndarray:
         """Return the net contact force on each body in the last `simulate` [N], as `Vec3` records."""
@@ -161,7 +161,7 @@ class SensorCalls(Checks):
         `acquire_dof_force_tensor` on; before that they are zero.
         """
         actor = self._actor(env, actor_handle, "get_actor_dof_forces")
-        count, readings = actor.asset.dof_count, actor.env.sim.__dict__.get("joint_efforts")
+        count, readings = actor.asset.dof_count, actor.env.sim.joint_efforts
         if readings is None:
             return np.zeros(count, dtype=np.float32)
         return np.array(readings.effort.numpy()[actor.dof_start : actor.dof_start + count])
@@ -192,7 +192,7 @@ class SensorCalls(Checks):
         sim.attractors.append(attractor)
         found.attractors.append(attractor)
         if sim.is_prepared:
-            forces = sim.__dict__.get("attractor_forces")
+            forces = sim.attractor_forces
             if forces is None:
                 self._attach_attractors(sim)
             else:
@@ -225,7 +225,7 @@ class SensorCalls(Checks):
 
     @staticmethod
     def _update_attractors(env: Env) -> None:
-        forces = env.sim.__dict__.get("attractor_forces")
+        forces = env.sim.attractor_forces
         if forces is not None:
             forces.is_stale = True
 

@@ -167,7 +167,7 @@ class SimulationCalls(Checks):
     def get_performance_timers(self, sim: Any, handle: int) -> PerformanceTimers:
         """Return the times of the last `simulate`."""
         found = self._sim(sim, "get_performance_timers")
-        step_time = float(getattr(found, "step_time", 0.0))
+        step_time = found.step_time
         return PerformanceTimers(physics_sim=step_time, total_time=step_time)
 
     def destroy_performance_timers(self, sim: Any, handle: int) -> None:

@@ -24,17 +24,17 @@ class TensorCalls(Checks):
         found = self._sim(sim, call)
         if found.runtime is None:
             raise GymError(f"{call}: the sim is not prepared. Call prepare_sim() once all envs are built.")
-        cached: TensorSet | None = found.__dict__.get("tensors")
+        cached: TensorSet | None = found.tensors
         if cached is None:
-            cached = found.__dict__["tensors"] = TensorSet(found.runtime)
+            cached = found.tensors = TensorSet(found.runtime)
         return cached
 
     def _read_body_rows(self, sim: Sim) -> np.ndarray:
         """Return the states of all bodies, shape [body, 13]; a copy."""
         tensors = self._tensors(sim, "get_sim_rigid_body_states")
-        rows = sim.__dict__.get("body_cache")
+        rows = sim.body_cache
         if rows is None:
-            rows = sim.__dict__["body_cache"] = TensorSet(tensors.runtime)
+            rows = sim.body_cache = TensorSet(tensors.runtime)
         rows.refresh_body()
         return np.array(rows.body.numpy())
 
@@ -239,9 +239,9 @@ class TensorCalls(Checks):
 
     def _matrices(self, sim: Any, call: str) -> ArticulationMatrices:
         runtime: Runtime = self._tensors(sim, call).runtime
-        cached: ArticulationMatrices | None = sim.__dict__.get("matrices")
+        cached: ArticulationMatrices | None = sim.matrices
         if cached is None:
-            cached = sim.__dict__["matrices"] = ArticulationMatrices(runtime)
+            cached = sim.matrices = ArticulationMatrices(runtime)
         return cached
 
     def _values(self, sim: Sim, values: Any, count: int, width: int, call: str, what: str) -> wp.array:

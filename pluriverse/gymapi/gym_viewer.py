@@ -161,19 +161,18 @@ class ViewerCalls(Checks):
         call = "set_rigid_body_color"
         actor = self._actor(env, actor_handle, call)
         index = self._entry(body, actor.asset.body_names, "body", str(actor), call)
-        actor.__dict__.setdefault("colors", {})[index] = Vec3._of(color)
+        actor.colors[index] = Vec3._of(color)
 
     def get_rigid_body_color(self, env: Any, actor_handle: int, body: int, mesh_type: MeshType | int) -> Vec3:
         """Return the colour of a body; white where none was set."""
         call = "get_rigid_body_color"
         actor = self._actor(env, actor_handle, call)
         index = self._entry(body, actor.asset.body_names, "body", str(actor), call)
-        color: Vec3 = actor.__dict__.get("colors", {}).get(index, Vec3(1.0, 1.0, 1.0))
-        return color
+        return actor.colors.get(index, Vec3(1.0, 1.0, 1.0))
 
     def reset_actor_materials(self, env: Any, actor_handle: int, mesh_type: MeshType | int) -> None:
         """Forget the colours of an actor."""
-        self._actor(env, actor_handle, "reset_actor_materials").__dict__.pop("colors", None)
+        self._actor(env, actor_handle, "reset_actor_materials").colors.clear()
 
     def set_rigid_body_segmentation_id(
         self, env: Any, actor_handle: int, body: int, segmentation_id: int
@@ -182,14 +181,14 @@ class ViewerCalls(Checks):
         call = "set_rigid_body_segmentation_id"
         actor = self._actor(env, actor_handle, call)
         index = self._entry(body, actor.asset.body_names, "body", str(actor), call)
-        actor.__dict__.setdefault("segmentation_ids", {})[index] = int(segmentation_id)
+        actor.segmentation_ids[index] = int(segmentation_id)
 
     def get_rigid_body_segmentation_id(self, env: Any, actor_handle: int, body: int) -> int:
         """Return the segmentation id of a body."""
         call = "get_rigid_body_segmentation_id"
         actor = self._actor(env, actor_handle, call)
         index = self._entry(body, actor.asset.body_names, "body", str(actor), call)
-        return int(actor.__dict__.get("segmentation_ids", {}).get(index, actor.segmentation_id))
+        return actor.segmentation_ids.get(index, actor.segmentation_id)
 
     def set_light_parameters(
         self, sim: Any, light: int, intensity: Vec3, ambient: Vec3, direction: Vec3

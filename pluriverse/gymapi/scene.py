@@ -12,7 +12,7 @@ import numpy as np
 
 from pluriverse.gymapi.asset import Asset, AssetDof, AssetJoint
 from pluriverse.gymapi.structures import AttractorProperties, SimParams
-from pluriverse.gymapi.values import Transform
+from pluriverse.gymapi.values import Transform, Vec3
 
 
 @dataclasses.dataclass
@@ -31,6 +31,8 @@ class Ground:
     """Extents of a height field along local x and y [m]."""
     vertices: np.ndarray | None = None
     triangles: np.ndarray | None = None
+    source: Any = None
+    """Mesh or height field, made once for all worlds."""
 
 
 @dataclasses.dataclass
@@ -88,7 +90,10 @@ class Actor:
         self.shape_thickness: np.ndarray | None = None
         self.tendon_offsets: list[float] | None = None
         self.dof_force_sensors = False
-        self.color = None
+        self.tendons: list[Any] | None = None
+        """Tendons of its own once one is changed or read."""
+        self.colors: dict[int, Vec3] = {}
+        self.segmentation_ids: dict[int, int] = {}
         self.rows: dict[str, np.ndarray] = {}
         """Rows that differ from those of the asset; only until the sim is prepared."""
         self.starts: dict[str, int] = {}
@@ -234,7 +239,18 @@ class Sim:
         self.is_destroyed = False
         self.runtime: Any = None
         """`pluriverse.gymapi.runtime.Runtime` once the sim is prepared."""
-        self.views: dict[int, Any] = {}
+        self.step_time = 0.0
+        """Wall-clock time of the last `simulate` [s]."""
+        self.efforts_pending = False
+        """Whether efforts were applied before the sim was prepared."""
+        # What is made of the runtime when it is needed.
+        self.tensors: Any = None
+        self.body_cache: Any = None
+        self.matrices: Any = None
+        self.contact_readings: Any = None
+        self.sensor_readings: Any = None
+        self.joint_efforts: Any = None
+        self.attractor_forces: Any = None
 
     @property
     def is_prepared(self) -> bool:

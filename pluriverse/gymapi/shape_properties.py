@@ -66,7 +66,7 @@ def write_asset_shape_properties(asset: Asset, properties: Any, call: str) -> No
         getattr(asset.builder, row)[:] = columns[name]
     asset.builder.shape_material_ke = _stiffness(columns["compliance"])
     asset.contact_offset, asset.rest_offset = columns["contact_offset"], columns["rest_offset"]
-    asset.__dict__.pop("_rows", None)
+    asset.row_cache.clear()
 
 
 def write_shape_properties(actor: Actor, properties: Any, call: str) -> None:

@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import warp as wp
 
 from pluriverse.dynamics import eval_fk, eval_ik
 from pluriverse.gymapi.asset import Asset
@@ -68,7 +69,7 @@ _FLAGS = {
 
 def asset_rows(asset: Asset, name: str) -> np.ndarray:
     """Return rows of an asset."""
-    cache: dict[str, np.ndarray] = asset.__dict__.setdefault("_rows", {})
+    cache = asset.row_cache
     if name not in cache:
         values = getattr(asset.builder, name)
         cache[name] = values.astype(np.int32 if values.dtype.kind == "i" else np.float32)
@@ -99,7 +100,8 @@ def write(actor: Actor, name: str, rows: np.ndarray) -> None:
         view = array.numpy()[start:stop]
         view[...] = np.asarray(rows).reshape(view.shape)
     else:
-        array[start:stop].assign(np.ascontiguousarray(rows))
+        kind_of = np.int32 if array.dtype is wp.int32 else np.float32
+        array[start:stop].assign(np.ascontiguousarray(rows, dtype=kind_of))
     if name not in _STATE and name not in _CONTROL:
         runtime.changed |= _FLAGS[kind]
     if name in ("joint_q", "joint_qd", "joint_X_p", "joint_X_c", "body_com"):
@@ -181,7 +183,7 @@ class Prototype:
 
 def prototype(asset: Asset) -> Prototype:
     """Return the prototype of an asset."""
-    cached: Prototype | None = asset.__dict__.get("_prototype")
-    if cached is None:
-        cached = asset.__dict__["_prototype"] = Prototype(asset)
-    return cached
+    if asset.prototype is None:
+        asset.prototype = Prototype(asset)
+    found: Prototype = asset.prototype
+    return found
