@@ -48,7 +48,9 @@ def merge_joint_chains(robot: RobotDescription) -> RobotDescription:
                 link=place[coupling.link],
                 leader=None if coupling.leader is None else place[coupling.leader],
                 axis=axis_of_link.get(coupling.link, coupling.axis),
-                leader_axis=axis_of_link.get(coupling.leader, coupling.leader_axis),
+                leader_axis=axis_of_link.get(
+                    WORLD if coupling.leader is None else coupling.leader, coupling.leader_axis
+                ),
             )
             for coupling in robot.couplings
         ],
