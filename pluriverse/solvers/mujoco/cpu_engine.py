@@ -5,6 +5,7 @@ The stages of a step: `push_worlds`, `step_world`, `pull_worlds`, bodies, and wh
 
 import os
 import warnings
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -58,7 +59,8 @@ class CpuEngine(Engine):
         memory: int | None = None,
         enforce_velocity_limit: bool = False,
     ):
-        self.solver = solver
+        # The solver owns the engine: a proxy lets both go at once, with the memory of all lanes.
+        self.solver: SolverBase = weakref.proxy(solver)
         self._limit_speeds = enforce_velocity_limit
         model = self.model = solver.model
         self.groups = groups

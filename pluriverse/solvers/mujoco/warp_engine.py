@@ -4,6 +4,7 @@ On a CPU this is an emulation, many times slower than MuJoCo's C engine, of what
 """
 
 import math
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -76,7 +77,9 @@ class WarpEngine(Engine):
         graph_conditional: bool = True,
     ):
         load_mujoco_warp()
-        self.solver, self.groups = solver, groups
+        # The solver owns the engine: a proxy lets both go at once, with the memory of all groups.
+        self.solver: SolverBase = weakref.proxy(solver)
+        self.groups = groups
         model = self.model = solver.model
         device, count = model.device, model.world_count
         self._interval = update_data_interval
