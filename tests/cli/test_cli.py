@@ -175,7 +175,7 @@ def test_errors_of_users_are_panels_without_traceback(ball, name):
 
 def test_strictness_about_the_scene(tmp_path):
     path = tmp_path / "scene.yaml"
-    path.write_text(BALL + "post_build: [{op: approximate_meshes}]\n")
+    path.write_text(BALL + "post_build: [{op: dissolve_meshes}]\n")
     result = invoke("run", path, "--frames", 1)
     assert result.exit_code == 1
     assert "not supported" in result.stderr
@@ -183,7 +183,7 @@ def test_strictness_about_the_scene(tmp_path):
     result = invoke("run", path, "--frames", 1, "--no-strict")
     assert result.exit_code == 0, result.output
     assert "left out:" in result.stdout
-    assert "post_build op=approximate_meshes" in result.stdout
+    assert "post_build op=dissolve_meshes" in result.stdout
 
 
 def test_bench_measures_each_number_of_worlds(ball):
