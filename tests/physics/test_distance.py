@@ -76,6 +76,18 @@ def test_a_strut_keeps_a_ball_away():
         assert np.linalg.norm(velocity) == pytest.approx(miss * speed / least, rel=1e-2)
 
 
+@pytest.mark.parametrize("preset", ["approx32", "approx64"])
+def test_a_body_at_rest_at_a_bound_without_load_converges(preset):
+    """Pushed out by a strut it comes to rest at the end of the rope, and every step meets its tolerance."""
+    builder = tethered((0.0, 0.0, 0.0), least=0.5, most=1.0)
+    model = builder.finalize("cpu")
+    solver = SolverSAP(model, contact_preset_variant=preset)
+    with Simulation(model, solver, dt=0.01, strict=True) as simulation:
+        simulation.step(200)
+        assert simulation.report().unconverged_step_count == 0
+        assert np.linalg.norm(position_of(simulation)) == pytest.approx(1.0, abs=1e-6)
+
+
 def test_a_rod_swings_with_the_period_of_a_pendulum():
     """T = 2 pi sqrt(l / g) for a small swing, of a point that the rod holds at l from both sides."""
     length, swing = 0.8, 0.05

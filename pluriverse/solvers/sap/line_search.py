@@ -182,6 +182,10 @@ def line_search_functions(real: Any, linear: Any, equality: bool = False) -> Sim
                     slop = real(0.1) * relative_slop * wp.max(one, half * (wp.abs(value) + wp.abs(cost)))
                     if derivative < slop:
                         accepted = alpha
+                        if derivative > zero:
+                            # The slope is rounding. The full Newton step is as good as any, and where a term
+                            # begins or ends beyond it, a longer one would jump to and fro across that.
+                            accepted = one
                         searching = 0
                 else:
                     change = (value - value_previous) / (alpha - alpha_previous)
