@@ -58,6 +58,7 @@ class SolverOptions(SceneMapping):
     sap_contact_weight_precision: str | None = None
     contact_weight_mode: str | None = None
     contact_point_mode: str | None = None
+    friction_combination: str | None = None
     position_integration: str | None = None
     capture_contact_jacobian_snapshots: bool | None = None
     collect_iteration_stats: bool | None = None
