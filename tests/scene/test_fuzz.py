@@ -185,7 +185,7 @@ def test_a_value_of_the_wrong_kind_is_refused_in_every_place(folder, watch, path
 
 # Names that nothing else in these scenes refers to, or that choose what is looked for.
 FREE_TEXT = {
-    *("id", "label", "name", "description", "visual_classes", "collider_classes", "ignore_names"),
+    *("id", "label", "name", "description", "target", "visual_classes", "collider_classes", "ignore_names"),
     *("ignore_classes", "ignore_paths"),
 }
 
@@ -215,7 +215,7 @@ JUNK = st.recursive(
     max_examples=300,
     deadline=None,
     derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.data())
 def test_scenes_with_anything_in_any_place_load_or_are_refused(folder, watch, data):
@@ -232,7 +232,7 @@ def test_scenes_with_anything_in_any_place_load_or_are_refused(folder, watch, da
     max_examples=400,
     deadline=None,
     derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.data())
 def test_texts_with_anything_in_any_place_load_or_are_refused(folder, watch, data):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pluriverse.scene import SapSceneLoaderError
@@ -43,6 +43,7 @@ def test_ranges(selector, expected):
     assert Selection.model_validate(selector).indices(10) == list(expected)
 
 
+@settings(deadline=None)
 @given(st.integers(-20, 20), st.integers(-20, 20) | st.none(), st.integers(1, 15))
 def test_ranges_are_python_slices(start, end, length):
     expected = list(range(length))[start:end]

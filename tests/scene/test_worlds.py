@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pluriverse.scene import SapSceneLoaderError, load_scene
@@ -149,6 +149,7 @@ def test_a_cap_for_some_kinds_only_is_an_error(tmp_path):
         load_text(tmp_path, MIXED.replace("simulation: {max_rigid_contact: 64}", ""))
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=8), st.integers(0, 500))
 def test_shares_add_up_and_are_within_one_of_proportion(counts, extra):
     total = len(counts) + extra
