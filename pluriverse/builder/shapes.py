@@ -421,6 +421,7 @@ class ShapeBuilder(JointBuilder):
         cfg: ShapeConfig | None = None,
         color: Vector | None = GROUND_COLOR,
         label: str | None = None,
+        custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
         """Add a height field, `scale` times its size, fixed to the world. See `add_shape`.
 
@@ -436,6 +437,7 @@ class ShapeBuilder(JointBuilder):
             is_static=True,
             color=color,
             label=label,
+            custom_attributes=custom_attributes,
         )
 
     def add_site(
