@@ -8,6 +8,7 @@ import warp as wp
 
 from pluriverse.gymapi.enums import CoordinateSpace, RigidBodyFlags
 from pluriverse.gymapi.tables import NO_GYROSCOPIC_FORCE, BodyTable
+from pluriverse.model import Topology
 
 _MODULE = "pluriverse.gymapi.body_forces"
 _LOCAL = wp.constant(int(CoordinateSpace.LOCAL_SPACE))
@@ -56,7 +57,11 @@ def add_body_force(
 
 
 @wp.kernel(enable_backward=False, module=_MODULE)
-def sum_body_force(
+def sum_body_forces(
+    worlds: wp.array[int],
+    topology: Topology,
+    enabled: wp.array[bool],  # one entry: whether to write anything
+    body_row: wp.array[int],  # [body of the model]
     bodies: BodyTable,
     gravity: wp.array[wp.vec3],  # [world] m/s^2
     body_mass: wp.array[float],
@@ -67,19 +72,24 @@ def sum_body_force(
     applied_torque: wp.array[wp.vec3],  # [body] N m, world axes
     body_f: wp.array[wp.spatial_vector],  # [body of the model] N, N m
 ):
-    """Write the external force of one body."""
-    row = wp.tid()
-    body = bodies.body[row]
-    mass = body_mass[body]
-    velocity = body_qd[body]
-    omega = wp.spatial_bottom(velocity)
-    rotation = wp.transform_get_rotation(body_q[body])
-    momentum = wp.quat_rotate(rotation, body_inertia[body] * wp.quat_rotate_inv(rotation, omega))
-    force = applied_force[row] - bodies.linear_damping[row] * mass * wp.spatial_top(velocity)
-    torque = applied_torque[row] - bodies.angular_damping[row] * momentum
-    flags = bodies.flags[row]
-    if flags & _NO_GRAVITY:
-        force -= mass * gravity[bodies.world[row]]
-    if flags & _NO_GYROSCOPIC:
-        torque += wp.cross(omega, momentum)
-    body_f[body] = wp.spatial_vector(force, torque)
+    """Write the external forces of the bodies of one world."""
+    world = worlds[wp.tid()]
+    if not enabled[0]:
+        return
+    template = topology.world_template[world]
+    first = topology.world_body[world]
+    for body in range(first, first + topology.template_body[template + 1] - topology.template_body[template]):
+        row = body_row[body]
+        mass = body_mass[body]
+        velocity = body_qd[body]
+        omega = wp.spatial_bottom(velocity)
+        rotation = wp.transform_get_rotation(body_q[body])
+        momentum = wp.quat_rotate(rotation, body_inertia[body] * wp.quat_rotate_inv(rotation, omega))
+        force = applied_force[row] - bodies.linear_damping[row] * mass * wp.spatial_top(velocity)
+        torque = applied_torque[row] - bodies.angular_damping[row] * momentum
+        flags = bodies.flags[row]
+        if flags & _NO_GRAVITY:
+            force -= mass * gravity[world]
+        if flags & _NO_GYROSCOPIC:
+            torque += wp.cross(omega, momentum)
+        body_f[body] = wp.spatial_vector(force, torque)

@@ -11,8 +11,8 @@ import warp as wp
 
 from pluriverse.gymapi.enums import ContactCollection
 from pluriverse.gymapi.scene import Sim
-from pluriverse.gymapi.tables import integers
 from pluriverse.gymapi.values import RigidContact
+from pluriverse.model import Contacts, State, Topology
 
 _MODULE = "pluriverse.gymapi.contact_readings"
 
@@ -29,17 +29,31 @@ def add_contact_forces(
     contact_point0: wp.array[wp.vec3],
     contact_point1: wp.array[wp.vec3],
     contact_force: wp.array[wp.vec3],
+    topology: Topology,
     body_q: wp.array[wp.transform],
     body_com: wp.array[wp.vec3],
-    weight: float,
+    weight: wp.array[float],  # of each substep; or, negative, the last substep alone counts
     net_force: wp.array[wp.vec3],  # [body] N, world axes
     net_torque: wp.array[wp.vec3],  # [body] N m about the centre of mass, world axes
 ):
     """Add the contacts of one world to the readings of its bodies."""
     world = worlds[wp.tid()]
+    share = weight[0]
+    if share < 0.0:
+        share = 1.0
+        template = topology.world_template[world]
+        first = topology.world_body[world]
+        count = topology.template_body[template + 1] - topology.template_body[template]
+        for body in range(first, first + count):
+            net_force[body_row[body]] = wp.vec3()
+            net_torque[body_row[body]] = wp.vec3()
+    if share == 0.0:
+        return
     start = contact_start[world]
     for slot in range(start, start + contact_count[world]):
-        force = weight * contact_force[slot]
+        force = share * contact_force[slot]
+        if wp.length_sq(force) == 0.0:
+            continue  # most contacts are near ones that do not push
         for side in range(2):
             shape = contact_shape0[slot]
             point = contact_point0[slot]
@@ -70,30 +84,34 @@ class ContactReadings:
         """Force on each body [N], shape [body]."""
         self.torque = wp.zeros(count, dtype=wp.vec3, device=device)
         """Torque about its centre of mass [N·m], shape [body]."""
-        row = np.empty(runtime.model.body_count, dtype=np.int32)
-        row[runtime.bodies.body.numpy()] = np.arange(count)
-        self._body_row = integers(row, device)
-        runtime.after_substep.append(self.collect)
+        self._weight = wp.zeros(1, dtype=float, device=device)
+        self._weight_given = 0.0
+        runtime.before_step.append(self._begin)
+        runtime.read_contacts = self.collect
 
-    def collect(self, number: int) -> None:
-        """Add the contacts of substep `number`."""
-        runtime = self._runtime
-        collection = int(runtime.sim.params.physx.contact_collection)
-        last = number == runtime.substeps - 1
-        if number == 0:
-            self.force.zero_()
-            self.torque.zero_()
-        everything = collection == ContactCollection.CC_ALL_SUBSTEPS
-        if collection == ContactCollection.CC_NEVER or not (everything or last):
-            return
-        model, contacts = runtime.model, runtime.simulation.contacts
-        state = runtime.simulation.state
+    def _begin(self, dt: float) -> None:
+        """Clear the readings, and say how the substeps count: recorded steps look it up."""
+        self.force.zero_()
+        self.torque.zero_()
+        collection = int(self._runtime.sim.params.physx.contact_collection)
+        weight = -1.0
+        if collection == ContactCollection.CC_ALL_SUBSTEPS:
+            weight = 1.0 / self._runtime.substeps
+        elif collection == ContactCollection.CC_NEVER:
+            weight = 0.0
+        if weight != self._weight_given:
+            self._weight.fill_(weight)
+            self._weight_given = weight
+
+    def collect(self, contacts: Contacts, state: State, worlds: wp.array) -> None:
+        """Add the contacts of one substep of some worlds. Only launches."""
+        model = self._runtime.model
         wp.launch(
             add_contact_forces,
-            dim=model.worlds.size,
+            dim=worlds.size,
             inputs=[
-                model.worlds,
-                self._body_row,
+                worlds,
+                self._runtime.body_row,
                 model.shape_body,
                 contacts.rigid_contact_start,
                 contacts.rigid_contact_count,
@@ -102,12 +120,13 @@ class ContactReadings:
                 contacts.rigid_contact_point0,
                 contacts.rigid_contact_point1,
                 contacts.rigid_contact_force,
+                model.topology,
                 state.body_q,
                 model.body_com,
-                1.0 / runtime.substeps if everything else 1.0,
+                self._weight,
             ],
             outputs=[self.force, self.torque],
-            device=runtime.device,
+            device=model.device,
         )
 
 

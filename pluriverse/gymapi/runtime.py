@@ -7,14 +7,15 @@ import numpy as np
 import warp as wp
 
 from pluriverse.dynamics import eval_fk
+from pluriverse.gymapi.actor_simulation import ActorSimulation
 from pluriverse.gymapi.assembly import make_model
 from pluriverse.gymapi.ball_drives import drive_ball
-from pluriverse.gymapi.body_forces import sum_body_force
+from pluriverse.gymapi.body_forces import sum_body_forces
 from pluriverse.gymapi.enums import ContactCollection, DofDriveMode
 from pluriverse.gymapi.errors import GymError
 from pluriverse.gymapi.scene import Actor, Sim
 from pluriverse.gymapi.tables import integers, make_actor_table, make_body_table, make_dof_table
-from pluriverse.model import Model
+from pluriverse.model import Contacts, Model, State
 from pluriverse.simulation import Simulation
 from pluriverse.solvers.base import SolverBase
 from pluriverse.types import JointType, ModelFlags
@@ -67,6 +68,12 @@ class Runtime:
         self.substeps = max(int(params.substeps), 1)
         self.model = make_model(sim, params.dt / self.substeps)
         self.device = self.model.device
+        self.read_contacts: Callable[[Contacts, State, wp.array], None] | None = None
+        """Launches the readings of contacts after each solver step, in the recorded step."""
+        self.sums_in_step = wp.zeros(1, dtype=wp.bool, device=self.device)
+        """Whether recorded steps write external forces, one entry."""
+        self._sums_in_step = False
+        self._always = wp.ones(1, dtype=wp.bool, device=self.device)
         self.simulation = self._make_simulation(params)
         self.changed = ModelFlags(0)
         """What was written to in the model since the last step."""
@@ -76,6 +83,10 @@ class Runtime:
         self.actors = make_actor_table(sim, self.device)
         self.dofs = make_dof_table(sim, self.device)
         self.bodies = make_body_table(sim, self.device)
+        row = np.empty(self.model.body_count, dtype=np.int32)
+        row[self.bodies.body.numpy()] = np.arange(sim.body_count)
+        self.body_row = integers(row, self.device)
+        """Place in the sim of each body of the model."""
         self.no_indices: wp.array[int] = wp.empty(0, dtype=wp.int32, device=self.device)
         self.no_vectors: wp.array[wp.vec3] = wp.empty(0, dtype=wp.vec3, device=self.device)
         self.applied_force = wp.zeros(sim.body_count, dtype=wp.vec3, device=self.device)
@@ -112,7 +123,9 @@ class Runtime:
                 "least one asset with fix_base_link=False."
             )
         threads = int(params.physx.num_threads)
-        return Simulation(
+        return ActorSimulation(
+            self._push,
+            self._read,
             self.model,
             make_solver(self.model, params.solver, params.solver_options),
             dt=params.dt / self.substeps,
@@ -120,6 +133,15 @@ class Runtime:
             threads=threads if threads > 0 else None,
             rigid_contact_max=params.max_contacts,
         )
+
+    def _push(self, state: State, worlds: wp.array) -> None:
+        """Launch the external forces of one solver step, which `sums_in_step` switches on."""
+        self._launch_body_forces(state, worlds, self.sums_in_step)
+
+    def _read(self, state: State, worlds: wp.array) -> None:
+        """Launch the readings of one solver step."""
+        if self.read_contacts is not None:
+            self.read_contacts(self.simulation.contacts, state, worlds)
 
     def set_params(self, params: Any) -> None:
         """Take over changed parameters: gravity at once, time step and substeps with a new loop."""
@@ -181,15 +203,12 @@ class Runtime:
         self.apply_changes()
         for action in self.before_step:
             action(dt)
-        for number in range(self.substeps):
-            self._sum_body_forces()
-            for action in self.before_substep:
-                action(dt / self.substeps)
-            if self.ball_rows.size:
-                self._drive_balls()
-            self.simulation.step()
-            for report in self.after_substep:
-                report(number)
+        if self._needs_substeps:
+            self._switch_sums(on=False)
+            self._step_by_substeps(dt)
+        else:
+            self._switch_sums(on=self.has_passive_force or self.has_applied)
+            self.simulation.step(self.substeps)
         for action in self.after_step:
             action(dt)
         if self.has_applied:
@@ -199,6 +218,28 @@ class Runtime:
         if self.has_effort:
             self.simulation.control.joint_act.zero_()
             self.has_effort = False
+
+    @property
+    def _needs_substeps(self) -> bool:
+        """Whether something has to be done between the substeps that no recorded step does."""
+        return bool(self.ball_rows.size or self.before_substep or self.after_substep)
+
+    def _step_by_substeps(self, dt: float) -> None:
+        """Make the solver steps of one `simulate` of duration `dt` [s], one by one."""
+        for number in range(self.substeps):
+            if self.has_passive_force or self.has_applied:
+                state = self.simulation.state
+                self._launch_body_forces(state, self.model.worlds, self._always)
+                self.has_body_force = True
+            elif self.has_body_force:
+                self._clear_body_forces()
+            for action in self.before_substep:
+                action(dt / self.substeps)
+            if self.ball_rows.size:
+                self._drive_balls()
+            self.simulation.step()
+            for report in self.after_substep:
+                report(number)
 
     def _drive_balls(self) -> None:
         state, control = self.simulation.state, self.simulation.control
@@ -216,17 +257,30 @@ class Runtime:
             device=self.device,
         )
 
-    def _sum_body_forces(self) -> None:
-        state = self.simulation.state
-        if not (self.has_passive_force or self.has_applied):
-            if self.has_body_force:
-                state.body_f.zero_()
-                self.has_body_force = False
-            return
+    def _switch_sums(self, *, on: bool) -> None:
+        """Let recorded steps write external forces or not; forces of before are cleared where they do not."""
+        if on != self._sums_in_step:
+            self.sums_in_step.fill_(on)
+            self._sums_in_step = on
+        if on:
+            self.has_body_force = True
+        elif self.has_body_force and not self._needs_substeps:
+            self._clear_body_forces()
+
+    def _clear_body_forces(self) -> None:
+        self.simulation.state.body_f.zero_()
+        self.has_body_force = False
+
+    def _launch_body_forces(self, state: State, worlds: wp.array, enabled: wp.array) -> None:
+        """Write the external forces of some worlds at a state, if `enabled` says so. Only launches."""
         wp.launch(
-            sum_body_force,
-            dim=self.sim.body_count,
+            sum_body_forces,
+            dim=worlds.size,
             inputs=[
+                worlds,
+                self.model.topology,
+                enabled,
+                self.body_row,
                 self.bodies,
                 self.model.gravity,
                 self.model.body_mass,
@@ -239,7 +293,6 @@ class Runtime:
             outputs=[state.body_f],
             device=self.device,
         )
-        self.has_body_force = True
 
     def _find_passive_force(self) -> bool:
         """Return whether there is a body that is damped, or left alone by gravity or precession."""

@@ -21,7 +21,7 @@ from tests.test_cuda_compilation import CUDA_ARCHITECTURE
     [
         attractor_forces.pull_body,
         ball_drives.drive_ball,
-        body_forces.sum_body_force,
+        body_forces.sum_body_forces,
         contact_readings.add_contact_forces,
         joint_efforts.add_joint_effort,
         matrices.copy_jacobian,
