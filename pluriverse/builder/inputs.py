@@ -135,4 +135,6 @@ def copied_labels(labels: list[str], prefixes: Sequence[str | None]) -> list[str
         prefix: labels if prefix is None else [f"{prefix}/{label}" for label in labels]
         for prefix in set(prefixes)
     }
+    if len(of_prefix) == 1:
+        return next(iter(of_prefix.values())) * len(prefixes)
     return list(itertools.chain.from_iterable(of_prefix[prefix] for prefix in prefixes))
