@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -270,9 +269,7 @@ def test_version_and_help_do_not_load_warp():
         "except SystemExit as end: assert end.code == 0\n"
         "assert not {'warp', 'mujoco', 'numpy', 'pydantic'} & set(sys.modules), sorted(sys.modules)\n"
     )
-    begin = time.perf_counter()
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stderr
     assert "bench" in process.stdout
-    assert time.perf_counter() - begin < 5.0  # some tenths of a second, on a machine that is not busy
     assert invoke("--version").stdout.startswith("pluriverse 0.")
