@@ -36,8 +36,9 @@ def check_structure(source: Snapshot) -> None:
             f"{builder._body_name(body)}: body_flags is {source.body_flags[body]}, but it must be "
             f"BodyFlags.DYNAMIC ({int(BodyFlags.DYNAMIC)}) or KINEMATIC ({int(BodyFlags.KINEMATIC)})."
         )
-    for joint in range(len(source.joint_type)) if (source.body_flags == BodyFlags.KINEMATIC).any() else ():
-        builder._check_kinematic_child(joint)
+    hangs = (source.joint_parent >= 0) & (source.body_flags[source.joint_child] == BodyFlags.KINEMATIC)
+    if hangs.any():
+        builder._check_kinematic_child(int(np.argmax(hangs)))
     if not source.joint_enabled.all():
         joint = int(np.argmin(source.joint_enabled))
         raise NotImplementedError(

@@ -17,7 +17,7 @@ from pluriverse.collision.contact_output import ContactOutput, add_contact
 from pluriverse.collision.hull import HullData, facing_face, support_vertex
 from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
 from pluriverse.collision.rim import rim_direction
-from pluriverse.collision.shape_pair import ShapePair, flat_shape, make_shape_pair
+from pluriverse.collision.shape_pair import ShapePair, flat_shape, is_near_plane, make_shape_pair
 from pluriverse.collision.shape_state import (
     BOX,
     CAPSULE,
@@ -231,13 +231,7 @@ def collide_half_space_pairs(
     for index in range(table.pair_start[row], table.pair_start[row + 1]):
         plane = flat_shape(table.pair_shape0[index], first_shape)
         shape = flat_shape(table.pair_shape1[index], first_shape)
-        rotation = state.rotation[plane]
-        up = wp.vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
-        bounds = state.bounds[shape]
-        center = wp.vec3(bounds[0], bounds[1], bounds[2]) - (state.origin[plane] + state.offset[plane])
-        extent = wp.abs(up[0]) * bounds[3] + wp.abs(up[1]) * bounds[4] + wp.abs(up[2]) * bounds[5]
-        # The bounds of the shape contain its own margin and gap.
-        if wp.dot(up, center) - extent <= state.reach[plane]:
+        if is_near_plane(state, plane, shape):
             pair = make_shape_pair(state, world, plane, shape)
             found = collide_half_space(output, model, hulls, pair, found)
     output.found[world] = found

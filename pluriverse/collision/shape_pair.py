@@ -56,6 +56,18 @@ def bounds_overlap(a: bounds_vector, b: bounds_vector) -> bool:
 
 
 @wp.func
+def is_near_plane(state: ShapeState, plane: int, shape: int) -> bool:
+    """Return whether a shape reaches into the half space below a plane, as far as its bounds tell."""
+    rotation = state.rotation[plane]
+    up = wp.vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
+    bounds = state.bounds[shape]
+    center = wp.vec3(bounds[0], bounds[1], bounds[2]) - (state.origin[plane] + state.offset[plane])
+    extent = wp.abs(up[0]) * bounds[3] + wp.abs(up[1]) * bounds[4] + wp.abs(up[2]) * bounds[5]
+    # The bounds of the shape contain its own margin and gap.
+    return wp.dot(up, center) - extent <= state.reach[plane]
+
+
+@wp.func
 def make_shape_pair(state: ShapeState, world: int, shape0: int, shape1: int) -> ShapePair:
     """Return the pair with its relative pose."""
     pair = ShapePair()
