@@ -22,12 +22,14 @@ def check_structure(source: Snapshot) -> None:
         NotImplementedError: If something is not supported yet.
     """
     builder = source.builder
+    _check_world_order(source)
     if source.authored_world_count and (source.body_world < 0).any():
         body = int(np.argmax(source.body_world < 0))
         raise ValueError(
             f"{builder._body_name(body)} is global, but the model has {source.authored_world_count} "
-            "worlds: a body belongs to one world. Add it between begin_world() and end_world(); shapes "
-            "that all worlds share are attached to the world itself (body=-1)."
+            "worlds: a body belongs to one world. Add it between begin_world() and end_world(), or call "
+            "copy_global_bodies() before finalize() to give each world a copy; shapes that all worlds share "
+            "are attached to the world itself (body=-1)."
         )
     unknown = ~np.isin(source.body_flags, (BodyFlags.DYNAMIC, BodyFlags.KINEMATIC))
     if unknown.any():
@@ -76,6 +78,22 @@ def check_structure(source: Snapshot) -> None:
         raise ValueError(
             f"{builder._joint_name(joint)} is in no articulation. List it in add_articulation([...]), "
             "with the other joints of the same mechanism."
+        )
+
+
+def _check_world_order(source: Snapshot) -> None:
+    """Check that what belongs to no world stands before the first world or behind the last."""
+    builder = source.builder
+    inside = np.flatnonzero(source.shape_world >= 0)
+    between = np.flatnonzero(source.shape_world < 0)
+    between = between[(between > inside[0]) & (between < inside[-1])] if len(inside) else between[:0]
+    if len(between):
+        shape = int(between[0])
+        raise ValueError(
+            f"{builder._shape_name(shape)} belongs to no world, but stands between shapes of the worlds "
+            f"{source.shape_world[inside[inside < shape][-1]]} and "
+            f"{source.shape_world[inside[inside > shape][0]]}. Add what all worlds share before the first "
+            "world or after the last."
         )
 
 

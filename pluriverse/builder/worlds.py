@@ -127,6 +127,29 @@ class WorldBuilder(EqualityBuilder):
             self._adopt_gravity(builder)
             self._append_copies(builder, offsets, np.full(count, self.current_world), prefixes)
 
+    def copy_global_bodies(self) -> None:
+        """Give every world a copy of the bodies and joints of no world.
+
+        A model with worlds cannot have bodies of no world. With them go their articulations, shapes, equality
+        constraints and custom attributes, and rows of custom frequencies that refer to them. Shapes attached
+        to the world itself (`body=-1`) stay shared. A world has its copies, under the same labels, in front
+        of what is its own, so indices of entities change. Without worlds or such bodies nothing happens.
+
+        Call it when all worlds and all bodies were added.
+
+        Raises:
+            RuntimeError: If a world is open.
+            ValueError: If a custom attribute has values that cannot be taken along.
+        """
+        from pluriverse.builder.global_bodies import copy_global_bodies
+
+        if self.current_world >= 0:
+            raise RuntimeError(
+                f"copy_global_bodies: world {self.current_world} "
+                f"('{self.world_label[self.current_world]}') is still open. Call end_world() first."
+            )
+        copy_global_bodies(self)
+
     def _check_source(self, builder: "WorldBuilder", what: str) -> None:
         if builder is self:
             raise ValueError(f"{what}: a builder cannot be added to itself. Copy it first (copy.deepcopy).")

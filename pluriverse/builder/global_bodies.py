@@ -1,0 +1,269 @@
+"""Global bodies: give every world a copy of the bodies and joints that belong to none.
+
+What is copied are bodies, joints, articulations and equality constraints of no world, the shapes on these
+bodies, and the rows of custom frequencies that belong to them. Shapes of no world that are attached to the
+world itself are shared by all worlds, and stay as they are. A world has its copies in front of what is its
+own.
+"""
+
+import numpy as np
+
+from pluriverse.builder.custom_attribute import CustomAttribute
+from pluriverse.builder.custom_attributes import JOINT_CONSTRAINT_COUNT
+from pluriverse.builder.custom_merge import _kinds_of_rows
+from pluriverse.builder.worlds import WorldBuilder
+from pluriverse.model.attributes import AttributeFrequency
+
+_WORLD = AttributeFrequency.WORLD.key
+_WITH_WORLD = ("body", "joint", "articulation", "equality_constraint", "shape")
+"""Kinds of entities that know their world."""
+
+
+class Layout:
+    """The new order of the entities of one kind: front, worlds, back.
+
+    Args:
+        world: World of each entity so far, -1 for none.
+        copied: Which entities of no world are copied into each world.
+        world_count: Number of worlds.
+    """
+
+    def __init__(self, world: np.ndarray, copied: np.ndarray, world_count: int):
+        shared, own = np.flatnonzero(copied), np.flatnonzero(~copied)
+        inside = np.flatnonzero(world >= 0)
+        first = inside[0] if len(inside) else len(world)
+        outside = np.where(own < first, -1, world_count)
+        block = np.concatenate(
+            [
+                np.repeat(np.arange(world_count), len(shared)),
+                np.where(world[own] >= 0, world[own], outside),
+            ]
+        )
+        origin = np.concatenate([np.tile(shared, world_count), own])
+        is_own = np.arange(len(origin)) >= len(shared) * world_count
+        order = np.lexsort((origin, is_own, block))
+        self.origin = origin[order]
+        """Former index of each entity."""
+        self.world = np.where(block[order] < world_count, block[order], -1)
+        """World of each entity."""
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        self.copied = copied
+        """Which of the former entities are copied."""
+        self._copies = place[~is_own].reshape(world_count, len(shared))
+        self._rank = np.cumsum(copied) - 1
+        self._place = np.full(len(world) + 1, -1)  # the last entry is that of index -1
+        self._place[own] = place[is_own]
+
+    def moved(self, index: np.ndarray, world: np.ndarray) -> np.ndarray:
+        """Return where entities are now, seen from the given worlds; -1 stays."""
+        index = np.asarray(index, dtype=np.int64)
+        if not len(self.copied):
+            return index
+        is_copied = (index >= 0) & self.copied[np.maximum(index, 0)]
+        result = self._place[np.maximum(index, -1)]
+        if is_copied.any():
+            world = np.broadcast_to(world, index.shape)[is_copied]
+            result[is_copied] = self._copies[world, self._rank[index[is_copied]]]
+        return result
+
+
+class PartLayout:
+    """The new order of what joints have several of: coordinates, degrees of freedom.
+
+    Args:
+        joints: New order of the joints.
+        counts: How many of these each joint had, shape [joint] in the former order.
+    """
+
+    def __init__(self, joints: Layout, counts: np.ndarray):
+        self._joints = joints
+        self._former = np.append(0, np.cumsum(counts)).astype(np.int64)
+        own = counts[joints.origin]
+        self.start = np.cumsum(own) - own
+        """First entry of each joint."""
+        first = np.repeat(self._former[joints.origin] - self.start, own)
+        self.origin = first + np.arange(int(own.sum()))
+        """Former index of each entry."""
+        self.world = np.repeat(joints.world, own)
+        """World of each entry."""
+        self.copied = np.repeat(joints.copied, counts)
+        """Which of the former entries are copied."""
+
+    def moved(self, index: np.ndarray, world: np.ndarray) -> np.ndarray:
+        """Return where entries are now, seen from the given worlds; -1 stays."""
+        index = np.asarray(index, dtype=np.int64)
+        if self._former[-1] == 0:
+            return index
+        joint = np.searchsorted(self._former, np.maximum(index, 0), side="right") - 1
+        place = self.start[self._joints.moved(joint, world)] + index - self._former[joint]
+        return np.where(index >= 0, place, index)
+
+
+Order = Layout | PartLayout
+
+
+def copy_global_bodies(builder: WorldBuilder) -> None:
+    """See `WorldBuilder.copy_global_bodies`."""
+    worlds = {kind: getattr(builder, f"{kind}_world") for kind in _WITH_WORLD}
+    copied = {kind: world < 0 for kind, world in worlds.items()}
+    copied["shape"] = copied["shape"] & (builder.shape_body >= 0)
+    if builder.world_count == 0 or not any(mask.any() for mask in copied.values()):
+        return
+    orders: dict[str, Order] = {
+        kind: Layout(world, copied[kind], builder.world_count) for kind, world in worlds.items()
+    }
+    joints = orders["joint"]
+    assert isinstance(joints, Layout)
+    dof_count = builder.joint_dof_dim.sum(axis=1).astype(np.int64)
+    coord_count = np.diff(np.append(builder.joint_q_start, builder.joint_coord_count))
+    orders["joint_dof"] = PartLayout(joints, dof_count)
+    orders["joint_coord"] = PartLayout(joints, coord_count)
+    orders["joint_constraint"] = PartLayout(joints, JOINT_CONSTRAINT_COUNT - dof_count)
+    kinds = {key: _kinds_of(builder, attribute) for key, attribute in builder.custom_attributes.items()}
+    orders |= _order_rows(builder, copied, orders, kinds)
+    attributes = {
+        key: _moved_attribute(builder, attribute, kinds[key], orders)
+        for key, attribute in builder.custom_attributes.items()
+    }
+    _move_tables(builder, orders)
+    for key in builder.custom_frequencies:
+        rows = builder._custom_rows[key].taken(orders[key].origin)
+        rows.view("world")[:] = orders[key].world
+        builder._custom_rows[key] = rows
+    builder.custom_attributes = attributes
+
+
+def _kinds_of(builder: WorldBuilder, attribute: CustomAttribute) -> np.ndarray | None:
+    """Return what the value of each row refers to, empty for nothing; None if none refers to anything."""
+    if attribute.row_references is None and attribute.references is None:
+        return None
+    size = builder.custom_entity_count(attribute.frequency)
+    if attribute.row_references is None:
+        return np.full(size, attribute.references)
+    return np.array([kind or "" for kind in _kinds_of_rows(builder, attribute, size)], dtype=str)
+
+
+def _order_rows(
+    builder: WorldBuilder,
+    copied: dict[str, np.ndarray],
+    orders: dict[str, Order],
+    kinds: dict[str, np.ndarray | None],
+) -> dict[str, Order]:
+    """Return the new order of the rows of custom frequencies.
+
+    Where one row of no world refers to something that is copied, all rows of its kind that belong to no
+    world are copied, so that ranges of rows stay together.
+    """
+    known = dict(copied)
+    known |= {kind: order.copied for kind, order in orders.items() if isinstance(order, PartLayout)}
+    world = {key: builder._rows_of(key).view("world").copy() for key in builder.custom_frequencies}
+    known |= {key: np.zeros(len(rows), dtype=bool) for key, rows in world.items()}
+    found = True
+    while found:
+        found = False
+        for attribute in builder.custom_attributes.values():
+            key, kind = attribute.frequency_key, kinds[attribute.key]
+            if kind is None or key not in world or known[key].any():
+                continue
+            loose = np.flatnonzero(world[key] < 0)
+            if _refers_to(attribute.column.resolved(len(world[key]))[loose], kind[loose], known):
+                known[key] = world[key] < 0
+                found = True
+    return {key: Layout(rows, known[key], builder.world_count) for key, rows in world.items()}
+
+
+def _refers_to(values: np.ndarray, kinds: np.ndarray, marked: dict[str, np.ndarray]) -> bool:
+    """Return whether a value is the index of something marked."""
+    for kind in set(kinds.tolist()) & set(marked):
+        index = values[kinds == kind]
+        if marked[kind][index[index >= 0]].any():
+            return True
+    return False
+
+
+def _moved_attribute(
+    builder: WorldBuilder, attribute: CustomAttribute, kinds: np.ndarray | None, orders: dict[str, Order]
+) -> CustomAttribute:
+    """Return a custom attribute in the new order, with the indices that it holds.
+
+    Raises:
+        ValueError: If only the attribute itself knows how its values change.
+    """
+    result = attribute.copied()
+    if attribute.reference_value_transformer is not None and attribute.column.given.any():
+        raise ValueError(
+            f"copy_global_bodies: {attribute.label} has a reference_value_transformer, which follows whole "
+            "builders only. Put the bodies of no world into a builder of their own, and add it to each "
+            "world by add_builder()."
+        )
+    order = orders.get(attribute.frequency_key)
+    world = np.arange(attribute.column.size)  # one of the whole model is seen from world 0
+    if order is not None:
+        count = builder.custom_entity_count(attribute.frequency)
+        result.column = attribute.column.taken(order.origin, count)
+        world = order.world
+        kinds = None if kinds is None else kinds[order.origin]
+    rows = result.column.rows
+    if kinds is None or len(rows) == 0:
+        return result
+    for kind in set(kinds.tolist()):
+        places = np.flatnonzero(kinds[: len(rows)] == kind)
+        seen_from = world[places][(slice(None), *([None] * (rows.ndim - 1)))]
+        if kind == _WORLD:
+            rows[places] = np.where(rows[places] < 0, seen_from, rows[places])
+        elif kind in orders:
+            rows[places] = orders[kind].moved(rows[places], seen_from)
+    return result
+
+
+def _move_tables(builder: WorldBuilder, orders: dict[str, Order]) -> None:
+    """Bring the tables of the builder into the new order."""
+    filters = _moved_filters(builder, orders["shape"])
+    tables = {
+        "body": "_bodies",
+        "joint": "_joints",
+        "articulation": "_articulations",
+        "equality_constraint": "_equality",
+        "shape": "_shapes",
+        "joint_dof": "_dofs",
+        "joint_coord": "_coords",
+    }
+    for kind, name in tables.items():
+        table = getattr(builder, name).taken(orders[kind].origin)
+        setattr(builder, name, table)
+        if isinstance(order := orders[kind], Layout):
+            table.view("world")[:] = order.world
+            labels = getattr(builder, f"{kind}_label")
+            setattr(builder, f"{kind}_label", [labels[index] for index in order.origin.tolist()])
+    for table, column, kind in (
+        (builder._joints, "parent", "body"),
+        (builder._joints, "child", "body"),
+        (builder._joints, "articulation", "articulation"),
+        (builder._shapes, "body", "body"),
+        (builder._equality, "body1", "body"),
+        (builder._equality, "body2", "body"),
+        (builder._equality, "joint1", "joint"),
+        (builder._equality, "joint2", "joint"),
+    ):
+        values = table.view(column)
+        values[:] = orders[kind].moved(values, table.view("world"))
+    for column, kind in (("q_start", "joint_coord"), ("qd_start", "joint_dof")):
+        order = orders[kind]
+        assert isinstance(order, PartLayout)
+        builder._joints.view(column)[:] = order.start
+    builder._filters.size = 0
+    added = builder._filters.extend(len(filters))
+    builder._filters.view("shape")[added] = filters
+
+
+def _moved_filters(builder: WorldBuilder, order: Order) -> np.ndarray:
+    """Return the filtered pairs of shapes; a pair with a shape that is copied is one per world."""
+    assert isinstance(order, Layout)
+    pairs = builder._filters.view("shape").astype(np.int64)
+    world = builder.shape_world[pairs].max(axis=1, initial=-1)
+    everywhere = order.copied[pairs].any(axis=1) & (world < 0)
+    count = builder.world_count
+    pairs = np.concatenate([pairs[~everywhere], np.tile(pairs[everywhere], (count, 1))])
+    world = np.concatenate([world[~everywhere], np.repeat(np.arange(count), int(everywhere.sum()))])
+    return order.moved(pairs, world[:, None])
