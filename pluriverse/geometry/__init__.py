@@ -17,6 +17,7 @@ from pluriverse.geometry.inertia import (
 )
 from pluriverse.geometry.mesh import MESH_HULL_VERTEX_COUNT
 from pluriverse.geometry.mesh import Mesh as Mesh
+from pluriverse.geometry.signed_distance import SDF_MAX_RESOLUTION, SignedDistance
 from pluriverse.geometry.terrain import (
     discrete_obstacles_terrain,
     flat_terrain,
@@ -29,7 +30,9 @@ from pluriverse.geometry.terrain import (
 __all__ = [
     "HULL_VERTEX_COUNT_MIN",
     "MESH_HULL_VERTEX_COUNT",
+    "SDF_MAX_RESOLUTION",
     "MassProperties",
+    "SignedDistance",
     "approximate_mesh",
     "box_mass_properties",
     "capsule_mass_properties",

@@ -7,10 +7,6 @@ library that computes it.
 import hashlib
 import importlib.metadata
 import json
-import os
-import tempfile
-import warnings
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.geometry.mesh import Mesh
-from pluriverse.warnings import MeshApproximationWarning
+from pluriverse.geometry.mesh_cache import cache_folder, read_arrays, write_arrays
 
 # Version of the files in the cache; another one is not read.
 CACHE_FORMAT = 1
@@ -56,7 +52,7 @@ def approximate_mesh(
         names = ", ".join(map(repr, ("convex_hull", *_PACKAGES)))
         raise ValueError(f"approximate_mesh: method is {method!r}, but it must be one of {names}.")
     version = _version_of(method)
-    path = _cache_folder(cache_dir) / f"{_cache_key(mesh, method, options, version)}.npz"
+    path = cache_folder(cache_dir) / f"{_cache_key(mesh, method, options, version)}.npz"
     parts = _read_parts(path)
     if parts is None:
         compute = {"coacd": _coacd_parts, "vhacd": _vhacd_parts, "quadratic": _simplified}[method]
@@ -158,11 +154,6 @@ def _version_of(method: str) -> str:
         ) from None
 
 
-def _cache_folder(cache_dir: str | Path | None) -> Path:
-    chosen = cache_dir or os.environ.get("PLURIVERSE_MESH_CACHE")
-    return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "pluriverse" / "meshes"
-
-
 def _cache_key(mesh: Mesh, method: str, options: dict[str, Any], version: str) -> str:
     digest = hashlib.blake2b(mesh.vertices.tobytes(), digest_size=20)
     digest.update(mesh.indices.tobytes())
@@ -172,30 +163,19 @@ def _cache_key(mesh: Mesh, method: str, options: dict[str, Any], version: str) -
 
 def _read_parts(path: Path) -> list[tuple[np.ndarray, np.ndarray]] | None:
     """Return the meshes of a file, None if there is none or it is broken."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            count = int(file["count"])
-            return [(file[f"vertices{k}"], file[f"faces{k}"]) for k in range(count)]
-    except FileNotFoundError:
+    arrays = read_arrays(path)
+    if arrays is None or "count" not in arrays:
         return None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        return None  # cut short or not ours: computed anew and replaced
+    count = int(arrays["count"])
+    names = [(f"vertices{k}", f"faces{k}") for k in range(count)]
+    if not all(name in arrays for pair in names for name in pair):
+        return None
+    return [(arrays[vertices], arrays[faces]) for vertices, faces in names]
 
 
 def _write_parts(path: Path, parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
-    """Write meshes so that a reader finds all of the file or none."""
+    """Write meshes for the next call."""
     arrays: dict[str, Any] = {"count": np.array(len(parts))}
     for index, (vertices, faces) in enumerate(parts):
         arrays[f"vertices{index}"], arrays[f"faces{index}"] = vertices, faces
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".npz", delete=False) as file:
-            np.savez_compressed(file, **arrays)
-        os.replace(file.name, path)
-    except OSError as error:
-        warnings.warn(
-            f"the approximation of a mesh could not be kept in '{path.parent}': {error}. Set "
-            "PLURIVERSE_MESH_CACHE to a folder that can be written to.",
-            MeshApproximationWarning,
-            stacklevel=2,
-        )
+    write_arrays(path, arrays, "the approximation of a mesh", compress=True)

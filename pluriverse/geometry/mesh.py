@@ -10,6 +10,7 @@ import numpy as np
 
 from pluriverse.geometry.convex_hull import compute_convex_hull
 from pluriverse.geometry.inertia import MassProperties
+from pluriverse.geometry.signed_distance import SignedDistance, compute_signed_distance
 from pluriverse.geometry.vertex_merge import merge_vertices
 
 # Vertices of a convex hull unless the caller says otherwise. Support queries cost time in proportion to it;
@@ -63,6 +64,7 @@ class Mesh:
         self.is_convex_hull = False
         """Whether the mesh was made by `convex_hull`."""
         self._hulls: dict[int, Mesh] = {}
+        self._signed_distances: dict[tuple[Any, ...], SignedDistance] = {}
 
     @property
     def triangles(self) -> np.ndarray:
@@ -199,6 +201,48 @@ class Mesh:
             hull.is_convex_hull = True
             self._hulls[max_vertices] = hull
         return hull
+
+    def signed_distance(
+        self,
+        *,
+        max_resolution: int | None = None,
+        target_voxel_size: float | None = None,
+        narrow_band_range: tuple[float, float] | None = None,
+        padding: float | None = None,
+        cache_dir: str | Path | None = None,
+    ) -> SignedDistance:
+        """Return the signed distance from the surface on a grid, negative inside; kept for the next call.
+
+        Args:
+            max_resolution: Cells along the longest side of the mesh, 64 by default.
+            target_voxel_size: Edge of a cell [m]; goes before `max_resolution`.
+            narrow_band_range: Distances inside (<= 0) and outside (>= 0) [m] up to which the grid has all
+                its nodes; farther from the surface it has every eighth. By default two cells.
+            padding: Distance of the box from the mesh [m], two cells by default; the box has whole blocks of
+                eight cells.
+            cache_dir: Folder that keeps the grids of meshes of 1000 triangles or more; None for
+                `PLURIVERSE_MESH_CACHE`, or else `~/.cache/pluriverse/meshes`.
+
+        Raises:
+            ValueError: If an option is out of range, or the mesh has holes and encloses nothing.
+        """
+        band = None if narrow_band_range is None else tuple(narrow_band_range)
+        key = (max_resolution, target_voxel_size, band, padding)
+        grid = self._signed_distances.get(key)
+        if grid is None:
+            grid = compute_signed_distance(
+                self.vertices,
+                self.triangles,
+                self.name,
+                is_closed=self.is_closed,
+                max_resolution=max_resolution,
+                target_voxel_size=target_voxel_size,
+                narrow_band_range=narrow_band_range,
+                padding=padding,
+                cache_dir=cache_dir,
+            )
+            self._signed_distances[key] = grid
+        return grid
 
     def scaled(self, scale: float | Sequence[float]) -> "Mesh":
         """Return this mesh scaled by one factor, or one per axis (negative ones mirror).

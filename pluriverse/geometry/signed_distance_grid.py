@@ -1,0 +1,196 @@
+"""Signed distance grids on a device, and the Warp function that interpolates them.
+
+A grid has two levels. Its box is divided into blocks of 8 x 8 x 8 cells. The corners of all blocks are nodes
+of the coarse level; blocks near the surface have a tile, which holds all 9 x 9 x 9 nodes of the fine level.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+# Cells of a block along each axis, nodes of a tile along each axis, and all nodes of a tile.
+BLOCK = wp.constant(8)
+TILE = wp.constant(9)
+TILE_SIZE = wp.constant(729)
+# A distance changes by no more than the way. So what is interpolated linearly between the corners of a cube
+# is off by the weighted mean of the ways to them at most: in the middle, sqrt(3) / 2 of an edge.
+INTERPOLATION = wp.constant(0.8660254)
+
+
+@wp.struct
+class SignedDistanceData:
+    """The grids of any number of meshes, unscaled."""
+
+    lower: wp.array[wp.vec3]
+    """Lower corner of the box [m], mesh axes, shape [grid]."""
+    cell: wp.array[float]
+    """Edge of a fine cell [m], shape [grid]."""
+    block_count: wp.array[wp.vec3i]
+    """Blocks along each axis, shape [grid]."""
+    node_start: wp.array[int]
+    """First coarse node in `value`, x fastest, shape [grid]."""
+    block_start: wp.array[int]
+    """First block in `tile_start`, x fastest, shape [grid]."""
+    tile_start: wp.array[int]
+    """First node of the tile in `value`, x fastest, -1 for none, shape [block]."""
+    value: wp.array[float]
+    """Distance to the surface [m], negative inside, shape [node]."""
+
+
+@wp.struct
+class DistanceSample:
+    """An interpolated distance."""
+
+    value: float
+    """Distance to the surface [m], negative inside."""
+    gradient: wp.vec3
+    """Derivative of `value` by the point, mesh axes; of about unit length, and outwards."""
+    error: float
+    """By how much the exact distance may be less than `value`, or inside more [m]."""
+
+
+@wp.func
+def sample_signed_distance(data: SignedDistanceData, grid: int, point: wp.vec3) -> DistanceSample:
+    """Return the distance from a surface and its gradient at any point, by trilinear interpolation.
+
+    Outside the box the value is that of the closest point of the box plus the way there, which the distance
+    does not exceed.
+
+    Args:
+        data: The grids.
+        grid: The grid.
+        point: Point [m] in the axes of the unscaled mesh.
+    """
+    cell = data.cell[grid]
+    count = data.block_count[grid]
+    place = (point - data.lower[grid]) / cell
+    size = float(BLOCK) * wp.vec3(float(count[0]), float(count[1]), float(count[2]))
+    inside = wp.min(wp.max(place, wp.vec3(0.0, 0.0, 0.0)), size)
+    x = wp.min(int(inside[0]) // BLOCK, count[0] - 1)
+    y = wp.min(int(inside[1]) // BLOCK, count[1] - 1)
+    z = wp.min(int(inside[2]) // BLOCK, count[2] - 1)
+    spacing = cell
+    local = inside - float(BLOCK) * wp.vec3(float(x), float(y), float(z))
+    row = TILE
+    layer = TILE * TILE
+    node = data.tile_start[data.block_start[grid] + (z * count[1] + y) * count[0] + x]
+    if node >= 0:
+        x = wp.min(int(local[0]), BLOCK - 1)
+        y = wp.min(int(local[1]), BLOCK - 1)
+        z = wp.min(int(local[2]), BLOCK - 1)
+        local = local - wp.vec3(float(x), float(y), float(z))
+    else:
+        spacing = cell * float(BLOCK)
+        local = local / float(BLOCK)
+        row = count[0] + 1
+        layer = row * (count[1] + 1)
+        node = data.node_start[grid]
+    node = node + z * layer + y * row + x
+    tx = local[0]
+    ty = local[1]
+    tz = local[2]
+    v000 = data.value[node]
+    v100 = data.value[node + 1]
+    v010 = data.value[node + row]
+    v110 = data.value[node + row + 1]
+    v001 = data.value[node + layer]
+    v101 = data.value[node + layer + 1]
+    v011 = data.value[node + layer + row]
+    v111 = data.value[node + layer + row + 1]
+    v00 = v000 + tx * (v100 - v000)
+    v10 = v010 + tx * (v110 - v010)
+    v01 = v001 + tx * (v101 - v001)
+    v11 = v011 + tx * (v111 - v011)
+    v0 = v00 + ty * (v10 - v00)
+    v1 = v01 + ty * (v11 - v01)
+    along_x0 = (v100 - v000) + ty * ((v110 - v010) - (v100 - v000))
+    along_x1 = (v101 - v001) + ty * ((v111 - v011) - (v101 - v001))
+    along_y0 = v10 - v00
+    along_y1 = v11 - v01
+
+    sample = DistanceSample()
+    value = v0 + tz * (v1 - v0)
+    gradient = wp.vec3(
+        along_x0 + tz * (along_x1 - along_x0), along_y0 + tz * (along_y1 - along_y0), v1 - v0
+    ) / float(spacing)
+    error = INTERPOLATION * spacing
+    way = cell * (place - inside)
+    length = wp.length(way)
+    if length > 0.0:
+        # Across the sides of the box that the point is beyond, the way alone changes.
+        for axis in range(3):
+            if way[axis] != 0.0:
+                gradient[axis] = way[axis] / length
+        # The way to the box and on from there bends outwards, so it is at least the hypotenuse.
+        error = error + value + length - wp.sqrt(value * value + length * length)
+        value = value + length
+    sample.value = value
+    sample.gradient = gradient
+    sample.error = error
+    return sample
+
+
+def make_distance_data(grids: Sequence[Any], device: Any) -> SignedDistanceData:
+    """Return grids (`SignedDistance`) on a device, numbered as they come."""
+    data = SignedDistanceData()
+    node_start, block_start, tile_start, values = [], [], [], []
+    node_count = block_count = 0
+    for grid in grids:
+        node_start.append(node_count)
+        block_start.append(block_count)
+        first_tile = node_count + grid.coarse.size
+        start = np.where(grid.block_tile >= 0, first_tile + grid.block_tile * int(TILE_SIZE), -1)
+        tile_start.append(start.reshape(-1))
+        values += [grid.coarse.reshape(-1), grid.tiles.reshape(-1)]
+        node_count = first_tile + grid.tiles.size
+        block_count += grid.block_tile.size
+    if node_count > np.iinfo(np.int32).max:
+        raise ValueError(
+            f"the signed distance grids of {len(grids)} meshes have {node_count} nodes in all, but at most "
+            f"{np.iinfo(np.int32).max} can be numbered. Lower sdf_max_resolution."
+        )
+    lower = np.array([grid.lower for grid in grids], dtype=np.float32).reshape(-1, 3)
+    data.lower = wp.array(lower, dtype=wp.vec3, device=device)
+    cells = np.array([grid.cell for grid in grids], dtype=np.float32)
+    data.cell = wp.array(cells, dtype=float, device=device)
+    counts = np.array([grid.block_tile.shape[::-1] for grid in grids], dtype=np.int32).reshape(-1, 3)
+    data.block_count = wp.array(counts, dtype=wp.vec3i, device=device)
+    starts = {"node_start": [node_start], "block_start": [block_start], "tile_start": tile_start}
+    for name, rows in starts.items():
+        joined = np.concatenate([*rows, []]).astype(np.int32)
+        setattr(data, name, wp.array(joined, dtype=int, device=device))
+    joined = np.concatenate([*values, []]).astype(np.float32)
+    data.value = wp.array(joined, dtype=float, device=device)
+    return data
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.geometry.signed_distance_grid")
+def sample_point(
+    data: SignedDistanceData,
+    point: wp.array[wp.vec3],  # [point] m
+    # out
+    value: wp.array[float],  # [point] m
+    gradient: wp.array[wp.vec3],  # [point]
+):
+    """Write the distance of one point from the surface of the first grid."""
+    index = wp.tid()
+    sample = sample_signed_distance(data, 0, point[index])
+    value[index] = sample.value
+    gradient[index] = sample.gradient
+
+
+def sample_points(data: SignedDistanceData, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return distances [m] of points [m] from the first grid, and their gradients."""
+    device = data.value.device
+    values = wp.empty(len(points), dtype=float, device=device)
+    gradients = wp.empty(len(points), dtype=wp.vec3, device=device)
+    wp.launch(
+        sample_point,
+        dim=len(points),
+        inputs=[data, wp.array(points, dtype=wp.vec3, device=device)],
+        outputs=[values, gradients],
+        device=device,
+    )
+    return values.numpy(), gradients.numpy()
