@@ -10,9 +10,7 @@ import numpy as np
 from pluriverse.model import Model
 from pluriverse.solvers.mujoco.caveats import warn_of_caveats
 from pluriverse.solvers.mujoco.drives import EFFORT, POSITION, VELOCITY
-from pluriverse.solvers.mujoco.fields import (
-    FieldTable,
-)
+from pluriverse.solvers.mujoco.fields import FieldTable
 from pluriverse.solvers.mujoco.group import NO_SHAPE, JointKind, MujocoGroup
 from pluriverse.solvers.mujoco.group_fields import write_fields
 from pluriverse.solvers.mujoco.grouping import compiled_numbers, find_groups
@@ -20,6 +18,7 @@ from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.solvers.mujoco.rows import ModelRows
 from pluriverse.solvers.mujoco.spec import SpecWriter
 from pluriverse.solvers.mujoco.values import GroupPlan, GroupValues, plan_group
+from pluriverse.solvers.mujoco.versions import check_version
 from pluriverse.types import JointType
 
 _KIND = {
@@ -34,8 +33,10 @@ def convert_model(model: Model, options: MujocoOptions) -> list[MujocoGroup]:
     """Return the groups of all worlds of a model.
 
     Raises:
+        ImportError: If the installed MuJoCo is faulty.
         ValueError: If MuJoCo cannot represent something; the message names it.
     """
+    check_version()
     rows = ModelRows(model)
     groups = []
     for worlds in find_groups(rows, options):
