@@ -86,6 +86,14 @@ def test_kinds_of_worlds_step_in_one_batch_and_alone():
     assert "largest change of an initial state: 0; frozen worlds: ()" in outcome
 
 
+def test_devices_are_compared_with_both_solvers():
+    """A line per solver and number of worlds, with a rate for each device."""
+    arguments = ["--scenes", "pile8", "--worlds", "2", "--devices", "cpu", "--solvers", "sap", "mujoco"]
+    lines = run_module("benchmarks.devices", *arguments, "--steps", "2", "--repeats", "1").splitlines()
+    rates = [re.search(r"x +2: cpu +([\d,]+) world-steps/s$", line) for line in lines]
+    assert [float(rate[1].replace(",", "")) > 0.0 for rate in rates if rate] == [True, True]
+
+
 def test_a_mixture_is_compared_with_its_parts():
     lines = run_module("benchmarks.mixture", "--worlds", "1", "--steps", "2", "--repeats", "1").splitlines()
     assert [line.split()[0] for line in lines] == ["go1", "g1", "arm", "pile8", "sum", "mixture"]

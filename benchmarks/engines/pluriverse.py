@@ -15,7 +15,7 @@ STIFFNESS, RELAXATION_TIME = 1.0e5, 0.01
 GAP = 0.002
 
 
-def make_model(paths: list[Path], world_count: int) -> pv.Model:
+def make_model(paths: list[Path], world_count: int, device: str = "cpu") -> pv.Model:
     """Return so many worlds of each of some scenes."""
     builder = pv.ModelBuilder()
     for path in paths:
@@ -25,7 +25,7 @@ def make_model(paths: list[Path], world_count: int) -> pv.Model:
         robot.rigid_gap = GAP
         robot.add_mjcf(path)
         builder.replicate(robot, world_count)
-    return builder.finalize("cpu")
+    return builder.finalize(device)
 
 
 def main() -> None:

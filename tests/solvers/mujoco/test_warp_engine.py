@@ -20,9 +20,12 @@ DEVICES = [
     "cpu",
     pytest.param(
         "cuda:0",
-        marks=pytest.mark.skipif(
-            not wp.is_cuda_available(), reason="no CUDA device at hand: MuJoCo Warp is tested by emulation"
-        ),
+        marks=[
+            pytest.mark.gpu,
+            pytest.mark.skipif(
+                not wp.is_cuda_available(), reason="needs a CUDA device: MuJoCo Warp is tested by emulation"
+            ),
+        ],
     ),
 ]
 
