@@ -15,7 +15,7 @@ from pluriverse.importers.description import (
     ShapeDescription,
 )
 from pluriverse.importers.errors import AssetError
-from pluriverse.importers.frames import Frame
+from pluriverse.importers.frames import IDENTITY, Frame, frame_from_transform
 from pluriverse.importers.mechanics import find_group_parents, find_initial_poses, find_rigid_groups
 from pluriverse.importers.report import ImportReport
 from pluriverse.types import EqType, GeoType, JointType
@@ -62,17 +62,21 @@ def assemble(
     robot: RobotDescription,
     *,
     xform: Frame,
+    parent_body: int = WORLD,
     enable_self_collisions: bool,
     mesh_maxhullvert: int,
     report: ImportReport,
 ) -> Placement:
     """Add the robot to `builder`, standing at `xform` in the world; note the indices in `report`.
 
+    On a `parent_body` it stands at `xform` in the frame of that body, which takes the place of the world.
+
     Returns:
         Where the parts of the asset went.
     """
     placement = Placement()
-    poses = find_initial_poses(robot, xform)
+    ground = IDENTITY if parent_body == WORLD else frame_from_transform(builder.body_q[parent_body])
+    poses = find_initial_poses(robot, ground @ xform)
     _make_labels_unique(robot)
     first = _counts(builder)
     bodies = _add_bodies(builder, robot, poses, placement)
@@ -80,16 +84,19 @@ def assemble(
     tree_of_link: list[int] = []
     joint_of_link: list[int] = []
     for index, link in enumerate(robot.links):
-        parent = WORLD if link.parent == WORLD else bodies[link.parent]
-        joint = _add_joint(builder, link.joint, parent, bodies[index], xform, placement)
+        is_root = link.parent == WORLD
+        parent = parent_body if is_root else bodies[link.parent]
+        stands = xform if is_root else IDENTITY
+        joint = _add_joint(builder, link.joint, parent, bodies[index], stands, placement)
         joint_of_link.append(joint)
-        tree_of_link.append(index if link.parent == WORLD else tree_of_link[link.parent])
+        tree_of_link.append(index if is_root or index in robot.tree_labels else tree_of_link[link.parent])
         trees.setdefault(tree_of_link[index], []).append(joint)
+    root_count = sum(link.parent == WORLD for link in robot.links)
     for root, joints in trees.items():
-        label = robot.label if len(trees) == 1 else robot.links[root].label
+        label = robot.label if root_count == 1 else robot.links[root].label
         builder.add_articulation(joints, label=robot.tree_labels.get(root, label))
     for loop in robot.loops:
-        placement.constraints[loop.origin] = _close_loop(builder, loop, bodies, xform)
+        placement.constraints[loop.origin] = _close_loop(builder, loop, bodies, xform, parent_body)
     for coupling in robot.couplings:
         placement.constraints[coupling.origin] = builder.add_equality_constraint_joint(
             joint_of_link[coupling.link],
@@ -101,8 +108,10 @@ def assemble(
             enabled=coupling.enabled,
             custom_attributes=coupling.custom,
         )
-    shapes = _add_shapes(builder, robot, bodies, xform, mesh_maxhullvert, placement)
+    shapes = _add_shapes(builder, robot, bodies, xform, parent_body, mesh_maxhullvert, placement)
     _add_filters(builder, robot, shapes, enable_self_collisions)
+    if parent_body != WORLD:
+        _filter_parent(builder, robot, shapes, parent_body)
     (
         report.bodies,
         report.joints,
@@ -159,6 +168,7 @@ def _add_joint(
     xform: Frame,
     placement: Placement,
 ) -> int:
+    """Add the joint that holds `child` to `parent`, its frame turned and moved by `xform`."""
     coord, dof = builder.joint_coord_count, builder.joint_dof_count
     # The importers decide which shapes collide for the robot as a whole, see _add_filters.
     common: dict[str, Any] = {
@@ -178,8 +188,7 @@ def _add_joint(
         turn = xform.matrix
         builder.joint_qd[dof : dof + 6] = [*(turn @ joint.qd[:3]), *(turn @ joint.qd[3:])]
         return index
-    parent_frame = xform @ joint.parent_frame if parent == WORLD else joint.parent_frame
-    common["parent_xform"] = _transform(parent_frame)
+    common["parent_xform"] = _transform(xform @ joint.parent_frame)
     common["child_xform"] = _transform(joint.child_frame)
     if joint.type is JointType.FIXED:
         return builder.add_joint_fixed(parent, child, **common)
@@ -216,9 +225,11 @@ def _custom_of_dofs(joint: JointDescription) -> dict[str, Any]:
     return result
 
 
-def _close_loop(builder: Any, loop: LoopDescription, bodies: list[int], xform: Frame) -> int:
+def _close_loop(
+    builder: Any, loop: LoopDescription, bodies: list[int], xform: Frame, parent_body: int
+) -> int:
     """Add the equality constraint of a joint that closes a loop, and return its index."""
-    ends = [WORLD if link == WORLD else bodies[link] for link in loop.links]
+    ends = [parent_body if link == WORLD else bodies[link] for link in loop.links]
     frames = [
         xform @ frame if link == WORLD else frame for link, frame in zip(loop.links, loop.frames, strict=True)
     ]
@@ -264,6 +275,7 @@ def _add_shapes(
     robot: RobotDescription,
     bodies: list[int],
     xform: Frame,
+    parent_body: int,
     mesh_maxhullvert: int,
     placement: Placement,
 ) -> list[tuple[int, int, ShapeDescription]]:
@@ -286,7 +298,7 @@ def _add_shapes(
         if mesh is not None and shape.type is GeoType.CONVEX_MESH:
             mesh = mesh.convex_hull(mesh_maxhullvert)
         index = builder.add_shape(
-            body=WORLD if link == WORLD else bodies[link],
+            body=parent_body if link == WORLD else bodies[link],
             type=shape.type,
             xform=_transform(xform @ shape.frame if link == WORLD else shape.frame),
             cfg=config,
@@ -335,6 +347,24 @@ def _add_filters(
                 keep = bool(shape_a.contype & shape_b.conaffinity or shape_b.contype & shape_a.conaffinity)
             if not keep:
                 builder.add_shape_collision_filter_pair(index_b, index_a)
+
+
+def _filter_parent(
+    builder: Any, robot: RobotDescription, shapes: list[tuple[int, int, ShapeDescription]], parent_body: int
+) -> None:
+    """Keep the base of a robot from colliding with the body that it is mounted on."""
+    groups = find_rigid_groups(robot)
+    bases = {
+        groups[index]
+        for index, link in enumerate(robot.links)
+        if link.parent == WORLD and link.joint.filter_parent
+    }
+    own = {index for index, _, _ in shapes}
+    of_parent = [index for index in np.flatnonzero(builder.shape_body == parent_body) if index not in own]
+    for index, link, _ in shapes:
+        if link != WORLD and groups[link] in bases:
+            for other in of_parent:
+                builder.add_shape_collision_filter_pair(int(other), index)
 
 
 def _transform(frame: Frame) -> tuple[list[float], list[float]]:

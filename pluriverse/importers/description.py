@@ -253,7 +253,8 @@ class RobotDescription:
     excluded_shapes: list[tuple[ShapeDescription, ShapeDescription]] = dataclasses.field(default_factory=list)
     """Pairs of shapes that do not collide with each other."""
     tree_labels: dict[int, str] = dataclasses.field(default_factory=dict)
-    """Labels of the articulations that begin at the given links, where the asset has names for them."""
+    """Labels of articulations, by the link that each begins at: of those at the world where the asset has
+    names for them, and of those that begin further out."""
     body_order: list[int] | None = None
     """Links in the order of their bodies; None for that of the links."""
     filter_static_parent: bool = True

@@ -1,7 +1,7 @@
 """MJCF importer: the robots and scenes of MuJoCo, read by MuJoCo's own parser."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,6 @@ import numpy as np
 from pluriverse.importers.assembly import assemble, check_hull_limit, check_hulls
 from pluriverse.importers.description import RobotDescription
 from pluriverse.importers.errors import AssetError
-from pluriverse.importers.frames import frame_from_transform
 from pluriverse.importers.joint_chains import merge_joint_chains
 from pluriverse.importers.mechanics import check_masses, merge_welded_links
 from pluriverse.importers.mjcf_actuators import add_drives
@@ -29,6 +28,7 @@ from pluriverse.importers.mjcf_options import MjcfOptions
 from pluriverse.importers.mjcf_rows import RowWriter
 from pluriverse.importers.mjcf_source import check_numbers, read_mjcf
 from pluriverse.importers.mjcf_unsupported import report_unsupported
+from pluriverse.importers.mounting import mount, read_mounting
 from pluriverse.importers.report import ImportReport
 
 
@@ -38,6 +38,10 @@ def add_mjcf(
     *,
     xform: Any = None,
     floating: bool | None = None,
+    base_joint: Mapping[str, Any] | None = None,
+    parent_body: int = -1,
+    override_root_xform: bool = False,
+    up_axis: Any = "z",
     scale: float = 1.0,
     armature_scale: float = 1.0,
     hide_visuals: bool = False,
@@ -69,6 +73,13 @@ def add_mjcf(
         xform: Pose of the model's world frame in the world.
         floating: None takes the base as authored; True gives bodies fixed to the world a free joint; False
             fixes bodies that have one.
+        base_joint: Joint that holds the base instead of a fixed or free one, as a mapping: `joint_type`
+            (fixed, free, revolute, prismatic, ball or d6), `axis` and the other fields of `JointDofConfig`,
+            `linear_axes` and `angular_axes` of D6, `child_xform`, `collision_filter_parent`, `label`. At zero
+            the base is where it is authored. It excludes `floating`.
+        parent_body: Body that the base is mounted on; `xform` is then a pose in that body. -1 is the world.
+        override_root_xform: Whether `xform` is the pose of the first body, whatever its pose in the file.
+        up_axis: Axis of the file that shall point up: "x", "y", "z" or an `Axis`.
         scale: Factor on all lengths; masses are kept, inertias follow.
         armature_scale: Factor on all armatures.
         hide_visuals: Whether display geometry is added invisible.
@@ -99,16 +110,26 @@ def add_mjcf(
     Raises:
         AssetError: If the document cannot be read, or a value in it is impossible.
         UnsupportedAssetError: If there are features that cannot be represented and `strict` is set.
-        ValueError: If an option is out of range.
+        ValueError: If an option is out of range, or contradicts another.
     """
     for name, factor in (("scale", scale), ("armature_scale", armature_scale)):
         if not 0.0 < factor < np.inf and not (name == "armature_scale" and factor == 0.0):
             raise ValueError(f"add_mjcf: {name} is {factor}, but it must be finite and > 0.")
     check_hull_limit("add_mjcf", mesh_maxhullvert)
+    mounting = read_mounting(
+        "add_mjcf",
+        builder,
+        xform=xform,
+        up_axis=up_axis,
+        floating=floating,
+        base_joint=base_joint,
+        parent_body=parent_body,
+        override_root_xform=override_root_xform,
+    )
     report = ImportReport(str(source))
     custom = MjcfCustom(builder, report)
     options = MjcfOptions(
-        floating=floating,
+        floating=False if base_joint is not None else floating,
         scale=scale,
         armature_scale=armature_scale,
         hide_visuals=hide_visuals,
@@ -127,7 +148,6 @@ def add_mjcf(
         keyframe=keyframe,
         custom=custom,
     )
-    pose = frame_from_transform(xform)
     document = read_mjcf(
         source,
         edit=lambda spec, log: edit_document(spec, options, log),
@@ -146,6 +166,7 @@ def add_mjcf(
         set_initial_state(robot, document.model, link_of_joint, key, options)
     controls = controls_of(document.model, key)
     servos = add_drives(robot, document.model, link_of_joint, controls, options, report)
+    pose = mount(robot, mounting)
     add_equalities(robot, document, link_of_joint, link_of_body, options, report)
     report_unsupported(document, builder, options, report)
     check_masses(robot, report, armature_default=builder.default_joint_cfg.armature)
@@ -165,6 +186,7 @@ def add_mjcf(
         builder,
         merge_joint_chains(robot),
         xform=pose,
+        parent_body=mounting.parent_body,
         enable_self_collisions=enable_self_collisions,
         mesh_maxhullvert=mesh_maxhullvert,
         report=report,

@@ -10,8 +10,8 @@ from pluriverse.geometry import MassProperties
 from pluriverse.importers.assembly import assemble, check_hull_limit, check_hulls
 from pluriverse.importers.asset_files import AssetFiles
 from pluriverse.importers.description import LinkDescription, RobotDescription
-from pluriverse.importers.frames import frame_from_transform
 from pluriverse.importers.mechanics import check_masses, merge_welded_links
+from pluriverse.importers.mounting import mount, read_mounting, split_root_articulation
 from pluriverse.importers.report import ImportReport
 from pluriverse.importers.urdf_custom import UrdfCustom
 from pluriverse.importers.urdf_document import read_urdf
@@ -25,6 +25,10 @@ def add_urdf(
     *,
     xform: Any = None,
     floating: bool | None = None,
+    base_joint: Mapping[str, Any] | None = None,
+    parent_body: int = -1,
+    override_root_xform: bool = False,
+    up_axis: Any = "z",
     scale: float = 1.0,
     mesh_scale: float | Sequence[float] = 1.0,
     load_visual_shapes: bool = True,
@@ -34,6 +38,7 @@ def add_urdf(
     enable_self_collisions: bool = True,
     ignore_inertial_definitions: bool = False,
     collapse_fixed_joints: bool = False,
+    split_bimanual_root_articulation: bool = False,
     joint_ordering: JointOrdering = "dfs",
     bodies_follow_joint_ordering: bool = True,
     mesh_maxhullvert: int = 64,
@@ -50,6 +55,13 @@ def add_urdf(
         source: Path of a URDF file, or its XML text.
         xform: Pose of the base link in the world.
         floating: Whether the base moves freely; otherwise it is fixed to the world.
+        base_joint: Joint that holds the base instead of a fixed or free one, as a mapping: `joint_type`
+            (fixed, free, revolute, prismatic, ball or d6), `axis` and the other fields of `JointDofConfig`,
+            `linear_axes` and `angular_axes` of D6, `child_xform`, `collision_filter_parent`, `label`. At zero
+            the base is where it is authored. It excludes `floating`.
+        parent_body: Body that the base is mounted on; `xform` is then a pose in that body. -1 is the world.
+        override_root_xform: Whether `xform` is the pose of the first body, whatever its pose in the file.
+        up_axis: Axis of the file that shall point up: "x", "y", "z" or an `Axis`.
         scale: Factor on all lengths; masses are kept, inertias follow.
         mesh_scale: Further factor on meshes, or one per axis.
         load_visual_shapes: Whether display geometry is added.
@@ -60,6 +72,8 @@ def add_urdf(
         ignore_inertial_definitions: Whether mass and inertia follow from the colliders and the density of
             `builder.default_shape_cfg` where `<inertial>` gives them; without `<inertial>` they always do.
         collapse_fixed_joints: Whether links behind fixed joints become part of their parents.
+        split_bimanual_root_articulation: Whether what moves on a base that is fixed becomes an articulation
+            of its own, `ROBOT/LINK`, if there are several: the two arms of a torso. The base keeps `ROBOT`.
         joint_ordering: Order of the links: "dfs" and "bfs" from the base, siblings as in the file;
             "dfs_by_name" with siblings by the names of their joints; or None for the order of the joints in
             the file.
@@ -77,7 +91,7 @@ def add_urdf(
         AssetError: If the document cannot be read, or a value in it is impossible.
         AssetFileError: If a collision mesh is missing.
         UnsupportedAssetError: If there are features that cannot be represented and `strict` is set.
-        ValueError: If an option is out of range.
+        ValueError: If an option is out of range, or contradicts another.
     """
     if not 0.0 < scale < np.inf:
         raise ValueError(f"add_urdf: scale is {scale}, but it must be finite and > 0.")
@@ -91,7 +105,16 @@ def add_urdf(
         raise ValueError(
             f"add_urdf: mesh_scale is {mesh_scale}, but it is one factor or three, none of them 0."
         )
-    pose = frame_from_transform(xform)
+    mounting = read_mounting(
+        "add_urdf",
+        builder,
+        xform=xform,
+        up_axis=up_axis,
+        floating=floating,
+        base_joint=base_joint,
+        parent_body=parent_body,
+        override_root_xform=override_root_xform,
+    )
     report = ImportReport(str(source))
     document = read_urdf(source, report)
     robot = RobotDescription(document.robot.name, document.name)
@@ -105,6 +128,7 @@ def add_urdf(
         ignore_inertial_definitions=ignore_inertial_definitions,
         report=report,
     )
+    pose = mount(robot, mounting)
     custom = UrdfCustom(builder, document.root, document.name)
     custom.describe(robot)
     shapes = UrdfShapes(
@@ -139,6 +163,8 @@ def add_urdf(
     check_masses(robot, report, armature_default=builder.default_joint_cfg.armature)
     if collapse_fixed_joints:
         robot = merge_welded_links(robot, report)
+    if split_bimanual_root_articulation:
+        split_root_articulation(robot)
     if not bodies_follow_joint_ordering:
         places = {link.name: place for place, link in enumerate(document.robot.links)}
         robot.body_order = sorted(range(len(robot.links)), key=lambda link: places[robot.links[link].name])
@@ -147,6 +173,7 @@ def add_urdf(
         builder,
         robot,
         xform=pose,
+        parent_body=mounting.parent_body,
         enable_self_collisions=enable_self_collisions,
         mesh_maxhullvert=mesh_maxhullvert,
         report=report,

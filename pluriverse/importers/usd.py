@@ -1,7 +1,7 @@
 """USD importer: bodies, joints and colliders of UsdPhysics, read by usd-core's physics parser."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,9 @@ from pluriverse.geometry import MassProperties
 from pluriverse.importers.assembly import assemble, check_hull_limit, check_hulls
 from pluriverse.importers.description import RobotDescription, ShapeDescription
 from pluriverse.importers.errors import AssetError
-from pluriverse.importers.frames import IDENTITY, frame_from_transform
+from pluriverse.importers.frames import IDENTITY
 from pluriverse.importers.mechanics import check_masses, merge_welded_links
+from pluriverse.importers.mounting import mount, read_mounting
 from pluriverse.importers.report import ImportReport
 from pluriverse.importers.urdf_links import JointOrdering
 from pluriverse.importers.usd_bodies import UsdBody, add_links, read_bodies
@@ -47,6 +48,9 @@ def add_usd(
     *,
     xform: Any = None,
     floating: bool | None = None,
+    base_joint: Mapping[str, Any] | None = None,
+    parent_body: int = -1,
+    override_root_xform: bool = False,
     root_path: str = "/",
     ignore_paths: Sequence[str] | None = None,
     only_load_enabled_rigid_bodies: bool = False,
@@ -78,6 +82,12 @@ def add_usd(
         xform: Pose of the stage in the world, z up.
         floating: False fixes articulations that no joint holds to the world where they stand; otherwise they
             move freely.
+        base_joint: Joint that holds the base instead of a fixed or free one, as a mapping: `joint_type`
+            (fixed, free, revolute, prismatic, ball or d6), `axis` and the other fields of `JointDofConfig`,
+            `linear_axes` and `angular_axes` of D6, `child_xform`, `collision_filter_parent`, `label`. At zero
+            the base is where it is authored. It excludes `floating`.
+        parent_body: Body that the base is mounted on; `xform` is then a pose in that body. -1 is the world.
+        override_root_xform: Whether `xform` is the pose of the first body, whatever its pose in the file.
         root_path: Prim whose subtree is imported.
         ignore_paths: Regular expressions; prims whose path starts with a match are left out.
         only_load_enabled_rigid_bodies: Whether bodies with `rigidBodyEnabled = false` are part of the world;
@@ -111,7 +121,7 @@ def add_usd(
         AssetError: If the stage cannot be read, or a value in it is impossible.
         AssetFileError: If there is no such file.
         UnsupportedAssetError: If there are features that cannot be represented and `strict` is set.
-        ValueError: If an option is out of range.
+        ValueError: If an option is out of range, or contradicts another.
     """
     if not 0.0 <= joint_drive_gains_scaling < np.inf:
         raise ValueError(
@@ -121,9 +131,17 @@ def add_usd(
     if joint_ordering not in ("dfs", "bfs", None):
         raise ValueError(f"add_usd: joint_ordering is {joint_ordering!r}, but it is 'dfs', 'bfs' or None.")
     check_hull_limit("add_usd", mesh_maxhullvert)
-    options = UsdOptions(
-        xform=frame_from_transform(xform),
+    mounting = read_mounting(
+        "add_usd",
+        builder,
+        xform=xform,
         floating=floating,
+        base_joint=base_joint,
+        parent_body=parent_body,
+        override_root_xform=override_root_xform,
+    )
+    options = UsdOptions(
+        floating=False if base_joint is not None else floating,
         root_path=root_path,
         ignore_paths=_patterns(ignore_paths),
         only_load_enabled_rigid_bodies=only_load_enabled_rigid_bodies,
@@ -165,6 +183,7 @@ def add_usd(
             remedy="Check that this is the file of the robot, its references, and what root_path and "
             "ignore_paths leave out.",
         )
+    pose = mount(robot, mounting)
     check_hulls(robot, mesh_maxhullvert)
     _set_masses(robot, stage, bodies, colliders, densities, mesh_maxhullvert)
     check_masses(robot, report, armature_default=builder.default_joint_cfg.armature)
@@ -178,7 +197,8 @@ def add_usd(
     placement = assemble(
         builder,
         robot,
-        xform=options.xform @ stage.turn,
+        xform=pose if override_root_xform else pose @ stage.turn,
+        parent_body=mounting.parent_body,
         enable_self_collisions=True,  # the filters of the stage have it
         mesh_maxhullvert=mesh_maxhullvert,
         report=report,

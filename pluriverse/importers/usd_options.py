@@ -2,7 +2,6 @@
 
 import dataclasses
 
-from pluriverse.importers.frames import Frame
 from pluriverse.importers.urdf_links import JointOrdering
 
 
@@ -10,7 +9,6 @@ from pluriverse.importers.urdf_links import JointOrdering
 class UsdOptions:
     """The options of `add_usd`; see there."""
 
-    xform: Frame
     floating: bool | None
     root_path: str
     ignore_paths: tuple[str, ...]

@@ -1,12 +1,10 @@
 """Assets: robots read from files by an importer."""
 
-import math
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from pluriverse.scene.assembly import Assembly
@@ -14,6 +12,7 @@ from pluriverse.scene.asset_references import check_references
 from pluriverse.scene.bodies import find_body
 from pluriverse.scene.errors import FieldError
 from pluriverse.scene.external_assets import ExternalAsset, laid_out
+from pluriverse.scene.joints import BaseJoint
 from pluriverse.scene.patterns import Pattern
 from pluriverse.scene.shapes import MATERIAL_FIELDS, Overrides, shape_configuration
 from pluriverse.scene.sources import OpenedSource, Source, open_source
@@ -50,9 +49,11 @@ class Asset(Overrides):
     up_axis: Literal["z", "Z", "x", "X", "y", "Y"] = Field(
         default="z", description="axis of the asset that shall point up; USD stages say so themselves"
     )
-    base_joint: Any = None
+    base_joint: BaseJoint | None = Field(
+        default=None, description="joint that holds the base; null for a fixed or free one, as floating says"
+    )
     parent_body: Reference | None = Field(
-        default=-1, description="body of an earlier asset that a fixed base is mounted on"
+        default=-1, description="body of an earlier asset that the base is mounted on"
     )
     override_root_xform: bool = Field(
         default=False, description="xform is the pose of the first body, not of the asset's origin"
@@ -172,17 +173,9 @@ def _place(assembly: Assembly, asset: Asset, source: OpenedSource, kind: str, na
     packages = [assembly.files.find_folder(folder) for folder in getattr(asset, "package_dirs", [])]
     with assembly.at("source"):
         check_references(kind, source.content, source.roots, packages)
-    parent = find_body(assembly, asset.parent_body, "parent_body")
-    pose = _root_pose(asset)
-    if asset.override_root_xform:
-        with assembly.at("source"):
-            pose = _compose(pose, _inverse(_authored_root_pose(assembly, source.content, asset, kind)))
     if asset.register_mujoco_custom_attributes:
         register_mujoco_attributes(assembly.builder)
-    report, first_shape = _import(assembly, source.content, asset, kind, pose)
-    if parent >= 0:
-        with assembly.at("parent_body"):
-            _mount(assembly.builder, report, parent)
+    report, first_shape = _import(assembly, source.content, asset, kind)
     _override_material(assembly.builder, asset.configuration(), first_shape)
     # The USD importer hides those of bodies that have something else to show.
     hides = asset.hide_collision_shapes and not isinstance(asset, UsdAsset)
@@ -192,13 +185,13 @@ def _place(assembly: Assembly, asset: Asset, source: OpenedSource, kind: str, na
         assembly.note_unsupported(f"asset[{name}] {kind} {entry}")
 
 
-def _import(
-    assembly: Assembly, content: Path | str, asset: Asset, kind: str, pose: list[float]
-) -> tuple[Any, int]:
-    """Add an asset at a pose, and return the importer's report and the first shape of the asset."""
+def _import(assembly: Assembly, content: Path | str, asset: Asset, kind: str) -> tuple[Any, int]:
+    """Add an asset, and return the importer's report and the first shape of the asset."""
     from pluriverse.importers.errors import AssetWarning
+    from pluriverse.importers.mounting import MountingError
 
     builder = assembly.builder
+    mounting = _mounting(assembly, asset)
     default = builder.default_shape_cfg
     first_shape = builder.shape_count
     builder.default_shape_cfg = shape_configuration(default, asset.configuration())
@@ -206,7 +199,12 @@ def _import(
         with assembly.at("source"), warnings.catch_warnings():
             # What the importer warns about is in its report, and from there in the features not supported.
             warnings.simplefilter("ignore", AssetWarning)
-            return ASSET_IMPORTERS[kind](assembly, content, asset, pose), first_shape
+            try:
+                return ASSET_IMPORTERS[kind](assembly, content, asset, mounting), first_shape
+            except MountingError as error:
+                wrong = error
+        with assembly.at(wrong.option):
+            raise wrong
     finally:
         builder.default_shape_cfg = default
 
@@ -226,58 +224,25 @@ def _hide_colliders(builder: Any, first_shape: int) -> None:
     flags[(flags & ShapeFlags.COLLIDE_SHAPES) != 0] &= ~int(ShapeFlags.VISIBLE)
 
 
-def _root_pose(asset: Asset) -> list[float]:
-    """Return the pose of the asset's origin, turned so that its up axis points up."""
-    half = math.sqrt(0.5)
-    turns = {"z": (0.0, 0.0, 0.0, 1.0), "y": (half, 0.0, 0.0, half), "x": (0.0, -half, 0.0, half)}
-    turn = "z" if isinstance(asset, UsdAsset) else asset.up_axis.lower()
-    if turn == "z":
-        return asset.xform.as_list()
-    return _compose(asset.xform.as_list(), [0.0, 0.0, 0.0, *turns[turn]])
-
-
-def _authored_root_pose(assembly: Assembly, content: Path | str, asset: Asset, kind: str) -> list[float]:
-    """Return the pose that the first body of an asset has in its own file."""
-    from pluriverse.builder import ModelBuilder
-
-    scratch = Assembly(ModelBuilder(), assembly.document, (), [], assembly.files)
-    report, _ = _import(scratch, content, asset, kind, IDENTITY.as_list())
-    if len(report.bodies) == 0:
-        raise FieldError("override_root_xform places the first body of the asset, but it has none")
-    pose: list[float] = scratch.builder.body_q[report.bodies[0]].tolist()
-    return pose
-
-
-def _compose(first: list[float], second: list[float]) -> list[float]:
-    from pluriverse.model import poses
-
-    pose: list[float] = poses.compose(np.array(first), np.array(second)).tolist()
-    return pose
-
-
-def _inverse(pose: list[float]) -> list[float]:
-    from pluriverse.model import poses
-
-    inverse: list[float] = poses.inverse(np.array(pose)).tolist()
-    return inverse
-
-
-def _mount(builder: Any, report: Any, parent: int) -> None:
-    """Hang the fixed bases of an asset on a body instead of the world."""
-    from pluriverse.types import JointType
-
-    for joint in report.joints:
-        if builder.joint_parent[joint] != -1:
-            continue
-        kind = JointType(builder.joint_type[joint])
-        if kind is JointType.FREE:
-            raise FieldError(
-                f"the base of the asset moves freely ({builder.joint_label[joint]}), so it cannot be mounted "
-                "on a body; write floating: false"
-            )
-        # The structure is read-only to users, who could make a model of it that hangs together in no way; a
-        # base on another body is the same tree one level up.
-        builder._joints.view("parent")[joint] = parent
+def _mounting(assembly: Assembly, asset: Asset) -> dict[str, Any]:
+    """Return the importer's options that say what holds the asset, and where."""
+    options: dict[str, Any] = {
+        "xform": asset.xform.as_list(),
+        "parent_body": find_body(assembly, asset.parent_body, "parent_body"),
+        "override_root_xform": asset.override_root_xform,
+    }
+    if not isinstance(asset, UsdAsset):  # a stage says itself what is up
+        options["up_axis"] = asset.up_axis
+    if asset.base_joint is not None:
+        joint = asset.base_joint
+        options["base_joint"] = {
+            "joint_type": joint.type,
+            "child_xform": joint.child_xform.as_list(),
+            "label": joint.label,
+            "collision_filter_parent": joint.collision_filter_parent,
+            **joint.motion(assembly.builder.default_joint_cfg),
+        }
+    return options
 
 
 # Common options that say nothing about a USD stage.
@@ -293,8 +258,6 @@ def _gaps(asset: Asset) -> list[tuple[str, bool]]:
     is_usd = isinstance(asset, UsdAsset)
     return [
         ("up_axis", is_usd and asset.up_axis.lower() != "z"),
-        ("base_joint", asset.base_joint is not None),
-        ("split_bimanual_root_articulation", getattr(asset, "split_bimanual_root_articulation", False)),
         *((name, is_usd and asset.wrote(name)) for name in _NOT_OF_USD),
     ]
 
@@ -330,7 +293,12 @@ _USD_OPTIONS = (
     "joint_ordering",
     "bodies_follow_joint_ordering",
 )
-_URDF_OPTIONS = ("mesh_scale", "joint_ordering", "bodies_follow_joint_ordering")
+_URDF_OPTIONS = (
+    "mesh_scale",
+    "joint_ordering",
+    "bodies_follow_joint_ordering",
+    "split_bimanual_root_articulation",
+)
 _MJCF_OPTIONS = (
     "armature_scale",
     "parse_meshes",
@@ -349,29 +317,29 @@ def _options(asset: Asset, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: getattr(asset, name) for name in (*_COMMON_OPTIONS, *names) if asset.wrote(name)}
 
 
-def _import_urdf(assembly: Assembly, content: Path | str, asset: Any, pose: list[float]) -> Any:
+def _import_urdf(assembly: Assembly, content: Path | str, asset: Any, mounting: dict[str, Any]) -> Any:
     options = _options(asset, _URDF_OPTIONS)
     options["package_dirs"] = [assembly.files.find_folder(folder) for folder in asset.package_dirs] or None
     if asset.source.mesh_scale is not None:
         options["mesh_scale"] = asset.source.mesh_scale
-    return assembly.builder.add_urdf(content, xform=pose, **options)
+    return assembly.builder.add_urdf(content, **mounting, **options)
 
 
-def _import_mjcf(assembly: Assembly, content: Path | str, asset: Any, pose: list[float]) -> Any:
+def _import_mjcf(assembly: Assembly, content: Path | str, asset: Any, mounting: dict[str, Any]) -> Any:
     options = _options(asset, _MJCF_OPTIONS)
     options["parse_visuals"] = asset.parse_visuals and options.pop("load_visual_shapes", True)
-    return assembly.builder.add_mjcf(content, xform=pose, **options)
+    return assembly.builder.add_mjcf(content, **mounting, **options)
 
 
-def _import_usd(assembly: Assembly, content: Path | str, asset: Any, pose: list[float]) -> Any:
+def _import_usd(assembly: Assembly, content: Path | str, asset: Any, mounting: dict[str, Any]) -> Any:
     options = {name: getattr(asset, name) for name in _USD_OPTIONS if asset.wrote(name)}
     try:
-        return assembly.builder.add_usd(content, xform=pose, **options)
+        return assembly.builder.add_usd(content, **mounting, **options)
     except ImportError as error:
         raise FieldError(str(error)) from error
 
 
-ASSET_IMPORTERS: dict[str, Callable[[Assembly, Path | str, Any, list[float]], Any]] = {
+ASSET_IMPORTERS: dict[str, Callable[[Assembly, Path | str, Any, dict[str, Any]], Any]] = {
     "urdf": _import_urdf,
     "mjcf": _import_mjcf,
     "usd": _import_usd,

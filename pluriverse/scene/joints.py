@@ -1,6 +1,6 @@
 """Inline joints, articulations and initial positions."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
@@ -77,14 +77,10 @@ def _axis_alone(value: Any) -> Any:
 AnyJointAxis = Annotated[JointAxis, BeforeValidator(_axis_alone, json_schema_input_type=Axis | JointAxis)]
 
 
-class Joint(JointDefaults):
-    """A joint between a parent body (or the world) and a child body."""
+class AnyJoint(JointDefaults):
+    """What a joint says about its motion."""
 
-    id: Name
     type: Name
-    parent: Reference | None = "world"
-    child: Reference
-    parent_xform: Transform = IDENTITY
     child_xform: Transform = IDENTITY
     label: Name | None = None
     collision_filter_parent: bool = True
@@ -94,15 +90,9 @@ class Joint(JointDefaults):
     angular_axes: list[AnyJointAxis] | None = Field(
         default=None, max_length=3, description="d6: axes to turn about, each carried by the one before"
     )
-    min_distance: Number | None = Field(default=None, description="distance: m, negative for none; -1")
-    max_distance: Number | None = Field(default=None, description="distance: m, negative for none; 1")
-    closes_loop: bool = Field(
-        default=False,
-        description="whether it connects two bodies of a tree that has a joint for each already",
-    )
 
     @model_validator(mode="after")
-    def _check(self) -> "Joint":
+    def _check(self) -> Self:
         if self.type in _FIELDS_OF_JOINT:
             for field in (*DOF_FIELDS, *_AXIS_LISTS, *_DISTANCES):
                 if field in self.given() and field not in _FIELDS_OF_JOINT[self.type]:
@@ -111,15 +101,52 @@ class Joint(JointDefaults):
                         f"a {self.type} joint has no {field}; remove it or use a joint of type "
                         f"{' or '.join(kinds)}"
                     )
-        if self.type == "distance":
-            self._check_distances()
         lower, upper = self.limit_lower, self.limit_upper
         if lower is not None and upper is not None and lower > upper:
             raise ValueError(f"limit_lower {lower:g} is above limit_upper {upper:g}; swap them")
         return self
 
-    def _check_distances(self) -> None:
+    def motion(self, default: Any) -> dict[str, Any]:
+        """Return what was said about the motion, axes being complete configurations.
+
+        Args:
+            default: Configuration of degrees of freedom that gives what was not said.
+        """
+        options = self.given(_FIELDS_OF_JOINT[self.type])
+        for name in _AXIS_LISTS:
+            if name in options:
+                configs = [axis.given(DOF_FIELDS) for axis in options[name]]
+                options[name] = [default.merged(**config) for config in configs]
+        return options
+
+
+class BaseJoint(AnyJoint):
+    """The joint that holds the base of an asset to the world, or to the body that it is mounted on."""
+
+    type: Literal["fixed", "free", "revolute", "prismatic", "ball", "d6"] = Field(
+        validation_alias=AliasChoices("type", "joint_type")
+    )
+
+
+class Joint(AnyJoint):
+    """A joint between a parent body (or the world) and a child body."""
+
+    id: Name
+    parent: Reference | None = "world"
+    child: Reference
+    parent_xform: Transform = IDENTITY
+    min_distance: Number | None = Field(default=None, description="distance: m, negative for none; -1")
+    max_distance: Number | None = Field(default=None, description="distance: m, negative for none; 1")
+    closes_loop: bool = Field(
+        default=False,
+        description="whether it connects two bodies of a tree that has a joint for each already",
+    )
+
+    @model_validator(mode="after")
+    def _check_distances(self) -> Self:
         """Check that a distance joint holds something."""
+        if self.type != "distance":
+            return self
         shortest = -1.0 if self.min_distance is None else self.min_distance
         longest = 1.0 if self.max_distance is None else self.max_distance
         if shortest <= 0.0 and longest < 0.0:
@@ -131,6 +158,7 @@ class Joint(JointDefaults):
                 f"min_distance {shortest:g} and max_distance {longest:g} leave no distance; give a "
                 "max_distance that is greater than 0 and not below the other"
             )
+        return self
 
 
 class Articulation(SceneMapping):
@@ -197,11 +225,7 @@ def _add_joint(assembly: Assembly, joint: Joint) -> int:
         "label": joint.label or joint.id,
         "collision_filter_parent": joint.collision_filter_parent,
     }
-    options |= joint.given(_FIELDS_OF_JOINT[joint.type])
-    for name in _AXIS_LISTS:
-        if name in options:
-            configs = [axis.given(DOF_FIELDS) for axis in options[name]]
-            options[name] = [builder.default_joint_cfg.merged(**config) for config in configs]
+    options |= joint.motion(builder.default_joint_cfg)
     match joint.type:
         case "fixed":
             index = builder.add_joint_fixed(**options)

@@ -20,9 +20,17 @@ def _complete_schema(schema: dict[str, Any], model: type["SceneMapping"]) -> Non
     properties = schema.get("properties", {})
     for name in _sections(model) & properties.keys():
         properties[name] = {"anyOf": [properties[name], {"type": "null"}]}
+    required = schema.get("required", [])
     for name, field in model.key_names().items():
-        if field in properties:
-            properties.setdefault(name, properties[field])
+        if field not in properties:
+            continue
+        properties.setdefault(name, properties[field])
+        if name != field and field in required:  # either name will do
+            required.remove(field)
+            choices = [
+                {"required": [key]} for key, set_by_it in model.key_names().items() if set_by_it == field
+            ]
+            schema.setdefault("allOf", []).append({"anyOf": choices})
 
 
 class SceneMapping(BaseModel):

@@ -128,16 +128,28 @@ def test_self_collisions_can_be_switched_off(tmp_path):
         assert len(load_text(tmp_path, text).model.templates[0].pair_shape0) == pair_count
 
 
-def test_options_that_no_importer_has_are_unsupported(tmp_path):
+def test_a_base_joint_holds_an_asset(tmp_path):
+    """A lamp on a rail: it slides along y of its own pose."""
+    scene = SCENE.replace(
+        "floating: true", "base_joint: {type: prismatic, axis: y, limit_upper: 2, damping: 3}"
+    )
+    scene = scene % ("urdf", repr(" ".join(URDF.split())))
+    model = load_text(tmp_path, scene).model
+    assert model.joint_type.numpy().tolist() == [JointType.PRISMATIC, JointType.REVOLUTE]
+    assert model.joint_limit_upper.numpy()[0] == 2.0
+    assert model.joint_damping.numpy()[0] == 3.0
+    np.testing.assert_allclose(model.joint_axis.numpy()[0], [0, 1, 0])
+
+
+def test_a_base_joint_that_cannot_be_is_an_error_of_its_field(tmp_path):
     scene = SCENE % ("urdf", repr(" ".join(URDF.split())))
-    for option in (
-        "base_joint: {}",
-        "split_bimanual_root_articulation: true",
-    ):
-        with pytest.raises(SapUnsupportedSceneFeature, match=option.split(":")[0]):
-            load_text(tmp_path, scene + f"    {option}\n")
-        loaded = load_text(tmp_path, scene + f"    {option}\n", strict=False)
-        assert len(loaded.unsupported_features) == 1
+    with pytest.raises(SapSceneLoaderError, match=r"assets\[0\].base_joint: .*Leave floating out"):
+        load_text(tmp_path, scene + "    base_joint: {type: fixed}\n")
+    scene = scene.replace("floating: true", "")
+    with pytest.raises(SapSceneLoaderError, match=r"assets\[0\].base_joint: .*no 'target_kd'"):
+        load_text(tmp_path, scene + "    base_joint: {type: ball, target_kd: 1}\n")
+    with pytest.raises(SapSceneLoaderError, match=r"assets\[0\].base_joint.type: 'd7'"):
+        load_text(tmp_path, scene + "    base_joint: {type: d7}\n")
 
 
 def test_what_an_importer_cannot_do_is_a_feature_of_the_scene(tmp_path):
@@ -221,7 +233,7 @@ assets:
   - {{id: base, type: urdf, source: {base}}}
   - {{id: arm, type: urdf, source: {base}, floating: true, parent_body: lamp/shade}}
 """
-    with pytest.raises(SapSceneLoaderError, match=r"assets\[1\].parent_body: .*floating: false"):
+    with pytest.raises(SapSceneLoaderError, match=r"assets\[1\].parent_body: .*floating=False"):
         load_text(tmp_path, text)
 
 
