@@ -1,5 +1,7 @@
 """Steps in MuJoCo's C engine: MuJoCo's bits, world by world, whatever else is in the batch."""
 
+import copy
+
 import mujoco
 import numpy as np
 import pytest
@@ -40,20 +42,24 @@ def joint_state(simulation: Simulation, world: int) -> np.ndarray:
 
 
 def test_steps_are_those_of_mujoco():
-    """A world follows `mj_step` on its MuJoCo model bit for bit, with contacts, drives and warm start."""
+    """A world follows `mj_step` on its MuJoCo model bit for bit, with contacts, drives and warm start.
+
+    That holds with islands too, which the engine does without for a single robot.
+    """
     model = build(MIX)
     solver = SolverMuJoCo(model)
     state_in, state_out, control = model.state(), model.state(), model.control()
     solver.step(state_in, state_out, control, None, DT)
     datas = []
     for world in range(model.world_count):
-        group = solver.groups[solver.world_group[world]]
-        group.model.opt.timestep = DT
-        data = mujoco.MjData(group.model)
+        mujoco_model = copy.copy(solver.groups[solver.world_group[world]].model)
+        mujoco_model.opt.timestep = DT
+        mujoco_model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
+        data = mujoco.MjData(mujoco_model)
         for name in ("qpos", "qvel", "qacc_warmstart", "ctrl"):
             getattr(data, name)[:] = rows_of(solver, name, world)
         data.time = rows_of(solver, "time", world)[0]
-        datas.append((group.model, data))
+        datas.append((mujoco_model, data))
     for _ in range(60):
         state_in, state_out = state_out, state_in
         solver.step(state_in, state_out, control, None, DT)
@@ -62,6 +68,7 @@ def test_steps_are_those_of_mujoco():
             for name in ("qpos", "qvel", "qacc_warmstart"):
                 np.testing.assert_array_equal(rows_of(solver, name, world), getattr(data, name))
             assert solver.last_contact_count.numpy()[world] == data.ncon
+    assert datas[0][1].nisland == 1
     assert solver.last_contact_count.numpy()[1] > 0  # the boxes have landed
 
 
@@ -315,6 +322,33 @@ def test_worlds_of_one_group_differ_in_mass_and_gravity():
     simulation.step(300)
     force = simulation.contacts.rigid_contact_force.numpy()
     np.testing.assert_allclose(force[: count[0], 2].sum(), BOX_MASS * 3.0, rtol=1e-3)
+
+
+def test_worlds_of_one_group_have_the_losses_of_their_own_joints():
+    """Damping and friction of a chain that differ between worlds act in each as they do in it alone."""
+    losses = ((0.3, 0.0), (0.0, 0.5), (0.05, 0.1))
+
+    def chain(damping: float, friction: float) -> ModelBuilder:
+        builder = ModelBuilder()
+        links = [builder.add_link(mass=1.0, com=(0.2, 0.0, 0.0), inertia=0.02 * np.eye(3)) for _ in range(2)]
+        hinges = [
+            builder.add_joint_revolute(-1, links[0], axis="y"),
+            builder.add_joint_revolute(*links, axis="y", damping=damping, friction=friction),
+        ]
+        builder.add_articulation(hinges)
+        return builder
+
+    def motion(*worlds: tuple[float, float]) -> np.ndarray:
+        builder = ModelBuilder()
+        for world in worlds:
+            builder.add_world(chain(*world))
+        model = builder.finalize("cpu")
+        simulation = Simulation(model, SolverMuJoCo(model), dt=DT)
+        assert len(simulation.solver.groups) == 1
+        simulation.step(50)
+        return simulation.state.joint_q.numpy().reshape(-1, 2).copy()
+
+    np.testing.assert_array_equal(motion(*losses), np.concatenate([motion(world) for world in losses]))
 
 
 def test_forces_push_as_newton_says():
