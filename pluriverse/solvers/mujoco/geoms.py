@@ -1,5 +1,6 @@
 """Shapes as MuJoCo's geoms and sites, for all worlds of a group at once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -111,11 +112,15 @@ def flat_shapes(rows: ModelRows, shapes: ShapePlan, worlds: np.ndarray) -> np.nd
     return np.where(shapes.shape >= 0, rows.first["shape"][worlds][:, None] + shapes.shape, -1 - shapes.shape)
 
 
+def mesh_name(kind: int, source: int, scale: Sequence[float]) -> str:
+    """Return the name of the mesh or height field of a shape with this type, source and size."""
+    return f"{GeoType(kind).name.lower()}_{source}_" + "_".join(f"{value:.9g}" for value in scale)
+
+
 def _mesh_name(rows: ModelRows, flat: int) -> str:
     kind = int(rows.array("shape_type")[flat])
-    source = int(rows.array("shape_source_index")[flat])
-    scale = rows.array("shape_scale")[flat]
-    return f"{GeoType(kind).name.lower()}_{source}_" + "_".join(f"{value:.9g}" for value in scale)
+    source = -1 if kind == GeoType.CONE else int(rows.array("shape_source_index")[flat])
+    return mesh_name(kind, source, rows.array("shape_scale")[flat].tolist())
 
 
 @dataclass
@@ -264,13 +269,18 @@ def half_extents(kind: np.ndarray, size: np.ndarray, compiled: np.ndarray) -> np
     )
 
 
-def hull_of_shape(rows: ModelRows, flat: int) -> Mesh:
+def hull_of_shape(rows: ModelRows, kind: int, source: int, scale: Sequence[float]) -> Mesh:
     """Return the convex mesh that a mesh or cone collides as, in the frame of the shape.
+
+    Args:
+        rows: Arrays of the model.
+        kind: `GeoType` of the shape.
+        source: Its mesh, an index into `Model.meshes`.
+        scale: Its size.
 
     Raises:
         ValueError: If a mesh is flat, and so has no hull.
     """
-    kind, scale = int(rows.array("shape_type")[flat]), rows.array("shape_scale")[flat]
     if kind == GeoType.CONE:
         radius, half = float(scale[0]), float(scale[1])
         angle = 2.0 * np.pi * np.arange(CONE_CORNER_COUNT) / CONE_CORNER_COUNT
@@ -280,5 +290,5 @@ def hull_of_shape(rows: ModelRows, flat: int) -> Mesh:
         side = np.stack([ring, following, np.full_like(ring, CONE_CORNER_COUNT)], axis=1)
         floor = np.stack([np.zeros_like(ring), following, ring], axis=1)[1:-1]
         return Mesh(np.vstack([base, [0.0, 0.0, half]]), np.vstack([side, floor]), name="cone")
-    mesh: Mesh = rows.model.meshes[int(rows.array("shape_source_index")[flat])]
-    return mesh.convex_hull().scaled(scale.tolist())
+    mesh: Mesh = rows.model.meshes[source]
+    return mesh.convex_hull().scaled(list(scale))

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from pluriverse.model import poses
 from pluriverse.solvers.mujoco.equality import JOINT, WELD, site_wxyz
 from pluriverse.solvers.mujoco.extensions import EXTENSIONS
 from pluriverse.solvers.mujoco.fields import (
@@ -11,7 +10,6 @@ from pluriverse.solvers.mujoco.fields import (
     set_shortcuts,
     update_derived,
 )
-from pluriverse.solvers.mujoco.frames import as_wxyz, as_xyzw
 from pluriverse.solvers.mujoco.geoms import (
     BOX,
     HFIELD,
@@ -23,6 +21,7 @@ from pluriverse.solvers.mujoco.geoms import (
 )
 from pluriverse.solvers.mujoco.group import NO_SHAPE, MujocoGroup
 from pluriverse.solvers.mujoco.joints import compute_limit_solref, dof_joints, kinematic_joints
+from pluriverse.solvers.mujoco.mesh_assets import mesh_bounds, place_meshes
 from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.solvers.mujoco.rows import ModelRows
 from pluriverse.solvers.mujoco.values import GroupPlan, GroupValues
@@ -164,17 +163,19 @@ def _set_geoms(table: FieldTable, options: MujocoOptions, plan: GroupPlan, value
         return
     kind = plan.geoms.kind
     primitive = ~np.isin(kind, [MESH, HFIELD])
-    pos, quat = place.pos.copy(), place.quat.copy()
-    for geom in np.flatnonzero(kind == MESH):
-        # MuJoCo moves the frame of a mesh to its centre, along its principal axes.
-        mesh = int(model.geom_dataid[geom])
-        own = np.concatenate([model.mesh_pos[mesh], as_xyzw(model.mesh_quat[mesh])])
-        pose = np.concatenate([pos[:, geom], as_xyzw(quat[:, geom])], axis=-1)
-        pose = poses.compose(pose, np.broadcast_to(own, pose.shape))
-        pos[:, geom], quat[:, geom] = pose[:, :3], as_wxyz(pose[:, 3:])
+    pos, quat, dataid = place_meshes(model, plan.assets, values.meshes, place.pos, place.quat)
     table.put("geom_pos", pos)
     table.put("geom_quat", quat)
     table.edit("geom_size")[:, primitive] = place.size[:, primitive]
+    changing = np.flatnonzero((dataid != model.geom_dataid).any(axis=0))
+    if len(changing) or "geom_dataid" in table.group.fields:
+        table.put("geom_dataid", dataid)
+        changing = np.flatnonzero(kind == MESH)
+        size, box, radius = mesh_bounds(model)
+        chosen = dataid[:, changing]
+        table.edit("geom_size")[:, changing] = size[chosen]
+        table.edit("geom_aabb")[:, changing] = box[chosen]
+        table.edit("geom_rbound")[:, changing] = radius[chosen]
     sized = primitive & (kind != PLANE)
     size = table.edit("geom_size")
     table.edit("geom_rbound")[:, sized] = bounding_radius(kind, size, table.edit("geom_rbound"))[:, sized]

@@ -1,7 +1,7 @@
 """Grouping: which worlds can share one MuJoCo model.
 
 They have the same template, and agree in all else that MuJoCo compiles in: which drives there are, what has
-no mass, the sizes of meshes, whole-number options. Everything else may differ.
+no mass, the sizes of height fields, whole-number options. Everything else may differ.
 """
 
 import numpy as np
@@ -13,8 +13,8 @@ from pluriverse.solvers.mujoco.rows import ModelRows
 from pluriverse.solvers.mujoco.values import weightless_bodies
 from pluriverse.types import GeoType, ShapeFlags
 
-_FIXED_SIZE = (GeoType.MESH, GeoType.CONVEX_MESH, GeoType.CONE, GeoType.HFIELD)
-"""Shapes whose geometry is compiled, size included."""
+_FIXED_SIZE = (GeoType.HFIELD,)
+"""Shapes whose geometry is compiled, size included, and can be no other."""
 
 
 def find_groups(rows: ModelRows, options: MujocoOptions) -> list[np.ndarray]:

@@ -81,6 +81,7 @@ class SpecWriter:
         write_option(spec.option, resolved, self.world)
         if not self.plan.masks.filter_parent:
             spec.option.disableflags |= int(self.mujoco.mjtDisableBit.mjDSBL_FILTERPARENT)
+        self._add_meshes()
         bodies = self._add_bodies()
         self._add_joints(bodies)
         self._add_geoms(bodies)
@@ -212,7 +213,7 @@ class SpecWriter:
             geom = bodies[int(shapes.body[index])].add_geom(name=name, type=self.mujoco.mjtGeom(kind))
             geom.pos, geom.quat = place.pos[row, index], place.quat[row, index]
             if kind == MESH:
-                geom.meshname = self._mesh(shapes.mesh[index], int(flat[index]), name)
+                geom.meshname = self._mesh(index)
             elif kind == HFIELD:
                 geom.hfieldname = self._height_field(shapes.mesh[index], int(flat[index]))
             else:
@@ -227,22 +228,29 @@ class SpecWriter:
             geom.contype, geom.conaffinity = int(masks.contype[index]), int(masks.conaffinity[index])
             geom.rgba = [*color[flat[index]], 1.0]
 
-    def _mesh(self, asset: str, flat: int, geom: str) -> str:
-        if asset in self._taken.setdefault("mesh", set()):
-            return asset
-        self._taken["mesh"].add(asset)
-        try:
-            hull = hull_of_shape(self.rows, flat)
-        except ValueError as error:
-            raise ValueError(
-                f"SolverMuJoCo: shape '{geom}' (index {flat}) is a mesh that MuJoCo cannot collide: {error} "
-                "Replace it by a box, or let it not collide (has_shape_collision=False)."
-            ) from error
-        mesh = self.spec.add_mesh(name=asset)
-        mesh.uservert = hull.vertices.astype(np.float64).ravel()
-        mesh.userface = hull.indices.astype(np.int32).ravel()
-        mesh.inertia = self.mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
-        return asset
+    def _add_meshes(self) -> None:
+        """Add the meshes that geoms have in any world, or may come to have."""
+        for asset in self.plan.assets:
+            self._taken.setdefault("mesh", set()).add(asset.name)
+            try:
+                hull = hull_of_shape(self.rows, asset.kind, asset.source, asset.scale)
+            except ValueError as error:
+                label = self.rows.model.shape_label[asset.shape]
+                raise ValueError(
+                    f"SolverMuJoCo: shape '{label}' (index {asset.shape}) is a mesh that MuJoCo cannot "
+                    f"collide: {error} Replace it by a box, or let it not collide "
+                    "(has_shape_collision=False)."
+                ) from error
+            mesh = self.spec.add_mesh(name=asset.name)
+            mesh.uservert = hull.vertices.astype(np.float64).ravel()
+            mesh.userface = hull.indices.astype(np.int32).ravel()
+            mesh.inertia = self.mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+
+    def _mesh(self, geom: int) -> str:
+        """Return the name of the mesh of a geom in the row that is written."""
+        number = int(self.values.meshes[self.row, geom])
+        # A slot that no variant fills here is off, and may have any mesh.
+        return self.plan.assets[max(number, 0)].name
 
     def _height_field(self, asset: str, flat: int) -> str:
         if asset in self._taken.setdefault("hfield", set()):

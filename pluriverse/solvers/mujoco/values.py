@@ -30,6 +30,7 @@ from pluriverse.solvers.mujoco.geoms import (
 )
 from pluriverse.solvers.mujoco.inertia import Inertias, compute_inertias
 from pluriverse.solvers.mujoco.joints import JointValues, compute_joint_values
+from pluriverse.solvers.mujoco.mesh_assets import MeshAsset, find_assets
 from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.solvers.mujoco.plan import StructurePlan
 from pluriverse.solvers.mujoco.rows import ModelRows
@@ -47,6 +48,8 @@ class GroupPlan:
     drives: DrivePlan
     equalities: EqualityPlan
     masks: CollisionMasks
+    assets: list[MeshAsset]
+    """Meshes that geoms have in any world, or may come to have."""
 
 
 class GroupValues:
@@ -92,6 +95,25 @@ class GroupValues:
         return compute_placement(self.rows, self.plan.geoms, self.plan.worlds)
 
     @functools.cached_property
+    def meshes(self) -> np.ndarray:
+        """Which of the meshes of the plan each geom has, -1 for none, shape [row, geom].
+
+        Raises:
+            ValueError: If a mesh is not among them, so that MuJoCo does not have it.
+        """
+        found, number = find_assets(self.rows, self.plan.geoms, self.plan.worlds)
+        place = {asset: index for index, asset in enumerate(self.plan.assets)}
+        for asset in found:
+            if asset not in place:
+                label = self.rows.model.shape_label[asset.shape]
+                raise ValueError(
+                    f"SolverMuJoCo.notify_model_changed: shape '{label}' (index {asset.shape}) has another "
+                    f"mesh or size ({asset.name}) than when the solver was made, and MuJoCo has these "
+                    "compiled in. Undo the change, or make a new SolverMuJoCo."
+                )
+        return np.array([place[asset] for asset in found] + [-1], dtype=np.int64)[number]
+
+    @functools.cached_property
     def materials(self) -> MaterialValues:
         """Contact properties of geoms."""
         return compute_materials(self.rows, self.plan.geoms, self.plan.worlds)
@@ -130,6 +152,7 @@ def plan_group(rows: ModelRows, options: MujocoOptions, worlds: np.ndarray) -> G
         drives=plan_drives(rows, structure, worlds),
         equalities=plan_equalities(structure),
         masks=_find_masks(structure, geoms),
+        assets=find_assets(rows, geoms, worlds)[0],
     )
 
 

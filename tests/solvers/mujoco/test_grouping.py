@@ -161,7 +161,7 @@ def test_the_model_of_a_group_moves_every_world_as_alone():
 
 @pytest.mark.filterwarnings("ignore:SolverMuJoCo. shape .* is a cone")
 def test_worlds_of_different_structure_are_different_groups():
-    """Drive modes, sizes of meshes and whole-number options split groups; numbers do not."""
+    """Drive modes, what has a shape, and whole-number options split groups; numbers and sizes do not."""
     builder = ModelBuilder()
     for kind in range(6):
         builder.begin_world()
@@ -174,7 +174,7 @@ def test_worlds_of_different_structure_are_different_groups():
         builder.end_world()
     model = builder.finalize(device="cpu")
     groups = convert_model(model, MujocoOptions())
-    assert [group.worlds.tolist() for group in groups] == [[0, 2], [1], [3], [4], [5]]
+    assert [group.worlds.tolist() for group in groups] == [[0, 2], [1, 3], [4], [5]]
 
 
 def test_edits_reach_the_groups():
