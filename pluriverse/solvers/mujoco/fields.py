@@ -98,7 +98,7 @@ def put_field(group: MujocoGroup, name: str, values: np.ndarray) -> bool:
     if name in group.fields:
         group.fields[name][...] = values
     elif differs:
-        group.fields[name] = np.array(values, dtype=shared.dtype)
+        group.fields[name] = np.array(values, dtype=shared.dtype, order="C")  # rows are copied by address
     write_shared(group.model, name, values[0])
     return True
 
