@@ -241,6 +241,7 @@ def _fetch(source: GitSource, protocol: str, folder: Path) -> None:
     check_links(folder)
     path = folder / source.path
     if not path.exists():
+        _check_submodules(source, folder)
         raise AssetFetchError(
             f"{source.repo} at {source.rev} has no file '{source.path}' in the folders that were checked out "
             f"({', '.join(folders)}); correct 'path', or add its folder to 'sparse'"
@@ -250,6 +251,28 @@ def _fetch(source: GitSource, protocol: str, folder: Path) -> None:
             raise AssetFetchError(
                 f"'{path.relative_to(folder)}' is kept in Git LFS, which is not fetched; clone {source.repo} "
                 "by hand and give the local path as the source"
+            )
+
+
+def _check_submodules(source: GitSource, folder: Path) -> None:
+    """Check that the file of a source does not lie in another repository that this one refers to.
+
+    Raises:
+        AssetFetchError: It does.
+    """
+    list_of_submodules = folder / ".gitmodules"
+    if not list_of_submodules.is_file():
+        return
+    text = list_of_submodules.read_text(encoding="utf-8", errors="replace")
+    for part in text.split("[submodule ")[1:]:
+        settings = dict(re.findall(r"^\s*(path|url)\s*=\s*(.*?)\s*$", part, re.MULTILINE))
+        inner = PurePosixPath(settings.get("path", "/"))
+        if PurePosixPath(source.path).is_relative_to(inner):
+            rest = PurePosixPath(source.path).relative_to(inner)
+            address = "".join(letter for letter in settings.get("url", "") if letter.isprintable())
+            raise AssetFetchError(
+                f"'{source.path}' lies in the submodule '{inner}', which is not fetched; name its own "
+                f"repository ({address[:200] or 'see .gitmodules'}), the commit of that, and path: {rest}"
             )
 
 

@@ -1,5 +1,6 @@
 """Where assets come from: a local file, text in the scene, a git repository, or the MuJoCo Menagerie."""
 
+import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 from pluriverse.scene.assembly import Assembly
 from pluriverse.scene.asset_cache import OFFLINE_VARIABLE, AssetFetchError, is_offline
 from pluriverse.scene.errors import FieldError
-from pluriverse.scene.git_source import GitSource, checkout
+from pluriverse.scene.git_source import GitSource, checkout, parse_inner_path
 from pluriverse.scene.local_files import is_below, outside_message
 from pluriverse.scene.mapping import SceneMapping
 from pluriverse.scene.selectors import suggestion
@@ -42,7 +43,10 @@ class Source(SceneMapping):
     path: Name | None = Field(default=None, description="a file, relative to the scene file, or its text")
     git: GitSource | None = None
     menagerie: MenagerieSource | None = None
-    examples_asset: Any = Field(default=None, description="not supported: only its own program has these")
+    examples_asset: Name | None = Field(
+        default=None,
+        description="a file of the example assets of the package newton, which must be installed",
+    )
     mesh_scale: Scale | None = Field(default=None, description="URDF: factor on all meshes, or one per axis")
 
     @model_validator(mode="before")
@@ -62,7 +66,7 @@ class Source(SceneMapping):
         places = [name for name in ("path", "git", "menagerie", "examples_asset") if self.wrote(name)]
         if len(places) != 1:
             found = f"; this has {' and '.join(places)}" if places else ""
-            raise ValueError(f"give one of 'path', 'git' and 'menagerie'{found}")
+            raise ValueError(f"give one of 'path', 'git', 'menagerie' and 'examples_asset'{found}")
         return self
 
     @classmethod
@@ -95,9 +99,8 @@ def open_source(assembly: Assembly, source: Source, kind: str, name: str) -> Ope
         FieldError: There is no such file, or it may not be read.
     """
     local_roots = tuple(assembly.files.roots)
-    if source.wrote("examples_asset"):
-        assembly.note_unsupported(f"asset[{name}] {kind} source: examples_asset")
-        return None
+    if source.examples_asset is not None:
+        return _open_example(assembly, source.examples_asset, f"asset[{name}] {kind}")
     if source.git is not None:
         try:
             folder = checkout(source.git, local_roots).resolve()
@@ -115,6 +118,30 @@ def open_source(assembly: Assembly, source: Source, kind: str, name: str) -> Ope
     if source.path.lstrip("\ufeff \t\r\n").startswith("#usda" if kind == "usd" else "<"):
         return OpenedSource(source.path, local_roots)
     return OpenedSource(assembly.files.find_file(source.path), local_roots)
+
+
+def _open_example(assembly: Assembly, file: str, asset: str) -> OpenedSource | None:
+    """Return a file of newton's example assets; None (and a note) without that package."""
+    package = importlib.util.find_spec("newton")
+    folders = [] if package is None else list(package.submodule_search_locations or [])
+    if not folders:
+        assembly.note_unsupported(
+            f"{asset} source: examples_asset {shown(file)} is a file of the package newton, which is not "
+            "installed; pip install newton, or give a copy of the file as path"
+        )
+        return None
+    # Only the folder is looked up; nothing of the package is imported.
+    folder = Path(folders[0], "examples", "assets").resolve()
+    path = folder / parse_inner_path(file, "examples_asset")
+    if not path.is_file():
+        names = [found.relative_to(folder).as_posix() for found in folder.rglob("*") if found.is_file()]
+        raise FieldError(
+            f"the examples of newton have no asset {shown(file)}; {suggestion(file, sorted(names))}",
+            "examples_asset",
+        )
+    if not is_below(path, [folder]):
+        raise FieldError(outside_message(path.resolve(), [folder]), "examples_asset")
+    return OpenedSource(path, (folder,))
 
 
 def _open_menagerie(source: MenagerieSource, kind: str) -> OpenedSource:

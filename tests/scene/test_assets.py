@@ -1,5 +1,8 @@
 """Robots from files in a scene."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -126,6 +129,28 @@ def test_self_collisions_can_be_switched_off(tmp_path):
     for allowed, pair_count in (("true", 1), ("false", 0)):
         text = f"ground: false\nassets: [{{type: mjcf, source: lamp.xml, enable_self_collisions: {allowed}}}]"
         assert len(load_text(tmp_path, text).model.templates[0].pair_shape0) == pair_count
+
+
+def test_example_assets_are_those_of_the_installed_package(tmp_path, monkeypatch):
+    """Found without importing it, and confined to its folder; without the package a feature is missing."""
+    text = "assets: [{id: lamp, type: urdf, source: {examples_asset: %s}}]"
+    monkeypatch.setitem(sys.modules, "newton", None)
+    monkeypatch.delitem(sys.modules, "newton")
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if not Path(place, "newton").is_dir()])
+    with pytest.raises(
+        SapUnsupportedSceneFeature, match=r"asset\['lamp'\] urdf source: .*pip install newton"
+    ):
+        load_text(tmp_path, text % "lamp.urdf")
+    folder = tmp_path / "site" / "newton" / "examples" / "assets"
+    folder.mkdir(parents=True)
+    (folder / "lamp.urdf").write_text(URDF)
+    (folder.parents[1] / "__init__.py").write_text("raise RuntimeError('imported')")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    assert load_text(tmp_path, text % "lamp.urdf").model.body_count == 2
+    with pytest.raises(SapSceneLoaderError, match=r"no asset 'lamb.urdf'; did you mean lamp.urdf"):
+        load_text(tmp_path, text % "lamb.urdf")
+    with pytest.raises(SapSceneLoaderError, match=r"without '\.\.'"):
+        load_text(tmp_path, text % "../../__init__.py")
 
 
 def test_a_base_joint_holds_an_asset(tmp_path):

@@ -173,7 +173,7 @@ def test_every_key_and_every_alias_is_used_somewhere():
     assert missing == []
 
 
-# Blocks with tests of their own, what is not supported (it raises), and parameters of other contact models
+# Blocks with tests of their own, what needs another package, and parameters of other contact models
 # (they warn).
 WITHOUT_EFFECT = {
     ("Scene", "randomize"),

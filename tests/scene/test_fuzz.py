@@ -167,7 +167,7 @@ def test_a_key_that_nobody_knows_is_refused_in_every_mapping(folder, watch, path
 
 
 # Values that may be anything, or that are not read: a list or a mapping in their place is no mistake.
-ANYTHING = {"base_joint", "external_assets", "examples_asset"}
+ANYTHING = {"external_assets"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

@@ -108,6 +108,21 @@ def test_offline_an_asset_that_is_not_cached_is_an_error(tmp_path, cache, reposi
     assert not cache.exists()
 
 
+def test_a_file_in_a_submodule_names_the_other_repository(tmp_path, cache, repository):
+    """Submodules are not fetched: their folder is empty, and the message says where the file is."""
+    inner, _ = repository
+    outer = tmp_path / "outer"
+    commit_files(outer, {"README": "robots\n"})
+    git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "--quiet", str(inner), "parts/robots")
+    git(outer, "commit", "--quiet", "-m", "submodule")
+    source = source_of(
+        outer, git(outer, "rev-parse", "HEAD"), path="parts/robots/robot/xml/robot.xml", sparse=["parts"]
+    )
+    message = rf"in the submodule 'parts/robots', .*\({inner}\), .* path: robot/xml/robot.xml"
+    with pytest.raises(AssetFetchError, match=message):
+        checkout(source, [tmp_path])
+
+
 def test_the_documented_variables_say_where_and_whether(monkeypatch, tmp_path):
     monkeypatch.delenv("SAP_WARP_ASSET_CACHE", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
