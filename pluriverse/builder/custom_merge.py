@@ -220,14 +220,15 @@ def taken_custom_attributes(
 
     Args:
         builder: Builder before that.
-        kept: For each kind concerned, the former index of each entity in the new order.
+        kept: For each kind concerned, the former index of each entity in the new order. Entities that come
+            from one former entity have its values, and references go to the first of them.
     """
     result = {}
     places: dict[str, np.ndarray] = {}
     for kind, indices in kept.items():
         count = max(builder.custom_entity_count(FREQUENCY_OF_KEY[kind]), int(indices.max(initial=-1)) + 1)
         place = np.full(count + 1, -1, dtype=np.int64)  # the last entry is that of index -1
-        place[indices] = np.arange(len(indices))
+        place[indices[::-1]] = np.arange(len(indices))[::-1]  # where an index stands twice, the first counts
         places[kind] = place
     for key, attribute in builder.custom_attributes.items():
         own = attribute.copied()

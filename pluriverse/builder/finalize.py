@@ -12,6 +12,7 @@ import warp as wp
 from pluriverse.builder.custom_model import put_custom_attributes
 from pluriverse.builder.distance_joints import add_distance_constraints
 from pluriverse.builder.equality_model import EqualityColumns
+from pluriverse.builder.loop_coordinates import find_loop_coordinates
 from pluriverse.builder.loop_joints import replace_loop_joints
 from pluriverse.builder.mass_matrix_validation import check_mass_matrix
 from pluriverse.builder.mass_validation import check_masses
@@ -39,7 +40,8 @@ def make_model(builder: WorldBuilder, device: Any) -> Model:
             f"finalize: world {builder.current_world} ('{builder.world_label[builder.current_world]}') is "
             "still open. Call end_world() first."
         )
-    source = Snapshot(add_distance_constraints(replace_loop_joints(builder)))
+    builder, cut = replace_loop_joints(builder)
+    source = Snapshot(add_distance_constraints(builder))
     check_structure(source)
     check_values(source)
     source.decide_target_modes()
@@ -50,6 +52,9 @@ def make_model(builder: WorldBuilder, device: Any) -> Model:
     equality.check_structure(templates)
     joint_depth, body_weld = _flatten(source, templates)
     body_q, body_qd = eval_initial_kinematics(source, joint_depth)
+    if len(cut.joint):
+        find_loop_coordinates(source, cut, body_q, body_qd)
+        body_q, body_qd = eval_initial_kinematics(source, joint_depth)
     check_masses(source, body_q, body_weld)
     check_mass_matrix(source, joint_depth, body_q)
 

@@ -1,19 +1,24 @@
-"""Loop joints: a second joint to a body, in no articulation, closes a loop as an equality constraint.
+"""Loop joints: a second joint to a body, in no articulation, closes a loop.
 
 Joints form trees, each body being moved by one of them. What the joint of an articulation leaves open between
-two bodies, a joint beside it holds: a ball joint as a connect constraint, a fixed one as a weld, a revolute
-one as a hinge, a distance joint as a rope. It is none of the model's joints then, and has no coordinate.
+two bodies, a joint beside it holds. If it only holds, an equality constraint stands for it: a ball joint is a
+connect constraint, a fixed one a weld, a revolute one a hinge, a distance joint a rope. It is none of the
+model's joints then, and has no coordinate. A joint that needs its coordinates, for what it drives, limits or
+damps or because it slides, stays a joint: it moves a part of the body, which is cut for that
+(`pluriverse.builder.cut_bodies`).
 """
 
 import copy
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 
 from pluriverse.builder.custom_merge import given_entities, taken_custom_attributes
+from pluriverse.builder.cut_bodies import cut_bodies
 from pluriverse.builder.worlds import WorldBuilder
 from pluriverse.model import poses
-from pluriverse.types import EqType, JointType
+from pluriverse.types import FLOATING_JOINTS, EqType, JointTargetMode, JointType
 
 _CONSTRAINT = {
     JointType.BALL: EqType.CONNECT,
@@ -21,72 +26,111 @@ _CONSTRAINT = {
     JointType.FIXED: EqType.WELD,
     JointType.REVOLUTE: EqType.HINGE,
 }
-# Limits of a revolute joint from here on [rad] count as none; that of the builder's default is 1e10.
+# Limits of a joint from here on [m or rad] count as none; that of the builder's default is 1e10.
 LIMIT_NONE = 1e9
+_FORCES = ("target_ke", "target_kd", "damping", "friction", "f", "act")
+_UNDRIVEN = (JointTargetMode.AUTO, JointTargetMode.NONE)
 
 
-def replace_loop_joints(builder: WorldBuilder) -> WorldBuilder:
-    """Return the builder, or, if it has loop joints, a copy that has equality constraints instead.
+@dataclass
+class CutJoints:
+    """The loop joints that stay joints, each of which moves a part of a body."""
+
+    joint: np.ndarray
+    """The joints, shape [cut]."""
+    body: np.ndarray
+    """Body that the part was cut from, shape [cut]."""
+
+
+def replace_loop_joints(builder: WorldBuilder) -> tuple[WorldBuilder, CutJoints]:
+    """Return the builder, or, if it has loop joints, a copy that has trees and constraints instead.
 
     Raises:
-        NotImplementedError: If a loop joint is of a type that no constraint stands for.
-        ValueError: If a loop joint has a drive, limits or losses, or a constraint follows its coordinate.
+        ValueError: If a joint frame is not finite, a joint that holds nothing closes a loop, a body that is
+            to be cut has no mass, or a constraint couples a joint that is off.
     """
     loose = builder.joint_articulation < 0
     held = np.bincount(builder.joint_child[~loose], minlength=builder.body_count) == 1
     loops = np.flatnonzero(loose & held[builder.joint_child])
     if len(loops) == 0:
-        return builder
+        return builder, CutJoints(loops, loops)
     _check(builder, loops)
-    result = copy.copy(builder)
-    order = _add_constraints(result, builder, loops)
-    _add_filters(result, builder, loops)
-    _remove_joints(result, builder, loops)
-    _move_custom_attributes(result, builder, loops, order)
-    return result
+    moving = _needs_coordinates(builder)[loops]
+    off = moving & ~builder.joint_enabled[loops]
+    holding, cut = loops[~moving], loops[moving & ~off]
+    _check_off(builder, loops[off])
+    whole, body = cut_bodies(builder, cut)
+    result = copy.copy(whole)
+    removed = loops[~moving | off]
+    order = _add_constraints(result, whole, holding)
+    _add_filters(result, builder, loops[~off])
+    _remove_joints(result, whole, removed)
+    _move_custom_attributes(result, whole, removed, order)
+    return result, CutJoints(cut - np.searchsorted(removed, cut), body)
 
 
 def _check(builder: WorldBuilder, loops: np.ndarray) -> None:
-    """Check that constraints can stand for the joints."""
-    for joint in loops.tolist():
+    """Check that the joints can close loops."""
+    for what in ("X_p", "X_c"):
+        frames = getattr(builder, f"joint_{what}")[loops]
+        finite = np.isfinite(frames).all(axis=1)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise ValueError(
+                f"{builder._joint_name(int(loops[row]))}: joint_{what} is {frames[row].tolist()}, but all "
+                "numbers must be finite."
+            )
+    for joint in loops[np.isin(builder.joint_type[loops], FLOATING_JOINTS)].tolist():
         name, kind = builder._joint_name(joint), JointType(builder.joint_type[joint])
         closes = (
             f"{name} closes a loop: {builder._body_name(int(builder.joint_child[joint]))} has a joint already"
         )
-        if kind not in _CONSTRAINT:
-            raise NotImplementedError(
-                f"{closes}. Only ball, fixed, revolute and distance joints can, but this one is {kind.name}. "
-                "Put it into the articulation, and let a ball, fixed or revolute joint of the loop close it."
-            )
-        dofs = slice(
-            int(builder.joint_qd_start[joint]),
-            int(builder.joint_qd_start[joint] + builder.joint_dof_dim[joint].sum()),
-        )
-        for what in ("X_p", "X_c"):
-            frame = getattr(builder, f"joint_{what}")[joint]
-            if not np.isfinite(frame).all():
-                raise ValueError(f"{name}: joint_{what} is {frame.tolist()}, but all numbers must be finite.")
-        lossy = [
-            attribute
-            for attribute in ("target_ke", "target_kd", "damping", "friction", "f", "act")
-            if (getattr(builder, f"joint_{attribute}")[dofs] != 0.0).any()
-        ]
-        if kind is JointType.REVOLUTE and not (
-            builder.joint_limit_lower[dofs][0] <= -LIMIT_NONE
-            and builder.joint_limit_upper[dofs][0] >= LIMIT_NONE
-        ):
-            lossy.append("limit_lower, joint_limit_upper")
-        if lossy:
+        if kind is JointType.FREE:
+            raise ValueError(f"{closes}. A FREE joint holds nothing, so leave it out.")
+        dofs = _dofs_of(builder, joint)
+        acting = [name for name in _FORCES if (getattr(builder, f"joint_{name}")[dofs] != 0.0).any()]
+        if acting:
             raise ValueError(
-                f"{closes}, so it has no coordinate, but joint_{lossy[0]} is given. Leave it out, or let "
-                "another joint of the loop close it and put this one into the articulation."
+                f"{closes}. A {kind.name} joint has no coordinates there, but joint_{acting[0]} is given. "
+                "Leave it out, or use a D6 joint with the axes that it acts on."
             )
-    named = np.concatenate([builder.equality_constraint_joint1, builder.equality_constraint_joint2])
-    used = np.intersect1d(named, loops)
+
+
+def _dofs_of(builder: WorldBuilder, joint: int) -> slice:
+    first = int(builder.joint_qd_start[joint])
+    return slice(first, first + int(builder.joint_dof_dim[joint].sum()))
+
+
+def _needs_coordinates(builder: WorldBuilder) -> np.ndarray:
+    """Return which joints do more than to hold two bodies, or hold them in a way of no constraint's."""
+    acts = ~np.isin(builder.joint_target_mode, _UNDRIVEN)
+    acts |= (builder.joint_limit_lower > -LIMIT_NONE) | (builder.joint_limit_upper < LIMIT_NONE)
+    for name in _FORCES:
+        acts |= getattr(builder, f"joint_{name}") != 0.0
+    owner = np.repeat(np.arange(builder.joint_count), builder.joint_dof_dim.sum(axis=1))
+    result = np.bincount(owner[acts], minlength=builder.joint_count) > 0
+    result[builder.joint_type == JointType.DISTANCE] = False  # its limits are the distances
+    coupled = np.concatenate([builder.equality_constraint_joint1, builder.equality_constraint_joint2])
+    result[coupled[coupled >= 0]] = True
+    return result | np.isin(builder.joint_type, (JointType.PRISMATIC, JointType.D6))
+
+
+def _check_off(builder: WorldBuilder, joints: np.ndarray) -> None:
+    """Report joints that are off and no constraints, which leave nothing that could be switched on."""
+    coupled = np.concatenate([builder.equality_constraint_joint1, builder.equality_constraint_joint2])
+    used = np.intersect1d(coupled, joints)
     if len(used):
         raise ValueError(
-            f"{builder._joint_name(int(used[0]))} closes a loop, so it has no coordinate, but an equality "
-            "constraint couples it. Couple joints of articulations."
+            f"{builder._joint_name(int(used[0]))} closes a loop and is off (joint_enabled is false), but an "
+            "equality constraint couples it. Enable the joint, or leave both out."
+        )
+    if len(joints):
+        warnings.warn(
+            f"{builder._joint_name(int(joints[0]))} closes a loop and is off (joint_enabled is false), as "
+            f"{len(joints)} in all that would move a part of a body: they are left out of the model. Ball, "
+            "fixed and revolute joints without drive, limits and losses become constraints that can be "
+            "switched on.",
+            stacklevel=4,
         )
 
 

@@ -63,8 +63,7 @@ def check_structure(source: Snapshot) -> None:
         )
         raise ValueError(
             f"{builder._body_name(body)} is the child of {joints}, but one joint moves a body. List exactly "
-            "one of them in add_articulation(); ball, fixed and revolute joints outside of all articulations "
-            "close loops."
+            "one of them in add_articulation(); joints outside of all articulations close loops."
         )
     if (mover_count == 0).any():
         body = int(np.argmax(mover_count == 0))

@@ -1,9 +1,11 @@
-"""Loop joints: a joint beside the articulation is an equality constraint that holds the same."""
+"""Loop joints: a joint beside the articulation is an equality constraint, or moves a part of a body."""
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
-from pluriverse import EqType, ModelBuilder, SolverSAP
+from pluriverse import EqType, JointTargetMode, Model, ModelBuilder, SolverSAP
 
 INERTIA = 0.05 * np.eye(3)
 IDENTITY = (0.0, 0.0, 0.0, 1.0)
@@ -146,27 +148,158 @@ def test_bodies_of_a_loop_joint_do_not_collide(filtered):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"damping": 1.0}, "joint_damping is given"),
-        ({"target_ke": 5.0}, "joint_target_ke is given"),
-        ({"limit_lower": -1.0}, "joint_limit_lower, joint_limit_upper is given"),
+        {"damping": 1.0},
+        {"friction": 1.0},
+        {"target_ke": 5.0},
+        {"limit_lower": -1.0},
+        {"limit_upper": 1.0},
+        {"actuator_mode": JointTargetMode.EFFORT},
     ],
 )
-def test_loop_joint_with_a_drive_limits_or_losses_is_refused(options, message):
+def test_loop_joint_that_does_more_than_hold_keeps_its_coordinate(options):
+    """The rocker is cut in two halves, one of which the joint moves and a weld holds to the other."""
     builder = linkage(lambda *bodies: revolute(*bodies, **options))
-    with pytest.raises(ValueError, match=f"'loop' .* closes a loop: body 'rocker' .*{message}"):
-        builder.finalize("cpu")
+    model = builder.finalize("cpu")
+    assert model.joint_label == builder.joint_label
+    assert model.body_label == ["crank", "rod", "rocker", "loop_half"]
+    np.testing.assert_allclose(model.body_mass.numpy(), [1.0, 1.0, 0.5, 0.5])
+    np.testing.assert_allclose(model.body_inertia.numpy()[2:], [0.5 * INERTIA] * 2, rtol=1e-6)
+    np.testing.assert_allclose(model.body_com.numpy()[3], model.body_com.numpy()[2])
+    assert (model.joint_parent.numpy()[1], model.joint_child.numpy()[1]) == (1, 3)
+    assert model.articulation_label == ["articulation_0"]
+    assert model.joint_articulation.numpy().tolist() == [0] * 4
+    assert model.equality_constraint_label == ["loop"]
+    assert model.equality_constraint_type.numpy().tolist() == [int(EqType.WELD)]
+    assert model.equality_constraint_body1.numpy().tolist() == [2]
+    assert model.equality_constraint_body2.numpy().tolist() == [3]
+    np.testing.assert_allclose(model.equality_constraint_anchor.numpy(), [[0.4, 0.0, 0.0]])
+    # The rod is level, the rocker at START, and the child frame 0.6 rad ahead of it.
+    np.testing.assert_allclose(model.joint_q.numpy()[1], START + 0.6, atol=1e-6)
+    np.testing.assert_allclose(model.body_q.numpy()[3], model.body_q.numpy()[2], atol=1e-6)
+    assert builder.body_count == 3, "the builder stays as it was"
 
 
-def test_loop_joint_of_another_type_is_refused():
-    builder = linkage(lambda builder, *bodies: builder.add_joint_prismatic(*bodies, axis="x"))
-    with pytest.raises(NotImplementedError, match=r"Only ball, fixed, .* joints can.* PRISMATIC"):
-        builder.finalize("cpu")
-
-
-def test_coupling_of_a_loop_joint_is_refused():
+def test_coupled_loop_joint_keeps_its_coordinate():
     builder = linkage(revolute)
     builder.add_equality_constraint_joint(1, polycoef=[0.1])
-    with pytest.raises(ValueError, match=r"'loop' .* an equality constraint couples it"):
+    model = builder.finalize("cpu")
+    assert model.joint_count == 4
+    assert model.equality_constraint_joint1.numpy().tolist() == [1, -1]
+
+
+def slide(builder: ModelBuilder, rod: int, rocker: int, **options) -> int:
+    return builder.add_joint_prismatic(rod, rocker, axis="x", label="loop", **options)
+
+
+def test_parts_of_many_worlds_are_the_last_of_their_bodies():
+    """Shapes, couplings, constraints and custom attributes follow the bodies of later worlds."""
+    scene = ModelBuilder()
+    scene.add_custom_attribute(ModelBuilder.CustomAttribute("grip", float, Model.AttributeFrequency.BODY))
+    scene.add_custom_attribute(
+        ModelBuilder.CustomAttribute(
+            "friend", int, Model.AttributeFrequency.BODY, references="body", default=-1
+        )
+    )
+    plain = ModelBuilder()
+    plain.add_body(mass=1.0, inertia=INERTIA, label="ball")
+    cut = linkage(slide, shapes=True)
+    cut.add_equality_constraint_connect(0, 2, anchor=(1.0, 0, 0), label="hand")
+    for world in (cut, plain, cut):
+        scene.add_world(world)
+    scene.custom_attributes["grip"].values[2], scene.custom_attributes["friend"].values[6] = 7.0, 5
+    model = scene.finalize("cpu")
+    names = ["crank", "rod", "rocker", "loop_half"]
+    assert model.body_label == [*names, "ball", *names]
+    assert model.body_world.numpy().tolist() == [0] * 4 + [1] + [2] * 4
+    assert model.world_template.tolist() == [0, 1, 0]
+    assert model.shape_body.numpy().tolist() == [0, 1, 2, 5, 6, 7]
+    assert model.equality_constraint_label == ["hand", "loop", "hand", "loop"]
+    assert model.equality_constraint_body1.numpy().tolist() == [0, 2, 5, 7]
+    assert model.equality_constraint_body2.numpy().tolist() == [2, 3, 7, 8]
+    assert model.joint_child.numpy().tolist() == [0, 3, 1, 2, 4, 5, 8, 6, 7]
+    # A part has the values of the body that it was cut from; references mean the body.
+    np.testing.assert_array_equal(model.grip.numpy(), [0.0, 0.0, 7.0, 7.0] + [0.0] * 5)
+    assert model.friend.numpy().tolist() == [-1] * 7 + [6, 6]
+    assert not (model.topology.pair_shape0.numpy() == 1).any(), "rod and rocker do not collide"
+
+
+def test_body_with_two_loop_joints_is_cut_into_three():
+    def two(builder: ModelBuilder, rod: int, rocker: int) -> None:
+        slide(builder, rod, rocker)
+        builder.add_joint_prismatic(-1, rocker, axis="y", label="second loop")
+
+    model = linkage(two).finalize("cpu")
+    assert model.body_label == ["crank", "rod", "rocker", "loop_half", "second loop_half"]
+    np.testing.assert_allclose(model.body_mass.numpy()[2:], [1.0 / 3.0] * 3, rtol=1e-6)
+    assert model.joint_articulation.numpy().tolist() == [0] * 5
+
+
+@given(
+    axes=st.lists(st.sampled_from(["x", "y", "z"]), max_size=3, unique=True),
+    turns=st.sampled_from([(), ("z",), ("x", "z"), ("y", "x", "z"), ("z", "y", "z")]),
+    q=st.lists(st.floats(-0.9, 0.9), min_size=6, max_size=6),
+    qd=st.lists(st.floats(-1.0, 1.0), min_size=6, max_size=6),
+    seed=st.integers(0, 9),
+)
+@settings(max_examples=40, deadline=None)
+def test_coordinates_of_a_loop_joint_are_those_that_would_move_the_body_there(axes, turns, q, qd, seed):
+    """A body that a D6 joint of the tree moves, and a loop joint like it: both have the same coordinates."""
+    assume(axes or turns)
+    assume(turns != ("z", "y", "z") or abs(q[len(axes) + 1]) > 0.1)  # off gimbal lock
+    rng = np.random.default_rng(seed)
+    frame, other = (
+        (rng.normal(size=3).tolist(), (quat / np.linalg.norm(quat)).tolist())
+        for quat in rng.normal(size=(2, 4))
+    )
+    builder = ModelBuilder()
+    base = builder.add_body(mass=1.0, inertia=INERTIA, com=(0.1, 0.0, 0.2))
+    body = builder.add_link(mass=1.0, inertia=INERTIA, com=(0.0, 0.3, 0.0))
+    frames = {"parent_xform": frame, "child_xform": other}
+    joint = builder.add_joint_d6(base, body, linear_axes=axes, angular_axes=turns, **frames)
+    builder.add_articulation([joint])
+    builder.add_joint_d6(base, body, linear_axes=axes, angular_axes=turns, label="loop", **frames)
+    count = len(axes) + len(turns)
+    builder.joint_q[7 : 7 + count] = q[:count]
+    builder.joint_qd[:6] = rng.normal(size=6)
+    builder.joint_qd[6 : 6 + count] = qd[:count]
+    if turns == ("z", "y", "z"):  # two sets of angles mean the same
+        builder.joint_q[7 + count :] = np.array(q[:count]) + 0.01
+    model = builder.finalize("cpu")
+    joint_q, joint_qd = model.joint_q.numpy()[7:], model.joint_qd.numpy()[6:]
+    # Coordinates are found in float64 and stored in single precision.
+    np.testing.assert_allclose(joint_q[count:], joint_q[:count], atol=2e-6)
+    np.testing.assert_allclose(joint_qd[count:], joint_qd[:count], atol=1e-5)
+    np.testing.assert_allclose(model.body_q.numpy()[2], model.body_q.numpy()[1], atol=2e-6)
+    np.testing.assert_allclose(model.body_qd.numpy()[2], model.body_qd.numpy()[1], atol=2e-5)
+
+
+def test_given_coordinate_of_a_loop_joint_says_how_many_turns_it_has_made():
+    builder = linkage(lambda *bodies: revolute(*bodies, damping=1.0))
+    builder.joint_q[1] = 12.0
+    np.testing.assert_allclose(
+        builder.finalize("cpu").joint_q.numpy()[1], START + 0.6 + 4.0 * np.pi, atol=1e-5
+    )
+
+
+def test_free_joint_that_closes_a_loop_is_refused():
+    builder = linkage(lambda builder, rod, rocker: builder.add_joint_free(rocker, label="loop"))
+    with pytest.raises(
+        ValueError, match=r"'loop' .* closes a loop: body 'rocker' .* FREE joint holds nothing"
+    ):
+        builder.finalize("cpu")
+
+
+def test_distance_joint_with_losses_that_closes_a_loop_is_refused():
+    builder = linkage(lambda *bodies: bodies[0].add_joint_distance(*bodies[1:], label="loop"))
+    builder.joint_damping[1] = 1.0
+    with pytest.raises(ValueError, match=r"'loop' .* DISTANCE joint has no coordinates .* joint_damping"):
+        builder.finalize("cpu")
+
+
+def test_body_without_mass_cannot_be_cut():
+    builder = linkage(slide)
+    builder.body_mass[2] = 0.0
+    with pytest.raises(ValueError, match=r"'loop' .* closes a loop .* 'rocker' .*, whose mass is 0.0 kg"):
         builder.finalize("cpu")

@@ -1,0 +1,116 @@
+"""Cut bodies: a loop joint with coordinates moves a part of its child, which is welded to the rest.
+
+A loop of joints becomes a tree by cutting one of its joints, or one of its bodies ([Featherstone2008] ch. 8).
+Cutting the body leaves all joints whole: what drives, limits or damps a joint of a tree does so for the joint
+that closes the loop. With n such joints to a body it is cut into n + 1 parts of equal mass and inertia, with
+one frame and one centre of mass. The body itself, with its shapes, is one of them; each of the others hangs
+on a loop joint and is called `JOINT_half` after it. A weld with the label of the joint holds it to the body.
+"""
+
+import copy
+
+import numpy as np
+
+from pluriverse.builder.custom_merge import taken_custom_attributes
+from pluriverse.builder.worlds import WorldBuilder
+from pluriverse.types import BodyFlags, EqType
+
+
+def cut_bodies(builder: WorldBuilder, joints: np.ndarray) -> tuple[WorldBuilder, np.ndarray]:
+    """Return the builder, or, if there are such joints, a copy where each moves a part of its child.
+
+    The parts are the last bodies of their worlds. A joint is in the articulation of its parent then, or, if
+    it hangs on the world, in that of its child.
+
+    Args:
+        builder: Builder of which each joint given has a child that another joint moves too.
+        joints: Joints that close loops, ascending.
+
+    Returns:
+        The builder, and the child that the part of each joint was cut from, shape [joint].
+
+    Raises:
+        ValueError: If a child has no mass.
+    """
+    if len(joints) == 0:
+        return builder, joints
+    count, child = builder.body_count, builder.joint_child[joints]
+    _check_masses(builder, joints)
+    result = copy.copy(builder)
+    origin = np.concatenate([np.arange(count), child])
+    bodies = builder._bodies.taken(origin)
+    share = 1.0 / (1.0 + np.bincount(child, minlength=count))[origin]
+    bodies.view("mass")[:] *= share
+    bodies.view("inertia")[:] *= share[:, None, None]
+    bodies.view("flags")[count:] = BodyFlags.DYNAMIC
+    order = np.argsort(bodies.view("world"), kind="stable")
+    result._bodies = bodies.taken(order)
+    labels = builder.body_label + [f"{builder.joint_label[joint]}_half" for joint in joints]
+    result.body_label = [labels[index] for index in order]
+    place = np.empty(len(order) + 1, dtype=np.int64)
+    place[order], place[-1] = np.arange(len(order)), -1  # -1, the world, stays -1
+    part = place[count:-1]
+
+    result._joints = builder._joints.taken(np.arange(builder.joint_count))
+    result._joints.view("parent")[:] = place[builder.joint_parent]
+    result._joints.view("child")[:] = place[builder.joint_child]
+    result._joints.view("child")[joints] = part
+    result._joints.view("articulation")[joints] = _articulations(builder, joints)
+    result._shapes = builder._shapes.taken(np.arange(builder.shape_count))
+    result._shapes.view("body")[:] = place[builder.shape_body]
+    constraint_order = _weld(result, builder, joints, place[child], part, place)
+    if builder.custom_attributes:
+        result.custom_attributes = taken_custom_attributes(
+            builder, {"body": origin[order], "equality_constraint": constraint_order}
+        )
+    return result, place[child]
+
+
+def _check_masses(builder: WorldBuilder, joints: np.ndarray) -> None:
+    mass = builder.body_mass[builder.joint_child[joints]]
+    if not (mass > 0.0).all():
+        row = int(np.argmin(mass > 0.0))
+        joint = int(joints[row])
+        raise ValueError(
+            f"{builder._joint_name(joint)} closes a loop and has coordinates, so that it moves a part of "
+            f"{builder._body_name(int(builder.joint_child[joint]))}, whose mass is {mass[row]} kg. Give the "
+            "body a mass, or exchange parent and child of the joint."
+        )
+
+
+def _articulations(builder: WorldBuilder, joints: np.ndarray) -> np.ndarray:
+    """Return the articulation that each joint is to be in."""
+    tree = np.flatnonzero(builder.joint_articulation >= 0)
+    articulation = np.full(builder.body_count + 1, -1, dtype=np.int64)  # of the joint that moves each body
+    articulation[builder.joint_child[tree]] = builder.joint_articulation[tree]
+    parent = builder.joint_parent[joints]
+    return articulation[np.where(parent >= 0, parent, builder.joint_child[joints])]
+
+
+def _weld(
+    result: WorldBuilder,
+    builder: WorldBuilder,
+    joints: np.ndarray,
+    body: np.ndarray,
+    part: np.ndarray,
+    place: np.ndarray,
+) -> np.ndarray:
+    """Weld the parts to their bodies, and sort all constraints by world; return the order."""
+    table = builder._equality.taken(np.arange(len(builder._equality)))
+    for name in ("body1", "body2"):
+        table.view(name)[:] = place[table.view(name)]
+    added = table.extend(len(joints))
+    for name, values in {
+        "type": np.full(len(joints), EqType.WELD),
+        "body1": body,
+        "body2": part,
+        "anchor": builder.joint_X_c[joints, :3],
+        "relpose": np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (len(joints), 1)),
+        "world": builder.joint_world[joints],
+    }.items():
+        table.view(name)[added] = values
+    labels = builder.equality_constraint_label + [builder.joint_label[joint] for joint in joints]
+    order = np.argsort(table.view("world"), kind="stable")
+    result._equality = table.taken(order)
+    result.equality_constraint_label = [labels[index] for index in order]
+    return order
