@@ -167,13 +167,15 @@ class ModelFlags(enum.IntFlag):
     """Gravity."""
     CONSTRAINT_PROPERTIES = 64
     """Equality constraints."""
+    TENDON_PROPERTIES = 128
+    """Tendons of the custom attributes `mujoco:tendon_*`."""
     ACTUATOR_PROPERTIES = 256
-    """Nothing here: drives belong to `JOINT_DOF_PROPERTIES`."""
+    """Actuators of the custom attributes `mujoco:actuator_*`; drives belong to `JOINT_DOF_PROPERTIES`."""
     JOINT_DOF_FORCE_PROPERTIES = 512
     """The part of `JOINT_DOF_PROPERTIES` without armature."""
     JOINT_DOF_INERTIAL_PROPERTIES = 1024
     """Armature."""
     JOINT_REFERENCE_POSE_PROPERTIES = 2048
     """Initial coordinates."""
-    ALL = 1 | 2 | 4 | 8 | 16 | 32 | 64 | 256 | 512 | 1024 | 2048
+    ALL = 1 | 2 | 4 | 8 | 16 | 32 | 64 | 128 | 256 | 512 | 1024 | 2048
     """Everything. Initial poses of bodies then follow from the coordinates of joints."""

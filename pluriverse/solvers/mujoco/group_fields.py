@@ -24,6 +24,7 @@ from pluriverse.solvers.mujoco.joints import compute_limit_solref, dof_joints, k
 from pluriverse.solvers.mujoco.mesh_assets import mesh_bounds, place_meshes
 from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.solvers.mujoco.rows import ModelRows
+from pluriverse.solvers.mujoco.tendons import compute_limit_solref as compute_tendon_solref
 from pluriverse.solvers.mujoco.values import GroupPlan, GroupValues
 from pluriverse.types import ModelFlags
 
@@ -91,11 +92,24 @@ def write_fields(
         weight, solimp = group.value("dof_invweight0"), group.value("jnt_solimp")
         table.put("jnt_solref", compute_limit_solref(rows, plan.structure, plan.worlds, weight, solimp))
         changed |= table.apply()
+    if rows.custom_array("tendon_type") is not None and group.model.ntendon:
+        _set_tendon_limits(table, rows, plan)
+        changed |= table.apply()
     if flags & _DOFS:
         changed |= _limit_joints(group, values)
     _set_mean_inertia(group, rows, plan)
     _set_public(group, plan, values, flags)
     return changed
+
+
+def _set_tendon_limits(table: FieldTable, rows: ModelRows, plan: GroupPlan) -> None:
+    """Set how the limits of tendons pull, which may depend on the weight that MuJoCo has derived."""
+    group = table.group
+    solref = compute_tendon_solref(
+        rows, plan.worlds, group.value("tendon_invweight0"), group.value("tendon_solimp_lim")
+    )
+    edit = table.edit("tendon_solref_lim")
+    edit[:, edit.shape[1] - solref.shape[1] :] = solref
 
 
 def _set_mean_inertia(group: MujocoGroup, rows: ModelRows, plan: GroupPlan) -> None:

@@ -14,11 +14,13 @@ from pluriverse.solvers.mujoco.namespace_rows import (
     values_of,
 )
 from pluriverse.solvers.mujoco.rows import ModelRows
-from pluriverse.solvers.mujoco.solref import SolrefMode
+from pluriverse.solvers.mujoco.solref import DEFAULT_SOLREF, SolrefMode, solref_of_gains
 
 FIXED, SPATIAL = range(2)
 """Values of `tendon_type`."""
 AUTO = 2
+# Length [m or rad] that stands for none where a limit is switched off.
+FAR = 1e10
 _LIMITS = (
     ("tendon_limited", "tendon_range"),
     ("tendon_actuator_force_limited", "tendon_actuator_force_range"),
@@ -29,7 +31,6 @@ _FIELDS = (
     ("tendon_frictionloss", "tendon_frictionloss"),
     ("tendon_range", "tendon_range"),
     ("tendon_margin", "tendon_margin"),
-    ("tendon_solref_limit", "tendon_solref_lim"),
     ("tendon_solimp_limit", "tendon_solimp_lim"),
     ("tendon_solref_friction", "tendon_solref_fri"),
     ("tendon_solimp_friction", "tendon_solimp_fri"),
@@ -109,6 +110,10 @@ class Tendons:
             for name, field in _FIELDS:
                 edit = table.edit(field)
                 edit[:, first:] = values_of(rows, name, own).reshape(edit[:, first:].shape)
+            slack = (_limit_mode(rows, own) == SolrefMode.FORCE_SPACE) & (
+                values_of(rows, "tendon_limit_ke", own) <= 0.0
+            )
+            table.edit("tendon_range")[:, first:][slack] = (-FAR, FAR)
             length = values_of(rows, "tendon_springlength", own)
             given = (length >= 0.0).any(axis=-1, keepdims=True)
             edit = table.edit("tendon_lengthspring")
@@ -138,11 +143,6 @@ class Tendons:
     def _add(self, writer: Any, row: int, name: str) -> None:
         rows, mujoco = writer.rows, writer.mujoco
         label = f"SolverMuJoCo: tendon '{name}' (row {row})"
-        if int(rows.custom_array("tendon_solref_limit_mode")[row]) == SolrefMode.FORCE_SPACE:
-            raise NotImplementedError(
-                f"{label}: tendon_solref_limit_mode is FORCE_SPACE, which is not supported yet. Give "
-                "tendon_solref_limit, with mode RAW."
-            )
         tendon = writer.spec.add_tendon(name=name)
         one = np.array([[row]])
         for attribute, field in (
@@ -160,7 +160,10 @@ class Tendons:
             ("tendon_springlength", "springlength"),
         ):
             value = values_of(rows, attribute, one)[0, 0]
-            value = _band(value) if field == "springlength" else value
+            if field == "springlength":
+                value = _band(value)
+            elif field == "solref_limit" and _limit_mode(rows, one)[0, 0] != SolrefMode.RAW:
+                value = np.array(DEFAULT_SOLREF)
             current = getattr(tendon, field)
             if np.ndim(current) and not np.ndim(value):  # a polynomial in newer versions
                 entries = np.zeros_like(current)
@@ -210,6 +213,35 @@ class Tendons:
                 tendon.wrap_geom(name, beside)
 
 
+def compute_limit_solref(
+    rows: ModelRows, worlds: np.ndarray, inverse_weight: np.ndarray, solimp: np.ndarray
+) -> np.ndarray:
+    """Return `tendon_solref_lim` of the tendons of the namespace, which are the last, shape [row, tendon, 2].
+
+    Gains are forces per length, as those of joint limits (`solref`), but without damping the limit is a
+    spring without any. Without stiffness there is no limit at all (see `Tendons.put_fields`).
+
+    Args:
+        rows: Arrays of the model.
+        worlds: Worlds of the group.
+        inverse_weight: `tendon_invweight0`, shape [row, ntendon].
+        solimp: `tendon_solimp_lim`, shape [row, ntendon, 5].
+    """
+    own = rows_of_worlds(rows, "tendon", worlds)
+    first = inverse_weight.shape[1] - own.shape[1]
+    factor = inverse_weight[:, first:] * (1.0 - solimp[:, first:, 1])
+    stiffness, damping = (values_of(rows, f"tendon_limit_{gain}", own) for gain in ("ke", "kd"))
+    undamped = np.stack([-stiffness * factor, np.zeros_like(stiffness)], axis=-1)
+    is_undamped = (stiffness * factor > 0.0) & (damping <= 0.0)
+    forces = np.where(is_undamped[..., None], undamped, solref_of_gains(stiffness, damping, factor))
+    mode = _limit_mode(rows, own)[..., None]
+    return np.select(
+        [mode == SolrefMode.RAW, mode == SolrefMode.FORCE_SPACE],
+        [values_of(rows, "tendon_solref_limit", own), forces],
+        np.array(DEFAULT_SOLREF),
+    )
+
+
 def wrapped_shapes(rows: ModelRows) -> np.ndarray:
     """Return the flat shapes that spatial tendons go around; they are geoms even if they never collide."""
     kind = rows.custom_array("tendon_wrap_type")
@@ -252,6 +284,11 @@ def _joint_dofs(rows: ModelRows, joints: np.ndarray) -> np.ndarray:
             "degree of freedom. Give mujoco:tendon_joint_dof as well."
         )
     return np.where(dof >= 0, dof, np.where(known, start[index], -1)).astype(np.int64)
+
+
+def _limit_mode(rows: ModelRows, table: np.ndarray) -> np.ndarray:
+    """Return what decides the `solref` of the limit of each row."""
+    return values_of(rows, "tendon_solref_limit_mode", table).astype(np.int64)
 
 
 def _limited(rows: ModelRows, limited: str, bounds: str, table: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
 from pluriverse.solvers.mujoco.choices import TrnType
 from pluriverse.solvers.mujoco.conversion import convert_model
 from pluriverse.solvers.mujoco.options import MujocoOptions
+from pluriverse.solvers.mujoco.solref import SolrefMode
 
 DT = 0.002
 # The model keeps its numbers in single precision; an acceleration is the quotient of a few of them.
@@ -411,6 +412,73 @@ def test_an_edit_of_a_tendon_or_actuator_acts_after_notice():
     np.testing.assert_array_equal(solver.groups[1].value("tendon_stiffness")[:, 0], [3.0, 11.0])
 
 
+def make_limited_slider(mass: float, stiffness: float, damping: float, mode: SolrefMode) -> ModelBuilder:
+    """Return a slider whose tendon of twice its way may be 0.2 m long."""
+    builder = ModelBuilder(gravity=0.0)
+    SolverMuJoCo.register_custom_attributes(builder)
+    body = builder.add_link(mass=mass, inertia=np.eye(3))
+    slide = builder.add_joint_prismatic(-1, body, axis="x")
+    builder.add_articulation([slide])
+    row = builder.add_custom_values({"mujoco:tendon_joint": slide, "mujoco:tendon_coef": 2.0})
+    builder.add_custom_values(
+        {
+            "mujoco:tendon_joint_adr": row["mujoco:tendon_joint"],
+            "mujoco:tendon_joint_num": 1,
+            "mujoco:tendon_range": (-0.2, 0.2),
+            "mujoco:tendon_limit_ke": stiffness,
+            "mujoco:tendon_limit_kd": damping,
+            "mujoco:tendon_solref_limit": (-400.0, -40.0),
+            "mujoco:tendon_solref_limit_mode": int(mode),
+        }
+    )
+    return builder
+
+
+def test_a_tendon_limit_of_forces_is_a_spring_of_its_stiffness():
+    """Stretched by F / (2 ke), a tendon holds F on its slider still, whatever the mass; so after edits."""
+    stiffness, force, dt = 100.0, 3.0, 0.001
+    builder = ModelBuilder(gravity=0.0)
+    for mass, ke, kd in (
+        (1.0, stiffness, 20.0),
+        (4.0, stiffness, 5.0),
+        (2.0, stiffness, 0.0),
+        (2.0, 0.0, 20.0),
+    ):
+        builder.add_world(make_limited_slider(mass, ke, kd, SolrefMode.FORCE_SPACE))
+    model = builder.finalize("cpu")
+    solver = SolverMuJoCo(model)
+    assert len(solver.groups) == 1
+
+    def accelerations() -> np.ndarray:
+        states, control = [model.state(), model.state()], model.control()
+        states[0].joint_q.assign(np.full(4, 0.1 + 0.25 * force / stiffness))
+        control.joint_f.assign(np.full(4, force))
+        solver.unfreeze()
+        solver.step(*states, control, None, dt)
+        return states[1].joint_qd.numpy() / dt
+
+    # The length is twice the way, so the force on the slider twice that of the tendon. Gains are kept in
+    # single precision, as is the way.
+    error = force * 1e-5
+    np.testing.assert_allclose(accelerations(), [0.0, 0.0, 0.0, force / 2.0], atol=error)
+    model.body_mass.assign(np.array([3.0, 0.5, 1.0, 1.0]))
+    solver.notify_model_changed(ModelFlags.BODY_INERTIAL_PROPERTIES)
+    np.testing.assert_allclose(accelerations(), [0.0, 0.0, 0.0, force / 1.0], atol=error)
+    model.mujoco.tendon_limit_ke.assign(np.array([stiffness] * 2 + [2.0 * stiffness, stiffness]))
+    solver.notify_model_changed(ModelFlags.TENDON_PROPERTIES)
+    # Off the equilibrium a constraint of impedance d moves by 1 - d of what the forces would do.
+    np.testing.assert_allclose(accelerations(), [0.0, 0.0, -0.05 * force / 1.0, 0.0], atol=error)
+
+
+def test_the_mode_of_a_tendon_limit_chooses_its_softness():
+    """Authored numbers, or those of MuJoCo; the gains as forces have no part in either."""
+    builder = ModelBuilder()
+    for mode in (SolrefMode.RAW, SolrefMode.MJCF_DEFAULT):
+        builder.add_world(make_limited_slider(1.0, 100.0, 20.0, mode))
+    (group,) = convert_model(builder.finalize("cpu"), MujocoOptions())
+    np.testing.assert_allclose(group.value("tendon_solref_lim")[:, 0], [[-400.0, -40.0], [0.02, 1.0]])
+
+
 def make_sliders() -> tuple[ModelBuilder, int]:
     """Return a builder of one slider with a site, in the namespace."""
     builder = ModelBuilder()
@@ -454,10 +522,6 @@ def test_a_force_along_a_site_is_gear_times_control():
         ({"mujoco:tendon_type": 0, "mujoco:tendon_label": "t"}, r"tendon 't' \(row 0\) has no joint"),
         ({"mujoco:tendon_type": 1, "mujoco:tendon_label": "t"}, r"tendon 't' \(row 0\) passes nothing"),
         (
-            {"mujoco:tendon_solref_limit_mode": 0, "mujoco:tendon_label": "t"},
-            "tendon_solref_limit_mode is FORCE_SPACE, which is not supported",
-        ),
-        (
             {"mujoco:pair_geom1": 0, "mujoco:pair_geom2": 0, "mujoco:pair_label": "p"},
             r"contact pair 'p' \(row 0\) names a shape that is no geom of world 0",
         ),
@@ -467,7 +531,7 @@ def test_rows_that_name_nothing_are_refused(rows, message):
     """The row, its name and the remedy are told."""
     robot, _ = make_sliders()
     robot.add_custom_values(rows)
-    with pytest.raises((ValueError, NotImplementedError), match=message):
+    with pytest.raises(ValueError, match=message):
         SolverMuJoCo(robot.finalize("cpu"))
 
 
