@@ -10,8 +10,8 @@ CUDA_ARCHITECTURE = 80
 
 
 def sap_kernels():
-    names = ("newton", "contact", "equality_terms", "joint_terms", "outcome")
-    newton, contact, equality_terms, joint_terms, outcome = (
+    names = ("newton", "contact", "equality_terms", "joint_terms", "outcome", "restitution")
+    newton, contact, equality_terms, joint_terms, outcome, restitution = (
         import_module(f"pluriverse.solvers.sap.{name}") for name in names
     )
     f32, f64 = wp.float32, wp.float64
@@ -21,6 +21,7 @@ def sap_kernels():
         equality_terms._kernels(f64, f32, f32).set_equality_term,
         joint_terms._kernels(f64, f32, f32).set_joint_terms,
         outcome._kernels(f64, f32).conclude_step,
+        restitution._kernels(f64, f32, f32).add_restitution,
     ]
 
 

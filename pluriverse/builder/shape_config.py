@@ -48,7 +48,7 @@ class ShapeConfig:
     gap: float | None = None
     """Distance beyond the margin from which contacts are created [m]; None takes `ModelBuilder.rigid_gap`."""
     restitution: float = 0.0
-    """Coefficient of restitution; stored, not used by `SolverSAP`."""
+    """Coefficient of restitution, 0 to 1; that of a pair is the mean. `SolverMuJoCo` does not use it."""
     mu_torsional: float = 0.005
     """Coefficient of torsional friction [m]; stored, not used by `SolverSAP`."""
     mu_rolling: float = 1.0e-4

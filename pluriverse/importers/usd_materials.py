@@ -55,8 +55,6 @@ class UsdMaterials:
             self.report.add(
                 "static friction other than dynamic", path, "the dynamic coefficient holds at rest too"
             )
-        if cfg["restitution"] > 0.0:
-            self.report.add("restitution", path, "it is stored; SolverSAP does not let shapes bounce")
         for field in ("mu_torsional", "mu_rolling"):
             value = authored(prim, f"newton:{field}")
             if value is not None:

@@ -213,7 +213,7 @@ class Model(DerivedArrays):
     shape_material_mu: wp.array[float]
     """Coefficient of friction, shape [shape]."""
     shape_material_restitution: wp.array[float]
-    """Coefficient of restitution; stored, not used by `SolverSAP`, shape [shape]."""
+    """Coefficient of restitution, 0 to 1; not used by `SolverMuJoCo`, shape [shape]."""
     shape_material_mu_torsional: wp.array[float]
     """Coefficient of torsional friction [m]; stored, not used by `SolverSAP`, shape [shape]."""
     shape_material_mu_rolling: wp.array[float]

@@ -796,11 +796,6 @@ LOSSES = {
         arm().replace(at(z=1.0), at(z=1.0) + "vector3f physics:velocity = (1, 0, 0)\n"),
         "velocity of a body that is held",
     ),
-    "restitution": (
-        prim("Material", "m", "float physics:restitution = 0.4", ("PhysicsMaterialAPI",))
-        + body("a", collider("Sphere", "s", "rel material:binding:physics = </m>", ("MaterialBindingAPI",))),
-        "restitution",
-    ),
     "held base": (
         prim("Xform", "r", body("a") + joint("FixedJoint", "f", "", "/r/a"), ("PhysicsArticulationRootAPI",)),
         "floating=True",

@@ -136,6 +136,7 @@ class SapOptions:
     check_line_search_errors: bool = False
     graph_conditional: bool = True
     enforce_velocity_limit: bool = False
+    restitution_threshold: float = 0.2
     static_substep: bool = False
     static_substep_iterations: int = 8
     static_substep_line_search_iterations: int = 6
@@ -201,6 +202,7 @@ class SapOptions:
             "cost_rel_tol",
             "line_search_relative_slop",
             "diag_shift",
+            "restitution_threshold",
         ):
             self._require_real(name)
         for name in ("fallback_mu", "contact_tau_d"):

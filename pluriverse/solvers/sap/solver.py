@@ -29,8 +29,10 @@ from pluriverse.solvers.sap.joint_terms import set_joint_terms
 from pluriverse.solvers.sap.newton import minimize_objectives
 from pluriverse.solvers.sap.options import SapOptions
 from pluriverse.solvers.sap.outcome import conclude_steps
+from pluriverse.solvers.sap.restitution import add_restitutions
 from pluriverse.solvers.sap.unsimulated import warn_of_unsimulated
 from pluriverse.solvers.sap.workspace import SapWorkspace
+from pluriverse.types import ModelFlags
 
 # Largest contact slot count of a world without limit given by `max_rigid_contact`.
 _UNLIMITED = 2**31 - 1
@@ -65,6 +67,8 @@ class SolverSAP(SolverBase):
     - `friction_combination`: friction of a pair of shapes, `harmonic_mean` (default) or `arithmetic_mean`.
     - `fallback_stiffness` [N/m], `contact_tau_d` [s], `fallback_mu`: for shapes whose own value is missing
       (NaN or invalid). A friction coefficient of zero is a value: it means frictionless.
+    - `restitution_threshold` [m/s]: approach of a contact below which it does not bounce, whatever its
+      `restitution`.
     - `max_rigid_contact`: contacts per world that take part; None means as many as the contact buffer holds.
     - `enforce_velocity_limit`: whether `Model.joint_velocity_limit` limits the speed of joints, whatever
       moves them; off by default, since the rated speeds of robot files are meant for whoever commands them.
@@ -106,6 +110,7 @@ class SolverSAP(SolverBase):
         self.workspace = None
         self.sim_time = 0.0
         self.frame_id = 0
+        self._bounces = self._has_restitution()
         self._position_integration = PositionIntegration(self.options.position_integration)
         self._weight_real = self.options.real("sap_contact_weight_precision")
         self._coord_count = wp.array(
@@ -228,6 +233,16 @@ class SolverSAP(SolverBase):
         )
         if sap.has_equality:
             set_equality_terms(model, worlds, state_in, self.dynamics, sap, self.world_frozen, dt=dt)
+        if self._bounces:
+            add_restitutions(
+                model,
+                worlds,
+                contacts,
+                self.dynamics,
+                sap,
+                threshold=self.options.restitution_threshold,
+                dt=dt,
+            )
         minimize_objectives(model, worlds, self.dynamics, sap, self.options, dt=dt)
         integrate(
             model,
@@ -254,6 +269,34 @@ class SolverSAP(SolverBase):
         self.sim_time += dt
         self.frame_id += 1
         return state_out
+
+    def notify_model_changed(self, flags: ModelFlags | int) -> None:
+        """Check what was written into the model, and bring up to date what follows from it.
+
+        The first shape with `restitution` adds a stage to the step, so a step recorded before is out of date.
+
+        Args:
+            flags: What was written to.
+
+        Raises:
+            ValueError: If a value is not allowed, an array of the structure was written to, or a flag is
+                unknown.
+        """
+        super().notify_model_changed(flags)
+        if int(flags) & ModelFlags.SHAPE_PROPERTIES:
+            self.take_in_model()
+
+    def take_in_model(self) -> None:
+        """Find out whether shapes have restitution."""
+        self._bounces = self._bounces or self._has_restitution()
+
+    @property
+    def recording_key(self) -> int:
+        """Another number once shapes have restitution."""
+        return int(self._bounces)
+
+    def _has_restitution(self) -> bool:
+        return bool((self.model.shape_material_restitution.numpy() > 0.0).any())
 
     def body_contact_force(self, contacts: Contacts, *, out: wp.array | None = None) -> wp.array:
         """Return the sum of the contact forces of the last step on each body.
