@@ -136,7 +136,7 @@ class ShapeFlags(enum.IntFlag):
     SITE = 8
     """Marks a frame; has no mass and never collides."""
     HYDROELASTIC = 16
-    """Stored for hydroelastic contact, which is not supported yet."""
+    """Is compliant, with pressure over the patch where it touches others."""
 
 
 class BodyFlags(enum.IntFlag):

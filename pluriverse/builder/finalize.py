@@ -25,7 +25,7 @@ from pluriverse.model import Model
 from pluriverse.model.batches import make_batches
 from pluriverse.model.kinematics import eval_initial_kinematics
 from pluriverse.model.topology import make_topology
-from pluriverse.types import BodyFlags
+from pluriverse.types import BodyFlags, ShapeFlags
 
 
 def make_model(builder: WorldBuilder, device: Any) -> Model:
@@ -175,6 +175,8 @@ def _put_articulations(model: Model, source: Snapshot) -> None:
 
 def _put_shapes(model: Model, source: Snapshot) -> None:
     device = model.device
+    wanted = int(ShapeFlags.HYDROELASTIC | ShapeFlags.COLLIDE_SHAPES)
+    model.has_hydroelastic_shapes = bool((source.shape_flags & wanted == wanted).any())
     for name in ("body", "type", "flags", "world", "collision_group", "source_index"):
         setattr(model, f"shape_{name}", _integers(getattr(source, f"shape_{name}"), device))
     for name in (

@@ -54,7 +54,7 @@ class ShapeConfig:
     mu_rolling: float = 1.0e-4
     """Coefficient of rolling friction [m]; stored, not used by `SolverSAP`."""
     kh: float = 1.0e10
-    """Hydroelastic modulus [Pa]; stored, not used yet."""
+    """Pressure per depth of a hydroelastic shape [N/m³]."""
     is_solid: bool = True
     """Whether the shape is solid; otherwise it weighs as a shell with walls of thickness `margin`."""
     collision_group: int = 1
@@ -72,7 +72,8 @@ class ShapeConfig:
     is_site: bool = False
     """Whether the shape only marks a frame: no mass, no collision."""
     is_hydroelastic: bool = False
-    """Stored for hydroelastic contact, which is not supported yet."""
+    """Whether the shape is compliant with the pressure `kh` times depth, and touches others in patches.
+    Planes and height fields are always rigid, and lose this mark."""
 
     @property
     def flags(self) -> int:
@@ -138,7 +139,7 @@ _NON_NEGATIVE = {
     "restitution": "",
     "mu_torsional": " (m)",
     "mu_rolling": " (m)",
-    "kh": " (Pa)",
+    "kh": " (N/m³)",
 }
 
 

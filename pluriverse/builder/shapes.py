@@ -21,7 +21,7 @@ from pluriverse.geometry import (
     transform_mass_properties,
 )
 from pluriverse.model.attributes import AttributeFrequency
-from pluriverse.types import GeoType
+from pluriverse.types import GeoType, ShapeFlags
 
 SHAPE_COLOR = (0.6, 0.63, 0.68)
 """Colour of shapes that are given none."""
@@ -143,7 +143,7 @@ class ShapeBuilder(JointBuilder):
             type=int(geometry),
             transform=pose,
             scale=size,
-            flags=config.flags,
+            flags=_flags_of(config, geometry),
             collision_group=0 if config.is_site else int(config.collision_group),
             filter_parent=config.collision_filter_parent,
             mesh=mesh_index,
@@ -553,6 +553,14 @@ def _check_size(geometry: GeoType, size: np.ndarray, name: str) -> np.ndarray:
     size = size.copy()
     size[len(names) :] = 0.0
     return size
+
+
+def _flags_of(config: ShapeConfig, geometry: GeoType) -> int:
+    """Return the flags of a shape: planes and height fields are never compliant."""
+    flags = config.flags
+    if geometry in (GeoType.PLANE, GeoType.HFIELD):
+        flags &= ~int(ShapeFlags.HYDROELASTIC)
+    return flags
 
 
 def _shape_mass(

@@ -228,7 +228,7 @@ class BuilderStorage:
     shape_material_mu_rolling = ColumnView("_shapes", "mu_rolling")
     """Coefficient of rolling friction [m], shape [shape]."""
     shape_material_kh = ColumnView("_shapes", "kh")
-    """Hydroelastic modulus [Pa], shape [shape]."""
+    """Pressure per depth of hydroelastic shapes [N/m³], shape [shape]."""
     shape_is_solid = ColumnView("_shapes", "is_solid")
     """Whether the shape is solid (or a shell), shape [shape]."""
     shape_color = ColumnView("_shapes", "color")

@@ -50,7 +50,9 @@ class _LocalStructure:
                 *source.joint_dof_dim[joints].T,
             ]
         ).astype(np.int64)
-        flags = source.shape_flags[shapes] & int(ShapeFlags.COLLIDE_SHAPES | ShapeFlags.SITE)
+        flags = source.shape_flags[shapes] & int(
+            ShapeFlags.COLLIDE_SHAPES | ShapeFlags.SITE | ShapeFlags.HYDROELASTIC
+        )
         self.shape = np.column_stack(
             [
                 source.shape_type[shapes],

@@ -158,7 +158,7 @@ def _starts(counts: Any) -> np.ndarray:
 
 def _always_near(collider: int) -> bool:
     """Return whether the pairs of a collider are near wherever they are: infinite planes have no bounds."""
-    return collider in (Collider.HALF_SPACE, Collider.MESH_PLANE)
+    return collider in (Collider.HALF_SPACE, Collider.MESH_PLANE, Collider.HYDROELASTIC_PLANE)
 
 
 def _bounded_pairs(pairs: HostPairs, template: int) -> np.ndarray:

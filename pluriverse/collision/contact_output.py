@@ -137,7 +137,7 @@ def body_point(model: ShapeModel, shape: int, point: wp.vec3) -> wp.vec3:
 
 
 @wp.func
-def add_contact(
+def store_contact(
     output: ContactOutput,
     model: ShapeModel,
     world: int,
@@ -149,7 +149,7 @@ def add_contact(
     normal: wp.vec3,
     distance: float,
 ) -> int:
-    """Store one contact and return the number of contacts found so far.
+    """Store one contact and return its slot, -1 if it is not kept.
 
     Args:
         output: Where contacts go.
@@ -182,4 +182,22 @@ def add_contact(
         output.margin0[slot] = margin0
         output.margin1[slot] = margin1
         output.separation[slot] = separation
+    return slot
+
+
+@wp.func
+def add_contact(
+    output: ContactOutput,
+    model: ShapeModel,
+    world: int,
+    found: int,
+    shape0: int,
+    shape1: int,
+    point0: wp.vec3,
+    point1: wp.vec3,
+    normal: wp.vec3,
+    distance: float,
+) -> int:
+    """Store one contact (see `store_contact`) and return the number of contacts found so far."""
+    store_contact(output, model, world, found, shape0, shape1, point0, point1, normal, distance)
     return found + 1

@@ -40,6 +40,8 @@ class HullData:
     """First adjacent face of each vertex, shape [vertex + 1]."""
     vertex_face: wp.array[int]
     """Faces around the vertices, shape [vertex face]."""
+    face_start: wp.array[int]
+    """First face of each hull, shape [hull + 1]."""
     face_normal: wp.array[wp.vec3]
     """Outward unit normal of the unscaled face, shape [face]."""
     corner_start: wp.array[int]
@@ -56,7 +58,7 @@ def make_hull_data(meshes: Sequence[Any], device: Any) -> tuple[HullData, np.nda
     vertex_faces: list[list[int]] = []
     normals: list[np.ndarray] = []
     corners: list[list[int]] = []
-    vertex_start = [0]
+    vertex_start, face_start = [0], [0]
     for mesh in meshes:
         hull = mesh.convex_hull()
         points = np.asarray(hull.vertices, dtype=np.float64)
@@ -79,6 +81,7 @@ def make_hull_data(meshes: Sequence[Any], device: Any) -> tuple[HullData, np.nda
         vertex_faces.extend(sorted(faces) for faces in faces_at)
         normals.extend(polygon_normals)
         vertex_start.append(base + len(points))
+        face_start.append(len(normals))
 
     def upload(values: Any, dtype: Any) -> wp.array:
         return wp.array(np.asarray(values), dtype=dtype, device=device)
@@ -91,6 +94,7 @@ def make_hull_data(meshes: Sequence[Any], device: Any) -> tuple[HullData, np.nda
     data.extreme = upload(np.concatenate([*extremes, np.zeros(0)]), int)
     data.neighbor_start, data.neighbor = (upload(part, int) for part in _ragged(neighbors))
     data.vertex_face_start, data.vertex_face = (upload(part, int) for part in _ragged(vertex_faces))
+    data.face_start = upload(face_start, int)
     data.face_normal = upload(np.asarray(normals).reshape(-1, 3), wp.vec3)
     data.corner_start, data.corner = (upload(part, int) for part in _ragged(corners))
     lower = np.array([points.min(axis=0) for points in vertices]).reshape(-1, 3)

@@ -33,6 +33,10 @@ class Collider(enum.IntEnum):
     """A triangle mesh and a convex shape."""
     MESH_MESH = 9
     """Two triangle meshes, or one and a height field."""
+    HYDROELASTIC_PLANE = 10
+    """An infinite plane and a hydroelastic shape."""
+    HYDROELASTIC = 11
+    """Two shapes, one or both of them hydroelastic."""
 
 
 COLLIDER_COUNT = len(Collider)
@@ -41,6 +45,8 @@ _ROUND = (GeoType.SPHERE, GeoType.CAPSULE)
 _SURFACES = (GeoType.HFIELD, GeoType.MESH)
 # Contacts that a surface has with another shape, see `contact_reduction`.
 _SURFACE_CONTACT_COUNT = 16
+# Contacts of a pressure patch, see `hydroelastic_patch`.
+_PATCH_CONTACT_COUNT = 8
 
 
 def collider_of(type0: GeoType, type1: GeoType) -> tuple[Collider, bool]:
@@ -130,6 +136,7 @@ def sort_pairs(
     pair_shape1: np.ndarray,
     template_first_shape: np.ndarray,
     shape_type: np.ndarray,
+    is_hydroelastic: np.ndarray,
 ) -> HostPairs:
     """Order the candidate pairs of each template by collider, and the shapes of each pair as it wants them.
 
@@ -139,6 +146,7 @@ def sort_pairs(
         pair_shape1: Second shape, likewise, shape [pair].
         template_first_shape: First flat shape index of one world of each template, shape [template].
         shape_type: `GeoType` that collides, a finite plane being a box, shape [shape].
+        is_hydroelastic: Whether a shape has a pressure field, shape [shape].
     """
     template_count = len(template_pair) - 1
     template = np.repeat(np.arange(template_count), np.diff(template_pair))
@@ -155,6 +163,12 @@ def sort_pairs(
         rows = (type0 == first) & (type1 == second)
         collider[rows], swapped[rows] = collider_of(GeoType(first), GeoType(second))
         contact_max[rows] = contact_max_of(GeoType(first), GeoType(second))
+    for plane, patches in ((True, Collider.HYDROELASTIC_PLANE), (False, Collider.HYDROELASTIC)):
+        rows = is_hydroelastic[flat0] | is_hydroelastic[flat1]
+        rows &= ~np.isin(type0, _SURFACES) & ~np.isin(type1, _SURFACES)
+        rows &= ((type0 == GeoType.PLANE) | (type1 == GeoType.PLANE)) == plane
+        collider[rows], swapped[rows] = patches, plane & (type1[rows] == GeoType.PLANE)
+        contact_max[rows] = _PATCH_CONTACT_COUNT
 
     order = np.lexsort((np.arange(len(shape0)), collider, template))
     key = template * COLLIDER_COUNT + collider

@@ -1,5 +1,6 @@
 """Collision pipeline: from poses to contacts, for any list of worlds, without reading anything back."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -8,7 +9,8 @@ import warp as wp
 
 from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, sort_pairs, upload_pairs
 from pluriverse.model import Contacts, Model, State
-from pluriverse.types import GeoType
+from pluriverse.types import GeoType, ShapeFlags
+from pluriverse.warnings import PluriverseWarning
 
 # Patches of contacts that a shape has at once, each shared by two shapes: touching neighbours in a dense pile
 # are 6 to 8, those within a large gap twice as many, with smaller patches.
@@ -28,8 +30,8 @@ class CollisionPipeline:
         rigid_contact_max: Capacity of a world: a number for all, or one number per world. By default it is
             computed per kind of world: enough for all pairs to touch at once, but at most 32 plus five
             patches for each shape that has a candidate pair (a patch has 1 contact for a sphere or ellipsoid,
-            2 for a capsule, up to 16 for meshes and height fields and up to 8 for others).
-
+            2 for a capsule, up to 16 for meshes and height fields and up to 8 for others and for hydroelastic
+            pairs).
         broad_phase: How the pairs near each other are found: `"explicit"` tests every candidate pair, `"nxn"`
             every two shapes, `"sap"` (sweep and prune) sorts the shapes along an axis. By default worlds of
             4000 candidate pairs or more are swept, others test their pairs. The contacts are the same, bit
@@ -37,7 +39,7 @@ class CollisionPipeline:
 
     Raises:
         ValueError: If there is no such broad phase, a shape that collides has no geometry, all triangles of a
-            mesh are degenerate, or a capacity is not valid.
+            mesh are degenerate, a hydroelastic shape has no stiffness, or a capacity is not valid.
     """
 
     model: Model
@@ -72,6 +74,7 @@ class CollisionPipeline:
             model.topology.pair_shape1.numpy(),
             first_shape[template_world],
             collision_type,
+            find_hydroelastic_shapes(model),
         )
         _check_types(model, self._pairs, first_shape[template_world])
         self.rigid_contact_capacity = self._capacities(rigid_contact_max)
@@ -159,6 +162,36 @@ class CollisionPipeline:
             some_touch = CAPACITY_BASE + PATCHES_PER_SHAPE * int(largest.sum())
             capacities[template] = min(int(pairs.contact_max[rows].sum()), some_touch)
         return capacities
+
+
+def find_hydroelastic_shapes(model: Model) -> np.ndarray:
+    """Return which shapes have a pressure field, shape [shape]; warn of those that cannot have one.
+
+    Raises:
+        ValueError: If one has no stiffness.
+    """
+    wanted = int(ShapeFlags.HYDROELASTIC | ShapeFlags.COLLIDE_SHAPES)
+    marked = (model.shape_flags.numpy() & wanted) == wanted
+    bad = marked & ~(model.shape_material_kh.numpy() > 0.0)
+    if bad.any():
+        shape = int(np.argmax(bad))
+        kh = model.shape_material_kh.numpy()[shape]
+        raise ValueError(
+            f"shape '{model.shape_label[shape]}' (index {shape}): kh is {kh} N/m³, but a hydroelastic shape "
+            "needs kh > 0. Set kh, or is_hydroelastic=False."
+        )
+    meshes = marked & (model.shape_type.numpy() == GeoType.MESH)
+    if meshes.any():
+        shape = int(np.argmax(meshes))
+        warnings.warn(
+            f"shape '{model.shape_label[shape]}' (index {shape}) and {int(meshes.sum()) - 1} others are "
+            "hydroelastic triangle meshes, which touch in points with the stiffness ke: only convex shapes "
+            "have a pressure field. Approximate them by convex hulls or a convex decomposition "
+            "(ModelBuilder.approximate_meshes).",
+            PluriverseWarning,
+            stacklevel=3,
+        )
+    return marked & ~np.isin(model.shape_type.numpy(), (GeoType.PLANE, GeoType.HFIELD, GeoType.MESH))
 
 
 _UNSUPPORTED: dict[GeoType, str] = {GeoType.NONE: "of no geometry. Clear its COLLIDE_SHAPES flag"}

@@ -72,8 +72,15 @@ class Stages:
         surfaces = _make_surfaces(model, colliders)
         # Warp's meshes live as long as this set.
         self._surfaces = surfaces
+        self._patches: Any = None
+        if model.has_hydroelastic_shapes:
+            from pluriverse.collision.hydroelastic import PatchCollider
+
+            self._patches = PatchCollider(model, hulls, colliders)
         self._collider_launches = [
-            _collider_launch(collider, hulls, surfaces, model.meshes, device) for collider in colliders
+            _collider_launch(collider, hulls, surfaces, model.meshes, device)
+            for collider in colliders
+            if collider not in (Collider.HYDROELASTIC_PLANE, Collider.HYDROELASTIC)
         ]
 
     def collide(
@@ -94,6 +101,15 @@ class Stages:
         broad_phase.find_near_pairs(worlds, self._state)
         for launch in self._collider_launches:
             launch(worlds, broad_phase.table, self._shapes, self._state, output, self._device)
+        if self._patches is not None:
+            self._patches.collide(
+                worlds,
+                broad_phase.table,
+                self._shapes,
+                self._state,
+                output,
+                contacts.rigid_contact_stiffness,
+            )
 
 
 def _make_surfaces(model: Model, colliders: Sequence[Collider]) -> Any:

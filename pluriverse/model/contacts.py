@@ -50,6 +50,9 @@ class Contacts:
     """Margin of shape 0 [m], shape [slot]."""
     rigid_contact_margin1: wp.array[float]
     """Margin of shape 1 [m], shape [slot]."""
+    rigid_contact_stiffness: wp.array[float] | None
+    """Stiffness of the contact [N/m], 0 where it follows from the materials, shape [slot]; None for a model
+    without hydroelastic shapes, whose contacts all follow from the materials."""
     rigid_contact_force: wp.array[wp.vec3]
     """Force on the body of shape 1 [N], world axes, shape [slot]; on that of shape 0 acts the opposite.
     Written by the solver."""
@@ -88,6 +91,9 @@ class Contacts:
         self.rigid_contact_normal = wp.zeros(slot_count, dtype=wp.vec3, device=device)
         self.rigid_contact_margin0 = wp.zeros(slot_count, dtype=wp.float32, device=device)
         self.rigid_contact_margin1 = wp.zeros(slot_count, dtype=wp.float32, device=device)
+        self.rigid_contact_stiffness = None
+        if model.has_hydroelastic_shapes:
+            self.rigid_contact_stiffness = wp.zeros(slot_count, dtype=wp.float32, device=device)
         self.rigid_contact_force = wp.zeros(slot_count, dtype=wp.vec3, device=device)
         self.custom_arrays = {}
         model.attach_custom_arrays(self, AttributeAssignment.CONTACT)

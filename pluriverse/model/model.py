@@ -99,6 +99,9 @@ class Model(DerivedArrays):
     """Centre of mass [m], body frame, shape [body]."""
     body_flags: wp.array[int]
     """`BodyFlags`, shape [body]."""
+    has_hydroelastic_shapes: bool
+    """Whether a shape that collides is marked as hydroelastic, which gives contacts a stiffness of their
+    own."""
     has_kinematic_bodies: bool
     """Whether a body was kinematic when the model was made. Bodies may change to and from kinematic then."""
     body_world: wp.array[int]
@@ -219,7 +222,7 @@ class Model(DerivedArrays):
     shape_material_mu_rolling: wp.array[float]
     """Coefficient of rolling friction [m]; stored, not used by `SolverSAP`, shape [shape]."""
     shape_material_kh: wp.array[float]
-    """Hydroelastic modulus [Pa]; stored, not used yet, shape [shape]."""
+    """Pressure per depth of hydroelastic shapes [N/m³], shape [shape]."""
     shape_is_solid: wp.array[bool]
     """Whether the shape is solid (or a shell), shape [shape]."""
     shape_collision_radius: wp.array[float]

@@ -53,6 +53,8 @@ class ContactInputs:
     normal: wp.array[wp.vec3]
     margin0: wp.array[float]
     margin1: wp.array[float]
+    stiffness: wp.array[float]
+    has_stiffness: bool
     shape_body: wp.array[int]
     shape_ke: wp.array[float]
     shape_tau: wp.array[float]
@@ -243,7 +245,14 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
                 mu0 = real(options.fallback_mu)
             if not (mu1 >= zero and mu1 < real(wp.inf)):
                 mu1 = real(options.fallback_mu)
-            stiffness = k0 * k1 / (k0 + k1)
+            share = k0 / (k0 + k1)
+            stiffness = share * k1
+            if inputs.has_stiffness:
+                own = real(inputs.stiffness[slot])
+                if own > zero:
+                    # The pressure centre of a patch is halfway between the two points.
+                    stiffness = own
+                    share = real(0.5)
             tau = tau0 + tau1
             mu = real(0.0)
             if options.friction_mode == ARITHMETIC_MEAN:
@@ -252,7 +261,6 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
                 mu = real(2.0) * mu0 * mu1 / (mu0 + mu1)
 
             if options.point_mode == CONTACT_MIDPOINT:
-                share = k0 / (k0 + k1)
                 # (k0 x0 + k1 x1) / (k0 + k1), as seen from each reference point
                 arm0 += (one - share) * apart
                 arm1 -= share * apart
@@ -368,6 +376,9 @@ def set_contact_terms(
     inputs.normal = contacts.rigid_contact_normal
     inputs.margin0 = contacts.rigid_contact_margin0
     inputs.margin1 = contacts.rigid_contact_margin1
+    inputs.has_stiffness = contacts.rigid_contact_stiffness is not None
+    if contacts.rigid_contact_stiffness is not None:
+        inputs.stiffness = contacts.rigid_contact_stiffness
     inputs.shape_body = model.shape_body
     inputs.shape_ke = model.shape_material_ke
     inputs.shape_tau = model.shape_material_tau

@@ -1,0 +1,299 @@
+"""Collider of hydroelastic shapes: the pressure on the patch between two shapes as up to eight contacts.
+
+Reads   ShapeModel, ShapeState; shape_flags and shape_material_kh of the model
+Writes  contacts with a stiffness of their own, `rigid_contact_stiffness`
+
+A shape that is not marked as hydroelastic is rigid here: its own surface is the patch. Each contact has the
+force, the pressure centre and the stiffness of a part of the patch. At rest its elastic force is
+
+    stiffness * depth = pressure * area,
+
+so the two points of the contact lie that depth apart, on either side of the pressure centre
+([Masterjohn2022]).
+"""
+
+from collections.abc import Sequence
+
+import warp as wp
+
+from pluriverse.collision.contact_output import ContactOutput, store_contact
+from pluriverse.collision.hull import HullData
+from pluriverse.collision.hydroelastic_patch import (
+    SECTOR_COUNT,
+    PatchPair,
+    approach_direction,
+    find_patch,
+)
+from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
+from pluriverse.collision.shape_pair import (
+    ShapePair,
+    bounds_overlap,
+    flat_shape,
+    is_larger,
+    is_near_plane,
+    make_shape_pair,
+)
+from pluriverse.collision.shape_state import (
+    CAPSULE,
+    CONE,
+    CONVEX_MESH,
+    CYLINDER,
+    PLANE,
+    SPHERE,
+    ShapeModel,
+    ShapeState,
+    hull_of,
+)
+from pluriverse.model import Model
+from pluriverse.types import ShapeFlags
+
+HYDROELASTIC = wp.constant(int(ShapeFlags.HYDROELASTIC))
+# Half extents of the box around a half space [m].
+ENDLESS = wp.constant(1.0e15)
+# A bin with less than this fraction of the force joins the next one.
+LIGHT_BIN = wp.constant(1.0e-3)
+
+
+@wp.struct
+class PressureModel:
+    """What hydroelastic contact reads of the model, and where the stiffness of contacts goes."""
+
+    shape_flags: wp.array[int]
+    """`ShapeFlags`, shape [shape]."""
+    shape_kh: wp.array[float]
+    """Pressure per depth [N/m³], shape [shape]."""
+    stiffness: wp.array[float]
+    """Stiffness of each contact [N/m], 0 where it comes from the materials, shape [slot]."""
+
+
+@wp.func
+def compliance_of(pressures: PressureModel, shape: int) -> float:
+    """Return the depth per pressure [m³/N] of a shape: 0 if it is rigid, infinite without a stiffness."""
+    compliance = float(0.0)
+    if (pressures.shape_flags[shape] & HYDROELASTIC) != 0:
+        kh = pressures.shape_kh[shape]
+        compliance = wp.where(kh > 0.0, 1.0 / kh, wp.inf)
+    return compliance
+
+
+@wp.func
+def half_box(model: ShapeModel, shape: int, size: wp.vec3) -> wp.vec3:
+    """Return the half extents [m] of the box around a shape, in its frame."""
+    shape_type = model.shape_type[shape]
+    half = size
+    if shape_type == SPHERE:
+        half = wp.vec3(size[0], size[0], size[0])
+    elif shape_type == CAPSULE:
+        half = wp.vec3(size[0], size[0], size[0] + size[1])
+    elif shape_type == CYLINDER or shape_type == CONE:  # noqa: SIM109 (Warp has no `in`)
+        half = wp.vec3(size[0], size[0], size[1])
+    elif shape_type == PLANE:
+        half = wp.vec3(ENDLESS, ENDLESS, ENDLESS)
+    elif shape_type == CONVEX_MESH:
+        hull = hull_of(model, shape)
+        half = wp.abs(0.5 * wp.cw_mul(size, model.hull_upper[hull] - model.hull_lower[hull]))
+    return half
+
+
+@wp.func
+def box_middle(model: ShapeModel, shape: int, size: wp.vec3) -> wp.vec3:
+    """Return the middle of the box around a shape [m], in its frame."""
+    middle = wp.vec3(0.0, 0.0, 0.0)
+    if model.shape_type[shape] == CONVEX_MESH:
+        hull = hull_of(model, shape)
+        middle = 0.5 * wp.cw_mul(size, model.hull_upper[hull] + model.hull_lower[hull])
+    return middle
+
+
+@wp.func
+def make_patch_pair(model: ShapeModel, pressures: PressureModel, shapes: ShapePair) -> PatchPair:
+    """Return two shapes as `hydroelastic_patch` takes them."""
+    pair = PatchPair()
+    pair.type0 = model.shape_type[shapes.shape0]
+    pair.type1 = model.shape_type[shapes.shape1]
+    pair.size0 = shapes.size0
+    pair.size1 = shapes.size1
+    pair.hull0 = hull_of(model, shapes.shape0)
+    pair.hull1 = hull_of(model, shapes.shape1)
+    pair.margin0 = model.shape_margin[shapes.shape0]
+    pair.margin1 = model.shape_margin[shapes.shape1]
+    pair.compliance0 = compliance_of(pressures, shapes.shape0)
+    pair.compliance1 = compliance_of(pressures, shapes.shape1)
+    pair.rotation = shapes.rotation
+    pair.middle = box_middle(model, shapes.shape1, shapes.size1)
+    pair.position = shapes.position + shapes.rotation * pair.middle
+    pair.middle0 = box_middle(model, shapes.shape0, shapes.size0)
+    thick0 = wp.vec3(pair.margin0, pair.margin0, pair.margin0)
+    thick1 = wp.vec3(pair.margin1, pair.margin1, pair.margin1)
+    pair.half0 = half_box(model, shapes.shape0, shapes.size0) + thick0
+    pair.half1 = half_box(model, shapes.shape1, shapes.size1) + thick1
+    pair.extent = wp.length(pair.half1)
+    return pair
+
+
+@wp.func
+def collide_hydroelastic(
+    output: ContactOutput,
+    model: ShapeModel,
+    hulls: HullData,
+    pressures: PressureModel,
+    shapes: ShapePair,
+    found: int,
+) -> int:
+    """Add the contacts of the patch of two shapes; a half space comes first."""
+    pair = make_patch_pair(model, pressures, shapes)
+    compliance = pair.compliance0 + pair.compliance1
+    if not (compliance > 0.0 and compliance < wp.inf):
+        return found
+    force = wp.zeros(shape=SECTOR_COUNT, dtype=wp.vec3)
+    moment = wp.zeros(shape=SECTOR_COUNT, dtype=wp.vec3)
+    weight = wp.zeros(shape=SECTOR_COUNT, dtype=wp.vec2)
+    direction = wp.vec3(0.0, 0.0, 1.0)
+    if pair.type0 != PLANE:
+        direction = approach_direction(pair, hulls)
+    total = find_patch(pair, hulls, direction, force, moment, weight)
+
+    inverse = wp.transpose(shapes.rotation)
+    carried_force = wp.vec3()
+    carried_moment = wp.vec3()
+    carried = wp.vec2()
+    for sector in range(SECTOR_COUNT):
+        carried_force += force[sector]
+        carried_moment += moment[sector]
+        carried += weight[sector]
+        size = wp.length(carried_force)
+        is_last = sector + 1 == SECTOR_COUNT
+        if size > LIGHT_BIN * total or (is_last and size > 0.0):
+            normal = carried_force / size
+            # At least so stiff that the force stands for no more depth than the size of the shape.
+            stiffness = wp.max(carried[1], size / pair.extent)
+            depth = size / stiffness
+            apart = pair.margin0 + pair.margin1 - depth
+            point = carried_moment / carried[0]
+            local0 = point + pair.position - 0.5 * apart * normal
+            local1 = inverse * (point + 0.5 * apart * normal) + pair.middle
+            slot = store_contact(
+                output,
+                model,
+                shapes.world,
+                found,
+                shapes.shape0,
+                shapes.shape1,
+                local0,
+                local1,
+                shapes.rotation0 * normal,
+                apart,
+            )
+            if slot >= 0:
+                pressures.stiffness[slot] = stiffness
+            found += 1
+            carried_force = wp.vec3()
+            carried_moment = wp.vec3()
+            carried = wp.vec2()
+    return found
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.collision.hydroelastic")
+def collide_hydroelastic_pairs(
+    worlds: wp.array[int],  # [slot] the worlds of this launch
+    table: PairTable,
+    collider: int,
+    is_plane: bool,
+    model: ShapeModel,
+    hulls: HullData,
+    pressures: PressureModel,
+    state: ShapeState,
+    # out
+    output: ContactOutput,
+):
+    """Add the contacts of the hydroelastic pairs of one world."""
+    world = worlds[wp.tid()]
+    row = table.world_template[world] * COLLIDER_COUNT + collider
+    first_shape = table.world_shape[world]
+    found = output.found[world]
+    for index in range(table.pair_start[row], table.pair_start[row + 1]):
+        shape0 = flat_shape(table.pair_shape0[index], first_shape)
+        shape1 = flat_shape(table.pair_shape1[index], first_shape)
+        is_near = bool(False)
+        if is_plane:
+            is_near = is_near_plane(state, shape0, shape1)
+        else:
+            is_near = bounds_overlap(state.bounds[shape0], state.bounds[shape1])
+            if is_larger(state, shape0, shape1):
+                shape0, shape1 = shape1, shape0
+        if is_near:
+            pair = make_shape_pair(state, world, shape0, shape1)
+            found = collide_hydroelastic(output, model, hulls, pressures, pair, found)
+    output.found[world] = found
+    output.count[world] = wp.min(found, output.start[world + 1] - output.start[world])
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.collision.hydroelastic")
+def clear_world_stiffness(
+    worlds: wp.array[int],  # [slot] the worlds of this launch
+    start: wp.array[int],  # [world + 1]
+    # out
+    stiffness: wp.array[float],  # [slot] N/m
+):
+    """Leave the stiffness of all contacts of one world to the materials."""
+    world = worlds[wp.tid()]
+    for slot in range(start[world], start[world + 1]):
+        stiffness[slot] = 0.0
+
+
+class PatchCollider:
+    """Adds the contacts of all hydroelastic pairs of a model, behind all other colliders.
+
+    Args:
+        model: Model with hydroelastic shapes.
+        hulls: Convex hulls.
+        colliders: Algorithms of the narrow phase that the model needs.
+    """
+
+    def __init__(self, model: Model, hulls: HullData, colliders: Sequence[Collider]):
+        self._hulls = hulls
+        self._colliders = [
+            collider
+            for collider in (Collider.HYDROELASTIC_PLANE, Collider.HYDROELASTIC)
+            if collider in colliders
+        ]
+        self._pressures = PressureModel()
+        self._pressures.shape_flags = model.shape_flags
+        self._pressures.shape_kh = model.shape_material_kh
+        self._device = model.device
+
+    def collide(
+        self,
+        worlds: wp.array[int],
+        table: PairTable,
+        model: ShapeModel,
+        state: ShapeState,
+        output: ContactOutput,
+        stiffness: wp.array[float],
+    ) -> None:
+        """Add the contacts of `worlds`, and write the stiffness [N/m] of all of theirs, shape [slot]."""
+        wp.launch(
+            clear_world_stiffness,
+            dim=worlds.size,
+            inputs=[worlds, output.start],
+            outputs=[stiffness],
+            device=self._device,
+        )
+        self._pressures.stiffness = stiffness
+        for collider in self._colliders:
+            wp.launch(
+                collide_hydroelastic_pairs,
+                dim=worlds.size,
+                inputs=[
+                    worlds,
+                    table,
+                    int(collider),
+                    collider == Collider.HYDROELASTIC_PLANE,
+                    model,
+                    self._hulls,
+                    self._pressures,
+                    state,
+                ],
+                outputs=[output],
+                device=self._device,
+            )

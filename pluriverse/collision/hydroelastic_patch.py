@@ -1,0 +1,602 @@
+"""Pressure patch of two shapes: the surface inside both on which their pressures are equal.
+
+The patch is a graph over the plane across a direction n that leads out of the first shape into the second:
+at each point (u, v) of that plane a *column* along n meets it once. Levels of convex shapes are convex
+functions (`hydroelastic_field`), so the part of the plane where the pressure is positive is convex, and
+everywhere outside of it the gradient of the pressure gives a line with the patch on one side. The patch is
+found in four steps:
+
+1. cut a rectangle through its centroid until the centroid has pressure; each cut takes a third of the area
+   or more, so a patch of any size is found in few steps, or there is none;
+2. cut off corners that stick out: of shapes with flat faces, what is left is the patch, corner by corner;
+3. integrate along rays from the centroid, each to where the pressure vanishes and in two parts, divided
+   where the pressure bends;
+4. if the force points far from n, take its direction for n and begin again.
+
+Pressure times area of each point of a ray goes into the bin of its sector around the centroid: the bins keep
+the force and moment of the patch whatever their number. All lengths are relative to the middle of the second
+shape, in the axes of the first.
+"""
+
+import warp as wp
+
+from pluriverse.collision.hull import HullData
+from pluriverse.collision.hydroelastic_field import level_of_shape
+from pluriverse.collision.segment import any_perpendicular
+
+# Corners of the polygon around a patch; a cut that would give more is left out.
+CORNER_COUNT = wp.constant(24)
+# Sectors of a patch, each of which becomes one contact.
+SECTOR_COUNT = wp.constant(8)
+# Steps of Newton's method for one column, and its tolerance relative to the size of the smaller shape.
+COLUMN_STEPS = wp.constant(16)
+COLUMN_TOLERANCE = wp.constant(1.0e-7)
+# Cuts through the centroid: each leaves 1 - 1/e of the area at most (Grünbaum), so that these reach down to
+# 1e-8 of it, a patch 1e-4 of the size of the shape across.
+CENTER_CUTS = wp.constant(40)
+AREA_MIN = wp.constant(1.0e-8)
+# Cuts of corners, and the fraction of the way to a corner that must have pressure for it to stay.
+CORNER_CUTS = wp.constant(32)
+CORNER_FRACTION = wp.constant(0.9)
+# Steps to the end of the pressure on a ray, and the fraction of the pressure in the middle that counts as
+# none.
+RIM_STEPS = wp.constant(8)
+RIM_TOLERANCE = wp.constant(1.0e-3)
+# Pieces of the patch, two rays each.
+PIECE_COUNT = wp.constant(12)
+# Least and largest fraction of a ray at which it is divided.
+BEND_MIN = wp.constant(0.05)
+BEND_MAX = wp.constant(0.99)
+# Offset of the two points of Gauss's rule from the middle of a unit interval.
+GAUSS = wp.constant(0.28867513)
+# Cosine (15 degrees) between force and direction that is close enough, and how often to turn.
+DIRECTION_COSINE = wp.constant(0.966)
+DIRECTION_TURNS = wp.constant(3)
+# Least cosine between the patch and the direction of its columns.
+STEEPEST = wp.constant(0.1)
+# Steps into the overlap, by turns into the one shape and the other.
+APPROACH_STEPS = wp.constant(8)
+
+
+@wp.struct
+class PatchPair:
+    """Two shapes that overlap, and the directions across and along which their patch is sought."""
+
+    type0: int
+    """`GeoType` of the first shape."""
+    type1: int
+    """`GeoType` of the second shape."""
+    size0: wp.vec3
+    """Sizes of the first shape [m]."""
+    size1: wp.vec3
+    """Sizes of the second shape [m]."""
+    hull0: int
+    """Hull of the first shape, -1 for none."""
+    hull1: int
+    """Hull of the second shape, -1 for none."""
+    margin0: float
+    """Thickness added to the first shape [m]."""
+    margin1: float
+    """Thickness added to the second shape [m]."""
+    compliance0: float
+    """Depth per pressure of the first shape [m³/N], 0 if it is rigid."""
+    compliance1: float
+    """Depth per pressure of the second shape [m³/N], 0 if it is rigid."""
+    rotation: wp.mat33
+    """First from second shape axes."""
+    position: wp.vec3
+    """Middle of the second shape in the frame of the first [m]."""
+    middle: wp.vec3
+    """Middle of the second shape in its own frame [m]."""
+    half0: wp.vec3
+    """Half extents of the first shape along its axes, margin included [m]."""
+    middle0: wp.vec3
+    """Middle of the first shape in its frame [m]."""
+    half1: wp.vec3
+    """Half extents of the second shape along its axes, margin included [m]."""
+    extent: float
+    """How large the smaller shape is [m]."""
+    normal: wp.vec3
+    """Direction n of the columns, out of the first shape."""
+    axis_u: wp.vec3
+    """First axis across the columns."""
+    axis_v: wp.vec3
+    """Second axis across the columns."""
+
+
+@wp.struct
+class Column:
+    """Where a column meets the surface of equal pressure."""
+
+    height: float
+    """Height along n [m]."""
+    point: wp.vec3
+    """Point of the surface [m]."""
+    overlap: float
+    """Depth in the one plus depth in the other shape [m], negative outside; the pressure is proportional."""
+    slope: wp.vec2
+    """Change of `overlap` along u and v on the surface."""
+    across: wp.vec3
+    """Normal of the surface, of any length, out of the first shape."""
+    gradient0: wp.vec3
+    """Gradient of the level of the first shape."""
+    gradient1: wp.vec3
+    """Gradient of the level of the second shape."""
+
+
+@wp.func
+def level0(pair: PatchPair, hulls: HullData, point: wp.vec3) -> wp.vec4:
+    """Return gradient and level of the first shape."""
+    level = level_of_shape(pair.type0, pair.size0, hulls, pair.hull0, point + pair.position)
+    return wp.vec4(level[0], level[1], level[2], level[3] - pair.margin0)
+
+
+@wp.func
+def level1(pair: PatchPair, hulls: HullData, point: wp.vec3) -> wp.vec4:
+    """Return gradient and level of the second shape."""
+    local = wp.transpose(pair.rotation) * point + pair.middle
+    level = level_of_shape(pair.type1, pair.size1, hulls, pair.hull1, local)
+    gradient = pair.rotation * wp.vec3(level[0], level[1], level[2])
+    return wp.vec4(gradient[0], gradient[1], gradient[2], level[3] - pair.margin1)
+
+
+@wp.func
+def direction_of(level: wp.vec4) -> wp.vec3:
+    """Return the gradient part of a level."""
+    return wp.vec3(level[0], level[1], level[2])
+
+
+@wp.func
+def approach_direction(pair: PatchPair, hulls: HullData) -> wp.vec3:
+    """Return a direction out of the first shape into the second, seen from a point in or near the overlap."""
+    # From the middle of what is in the boxes of both, by turns onto the boundary of the one and the other.
+    reach = wp.vec3(
+        wp.abs(pair.rotation[0, 0]) * pair.half1[0]
+        + wp.abs(pair.rotation[0, 1]) * pair.half1[1]
+        + wp.abs(pair.rotation[0, 2]) * pair.half1[2],
+        wp.abs(pair.rotation[1, 0]) * pair.half1[0]
+        + wp.abs(pair.rotation[1, 1]) * pair.half1[1]
+        + wp.abs(pair.rotation[1, 2]) * pair.half1[2],
+        wp.abs(pair.rotation[2, 0]) * pair.half1[0]
+        + wp.abs(pair.rotation[2, 1]) * pair.half1[1]
+        + wp.abs(pair.rotation[2, 2]) * pair.half1[2],
+    )
+    box = pair.middle0 - pair.position
+    point = 0.5 * (wp.max(box - pair.half0, -reach) + wp.min(box + pair.half0, reach))
+    first = level0(pair, hulls, point)
+    second = level1(pair, hulls, point)
+    for _step in range(APPROACH_STEPS):
+        if first[3] > 0.0:
+            gradient = direction_of(first)
+            point = point - first[3] / wp.length_sq(gradient) * gradient
+            second = level1(pair, hulls, point)
+        if second[3] > 0.0:
+            gradient = direction_of(second)
+            point = point - second[3] / wp.length_sq(gradient) * gradient
+            first = level0(pair, hulls, point)
+    apart = wp.normalize(direction_of(first)) - wp.normalize(direction_of(second))
+    if wp.length(apart) < 0.1:
+        # One shape lies well inside the other.
+        apart = pair.position - pair.middle0
+    if wp.length(apart) == 0.0:
+        apart = wp.vec3(0.0, 0.0, 1.0)
+    return wp.normalize(apart)
+
+
+@wp.func
+def turn_columns(pair: PatchPair, normal: wp.vec3) -> PatchPair:
+    """Return the pair with columns along another direction."""
+    pair.normal = normal
+    pair.axis_u = any_perpendicular(normal)
+    pair.axis_v = wp.cross(normal, pair.axis_u)
+    return pair
+
+
+@wp.func
+def missed_column(pair: PatchPair, hulls: HullData, base: wp.vec3) -> Column:
+    """Return the place of a column closest to the rigid shape, beside which it passes."""
+    low = -3.0 * pair.extent
+    high = 3.0 * pair.extent
+    column = Column()
+    column.across = pair.normal
+    for _step in range(COLUMN_STEPS):
+        column.height = 0.5 * (low + high)
+        column.point = base + column.height * pair.normal
+        level = wp.vec4()
+        if pair.compliance0 == 0.0:
+            level = level0(pair, hulls, column.point)
+        else:
+            level = level1(pair, hulls, column.point)
+        gradient = direction_of(level)
+        column.overlap = -level[3]
+        column.slope = wp.vec2(-wp.dot(gradient, pair.axis_u), -wp.dot(gradient, pair.axis_v))
+        rise = wp.dot(gradient, pair.normal)
+        if rise == 0.0:
+            break
+        if rise > 0.0:
+            high = column.height
+        else:
+            low = column.height
+    return column
+
+
+@wp.func
+def find_column(pair: PatchPair, hulls: HullData, u: float, v: float, guess: float) -> Column:
+    """Return where a column meets the surface on which the pressures are equal.
+
+    Outside the overlap the surface goes on with negative pressure. Where the surface is that of a rigid shape
+    and the column misses it, the place closest to the shape takes its place, the overlap being minus the
+    distance.
+    """
+    total = pair.compliance0 + pair.compliance1
+    weight0 = pair.compliance1 / total
+    weight1 = pair.compliance0 / total
+    base = u * pair.axis_u + v * pair.axis_v
+    low = -3.0 * pair.extent
+    high = 3.0 * pair.extent
+    height = wp.clamp(guess, low, high)
+    tolerance = COLUMN_TOLERANCE * pair.extent
+    first = wp.vec4()
+    second = wp.vec4()
+    across = wp.vec3()
+    is_met = bool(False)
+    for _step in range(COLUMN_STEPS):
+        point = base + height * pair.normal
+        first = level0(pair, hulls, point)
+        second = level1(pair, hulls, point)
+        error = weight0 * first[3] - weight1 * second[3]
+        across = weight0 * direction_of(first) - weight1 * direction_of(second)
+        rise = wp.dot(across, pair.normal)
+        if wp.abs(error) <= tolerance * wp.max(rise, STEEPEST):
+            is_met = True
+            break
+        if error > 0.0:
+            high = height
+        else:
+            low = height
+        step = 0.5 * (low + high) - height
+        if rise > 1.0e-3:
+            if height - error / rise > low and height - error / rise < high:
+                step = -error / rise
+        height += step
+    column = Column()
+    if not is_met and weight0 * weight1 == 0.0 and wp.abs(height) > 2.9 * pair.extent:
+        return missed_column(pair, hulls, base)
+    column.height = height
+    column.point = base + height * pair.normal
+    column.overlap = -(first[3] + second[3])
+    column.across = across
+    column.gradient0 = direction_of(first)
+    column.gradient1 = direction_of(second)
+    both = column.gradient0 + column.gradient1
+    rise = wp.dot(across, pair.normal)
+    # The height changes so that both pressures stay equal.
+    along = float(0.0)
+    if rise > 1.0e-3:
+        along = wp.dot(both, pair.normal) / rise
+    column.slope = wp.vec2(
+        along * wp.dot(across, pair.axis_u) - wp.dot(both, pair.axis_u),
+        along * wp.dot(across, pair.axis_v) - wp.dot(both, pair.axis_v),
+    )
+    return column
+
+
+@wp.func
+def half_along(half: wp.vec3, direction: wp.vec3) -> float:
+    """Return how far a box reaches along a direction given in its axes [m]."""
+    return wp.abs(direction[0]) * half[0] + wp.abs(direction[1]) * half[1] + wp.abs(direction[2]) * half[2]
+
+
+@wp.func
+def range_along(pair: PatchPair, direction: wp.vec3) -> wp.vec2:
+    """Return where the boxes of both shapes overlap along a direction [m]."""
+    middle = wp.dot(pair.middle0 - pair.position, direction)
+    half0 = half_along(pair.half0, direction)
+    half1 = half_along(pair.half1, wp.transpose(pair.rotation) * direction)
+    return wp.vec2(wp.max(middle - half0, -half1), wp.min(middle + half0, half1))
+
+
+@wp.func
+def cut_polygon(polygon: wp.array[wp.vec3], count: int, a: float, b: float, c: float) -> int:
+    """Keep the part of a convex polygon where a u + b v + c >= 0; return its corner count.
+
+    The third component of a corner tells whether it was looked at; new corners were not.
+    """
+    scratch = wp.zeros(shape=CORNER_COUNT, dtype=wp.vec3)
+    kept = int(0)
+    fits = bool(True)
+    previous = polygon[count - 1]
+    before = a * previous[0] + b * previous[1] + c
+    for index in range(count):
+        current = polygon[index]
+        value = a * current[0] + b * current[1] + c
+        if (value > 0.0 and before < 0.0) or (value < 0.0 and before > 0.0):
+            if kept < CORNER_COUNT:
+                t = value / (value - before)
+                scratch[kept] = wp.vec3(
+                    current[0] + t * (previous[0] - current[0]),
+                    current[1] + t * (previous[1] - current[1]),
+                    0.0,
+                )
+            else:
+                fits = False
+            kept += 1
+        if value >= 0.0:
+            if kept < CORNER_COUNT:
+                scratch[kept] = current
+            else:
+                fits = False
+            kept += 1
+        previous = current
+        before = value
+    result = count
+    if fits:
+        for index in range(kept):
+            polygon[index] = scratch[index]
+        result = kept
+    return result
+
+
+@wp.func
+def polygon_centroid(polygon: wp.array[wp.vec3], count: int) -> wp.vec3:
+    """Return the centroid of a convex polygon (u, v) [m] and its area [m²]."""
+    origin = polygon[0]
+    area = float(0.0)
+    u = float(0.0)
+    v = float(0.0)
+    for index in range(1, count - 1):
+        p = polygon[index] - origin
+        q = polygon[index + 1] - origin
+        twice = p[0] * q[1] - p[1] * q[0]
+        area += 0.5 * twice
+        u += twice * (p[0] + q[0])
+        v += twice * (p[1] + q[1])
+    if area > 0.0:
+        u = u / (6.0 * area)
+        v = v / (6.0 * area)
+    return wp.vec3(origin[0] + u, origin[1] + v, area)
+
+
+@wp.func
+def find_rim(pair: PatchPair, hulls: HullData, center: wp.vec2, middle: Column, corner: wp.vec2) -> wp.vec3:
+    """Return the fraction of the way from the centre to a corner at which the pressure ends.
+
+    Newton's method, held between the last places inside and outside. With the end come the slope of the
+    overlap along the way and the height [m].
+    """
+    way = corner - center
+    inside = float(0.0)
+    outside = float(1.0)
+    fraction = float(1.0)
+    slope = float(0.0)
+    height = middle.height
+    for _step in range(RIM_STEPS):
+        place = center + fraction * way
+        column = find_column(pair, hulls, place[0], place[1], height)
+        height = column.height
+        slope = wp.dot(column.slope, way)
+        if wp.abs(column.overlap) <= RIM_TOLERANCE * middle.overlap:
+            break
+        if column.overlap > 0.0:
+            inside = fraction
+        else:
+            outside = fraction
+        if inside == 1.0:
+            break
+        step = 0.5 * (inside + outside) - fraction
+        if slope < 0.0:
+            closer = fraction - column.overlap / slope
+            if closer > inside and closer < outside:
+                step = closer - fraction
+        fraction += step
+    return wp.vec3(fraction, slope, height)
+
+
+@wp.func
+def find_center(pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], count: int) -> wp.vec3:
+    """Cut a polygon through its centroid until that has pressure; return it (u, v) and the corner count.
+
+    The count is 0 if there is no patch.
+    """
+    center = polygon_centroid(polygon, count)
+    least = AREA_MIN * center[2]
+    height = float(0.0)
+    is_inside = bool(False)
+    for _cut in range(CENTER_CUTS):
+        column = find_column(pair, hulls, center[0], center[1], height)
+        if column.overlap > 0.0:
+            is_inside = True
+            break
+        height = column.height
+        offset = column.overlap - column.slope[0] * center[0] - column.slope[1] * center[1]
+        count = cut_polygon(polygon, count, column.slope[0], column.slope[1], offset)
+        if count < 3:
+            break
+        center = polygon_centroid(polygon, count)
+        if not center[2] > least:
+            break
+    if not is_inside:
+        count = 0
+    return wp.vec3(center[0], center[1], float(count))
+
+
+@wp.func
+def find_polygon(pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3]) -> int:
+    """Write the corners of a polygon around the patch and return their number, 0 if there is no patch."""
+    range_u = range_along(pair, pair.axis_u)
+    range_v = range_along(pair, pair.axis_v)
+    if not (range_u[0] < range_u[1] and range_v[0] < range_v[1]):
+        return 0
+    polygon[0] = wp.vec3(range_u[0], range_v[0], 0.0)
+    polygon[1] = wp.vec3(range_u[1], range_v[0], 0.0)
+    polygon[2] = wp.vec3(range_u[1], range_v[1], 0.0)
+    polygon[3] = wp.vec3(range_u[0], range_v[1], 0.0)
+    count = int(4)
+    center = find_center(pair, hulls, polygon, count)
+    count = int(center[2])
+    if count == 0:
+        return 0
+    inside = wp.vec2(center[0], center[1])
+    middle = find_column(pair, hulls, inside[0], inside[1], 0.0)
+    for _cut in range(CORNER_CUTS):
+        chosen = int(-1)
+        for index in range(count):
+            if polygon[index][2] == 0.0 and chosen < 0:
+                chosen = index
+        if chosen < 0:
+            break
+        corner = wp.vec2(polygon[chosen][0], polygon[chosen][1])
+        polygon[chosen] = wp.vec3(corner[0], corner[1], 1.0)
+        rim = find_rim(pair, hulls, inside, middle, corner)
+        if rim[0] < CORNER_FRACTION:
+            place = inside + rim[0] * (corner - inside)
+            column = find_column(pair, hulls, place[0], place[1], rim[2])
+            # The pressure ends at this point, give or take a little that must not be cut off.
+            offset = wp.abs(column.overlap) - wp.dot(column.slope, place)
+            count = cut_polygon(polygon, count, column.slope[0], column.slope[1], offset)
+    return count
+
+
+@wp.func
+def add_to_bins(
+    pair: PatchPair,
+    force: wp.array[wp.vec3],
+    moment: wp.array[wp.vec3],
+    weight: wp.array[wp.vec2],
+    sector: int,
+    column: Column,
+    area: float,
+) -> wp.vec3:
+    """Add the pressure on an area across the columns [m²] to a bin; return the force [N].
+
+    Args:
+        pair: The shapes.
+        force: Force on the second shape [N], shape [SECTOR_COUNT].
+        moment: Sum of position times magnitude of force [N·m], shape [SECTOR_COUNT].
+        weight: Sum of the magnitudes of force [N], and stiffness [N/m], shape [SECTOR_COUNT].
+        sector: Which bin.
+        column: Where the area meets the surface.
+        area: Area across the columns.
+    """
+    normal = wp.normalize(column.across)
+    surface = area / wp.max(wp.dot(normal, pair.normal), STEEPEST)
+    size = column.overlap * surface / (pair.compliance0 + pair.compliance1)
+    # A shape yields by its compliance where its pressure rises towards its inside; where it does not, at the
+    # side of a flat shape, the force does not depend on how far the shapes approach.
+    yields0 = wp.dot(column.gradient0, normal)
+    yields1 = -wp.dot(column.gradient1, normal)
+    stiffness = float(0.0)
+    if (yields0 > STEEPEST or pair.compliance0 == 0.0) and (yields1 > STEEPEST or pair.compliance1 == 0.0):
+        compliance = pair.compliance0 / wp.max(yields0, STEEPEST)
+        compliance += pair.compliance1 / wp.max(yields1, STEEPEST)
+        stiffness = surface / compliance
+    force[sector] = force[sector] + size * normal
+    moment[sector] = moment[sector] + size * column.point
+    weight[sector] = weight[sector] + wp.vec2(size, stiffness)
+    return size * normal
+
+
+@wp.func
+def integrate_polygon(
+    pair: PatchPair,
+    hulls: HullData,
+    polygon: wp.array[wp.vec3],
+    count: int,
+    force: wp.array[wp.vec3],
+    moment: wp.array[wp.vec3],
+    weight: wp.array[wp.vec2],
+) -> wp.vec3:
+    """Add the pressure on the patch to the bins along rays from the centroid; return the force [N]."""
+    centroid = find_center(pair, hulls, polygon, count)
+    count = int(centroid[2])
+    total = wp.vec3()
+    if count == 0:
+        return total
+    center = wp.vec2(centroid[0], centroid[1])
+    middle = find_column(pair, hulls, center[0], center[1], 0.0)
+    whole = 2.0 * polygon_centroid(polygon, count)[2]
+    done = float(0.0)
+    for index in range(count):
+        first = wp.vec2(polygon[index][0], polygon[index][1])
+        last = wp.vec2(polygon[(index + 1) % count][0], polygon[(index + 1) % count][1])
+        edge = last - first
+        # By area, so that a stretched patch is divided as a round one is. An even number: the ridge of a
+        # wedge passes between two pieces.
+        part = wp.abs((first[0] - center[0]) * edge[1] - (first[1] - center[1]) * edge[0])
+        pieces = 2 * int(wp.ceil(0.5 * float(PIECE_COUNT) * part / whole))
+        for ray in range(2 * pieces):
+            t = (float(ray // 2) + 0.5 + wp.where(ray % 2 == 0, -GAUSS, GAUSS)) / float(pieces)
+            way = first + t * edge - center
+            # Twice the area of the triangle that this ray stands for.
+            twice = part / float(2 * pieces)
+            done += twice
+            sector = int(float(SECTOR_COUNT) * (done - 0.5 * twice) / whole)
+            sector = wp.clamp(sector, 0, SECTOR_COUNT - 1)
+            rim = find_rim(pair, hulls, center, middle, center + way)
+            # Where the lines along the overlap in the middle and at the rim meet.
+            slope = wp.dot(middle.slope, way)
+            bend = 0.5 * rim[0]
+            if slope - rim[1] > 0.0:
+                bend = (-rim[1] * rim[0] - middle.overlap) / (slope - rim[1])
+            bend = wp.clamp(bend, BEND_MIN * rim[0], BEND_MAX * rim[0])
+            for node in range(int(4)):
+                begin = wp.where(node < 2, 0.0, bend)
+                length = wp.where(node < 2, bend, rim[0] - bend)
+                s = begin + length * (0.5 + wp.where(node % 2 == 0, -GAUSS, GAUSS))
+                place = center + s * way
+                guess = middle.height + s / rim[0] * (rim[2] - middle.height)
+                column = find_column(pair, hulls, place[0], place[1], guess)
+                if column.overlap > 0.0:
+                    area = twice * s * 0.5 * length
+                    total += add_to_bins(pair, force, moment, weight, sector, column, area)
+    return total
+
+
+@wp.func
+def clear_bins(force: wp.array[wp.vec3], moment: wp.array[wp.vec3], weight: wp.array[wp.vec2]) -> None:
+    """Empty all bins."""
+    for sector in range(SECTOR_COUNT):
+        force[sector] = wp.vec3(0.0, 0.0, 0.0)
+        moment[sector] = wp.vec3(0.0, 0.0, 0.0)
+        weight[sector] = wp.vec2(0.0, 0.0)
+
+
+@wp.func
+def find_patch(
+    pair: PatchPair,
+    hulls: HullData,
+    direction: wp.vec3,
+    force: wp.array[wp.vec3],
+    moment: wp.array[wp.vec3],
+    weight: wp.array[wp.vec2],
+) -> float:
+    """Write the pressure on the patch of two shapes into the bins (see `add_to_bins`).
+
+    Args:
+        pair: The shapes.
+        hulls: Convex hulls.
+        direction: Unit vector out of the first shape into the second.
+        force: Force of each bin.
+        moment: Moment of each bin.
+        weight: Weight and stiffness of each bin.
+
+    Returns:
+        Magnitude of the sum of the forces [N].
+    """
+    polygon = wp.zeros(shape=CORNER_COUNT, dtype=wp.vec3)
+    normal = direction
+    size = float(0.0)
+    for turn in range(DIRECTION_TURNS):
+        pair = turn_columns(pair, normal)
+        clear_bins(force, moment, weight)
+        count = find_polygon(pair, hulls, polygon)
+        total = wp.vec3()
+        if count > 0:
+            total = integrate_polygon(pair, hulls, polygon, count, force, moment, weight)
+        size = wp.length(total)
+        if size == 0.0 or turn + 1 == DIRECTION_TURNS:
+            break
+        if wp.dot(total, normal) >= DIRECTION_COSINE * size:
+            break
+        normal = total / size
+    return size
