@@ -8,6 +8,7 @@ from pluriverse.solvers.mujoco.cpu_lane import (
     XPOS,
 )
 from pluriverse.solvers.mujoco.native_call import (
+    are_below,
     call_guarded,
     read_integer,
     read_number,
@@ -93,6 +94,7 @@ ISLAND_COUNT = wp.constant(len(LAYOUT) + 1)
 DISABLE_CONTACT = wp.constant(1 << 4)
 VALUE_MAX = wp.constant(wp.float64(1e10))
 FRICTION_MIN = wp.constant(wp.float64(1e-5))
+INFINITE = wp.constant(wp.float64(float("inf")))
 
 
 @wp.struct
@@ -143,19 +145,13 @@ class CpuOutcome:
 @wp.func
 def are_sound(values: wp.array(dtype=wp.float64), first: int, count: int) -> bool:
     """Return whether numbers are finite and within what MuJoCo allows."""
-    for k in range(count):  # noqa: SIM110, Warp knows no generators
-        if not wp.abs(values[first + k]) < VALUE_MAX:
-            return False
-    return True
+    return are_below(values, first, count, VALUE_MAX)
 
 
 @wp.func
 def are_finite(values: wp.array(dtype=wp.float64), first: int, count: int) -> bool:
     """Return whether numbers are finite."""
-    for k in range(count):  # noqa: SIM110
-        if not wp.isfinite(values[first + k]):
-            return False
-    return True
+    return are_below(values, first, count, INFINITE)
 
 
 @wp.func

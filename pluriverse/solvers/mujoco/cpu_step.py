@@ -66,8 +66,10 @@ from pluriverse.solvers.mujoco.exchange_maps import (
     rows_struct,
 )
 from pluriverse.solvers.mujoco.native_call import (
+    clear_memory,
     copy_memory,
     get_numbers,
+    largest_integer,
     leave_lane,
     put_bytes,
     put_numbers,
@@ -161,8 +163,8 @@ def step_world(
         warning = engine.address[base + WARNING]
         for kind in range(L_CONTACT_FULL, L_BAD_CTRL + 1):
             write_integer(warning, engine.layout[kind], 0)
-        for island in range(engine.layout[ISLAND_COUNT]):
-            write_integer(engine.address[base + NITER], 4 * island, 0)
+        island_count = engine.layout[ISLAND_COUNT]
+        clear_memory(engine.address[base + NITER], wp.int64(4 * island_count))
 
         if feed != 0:
             failed = step_with_fed_contacts(topology, maps, engine, base, world, contacts, lane_scratch[lane])
@@ -179,8 +181,7 @@ def step_world(
             if full + read_integer(warning, engine.layout[L_CONSTRAINT_FULL]) != 0:
                 outcome.full_now[world] = 1
                 outcome.full[world] = outcome.full[world] + 1
-            for island in range(engine.layout[ISLAND_COUNT]):
-                iterations = wp.max(iterations, read_integer(engine.address[base + NITER], 4 * island))
+            iterations = largest_integer(engine.address[base + NITER], island_count)
             limit = read_integer(model, engine.layout[L_ITERATIONS])
             if iterations >= limit and limit > 0:
                 converged = 0

@@ -38,6 +38,17 @@ def put_bytes(destination: wp.uint64, source: wp.array(dtype=wp.uint8), start: i
 
 
 @wp.func_native("""
+const double* from = values.data + start;
+int32_t outside = 0;
+for (int32_t k = 0; k < count; ++k) outside |= !(from[k] < bound && -from[k] < bound);
+return outside == 0;
+""")
+def are_below(values: wp.array(dtype=wp.float64), start: int, count: int, bound: wp.float64) -> bool:
+    """Return whether the sizes of numbers of an array are below a bound; NaN is not."""
+    ...
+
+
+@wp.func_native("""
 memcpy((void*)destination, (const void*)source, (size_t)count);
 """)
 def copy_memory(destination: wp.uint64, source: wp.uint64, count: wp.int64):
@@ -58,6 +69,17 @@ return *(const int32_t*)(address + (uint64_t)offset);
 """)
 def read_integer(address: wp.uint64, offset: int) -> int:
     """Return an integer of 32 bits."""
+    ...
+
+
+@wp.func_native("""
+const int32_t* from = (const int32_t*)address;
+int32_t largest = from[0];
+for (int32_t k = 1; k < count; ++k) largest = from[k] > largest ? from[k] : largest;
+return largest;
+""")
+def largest_integer(address: wp.uint64, count: int) -> int:
+    """Return the largest of some integers of 32 bits, at least one."""
     ...
 
 
