@@ -23,10 +23,14 @@ from pluriverse.solvers.mujoco.group import NO_SHAPE, MujocoGroup
 from pluriverse.solvers.mujoco.joints import compute_limit_solref, dof_joints, kinematic_joints
 from pluriverse.solvers.mujoco.mesh_assets import mesh_bounds, place_meshes
 from pluriverse.solvers.mujoco.options import MujocoOptions
+from pluriverse.solvers.mujoco.pairs import mix_materials, places_of_pairs
 from pluriverse.solvers.mujoco.rows import ModelRows
 from pluriverse.solvers.mujoco.tendons import compute_limit_solref as compute_tendon_solref
 from pluriverse.solvers.mujoco.values import GroupPlan, GroupValues
 from pluriverse.types import ModelFlags
+
+# Margin [m] below which no two geoms overlap.
+FAR_APART = 1e10
 
 _PLACES = {"body_ipos", "body_iquat", "geom_pos", "geom_quat", "site_pos", "site_quat"}
 _POSES = ModelFlags.JOINT_PROPERTIES | ModelFlags.BODY_PROPERTIES | ModelFlags.JOINT_REFERENCE_POSE_PROPERTIES
@@ -73,11 +77,14 @@ def write_fields(
     if flags & ModelFlags.SHAPE_PROPERTIES:
         _set_geoms(table, options, plan, values)
         _set_sites(table, values)
+        _set_named_pairs(table, options, plan, values)
     if flags & (ModelFlags.CONSTRAINT_PROPERTIES | _POSES | _DOFS):
         _set_constraints(table, plan, values)
         _set_ropes(table, plan, values)
     for extension in EXTENSIONS:
         extension.put_fields(table, rows, plan)
+    if group.switched:
+        _switch_pairs(table)
     if flags & ModelFlags.MODEL_PROPERTIES:
         table.put("opt.gravity", rows.array("gravity")[plan.worlds])
     changed = table.apply()
@@ -212,25 +219,37 @@ def _set_geoms(table: FieldTable, options: MujocoOptions, plan: GroupPlan, value
 def _switch_geoms(table: FieldTable, options: MujocoOptions, plan: GroupPlan, values: GroupValues) -> None:
     """Take the contact bits from geoms that are switched off, and give them back.
 
-    Raises:
-        ValueError: If MuJoCo cannot switch off the contacts of a shape.
+    MuJoCo Warp knows bits when it starts only; `WarpGroup.write_field` has other means there.
     """
-    rows, masks = values.rows, plan.masks
-    enabled = rows.array("shape_enabled")[flat_shapes(rows, plan.geoms, plan.worlds)] != 0
-    if enabled.all() and not table.group.switched:
+    group, masks = table.group, plan.masks
+    enabled = values.rows.array("shape_enabled")[flat_shapes(values.rows, plan.geoms, plan.worlds)] != 0
+    # Contacts that are fed in come from a pipeline that leaves such shapes out.
+    if not options.use_mujoco_contacts or (enabled.all() and not group.switched):
         return
-    named = np.unique(np.array(masks.pairs, dtype=np.int64))
-    off = ~enabled.all(axis=0)
-    if not options.keep_margins or off[named].any():
-        label = rows.model.shape_label[flat_shapes(rows, plan.geoms, plan.worlds)[0, int(np.argmax(off))]]
-        raise ValueError(
-            f"SolverMuJoCo: shape '{label}' is switched off (shape_enabled). MuJoCo Warp does not know that, "
-            "nor do pairs that filters have to name. Step on a CPU, filter whole bodies, or feed "
-            "contacts in (use_mujoco_contacts=False)."
-        )
-    table.group.switched = True
+    group.switched = True
     table.put("geom_contype", np.where(enabled, masks.contype, 0))
     table.put("geom_conaffinity", np.where(enabled, masks.conaffinity, 0))
+    model = group.model
+    group.pair_off = ~(enabled[:, model.pair_geom1] & enabled[:, model.pair_geom2])
+
+
+def _set_named_pairs(table: FieldTable, options: MujocoOptions, plan: GroupPlan, values: GroupValues) -> None:
+    """Give the pairs that filters have to name the properties that MuJoCo would mix for them."""
+    places = places_of_pairs(table.group.model)
+    for first, second in plan.masks.pairs:
+        place = places[frozenset((first, second))]
+        for name, mixed in mix_materials(values.materials, first, second).items():
+            if name == "margin" and not margins_are_kept(options, plan):
+                mixed = np.zeros_like(mixed)
+            table.edit(f"pair_{name}")[:, place] = mixed
+
+
+def _switch_pairs(table: FieldTable) -> None:
+    """Let pairs of geoms that are switched off find contacts as ever, of which none acts."""
+    off = table.group.pair_off
+    if off.any():
+        table.edit("pair_margin")[off] = -FAR_APART
+        table.edit("pair_gap")[off] = FAR_APART
 
 
 def margins_are_kept(options: MujocoOptions, plan: GroupPlan) -> bool:

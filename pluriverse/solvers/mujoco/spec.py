@@ -17,6 +17,7 @@ from pluriverse.solvers.mujoco.geoms import (
     hull_of_shape,
 )
 from pluriverse.solvers.mujoco.options import MujocoOptions, write_option
+from pluriverse.solvers.mujoco.pairs import mix_condim, mix_materials
 from pluriverse.solvers.mujoco.plan import MujocoJoint
 from pluriverse.solvers.mujoco.rows import ModelRows
 from pluriverse.solvers.mujoco.values import GroupPlan, GroupValues
@@ -318,8 +319,13 @@ class SpecWriter:
         for first, second in masks.excludes:
             self.spec.add_exclude(bodyname1=self.names.body[first], bodyname2=self.names.body[second])
         for first, second in masks.pairs:
-            mixed = mix_materials(material, row, first, second)
-            self.spec.add_pair(geomname1=self.names.geom[first], geomname2=self.names.geom[second], **mixed)
+            mixed = {name: values[row] for name, values in mix_materials(material, first, second).items()}
+            self.spec.add_pair(
+                geomname1=self.names.geom[first],
+                geomname2=self.names.geom[second],
+                condim=mix_condim(material, first, second),
+                **mixed,
+            )
 
     def _add_equalities(self, bodies: list[Any]) -> None:
         values, row, mujoco = self.values.equalities, self.row, self.mujoco
@@ -368,32 +374,6 @@ class SpecWriter:
             actuator.forcelimited = _tristate(mujoco, values.force_limited[index])
             if values.force_limited[index]:
                 actuator.forcerange = values.force_range[row, index]
-
-
-def mix_materials(material: Any, row: int, first: int, second: int) -> dict[str, Any]:
-    """Return what MuJoCo would make of the properties of two geoms in contact, for an explicit pair."""
-    priority = int(material.priority[first]) - int(material.priority[second])
-    if priority:
-        chosen = first if priority > 0 else second
-        friction, solref = material.friction[row, chosen], material.solref[row, chosen]
-        solimp, condim = material.solimp[row, chosen], int(material.condim[chosen])
-    else:
-        friction = np.maximum(material.friction[row, first], material.friction[row, second])
-        condim = max(int(material.condim[first]), int(material.condim[second]))
-        weights = np.array([material.solmix[row, first], material.solmix[row, second]])
-        share = weights / weights.sum() if weights.sum() > 0.0 else np.array([0.5, 0.5])
-        solimp = share[0] * material.solimp[row, first] + share[1] * material.solimp[row, second]
-        pair = np.stack([material.solref[row, first], material.solref[row, second]])
-        solref = share @ pair if (pair[:, 0] > 0.0).all() else pair.min(axis=0)
-    sliding, torsional, rolling = friction
-    return {
-        "condim": condim,
-        "friction": [sliding, sliding, torsional, rolling, rolling],
-        "solref": solref,
-        "solimp": solimp,
-        "margin": float(material.margin[row, first] + material.margin[row, second]),
-        "gap": 0.0,
-    }
 
 
 def _joint_type(mujoco: Any, kind: MujocoJoint) -> Any:

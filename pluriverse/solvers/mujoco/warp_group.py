@@ -11,6 +11,7 @@ import warp as wp
 
 from pluriverse.solvers.mujoco.exchange_maps import ExchangeRows
 from pluriverse.solvers.mujoco.group import MujocoGroup
+from pluriverse.solvers.mujoco.group_fields import FAR_APART
 from pluriverse.solvers.mujoco.warp_outcome import (
     WarpContacts,
     set_time_step,
@@ -91,6 +92,8 @@ class WarpGroup:
             host = self._host_model()
             per_world = [name for name in self.field_names if not name.startswith("opt.")]
             known = [name for name in per_world if self._is_batched(name)]
+            if self.group.switched:
+                known.append("geom_gap")
             self.model = self.module.put_model(host, dict.fromkeys(known, self.group.world_count))
             self.model.opt.warn_overflow = 0  # the bits are read by `conclude_row`
             self.model.opt.timestep = wp.zeros(1, dtype=float)
@@ -107,6 +110,8 @@ class WarpGroup:
                 self._adopt(name, rows.of_group(groups, index, name))
             for name in self.field_names:
                 self.write_field(name)
+            if self.group.switched:
+                self._switch_geoms()
             count = self.data.naconmax
             self.worlds: Any = wp.array(self.group.worlds.astype(np.int32), dtype=int)
             self.contact_ids: Any = wp.array(np.arange(count, dtype=np.int32), dtype=int)
@@ -138,6 +143,9 @@ class WarpGroup:
     def write_field(self, name: str) -> None:
         """Write a field of the group into the model, for all worlds."""
         group = self.group
+        if name in ("geom_contype", "geom_conaffinity"):
+            self._switch_geoms()
+            return
         if name == "opt.impratio":
             values = 1.0 / np.sqrt(np.asarray(group.value(name), dtype=np.float32))
             self.model.opt.impratio_invsqrt = wp.array(values, dtype=float)
@@ -175,9 +183,20 @@ class WarpGroup:
         self.module.step(self.model, self.data)
         self.module.contact_force(self.model, self.data, self.contact_ids, True, self.contact_force)
 
+    def _switch_geoms(self) -> None:
+        """Let geoms that lost their contact bits find no contacts; MuJoCo Warp sorts pairs out at its start.
+
+        The gap widens where contacts are looked for, and does nothing else here.
+        """
+        group, masks = self.group, self.group.plan.masks
+        off = (group.value("geom_contype") | group.value("geom_conaffinity")) == 0
+        off &= (masks.contype | masks.conaffinity) != 0
+        self.model.geom_gap.assign(np.where(off, -FAR_APART, 0.0).astype(np.float32))
+
     def _host_model(self) -> Any:
-        """Return the group's model without switches that MuJoCo Warp does not know or need."""
-        host = copy.copy(self.group.model)
+        """Return the group's model with all geoms on, without switches that MuJoCo Warp does not know or need."""
+        host, masks = copy.copy(self.group.model), self.group.plan.masks
+        host.geom_contype[:], host.geom_conaffinity[:] = masks.contype, masks.conaffinity
         known = 0
         for bit in self.module.DisableBit:
             known |= int(bit)

@@ -1,9 +1,10 @@
 """After each documented kind of edit and its notice, a solver moves like one made anew."""
 
+import mujoco
 import numpy as np
 import pytest
 
-from pluriverse import ModelBuilder, ModelFlags, ShapeConfig, SolverMuJoCo
+from pluriverse import Model, ModelBuilder, ModelFlags, ShapeConfig, SolverMuJoCo
 from tests.solvers.mujoco.test_grouping import build_worlds
 
 DT = 0.002
@@ -88,20 +89,73 @@ def test_a_joint_without_limits_can_get_them():
     assert simulate(model, solver, 500)[0] < 0.55
 
 
-def test_shapes_can_be_switched_off_and_on_again():
-    """A ball falls through a floor that is switched off in its world, and rests on one that is not."""
+def balls_on_floors(*, paired: bool = False) -> Model:
+    """Return two worlds of a ball on a floor; a pair makes the floor slippery, or nothing does."""
     builder = ModelBuilder()
+    SolverMuJoCo.register_custom_attributes(builder)
     for _ in range(2):
         builder.begin_world()
-        builder.add_shape_box(-1, hx=1.0, hy=1.0, hz=0.1)
+        floor = builder.add_shape_box(-1, hx=1.0, hy=1.0, hz=0.1, label="floor")
         ball = builder.add_body(mass=1.0, inertia=np.eye(3), xform=((0.0, 0.0, 0.2), (0.0, 0.0, 0.0, 1.0)))
-        builder.add_shape_sphere(ball, radius=0.1, cfg=ShapeConfig(density=0.0))
+        shape = builder.add_shape_sphere(ball, radius=0.1, cfg=ShapeConfig(density=0.0))
+        if paired:
+            builder.add_custom_values({"mujoco:pair_geom1": floor, "mujoco:pair_geom2": shape})
         builder.end_world()
-    model = builder.finalize(device="cpu")
-    solver = SolverMuJoCo(model)
-    for enabled in ([True, True], [False, True], [True, True]):
+    return builder.finalize(device="cpu")
+
+
+@pytest.mark.parametrize("engine", ["C", "Warp"])
+@pytest.mark.parametrize("paired", [False, True], ids=["mixed", "paired"])
+def test_shapes_can_be_switched_off_and_on_again(engine, paired):
+    """A ball falls through a floor that is switched off in its world, and rests on one that is not."""
+    if engine == "Warp":
+        pytest.importorskip("mujoco_warp", reason="MuJoCo Warp is not installed")
+    model = balls_on_floors(paired=paired)
+    solver = SolverMuJoCo(model, use_mujoco_cpu=engine == "C")
+    assert len(solver.groups) == 1
+    for enabled in ([True, True], [False, True], [True, False], [False, False], [True, True]):
         model.shape_enabled.assign(np.array([enabled[0], True, enabled[1], True]))
         solver.notify_model_changed(ModelFlags.SHAPE_PROPERTIES)
+        solver.notify_model_changed(ModelFlags.JOINT_DOF_PROPERTIES)  # has no part in it
         solver.unfreeze()
-        heights = simulate(model, solver, 100).reshape(2, 7)[:, 2]
-        np.testing.assert_allclose(heights > 0.19, enabled)
+        heights = simulate(model, solver, 50).reshape(2, 7)[:, 2]
+        np.testing.assert_allclose(heights > 0.198, enabled)
+        assert solver.last_contact_count.numpy().tolist() == [int(on) for on in enabled]
+
+
+def test_pairs_that_filters_name_follow_shapes_of_each_world():
+    """Where contact bits do not suffice, friction and switches of a world act as they do elsewhere."""
+    rng = np.random.default_rng(2)
+    source = ModelBuilder(gravity=0.0)
+    for _ in range(48):
+        body = source.add_body(mass=1.0, inertia=np.eye(3))
+        for _ in range(2):
+            source.add_shape_sphere(body, radius=0.5, cfg=ShapeConfig(density=0.0))
+    for pair in np.argwhere(np.triu(rng.random((96, 96)) < 0.5, 1)).tolist():
+        source.add_shape_collision_filter_pair(*pair)
+    builder = ModelBuilder(gravity=0.0)
+    builder.replicate(source, 2)
+    model = builder.finalize(device="cpu")
+    solver = SolverMuJoCo(model)
+    (group,) = solver.groups
+    named = {frozenset(pair) for pair in group.plan.masks.pairs}
+    assert len(named) > 10
+    friction, enabled = rng.uniform(0.1, 1.0, (2, 96)).astype(np.float32), rng.random((2, 96)) < 0.8
+    model.shape_material_mu.assign(friction.reshape(-1))
+    model.shape_enabled.assign(enabled.reshape(-1))
+    solver.notify_model_changed(ModelFlags.SHAPE_PROPERTIES)
+    template = model.templates[0]
+    candidates = {frozenset(pair) for pair in zip(template.pair_shape0, template.pair_shape1, strict=True)}
+    for world in range(2):
+        for name, values in group.fields.items():
+            if not name.startswith("opt."):
+                getattr(group.model, name)[...] = values[world]
+        data = mujoco.MjData(group.model)
+        data.qpos[:] = np.tile([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0], 48)
+        mujoco.mj_fwdPosition(group.model, data)
+        acting = data.contact.exclude == 0
+        touching = group.geom_shape[data.contact.geom[acting]]
+        expected = {pair for pair in candidates if enabled[world, list(pair)].all()}
+        assert {frozenset(pair) for pair in touching.tolist()} == expected
+        larger = friction[world, touching].max(axis=1)
+        np.testing.assert_allclose(data.contact.friction[acting, 0], larger, rtol=1e-6)
