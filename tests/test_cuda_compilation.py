@@ -79,6 +79,7 @@ def mujoco_kernels():
     return [
         exchange.push_world,
         import_module("pluriverse.solvers.mujoco.warp_outcome").conclude_row,
+        import_module("pluriverse.solvers.mujoco.warp_velocity_limit").limit_row_speed,
         import_module("pluriverse.solvers.mujoco.warp_feed").feed_contact,
         import_module("pluriverse.solvers.mujoco.contact_copy").copy_world_contact,
         import_module("pluriverse.solvers.mujoco.outcome").keep_world,

@@ -36,14 +36,9 @@ class EngineOptions:
     off, every step makes all iterations, and groups run side by side."""
     enforce_velocity_limit: bool = False
     """Whether joints keep below `joint_velocity_limit`: where one is faster after a step, an impulse on it
-    brings it back to the limit. In the C engine only."""
+    brings it back to the limit."""
 
     def __post_init__(self) -> None:
-        if self.enforce_velocity_limit and not self.use_mujoco_cpu:
-            raise ValueError(
-                "SolverMuJoCo: enforce_velocity_limit is True, but MuJoCo Warp has no limit of joint speeds. "
-                "Leave it out, or step in MuJoCo's C engine (use_mujoco_cpu=True)."
-            )
         if not (isinstance(self.update_data_interval, int) and self.update_data_interval >= 0):
             raise ValueError(
                 f"SolverMuJoCo: update_data_interval is {self.update_data_interval!r}, but must be a whole "
@@ -127,6 +122,7 @@ def make_engine(solver: SolverBase, options: EngineOptions) -> Engine:
     arguments: dict[str, Any] = {
         "use_mujoco_contacts": options.use_mujoco_contacts,
         "update_data_interval": options.update_data_interval,
+        "enforce_velocity_limit": options.enforce_velocity_limit,
     }
     if options.use_mujoco_cpu:
         if not model.device.is_cpu:
@@ -136,13 +132,7 @@ def make_engine(solver: SolverBase, options: EngineOptions) -> Engine:
             )
         from pluriverse.solvers.mujoco.cpu_engine import CpuEngine
 
-        return CpuEngine(
-            solver,
-            groups,
-            memory=options.memory,
-            enforce_velocity_limit=options.enforce_velocity_limit,
-            **arguments,
-        )
+        return CpuEngine(solver, groups, memory=options.memory, **arguments)
     from pluriverse.solvers.mujoco.warp_engine import WarpEngine
 
     return WarpEngine(

@@ -113,7 +113,7 @@ def mix_materials(material: Any, first: int, second: int) -> dict[str, np.ndarra
             for values in (material.solimp, material.solref)
         ]
         solimp, mean = ((share * values).sum(axis=1) for values in both)
-        is_time = (both[1][:, :, 0] > 0.0).all(axis=1)
+        is_time = np.all(both[1][:, :, 0] > 0.0, axis=1)
         solref = np.where(is_time[:, None], mean, both[1].min(axis=1))
     return {
         "friction": friction[:, [0, 0, 1, 2, 2]],

@@ -39,6 +39,7 @@ from pluriverse.solvers.mujoco.warp_outcome import (
     list_contact,
     list_world,
 )
+from pluriverse.solvers.mujoco.warp_velocity_limit import limit_row_speeds
 from pluriverse.solvers.thaw import thaw_worlds
 
 # Growth of what was too small.
@@ -57,6 +58,7 @@ class WarpEngine(Engine):
         nconmax: Contacts per world that there is room for; None for an estimate.
         njmax: Constraint rows per world that there is room for; None for an estimate.
         graph_conditional: Whether iterations end on a GPU once all worlds of a group have converged.
+        enforce_velocity_limit: Whether joints keep below `joint_velocity_limit`.
 
     Raises:
         ImportError: If MuJoCo Warp is not installed.
@@ -75,6 +77,7 @@ class WarpEngine(Engine):
         nconmax: int | None = None,
         njmax: int | None = None,
         graph_conditional: bool = True,
+        enforce_velocity_limit: bool = False,
     ):
         load_mujoco_warp()
         # The solver owns the engine: a proxy lets both go at once, with the memory of all groups.
@@ -98,6 +101,7 @@ class WarpEngine(Engine):
         }
         self._arrays: dict[str, wp.array] = arrays
         self._graph_conditional = graph_conditional
+        self._limit_speeds = enforce_velocity_limit
         # A loop that ends on the device can be recorded on the stream of the recording only.
         side_by_side = device.is_cuda and len(groups) > 1 and not graph_conditional
         self._streams = [wp.Stream(device) for _ in groups] if side_by_side else []
@@ -246,6 +250,7 @@ class WarpEngine(Engine):
             self._njmax[index],
             slot_count,
             graph_conditional=self._graph_conditional,
+            limit_speeds=self._limit_speeds,
         )
 
     def _replace_group(self, index: int) -> None:
@@ -293,6 +298,16 @@ class WarpEngine(Engine):
             if self._feed:
                 self._feed_group(index, state_in, listing)
             part.step(dt)
+            if part.masses is not None:
+                limit_row_speeds(
+                    part.worlds,
+                    model.topology,
+                    self.maps,
+                    model.joint_velocity_limit,
+                    part.masses,
+                    dt,
+                    self.rows.data,
+                )
             if self._feed:
                 self._read_fed_forces(index, listing)
             else:

@@ -16,6 +16,7 @@ from pluriverse.solvers.mujoco.warp_outcome import (
     WarpContacts,
     set_time_step,
 )
+from pluriverse.solvers.mujoco.warp_velocity_limit import make_mass_rows
 
 # Rows of `mjData` that MuJoCo Warp works on in place.
 _ROWS = (
@@ -70,6 +71,7 @@ class WarpGroup:
         njmax: Constraint rows per world that there is room for; None for an estimate.
         slot_count: Contacts of all worlds that are fed in; None where MuJoCo Warp finds them.
         graph_conditional: Whether iterations end on a GPU once all worlds have converged.
+        limit_speeds: Whether speeds of joints are to be limited.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class WarpGroup:
         slot_count: int | None,
         *,
         graph_conditional: bool,
+        limit_speeds: bool,
     ):
         self.module = load_mujoco_warp()
         self.group = groups[index]
@@ -116,6 +119,7 @@ class WarpGroup:
             self.worlds: Any = wp.array(self.group.worlds.astype(np.int32), dtype=int)
             self.contact_ids: Any = wp.array(np.arange(count, dtype=np.int32), dtype=int)
             self.contact_force: Any = wp.zeros(count, dtype=wp.spatial_vector)
+            self.masses = make_mass_rows(self.model, self.data) if limit_speeds else None
         self.contacts = WarpContacts()
         for name, array in {
             "count": self.data.nacon,
@@ -194,7 +198,7 @@ class WarpGroup:
         self.model.geom_gap.assign(np.where(off, -FAR_APART, 0.0).astype(np.float32))
 
     def _host_model(self) -> Any:
-        """Return the group's model with all geoms on, without switches that MuJoCo Warp does not know or need."""
+        """Return the group's model with all geoms on, without flags that MuJoCo Warp does not know."""
         host, masks = copy.copy(self.group.model), self.group.plan.masks
         host.geom_contype[:], host.geom_conaffinity[:] = masks.contype, masks.conaffinity
         known = 0

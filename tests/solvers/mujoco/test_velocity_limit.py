@@ -1,11 +1,11 @@
-"""Velocity limits in MuJoCo's C engine: joints reach their limits, pass them never, and momentum is kept."""
+"""Velocity limits of both engines: joints reach their limits, pass them never, and momentum is kept."""
 
 import warnings
 
 import numpy as np
 import pytest
 
-from pluriverse import ModelBuilder, SolverMuJoCo
+from pluriverse import Model, ModelBuilder, SolverMuJoCo
 from pluriverse.solvers.mujoco import MujocoCaveatWarning
 
 DT = 0.002
@@ -47,32 +47,42 @@ def test_a_pushed_slide_moves_at_its_limit():
     np.testing.assert_allclose([q for q, _ in moved], np.cumsum(speeds, axis=0) * DT, rtol=1e-5)
 
 
-def test_limits_of_a_floating_chain_keep_its_momentum():
-    """Limits act inside the mechanism: a chain that drives itself to all its limits stays where it is."""
+def make_chain() -> Model:
+    """Return a floating chain of four links, with limited hinges and, at its end, a ball joint."""
     builder = ModelBuilder(gravity=0.0)
     links, joints = [], []
-    for index in range(4):
+    for index in range(5):
         links.append(builder.add_link(mass=1.0 + index, inertia=0.1 * np.eye(3), com=(0.1, 0.0, 0.05)))
+        frame = ((0.3, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0))
         if index == 0:
             joints.append(builder.add_joint_free(links[0]))
-        else:
-            frame = ((0.3, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0))
+        elif index < 4:
             joints.append(
                 builder.add_joint_revolute(
                     links[-2], links[-1], axis=(0.0, index % 2, 1.0), parent_xform=frame, velocity_limit=2.0
                 )
             )
+        else:
+            joints.append(builder.add_joint_ball(links[1], links[-1], parent_xform=frame))
     builder.add_articulation(joints)
-    model = builder.finalize(device="cpu")
+    return builder.finalize(device="cpu")
+
+
+CHAIN_FORCES = np.array([0.0] * 6 + [3.0, -2.0, 1.0] + [0.0] * 3)
+
+
+def test_limits_of_a_floating_chain_keep_its_momentum():
+    """Limits act inside the mechanism: a chain that drives itself to all its limits stays where it is."""
+    model = make_chain()
     solver = SolverMuJoCo(model, enforce_velocity_limit=True)
     states, control = [model.state(), model.state()], model.control()
-    control.joint_f.assign(np.array([0.0] * 6 + [3.0, -2.0, 1.0], dtype=np.float32))
+    control.joint_f.assign(CHAIN_FORCES.astype(np.float32))
     mass = model.body_mass.numpy()
     fastest = 0.0
     for _ in range(300):
         solver.step(*states, control, None, DT)
         states.reverse()
-        speeds = np.abs(states[0].joint_qd.numpy()[6:])
+        speeds = np.abs(states[0].joint_qd.numpy()[6:9])
         assert speeds.max() <= 2.0 * (1.0 + SPEED_ROUNDING)
         fastest = max(fastest, speeds.min())
         momentum = mass @ states[0].body_qd.numpy()[:, :3]
@@ -82,8 +92,23 @@ def test_limits_of_a_floating_chain_keep_its_momentum():
     solver.report(strict=True)
 
 
-def test_mujoco_warp_has_no_velocity_limits():
-    builder = ModelBuilder()
-    builder.add_body(mass=1.0, inertia=np.eye(3))
-    with pytest.raises(ValueError, match="enforce_velocity_limit is True, but MuJoCo Warp"):
-        SolverMuJoCo(builder.finalize(device="cpu"), use_mujoco_cpu=False, enforce_velocity_limit=True)
+def test_mujoco_warp_limits_speeds_as_the_c_engine_does():
+    """Impulses, and where they lead joints of all kinds, are the same to single precision."""
+    pytest.importorskip("mujoco_warp", reason="MuJoCo Warp is not installed")
+    model = make_chain()
+    moved = [
+        simulate(
+            model,
+            SolverMuJoCo(model, enforce_velocity_limit=True, use_mujoco_cpu=on_cpu),
+            CHAIN_FORCES,
+            200,
+        )
+        for on_cpu in (True, False)
+    ]
+    # One rounding of float32 per step, grown by what the chain makes of it.
+    for place, error in ((50, 1e-5), (200, 1e-4)):
+        for ours, expected in zip(moved[1][place - 1], moved[0][place - 1], strict=True):
+            np.testing.assert_allclose(ours, expected, atol=error)
+    speeds = np.abs([qd[6:9] for _, qd in moved[1]])
+    assert speeds.max() <= 2.0 * (1.0 + SPEED_ROUNDING)
+    assert (speeds > 2.0 * (1.0 - SPEED_ROUNDING)).any(axis=1).sum() > 50
