@@ -114,7 +114,7 @@ class JointBuilder(BodyBuilder):
             actuator_mode: What the drive follows.
             label: Name; `joint_INDEX` if None.
             collision_filter_parent: Whether the shapes of parent and child do not collide.
-            enabled: Must be true.
+            enabled: Whether it acts. Only a joint that closes a loop may be off.
             custom_attributes: Custom attributes by key: those of the joint, and those of its degrees of
                 freedom, coordinates and constraints (one value for all, one for each, or some by place).
 
@@ -387,7 +387,7 @@ class JointBuilder(BodyBuilder):
             max_distance: Largest distance [m]; negative for none. Equal distances make a rod.
             label: Name; `joint_INDEX` if None.
             collision_filter_parent: Whether the shapes of parent and child do not collide.
-            enabled: Must be true.
+            enabled: Whether it acts. Only a joint that closes a loop may be off.
             custom_attributes: Values of custom attributes of the joint.
 
         Returns:
@@ -442,7 +442,7 @@ class JointBuilder(BodyBuilder):
             child_xform: Joint frame in the child body.
             label: Name; `joint_INDEX` if None.
             collision_filter_parent: Whether the shapes of parent and child do not collide.
-            enabled: Must be true.
+            enabled: Whether it acts. Only a joint that closes a loop may be off.
             custom_attributes: Custom attributes by key: those of the joint, and those of its degrees of
                 freedom, coordinates and constraints (one value for all, one for each, or some by place).
 
@@ -642,11 +642,6 @@ class JointBuilder(BodyBuilder):
             raise ValueError(f"{name}: child is -1, but a joint moves a body. Pass the world as the parent.")
         if parent == child:
             raise ValueError(f"{name}: {self._body_name(child)} is both parent and child.")
-        if not enabled:
-            raise NotImplementedError(
-                f"{name}: enabled=False, but joints that do not act are not supported yet. Leave the "
-                "joint out."
-            )
         frames = [as_transform(parent_xform, f"{name}: parent_xform")]
         frames.append(as_transform(child_xform, f"{name}: child_xform"))
         rows = [_dof_row(config, f"{name}, axis {index}") for index, config in enumerate(dofs)]
@@ -669,6 +664,7 @@ class JointBuilder(BodyBuilder):
             qd_start=self.joint_dof_count,
             dof_dim=joint_type.dof_dim if dof_dim is None else dof_dim,
             filter_parent=collision_filter_parent,
+            enabled=bool(enabled),
             world=self.current_world,
         )
         self.joint_label.append(label)

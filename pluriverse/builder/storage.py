@@ -141,7 +141,7 @@ class BuilderStorage:
     joint_collision_filter_parent = ColumnView("_joints", "filter_parent")
     """Whether the shapes of parent and child are filtered against each other, shape [joint]."""
     joint_enabled = ColumnView("_joints", "enabled")
-    """Whether the joint acts; must stay true, shape [joint]."""
+    """Whether the joint acts; only one that closes a loop may be off, shape [joint]."""
     joint_world = ColumnView("_joints", "world", writable=False)
     """World, -1 outside of any, shape [joint]."""
     joint_q = ColumnView("_coords", "q")

@@ -43,9 +43,11 @@ def check_structure(source: Snapshot) -> None:
         builder._check_kinematic_child(int(np.argmax(hangs)))
     if not source.joint_enabled.all():
         joint = int(np.argmin(source.joint_enabled))
-        raise NotImplementedError(
-            f"{builder._joint_name(joint)}: joint_enabled is false, but joints that do not act are not "
-            "supported yet. Leave the joint out."
+        raise ValueError(
+            f"{builder._joint_name(joint)}: joint_enabled is false, but it is what moves "
+            f"{builder._body_name(int(source.joint_child[joint]))}. Let the body move freely "
+            "(add_joint_free, in an articulation) and leave this joint out of all articulations: it closes a "
+            "loop then, and is a constraint that may be off."
         )
     unknown = ~np.isin(source.shape_type, _SUPPORTED_SHAPES)
     if unknown.any():

@@ -97,6 +97,12 @@ def assemble(
         builder.add_articulation(joints, label=robot.tree_labels.get(root, label))
     for loop in robot.loops:
         placement.constraints[loop.origin] = _close_loop(builder, loop, bodies, xform, parent_body)
+    for loop_joint in robot.loop_joints:
+        parent, child = loop_joint.links
+        stands = xform if parent == WORLD else IDENTITY
+        parent = parent_body if parent == WORLD else bodies[parent]
+        enabled = loop_joint.enabled
+        _add_joint(builder, loop_joint.joint, parent, bodies[child], stands, placement, enabled=enabled)
     for coupling in robot.couplings:
         placement.constraints[coupling.origin] = builder.add_equality_constraint_joint(
             joint_of_link[coupling.link],
@@ -142,6 +148,7 @@ def _add_bodies(builder: Any, robot: RobotDescription, poses: list[Frame], place
             inertia=link.mass_properties.inertia,
             label=link.label,
             lock_inertia=True,
+            is_kinematic=link.is_kinematic,
             custom_attributes=link.custom,
         )
         placement.bodies.update(dict.fromkeys(link.origins, bodies[index]))
@@ -167,6 +174,8 @@ def _add_joint(
     child: int,
     xform: Frame,
     placement: Placement,
+    *,
+    enabled: bool = True,
 ) -> int:
     """Add the joint that holds `child` to `parent`, its frame turned and moved by `xform`."""
     coord, dof = builder.joint_coord_count, builder.joint_dof_count
@@ -174,6 +183,7 @@ def _add_joint(
     common: dict[str, Any] = {
         "label": joint.label,
         "collision_filter_parent": False,
+        "enabled": enabled,
         "custom_attributes": joint.custom | _custom_of_dofs(joint),
     }
     parts = [(joint.origin, dof)]
@@ -192,6 +202,9 @@ def _add_joint(
     common["child_xform"] = _transform(joint.child_frame)
     if joint.type is JointType.FIXED:
         return builder.add_joint_fixed(parent, child, **common)
+    if joint.type is JointType.DISTANCE:
+        least, most = joint.distances
+        return builder.add_joint_distance(parent, child, min_distance=least, max_distance=most, **common)
     if joint.type is JointType.BALL:
         index = builder.add_joint_ball(
             parent,

@@ -111,6 +111,8 @@ class JointDescription:
     """The degrees of freedom of a D6 joint, linear ones first."""
     linear_count: int = 0
     """How many of the degrees of freedom of a D6 joint are linear."""
+    distances: tuple[float, float] = (-1.0, -1.0)
+    """Least and largest distance of the points of a distance joint [m], negative for none."""
     q: list[float] = dataclasses.field(default_factory=list)
     """Initial coordinates, as in `Model.joint_q`; of a free joint, the pose of the link in the world."""
     qd: list[float] = dataclasses.field(default_factory=list)
@@ -182,6 +184,18 @@ class LoopDescription:
 
 
 @dataclasses.dataclass
+class LoopJointDescription:
+    """A joint that closes a loop and does more than to hold two links: it slides, drives, limits or damps."""
+
+    links: tuple[int, int]
+    """Indices of its parent link, or `WORLD`, and of its child link."""
+    joint: JointDescription
+    """The joint."""
+    enabled: bool = True
+    """Whether it acts from the start."""
+
+
+@dataclasses.dataclass
 class CouplingDescription:
     """A coordinate of a joint that follows another one, q = polynomial(q of the other), or is held."""
 
@@ -225,6 +239,8 @@ class LinkDescription:
     """Geometry fixed to the link."""
     is_intermediate: bool = False
     """Whether the link only stands between two joints of one body of the asset."""
+    is_kinematic: bool = False
+    """Whether the link moves as it is told, whatever acts on it."""
     custom: dict[str, Any] = dataclasses.field(default_factory=dict)
     """Custom attributes of the body, by key."""
     origins: dict[Hashable, Frame] = dataclasses.field(default_factory=dict)
@@ -245,7 +261,9 @@ class RobotDescription:
     world_shapes: list[ShapeDescription] = dataclasses.field(default_factory=list)
     """Geometry fixed to the world."""
     loops: list[LoopDescription] = dataclasses.field(default_factory=list)
-    """Joints that close loops."""
+    """Joints that close loops and only hold two links."""
+    loop_joints: list[LoopJointDescription] = dataclasses.field(default_factory=list)
+    """The other joints that close loops."""
     couplings: list[CouplingDescription] = dataclasses.field(default_factory=list)
     """Joints that follow others."""
     excluded_pairs: list[tuple[int, int]] = dataclasses.field(default_factory=list)

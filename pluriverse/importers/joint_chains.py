@@ -42,6 +42,10 @@ def merge_joint_chains(robot: RobotDescription) -> RobotDescription:
             dataclasses.replace(loop, links=(place[loop.links[0]], place[loop.links[1]]))
             for loop in robot.loops
         ],
+        loop_joints=[
+            dataclasses.replace(loop, links=(place[loop.links[0]], place[loop.links[1]]))
+            for loop in robot.loop_joints
+        ],
         couplings=[
             dataclasses.replace(
                 coupling,

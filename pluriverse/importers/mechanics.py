@@ -10,6 +10,7 @@ from pluriverse.importers.description import (
     JointDescription,
     LinkDescription,
     LoopDescription,
+    LoopJointDescription,
     RobotDescription,
     ShapeDescription,
 )
@@ -104,6 +105,7 @@ def merge_welded_links(robot: RobotDescription, report: ImportReport) -> RobotDe
         (a if a == WORLD else target[a], b if b == WORLD else target[b]) for a, b in robot.excluded_pairs
     ]
     loops = [_move_loop(loop, target, placement) for loop in robot.loops]
+    loop_joints = [_move_loop_joint(loop, target, placement) for loop in robot.loop_joints]
     couplings = [
         dataclasses.replace(
             coupling,
@@ -120,6 +122,7 @@ def merge_welded_links(robot: RobotDescription, report: ImportReport) -> RobotDe
             (moved_shapes.get(id(a), a), moved_shapes.get(id(b), b)) for a, b in robot.excluded_shapes
         ],
         loops=[loop for loop in loops if loop.links[0] != loop.links[1]],
+        loop_joints=[loop for loop in loop_joints if loop.links[0] != loop.links[1]],
         couplings=couplings,
         tree_labels={target[root]: label for root, label in robot.tree_labels.items()},
     )
@@ -127,12 +130,23 @@ def merge_welded_links(robot: RobotDescription, report: ImportReport) -> RobotDe
 
 def _move_loop(loop: LoopDescription, target: list[int], placement: list[Frame]) -> LoopDescription:
     """Return a loop after its links became part of others, given per old link."""
-    links = [link if link == WORLD else target[link] for link in loop.links]
-    frames = [
-        frame if link == WORLD else placement[link] @ frame
+    first, second = (
+        (link, frame) if link == WORLD else (target[link], placement[link] @ frame)
         for link, frame in zip(loop.links, loop.frames, strict=True)
-    ]
-    return dataclasses.replace(loop, links=(links[0], links[1]), frames=(frames[0], frames[1]))
+    )
+    return dataclasses.replace(loop, links=(first[0], second[0]), frames=(first[1], second[1]))
+
+
+def _move_loop_joint(
+    loop: LoopJointDescription, target: list[int], placement: list[Frame]
+) -> LoopJointDescription:
+    """Return a joint that closes a loop after its links became part of others, given per old link."""
+    parent, child = loop.links
+    joint = dataclasses.replace(loop.joint, child_frame=placement[child] @ loop.joint.child_frame)
+    if parent != WORLD:
+        joint.parent_frame = placement[parent] @ joint.parent_frame
+    links = (parent if parent == WORLD else target[parent], target[child])
+    return dataclasses.replace(loop, links=links, joint=joint)
 
 
 def check_masses(robot: RobotDescription, report: ImportReport, *, armature_default: float) -> None:
@@ -149,9 +163,17 @@ def check_masses(robot: RobotDescription, report: ImportReport, *, armature_defa
     for index, link in enumerate(robot.links):
         if link.parent != WORLD:
             children[link.parent].append(index)
+    halves: list[list[MassProperties]] = [[] for _ in robot.links]  # what loop joints move of their children
+    for loop in robot.loop_joints:
+        parent, child = loop.links
+        if parent != WORLD:
+            frame = loop.joint.parent_frame @ loop.joint.motion() @ loop.joint.child_frame.inverse()
+            whole = robot.links[child].mass_properties
+            half = MassProperties(0.5 * whole.mass, whole.com, 0.5 * whole.inertia)
+            halves[parent].append(transform_mass_properties(half, frame.position, frame.matrix))
     carried: list[MassProperties] = [link.mass_properties for link in robot.links]
     for index in reversed(range(len(robot.links))):
-        parts = [robot.links[index].mass_properties]
+        parts = [robot.links[index].mass_properties, *halves[index]]
         for child in children[index]:
             joint = robot.links[child].joint
             frame = joint.parent_frame @ joint.motion() @ joint.child_frame.inverse()
@@ -202,7 +224,7 @@ def _check_joint(
     robot: RobotDescription, link: LinkDescription, carried: MassProperties, armature_default: float
 ) -> None:
     joint = link.joint
-    if joint.type is JointType.FIXED:
+    if joint.type is JointType.FIXED or link.is_kinematic:
         return
     armature = _armature(joint, armature_default)
     if joint.type is JointType.REVOLUTE:

@@ -1,8 +1,8 @@
 """USD rigid bodies and joints as trees of links.
 
 The bodies are the vertices of a graph, the joints its edges. A spanning tree of each connected part, rooted
-at the world or at the root of its articulation, becomes links; a joint that would close a loop becomes an
-equality constraint.
+at the world or at the root of its articulation, becomes links; the other joints close loops. So do distance
+joints, and joints that are off: they move nothing.
 Articulations are not needed for that: a body without a joint moves freely.
 """
 
@@ -12,7 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.importers.description import WORLD, JointDescription, LinkDescription, RobotDescription
+from pluriverse.importers.description import (
+    WORLD,
+    JointDescription,
+    LinkDescription,
+    LoopJointDescription,
+    RobotDescription,
+)
 from pluriverse.importers.frames import Frame
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.usd_joints import JOINT_KINDS, UsdJoint, UsdJoints, joint_frames
@@ -42,7 +48,7 @@ class UsdBody:
 
     @property
     def is_held(self) -> bool:
-        """Whether it does not move by itself."""
+        """Whether it moves as it is told, and not by itself."""
         return bool(self.description.kinematicBody)
 
 
@@ -101,13 +107,18 @@ def add_links(
 ) -> None:
     """Add a link per body, parents first, without mass and shapes yet."""
     joints = _read_joints(source, bodies, options, report)
-    edges, closing = _spanning_trees(bodies, joints, source)
+    edges, closing = _spanning_trees(bodies, joints, source, report)
     maker = UsdJoints(source, options, report)
     for root in _roots(source, bodies, edges):
         if root != STAGE:
             _add_root(robot, bodies[root], root, options)
             if bodies[root].is_held:
-                report.add("kinematic body", root, "it is fixed where it stands", ImportSeverity.NOTE)
+                report.add(
+                    "kinematic body",
+                    root,
+                    "it stands still until its state is written, or joint_target_vel in the mode VELOCITY",
+                    ImportSeverity.NOTE,
+                )
         for parent, edge in _walk(source, root, edges, options):
             _add_link(robot, bodies, parent, edge, maker)
             if parent == STAGE and options.floating and bodies[edge.other].articulation:
@@ -121,7 +132,9 @@ def add_links(
         loop = maker.closure(joint, (links[0], links[1]))
         if loop is not None:
             robot.loops.append(loop)
-        if not joint.description.collisionEnabled:
+        else:
+            _add_loop_joint(robot, bodies, joint, maker, report)
+        if joint.description.jointEnabled and not joint.description.collisionEnabled:
             robot.excluded_pairs.append((links[0], links[1]))
     _set_velocities(robot, source, bodies, report)
 
@@ -135,7 +148,7 @@ def _read_joints(
             if not description.jointEnabled and options.only_load_enabled_joints:
                 report.add("jointEnabled = false", path, "it is left out", ImportSeverity.NOTE)
                 continue
-            if kind in ("DistanceJoint", "CustomJoint"):
+            if kind == "CustomJoint":
                 report.add(kind, path, "it holds nothing")
                 continue
             ends = (str(description.body0), str(description.body1))
@@ -182,11 +195,12 @@ def _read_joints(
 
 
 def _spanning_trees(
-    bodies: dict[str, UsdBody], joints: list[UsdJoint], source: UsdSource
+    bodies: dict[str, UsdBody], joints: list[UsdJoint], source: UsdSource, report: ImportReport
 ) -> tuple[dict[str, list[_Edge]], list[UsdJoint]]:
     """Return, per body (and the world), its joints without those that close a loop, and those.
 
-    Kruskal's algorithm; joints excluded from articulations come last, so that they open the loops.
+    Kruskal's algorithm; joints excluded from articulations come last, so that they open the loops. Distance
+    joints and joints that are off leave the bodies their freedom and are always among those that close loops.
     """
     part = {path: path for path in (STAGE, *bodies)}
 
@@ -202,10 +216,12 @@ def _spanning_trees(
             part[find(path)] = find(STAGE)
     closing = []
     for joint in sorted(joints, key=lambda joint: bool(joint.description.excludeFromArticulation)):
+        if all(path == STAGE or bodies[path].is_held for path in joint.bodies):
+            report.add("joint of kinematic bodies", joint.path, "it holds nothing", ImportSeverity.NOTE)
+            continue
         ends = [find(path) for path in joint.bodies]
-        if ends[0] == ends[1]:
-            if all(path == STAGE or bodies[path].is_held for path in joint.bodies):
-                continue  # both ends stand still
+        moves_nothing = joint.kind == "DistanceJoint" or not joint.description.jointEnabled
+        if ends[0] == ends[1] or moves_nothing:
             closing.append(joint)
             continue
         part[ends[1]] = ends[0]
@@ -274,9 +290,9 @@ def _walk(
 
 
 def _add_root(robot: RobotDescription, body: UsdBody, path: str, options: UsdOptions) -> None:
-    """Add a body that no joint holds: free, or fixed where it stands."""
+    """Add a body that no joint holds: free or kinematic, or fixed where it stands."""
     is_base = bool(body.articulation)
-    if body.is_held or (is_base and options.floating is False):
+    if is_base and options.floating is False and not body.is_held:
         joint = JointDescription(f"{path}/fixed_base", JointType.FIXED, parent_frame=body.frame)
     else:
         joint = JointDescription(
@@ -286,21 +302,61 @@ def _add_root(robot: RobotDescription, body: UsdBody, path: str, options: UsdOpt
             qd=[0.0] * 6,
         )
     _append(robot, body, path, WORLD, joint)
+    robot.links[-1].is_kinematic = body.is_held
 
 
 def _add_link(
     robot: RobotDescription, bodies: dict[str, UsdBody], parent: str, edge: _Edge, maker: UsdJoints
 ) -> None:
     body = bodies[edge.other]
-    poses = [bodies[path].frame if path else Frame(np.zeros(3), np.eye(4)[3]) for path in edge.joint.bodies]
-    chain = maker.chain(edge.joint, (poses[0], poses[1]), reverse=edge.reverse)
     link = WORLD if parent == STAGE else bodies[parent].link
+    link, joint = _add_chain(robot, bodies, link, edge.joint, maker, reverse=edge.reverse)
+    _append(robot, body, edge.other, link, joint)
+
+
+def _add_loop_joint(
+    robot: RobotDescription,
+    bodies: dict[str, UsdBody],
+    joint: UsdJoint,
+    maker: UsdJoints,
+    report: ImportReport,
+) -> None:
+    """Add a joint that closes a loop and does more than to hold."""
+    enabled = bool(joint.description.jointEnabled)
+    if not enabled and joint.kind != "DistanceJoint":
+        report.add(
+            "jointEnabled = false of a joint with drive, limits, losses or slides",
+            joint.path,
+            "it is left out",
+        )
+        return
+    first, second = joint.bodies
+    # Its child is the body that is cut: one that moves.
+    reverse = second == STAGE or (bodies[second].is_held and first != STAGE)
+    parent, child = (second, first) if reverse else (first, second)
+    link = WORLD if parent == STAGE else bodies[parent].link
+    link, last = _add_chain(robot, bodies, link, joint, maker, reverse=reverse)
+    robot.loop_joints.append(LoopJointDescription((link, bodies[child].link), last, enabled=enabled))
+
+
+def _add_chain(
+    robot: RobotDescription,
+    bodies: dict[str, UsdBody],
+    link: int,
+    edge: UsdJoint,
+    maker: UsdJoints,
+    *,
+    reverse: bool,
+) -> tuple[int, JointDescription]:
+    """Add what stands between two bodies, from a link on; return the last link of it and the last joint."""
+    poses = [bodies[path].frame if path else Frame(np.zeros(3), np.eye(4)[3]) for path in edge.bodies]
+    chain = maker.chain(edge, (poses[0], poses[1]), reverse=reverse)
     for joint in chain[:-1]:
         robot.links.append(
             LinkDescription(
                 name=joint.label,
                 label=f"{joint.label}_link",
-                element=f"prim '{edge.joint.path}'",
+                element=f"prim '{edge.path}'",
                 parent=link,
                 joint=joint,
                 mass_properties=NOTHING,
@@ -308,7 +364,7 @@ def _add_link(
             )
         )
         link = len(robot.links) - 1
-    _append(robot, body, edge.other, link, chain[-1])
+    return link, chain[-1]
 
 
 def _append(robot: RobotDescription, body: UsdBody, path: str, parent: int, joint: JointDescription) -> None:
@@ -343,10 +399,11 @@ def _set_velocities(
                 source.number(path, name, component)
         if not velocity.any():
             continue
+        if body.is_held:
+            report.add("velocity of a kinematic body", path, "it stands still until told to move")
+            continue
         if joint.type is not JointType.FREE:
             consequence = "its joints start at their own state:*:physics:velocity"
-            if body.is_held:
-                consequence = "it stands still"
             report.add("velocity of a body that is held", path, consequence)
             continue
         turn = source.parent_turn(body.prim)  # velocities are given in the space of the transform

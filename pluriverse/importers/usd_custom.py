@@ -56,16 +56,17 @@ class UsdCustom:
         for link in robot.links:
             link.origins[link.label] = IDENTITY
             link.custom = self._read(link.label, _BODY)
+        for joint in [*(link.joint for link in robot.links), *(loop.joint for loop in robot.loop_joints)]:
             kinds = [
                 kind
                 for kind in _JOINT
-                if not (link.joint.dof_count == 0 and kind in (Frequency.JOINT_DOF, Frequency.JOINT_COORD))
-                and not (link.joint.dof_count == 6 and kind is Frequency.JOINT_CONSTRAINT)
+                if not (joint.dof_count == 0 and kind in (Frequency.JOINT_DOF, Frequency.JOINT_COORD))
+                and not (joint.dof_count == 6 and kind is Frequency.JOINT_CONSTRAINT)
             ]
-            link.joint.custom = self._read(link.joint.label, kinds)
-            link.joint.origin = link.joint.label
-            for dof in link.joint.dofs:
-                dof.origin = link.joint.label
+            joint.custom = self._read(joint.label, kinds)
+            joint.origin = joint.label
+            for dof in joint.dofs:
+                dof.origin = joint.label
         for shape in [*robot.world_shapes, *(shape for link in robot.links for shape in link.shapes)]:
             shape.origin = shape.label
             shape.custom = self._read(shape.label, _SHAPE)

@@ -105,8 +105,20 @@ class UsdJoints:
             joint: The joint.
             poses: Poses of body 0 and body 1 on the stage.
             reverse: Whether body 1 is the parent.
+
+        Raises:
+            AssetError: If a number of the joint is not finite or out of range.
         """
         self._report(joint)
+        if joint.kind == "DistanceJoint":
+            ends = joint.frames[::-1] if reverse else joint.frames
+            distances = self._distances(joint)
+            filters = not joint.description.collisionEnabled
+            return [
+                JointDescription(
+                    joint.path, JointType.DISTANCE, *ends, distances=distances, filter_parent=filters
+                )
+            ]
         relative = (poses[0] @ joint.frames[0]).inverse() @ poses[1] @ joint.frames[1]
         axes = self._axes(joint)
         frames = joint.frames[::-1] if reverse else joint.frames
@@ -164,25 +176,50 @@ class UsdJoints:
         return links
 
     def closure(self, joint: UsdJoint, links: tuple[int, int]) -> LoopDescription | None:
-        """Return the constraint that takes the place of a joint that closes a loop, None if there is none.
+        """Return the constraint of a joint that closes a loop, None if the joint does more than to hold.
 
         `links` are those of body 0 and body 1.
         """
-        self._report(joint)
+        path, enabled = joint.path, bool(joint.description.jointEnabled)
         axes = self._axes(joint)
-        if joint.kind == "SphericalJoint" or self._is_ball(axes):
-            return LoopDescription(joint.path, EqType.CONNECT, links, joint.frames)
-        if not axes:
-            return LoopDescription(joint.path, EqType.WELD, links, joint.frames)
-        if len(axes) > 1 or not axes[0].is_angular:
-            self.report.add("joint that slides and closes a loop", joint.path, "it holds nothing")
+        if joint.kind == "DistanceJoint" or any(
+            self._loss(path, name, is_angular=True) for name in ("damping", "friction")
+        ):
             return None
-        dof = self._dof(joint.path, axes[0])
-        if (dof.lower, dof.upper) != (-np.inf, np.inf):
-            self.report.add("limits of a joint that closes a loop", joint.path, "they do not act")
-        if dof.target_ke or dof.target_kd:
-            self.report.add("drive of a joint that closes a loop", joint.path, "it exerts nothing")
-        return LoopDescription(joint.path, EqType.HINGE, links, joint.frames, dof.axis)
+        loop: LoopDescription | None = None
+        if joint.kind == "SphericalJoint" or self._is_ball(axes):
+            loop = LoopDescription(path, EqType.CONNECT, links, joint.frames, enabled=enabled)
+        elif not axes:
+            loop = LoopDescription(path, EqType.WELD, links, joint.frames, enabled=enabled)
+        elif len(axes) == 1 and axes[0].is_angular:
+            dof = self._dof(path, axes[0])
+            if (dof.lower, dof.upper) == (-np.inf, np.inf) and dof.mode is None:
+                loop = LoopDescription(path, EqType.HINGE, links, joint.frames, dof.axis, enabled=enabled)
+        if loop is not None:
+            self._report(joint)
+        return loop
+
+    def _distances(self, joint: UsdJoint) -> tuple[float, float]:
+        """Return least and largest distance [m] of the points of a distance joint, negative for none."""
+        description, source = joint.description, self.source
+        least = float(description.limit.lower) if description.minEnabled else -1.0
+        most = float(description.limit.upper) if description.maxEnabled else -1.0
+        for value in (least, most):
+            source.number(joint.path, "the distance", value)
+        if most == 0.0 or 0.0 <= most < least:
+            raise source.error(
+                joint.path,
+                f"physics:minDistance is {least} and physics:maxDistance {most}, so no distance is allowed",
+                value=(least, most),
+                remedy="Write a greater maxDistance, or a negative one for none. To hold two points together "
+                "use a PhysicsSphericalJoint.",
+            )
+        if least <= 0.0 and most < 0.0:
+            self.report.add("distance joint without limits", joint.path, "it holds nothing")
+        return (
+            source.length * least if least >= 0.0 else -1.0,
+            source.length * most if most >= 0.0 else -1.0,
+        )
 
     def _axes(self, joint: UsdJoint) -> list[_Axis]:
         """Return the axes of a joint that are not locked, as they act one after the other."""
@@ -326,6 +363,13 @@ class UsdJoints:
         if joint.description.excludeFromArticulation:
             self.report.add(
                 "excludeFromArticulation", joint.path, "it is solved as the others", ImportSeverity.NOTE
+            )
+        if not joint.description.jointEnabled:
+            self.report.add(
+                "jointEnabled = false",
+                joint.path,
+                "it is a constraint that is off; equality_constraint_enabled of the model switches it on",
+                ImportSeverity.NOTE,
             )
 
     def _check_gap(self, joint: UsdJoint, authored_pose: Frame, motion: Frame) -> None:

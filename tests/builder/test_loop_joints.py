@@ -303,3 +303,30 @@ def test_body_without_mass_cannot_be_cut():
     builder.body_mass[2] = 0.0
     with pytest.raises(ValueError, match=r"'loop' .* closes a loop .* 'rocker' .*, whose mass is 0.0 kg"):
         builder.finalize("cpu")
+
+
+@pytest.mark.parametrize("add_loop", [revolute, ball])
+def test_loop_joint_that_is_off_can_be_switched_on(add_loop):
+    """Crank and rocker are two pendula of their own until the constraint is enabled."""
+    builder = linkage(add_loop)
+    builder.joint_enabled[1] = False
+    model = builder.finalize("cpu")
+    assert model.equality_constraint_enabled.numpy().tolist() == [False]
+    first, _, third = simulate(model)
+    assert abs(first - third) > 0.1
+    model.equality_constraint_enabled.fill_(True)
+    first, _, third = simulate(model)
+    assert abs(first - third) < 0.03
+
+
+def test_loop_joint_that_is_off_and_no_constraint_is_left_out():
+    builder = linkage(lambda *bodies: slide(*bodies, enabled=False))
+    builder.add_equality_constraint_joint(3, 0)
+    with pytest.warns(UserWarning, match=r"'loop' .* is off .*: they are left out of the model"):
+        model = builder.finalize("cpu")
+    assert model.joint_label == ["first", "second", "third"]
+    assert model.body_label == ["crank", "rod", "rocker"]
+    assert model.equality_constraint_joint1.numpy().tolist() == [2]
+    builder.add_equality_constraint_joint(1)
+    with pytest.raises(ValueError, match=r"'loop' .* is off .*, but an equality constraint couples it"):
+        builder.finalize("cpu")

@@ -5,7 +5,7 @@ import pytest
 
 from pluriverse.builder import ModelBuilder
 from pluriverse.importers import AssetError, AssetWarning, ImportSeverity, UnsupportedAssetError
-from pluriverse.types import EqType, GeoType, JointTargetMode, JointType, ShapeFlags
+from pluriverse.types import BodyFlags, EqType, GeoType, JointTargetMode, JointType, ShapeFlags
 from tests.importers.mechanics import body_poses
 from tests.importers.usd_text import at, body, collider, joint, prim, stage
 
@@ -343,10 +343,83 @@ def test_a_joint_that_closes_a_loop_is_an_equality_constraint():
     np.testing.assert_allclose(builder.equality_constraint_anchor[0], [0.0, 0.5, 0.0])
     np.testing.assert_allclose(builder.equality_constraint_relpose[0][:3], [-1.0, -1.0, 0.0])
     assert report.losses == []
-    with pytest.warns(AssetWarning, match="slides and closes a loop"):
-        sliding, report = load(content.replace('RevoluteJoint "ca"', 'PrismaticJoint "ca"'))
-    assert sliding.equality_constraint_count == 0
-    assert "joint that slides and closes a loop" in entries(report)
+
+
+LIMITED = "float physics:lowerLimit = -30\nfloat physics:upperLimit = 60\n"
+CYLINDRICAL = "".join(
+    f"float limit:{axis}:physics:low = 1\nfloat limit:{axis}:physics:high = -1\n"
+    for axis in ("transX", "transY", "rotX", "rotY")
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "joint_type", "q"),
+    [
+        ("PrismaticJoint", 'uniform token physics:axis = "Z"', JointType.PRISMATIC, [1.0]),
+        ("RevoluteJoint", LIMITED + 'uniform token physics:axis = "Z"', JointType.REVOLUTE, [0.0]),
+        ("SphericalJoint", "float newton:damping = 2", JointType.BALL, [0.0, 0.0, 0.0, 1.0]),
+        ("Joint", CYLINDRICAL, JointType.D6, [1.0, 0.0]),
+    ],
+)
+@pytest.mark.parametrize("ends", [("/a", "/b"), ("", "/b"), ("/b", "")])
+def test_a_joint_that_closes_a_loop_and_has_coordinates_stays_a_joint(kind, content, joint_type, q, ends):
+    """It slides, is limited, or damps: the part of a body that it moves starts where the body is."""
+    links = body("a") + body("b", at(z=1.0)) + joint("FixedJoint", "mount", "", "/a")
+    links += joint("RevoluteJoint", "ab", "/a", "/b", "point3f physics:localPos0 = (0, 0, 1)")
+    if joint_type in (JointType.REVOLUTE, JointType.BALL):
+        content += f"\npoint3f physics:localPos{ends.index('') if '' in ends else 0} = (0, 0, 1)"
+    elif ends[1] == "":
+        q = [-1.0, *q[1:]]  # positions are those of body 1 relative to body 0
+    apis = (
+        [f"PhysicsLimitAPI:{axis}" for axis in ("transX", "transY", "rotX", "rotY")]
+        if kind == "Joint"
+        else []
+    )
+    builder, report = load(links + joint(kind, "loop", *ends, content, apis), strict=True)
+    assert report.losses == []
+    assert builder.equality_constraint_count == 0
+    model = builder.finalize("cpu")
+    if joint_type is JointType.D6 and ends[1] == "":  # turned round it turns first, then slides
+        assert model.joint_type.numpy()[2:].tolist() == [JointType.REVOLUTE, JointType.PRISMATIC]
+        q = q[::-1]
+    else:
+        assert model.joint_type.numpy()[2:].tolist() == [joint_type]
+        assert model.joint_label[-1] == "/loop"
+    np.testing.assert_allclose(model.joint_q.numpy()[1:], q, atol=ROUNDING)
+    assert model.body_label[-1] == f"{model.joint_label[-1]}_half"
+    np.testing.assert_allclose(model.body_q.numpy()[-1], [0, 0, 1, 0, 0, 0, 1], atol=ROUNDING)
+    if joint_type is JointType.REVOLUTE:
+        limits = (model.joint_limit_lower.numpy()[1], model.joint_limit_upper.numpy()[1])
+        np.testing.assert_allclose(limits, [-30.0 * DEGREE, 60.0 * DEGREE], rtol=ROUNDING)
+
+
+def test_a_distance_joint_is_a_rope_between_bodies_that_move_freely():
+    """In centimetres: two bodies of which one is kinematic, 1 m apart, on 0.5 to 1.5 m of rope."""
+    content = body("a", "bool physics:kinematicEnabled = 1\n") + body("b", at(z=100.0))
+    content += joint(
+        "DistanceJoint",
+        "rope",
+        "/b",
+        "/a",
+        "float physics:minDistance = 50\nfloat physics:maxDistance = 150",
+    )
+    builder, report = load(content, meters=0.01, strict=True)
+    assert report.losses == []
+    model = builder.finalize("cpu")
+    assert model.joint_type.numpy().tolist() == [JointType.FREE, JointType.FREE]
+    assert model.body_flags.numpy().tolist() == [BodyFlags.KINEMATIC, BodyFlags.DYNAMIC]
+    assert model.equality_constraint_label == ["/rope"]
+    assert model.equality_constraint_type.numpy().tolist() == [EqType.DISTANCE]
+    ends = (model.equality_constraint_body1.numpy()[0], model.equality_constraint_body2.numpy()[0])
+    assert ends == (0, 1)  # the child is the one that moves
+    np.testing.assert_allclose(model.equality_constraint_polycoef.numpy()[0, :2], [0.5, 1.5])
+    with pytest.raises(AssetError, match=r"minDistance is 2.0 and physics:maxDistance 1.0"):
+        load(
+            arm(
+                "float physics:minDistance = 2\nfloat physics:maxDistance = 1",
+                kind="DistanceJoint",
+            )
+        )
 
 
 def test_mimic_joints_follow_their_leader():
@@ -668,14 +741,30 @@ def test_disabled_bodies_and_joints():
     builder, report = load(off, strict=True)
     assert builder.joint_type[1] == JointType.FREE
     assert entries(report)["jointEnabled = false"].severity is ImportSeverity.NOTE
-    builder, _ = load(off, only_load_enabled_joints=False)
-    assert builder.joint_type[1] == JointType.REVOLUTE
+    builder, report = load(off, only_load_enabled_joints=False, strict=True)
+    assert builder.joint_type[1] == JointType.FREE
+    assert builder.equality_constraint_type.tolist() == [EqType.HINGE]
+    assert builder.equality_constraint_enabled.tolist() == [False]
+    assert "switches it on" in entries(report)["jointEnabled = false"].consequence
+    with pytest.warns(AssetWarning, match="it is left out"):
+        builder, _ = load(off.replace("RevoluteJoint", "PrismaticJoint"), only_load_enabled_joints=False)
+    assert builder.joint_type[1] == JointType.FREE
 
 
 def test_kinematic_bodies_stand_still():
-    builder, report = load(body("a", "bool physics:kinematicEnabled = 1"), strict=True)
-    assert builder.joint_type[0] == JointType.FIXED
+    """They hang on the world and carry what hangs on them; joints between them hold nothing."""
+    held = "bool physics:kinematicEnabled = 1\n"
+    content = body("a", held + at(x=2.0), mass=None) + body("b", at(x=2.0, z=1.0))
+    content += joint("RevoluteJoint", "ab", "/b", "/a", "point3f physics:localPos1 = (0, 0, 1)")
+    content += body("c", held, mass=None) + joint("FixedJoint", "ac", "/a", "/c")
+    builder, report = load(content, strict=True)
+    assert builder.joint_label == ["/a/floating_base", "/ab", "/c/floating_base"]
+    assert builder.joint_type.tolist() == [JointType.FREE, JointType.REVOLUTE, JointType.FREE]
+    assert builder.body_flags.tolist() == [BodyFlags.KINEMATIC, BodyFlags.DYNAMIC, BodyFlags.KINEMATIC]
+    assert entries(report)["joint of kinematic bodies"].entities == ["/ac"]
     assert "kinematic body" in entries(report)
+    model = builder.finalize("cpu")
+    np.testing.assert_allclose(model.body_q.numpy()[:, :3], [[2, 0, 0], [2, 0, 1], [0, 0, 0]], atol=ROUNDING)
     with pytest.warns(AssetWarning, match="it stands still"):
         load(body("a", "bool physics:kinematicEnabled = 1\nvector3f physics:velocity = (1, 0, 0)"))
 
@@ -757,7 +846,7 @@ def test_xform_places_the_stage():
 
 
 LOSSES = {
-    "distance joint": (arm(kind="DistanceJoint"), "DistanceJoint"),
+    "distance joint": (arm(kind="DistanceJoint"), "distance joint without limits"),
     "cone limit": (
         arm("float physics:coneAngle0Limit = 30\nfloat physics:coneAngle1Limit = 30", "SphericalJoint"),
         "cone limit of a spherical joint",
