@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Heightfield:
-    """Terrain: heights over a rectangle, solid below.
+    """Terrain: heights over a rectangle, solid below and with vertical sides.
 
     Rows run along y and columns along x: `data[row, column]` is the height at
     x = -hx + 2 hx column / (ncol - 1), y = -hy + 2 hy row / (nrow - 1). Each cell is two triangles, divided

@@ -156,7 +156,7 @@ def test_box_on_many_triangles_keeps_its_four_corners():
         np.testing.assert_allclose(np.abs(contacts.local1), np.tile([0.4, 0.5, 0.3], (4, 1)), atol=ROUNDING)
 
 
-def test_height_field_has_nothing_beside_it():
+def test_height_field_ends_at_its_border():
     """Beyond the border shapes fall; a ball over the border touches the edge."""
     poses = np.array([[2.05, 0.0, 0.05, *UPRIGHT], [2.2, 0.0, -0.1, *UPRIGHT], [1.95, 0.0, 0.09, *UPRIGHT]])
     over, beside, on = collide_pairs(FLAT, sphere(0.1), poses, poses)
