@@ -258,12 +258,12 @@ class ArticulationView(View):
 
     @property
     def is_floating_base(self) -> bool | None:
-        """Whether the root joint is free; None where the articulations differ."""
+        """Whether the root joint is free or a distance joint; None where the articulations differ."""
         return None if self._roots.is_mixed else bool(self._roots.is_floating[0])
 
     @property
     def is_fixed_base(self) -> bool | None:
-        """Whether the root joint is not free; None where the articulations differ."""
+        """Whether the root joint is neither; None where the articulations differ."""
         return None if self._roots.is_mixed else not self._roots.is_floating[0]
 
     @property
@@ -277,8 +277,9 @@ class ArticulationView(View):
     def get_root_transforms(self, source: Model | State) -> Any:
         """Return the pose of each root [m, xyzw], of the shape of the rows.
 
-        With a floating base these are the coordinates of the free joint, else the frame of the root joint in
-        the world (`Model.joint_X_p`). As for `get_attribute`, it is the memory of the array where possible.
+        With a floating base these are the coordinates of the free or distance joint: the pose of the child's
+        joint frame in the parent's. Otherwise they are the frame of the root joint in the world
+        (`Model.joint_X_p`). As for `get_attribute`, it is the memory of the array where possible.
         """
         return self._roots.get_transforms(source)
 

@@ -1,7 +1,7 @@
 """Root state: pose and velocity of the roots of articulations, floating or fixed.
 
 A floating base has its pose in the first 7 coordinates and its velocity in the first 6 degrees of freedom of
-its free joint. A fixed base has the frame of its root joint in the model, and no velocity.
+its free or distance joint. A fixed base has the frame of its root joint in the model, and no velocity.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from pluriverse.selection.frequency import check_source
 from pluriverse.selection.layout import Layout
 from pluriverse.selection.transfer import gather, same_memory, scatter
 from pluriverse.selection.values import as_device_array
-from pluriverse.types import JointType
+from pluriverse.types import FLOATING_JOINTS, JointType
 
 _POSE_SIZE = 7
 _VELOCITY_SIZE = 6
@@ -30,7 +30,7 @@ class RootState:
     """
 
     is_floating: np.ndarray
-    """Whether the root joint is free, shape [row]."""
+    """Whether the root joint is free or a distance joint, shape [row]."""
     types: np.ndarray
     """`JointType` of the root joint, shape [row]."""
 
@@ -38,7 +38,7 @@ class RootState:
         self.model = model
         self.row_shape = row_shape
         self.types = model.joint_type.numpy()[root_joint]
-        self.is_floating = self.types == JointType.FREE
+        self.is_floating = np.isin(self.types, FLOATING_JOINTS)
         coord = model.joint_q_start.numpy()[root_joint]
         dof = model.joint_qd_start.numpy()[root_joint]
         floating, fixed = np.flatnonzero(self.is_floating), np.flatnonzero(~self.is_floating)

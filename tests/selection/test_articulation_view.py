@@ -205,6 +205,28 @@ def test_root_states_of_floating_and_fixed_bases():
     assert sum(floating) == walkers.count
 
 
+def test_root_on_a_distance_joint_floats():
+    """What hangs on a rope is placed and thrown as a free body, in the frames of the joint."""
+    hung = pv.ModelBuilder()
+    weight = hung.add_link(mass=2.0, inertia=0.01 * np.eye(3), label="weight")
+    hook = ((0.0, 0.0, 3.0), (0.0, 0.0, 0.0, 1.0))
+    joint = hung.add_joint_distance(-1, weight, parent_xform=hook, max_distance=2.0)
+    hung.add_articulation([joint], label="lamp")
+    scene = pv.ModelBuilder()
+    scene.replicate(hung, 2)
+    model = scene.finalize("cpu")
+    view, state = ArticulationView(model, "lamp"), model.state()
+    assert view.is_floating_base
+    assert not view.is_fixed_base
+    view.set_root_transforms(
+        state, np.array([[0.5, 0, -1, 0, 0, 0, 1], [0, 0, -2, 0, 0, 0, 1]]).reshape(2, 1, 7)
+    )
+    view.set_root_velocities(state, np.array([[1.0, 0, 0, 0, 0, 2], [0, 3, 0, 0, 0, 0]]).reshape(2, 1, 6))
+    view.eval_fk(state)
+    np.testing.assert_allclose(state.body_q.numpy()[:, :3], [[0.5, 0, 2], [0, 0, 1]], atol=1e-6)
+    np.testing.assert_allclose(state.body_qd.numpy(), [[1, 0, 0, 0, 0, 2], [0, 3, 0, 0, 0, 0]], atol=1e-6)
+
+
 def test_matrices_of_chosen_rows_are_those_of_the_model():
     model = different_worlds()
     view, state = ArticulationView(model, "walker", homogeneous=False), model.state()
