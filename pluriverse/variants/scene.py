@@ -229,7 +229,7 @@ def _read_entity(name: str, config: Any, scene: SceneCfg) -> Entity:
         builder._gravity = None  # that of the scene acts
         builder = apply_initial_state(builder, config.init_state, which)
         replace_by_hulls(builder)
-        builders.append(replace_loop_joints(builder))
+        builders.append(_close_loops(builder))
         specs.append(spec)
     assignment, shares = np.zeros(scene.num_envs, dtype=np.int64), np.ones(1)
     if isinstance(config, VariantEntityCfg):
@@ -251,6 +251,14 @@ def _read_entity(name: str, config: Any, scene: SceneCfg) -> Entity:
         for layout in layouts
     ]
     return Entity(name, names, has_variants, layouts, rows, assignment, shares)
+
+
+def _close_loops(builder: Any) -> Any:
+    """Return a builder whose loop joints became constraints and parts, with the coordinates that fit."""
+    result, cut = replace_loop_joints(builder)
+    if len(cut.joint):
+        result.joint_q[:] = builder.finalize("cpu").joint_q.numpy()
+    return result
 
 
 def _tuples(config: SceneCfg, entities: list[Entity]) -> tuple[list[tuple[int, ...]], np.ndarray]:

@@ -286,3 +286,30 @@ def test_real_robots_from_files_are_variants(robot_assets):
             np.testing.assert_array_equal(
                 state[start[environment] : start[environment + 1]], reference.state.joint_q.numpy()
             )
+
+
+def test_loop_joints_with_coordinates_begin_closed():
+    """A variant whose loop joint has coordinates begins in those that a model of its own begins in."""
+
+    def crank(length: float) -> pv.ModelBuilder:
+        builder, here = pv.ModelBuilder(), (0.0, 0.0, 0.0, 1.0)
+        first, second = (builder.add_link(mass=1.0, inertia=np.eye(3) * 0.01) for _ in range(2))
+        joints = [
+            builder.add_joint_revolute(-1, first, axis=(0.0, 1.0, 0.0), label="crank"),
+            builder.add_joint_revolute(
+                first, second, parent_xform=((length, 0.0, 0.0), here), axis=(0.0, 1.0, 0.0), label="elbow"
+            ),
+        ]
+        builder.add_articulation(joints)
+        frame = ((length, 0.0, 0.0), (0.0, float(np.sin(0.2)), 0.0, float(np.cos(0.2))))
+        builder.add_joint_revolute(
+            -1, second, parent_xform=frame, axis=(0.0, 1.0, 0.0), damping=0.3, label="loop"
+        )
+        return builder
+
+    lengths = {"short": 0.3, "long": 0.5}
+    entity = VariantEntityCfg(variants={name: crank(length) for name, length in lengths.items()})
+    scene = make_scene(SceneCfg(num_envs=2, entities={"crank": entity}), device="cpu")
+    alone = [crank(length).finalize("cpu").joint_q.numpy() for length in lengths.values()]
+    assert np.abs(alone[0][2]) > 0.1
+    np.testing.assert_array_equal(scene.model.joint_q.numpy(), np.concatenate(alone))
