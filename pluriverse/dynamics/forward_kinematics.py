@@ -237,6 +237,32 @@ def select_joint(
     selected[joint] = result
 
 
+@wp.kernel(enable_backward=False)
+def select_world_joint(
+    worlds: wp.array[int],  # [slot]
+    # model
+    topology: Topology,
+    joint_articulation: wp.array[int],  # [joint]
+    # what to select by
+    mask: wp.array[bool],  # [articulation]
+    selected: wp.array[int],  # [joint]
+):
+    """Select the joints of one world that belong to articulations of a mask."""
+    world = worlds[wp.tid()]
+    if world < 0:
+        return
+    template = topology.world_template[world]
+    first_joint = topology.world_joint[world]
+    for index in range(topology.template_node[template], topology.template_node[template + 1]):
+        joint = first_joint + topology.node_joint[index]
+        articulation = joint_articulation[joint]
+        result = int(0)
+        if articulation >= 0:
+            if mask[articulation]:
+                result = 1
+        selected[joint] = result
+
+
 class _Scratch:
     """What `eval_fk` keeps per model, so that a recorded call stays valid and later ones allocate nothing."""
 
@@ -312,6 +338,31 @@ def place_worlds(model: Model, worlds: wp.array, state: State) -> None:
     _launch_place_bodies(
         model, worlds, state.joint_q, state.joint_qd, state, scratch.all, nodes, scratch.real
     )
+
+
+def place_articulations(model: Model, worlds: wp.array, state: State, mask: wp.array) -> None:
+    """Write the bodies of some articulations of the worlds given from the joint state of `state`.
+
+    Bodies of others keep pose and velocity, to the last bit; worlds that have none of the articulations may
+    be left out.
+
+    Args:
+        model: Model that the state belongs to.
+        worlds: Worlds to look at; entries of -1 name none.
+        state: State whose `body_q` and `body_qd` are written.
+        mask: Articulations to place, truth values of shape [articulation].
+    """
+    scratch = _scratch_of(model)
+    wp.launch(
+        select_world_joint,
+        dim=worlds.size,
+        inputs=[worlds, model.topology, model.joint_articulation, mask],
+        outputs=[scratch.joint_selected],
+        device=model.device,
+    )
+    nodes = (scratch.node_quat, scratch.node_offset, scratch.node_velocity)
+    selected = scratch.joint_selected
+    _launch_place_bodies(model, worlds, state.joint_q, state.joint_qd, state, selected, nodes, scratch.real)
 
 
 def _selection(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.dynamics import eval_fk
+from pluriverse.dynamics.forward_kinematics import place_articulations
 from pluriverse.gymapi.actor_simulation import ActorSimulation
 from pluriverse.gymapi.assembly import make_model
 from pluriverse.gymapi.ball_drives import drive_ball
@@ -80,6 +80,9 @@ class Runtime:
         self.moved: wp.array[bool] = wp.ones(self.model.articulation_count, dtype=wp.bool, device=self.device)
         """Articulations whose bodies are not yet where their joints say."""
         self.any_moved = True
+        # Without envs that are apart there is one world, which articulations then call -1.
+        self._articulation_world = np.maximum(self.model.articulation_world.numpy(), 0)
+        self._world_list: wp.array[int] = wp.empty(self.model.world_count, dtype=wp.int32, device=self.device)
         self.actors = make_actor_table(sim, self.device)
         self.dofs = make_dof_table(sim, self.device)
         self.bodies = make_body_table(sim, self.device)
@@ -184,10 +187,22 @@ class Runtime:
         """Put bodies where their joints say, for the articulations that were moved."""
         if not self.any_moved:
             return
-        state = self.simulation.state
-        eval_fk(self.model, state.joint_q, state.joint_qd, state, mask=self.moved)
+        place_articulations(self.model, self._moved_worlds(), self.simulation.state, self.moved)
         self.moved.zero_()
         self.any_moved = False
+
+    def _moved_worlds(self) -> wp.array:
+        """Return a list with the worlds of articulations that were moved, and -1 in the other places.
+
+        On a GPU it has all worlds, for to ask would wait for the device.
+        """
+        if not self.device.is_cpu:
+            return self.model.worlds
+        worlds = self._articulation_world[self.moved.numpy()]
+        listed = self._world_list.numpy()
+        listed.fill(-1)
+        listed[worlds] = worlds
+        return self._world_list
 
     def apply_changes(self) -> None:
         """Bring up to date what follows from properties that were set."""

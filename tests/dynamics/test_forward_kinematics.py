@@ -3,6 +3,7 @@ import pytest
 import warp as wp
 
 from pluriverse import BodyFlags, ModelBuilder, eval_fk
+from pluriverse.dynamics.forward_kinematics import place_articulations
 
 from .trees import random_joint_state, set_joint_state
 
@@ -70,6 +71,26 @@ def test_only_chosen_articulations_move(random_worlds, form):
     ):
         np.testing.assert_array_equal(array[moved], all_updated[moved])
         np.testing.assert_array_equal(array[~moved], untouched[~moved])
+
+
+def test_articulations_are_placed_in_the_worlds_listed(random_worlds):
+    """The bits are those of `eval_fk` with the same mask, whether worlds without any are left out or not."""
+    model, source = random_worlds.model, random_worlds.state
+    chosen = np.arange(model.articulation_count) % 3 == 1
+    mask = wp.array(chosen, dtype=wp.bool, device="cpu")
+    worlds = np.maximum(model.articulation_world.numpy(), 0)
+    listed = np.full(model.world_count, -1, dtype=np.int32)
+    listed[worlds[chosen]] = worlds[chosen]
+    assert (listed < 0).any() and (listed >= 0).any()
+    expected, *states = (model.state() for _ in range(3))
+    for state in (expected, *states):
+        state.joint_q.assign(source.joint_q)
+        state.joint_qd.assign(source.joint_qd)
+    eval_fk(model, expected.joint_q, expected.joint_qd, expected, mask=mask)
+    for state, which in zip(states, (model.worlds, wp.array(listed, device="cpu")), strict=True):
+        place_articulations(model, which, state, mask)
+        np.testing.assert_array_equal(state.body_q.numpy(), expected.body_q.numpy())
+        np.testing.assert_array_equal(state.body_qd.numpy(), expected.body_qd.numpy())
 
 
 def two_articulations_in_one_tree():
