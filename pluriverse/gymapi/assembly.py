@@ -59,7 +59,9 @@ def make_model(sim: Sim, solver_dt: float) -> Model:
         builder.replicate(one, count)
     _write_rows(sim, builder)
     _place_grounds(sim, worlds, builder)
-    return builder.finalize(sim.device)
+    model = builder.finalize(sim.device)
+    _shift_bodies(sim, builder, model)
+    return model
 
 
 def _worlds(sim: Sim) -> list[list[int]]:
@@ -164,6 +166,14 @@ def _number(actors: list[Actor], first: dict[str, int], world: ModelBuilder) -> 
         at["articulation"] += 1
     at["shape"] = first["shape"] + world.shape_count
     first.update(at)
+
+
+def _shift_bodies(sim: Sim, builder: ModelBuilder, model: Model) -> None:
+    """Note where bodies are that stand behind the parts which `finalize` cut from bodies of earlier worlds."""
+    counts = np.bincount(builder.body_world, minlength=model.world_count)
+    shift = model.body_world_start.numpy()[: model.world_count] - (np.cumsum(counts) - counts)
+    for actor in sim.actors:
+        actor.starts["body"] += int(shift[actor.env.world])
 
 
 def _set_drives(sim: Sim, solver_dt: float) -> None:

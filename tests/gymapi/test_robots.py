@@ -107,6 +107,28 @@ def test_dog_stands_on_its_drives(gym, load):
     assert 0.2 < gym.get_rigid_transform(env, 0).p.z < 0.35
 
 
+def test_loops_with_limits_are_cut_without_shifting_what_comes_behind(gym, robot_assets):
+    """The hinge that closes a four-bar linkage is a degree of freedom of its own, in each env."""
+    pytest.importorskip("pxr", reason="usd-core is not installed: pip install pluriverse[usd]")
+    sim = make_sim(ground=False, gravity=0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        asset = gym.load_asset(sim, str(robot_assets / "newton_examples"), "boxes_fourbar.usda", undamped())
+    envs = []
+    for index in range(3):
+        envs.append(add_env(sim))
+        gym.create_actor(envs[-1], asset, at(z=1.0 + index), "linkage", index, 1)
+    for _ in range(5):
+        gym.simulate(sim)
+    assert gym.get_actor_dof_count(envs[0], 0) == 4
+    bodies = [
+        [list(gym.get_rigid_transform(env, body).p) for body in range(gym.get_asset_rigid_body_count(asset))]
+        for env in envs
+    ]
+    for index in (1, 2):
+        np.testing.assert_allclose(np.subtract(bodies[index], bodies[0])[:, 2], index, atol=1e-5)
+
+
 def test_usd_robots_are_read_too(gym, robot_assets):
     """The ant of a USD file has the joints of that of the MJCF file, and its base is held if asked for."""
     pytest.importorskip("pxr", reason="usd-core is not installed: pip install pluriverse[usd]")
