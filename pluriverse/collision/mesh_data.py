@@ -1,8 +1,9 @@
 """Triangle meshes on the device: a tree of boxes, and what is next to what.
 
 Equal vertices are merged and triangles without area left out. Warp's mesh answers which triangles are near a
-box and which point of the surface is closest, with the winding number as the sign of the distance: an exact
-signed distance field, whatever the size of the mesh.
+box and which point of the surface is closest, with the winding number as the sign of the distance. Closed
+meshes have a signed distance grid besides, which tells at little cost what is far from the surface, and on
+which side.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,8 @@ import warp as wp
 
 from pluriverse.collision.height_field_data import FLAT_EDGE
 from pluriverse.collision.segment import closest_on_edge
-from pluriverse.geometry import Heightfield
+from pluriverse.geometry import Heightfield, Mesh, SignedDistance
+from pluriverse.geometry.signed_distance_grid import SignedDistanceData, make_distance_data
 from pluriverse.geometry.vertex_merge import merge_vertices
 
 # Twice the area of a triangle, relative to its longest edge squared, below which it has none. float32
@@ -24,6 +26,9 @@ DEGENERATE = 1.0e-6
 SEAM = 1.0e-5
 # Triangles looked for at a point of a seam: those on either side of a coarser edge, and two more at a corner.
 SEAM_TRIANGLE_COUNT = 4
+
+# Relative difference of the factors of a scale up to which it is the same along all axes.
+UNIFORM = wp.constant(1.0e-6)
 
 OPEN = wp.constant(0)
 """A sheet: both sides are fronts."""
@@ -61,6 +66,11 @@ class MeshData:
     """First neighbour of each vertex in `ring`, shape [vertex + 1]."""
     ring: wp.array[int]
     """Vertices at the other end of an edge, shape [ring]."""
+    edge_normal: wp.array[wp.vec3]
+    """Mean normal of the two triangles at an edge, shape [3 * triangle]."""
+    edge_spread: wp.array[float]
+    """Angle [rad] by which the normals of those triangles are off their mean; pi where there are not two,
+    shape [3 * triangle]."""
     owned: wp.array[wp.uint8]
     """Bits 0 to 2: sharp edges that no earlier triangle has; 3 to 5: corners at sharp edges likewise, shape
     [triangle]."""
@@ -70,6 +80,10 @@ class MeshData:
     """Vertices on the convex hull, shape [hull point]."""
     center: wp.array[wp.vec3]
     """Mean of the vertices [m], shape [surface]."""
+    grid: wp.array[int]
+    """Signed distance grid of each surface, -1 for none, shape [surface]."""
+    distance: SignedDistanceData
+    """The grids."""
 
 
 @wp.func
@@ -129,12 +143,21 @@ class MeshSet:
         sources: Which of them are needed.
         prepared: Which of them may be needed later; those without area are left out.
         device: Where the arrays go.
+        with_grids: Whether closed meshes have signed distance grids.
 
     Raises:
         ValueError: If all triangles of a mesh are degenerate.
     """
 
-    def __init__(self, meshes: Sequence[Any], sources: Sequence[int], prepared: Sequence[int], device: Any):
+    def __init__(
+        self,
+        meshes: Sequence[Any],
+        sources: Sequence[int],
+        prepared: Sequence[int],
+        device: Any,
+        *,
+        with_grids: bool = False,
+    ):
         surfaces = [_Surface(meshes[index], device) for index in sources]
         sources = list(sources)
         for index in prepared:
@@ -173,8 +196,19 @@ class MeshSet:
         for name in ("sharp", "owned"):
             bits = np.concatenate([*(getattr(surface, name) for surface in surfaces), np.zeros(0)])
             setattr(self.data, name, wp.array(bits.astype(np.uint8), dtype=wp.uint8, device=device))
+        normals = np.concatenate([*(surface.edge_normals for surface in surfaces), np.zeros((0, 3))])
+        self.data.edge_normal = wp.array(normals.astype(np.float32), dtype=wp.vec3, device=device)
+        spreads = np.concatenate([*(surface.edge_spreads for surface in surfaces), np.zeros(0)])
+        self.data.edge_spread = wp.array(spreads.astype(np.float32), dtype=float, device=device)
         centers = np.array([surface.vertices.mean(axis=0) for surface in surfaces]).reshape(-1, 3)
         self.data.center = wp.array(centers.astype(np.float32), dtype=wp.vec3, device=device)
+        grids, of_surface = [], np.full(len(surfaces), -1)
+        for surface, source in zip(range(len(surfaces)), sources, strict=True):
+            if with_grids and surfaces[surface].kind == int(CLOSED):
+                of_surface[surface] = len(grids)
+                grids.append(surfaces[surface].signed_distance(meshes[source]))
+        self.data.grid = wp.array(of_surface.astype(np.int32), dtype=int, device=device)
+        self.data.distance = make_distance_data(grids, device)
 
 
 class _Surface:
@@ -213,6 +247,14 @@ class _Surface:
         self._find_neighbors(points)
         self._find_sharp_edges(points)
         self.hull_points = _hull_points(points, self.triangles)
+
+    def signed_distance(self, mesh: Mesh) -> SignedDistance:
+        """Return the signed distance grid of the surface, a closed one."""
+        if mesh.is_closed and len(self.triangles) == len(mesh.triangles):
+            return mesh.signed_distance()
+        # Without its degenerate triangles the surface is closed, but not as it is stored.
+        cleaned = Mesh(self.vertices, self.triangles, name=mesh.name)
+        return cleaned.signed_distance()
 
     def _find_neighbors(self, points: np.ndarray) -> None:
         """List the vertices beyond every edge, and those around every vertex."""
@@ -277,6 +319,7 @@ class _Surface:
         is_sharp |= self._shared > 2
         bits = is_sharp.reshape(-1, 3).astype(np.uint8) << np.arange(3, dtype=np.uint8)
         self.sharp = bits.sum(axis=1).astype(np.uint8)
+        self._find_edge_normals()
         sharp_rows = np.flatnonzero(is_sharp)
         owned = np.zeros(2 * count, dtype=np.uint8)
         _, once = np.unique(self._edge_of[sharp_rows], return_index=True)
@@ -288,6 +331,19 @@ class _Surface:
         owned[6 * (at_end[once] // 3) + 3 + at_end[once] % 3] = 1
         bits = owned.reshape(-1, 6) << np.arange(6, dtype=np.uint8)
         self.owned = bits.sum(axis=1).astype(np.uint8)
+
+    def _find_edge_normals(self) -> None:
+        """Compute the mean normal at every edge, and how far from it those of its triangles are."""
+        normals = np.repeat(self._normals, 3, axis=0)
+        total = np.zeros((self._edge_of.max() + 1, 3))
+        np.add.at(total, self._edge_of, normals)
+        mean = total[self._edge_of]
+        length = np.linalg.norm(mean, axis=1)
+        # Folded back onto each other, two triangles have no mean normal.
+        is_plain = (self._shared == 2) & (length > DEGENERATE)
+        self.edge_normals = np.where(is_plain[:, None], mean / np.maximum(length, DEGENERATE)[:, None], 0.0)
+        cosine = np.einsum("ij,ij->i", normals, self.edge_normals)
+        self.edge_spreads = np.where(is_plain, np.arccos(np.clip(cosine, -1.0, 1.0)), np.pi)
 
 
 def _is_closed(triangles: np.ndarray, vertex_count: int) -> bool:
@@ -339,6 +395,20 @@ def surface_point(data: MeshData, vertex: int, scale: wp.vec3) -> wp.vec3:
 def mirror_sign(scale: wp.vec3) -> float:
     """Return -1 for a scale that mirrors, else 1."""
     return wp.where(scale[0] * scale[1] * scale[2] < 0.0, -1.0, 1.0)
+
+
+@wp.func
+def edge_outward(data: MeshData, row: int, scale: wp.vec3) -> wp.vec3:
+    """Return the mean normal of the triangles at an edge of a mesh scaled alike along all axes."""
+    return wp.cw_mul(data.edge_normal[row], wp.vec3(wp.sign(scale[0]), wp.sign(scale[1]), wp.sign(scale[2])))
+
+
+@wp.func
+def has_angles(data: MeshData, surface: int, scale: wp.vec3) -> bool:
+    """Return whether a solid has the angles with which it is stored, being scaled alike along all axes."""
+    low = wp.min(wp.abs(scale[0]), wp.min(wp.abs(scale[1]), wp.abs(scale[2])))
+    high = wp.max(wp.abs(scale[0]), wp.max(wp.abs(scale[1]), wp.abs(scale[2])))
+    return data.kind[surface] != OPEN and high <= low * (1.0 + UNIFORM)
 
 
 @wp.func

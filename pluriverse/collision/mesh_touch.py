@@ -2,11 +2,19 @@
 
 import warp as wp
 
+from pluriverse.collision.mesh_bounds import (
+    ANY_DISTANCE,
+    DistanceBounds,
+    bound_distance,
+    find_closest_point,
+    is_below,
+    smallest_factor,
+)
 from pluriverse.collision.mesh_data import (
     CLOSED,
     GROUND,
+    OPEN,
     MeshData,
-    closest_triangle_point,
     is_vertex_free,
     mirror_sign,
     surface_point,
@@ -20,10 +28,6 @@ SHALLOW = wp.constant(0.02)
 OVER = wp.constant(1.0e-5)
 # Slope (8 degrees) up to which a corner or crossing that is not the deepest belongs to the patch.
 PATCH_SLOPE = wp.constant(0.14)
-# Relative difference of the factors of a scale up to which it is the same along all axes.
-UNIFORM = wp.constant(1.0e-6)
-# Reach of a search without limit [m].
-ANY_DISTANCE = wp.constant(1.0e10)
 # Distance, relative to the size, below which the direction to the closest point is rounding and the normal of
 # the triangle is taken; and by which a closest point may be farther than the plane of the triangle to be on
 # its inside.
@@ -109,15 +113,22 @@ def place_mesh(
 
 
 @wp.func
-def is_below(mesh: wp.uint64, point: wp.vec3) -> bool:
-    """Return whether a point is below a surface of which no part lies over another."""
-    hit = wp.mesh_query_ray(mesh, point, wp.vec3(0.0, 0.0, 1.0), ANY_DISTANCE)
-    return hit.result
+def bound_placed(data: MeshData, placed: MeshPlacement, point: wp.vec3, reach: float) -> DistanceBounds:
+    """Return bounds of the signed distance [m] of a point of a mesh from the other.
+
+    Args:
+        data: The surfaces.
+        placed: The mesh of the point.
+        point: Point of the mesh [m], axes of the other, relative to the origin of the mesh.
+        reach: Distance [m] beyond which the bounds need not be close.
+    """
+    scale = placed.other_scale
+    return bound_distance(data, placed.other, scale, wp.cw_div(point + placed.position, scale), reach)
 
 
 @wp.func
 def touch_surface(
-    data: MeshData, placed: MeshPlacement, point: wp.vec3, reach: float, size: float
+    data: MeshData, placed: MeshPlacement, point: wp.vec3, bounds: DistanceBounds, reach: float, size: float
 ) -> SurfaceTouch:
     """Return the closest point of the other mesh to a point.
 
@@ -125,71 +136,49 @@ def touch_surface(
         data: The surfaces.
         placed: The mesh of the point.
         point: Point of the mesh [m], axes of the other, relative to the origin of the mesh.
+        bounds: Bounds of its signed distance [m].
         reach: Largest distance [m] on either side.
         size: Size of the pair [m].
     """
     touch = SurfaceTouch()
     surface = placed.other
     scale = placed.other_scale
-    place = wp.cw_div(point + placed.position, scale)
-    smallest = wp.min(wp.abs(scale[0]), wp.min(wp.abs(scale[1]), wp.abs(scale[2])))
     kind = data.kind[surface]
-    closest = wp.mesh_query_point_no_sign(data.id[surface], place, reach / smallest)
-    if not closest.result:
+    farthest = wp.min(reach, wp.max(wp.abs(bounds.lower), wp.abs(bounds.upper)))
+    closest = find_closest_point(data, surface, scale, placed.position, point, farthest)
+    if not closest.is_near:
         return touch
-    face = closest.face
-    w = 1.0 - closest.u - closest.v
-    corners = data.triangle[data.first_triangle[surface] + face]
+    corners = data.triangle[closest.triangle]
     a = surface_point(data, corners[0], scale) - placed.position
     b = surface_point(data, corners[1], scale) - placed.position
     c = surface_point(data, corners[2], scale) - placed.position
-    offset = point - (closest.u * a + closest.v * b + w * c)
-    length = wp.length(offset)
-    largest = wp.max(wp.abs(scale[0]), wp.max(wp.abs(scale[1]), wp.abs(scale[2])))
-    if largest > smallest * (1.0 + UNIFORM):
-        # The closest point of the stored mesh is near, but not the closest one of the stretched mesh.
-        ball = wp.vec3(length, length, length)
-        low = wp.cw_div(point + placed.position - ball, scale)
-        high = wp.cw_div(point + placed.position + ball, scale)
-        query = wp.mesh_query_aabb(data.id[surface], wp.min(low, high), wp.max(low, high))
-        near = int(0)
-        while wp.mesh_query_next(query, near):
-            corners = data.triangle[data.first_triangle[surface] + near]
-            a = surface_point(data, corners[0], scale) - placed.position
-            b = surface_point(data, corners[1], scale) - placed.position
-            c = surface_point(data, corners[2], scale) - placed.position
-            other = point - closest_triangle_point(a, b, c, point)
-            if wp.length(other) < length:
-                length = wp.length(other)
-                offset = other
-                face = near
-        corners = data.triangle[data.first_triangle[surface] + face]
-        a = surface_point(data, corners[0], scale) - placed.position
-        b = surface_point(data, corners[1], scale) - placed.position
-        c = surface_point(data, corners[2], scale) - placed.position
+    length = wp.length(closest.offset)
     normal = mirror_sign(scale) * wp.normalize(wp.cross(b - a, c - a))
     height = wp.dot(normal, point - a)
     side = float(1.0)
-    if kind == GROUND:
-        side = wp.where(is_below(data.id[surface], place), -1.0, 1.0)
-    elif kind == CLOSED:
-        # Over the inside of a triangle its normal tells the side, as far as rounding lets it.
-        side = wp.where(height < 0.0, -1.0, 1.0)
-        if length - wp.abs(height) >= ON_PLANE * size:
-            signed = wp.mesh_query_point_sign_winding_number(data.id[surface], place, reach / smallest)
-            side = signed.sign
-    else:
+    if kind == OPEN:
         center = placed.rotation * wp.cw_mul(placed.scale, data.center[placed.surface])
         if wp.dot(normal, center - a) < 0.0:
             normal = -normal
             height = -height
         side = wp.where(height < 0.0, -1.0, 1.0)
+    elif bounds.lower > 0.0 or bounds.upper < 0.0:
+        side = wp.where(bounds.upper < 0.0, -1.0, 1.0)
+    else:
+        # Over the inside of a triangle its normal tells the side, as far as rounding lets it.
+        side = wp.where(height < 0.0, -1.0, 1.0)
+        if kind == CLOSED and length - wp.abs(height) >= ON_PLANE * size:
+            place = wp.cw_div(point + placed.position, scale)
+            signed = wp.mesh_query_point_sign_winding_number(
+                data.id[surface], place, 1.001 * length / smallest_factor(scale)
+            )
+            side = signed.sign
     touch.is_near = True
     if length < TOUCHING * size or length - wp.abs(height) < ON_PLANE * size:
         touch.normal = normal
         touch.distance = height
     else:
-        touch.normal = (side / length) * offset
+        touch.normal = (side / length) * closest.offset
         touch.distance = side * length
     return touch
 
@@ -201,6 +190,10 @@ def is_inside(data: MeshData, surface: int, scale: wp.vec3, point: wp.vec3) -> b
     kind = data.kind[surface]
     result = bool(True)
     if kind == CLOSED:
+        bounds = bound_distance(data, surface, scale, place, ANY_DISTANCE)
+        result = bounds.upper < 0.0
+        if bounds.lower > 0.0 or result:
+            return result
         closest = wp.mesh_query_point_sign_winding_number(data.id[surface], place, ANY_DISTANCE)
         result = closest.sign < 0.0
     elif kind == GROUND:

@@ -129,7 +129,13 @@ def _make_surfaces(model: Model, colliders: Sequence[Collider]) -> Any:
             prepared.add(index)
         if is_field and Collider.MESH_MESH in colliders:
             used.add(index)
-    return MeshSet(model.meshes, sorted(used), sorted(prepared), model.device)
+    return MeshSet(
+        model.meshes,
+        sorted(used),
+        sorted(prepared),
+        model.device,
+        with_grids=Collider.MESH_MESH in colliders,
+    )
 
 
 def _collider_launch(

@@ -87,7 +87,9 @@ class SignedDistance:
         """Return distances [m] and their gradients at points [point, 3] in mesh axes."""
         from pluriverse.geometry.signed_distance_grid import make_distance_data, sample_points
 
-        return sample_points(make_distance_data([self], "cpu"), np.asarray(points, dtype=np.float32))
+        points = np.asarray(points, dtype=np.float32)
+        values, gradients, _, _ = sample_points(make_distance_data([self], "cpu"), points)
+        return values, gradients
 
 
 def compute_signed_distance(

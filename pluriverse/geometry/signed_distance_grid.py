@@ -14,9 +14,6 @@ import warp as wp
 BLOCK = wp.constant(8)
 TILE = wp.constant(9)
 TILE_SIZE = wp.constant(729)
-# A distance changes by no more than the way. So what is interpolated linearly between the corners of a cube
-# is off by the weighted mean of the ways to them at most: in the middle, sqrt(3) / 2 of an edge.
-INTERPOLATION = wp.constant(0.8660254)
 
 
 @wp.struct
@@ -47,8 +44,10 @@ class DistanceSample:
     """Distance to the surface [m], negative inside."""
     gradient: wp.vec3
     """Derivative of `value` by the point, mesh axes; of about unit length, and outwards."""
-    error: float
-    """By how much the exact distance may be less than `value`, or inside more [m]."""
+    lower: float
+    """What the exact distance is not below [m]."""
+    upper: float
+    """What it is not above [m]."""
 
 
 @wp.func
@@ -115,7 +114,29 @@ def sample_signed_distance(data: SignedDistanceData, grid: int, point: wp.vec3) 
     gradient = wp.vec3(
         along_x0 + tz * (along_x1 - along_x0), along_y0 + tz * (along_y1 - along_y0), v1 - v0
     ) / float(spacing)
-    error = INTERPOLATION * spacing
+    # A distance changes by no more than the way, here that from each corner of the cell.
+    xx0 = tx * tx
+    yy0 = ty * ty
+    zz0 = tz * tz
+    xx1 = (1.0 - tx) * (1.0 - tx)
+    yy1 = (1.0 - ty) * (1.0 - ty)
+    zz1 = (1.0 - tz) * (1.0 - tz)
+    r000 = spacing * wp.sqrt(xx0 + yy0 + zz0)
+    r100 = spacing * wp.sqrt(xx1 + yy0 + zz0)
+    r010 = spacing * wp.sqrt(xx0 + yy1 + zz0)
+    r110 = spacing * wp.sqrt(xx1 + yy1 + zz0)
+    r001 = spacing * wp.sqrt(xx0 + yy0 + zz1)
+    r101 = spacing * wp.sqrt(xx1 + yy0 + zz1)
+    r011 = spacing * wp.sqrt(xx0 + yy1 + zz1)
+    r111 = spacing * wp.sqrt(xx1 + yy1 + zz1)
+    lower = wp.max(
+        wp.max(wp.max(v000 - r000, v100 - r100), wp.max(v010 - r010, v110 - r110)),
+        wp.max(wp.max(v001 - r001, v101 - r101), wp.max(v011 - r011, v111 - r111)),
+    )
+    upper = wp.min(
+        wp.min(wp.min(v000 + r000, v100 + r100), wp.min(v010 + r010, v110 + r110)),
+        wp.min(wp.min(v001 + r001, v101 + r101), wp.min(v011 + r011, v111 + r111)),
+    )
     way = cell * (place - inside)
     length = wp.length(way)
     if length > 0.0:
@@ -124,11 +145,14 @@ def sample_signed_distance(data: SignedDistanceData, grid: int, point: wp.vec3) 
             if way[axis] != 0.0:
                 gradient[axis] = way[axis] / length
         # The way to the box and on from there bends outwards, so it is at least the hypotenuse.
-        error = error + value + length - wp.sqrt(value * value + length * length)
+        lower = wp.max(lower, 0.0)
+        lower = wp.sqrt(lower * lower + length * length)
+        upper = upper + length
         value = value + length
     sample.value = value
     sample.gradient = gradient
-    sample.error = error
+    sample.lower = lower
+    sample.upper = upper
     return sample
 
 
@@ -173,24 +197,28 @@ def sample_point(
     # out
     value: wp.array[float],  # [point] m
     gradient: wp.array[wp.vec3],  # [point]
+    lower: wp.array[float],  # [point] m
+    upper: wp.array[float],  # [point] m
 ):
     """Write the distance of one point from the surface of the first grid."""
     index = wp.tid()
     sample = sample_signed_distance(data, 0, point[index])
     value[index] = sample.value
     gradient[index] = sample.gradient
+    lower[index] = sample.lower
+    upper[index] = sample.upper
 
 
-def sample_points(data: SignedDistanceData, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return distances [m] of points [m] from the first grid, and their gradients."""
+def sample_points(data: SignedDistanceData, points: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return distances [m] of points [m] by the first grid, gradients, lower and upper bounds [m]."""
     device = data.value.device
-    values = wp.empty(len(points), dtype=float, device=device)
+    values, lower, upper = (wp.empty(len(points), dtype=float, device=device) for _ in range(3))
     gradients = wp.empty(len(points), dtype=wp.vec3, device=device)
     wp.launch(
         sample_point,
         dim=len(points),
         inputs=[data, wp.array(points, dtype=wp.vec3, device=device)],
-        outputs=[values, gradients],
+        outputs=[values, gradients, lower, upper],
         device=device,
     )
-    return values.numpy(), gradients.numpy()
+    return values.numpy(), gradients.numpy(), lower.numpy(), upper.numpy()

@@ -38,9 +38,16 @@ SHAPES = {
 }
 
 
+@pytest.fixture(autouse=True)
+def fresh_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep grids of earlier runs away from the tests."""
+    monkeypatch.setenv("PLURIVERSE_MESH_CACHE", str(tmp_path_factory.mktemp("meshes")))
+
+
 @pytest.fixture(scope="module")
-def grids() -> dict[str, pv.geometry.SignedDistance]:
-    return {name: as_mesh(mesh).signed_distance() for name, (mesh, _, _) in SHAPES.items()}
+def grids(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pv.geometry.SignedDistance]:
+    folder = tmp_path_factory.mktemp("grids")
+    return {name: as_mesh(mesh).signed_distance(cache_dir=folder) for name, (mesh, _, _) in SHAPES.items()}
 
 
 def random_points(count: int, spread: float, seed: int = 0) -> np.ndarray:
@@ -129,6 +136,22 @@ def test_outside_the_box_the_way_to_it_is_added(grids: dict[str, pv.geometry.Sig
     np.testing.assert_allclose(values, at_box + way, rtol=0.0, atol=ROUNDING * 4)
     assert (np.hypot(at_box, way) - expected < sagitta + error).all()
     assert (np.einsum("ij,ij->i", gradients, (points - inside) / way[:, None]) > 1.0 - 1e-5).all()
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_bounds_contain_the_exact_distance(grids: dict[str, pv.geometry.SignedDistance], name: str):
+    """What the neighbours of a point leave possible contains its distance, and not much else."""
+    from pluriverse.geometry.signed_distance_grid import make_distance_data, sample_points
+
+    _, exact, sagitta = SHAPES[name]
+    points = random_points(20_000, 0.8, seed=2)
+    expected = exact(points)
+    data = make_distance_data([grids["box"], grids[name]][::-1], "cpu")
+    _, _, lower, upper = sample_points(data, points.astype(np.float32))
+    assert (lower <= expected + sagitta + ROUNDING).all()
+    assert (upper >= expected - sagitta - ROUNDING).all()
+    near = np.abs(expected) < grids[name].cell
+    assert np.median((upper - lower)[near]) < grids[name].cell
 
 
 def test_sign_is_that_of_the_winding_number():
