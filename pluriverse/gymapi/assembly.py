@@ -169,7 +169,7 @@ def _number(actors: list[Actor], first: dict[str, int], world: ModelBuilder) -> 
 
 
 def _shift_bodies(sim: Sim, builder: ModelBuilder, model: Model) -> None:
-    """Note where bodies are that stand behind the parts which `finalize` cut from bodies of earlier worlds."""
+    """Note where bodies are that stand behind parts which `finalize` cut from bodies of earlier worlds."""
     counts = np.bincount(builder.body_world, minlength=model.world_count)
     shift = model.body_world_start.numpy()[: model.world_count] - (np.cumsum(counts) - counts)
     for actor in sim.actors:
