@@ -102,6 +102,7 @@ class UsdCustom:
             "path_joint_map": placement.joints,
             "path_dof_map": placement.dofs,
             "path_shape_map": placement.shapes,
+            "path_row_map": {},  # custom frequency, prim: the last of its rows
         }
         for frequency in builder.custom_frequencies.values():
             if frequency.usd_prim_filter is None:
@@ -111,10 +112,15 @@ class UsdCustom:
                 if not frequency.usd_prim_filter(prim, own):
                     continue
                 if frequency.usd_entry_expander is not None:
-                    builder.add_custom_values_batch(list(frequency.usd_entry_expander(prim, own)))
+                    entries = list(frequency.usd_entry_expander(prim, own))
                 else:
                     values = self._read(path, (frequency.key,))
-                    builder.add_custom_values_batch([values] if values else [])
+                    entries = [values] if values else []
+                rows = context["path_row_map"].setdefault(frequency.key, {})
+                for added in builder.add_custom_values_batch(entries):
+                    for key, row in added.items():
+                        if builder.custom_attributes[key].frequency_key == frequency.key:
+                            rows[path] = row
 
     def _read(self, path: str, kinds: Iterable[Frequency | str]) -> dict[str, Any]:
         """Return the values that a prim has, by the keys of their attributes."""

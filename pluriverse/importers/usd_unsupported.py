@@ -16,7 +16,7 @@ READ = re.compile(
     r"newton:(armature|jointArmature|friction|jointFriction|damping|velocityLimit"
     r"|limit(Angular|Linear)K[ed]|selfCollisionEnabled|contactMargin|contactGap|contactKe|margin|gap|ke|tau"
     r"|mu_torsional|mu_rolling|maxHullVertices|mimic(Coef[01]|Enabled))"
-    r"|mjc:(armature|damping|frictionloss)"
+    r"|mjc:(armature|damping|frictionloss|coef[0-4])"
     r"|physxJoint:(armature|maxJointVelocity)"
     r"|physxMimicJoint:\w+:(gearing|offset|referenceJointAxis|naturalFrequency|dampingRatio)"
     r"|physxArticulation:enabledSelfCollisions"
@@ -46,7 +46,7 @@ SCHEMAS = {
 TYPES = {
     "MjcActuator": "it exerts nothing",
     "MjcTendon": "it exerts nothing",
-    "MjcEquality": "the constraint does not act",
+    "MjcKeyframe": "it is not read",
     "NewtonActuator": "it exerts nothing",
     "PhysxPhysicsGearJoint": "it holds nothing",
     "PhysxPhysicsRackAndPinionJoint": "it holds nothing",

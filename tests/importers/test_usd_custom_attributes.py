@@ -10,7 +10,7 @@ from pluriverse.importers import AssetError, AssetWarning
 from pluriverse.solvers.mujoco.attributes import register_custom_attributes
 from pluriverse.solvers.mujoco.conversion import convert_model
 from pluriverse.solvers.mujoco.options import MujocoOptions
-from tests.importers.usd_text import body, collider, joint, prim, stage
+from tests.importers.usd_text import at, body, collider, joint, prim, stage
 
 pytest.importorskip("pxr", reason="reading USD needs the extra 'usd'")
 # What a builder does not declare is reported, which is tested elsewhere.
@@ -222,3 +222,140 @@ def test_actuators_of_the_mjc_schema_act_on_joints_bodies_and_sites():
     assert group.model.actuator_ctrllimited[0]
     with pytest.warns(AssetWarning, match=r"'/turn': mjc:target is \['/robot/nothing'\], which is no joint"):
         source.add_usd(stage(robot + actuators.replace("</robot/elbow>", "</robot/nothing>")))
+
+
+def tendon_stage() -> str:
+    """Return a base with two arms on hinges, that a tendon goes around and two others couple."""
+    sphere = "double radius = {}\n"
+    base = body(
+        "base",
+        prim("Sphere", "anchor", sphere.format(0.01) + at(0.1, 0.0, -0.1), ("MjcSiteAPI",))
+        + prim("Sphere", "side", sphere.format(0.01) + at(0.3, 0.0, 0.0), ("MjcSiteAPI",))
+        + prim("Sphere", "wrap", sphere.format(0.05) + at(0.2, 0.0, 0.0)),
+    )
+    arms = "".join(
+        body(
+            f"arm_{name}",
+            at(x) + prim("Sphere", "tip", sphere.format(0.01) + at(0.1, 0.0, 0.3), ("MjcSiteAPI",)),
+        )
+        for name, x in (("a", 0.2), ("b", 0.5))
+    )
+    joints = joint("FixedJoint", "mount", "", "/robot/base") + "".join(
+        joint(
+            "RevoluteJoint",
+            f"hinge_{name}",
+            "/robot/base",
+            f"/robot/arm_{name}",
+            f'uniform token physics:axis = "Y"\npoint3f physics:localPos0 = ({x}, 0, 0)',
+        )
+        for name, x in (("a", 0.2), ("b", 0.5))
+    )
+    tendons = prim(
+        "MjcTendon",
+        "pair",
+        """uniform token mjc:type = "fixed"
+rel mjc:path = [</robot/hinge_a>, </robot/hinge_b>]
+int[] mjc:path:indices = [1, 0]
+double[] mjc:path:coef = [0.25, -0.75]
+double mjc:stiffness = 11
+double[] mjc:springlength = [0.1, 0.2]
+double mjc:range:min = -0.3
+double mjc:range:max = 0.4
+double[] mjc:solreflimit = [0.03, 0.9]
+double mjc:armature = 0.01""",
+    ) + prim(
+        "MjcTendon",
+        "rope",
+        """rel mjc:path = [</robot/arm_a/tip>, </robot/base/wrap>, </robot/base/anchor>, </robot/arm_b/tip>]
+int[] mjc:path:indices = [2, 1, 0, 0, 3]
+int[] mjc:path:segments = [0, 0, 0, 1, 1]
+double[] mjc:path:divisors = [1, 2]
+rel mjc:sideSites = [</robot/base/side>]
+int[] mjc:sideSites:indices = [-1, 0, -1, -1, -1]
+double mjc:stiffness = 40
+double mjc:damping = 0.5
+double mjc:frictionloss = 0.1""",
+    )
+    pull = prim("MjcActuator", "pull", "rel mjc:target = </robot/rope>\ndouble[] mjc:gainPrm = [3]")
+    return prim("Xform", "robot", base + arms + joints + tendons + pull, ("PhysicsArticulationRootAPI",))
+
+
+TENDONS = """
+<mujoco>
+  <option integrator="implicitfast"/>
+  <worldbody>
+    <site name="anchor" pos="0.1 0 -0.1"/><site name="side" pos="0.3 0 0"/>
+    <geom name="wrap" size="0.05" pos="0.2 0 0" contype="0" conaffinity="0"/>
+    <body name="a" pos="0.2 0 0">
+      <inertial mass="1" pos="0 0 0" diaginertia="0.1 0.1 0.1"/>
+      <joint name="hinge_a" axis="0 1 0"/><site name="tip_a" pos="0.1 0 0.3"/>
+    </body>
+    <body name="b" pos="0.5 0 0">
+      <inertial mass="1" pos="0 0 0" diaginertia="0.1 0.1 0.1"/>
+      <joint name="hinge_b" axis="0 1 0"/><site name="tip_b" pos="0.1 0 0.3"/>
+    </body>
+  </worldbody>
+  <tendon>
+    <fixed name="pair" stiffness="11" springlength="0.1 0.2" range="-0.3 0.4" solreflimit="0.03 0.9"
+           armature="0.01">
+      <joint joint="hinge_b" coef="0.25"/><joint joint="hinge_a" coef="-0.75"/>
+    </fixed>
+    <spatial name="rope" stiffness="40" damping="0.5" frictionloss="0.1">
+      <site site="anchor"/><geom geom="wrap" sidesite="side"/><site site="tip_a"/>
+      <pulley divisor="2"/><site site="tip_a"/><site site="tip_b"/>
+    </spatial>
+  </tendon>
+  <actuator><general tendon="rope" gainprm="3"/></actuator>
+</mujoco>
+"""
+
+
+def test_tendons_of_the_mjc_schema_pull_as_those_of_mjcf():
+    """Lengths of fixed and spatial tendons, in every copy of a stage, and the accelerations they make."""
+    source, builder = ModelBuilder(), ModelBuilder()
+    register_custom_attributes(source)
+    report = source.add_usd(stage(tendon_stage()))
+    assert not any("Mjc" in entry.feature for entry in report.entries)
+    builder.replicate(source, 2)
+    model = builder.finalize("cpu")
+    assert model.mujoco.tendon_label == ["pair", "rope"] * 2
+    assert model.mujoco.tendon_articulation.numpy().tolist() == [0, 0, 1, 1]
+    assert model.mujoco.actuator_trnid.numpy()[:, 0].tolist() == [1, 3]
+    (group,) = convert_model(model, MujocoOptions())
+    reference = mujoco.MjModel.from_xml_string(TENDONS)
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        results = []
+        qpos, qvel, ctrl = rng.uniform(-1.0, 1.0, 2), rng.uniform(-1.0, 1.0, 2), rng.uniform(-1.0, 1.0)
+        for compiled in (group.model, reference):
+            compiled.opt.timestep = 0.002
+            data = mujoco.MjData(compiled)
+            data.qpos, data.qvel, data.ctrl = qpos, qvel, ctrl
+            mujoco.mj_forward(compiled, data)
+            results.append(data)
+        ours, theirs = results
+        np.testing.assert_allclose(ours.ten_length, theirs.ten_length, rtol=1e-6)
+        assert ours.nefc == theirs.nefc
+        np.testing.assert_allclose(ours.qacc, theirs.qacc, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("</robot/arm_b/tip>]", "</robot/arm_b>]", "names '/robot/arm_b', which is no shape"),
+        ("[2, 1, 0, 0, 3]", "[2, 1, 0, 0, 4]", "mjc:path:indices has 4, but mjc:path names 4 prims"),
+        ("divisors = [1, 2]", "divisors = [1, 0]", "mjc:path:divisors has no number > 0 for segment 1"),
+        ("segments = [0, 0, 0, 1, 1]", "segments = [0, 1, 1, 0, 0]", "mjc:path:segments goes back to 0"),
+        ("segments = [0, 0, 0, 1, 1]", "segments = [0, 1]", "mjc:path:segments has 2 entries"),
+        ("[-1, 0, -1, -1, -1]", "[-1, 1, -1, -1, -1]", "mjc:sideSites:indices has 1"),
+    ],
+)
+def test_a_tendon_that_makes_no_sense_is_left_out(before, after, message):
+    """The prim and what is wrong about it are told; the other tendon is kept, and what acts on it is not."""
+    source = ModelBuilder()
+    register_custom_attributes(source)
+    with pytest.warns(AssetWarning, match=f"prim '/robot/rope': .*{message}"):
+        source.add_usd(stage(tendon_stage().replace(before, after, 1)))
+    assert source.custom_frequency_count("mujoco:tendon") == 1
+    assert source.custom_frequency_count("mujoco:tendon_wrap") == 0
+    assert source.custom_frequency_count("mujoco:actuator") == 0

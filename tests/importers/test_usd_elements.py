@@ -5,6 +5,7 @@ import pytest
 
 from pluriverse.builder import ModelBuilder
 from pluriverse.importers import AssetError, AssetWarning, ImportSeverity, UnsupportedAssetError
+from pluriverse.solvers.mujoco.attributes import register_custom_attributes
 from pluriverse.types import BodyFlags, EqType, GeoType, JointTargetMode, JointType, ShapeFlags
 from tests.importers.mechanics import body_poses
 from tests.importers.usd_text import at, body, collider, joint, prim, stage
@@ -472,6 +473,43 @@ def test_a_joint_of_physx_follows_another_one(kind, unit):
     assert "naturalFrequency of a mimic joint" in entries(report)
     with pytest.raises(AssetError, match=r"'/follow': physxMimicJoint:rotX:referenceJoint is \[\]"):
         load(content.replace("rel physxMimicJoint:rotX:referenceJoint = </lead>", ""))
+
+
+def test_a_joint_of_mujoco_follows_a_polynomial_of_another_one():
+    """A hinge turns by a polynomial of the way of a slider, which is in centimetres; another one is held."""
+    coupled = (
+        "double mjc:coef0 = 0.1\ndouble mjc:coef1 = 0.5\ndouble mjc:coef2 = 0.02\n"
+        "double[] mjc:solref = [0.05, 0.9]\n"
+    )
+    content = body("base") + body("a") + body("b") + body("c") + joint("FixedJoint", "m", "", "/base")
+    content += joint("PrismaticJoint", "lead", "/base", "/a")
+    content += joint(
+        "RevoluteJoint",
+        "follow",
+        "/base",
+        "/b",
+        coupled + "rel mjc:target = </lead>",
+        ("MjcEqualityJointAPI",),
+    )
+    content += joint(
+        "PrismaticJoint", "held", "/base", "/c", "double mjc:coef0 = 3", ("MjcEqualityJointAPI",)
+    )
+    builder = ModelBuilder()
+    register_custom_attributes(builder)
+    builder.add_usd(stage(content, meters=0.01), strict=True)
+    assert builder.equality_constraint_label == ["/follow_mimic", "/held_mimic"]
+    np.testing.assert_allclose(
+        builder.equality_constraint_polycoef,
+        [[0.1, 50.0, 200.0, 0.0, 0.0], [0.03, 0.0, 0.0, 0.0, 0.0]],
+        rtol=1e-6,
+    )
+    leader, follower, held = (builder.joint_label.index(name) for name in ("/lead", "/follow", "/held"))
+    assert builder.equality_constraint_joint1.tolist() == [follower, held]
+    assert builder.equality_constraint_joint2.tolist() == [leader, -1]
+    solref = builder.finalize("cpu").mujoco.eq_solref.numpy()
+    np.testing.assert_allclose(solref, [[0.05, 0.9], [0.02, 1.0]], rtol=1e-6)
+    with pytest.raises(AssetError, match=r"'/follow': mjc:target is \['/nothing'\]"):
+        builder.add_usd(stage(content.replace("</lead>", "</nothing>")))
 
 
 def test_a_collider_may_lower_the_limit_of_hull_vertices():

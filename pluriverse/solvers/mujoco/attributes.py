@@ -18,6 +18,7 @@ from pluriverse.solvers.mujoco.choices import CtrlSource, CtrlType, TargetKind, 
 from pluriverse.solvers.mujoco.rows import NAMESPACE
 from pluriverse.solvers.mujoco.solref import DEFAULT_SOLIMP, DEFAULT_SOLREF, SolrefMode
 from pluriverse.solvers.mujoco.usd_actuators import actuator_rows, is_actuator
+from pluriverse.solvers.mujoco.usd_tendons import is_tendon, tendon_rows
 
 VEC5 = wp.types.vector(5, wp.float32)
 VEC6 = wp.types.vector(6, wp.float32)
@@ -30,11 +31,11 @@ AUTO = 2
 
 FREQUENCIES = (
     "pair",
-    "actuator",
     "tendon",
     "tendon_joint",
     "tendon_wrap",
     "tendon_equality",
+    "actuator",  # behind the tendons that they may act on
     "camera",
     "sensor",
 )
@@ -302,6 +303,10 @@ CHOICES = {
 """Attributes that assets give by name."""
 
 
+_USD_PRIMS = {"tendon": (is_tendon, tendon_rows), "actuator": (is_actuator, actuator_rows)}
+"""Frequencies that prims of USD have rows of: which prims, and what rows."""
+
+
 def register_custom_attributes(builder: Any) -> None:
     """Declare all attributes of the namespace `mujoco`; call it before anything is added to `builder`.
 
@@ -317,8 +322,8 @@ def register_custom_attributes(builder: Any) -> None:
                 namespace=NAMESPACE,
                 label_attribute=f"{NAMESPACE}:{name}_label" if name in LABELLED else None,
                 articulation_owner_attribute=f"{NAMESPACE}:{name}_articulation" if name in OWNED else None,
-                usd_prim_filter=is_actuator if name == "actuator" else None,
-                usd_entry_expander=actuator_rows if name == "actuator" else None,
+                usd_prim_filter=_USD_PRIMS[name][0] if name in _USD_PRIMS else None,
+                usd_entry_expander=_USD_PRIMS[name][1] if name in _USD_PRIMS else None,
             )
         )
         _declare(builder, f"{NAMESPACE}:{name}", Entry(f"{name}_world", int, -1, references="world"))

@@ -1,7 +1,7 @@
 """Actuators of the `mjc:` schema of USD (`MjcActuator`) as rows of the namespace `mujoco`.
 
-They act on a joint, a body or a site, which `mjc:target` names; their controls are `control.mujoco.ctrl`.
-Numbers are taken as they are.
+They act on a joint, a tendon, a body or a site, which `mjc:target` names; their controls are
+`control.mujoco.ctrl`. Numbers are taken as they are.
 """
 
 import warnings
@@ -11,8 +11,8 @@ import numpy as np
 
 from pluriverse.importers import AssetWarning
 from pluriverse.solvers.mujoco.choices import TrnType, as_number
+from pluriverse.solvers.mujoco.usd_prims import LIMITED, articulation_of, authored, targets_of
 
-LIMITED = {"false": 0, "true": 1, "auto": 2}
 _RANGES = (
     ("ctrl", "ctrlRange", "ctrlLimited"),
     ("force", "forceRange", "forceLimited"),
@@ -37,36 +37,36 @@ def actuator_rows(prim: Any, context: dict[str, Any]) -> list[dict[str, Any]]:
     target = _target(prim, context)
     if target is None:
         warnings.warn(
-            f"prim '{prim.GetPath()}': mjc:target is {_targets(prim, 'mjc:target')}, which is no joint, body "
-            "or site that was imported, so the actuator is left out.",
+            f"prim '{prim.GetPath()}': mjc:target is {targets_of(prim, 'mjc:target')}, which is no joint, "
+            "tendon, body or site that was imported, so the actuator is left out.",
             AssetWarning,
             stacklevel=6,
         )
         return []
     row: dict[str, Any] = {
         "actuator_label": str(prim.GetName()),
-        "actuator_target_label": _targets(prim, "mjc:target")[0],
+        "actuator_target_label": targets_of(prim, "mjc:target")[0],
         "actuator_trntype": target[0],
         "actuator_trnid": target[1:],
         "actuator_articulation": _articulation(context["builder"], *target[:2]),
     }
     for name, attribute, size in _ARRAYS:
-        value = _authored(prim, f"mjc:{attribute}")
+        value = authored(prim, f"mjc:{attribute}")
         if value is not None:
             entries = np.array(context["builder"].custom_attributes[f"mujoco:actuator_{name}"].column.default)
             entries[: min(len(value), size)] = np.array(value)[:size]
             row[f"actuator_{name}"] = entries
     for name, attribute in _TYPES:
-        value = _authored(prim, f"mjc:{attribute}")
+        value = authored(prim, f"mjc:{attribute}")
         if value is not None:
             row[f"actuator_{name}"] = as_number(f"actuator_{name}", value)
     for name, bounds, flag in (*_RANGES, ("length", "lengthRange", "")):
-        ends = [_authored(prim, f"mjc:{bounds}:{end}") for end in ("min", "max")]
+        ends = [authored(prim, f"mjc:{bounds}:{end}") for end in ("min", "max")]
         if any(end is not None for end in ends):
             row[f"actuator_{name}range"] = [0.0 if end is None else float(end) for end in ends]
             if flag:
                 row[f"actuator_has_{name}range"] = 1
-        limited = _authored(prim, f"mjc:{flag}") if flag else None
+        limited = authored(prim, f"mjc:{flag}") if flag else None
         if limited is not None:
             row[f"actuator_{name}limited"] = LIMITED[str(limited).lower()]
     for name, attribute, kind in (
@@ -76,7 +76,7 @@ def actuator_rows(prim: Any, context: dict[str, Any]) -> list[dict[str, Any]]:
         ("actdim", "actDim", int),
         ("actearly", "actEarly", bool),
     ):
-        value = _authored(prim, f"mjc:{attribute}")
+        value = authored(prim, f"mjc:{attribute}")
         if value is not None:
             row[f"actuator_{name}"] = kind(value)
     return [{f"mujoco:{name}": value for name, value in row.items()}]
@@ -84,17 +84,19 @@ def actuator_rows(prim: Any, context: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _target(prim: Any, context: dict[str, Any]) -> tuple[TrnType, int, int] | None:
     """Return kind and index of what an actuator acts on, and of a second site (-1 for none)."""
-    targets = _targets(prim, "mjc:target")
+    targets = targets_of(prim, "mjc:target")
     if len(targets) != 1:
         return None
     path = targets[0]
     if path in context["path_dof_map"]:
-        in_parent = bool(_authored(prim, "mjc:jointInParent"))
+        in_parent = bool(authored(prim, "mjc:jointInParent"))
         kind = TrnType.JOINT_IN_PARENT if in_parent else TrnType.JOINT
         return kind, context["path_dof_map"][path], -1
+    if path in context["path_row_map"].get("mujoco:tendon", {}):
+        return TrnType.TENDON, context["path_row_map"]["mujoco:tendon"][path], -1
     if path in context["path_shape_map"]:
         for relation, kind in (("mjc:sliderSite", TrnType.SLIDERCRANK), ("mjc:refSite", TrnType.SITE)):
-            others = _targets(prim, relation)
+            others = targets_of(prim, relation)
             if others:
                 other = context["path_shape_map"].get(others[0])
                 return None if other is None else (kind, context["path_shape_map"][path], other)
@@ -109,17 +111,6 @@ def _articulation(builder: Any, kind: TrnType, index: int) -> int:
     if kind in (TrnType.JOINT, TrnType.JOINT_IN_PARENT):
         joint = int(np.searchsorted(builder.joint_qd_start, index, side="right")) - 1
         return int(builder.joint_articulation[joint])
-    body = index if kind is TrnType.BODY else int(builder.shape_body[index])
-    joints = np.flatnonzero(builder.joint_child == body)
-    return int(builder.joint_articulation[joints[0]]) if body >= 0 and len(joints) else -1
-
-
-def _targets(prim: Any, name: str) -> list[str]:
-    relation = prim.GetRelationship(name)
-    return [str(target) for target in relation.GetTargets()] if relation else []
-
-
-def _authored(prim: Any, name: str) -> Any:
-    """Return the value of an attribute, None where it has none of its own."""
-    attribute = prim.GetAttribute(name)
-    return attribute.Get() if attribute and attribute.HasAuthoredValue() else None
+    if kind is TrnType.TENDON:
+        return int(builder.custom_attributes["mujoco:tendon_articulation"].values[index])
+    return articulation_of(builder, index if kind is TrnType.BODY else int(builder.shape_body[index]))
