@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.builder.articulations import ArticulationBuilder
 from pluriverse.builder.inputs import Transform, Vector, as_transform, as_vector
-from pluriverse.builder.joints import JointBuilder
 from pluriverse.builder.shape_config import ShapeConfig
 from pluriverse.geometry import (
     Heightfield,
@@ -47,7 +47,7 @@ _MASS_PROPERTIES: dict[GeoType, Callable[..., MassProperties]] = {
 }
 
 
-class ShapeBuilder(JointBuilder):
+class ShapeBuilder(ArticulationBuilder):
     """The part of a builder that adds shapes."""
 
     def __init__(self) -> None:
