@@ -4,6 +4,10 @@ import warp as wp
 
 from pluriverse.gymapi import state_tensors
 from pluriverse.gymapi.runtime import Runtime
+from pluriverse.model import State
+
+# Buffers that are refreshed.
+_ROOT, _BODY, _DOF = range(3)
 
 
 class TensorSet:
@@ -22,43 +26,45 @@ class TensorSet:
         """Body states, shape [body, 13]."""
         self.dof = wp.zeros((sim.dof_count, 2), dtype=float, device=device)
         """States of degrees of freedom, shape [dof, 2]."""
+        # By buffer and state. A launch from scratch takes 10 us, after a step, when no cache holds the code
+        # that makes it, up to 100 us.
+        self._launches: dict[tuple[int, int], tuple[State, wp.Launch]] = {}
+        self._control_launches: dict[int, tuple[wp.array, wp.Launch]] = {}  # by mode
 
     def refresh_root(self) -> None:
         """Fill the root states."""
-        runtime = self.runtime
-        runtime.place_bodies()
-        state = runtime.simulation.state
-        wp.launch(
-            state_tensors.read_root_state,
-            dim=runtime.sim.actor_count,
-            inputs=[runtime.actors, state.joint_q, state.joint_qd, state.body_q, state.body_qd],
-            outputs=[self.root],
-            device=runtime.device,
-        )
+        self.runtime.place_bodies()
+        self._refresh(_ROOT)
 
     def refresh_body(self) -> None:
         """Fill the body states."""
-        runtime = self.runtime
-        runtime.place_bodies()
-        state = runtime.simulation.state
-        wp.launch(
-            state_tensors.read_body_state,
-            dim=runtime.sim.body_count,
-            inputs=[runtime.bodies, state.body_q, state.body_qd],
-            outputs=[self.body],
-            device=runtime.device,
-        )
+        self.runtime.place_bodies()
+        self._refresh(_BODY)
 
     def refresh_dof(self) -> None:
         """Fill the states of the degrees of freedom."""
-        runtime = self.runtime
-        state = runtime.simulation.state
-        wp.launch(
-            state_tensors.read_dof_state,
-            dim=runtime.sim.dof_count,
-            inputs=[runtime.dofs, state.joint_q, state.joint_qd],
-            outputs=[self.dof],
-            device=runtime.device,
+        self._refresh(_DOF)
+
+    def _refresh(self, which: int) -> None:
+        """Fill a buffer from the present state, by a launch that is put together once per state."""
+        if (self.root, self.body, self.dof)[which].size == 0:
+            return
+        state = self.runtime.simulation.state
+        known = self._launches.get((which, id(state)))
+        if known is None or known[0] is not state:
+            known = self._launches[which, id(state)] = (state, self._record_refresh(which, state))
+        known[1].launch()
+
+    def _record_refresh(self, which: int, state: State) -> wp.Launch:
+        runtime, sim = self.runtime, self.runtime.sim
+        bodies, joints = [state.body_q, state.body_qd], [state.joint_q, state.joint_qd]
+        kernel, row_count, inputs, rows = (
+            (state_tensors.read_root_state, sim.actor_count, [runtime.actors, *joints, *bodies], self.root),
+            (state_tensors.read_body_state, sim.body_count, [runtime.bodies, *bodies], self.body),
+            (state_tensors.read_dof_state, sim.dof_count, [runtime.dofs, *joints], self.dof),
+        )[which]
+        return wp.launch(
+            kernel, dim=row_count, inputs=inputs, outputs=[rows], device=runtime.device, record_cmd=True
         )
 
     def write_root(self, indices: wp.array, slots: int, rows: wp.array) -> None:
@@ -99,11 +105,23 @@ class TensorSet:
         self, indices: wp.array, slots: int, mode: int, values: wp.array, control: wp.array
     ) -> None:
         """Write targets or efforts to the degrees of freedom of a mode."""
+        if slots == 0:
+            return
         runtime = self.runtime
-        wp.launch(
-            state_tensors.write_control,
-            dim=slots,
-            inputs=[indices, runtime.actors, runtime.dofs, mode, values],
-            outputs=[control],
-            device=runtime.device,
-        )
+        known = self._control_launches.get(mode)
+        if known is None or known[0] is not control:
+            inputs = [indices, runtime.actors, runtime.dofs, mode, values]
+            launch = wp.launch(
+                state_tensors.write_control,
+                dim=slots,
+                inputs=inputs,
+                outputs=[control],
+                device=runtime.device,
+                record_cmd=True,
+            )
+            known = self._control_launches[mode] = (control, launch)
+        launch = known[1]
+        launch.set_dim(slots)
+        launch.set_param_at_index(0, indices)
+        launch.set_param_at_index(4, values)
+        launch.launch()

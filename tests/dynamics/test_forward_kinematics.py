@@ -81,7 +81,8 @@ def test_articulations_are_placed_in_the_worlds_listed(random_worlds):
     worlds = np.maximum(model.articulation_world.numpy(), 0)
     listed = np.full(model.world_count, -1, dtype=np.int32)
     listed[worlds[chosen]] = worlds[chosen]
-    assert (listed < 0).any() and (listed >= 0).any()
+    assert (listed < 0).any()
+    assert (listed >= 0).any()
     expected, *states = (model.state() for _ in range(3))
     for state in (expected, *states):
         state.joint_q.assign(source.joint_q)
