@@ -21,6 +21,8 @@ def sap_kernels():
         equality_terms._kernels(f64, f32, f32).set_equality_term,
         joint_terms._kernels(f64, f32, f32).set_joint_terms,
         outcome._kernels(f64, f32).conclude_step,
+        newton._kernels(f64, f32, f32, equality=False, moments=True).minimize_objective,
+        import_module("pluriverse.solvers.sap.moment_terms")._kernels(f64, f32).set_moment_terms,
         restitution._kernels(f64, f32, f32).add_restitution,
     ]
 

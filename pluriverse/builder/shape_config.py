@@ -50,9 +50,9 @@ class ShapeConfig:
     restitution: float = 0.0
     """Coefficient of restitution, 0 to 1; that of a pair is the mean. `SolverMuJoCo` does not use it."""
     mu_torsional: float = 0.005
-    """Coefficient of torsional friction [m]; stored, not used by `SolverSAP`."""
+    """Coefficient of torsional friction [m]; `SolverSAP` uses it with `torsional_friction=True`."""
     mu_rolling: float = 1.0e-4
-    """Coefficient of rolling friction [m]; stored, not used by `SolverSAP`."""
+    """Coefficient of rolling friction [m]; `SolverSAP` uses it with `torsional_friction=True`."""
     kh: float = 1.0e10
     """Pressure per depth of a hydroelastic shape [N/m³]."""
     is_solid: bool = True

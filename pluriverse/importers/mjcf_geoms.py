@@ -184,7 +184,7 @@ def _set_material(
         report.add(
             "torsional and rolling friction",
             name,
-            "stored as mu_torsional and mu_rolling; SolverSAP does not use them",
+            "stored as mu_torsional and mu_rolling; SolverSAP uses them with torsional_friction=True only",
         )
     margin = options.scale * float(model.geom_margin[geom])
     gap = options.scale * float(model.geom_gap[geom])

@@ -60,7 +60,9 @@ class UsdMaterials:
             if value is not None:
                 cfg[field] = number(path, f"newton:{field}", value, minimum=0.0)
                 self.report.add(
-                    "torsional and rolling friction", path, "it is stored; SolverSAP does not use it"
+                    "torsional and rolling friction",
+                    path,
+                    "SolverSAP uses it with torsional_friction=True only",
                 )
         return cfg
 

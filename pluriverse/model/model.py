@@ -218,9 +218,9 @@ class Model(DerivedArrays):
     shape_material_restitution: wp.array[float]
     """Coefficient of restitution, 0 to 1; not used by `SolverMuJoCo`, shape [shape]."""
     shape_material_mu_torsional: wp.array[float]
-    """Coefficient of torsional friction [m]; stored, not used by `SolverSAP`, shape [shape]."""
+    """Coefficient of torsional friction [m]; `SolverSAP` asks for `torsional_friction`, shape [shape]."""
     shape_material_mu_rolling: wp.array[float]
-    """Coefficient of rolling friction [m]; stored, not used by `SolverSAP`, shape [shape]."""
+    """Coefficient of rolling friction [m]; `SolverSAP` asks for `torsional_friction`, shape [shape]."""
     shape_material_kh: wp.array[float]
     """Pressure per depth of hydroelastic shapes [N/m³], shape [shape]."""
     shape_is_solid: wp.array[bool]

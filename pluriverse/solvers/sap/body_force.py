@@ -1,6 +1,6 @@
 """Contact force per body: the forces of the last step summed to one wrench about the centre of mass.
 
-Reads   rigid_contact_force, and the points at which the solver applied the forces
+Reads   rigid_contact_force, the points at which the solver applied the forces, and moments of contacts
 Writes  an array of wrenches [body]
 """
 
@@ -26,6 +26,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         worlds: wp.array[int],
         topology: Topology,
         contact_force: wp.array[wp.vec3],  # [slot] N, on the body of shape1
+        rate: real,  # of impulses to forces [1/s]
         dynamics: DynamicsData,
         sap: SapData,
         body_force: wp.array[wp.spatial_vector],  # [body] N, N m about the centre of mass
@@ -42,16 +43,19 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         start = sap.contact_start[world]
         for slot in range(start, start + sap.contact_count[world]):
             force = contact_force[slot]
+            moment = wp.vec3()
+            if sap.contact_moment.shape[0] > 0:
+                moment = wp.vec3(sap.contact_frame[slot] * sap.contact_moment[slot] * rate)
             node_a = sap.contact_node0[slot]
             node_b = sap.contact_node1[slot]
             if node_a >= 0:
                 body = body0 + topology.node_body[first_node + node_a]
                 arm = wp.vec3(sap.contact_arm0[slot]) - wp.vec3(dynamics.node_com[node0 + node_a])
-                body_force[body] = body_force[body] - wp.spatial_vector(force, wp.cross(arm, force))
+                body_force[body] = body_force[body] - wp.spatial_vector(force, wp.cross(arm, force) + moment)
             if node_b >= 0:
                 body = body0 + topology.node_body[first_node + node_b]
                 arm = wp.vec3(sap.contact_arm1[slot]) - wp.vec3(dynamics.node_com[node0 + node_b])
-                body_force[body] = body_force[body] + wp.spatial_vector(force, wp.cross(arm, force))
+                body_force[body] = body_force[body] + wp.spatial_vector(force, wp.cross(arm, force) + moment)
 
     return SimpleNamespace(sum_contact_force=sum_contact_force)
 
@@ -63,12 +67,21 @@ def sum_contact_forces(
     dynamics: Workspace,
     sap: SapWorkspace,
     body_force: wp.array,
+    *,
+    dt: float,
 ) -> None:
-    """Write the contact wrench on every body of the worlds: force [N], torque about its com [N·m]."""
+    """Write the contact wrench on every body of the worlds in a step of `dt` [s]: force [N], torque [N·m]."""
     wp.launch(
         _kernels(sap.real, sap.linear, dynamics.real).sum_contact_force,
         dim=worlds.size,
-        inputs=[worlds, model.topology, contacts.rigid_contact_force, dynamics.data, sap.data],
+        inputs=[
+            worlds,
+            model.topology,
+            contacts.rigid_contact_force,
+            1.0 / dt,
+            dynamics.data,
+            sap.data,
+        ],
         outputs=[body_force],
         device=model.device,
     )

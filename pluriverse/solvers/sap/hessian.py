@@ -23,6 +23,7 @@ from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
+from pluriverse.solvers.sap.cone_moments import cone_moment_functions
 from pluriverse.solvers.sap.equality import DOFS, equality_functions
 from pluriverse.solvers.sap.workspace import VISITED, sap_struct
 from pluriverse.types import JointType
@@ -31,12 +32,15 @@ FREE = wp.constant(int(JointType.FREE))
 
 
 @functools.cache
-def hessian_functions(real: Any, linear: Any, dynamics_real: Any, equality: bool = False) -> SimpleNamespace:
-    """Return `find_coupling`, `assemble`, `factorize_and_solve`, with or without equality constraints."""
+def hessian_functions(
+    real: Any, linear: Any, dynamics_real: Any, equality: bool = False, moments: bool = False
+) -> SimpleNamespace:
+    """Return `find_coupling`, `assemble`, `factorize_and_solve`, with or without equalities and moments."""
     vec3, vec6, mat33 = vec3_type(linear), vec6_type(linear), mat33_type(linear)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     cone = cone_functions(real)
     unprojected, cone_stiffness = cone.unprojected, cone.stiffness
+    moment_stiffness = cone_moment_functions(real).stiffness
     rows = packed_rows(linear, real)
     ltdl_factorize, ltdl_solve = rows.ltdl_factorize, rows.ltdl_solve
     rows_copy = packed_rows(dynamics_real, linear).rows_copy
@@ -349,15 +353,44 @@ def hessian_functions(real: Any, linear: Any, dynamics_real: Any, equality: bool
                 rt = sap.contact_rt[slot]
                 rn = sap.contact_rn[slot]
                 y = unprojected(sap.contact_velocity[slot], sap.contact_bias[slot], rt, rn)
-                G = mat33(cone_stiffness(y, sap.contact_mu[slot], rt, rn, sap.contact_soft[slot]))
                 frame = mat33(sap.contact_frame[slot])
-                W = frame * G * wp.transpose(frame)
+                if wp.static(moments):
+                    ra = sap.contact_ra[slot]
+                    G_force, G_cross, G_moment = moment_stiffness(
+                        y,
+                        -sap.contact_spin[slot] / ra,
+                        sap.contact_mu[slot],
+                        sap.contact_mu_moment[slot],
+                        rt,
+                        ra,
+                        rn,
+                    )
+                    W = frame * mat33(G_force) * wp.transpose(frame)
+                    # Force by spin, moment by velocity, and moment by spin.
+                    W_fs = frame * mat33(G_cross) * wp.transpose(frame)
+                    W_mv = wp.transpose(W_fs)
+                    W_ms = frame * mat33(G_moment) * wp.transpose(frame)
+                else:
+                    G = mat33(cone_stiffness(y, sap.contact_mu[slot], rt, rn, sap.contact_soft[slot]))
+                    W = frame * G * wp.transpose(frame)
                 node_a = sap.contact_node0[slot]
                 node_b = sap.contact_node1[slot]
                 cross0 = wp.skew(vec3(sap.contact_arm0[slot]))
                 cross1 = wp.skew(vec3(sap.contact_arm1[slot]))
                 left0 = cross0 * W
                 left1 = cross1 * W
+                if wp.static(moments):
+                    # Moments act on the bodies as such: Phi of a spin is (1, 0).
+                    left0 += W_mv
+                    left1 += W_mv
+                    if node_a >= 0:
+                        sap.node_stiffness_ww[node0 + node_a] = (
+                            sap.node_stiffness_ww[node0 + node_a] + cross0 * W_fs + W_ms
+                        )
+                    if node_b >= 0:
+                        sap.node_stiffness_ww[node0 + node_b] = (
+                            sap.node_stiffness_ww[node0 + node_b] + cross1 * W_fs + W_ms
+                        )
                 if node_a >= 0:
                     sap.node_stiffness_ww[node0 + node_a] = (
                         sap.node_stiffness_ww[node0 + node_a] - left0 * cross0
@@ -386,6 +419,9 @@ def hessian_functions(real: Any, linear: Any, dynamics_real: Any, equality: bool
                     wv += left0
                     vw -= W * cross1
                     vv += W
+                    if wp.static(moments):
+                        ww += cross0 * W_fs + W_ms
+                        vw += W_fs
         if pair_a >= 0:
             add_pair(topology, dynamics, sap, world, pair_a, pair_b, ww, wv, vw, vv)
 

@@ -35,18 +35,19 @@ class ConvexProblem:
 
 
 @functools.cache
-def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool) -> SimpleNamespace:
+def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool, moments: bool) -> SimpleNamespace:
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
-    objective = objective_functions(real, linear, dynamics_real)
+    objective = objective_functions(real, linear, dynamics_real, moments)
     evaluate_terms, gradient_norms = objective.evaluate_terms, objective.gradient_norms
-    sweeps = sweep_functions(real, linear, dynamics_real, equality)
+    sweeps = sweep_functions(real, linear, dynamics_real, equality, moments)
     contact_velocities, joint_impulses = sweeps.contact_velocities, sweeps.joint_impulses
-    hessian = hessian_functions(real, linear, dynamics_real, equality)
+    hessian = hessian_functions(real, linear, dynamics_real, equality, moments)
     find_coupling, assemble = hessian.find_coupling, hessian.assemble
     held = equality_functions(real, linear)
     equality_velocities, equality_cost = held.equality_velocities, held.equality_cost
     names = (real, linear, dynamics_real)
     stage = "pluriverse.solvers.sap.inspection" + ("_equality" if equality else "")
+    stage += "_moments" if moments else ""
 
     @wp.kernel(enable_backward=False, module=kernel_module(stage, *names))
     def assemble_hessian(
@@ -59,7 +60,9 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool) -> Simp
     ):
         slot = wp.tid()
         world = worlds[slot]
-        contact_velocities(topology, dynamics, sap, world, sap.velocity, sap.contact_velocity, 1)
+        contact_velocities(
+            topology, dynamics, sap, world, sap.velocity, sap.contact_velocity, sap.contact_spin, 1
+        )
         if wp.static(equality):
             equality_velocities(topology, sap, world, sap.velocity, sap.equality_velocity)
         evaluate_terms(topology, sap, world, dt)
@@ -89,7 +92,7 @@ def convex_problem(
     """Return the problem of `world` at `sap.velocity`, for the terms of the last step of `dt` [s]."""
     coupled = wp.zeros(1, dtype=int, device=model.device)
     wp.launch(
-        _kernels(sap.real, sap.linear, dynamics.real, sap.has_equality).assemble_hessian,
+        _kernels(sap.real, sap.linear, dynamics.real, sap.has_equality, sap.has_moments).assemble_hessian,
         dim=1,
         inputs=[
             wp.array([world], dtype=int, device=model.device),

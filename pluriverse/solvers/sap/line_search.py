@@ -18,6 +18,7 @@ import warp as wp
 from pluriverse.math.precision import vec3_type
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
+from pluriverse.solvers.sap.cone_moments import cone_moment_functions
 from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.joint_terms import joint_term_functions
 from pluriverse.solvers.sap.workspace import SPEED_LIMIT, sap_struct
@@ -44,8 +45,10 @@ MONOTONE_ABSOLUTE_SLACK = wp.constant(1e-14)
 
 
 @functools.cache
-def line_search_functions(real: Any, linear: Any, equality: bool = False) -> SimpleNamespace:
-    """Return `search_line` for the given precisions, with or without equality constraints."""
+def line_search_functions(
+    real: Any, linear: Any, equality: bool = False, moments: bool = False
+) -> SimpleNamespace:
+    """Return `search_line` for the given precisions, with or without equalities and contact moments."""
     vec3 = vec3_type(real)
     SapData = sap_struct(real, linear)
     cone = cone_functions(real)
@@ -55,6 +58,8 @@ def line_search_functions(real: Any, linear: Any, equality: bool = False) -> Sim
         cone.cost,
         cone.stiffness,
     )
+    turning = cone_moment_functions(real)
+    project_moments, moment_cost, moment_stiffness = turning.project, turning.moment_cost, turning.stiffness
     dof_objective = joint_term_functions(real).dof_objective
     speed_objective = joint_term_functions(real).speed_objective
     equality_trial = equality_functions(real, linear).equality_trial
@@ -74,12 +79,26 @@ def line_search_functions(real: Any, linear: Any, equality: bool = False) -> Sim
                 soft = sap.contact_soft[slot]
                 rate = sap.contact_slope[slot]
                 y = unprojected(sap.contact_velocity[slot] + alpha * rate, sap.contact_bias[slot], rt, rn)
-                gamma = project(y, mu, rt, rn, soft)
-                if gamma[2] != real(0.0):
-                    value += cone_cost(gamma, rt, rn)
-                    slope -= wp.dot(gamma, rate)
-                    if with_curvature:
-                        curvature += wp.dot(rate, cone_stiffness(y, mu, rt, rn, soft) * rate)
+                if wp.static(moments):
+                    ra = sap.contact_ra[slot]
+                    mu_moment = sap.contact_mu_moment[slot]
+                    spin = sap.contact_spin_slope[slot]
+                    z = -(sap.contact_spin[slot] + alpha * spin) / ra
+                    gamma, tau = project_moments(y, z, mu, mu_moment, rt, ra, rn)
+                    if gamma[2] != real(0.0):
+                        value += cone_cost(gamma, rt, rn) + moment_cost(tau, ra)
+                        slope -= wp.dot(gamma, rate) + wp.dot(tau, spin)
+                        if with_curvature:
+                            force, cross, moment = moment_stiffness(y, z, mu, mu_moment, rt, ra, rn)
+                            curvature += wp.dot(rate, force * rate) + wp.dot(spin, moment * spin)
+                            curvature += real(2.0) * wp.dot(rate, cross * spin)
+                else:
+                    gamma = project(y, mu, rt, rn, soft)
+                    if gamma[2] != real(0.0):
+                        value += cone_cost(gamma, rt, rn)
+                        slope -= wp.dot(gamma, rate)
+                        if with_curvature:
+                            curvature += wp.dot(rate, cone_stiffness(y, mu, rt, rn, soft) * rate)
         template = topology.world_template[world]
         dof0 = topology.world_dof[world]
         for dof in range(dof0, dof0 + topology.template_dof[template + 1] - topology.template_dof[template]):

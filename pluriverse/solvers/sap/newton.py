@@ -66,26 +66,29 @@ def newton_options_struct(real: Any) -> Any:
 
 
 @functools.cache
-def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool) -> SimpleNamespace:
+def _kernels(
+    real: Any, linear: Any, dynamics_real: Any, equality: bool, moments: bool = False
+) -> SimpleNamespace:
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     Options = newton_options_struct(real)
-    objective = objective_functions(real, linear, dynamics_real)
+    objective = objective_functions(real, linear, dynamics_real, moments)
     evaluate_terms, gradient_norms = objective.evaluate_terms, objective.gradient_norms
-    sweeps = sweep_functions(real, linear, dynamics_real, equality)
+    sweeps = sweep_functions(real, linear, dynamics_real, equality, moments)
     contact_velocities, joint_impulses = sweeps.contact_velocities, sweeps.joint_impulses
-    hessian = hessian_functions(real, linear, dynamics_real, equality)
+    hessian = hessian_functions(real, linear, dynamics_real, equality, moments)
     find_coupling, assemble, factorize_and_solve = (
         hessian.find_coupling,
         hessian.assemble,
         hessian.factorize_and_solve,
     )
-    search_line = line_search_functions(real, linear, equality).search_line
+    search_line = line_search_functions(real, linear, equality, moments).search_line
     rows_multiply = packed_rows(dynamics_real, real).rows_multiply
     held = equality_functions(real, linear)
     equality_velocities, equality_cost = held.equality_velocities, held.equality_cost
     advance_equality = held.advance_equality
     names = (real, linear, dynamics_real)
     stage = "pluriverse.solvers.sap.newton" + ("_equality" if equality else "")
+    stage += "_moments" if moments else ""
 
     @wp.func(inline=True)
     def multiply_by_mass(
@@ -160,7 +163,9 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool) -> Simp
         else:
             multiply_by_mass(topology, dynamics, world, sap.direction, sap.residual)
             multiply_by_mass(topology, dynamics, world, sap.gradient, sap.momentum_free)
-            contact_velocities(topology, dynamics, sap, world, sap.velocity, sap.contact_velocity, 1)
+            contact_velocities(
+                topology, dynamics, sap, world, sap.velocity, sap.contact_velocity, sap.contact_spin, 1
+            )
             if wp.static(equality):
                 equality_velocities(topology, sap, world, sap.velocity, sap.equality_velocity)
 
@@ -207,7 +212,16 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool) -> Simp
                 ok = factorize_and_solve(topology, sap, world, coupled_count)
 
                 multiply_by_mass(topology, dynamics, world, sap.direction, sap.direction_momentum)
-                contact_velocities(topology, dynamics, sap, world, sap.direction, sap.contact_slope, 0)
+                contact_velocities(
+                    topology,
+                    dynamics,
+                    sap,
+                    world,
+                    sap.direction,
+                    sap.contact_slope,
+                    sap.contact_spin_slope,
+                    0,
+                )
                 if wp.static(equality):
                     equality_velocities(topology, sap, world, sap.direction, sap.equality_slope)
                 slope, energy_slope, energy_curvature = real(0.0), real(0.0), real(0.0)
@@ -252,6 +266,10 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool) -> Simp
                         sap.contact_velocity[slot] = (
                             sap.contact_velocity[slot] + alpha * sap.contact_slope[slot]
                         )
+                        if wp.static(moments):
+                            sap.contact_spin[slot] = (
+                                sap.contact_spin[slot] + alpha * sap.contact_spin_slope[slot]
+                            )
                     if wp.static(equality):
                         advance_equality(sap, world, alpha)
                     iteration += 1
@@ -298,7 +316,7 @@ def minimize_objectives(
 ) -> None:
     """Find the velocities at the end of a step of `dt` [s]."""
     wp.launch(
-        _kernels(sap.real, sap.linear, dynamics.real, sap.has_equality).minimize_objective,
+        _kernels(sap.real, sap.linear, dynamics.real, sap.has_equality, sap.has_moments).minimize_objective,
         dim=worlds.size,
         inputs=[worlds, model.topology, newton_options(options, sap.real, dt), dynamics.data, sap.data],
         device=model.device,

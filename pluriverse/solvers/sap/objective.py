@@ -10,17 +10,20 @@ from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.precision import vec3_type
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
+from pluriverse.solvers.sap.cone_moments import cone_moment_functions
 from pluriverse.solvers.sap.joint_terms import joint_term_functions
 from pluriverse.solvers.sap.workspace import SPEED_LIMIT, sap_struct
 
 
 @functools.cache
-def objective_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
-    """Return `evaluate_terms` and `gradient_norms` for the given precisions."""
+def objective_functions(real: Any, linear: Any, dynamics_real: Any, moments: bool = False) -> SimpleNamespace:
+    """Return `evaluate_terms` and `gradient_norms` for the given precisions, with or without moments."""
     vec3 = vec3_type(real)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     cone = cone_functions(real)
     unprojected, project, cone_cost = cone.unprojected, cone.project, cone.cost
+    turning = cone_moment_functions(real)
+    project_moments, moment_cost = turning.project, turning.moment_cost
     dof_objective = joint_term_functions(real).dof_objective
     speed_objective = joint_term_functions(real).speed_objective
 
@@ -37,9 +40,24 @@ def objective_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNam
             if rn > real(0.0):
                 rt = sap.contact_rt[slot]
                 y = unprojected(sap.contact_velocity[slot], sap.contact_bias[slot], rt, rn)
-                gamma = project(y, sap.contact_mu[slot], rt, rn, sap.contact_soft[slot])
-                sap.contact_impulse[slot] = gamma
-                cost += cone_cost(gamma, rt, rn)
+                if wp.static(moments):
+                    ra = sap.contact_ra[slot]
+                    gamma, tau = project_moments(
+                        y,
+                        -sap.contact_spin[slot] / ra,
+                        sap.contact_mu[slot],
+                        sap.contact_mu_moment[slot],
+                        rt,
+                        ra,
+                        rn,
+                    )
+                    sap.contact_impulse[slot] = gamma
+                    sap.contact_moment[slot] = tau
+                    cost += cone_cost(gamma, rt, rn) + moment_cost(tau, ra)
+                else:
+                    gamma = project(y, sap.contact_mu[slot], rt, rn, sap.contact_soft[slot])
+                    sap.contact_impulse[slot] = gamma
+                    cost += cone_cost(gamma, rt, rn)
         template = topology.world_template[world]
         dof0 = topology.world_dof[world]
         for dof in range(dof0, dof0 + topology.template_dof[template + 1] - topology.template_dof[template]):

@@ -137,6 +137,7 @@ class SapOptions:
     graph_conditional: bool = True
     enforce_velocity_limit: bool = False
     restitution_threshold: float = 0.2
+    torsional_friction: bool = False
     static_substep: bool = False
     static_substep_iterations: int = 8
     static_substep_line_search_iterations: int = 6
@@ -184,11 +185,9 @@ class SapOptions:
             self._require_count(
                 "max_rigid_contact", 1, "contact slots per world, or None for the buffer's capacity"
             )
-        if not isinstance(self.enforce_velocity_limit, bool):
-            raise ValueError(
-                f"SolverSAP: enforce_velocity_limit is {self.enforce_velocity_limit!r}, but must be True or "
-                "False."
-            )
+        for name in ("enforce_velocity_limit", "torsional_friction"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"SolverSAP: {name} is {getattr(self, name)!r}, but must be True or False.")
         self._require_count("max_iterations", 0, "Newton iterations")
         self._require_count("line_search_max_iterations", 1, "line search iterations")
         self._require_count("static_substep_iterations", 1, "Newton iterations of a fixed-count substep")

@@ -170,8 +170,12 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     before = real(dynamics.dof_velocity[dof0 + dof])
                 sap.velocity[dof0 + dof] = before
                 sap.direction[dof0 + dof] = free
-        contact_velocities(topology, dynamics, sap, world, sap.velocity, sap.contact_velocity, 1)
-        contact_velocities(topology, dynamics, sap, world, sap.direction, sap.contact_slope, 1)
+        contact_velocities(
+            topology, dynamics, sap, world, sap.velocity, sap.contact_velocity, sap.contact_spin, 1
+        )
+        contact_velocities(
+            topology, dynamics, sap, world, sap.direction, sap.contact_slope, sap.contact_spin, 1
+        )
 
         bounces = int(0)
         for slot in range(start, end):

@@ -26,6 +26,7 @@ from pluriverse.solvers.sap.contact import (
 from pluriverse.solvers.sap.equality_terms import set_equality_terms
 from pluriverse.solvers.sap.inspection import ConvexProblem, convex_problem
 from pluriverse.solvers.sap.joint_terms import set_joint_terms
+from pluriverse.solvers.sap.moment_terms import set_moment_terms
 from pluriverse.solvers.sap.newton import minimize_objectives
 from pluriverse.solvers.sap.options import SapOptions
 from pluriverse.solvers.sap.outcome import conclude_steps
@@ -69,6 +70,8 @@ class SolverSAP(SolverBase):
       (NaN or invalid). A friction coefficient of zero is a value: it means frictionless.
     - `restitution_threshold` [m/s]: approach of a contact below which it does not bounce, whatever its
       `restitution`.
+    - `torsional_friction`: whether contacts resist turning, by `mu_torsional` about their normal and by
+      `mu_rolling` about their tangents; off by default.
     - `max_rigid_contact`: contacts per world that take part; None means as many as the contact buffer holds.
     - `enforce_velocity_limit`: whether `Model.joint_velocity_limit` limits the speed of joints, whatever
       moves them; off by default, since the rated speeds of robot files are meant for whoever commands them.
@@ -111,6 +114,7 @@ class SolverSAP(SolverBase):
         self.sim_time = 0.0
         self.frame_id = 0
         self._bounces = self._has_restitution()
+        self._step_duration = math.inf
         self._position_integration = PositionIntegration(self.options.position_integration)
         self._weight_real = self.options.real("sap_contact_weight_precision")
         self._coord_count = wp.array(
@@ -147,6 +151,7 @@ class SolverSAP(SolverBase):
             contacts,
             self.options.real("contact_solve_precision"),
             self.options.real("contact_linear_solve_precision"),
+            has_moments=self.options.torsional_friction,
         )
         self._contacts = contacts
 
@@ -233,6 +238,15 @@ class SolverSAP(SolverBase):
         )
         if sap.has_equality:
             set_equality_terms(model, worlds, state_in, self.dynamics, sap, self.world_frozen, dt=dt)
+        if sap.has_moments:
+            set_moment_terms(
+                model,
+                worlds,
+                contacts,
+                sap,
+                friction_mode=self._contact_options(dt).friction_mode,
+                sigma=self.options.contact_sigma,
+            )
         if self._bounces:
             add_restitutions(
                 model,
@@ -266,6 +280,7 @@ class SolverSAP(SolverBase):
             contact_capacity=self._contact_limit,
             dt=dt,
         )
+        self._step_duration = dt
         self.sim_time += dt
         self.frame_id += 1
         return state_out
@@ -318,7 +333,15 @@ class SolverSAP(SolverBase):
             )
         if out is None:
             out = wp.zeros(self.model.body_count, dtype=wp.spatial_vector, device=self.model.device)
-        sum_contact_forces(self.model, self.model.worlds, contacts, self.dynamics, self.workspace, out)
+        sum_contact_forces(
+            self.model,
+            self.model.worlds,
+            contacts,
+            self.dynamics,
+            self.workspace,
+            out,
+            dt=self._step_duration,
+        )
         return out
 
     def convex_problem(self, world: int, dt: float) -> ConvexProblem:

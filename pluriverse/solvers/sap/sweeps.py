@@ -20,8 +20,10 @@ from pluriverse.solvers.sap.workspace import sap_struct
 
 
 @functools.cache
-def sweep_functions(real: Any, linear: Any, dynamics_real: Any, equality: bool = False) -> SimpleNamespace:
-    """Return `contact_velocities` and `joint_impulses`, with or without equality constraints."""
+def sweep_functions(
+    real: Any, linear: Any, dynamics_real: Any, equality: bool = False, moments: bool = False
+) -> SimpleNamespace:
+    """Return `contact_velocities` and `joint_impulses`, with or without equalities and contact moments."""
     vec3, vec6 = vec3_type(real), vec6_type(real)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
 
@@ -33,6 +35,10 @@ def sweep_functions(real: Any, linear: Any, dynamics_real: Any, equality: bool =
         return vec3(rate[3], rate[4], rate[5]) + wp.cross(vec3(rate[0], rate[1], rate[2]), arm)
 
     @wp.func(inline=True)
+    def angular_part(rate: vec6) -> vec3:
+        return vec3(rate[0], rate[1], rate[2])
+
+    @wp.func(inline=True)
     def contact_velocities(
         topology: Topology,
         dynamics: DynamicsData,
@@ -40,9 +46,13 @@ def sweep_functions(real: Any, linear: Any, dynamics_real: Any, equality: bool =
         world: int,
         dof_rate: wp.array(dtype=real),
         contact_rate: wp.array(dtype=vec3),
+        contact_spin: wp.array(dtype=vec3),
         drifting: int,  # 1: with the velocity that kinematic roots add
     ):
-        """Write J x for every contact of the world, where x = `dof_rate`, into `contact_rate` [m/s]."""
+        """Write J x for every contact of the world, where x = `dof_rate`, into `contact_rate` [m/s].
+
+        The relative angular velocities [rad/s] go into `contact_spin`, where contacts have moments.
+        """
         template = topology.world_template[world]
         first_node = topology.template_node[template]
         node0 = topology.world_joint[world]
@@ -72,6 +82,13 @@ def sweep_functions(real: Any, linear: Any, dynamics_real: Any, equality: bool =
             frame = sap.contact_frame[slot]
             # R^T v without forming the transpose
             contact_rate[slot] = velocity * frame
+            if wp.static(moments):
+                spin = vec3()
+                if node_b >= 0:
+                    spin += angular_part(sap.node_rate[node0 + node_b])
+                if node_a >= 0:
+                    spin -= angular_part(sap.node_rate[node0 + node_a])
+                contact_spin[slot] = spin * frame
 
     @wp.func(inline=True)
     def joint_impulses(topology: Topology, dynamics: DynamicsData, sap: SapData, world: int):
@@ -88,15 +105,21 @@ def sweep_functions(real: Any, linear: Any, dynamics_real: Any, equality: bool =
             gamma = sap.contact_impulse[slot]
             if gamma[2] != real(0.0):
                 force = sap.contact_frame[slot] * gamma
+                if wp.static(moments):
+                    turning = sap.contact_frame[slot] * sap.contact_moment[slot]
                 node_a = sap.contact_node0[slot]
                 node_b = sap.contact_node1[slot]
                 if node_b >= 0:
                     moment = wp.cross(sap.contact_arm1[slot], force)
+                    if wp.static(moments):
+                        moment += turning
                     sap.node_wrench[node0 + node_b] = sap.node_wrench[node0 + node_b] + vec6(
                         moment[0], moment[1], moment[2], force[0], force[1], force[2]
                     )
                 if node_a >= 0:
                     moment = wp.cross(sap.contact_arm0[slot], force)
+                    if wp.static(moments):
+                        moment += turning
                     sap.node_wrench[node0 + node_a] = sap.node_wrench[node0 + node_a] - vec6(
                         moment[0], moment[1], moment[2], force[0], force[1], force[2]
                     )

@@ -45,6 +45,9 @@ def _fields(real: Any, linear: Any) -> dict[str, tuple[str, Any]]:
     add("dof", real, "drive_offset drive_gain drive_limit limit_lower_bias limit_upper_bias")
     add("dof", real, "limit_regularization friction_regularization friction_impulse")
     add("dof", real, "speed_limit speed_regularization")
+    # Moments of contacts, with `torsional_friction`.
+    add("moment slot", vec3, "contact_mu_moment contact_spin contact_spin_slope contact_moment")
+    add("moment slot", real, "contact_ra")
     # The Newton iteration.
     add("slot", vec3, "contact_velocity contact_slope contact_impulse")
     add("dof", real, "velocity residual momentum_free impulse gradient direction direction_momentum")
@@ -110,6 +113,9 @@ class SapWorkspace:
     - `contact_impulse` [slot] impulse on the body of shape1, contact frame (t1, t2, n) [N·s]; `contact_frame`
       [slot] columns t1, t2, n in world axes; `contact_gap` [slot] phi0 [m]; `contact_weight` [slot] w [1/kg];
       `contact_rt`, `contact_rn` [slot] regularization [1/kg]; `contact_velocity` [slot] [m/s];
+    - with `torsional_friction`: `contact_moment` [slot] moment impulse on the body of shape1, contact frame
+      [N·m·s]; `contact_mu_moment` [slot] coefficients (rolling twice, torsional) [m]; `contact_ra` [slot]
+      regularization [1/(kg·m²)]; `contact_spin` [slot] relative angular velocity [rad/s];
     - `velocity`, `gradient`, `impulse` [dof] in the internal order; `cost` [world] [J];
     - `equality` [equality constraint] the terms of equality constraints (`equality_term_struct`) and
       `equality_impulse` their impulses on the second body [N·m·s; N·s], for joints and distances in the first
@@ -118,14 +124,18 @@ class SapWorkspace:
       [world].
     """
 
-    def __init__(self, model: Model, contacts: Contacts, real: Any, linear: Any):
+    def __init__(
+        self, model: Model, contacts: Contacts, real: Any, linear: Any, *, has_moments: bool = False
+    ):
         self.real, self.linear = real, linear
+        self.has_moments = has_moments
         self.data = sap_struct(real, linear)()
         start = contacts.rigid_contact_start.numpy()
         self.contact_capacity = np.diff(start)
         sizes = {
             "world": model.world_count,
             "slot": int(start[-1]),
+            "moment slot": int(start[-1]) if has_moments else 0,
             "dof": model.joint_dof_count,
             "node": model.joint_count,
             "tree": model.tree_count,
