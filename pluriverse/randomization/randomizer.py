@@ -9,7 +9,7 @@ import warp as wp
 
 from pluriverse.dynamics.forward_kinematics import place_worlds
 from pluriverse.model import Model
-from pluriverse.model.world_choice import choose_worlds
+from pluriverse.model.world_choice import WorldChoice, choose_worlds
 from pluriverse.randomization import inertia, state
 from pluriverse.randomization.bounds import update_bounds
 from pluriverse.randomization.distributions import Constant, Distribution
@@ -62,7 +62,7 @@ class Randomizer:
         KeyError: If a pattern finds nothing.
         TypeError: If a term is none.
         ValueError: If an array cannot be randomized, a distribution could give a value that is not allowed,
-            or two terms draw the same entries.
+            two terms draw the same entries, or the solver of the simulation has something compiled in.
     """
 
     flags: ModelFlags
@@ -91,13 +91,16 @@ class Randomizer:
         self._extremes: dict[tuple[str, Any], np.ndarray] = {}
         self._moves_bodies = False
         self._lists: dict[int, wp.array[int]] = {}
+        self._everywhere: wp.array[bool] = wp.zeros(0, dtype=wp.bool, device=device)
         self.flags = ModelFlags(0)
-        # Solvers that keep copies of what they read of a model have to be told.
-        solver = getattr(target, "solver", None)
-        keeps_copies = type(solver).take_in_model is not SolverBase.take_in_model if solver else False
-        self._solver = solver if keeps_copies else None
         for index, term in enumerate(_flattened(terms)):
             self._add(term, index)
+        # Solvers that keep copies of what they read of a model have to take it in.
+        solver = getattr(target, "solver", None)
+        keeps_copies = type(solver).take_in_worlds is not SolverBase.take_in_worlds if solver else False
+        self._solver = solver if keeps_copies else None
+        if self._solver is not None:
+            self._solver.follow_model(self._drawn_entries())
 
     @property
     def episode(self) -> wp.array[int]:
@@ -108,7 +111,7 @@ class Randomizer:
         """Draw all terms for environments (default: all).
 
         Initial states are drawn in the model; `Simulation.reset` then puts worlds there. The solver of a
-        simulation that keeps copies of the model (`SolverMuJoCo`) is notified, which cannot be recorded.
+        simulation that keeps copies of the model (`SolverMuJoCo`) takes in what was drawn, on the device too.
         Where only a model was given, notify such a solver of `flags`.
 
         Args:
@@ -116,11 +119,9 @@ class Randomizer:
 
         Raises:
             IndexError: If there is no such environment.
-            RuntimeError: If the call is being recorded and the solver has to be notified.
             TypeError: If `environments` are neither whole numbers nor truth values.
             ValueError: If a mask has not one entry per environment, or an array is on another device.
         """
-        self._check_recording()
         episode = self._episode(environments, "Randomizer.apply")
         launch(count_episode, episode, [], [])
         for kernel, inputs, outputs in self._launches:
@@ -129,7 +130,6 @@ class Randomizer:
 
     def restore(self, environments: Any = None) -> None:
         """Put everything that is drawn back to its default, for environments (default: all)."""
-        self._check_recording()
         episode = self._episode(environments, "Randomizer.restore")
         for inputs, outputs in self._restores:
             launch(restore_property, episode, inputs, outputs)
@@ -145,23 +145,28 @@ class Randomizer:
         episode.seed = self._seed
         return episode
 
-    def _check_recording(self) -> None:
-        if self._solver is not None and self._model.device.is_capturing:
-            raise RuntimeError(
-                f"Randomizer: {type(self._solver).__name__} keeps copies of what is drawn and has to be "
-                "notified on the host, which cannot be recorded. Call apply() between replays of the graph."
-            )
+    def _drawn_entries(self) -> dict[str, np.ndarray | None]:
+        """Return which entries of which arrays are drawn."""
+        result: dict[str, np.ndarray | None] = {}
+        for claim, term in self._written.items():
+            name = claim.rpartition(" ")[2]  # of "orientations of joint_X_p" as well
+            before = result.get(name)
+            result[name] = term >= 0 if before is None else before | (term >= 0)
+        return result
 
     def _conclude(self, episode: Episode) -> None:
         """Let follow what does: the initial poses of bodies, and what a solver keeps."""
+        if not (self._moves_bodies or self._solver is not None):
+            return
+        size = episode.environments.size
+        if size not in self._lists:
+            self._lists[size] = wp.empty(size, dtype=wp.int32, device=self._model.device)
+        worlds = self._lists[size]
+        launch(list_world, episode, [], [worlds])
         if self._moves_bodies:
-            size = episode.environments.size
-            if size not in self._lists:
-                self._lists[size] = wp.empty(size, dtype=wp.int32, device=self._model.device)
-            launch(list_world, episode, [], [self._lists[size]])
-            place_worlds(self._model, self._lists[size], self._model)  # type: ignore[arg-type]
+            place_worlds(self._model, worlds, self._model)  # type: ignore[arg-type]
         if self._solver is not None:
-            self._solver.notify_model_changed(self.flags)
+            self._solver.take_in_worlds(WorldChoice(worlds, self._everywhere, None))
 
     def _add(self, term: Any, index: int) -> None:
         if isinstance(term, Property):

@@ -147,7 +147,9 @@ def _structure(builder: Any) -> tuple[Any, ...]:
         builder.joint_articulation,
         builder.joint_collision_filter_parent & (builder.joint_parent >= 0),
         builder.joint_enabled,
+        builder.joint_target_mode,  # which actuators there are
         builder.body_flags,
+        builder.body_mass > 0.0,  # whether a body is only a joint between two others
         *(equality.view(name) for name in ("type", "body1", "body2", "joint1", "joint2")),
     )
     contents = (np.ascontiguousarray(array).tobytes() for array in arrays)
@@ -175,7 +177,11 @@ def _slot_keys(builder: Any) -> list[tuple[Any, ...]]:
     counts: dict[tuple[Any, ...], int] = {}
     keys = []
     finite = (builder.shape_scale[:, :2] > 0.0).all(axis=1)  # a plane with both sizes collides as a slab
-    for body, flags, kind, group, filtered, solid, slab in zip(
+    fields = [
+        builder.meshes[index].content_key if type == GeoType.HFIELD and index >= 0 else ""
+        for index, type in zip(builder.shape_source_index.tolist(), builder.shape_type.tolist(), strict=True)
+    ]
+    for body, flags, kind, group, filtered, solid, slab, heights in zip(
         builder.shape_body.tolist(),
         builder.shape_flags.tolist(),
         builder.shape_type.tolist(),
@@ -183,6 +189,7 @@ def _slot_keys(builder: Any) -> list[tuple[Any, ...]]:
         builder.shape_collision_filter_parent.tolist(),
         builder.shape_is_solid.tolist(),
         finite.tolist(),
+        fields,
         strict=True,
     ):
         key = (
@@ -193,6 +200,7 @@ def _slot_keys(builder: Any) -> list[tuple[Any, ...]]:
             filtered,
             solid,
             slab and kind == GeoType.PLANE,
+            heights,
         )
         number = counts.get(key, 0)
         counts[key] = number + 1

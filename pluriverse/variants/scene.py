@@ -6,7 +6,7 @@ world `tuple * num_envs + environment`, of which one per environment is stepped 
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -139,11 +139,40 @@ class VariantScene:
                 values = rows.arrays[name].reshape(len(rows.arrays[name]), count, -1)
                 yield (entity.name, index), first + np.arange(count), values
 
+    def mesh_rows(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield the meshes that shapes of variants that share layouts may come to have.
+
+        Yields:
+            Shapes of one world that is of such a layout, their entries in `shape_source_index` of the model,
+            shape [variant, shape], and their sizes, shape [variant, shape, 3].
+        """
+        names = ("shape_source_index", "shape_scale")
+        source, scale = (dict(_by_key(self.variant_rows(name))) for name in names)
+        for key in {**source, **scale}:
+            shapes = (source.get(key) or scale[key])[0]
+            columns = []
+            for name, rows in zip(names, (source, scale), strict=True):
+                if key in rows:
+                    columns.append(rows[key][1])
+                else:  # variants do not differ in it
+                    own = getattr(self.model, name).numpy()[shapes]
+                    columns.append(own.reshape(1, len(shapes), -1))
+            count = max(len(column) for column in columns)
+            sources, scales = (np.broadcast_to(c, (count, *c.shape[1:])) for c in columns)
+            yield shapes, sources[..., 0], scales
+
     def _entity(self, name: str) -> Entity:
         if name not in self.entities:
             known = ", ".join(self.entities) or "none"
             raise KeyError(f"there is no entity '{name}'; the scene has {known}")
         return self.entities[name]
+
+
+def _by_key(
+    rows: Iterable[tuple[Any, np.ndarray, np.ndarray]],
+) -> Iterator[tuple[Any, tuple[np.ndarray, np.ndarray]]]:
+    for key, entries, values in rows:
+        yield key, (entries, values)
 
 
 def make_scene(
@@ -187,7 +216,8 @@ def make_scene(
             meshes = np.array(
                 [mesh_index[mesh.content_key] for mesh in layout.builder.meshes], dtype=np.int32
             )
-            tables.add(entity.name, rows, variant_row, offsets, meshes)
+            rows.name_meshes(meshes)
+            tables.add(entity.name, rows, variant_row, offsets)
     if not tables.is_empty:
         model.seal(live=LIVE_STRUCTURE)
     before = [offsets for _, offsets in composed]

@@ -20,7 +20,6 @@ from pluriverse.model.world_choice import WorldChoice, choose_worlds
 from pluriverse.simulation import Simulation, SimulationSnapshot
 from pluriverse.simulation.chunks import split_worlds
 from pluriverse.simulation.snapshot import check_structure
-from pluriverse.solvers import SolverBase
 from pluriverse.variants.scene import VariantScene
 from pluriverse.variants.switching import Switching
 
@@ -39,18 +38,14 @@ class VariantSimulation(Simulation):
         **options: As of `Simulation`.
 
     Raises:
-        ValueError: If variants share layouts and the solver compiles shapes in (`SolverMuJoCo`).
+        ValueError: If variants share layouts and the solver cannot change between them.
     """
 
     def __init__(self, scene: VariantScene, **options: Any) -> None:
         solver = options.pop("solver", None)
-        if solver is not None and not scene.tables.is_empty:
-            if type(solver).take_in_model is not SolverBase.take_in_model:
-                raise ValueError(
-                    f"VariantSimulation: {type(solver).__name__} compiles shapes and meshes in, so it cannot "
-                    "simulate variants that share layouts. Make the scene with SceneCfg(share_layouts=False)."
-                )
         super().__init__(scene.model, solver, **options)
+        if scene.config.reassignable and not scene.tables.is_empty:
+            self.solver.follow_model(dict.fromkeys(scene.tables.names), meshes=list(scene.mesh_rows()))
         self._scene = scene
         self._switching = Switching(scene)
         device = scene.model.device
@@ -151,6 +146,8 @@ class VariantSimulation(Simulation):
             )
         choice = self.choose_environments(environments, what="VariantSimulation.reassign")
         self._switching.switch(choice, variants)
+        if not self._scene.tables.is_empty:
+            self.solver.take_in_worlds(self._switching.worlds_of(choice))
         self._switching.set_targets(choice, self.control)
         self._put_back(choice)
 

@@ -101,6 +101,16 @@ class VariantRows:
             if (rows.view(np.uint8) != rows[:1].view(np.uint8)).any() or name == "shape_enabled":
                 self.arrays[name] = rows
 
+    def name_meshes(self, mesh_index: np.ndarray) -> None:
+        """Let the rows name meshes as the model of the scene does.
+
+        Args:
+            mesh_index: Index in that model of each mesh of the layout.
+        """
+        if "shape_source_index" in self.arrays:
+            indices = np.append(mesh_index, -1).astype(np.int32)
+            self.arrays["shape_source_index"] = indices[self.arrays["shape_source_index"]]
+
 
 def _catalogue(layout: Layout, builders: Sequence[Any]) -> tuple[Any, np.ndarray, np.ndarray]:
     """Return a builder with a world per variant, which slots each fills, and their meshes.
@@ -166,6 +176,7 @@ class VariantTables:
         self._model = model
         self._defaults = defaults
         self._launches: list[tuple[str, list[Any], list[Any]]] = []
+        self._names: set[str] = set()
         topology = model.topology
         equality = model.equality_constraint_world_start.numpy()[: model.world_count].astype(np.int32)
         self._world_first = {
@@ -183,7 +194,6 @@ class VariantTables:
         rows: VariantRows,
         variant_row: np.ndarray,
         tuple_offsets: dict[str, np.ndarray],
-        mesh_index: np.ndarray,
     ) -> None:
         """Add a layout of an entity.
 
@@ -192,7 +202,6 @@ class VariantTables:
             rows: Its numbers.
             variant_row: Row of each variant of the entity, -1 for those of other layouts.
             tuple_offsets: By kind, how many entities of a world come before those of this one, shape [tuple].
-            mesh_index: Index in the model of each mesh of the layout.
         """
         device = self._model.device
         row_of: wp.array[int] = wp.array(variant_row.astype(np.int32), dtype=wp.int32, device=device)
@@ -201,8 +210,6 @@ class VariantTables:
             for kind, values in tuple_offsets.items()
         }
         for name, values in rows.arrays.items():
-            if name == "shape_source_index":
-                values = np.append(mesh_index, -1).astype(np.int32)[values]
             kind = entity_kind(name)
             dtype = wp.bool if values.dtype == np.bool_ else wp.int32
             # Numbers are copied as what they are in memory, so one kernel serves all types of four bytes.
@@ -213,10 +220,16 @@ class VariantTables:
             inputs = [row_of, self._world_first[kind], offsets[kind], words, table]
             outputs = [_flat(getattr(self._model, name), dtype), _flat(self._defaults[name], dtype)]
             self._launches.append((entity, inputs, outputs))
+            self._names.add(name)
 
     def world_first(self, kind: str, world: int) -> int:
         """Return the first entity of a kind in a world."""
         return int(self._world_first[kind].numpy()[world])
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the arrays of the model that change with the variant."""
+        return sorted(self._names)
 
     @property
     def is_empty(self) -> bool:

@@ -19,13 +19,22 @@ from pluriverse.model.world_choice import WorldChoice
 from pluriverse.solvers.base import SolverBase
 from pluriverse.solvers.mujoco.clock import stop_clock
 from pluriverse.solvers.mujoco.contact_copy import contact_arrays
+from pluriverse.solvers.mujoco.cpu_derive import PROTECTED, Derivation, derive_world
 from pluriverse.solvers.mujoco.cpu_lane import ADDRESS_COUNT, MEMORY_MIN, CpuLane
 from pluriverse.solvers.mujoco.cpu_memory import LAYOUT, CpuEngineData, CpuOutcome
 from pluriverse.solvers.mujoco.cpu_step import step_world
 from pluriverse.solvers.mujoco.engine import Engine, Overflow
-from pluriverse.solvers.mujoco.engine_library import address_of, find_layout, function_addresses
+from pluriverse.solvers.mujoco.engine_library import (
+    address_of,
+    field_address,
+    find_layout,
+    function_addresses,
+)
 from pluriverse.solvers.mujoco.exchange_maps import ExchangeRows, assign_rotations, make_maps
+from pluriverse.solvers.mujoco.fields import DERIVED
+from pluriverse.solvers.mujoco.follow_bodies import upload
 from pluriverse.solvers.mujoco.group import MujocoGroup
+from pluriverse.solvers.mujoco.joints import dof_joints
 from pluriverse.solvers.mujoco.kinematic_exchange import pull_kinematic_joints, push_kinematic_joints
 from pluriverse.solvers.mujoco.outcome import keep_worlds
 from pluriverse.solvers.mujoco.state_exchange import pull_worlds, push_worlds
@@ -170,6 +179,54 @@ class CpuEngine(Engine):
         if self._feed:
             self._assign_contact_gains()
 
+    @property
+    def real(self) -> Any:
+        """Type of the numbers in fields and rows."""
+        return wp.float64
+
+    @property
+    def joint_rotation(self) -> Any:
+        """Rotation of the frame of each joint in MuJoCo's body, shape [joint]."""
+        return self.maps.joint_rotation
+
+    def knows_field(self, name: str) -> bool:
+        """Return whether a field of `mjModel` may differ between worlds: all may."""
+        return True
+
+    def followed_memory(self, group_index: int) -> dict[str, wp.array]:
+        """Return the memory of the followed fields of a group, flat; and of what goes with them."""
+        group, device = self.groups[group_index], self.model.device
+        result: dict[str, Any] = {}
+        for name in group.followed:
+            values = group.fields[name]
+            kind = {np.dtype(np.int32): wp.int32, np.dtype(np.float64): wp.float64}[values.dtype]
+            result[name] = wp.array(ptr=address_of(values), dtype=kind, shape=(values.size,), device=device)
+        for name in ("mocap_pos", "mocap_quat", "eq_active"):
+            result[name] = self.rows.of_group(self.groups, group_index, name).flatten()
+        result["fed_ke"], result["fed_kd"] = self._data.geom_ke, self._data.geom_kd
+        return result
+
+    def derive_fields(self, group_index: int, chosen: wp.array[int]) -> None:
+        """Let MuJoCo compute what follows from the fields of worlds. Only launches."""
+        group, model = self.groups[group_index], self.model
+        wp.launch(
+            derive_world,
+            dim=group.world_count,
+            inputs=[
+                self._group_worlds[group_index],
+                chosen,
+                group_index,
+                self.maps,
+                self._data,
+                self._derivation,
+                model.topology.world_body,
+                model.body_flags,
+                self._dof_child[group_index],
+            ],
+            outputs=[self.solver.world_frozen],
+            device=model.device,
+        )
+
     def forget(self, choice: WorldChoice) -> None:
         """Let worlds begin anew from their State. Only launches."""
         thaw_worlds(choice, self.world_known)
@@ -275,6 +332,20 @@ class CpuEngine(Engine):
         data.field_source = wp.zeros((count, FIELD_CAPACITY), dtype=wp.uint64, device=device)
         data.field_size = wp.zeros((count, FIELD_CAPACITY), dtype=wp.int64, device=device)
         data.field_target = wp.zeros((lane_count, count, FIELD_CAPACITY), dtype=wp.uint64, device=device)
+        derivation: Any = Derivation()
+        self._derivation = derivation
+        shape = (count, len(PROTECTED))
+        derivation.is_derived = wp.zeros((count, FIELD_CAPACITY), dtype=int, device=device)
+        derivation.mean_field = wp.full(count, -1, dtype=int, device=device)
+        derivation.mass_field = wp.full(count, -1, dtype=int, device=device)
+        derivation.protected_target = wp.zeros((lane_count, *shape), dtype=wp.uint64, device=device)
+        derivation.protected_source = wp.zeros(shape, dtype=wp.uint64, device=device)
+        derivation.protected_size = wp.zeros(shape, dtype=wp.int64, device=device)
+        self._group_worlds = [upload(group.worlds, device) for group in groups]
+        structures = [group.plan.structure for group in groups]
+        self._dof_child = [
+            upload(structure.template.joint_child[dof_joints(structure)], device) for structure in structures
+        ]
         data.geom_force_space = wp.zeros(geom_count, dtype=int, device=device)
         data.geom_ke = wp.zeros(geom_count, dtype=wp.float64, device=device)
         data.geom_kd = wp.zeros(geom_count, dtype=wp.float64, device=device)
@@ -311,6 +382,36 @@ class CpuEngine(Engine):
         self._data.field_source.assign(source)
         self._data.field_size.assign(size)
         self._data.field_target.assign(target)
+        self._fill_derivation()
+
+    def _fill_derivation(self) -> None:
+        """Write which fields MuJoCo derives, and what has to be put back after it did."""
+        groups, derivation = self.groups, self._derivation
+        derived = np.zeros((len(groups), FIELD_CAPACITY), dtype=np.int32)
+        mean, mass = np.full(len(groups), -1, dtype=np.int32), np.full(len(groups), -1, dtype=np.int32)
+        shape = (len(groups), len(PROTECTED))
+        source, size = np.zeros(shape, dtype=np.uint64), np.zeros(shape, dtype=np.int64)
+        target = np.zeros((len(self._lanes), *shape), dtype=np.uint64)
+        for index, group in enumerate(groups):
+            names = list(group.fields)
+            derived[index, : len(names)] = [name in DERIVED for name in names]
+            if "stat.meaninertia" in names:
+                mean[index], mass[index] = names.index("stat.meaninertia"), names.index("dof_M0")
+            if not names:
+                continue  # lanes have no models of their own
+            for number, name in enumerate(PROTECTED):
+                values = getattr(group.model, name, None)
+                if values is None or name in names:
+                    continue
+                source[index, number], size[index, number] = address_of(values), values.nbytes
+                for lane, each in enumerate(self._lanes):
+                    target[lane, index, number] = field_address(each.models[index], name)
+        derivation.is_derived.assign(derived)
+        derivation.mean_field.assign(mean)
+        derivation.mass_field.assign(mass)
+        derivation.protected_source.assign(source)
+        derivation.protected_size.assign(size)
+        derivation.protected_target.assign(target)
 
     def _assign_rows(self, group_index: int, name: str, values: np.ndarray) -> None:
         rows = self.rows.of_group(self.groups, group_index, name)

@@ -28,8 +28,9 @@ CONTACT_FORCE = wp.constant(8)
 RESET_DATA = wp.constant(9)
 SOLVE_MASS = wp.constant(10)
 INTEGRATE_POSITIONS = wp.constant(11)
-HANDLER = wp.constant(12)
-GIVE_WAY = wp.constant(16)
+SET_CONST = wp.constant(12)
+HANDLER = wp.constant(13)
+GIVE_WAY = wp.constant(17)
 
 # Offsets [B] in `CpuEngineData.layout`: of numbers in structs, fields of a contact, counters of warnings.
 LAYOUT = (

@@ -1,7 +1,7 @@
 """Engines: what steps the worlds of `SolverMuJoCo`, and how it is chosen."""
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,8 @@ class Engine(abc.ABC):
     """Whether threads may step different worlds at the same time."""
     recording_key = 0
     """Another number whenever steps recorded before are out of date."""
+    on_renewal: Callable[[], None] | None = None
+    """Called after fields on the device were made anew from those of the groups, which do not follow."""
 
     @property
     @abc.abstractmethod
@@ -85,6 +87,37 @@ class Engine(abc.ABC):
     @abc.abstractmethod
     def fields_changed(self, group_index: int, names: set[str]) -> None:
         """Take in what was written to a group; names are those of its fields, or of its `model`."""
+
+    @property
+    @abc.abstractmethod
+    def real(self) -> Any:
+        """Type of the numbers in fields and rows on the device."""
+
+    @property
+    @abc.abstractmethod
+    def joint_rotation(self) -> wp.array[wp.quat]:
+        """Rotation of the frame of each joint in MuJoCo's body, shape [joint]."""
+
+    @abc.abstractmethod
+    def knows_field(self, name: str) -> bool:
+        """Return whether a field of `mjModel` may differ between worlds on the device."""
+
+    @abc.abstractmethod
+    def followed_memory(self, group_index: int) -> dict[str, wp.array]:
+        """Return the memory of the followed fields of a group, flat; and of what goes with them.
+
+        That are the rows `mocap_pos`, `mocap_quat` and `eq_active` of the group, and `fed_ke` and `fed_kd`,
+        the gains of the geoms of all worlds where contacts are fed in.
+        """
+
+    @abc.abstractmethod
+    def derive_fields(self, group_index: int, chosen: wp.array[int]) -> None:
+        """Let MuJoCo compute what follows from the fields of worlds. Only launches.
+
+        Args:
+            group_index: Group of the worlds.
+            chosen: 1 for the worlds that are meant, shape [world].
+        """
 
     @abc.abstractmethod
     def forget(self, choice: WorldChoice) -> None:

@@ -31,6 +31,7 @@ FUNCTIONS = (
     "mj_resetData",
     "mj_solveM",
     "mj_integratePos",
+    "mj_setConst",
 )
 # Takes a handler for errors of the calling thread; the Python bindings make exceptions of them with it. It is
 # not part of MuJoCo's interface, so a version may be without it: errors then end the process.
@@ -38,6 +39,8 @@ HANDLER_FUNCTION = "_mjPRIVATE_setTlsLogHandler"
 # Values that no field of a fresh struct has; two, so that a chance match is found out.
 _INTEGER_MARKS = (0x1B2C3D4E, 0x2C3D4E5F)
 _NUMBER_MARKS = (8.25e77, 4.75e-77)
+# Bytes around the centre in `mjStatistic` that hold all of it.
+_STAT_SIZE = 64
 # A model to look at, with so much memory for contacts, constraints and the solver.
 _TINY_MODEL = (
     '<mujoco><size memory="{memory}"/><worldbody><body><freejoint/><geom size="1"/></body></worldbody>'
@@ -52,7 +55,8 @@ class Layout:
     data: dict[str, int]
     """Of numbers in `mjData`."""
     model: dict[str, int]
-    """Of numbers in `mjModel`; those of its options are called `opt.timestep` and so on."""
+    """Of numbers in `mjModel`; those of its options are called `opt.timestep` and so on, and there is
+    `stat.meaninertia`."""
     model_type: dict[str, type]
     """`int` or `float` for each of them."""
     contact: dict[str, int]
@@ -179,6 +183,9 @@ def find_layout() -> Layout:
     if len(places) != 1:
         raise _not_found("narena")
     in_model["narena"], types["narena"] = places[0], int
+    nearby = _view(model._address + size - _STAT_SIZE, 2 * _STAT_SIZE)
+    offset = _find(model.stat, "meaninertia", nearby)
+    in_model["stat.meaninertia"], types["stat.meaninertia"] = size - _STAT_SIZE + offset, float
 
     data.ncon = 1
     contact = data.contact

@@ -168,6 +168,8 @@ class MujocoGroup:
     """Whether geoms were ever switched off (`shape_enabled`)."""
     pair_off: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))
     """Whether each explicit contact pair has a geom that is switched off, shape [row, npair]."""
+    followed: frozenset[str] = frozenset()
+    """Names of the fields that kernels keep up to date (`following`)."""
     general_bodies: frozenset[int] = frozenset()
     """MuJoCo's bodies that were compiled without the shortcuts for bodies with a special inertial frame."""
 

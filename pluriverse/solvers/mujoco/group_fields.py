@@ -31,6 +31,8 @@ from pluriverse.types import ModelFlags
 
 # Margin [m] below which no two geoms overlap.
 FAR_APART = 1e10
+# Least mean of the diagonal of the mass matrix [kg, kg·m²]: MuJoCo's own bound, `mjMINVAL`.
+MEAN_INERTIA_MIN = 1e-15
 
 _PLACES = {"body_ipos", "body_iquat", "geom_pos", "geom_quat", "site_pos", "site_quat"}
 _POSES = ModelFlags.JOINT_PROPERTIES | ModelFlags.BODY_PROPERTIES | ModelFlags.JOINT_REFERENCE_POSE_PROPERTIES
@@ -122,7 +124,10 @@ def _set_tendon_limits(table: FieldTable, rows: ModelRows, plan: GroupPlan) -> N
 def _set_mean_inertia(group: MujocoGroup, rows: ModelRows, plan: GroupPlan) -> None:
     """Leave kinematic joints out of the mean that MuJoCo measures the progress of its solver against."""
     told = kinematic_joints(rows, plan.structure, plan.worlds[:1])[0, dof_joints(plan.structure)]
-    if told.any() and not told.all():
+    if "stat.meaninertia" in group.fields:
+        means = group.value("dof_M0")[:, told if told.all() else ~told].mean(axis=1)
+        group.fields["stat.meaninertia"][...] = np.maximum(means, MEAN_INERTIA_MIN)
+    elif told.any() and not told.all():
         mean = float(group.model.dof_M0[~told].mean())
         if mean != group.model.stat.meaninertia:
             group.model.stat.meaninertia = mean

@@ -56,7 +56,7 @@ def _refresh_group(
         if general & simple:
             # The compiled model takes these bodies for simpler than they are now.
             fresh = compile_group(rows, options, plan, values, group.general_bodies | general)
-            return _replace_model(group, fresh)
+            return replace_model(group, fresh)
     return write_fields(group, rows, options, plan, values, flags)
 
 
@@ -70,7 +70,7 @@ def _moved_bodies(group: MujocoGroup, values: GroupValues) -> frozenset[int]:
     return frozenset(np.flatnonzero(moved).tolist())
 
 
-def _replace_model(group: MujocoGroup, fresh: MujocoGroup) -> set[str]:
+def replace_model(group: MujocoGroup, fresh: MujocoGroup) -> set[str]:
     """Take over the model of a group compiled anew, keeping the memory of the fields that there were."""
     group.spec, group.model = fresh.spec, fresh.model
     group.general_bodies = fresh.general_bodies

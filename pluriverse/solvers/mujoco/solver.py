@@ -1,16 +1,19 @@
 """SolverMuJoCo: what a user makes and steps; the conversion and the engines do the work."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pluriverse.model import Model
+from pluriverse.model.world_choice import WorldChoice
 from pluriverse.solvers.mujoco.attributes import register_custom_attributes
 from pluriverse.solvers.mujoco.conversion import convert_model
 from pluriverse.solvers.mujoco.engine import EngineOptions, make_engine
 from pluriverse.solvers.mujoco.engine_solver import EngineSolver
 from pluriverse.solvers.mujoco.export import save_world
+from pluriverse.solvers.mujoco.following import Following
 from pluriverse.solvers.mujoco.group import MujocoGroup
 from pluriverse.solvers.mujoco.options import OPTION_NAMES, MujocoOptions
 from pluriverse.solvers.mujoco.refresh import refresh_groups
@@ -108,6 +111,7 @@ class SolverMuJoCo(EngineSolver):
             self.world_group[group.worlds] = index
             self.world_row[group.worlds] = np.arange(group.world_count)
         self.engine = make_engine(self, engine_options)
+        self._following = Following(model, self.options, self.groups, self.engine)
         if save_to_mjcf is not None:
             self.save_to_mjcf(save_to_mjcf)
 
@@ -122,7 +126,8 @@ class SolverMuJoCo(EngineSolver):
     def notify_model_changed(self, flags: ModelFlags | int) -> None:
         """Bring MuJoCo's models up to date after arrays of the model were written to.
 
-        In contrast to `SolverSAP`, nothing that was written acts before this call.
+        In contrast to `SolverSAP`, nothing that was written acts before this call, or that of
+        `take_in_worlds` for arrays that are followed.
 
         Args:
             flags: What was written to.
@@ -134,6 +139,28 @@ class SolverMuJoCo(EngineSolver):
         super().notify_model_changed(flags)
         self._refresh(ModelFlags(flags))
 
+    def follow_model(self, names: Mapping[str, np.ndarray | None], *, meshes: Sequence[Any] = ()) -> None:
+        """Prepare for arrays of the model that are written to on the device, and taken in there.
+
+        From then on `take_in_worlds` brings MuJoCo's models up to date with these arrays, and no others.
+
+        Args:
+            names: Arrays of the model by name, each with a mask of the entries that may take any value, or
+                None where these are known.
+            meshes: Meshes that shapes may come to have; see `following.VariantRows`.
+
+        Raises:
+            ValueError: If MuJoCo has something compiled in; the message names it.
+        """
+        self._following.add(names, meshes)
+
+    def take_in_worlds(self, choice: WorldChoice) -> None:
+        """Bring MuJoCo's models up to date for worlds whose followed arrays were written to.
+
+        Only kernels are launched, so the call may be recorded.
+        """
+        self._following.launch(choice)
+
     def take_in_model(self) -> None:
         """Bring MuJoCo's models up to date after all arrays of the model were written to."""
         self._refresh(ModelFlags.ALL)
@@ -143,6 +170,7 @@ class SolverMuJoCo(EngineSolver):
         for index, names in enumerate(changes):
             if names:
                 self.engine.fields_changed(index, names)
+        self._following.take_in_host()
 
     def save_to_mjcf(self, path: str | Path, *, world: int = 0) -> None:
         """Write a world as MuJoCo has it into an MJCF file, with its initial state as a keyframe.

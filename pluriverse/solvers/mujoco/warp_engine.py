@@ -192,6 +192,36 @@ class WarpEngine(Engine):
         self._assign_gains()
         self._assign_rows(group_index)
 
+    @property
+    def real(self) -> Any:
+        """Type of the numbers in fields and rows."""
+        return wp.float32
+
+    @property
+    def joint_rotation(self) -> Any:
+        """Rotation of the frame of each joint in MuJoCo's body, shape [joint]."""
+        return self.maps.joint_rotation
+
+    def knows_field(self, name: str) -> bool:
+        """Return whether a field of `mjModel` may differ between worlds in MuJoCo Warp."""
+        return name == "opt.gravity" or self._groups[0].is_batched(name)
+
+    def followed_memory(self, group_index: int) -> dict[str, wp.array]:
+        """Return the memory of the followed fields of a group, flat; and of what goes with them."""
+        result = self._groups[group_index].followed_memory()
+        for name in ("mocap_pos", "mocap_quat", "eq_active"):
+            result[name] = self.rows.of_group(self.groups, group_index, name).flatten()
+        if self._feed:
+            result["fed_ke"], result["fed_kd"] = self._gains.ke, self._gains.kd
+        return result
+
+    def derive_fields(self, group_index: int, chosen: wp.array[int]) -> None:
+        """Let MuJoCo Warp compute what follows from the fields of a group. Only launches.
+
+        It does so for all worlds of the group; for those that did not change the result is what there is.
+        """
+        self._groups[group_index].derive_fields()
+
     def forget(self, choice: WorldChoice) -> None:
         """Let worlds begin anew from their State. Only launches."""
         thaw_worlds(choice, self._arrays["known"])
@@ -259,6 +289,8 @@ class WarpEngine(Engine):
         self._groups[index] = self._make_group(index)
         self._make_feeds()
         self.recording_key += 1
+        if self.on_renewal is not None:
+            self.on_renewal()
 
     def _fork(self, work: Any) -> None:
         """Do the work of all groups, on a GPU side by side."""

@@ -34,6 +34,11 @@ _ROWS = (
 )
 
 
+# Fields that MuJoCo Warp has once per group, of which the first world's do for all: lengths that only scale
+# the speed at which trees fall asleep.
+_TAKEN_FROM_FIRST = ("dof_length",)
+
+
 @functools.cache
 def load_mujoco_warp() -> Any:
     """Return the module `mujoco_warp`.
@@ -94,7 +99,7 @@ class WarpGroup:
         with wp.ScopedDevice(device):
             host = self._host_model()
             per_world = [name for name in self.field_names if not name.startswith("opt.")]
-            known = [name for name in per_world if self._is_batched(name)]
+            known = [name for name in per_world if self.is_batched(name)]
             if self.group.switched:
                 known.append("geom_gap")
             self.model = self.module.put_model(host, dict.fromkeys(known, self.group.world_count))
@@ -170,6 +175,8 @@ class WarpGroup:
                 array.assign(fresh)
             else:
                 setattr(owner, last, fresh)
+        elif name in _TAKEN_FROM_FIRST:
+            array.assign(np.asarray(group.shared(name), dtype=np.float32).reshape(array.shape))
         elif name in group.fields and array.shape[0] != group.world_count:
             raise ValueError(
                 f"SolverMuJoCo: {name} differs between worlds {int(group.worlds[0])} and "
@@ -186,6 +193,23 @@ class WarpGroup:
         wp.launch(set_time_step, dim=timestep.size, inputs=[timestep, dt], device=timestep.device)
         self.module.step(self.model, self.data)
         self.module.contact_force(self.model, self.data, self.contact_ids, True, self.contact_force)
+
+    def followed_memory(self) -> dict[str, wp.array]:
+        """Return the memory of the followed fields, flat."""
+        result = {}
+        for name in self.group.followed:
+            owner = self.model.opt if name.startswith("opt.") else self.model
+            array = getattr(owner, name.removeprefix("opt."))
+            if array.size:
+                result[name] = _flat(array)
+        if self.group.switched:
+            result["geom_gap"] = _flat(self.model.geom_gap)
+        return result
+
+    def derive_fields(self) -> None:
+        """Compute what follows from the fields of all worlds. Only launches."""
+        with wp.ScopedDevice(self.model.qpos0.device):
+            self.module.set_const(self.model, self.data, restore=False)
 
     def _switch_geoms(self) -> None:
         """Let geoms that lost their contact bits find no contacts; MuJoCo Warp sorts pairs out at its start.
@@ -207,7 +231,8 @@ class WarpGroup:
         host.opt.disableflags &= known
         return host
 
-    def _is_batched(self, name: str) -> bool:
+    def is_batched(self, name: str) -> bool:
+        """Return whether a field of `mjModel` may differ between worlds in MuJoCo Warp."""
         field_type = self.module.Model.__dataclass_fields__.get(name)
         shape: tuple[Any, ...] = getattr(getattr(field_type, "type", None), "shape", ())
         return bool(shape) and shape[0] == "*"
@@ -228,3 +253,12 @@ class WarpGroup:
         if hasattr(old, "_is_batched"):
             view._is_batched = True
         setattr(self.data, name, view)
+
+
+def _flat(array: wp.array) -> wp.array:
+    """Return the memory of an array of numbers of four bytes as one axis."""
+    whole: Any = array
+    kind = wp.int32 if whole.dtype is wp.int32 else wp.float32
+    return wp.array(
+        ptr=whole.ptr, dtype=kind, shape=(whole.capacity // 4,), capacity=whole.capacity, device=whole.device
+    )

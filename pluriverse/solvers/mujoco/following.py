@@ -1,0 +1,433 @@
+"""Following: MuJoCo's models go along with the arrays of the model on the device, by kernels only.
+
+What is followed is decided on the host, once: `Following.add` lets the fields concerned have a row per world,
+compiles what worlds may come to have, and undoes the shortcuts that MuJoCo takes for fixed numbers. After
+that `Following.launch` brings worlds up to date, and can be recorded into a graph together with what writes
+to the arrays.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.model import Model
+from pluriverse.model.world_choice import WorldChoice
+from pluriverse.solvers.mujoco.actuators import driven_dofs
+from pluriverse.solvers.mujoco.conversion import compile_group
+from pluriverse.solvers.mujoco.engine import Engine
+from pluriverse.solvers.mujoco.fields import keep_free_of_trees, set_shortcuts
+from pluriverse.solvers.mujoco.follow_bodies import BodyMaps, body_kernels, make_body_maps, upload
+from pluriverse.solvers.mujoco.follow_constraints import (
+    ConstraintMaps,
+    constraint_kernels,
+    make_constraint_maps,
+)
+from pluriverse.solvers.mujoco.follow_fields import (
+    BESIDE_FIELDS,
+    FRAME_ARRAYS,
+    INTEGERS,
+    STAGES,
+    TENDON_ARRAYS,
+    attribute_of,
+    choose_world,
+    field_names,
+    fields_struct,
+)
+from pluriverse.solvers.mujoco.follow_joints import (
+    JointMaps,
+    assign_limits,
+    joint_kernels,
+    make_joint_maps,
+)
+from pluriverse.solvers.mujoco.follow_shapes import (
+    ShapeMaps,
+    assign_assets,
+    assign_materials,
+    make_shape_maps,
+    shape_kernels,
+)
+from pluriverse.solvers.mujoco.geoms import MESH, flat_shapes
+from pluriverse.solvers.mujoco.group import MujocoGroup
+from pluriverse.solvers.mujoco.group_fields import margins_are_kept
+from pluriverse.solvers.mujoco.joints import public_dofs
+from pluriverse.solvers.mujoco.mesh_assets import MeshAsset
+from pluriverse.solvers.mujoco.options import MujocoOptions
+from pluriverse.solvers.mujoco.plan import MujocoJoint
+from pluriverse.solvers.mujoco.refresh import replace_model
+from pluriverse.solvers.mujoco.rows import ModelRows
+from pluriverse.solvers.mujoco.values import GroupValues
+from pluriverse.types import GeoType
+
+# Arrays of which MuJoCo reads nothing after a solver was made, or the engines read themselves.
+_WITHOUT_EFFECT = frozenset(
+    [
+        *("body_q", "body_qd", "joint_q", "joint_qd", "joint_f", "joint_act"),
+        *("joint_target_pos", "joint_target_vel", "joint_target_q", "joint_target_qd"),
+        *("joint_velocity_limit", "shape_color", "shape_flags", "shape_gap", "shape_material_kh"),
+        *("shape_material_restitution", "shape_aabb_lower", "shape_aabb_upper", "shape_collision_radius"),
+    ]
+)
+_KNOWN = frozenset(name for stage in STAGES.values() for name in stage.reads)
+_INERTIAL = STAGES["inertia"].reads | frozenset(FRAME_ARRAYS)
+
+VariantRows = Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]
+"""Meshes that shapes may come to have: flat shapes of a world, and sources and sizes, shape [variant, shape]
+and [variant, shape, 3]."""
+
+
+class Following:
+    """Brings MuJoCo's models up to date on the device.
+
+    Args:
+        model: Model that the groups are of.
+        options: How MuJoCo solves.
+        groups: Its groups.
+        engine: What steps them.
+    """
+
+    def __init__(self, model: Model, options: MujocoOptions, groups: Sequence[MujocoGroup], engine: Engine):
+        self._model, self._options, self._groups, self._engine = model, options, groups, engine
+        self._names: frozenset[str] = frozenset()
+        self._chosen: Any = wp.zeros(model.world_count, dtype=wp.int32, device=model.device)
+        self._followers: list[_Follower] = []
+        self._retired: list[_Follower] = []  # recorded launches know their memory
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is followed."""
+        return not self._followers
+
+    def add(self, names: Mapping[str, np.ndarray | None], meshes: VariantRows = ()) -> None:
+        """Follow arrays of the model from now on, next to those followed before.
+
+        Args:
+            names: Arrays by name, each with a mask of the entries that may take any value, or None.
+            meshes: Meshes that shapes may come to have.
+
+        Raises:
+            ValueError: If MuJoCo has something compiled in; the message names it.
+        """
+        for name in names:
+            if name not in _KNOWN | _WITHOUT_EFFECT:
+                raise ValueError(
+                    f"SolverMuJoCo: {name} cannot change on the device, for MuJoCo has it compiled in. Write "
+                    "to it on the host and call notify_model_changed(), or make a new solver."
+                )
+        self._names |= frozenset(names) & _KNOWN
+        if not self._names:
+            return
+        rows = ModelRows(self._model)
+        self._check_sizes(rows, names.get("shape_scale"))
+        self._engine.on_renewal = None
+        for index, group in enumerate(self._groups):
+            self._prepare_group(rows, index, group, meshes)
+        self._retired += self._followers
+        self._followers = [
+            _Follower(self._model, self._options, rows, self._groups, index, self._engine, self._names)
+            for index in range(len(self._groups))
+        ]
+        self.launch_all()
+        self._engine.on_renewal = self.launch_all
+
+    def take_in_host(self) -> None:
+        """Go on after the groups were brought up to date on the host."""
+        if self._followers:
+            rows = ModelRows(self._model)
+            for follower in self._followers:
+                follower.assign(rows)
+            self.launch_all()
+
+    def launch_all(self) -> None:
+        """Bring all worlds up to date. Only launches."""
+        everywhere: Any = wp.zeros(0, dtype=wp.bool, device=self._model.device)
+        self.launch(WorldChoice(self._model.worlds, everywhere, None))
+
+    def launch(self, choice: WorldChoice) -> None:
+        """Bring worlds up to date. Only launches."""
+        if not self._followers:
+            return
+        self._chosen.zero_()
+        wp.launch(
+            choose_world,
+            dim=choice.worlds.size,
+            inputs=[choice.worlds, choice.mask],
+            outputs=[self._chosen],
+            device=self._model.device,
+        )
+        for follower in self._followers:
+            follower.launch(self._chosen)
+
+    def _check_sizes(self, rows: ModelRows, drawn: np.ndarray | None) -> None:
+        """Raise if shapes are to take any size whose geometry MuJoCo compiles."""
+        if drawn is None:
+            return
+        fixed = (GeoType.MESH, GeoType.CONVEX_MESH, GeoType.CONE, GeoType.HFIELD)
+        kinds = rows.array("shape_type")
+        used = np.zeros(len(kinds), dtype=bool)
+        for group in self._groups:
+            used[flat_shapes(rows, group.plan.geoms, group.worlds)] = True
+        bad = np.flatnonzero(drawn & used & np.isin(kinds, fixed))
+        if len(bad):
+            shape = int(bad[0])
+            raise ValueError(
+                f"SolverMuJoCo: shape '{self._model.shape_label[shape]}' (index {shape}) is a "
+                f"{GeoType(int(kinds[shape])).name.lower()}, whose size MuJoCo has compiled in, so it cannot "
+                "be drawn. Leave it out with entities=, use variants with meshes of several sizes, or "
+                "SolverSAP."
+            )
+
+    def _prepare_group(self, rows: ModelRows, index: int, group: MujocoGroup, meshes: VariantRows) -> None:
+        """Let a group have all that may come, and a row per world for what changes."""
+        names, model = self._names, group.model
+        _check_pairs(rows, group, names)
+        fresh = [asset for asset in _assets(rows, group, meshes) if asset not in group.plan.assets]
+        group.plan.assets.extend(fresh)
+        bodies = range(1, model.nbody)
+        general = frozenset(bodies) if names & _INERTIAL else frozenset()
+        if fresh or not general <= group.general_bodies:
+            values = GroupValues(rows, group.plan)
+            compiled = compile_group(rows, self._options, group.plan, values, group.general_bodies | general)
+            replace_model(group, compiled)
+        _open_ranges(rows, group, names)
+        if "shape_enabled" in names:
+            group.switched = True
+        followed = {
+            name
+            for stage in active_stages(group, names)
+            for name in STAGES[stage].fields
+            if self._engine.knows_field(name) and _has_field(group, name)
+        }
+        for name in sorted(followed):
+            values_of = group.value(name)
+            kind = np.int32 if name in INTEGERS else np.float64
+            group.fields.setdefault(name, np.array(values_of, dtype=kind, order="C"))
+        group.followed |= followed
+        changed = set_shortcuts(group)
+        keep_free_of_trees(group, set())
+        group.revision += 1
+        self._engine.fields_changed(index, followed | changed)
+
+
+class _Follower:
+    """Brings the worlds of one group up to date."""
+
+    def __init__(
+        self,
+        model: Model,
+        options: MujocoOptions,
+        rows: ModelRows,
+        groups: Sequence[MujocoGroup],
+        index: int,
+        engine: Engine,
+        names: frozenset[str],
+    ):
+        group = groups[index]
+        self._model, self._options, self._index = model, options, index
+        self._group, self._engine = group, engine
+        self._stages = active_stages(group, names)
+        device, plan = model.device, group.plan
+        self._worlds: Any = upload(group.worlds, device)
+        self._bodies: BodyMaps = make_body_maps(plan.structure, device)
+        self._joints: JointMaps = make_joint_maps(plan.structure, plan.drives, int(group.model.nu), device)
+        self._shapes: ShapeMaps = make_shape_maps(group, device)
+        self._constraints: ConstraintMaps = make_constraint_maps(group, rows.first["equality"], device)
+        self._memory: dict[str, Any] = {}
+        # Rotations of joint frames in double precision, which axes of drives of ball joints follow from.
+        count = group.world_count * plan.structure.template.node_count if "frames" in self._stages else 0
+        self._rotation: Any = wp.zeros(count, dtype=wp.quatd, device=device)
+        self._fixed_weight: Any = None
+        self._shapes.gain_first = sum(g.world_count * g.model.ngeom for g in groups[:index])
+        assign_assets(self._shapes, rows, group, plan.assets)
+        self.assign(rows)
+
+    def assign(self, rows: ModelRows) -> None:
+        """Take in what only the host changes."""
+        group, device = self._group, self._model.device
+        assign_limits(self._joints, rows, group.plan.structure, group, device)
+        assign_materials(self._shapes, rows, group, margins=margins_are_kept(self._options, group.plan))
+        weight: Any = np.ascontiguousarray(group.value("dof_invweight0")).reshape(-1)
+        if self._fixed_weight is None:
+            self._fixed_weight = wp.array(weight, dtype=self._engine.real, device=device)
+        else:
+            self._fixed_weight.assign(weight.astype(wp.dtype_to_numpy(self._engine.real)))
+
+    def launch(self, chosen: wp.array[int]) -> None:
+        """Bring the worlds that are chosen up to date. Only launches."""
+        memory = self._engine.followed_memory(self._index)
+        fields = fields_struct(self._engine.real)()
+        for name in (*field_names(), *BESIDE_FIELDS):
+            if name in memory:
+                setattr(fields, attribute_of(name), memory[name])
+        self._memory = memory  # a struct keeps addresses only
+        for kernel, inputs in self._launches(fields):
+            if kernel is None:
+                self._engine.derive_fields(self._index, chosen)
+                continue
+            wp.launch(
+                kernel,
+                dim=self._group.world_count,
+                inputs=[self._worlds, chosen, *inputs],
+                device=self._model.device,
+            )
+
+    def _launches(self, fields: Any) -> Iterator[tuple[Any, list[Any]]]:
+        """Yield the kernels to launch with their arguments; None for what the engine derives."""
+        model, stages, real = self._model, self._stages, self._engine.real
+        topology = model.topology
+        if "gravity" in stages:
+            yield body_kernels(real).follow_gravity, [model.gravity, fields]
+        if "inertia" in stages:
+            arrays = [model.body_mass, model.body_com, model.body_inertia]
+            yield body_kernels(real).follow_inertia, [topology, self._bodies, *arrays, fields]
+        if "frames" in stages:
+            arrays = [model.joint_X_p, model.joint_X_c, model.joint_axis]
+            arrays += [self._engine.joint_rotation, self._rotation]
+            yield body_kernels(real).follow_frames, [topology, self._bodies, *arrays, fields]
+        if "dofs" in stages:
+            arrays = [model.body_flags, model.joint_armature, model.joint_damping, model.joint_friction]
+            yield joint_kernels(real).follow_dofs, [topology, self._joints, *arrays, fields]
+        if "ranges" in stages:
+            arrays = [model.joint_limit_lower, model.joint_limit_upper, model.joint_effort_limit]
+            yield joint_kernels(real).follow_ranges, [topology, self._joints, *arrays, fields]
+        if "drives" in stages:
+            arrays = [model.joint_target_mode, model.joint_target_ke, model.joint_target_kd]
+            arrays += [model.joint_effort_limit, self._rotation]
+            yield joint_kernels(real).follow_drives, [topology, self._joints, *arrays, fields]
+        if "placement" in stages:
+            arrays = [model.shape_transform, model.shape_scale, model.shape_source_index]
+            yield shape_kernels(real).follow_placement, [topology, self._shapes, *arrays, fields]
+        if "materials" in stages:
+            arrays = [model.shape_material_ke, model.shape_material_tau, model.shape_material_mu]
+            arrays += [model.shape_material_mu_torsional, model.shape_material_mu_rolling]
+            yield (
+                shape_kernels(real).follow_materials,
+                [topology, self._shapes, *arrays, model.shape_margin, fields],
+            )
+        if "switches" in stages:
+            arrays = [model.shape_enabled]
+            yield shape_kernels(real).follow_switches, [topology, self._shapes, *arrays, fields]
+        if "constraints" in stages:
+            yield from self._constraint_launches(fields)
+        if "derived" in stages:
+            yield None, []
+        if "limits" in stages:
+            arrays = [model.joint_limit_ke, model.joint_limit_kd, self._inverse_weight()]
+            yield joint_kernels(real).follow_limits, [topology, self._joints, *arrays, fields]
+
+    def _constraint_launches(self, fields: Any) -> Iterator[tuple[Any, list[Any]]]:
+        model, plan = self._model, self._group.plan.equalities
+        kernels = constraint_kernels(self._engine.real)
+        anchor, relpose = model.equality_constraint_anchor, model.equality_constraint_relpose
+        polycoef, enabled = model.equality_constraint_polycoef, model.equality_constraint_enabled
+        if plan.constraints:
+            weight, axis = model.equality_constraint_torquescale, model.equality_constraint_axis
+            arrays = [anchor, axis, weight, relpose, polycoef, enabled]
+            yield kernels.follow_constraints, [self._constraints, *arrays, fields]
+        if plan.ropes:
+            arrays = [anchor, relpose, polycoef, enabled, model.joint_X_p, model.joint_X_c]
+            arrays += [model.joint_limit_lower, model.joint_limit_upper]
+            yield kernels.follow_ropes, [model.topology, self._constraints, *arrays, fields]
+
+    def _inverse_weight(self) -> Any:
+        """Return `dof_invweight0` of all worlds, flat."""
+        if "dof_invweight0" in self._memory:
+            return self._memory["dof_invweight0"]
+        return self._fixed_weight
+
+
+def active_stages(group: MujocoGroup, names: frozenset[str]) -> list[str]:
+    """Return the stages that a group needs to follow arrays, in their order."""
+    plan, model = group.plan, group.model
+    result = []
+    for stage, entry in STAGES.items():
+        reads = entry.reads
+        if stage == "drives" and not any(place >= 0 for place in plan.drives.place):
+            reads = reads - frozenset(FRAME_ARRAYS)
+        if stage == "constraints":
+            if not any(rope.joint >= 0 for rope in plan.equalities.ropes):
+                reads = frozenset(name for name in reads if name.startswith("equality"))
+            if not (plan.equalities.constraints or plan.equalities.ropes):
+                reads = frozenset()
+        if stage in ("derived", "limits") and (model.ntendon or _uses_sites(model)):
+            reads = reads | TENDON_ARRAYS
+        if reads & names and any(_has_field(group, name) for name in entry.fields):
+            result.append(stage)
+    return result
+
+
+def _uses_sites(model: Any) -> bool:
+    """Return whether actuators act on sites or bodies, so that where these are counts."""
+    joints = (0, 1)  # mjTRN_JOINT, mjTRN_JOINTINPARENT
+    return bool((~np.isin(model.actuator_trntype, joints)).any())
+
+
+def _has_field(group: MujocoGroup, name: str) -> bool:
+    try:
+        return group.shared(name).size > 0
+    except AttributeError:
+        return False  # another version of MuJoCo
+
+
+def _assets(rows: ModelRows, group: MujocoGroup, meshes: VariantRows) -> Iterator[MeshAsset]:
+    """Yield the meshes that the geoms of a group may come to have."""
+    first = rows.first["shape"][group.worlds[0]]
+    template = rows.model.world_template[group.worlds[0]]
+    entries = {
+        int(code): index
+        for index, code in enumerate(group.plan.geoms.shape)
+        if code >= 0 and group.plan.geoms.kind[index] == MESH
+    }
+    starts = rows.first["shape"]
+    for shapes, sources, scales in meshes:
+        world = int(np.searchsorted(starts, shapes[0], side="right")) - 1
+        if rows.model.world_template[world] != template:
+            continue
+        for column, shape in enumerate((shapes - starts[world]).tolist()):
+            if shape not in entries:
+                continue
+            flat = int(first) + shape
+            kind = int(rows.array("shape_type")[flat])
+            pairs = np.concatenate([sources[:, column, None], scales[:, column]], axis=1)
+            for source, *scale in np.unique(pairs, axis=0).tolist():
+                if source >= 0 or kind == GeoType.CONE:
+                    chosen = -1 if kind == GeoType.CONE else int(source)
+                    yield MeshAsset(kind, chosen, (scale[0], scale[1], scale[2]), flat)
+
+
+def _check_pairs(rows: ModelRows, group: MujocoGroup, names: frozenset[str]) -> None:
+    """Raise if pairs that are named one by one would have to change.
+
+    Raises:
+        ValueError: If so.
+    """
+    world = rows.model.world_label[int(group.worlds[0])]
+    if group.plan.masks.pairs and names & STAGES["materials"].reads:
+        raise ValueError(
+            f"SolverMuJoCo: the collision filters of world '{world}' need pairs that are named one by one, "
+            "whose materials cannot change on the device. Filter whole bodies, write to materials on the "
+            "host and call notify_model_changed(), or use SolverSAP."
+        )
+    if group.model.npair and names & STAGES["switches"].reads:
+        raise ValueError(
+            f"SolverMuJoCo: world '{world}' has explicit contact pairs, which cannot be switched off with "
+            "their shapes on the device. Remove them, or let each variant have worlds of its own "
+            "(share_layouts=False)."
+        )
+
+
+def _open_ranges(rows: ModelRows, group: MujocoGroup, names: frozenset[str]) -> None:
+    """Let all joints and drives have ranges whose limits may come."""
+    plan, model = group.plan.structure, group.model
+    scalar = np.array([j.kind in (MujocoJoint.SLIDE, MujocoJoint.HINGE) for j in plan.joints], dtype=bool)
+    if not len(scalar):
+        return
+    if names & {"joint_limit_lower", "joint_limit_upper"}:
+        model.jnt_limited[scalar] = 1
+    if "joint_effort_limit" in names:
+        dofs = public_dofs(plan)[[joint.qvel for joint in plan.joints]]
+        driven = np.isin(dofs, [*group.plan.drives.dof, *driven_dofs(rows, group.worlds)])
+        model.jnt_actfrclimited[scalar & driven] = 1
+        ball = np.flatnonzero(np.array(group.plan.drives.place, dtype=np.int64) >= 0)
+        model.actuator_forcelimited[ball] = 1

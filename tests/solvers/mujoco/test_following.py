@@ -1,0 +1,229 @@
+"""Following: what kernels write into MuJoCo's models is what MuJoCo compiles from the same numbers."""
+
+import numpy as np
+import pytest
+import warp as wp
+
+import pluriverse as pv
+from pluriverse.model.world_choice import choose_worlds
+from pluriverse.solvers.mujoco import SolverMuJoCo
+from pluriverse.solvers.mujoco.conversion import convert_model
+from pluriverse.solvers.mujoco.follow_fields import STAGES
+from pluriverse.solvers.mujoco.group import JointKind, MujocoGroup
+from pluriverse.solvers.mujoco.options import MujocoOptions
+from tests.solvers.mujoco.test_grouping import ROUNDING, build_worlds, fields_of
+
+FOLLOWED = sorted(set().union(*(stage.reads for stage in STAGES.values())) - {"shape_source_index"})
+DT = 0.002
+# MuJoCo Warp computes in single precision: some roundings of 2**-24.
+SINGLE = 1e-5
+
+
+def inertia_tensors(moments: np.ndarray, quats: np.ndarray) -> np.ndarray:
+    """Return the inertia about body axes of principal moments and the rotation wxyz of their axes."""
+    tensors = []
+    for principal, (w, x, y, z) in zip(moments, quats, strict=True):
+        turn = np.array(
+            [
+                [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+                [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+                [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+            ]
+        )
+        tensors.append(turn @ np.diag(principal) @ turn.T)
+    return np.array(tensors)
+
+
+def numbers_of(group: MujocoGroup, row: int) -> dict[str, np.ndarray]:
+    """Return all numbers of a world of a group, principal axes as tensors."""
+    result = {name: group.value(name)[row].copy() for name in fields_of(group.model)}
+    result["stat.meaninertia"] = group.value("stat.meaninertia")[row]
+    result["tensor"] = inertia_tensors(result.pop("body_inertia"), result.pop("body_iquat"))
+    free = group.body_mj[group.joint_child[group.joint_kind == JointKind.FREE]]
+    for name in ("body_pos", "body_quat"):  # what moves freely has its place in the state
+        result[name] = np.delete(result[name], free, axis=0)
+    result["geom_aabb"] = result["geom_aabb"].reshape(-1, 6)
+    return result
+
+
+def assert_as_alone(group: MujocoGroup, row: int, seed: int, tolerance: float = ROUNDING) -> None:
+    """Compare all numbers of a world with those that MuJoCo compiles for it alone."""
+    (alone,) = convert_model(build_worlds([seed]).finalize(device="cpu"), MujocoOptions())
+    mine, expected = numbers_of(group, row), numbers_of(alone, 0)
+    assert mine.keys() == expected.keys()
+    for name, values in expected.items():
+        # That the solver measures its progress against is compiled from numbers before they are rounded.
+        bound = 1e-6 if name == "stat.meaninertia" else tolerance
+        np.testing.assert_allclose(
+            mine[name], values, rtol=bound, atol=bound, err_msg=f"{name} of world {row}, as {seed}"
+        )
+
+
+@pytest.fixture(scope="module")
+def machine():
+    """A solver that follows all arrays of four worlds, a mask of worlds, and a recording for these."""
+    model = build_worlds([3, 4, 5, 3]).finalize(device="cpu")
+    solver = SolverMuJoCo(model)
+    solver.follow_model(dict.fromkeys(FOLLOWED))
+    mask = wp.zeros(4, dtype=wp.bool, device="cpu")
+    choice = choose_worlds(model, mask, what="test")
+    solver.take_in_worlds(choice)
+    with wp.ScopedCapture(device="cpu", force_module_load=False) as capture:
+        solver.take_in_worlds(choice)
+    return model, solver, mask, capture.graph
+
+
+def test_what_kernels_write_is_what_mujoco_compiles(machine):
+    """All fields, derived ones too, are those of a compile of each world with the new numbers.
+
+    Taking in is replayed from a recording. Worlds that are not meant keep every bit.
+    """
+    model, solver, mask, graph = machine
+    (group,) = solver.groups
+    for row, seed in enumerate((3, 4, 5, 3)):
+        assert_as_alone(group, row, seed)
+    seeds = [8, 4, 10, 11]
+    other = build_worlds([8, 9, 10, 11]).finalize(device="cpu")
+    before = {name: rows[1].copy() for name, rows in group.fields.items()}
+    for name in FOLLOWED:
+        getattr(model, name).assign(getattr(other, name))
+    mask.assign(np.array([True, False, True, True]))
+    wp.capture_launch(graph)
+    for row, seed in enumerate(seeds):
+        assert_as_alone(group, row, seed)
+    for name, values in before.items():
+        np.testing.assert_array_equal(group.fields[name][1], values, err_msg=name)
+    assert not solver.world_frozen.numpy().any()
+
+
+def test_a_step_after_taking_in_is_that_of_a_solver_made_anew(machine):
+    """What is shared by the worlds of a group stays as it was, so each moves as after a conversion."""
+    model, solver, mask, graph = machine
+    other = build_worlds([14, 9, 12, 13]).finalize(device="cpu")
+    for name in FOLLOWED:
+        getattr(model, name).assign(getattr(other, name))
+    mask.fill_(True)
+    wp.capture_launch(graph)
+    states, fresh = [model.state(), model.state()], [model.state(), model.state()]
+    anew = SolverMuJoCo(model)
+    for _ in range(3):
+        solver.step(*states, None, None, DT)
+        anew.step(*fresh, None, None, DT)
+        states.reverse()
+        fresh.reverse()
+    # The axes of inertias are chosen otherwise, and free bodies have other reference poses.
+    np.testing.assert_allclose(states[0].joint_qd.numpy(), fresh[0].joint_qd.numpy(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(states[0].joint_q.numpy(), fresh[0].joint_q.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_notice_on_the_host_and_taking_in_agree(machine):
+    """An edit that is notified reaches the same memory, and the recording goes on from there."""
+    model, solver, mask, graph = machine
+    (group,) = solver.groups
+    for seeds, notify in (([8, 9, 10, 11], True), ([3, 4, 5, 3], False)):
+        other = build_worlds(seeds).finalize(device="cpu")
+        for name in FOLLOWED:
+            getattr(model, name).assign(getattr(other, name))
+        if notify:
+            solver.notify_model_changed(pv.ModelFlags.ALL)
+        else:
+            mask.fill_(True)
+            wp.capture_launch(graph)
+        for row, seed in enumerate(seeds):
+            assert_as_alone(group, row, seed)
+
+
+def test_what_is_compiled_in_cannot_be_followed():
+    builder = pv.ModelBuilder()
+    corners = np.array([[0.0, 0.0, 0.0], [0.3, 0.0, 0.0], [0.0, 0.2, 0.0], [0.1, 0.1, 0.25]])
+    mesh = pv.Mesh(corners, np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]]))
+    builder.begin_world()
+    builder.add_shape_convex_hull(builder.add_body(), mesh=mesh, label="wedge")
+    builder.end_world()
+    model = builder.finalize("cpu")
+    solver = SolverMuJoCo(model)
+    with pytest.raises(ValueError, match="joint_target_mode cannot change on the device"):
+        solver.follow_model({"joint_target_mode": None})
+    with pytest.raises(ValueError, match=r"shape 'wedge' \(index 0\) is a convex_mesh, whose size"):
+        solver.follow_model({"shape_scale": np.array([True])})
+    solver.follow_model({"shape_scale": np.array([False]), "joint_q": None})
+
+
+def test_models_that_follow_nothing_cost_what_they_did():
+    """Without a wish no field gets a row per world, and arrays that MuJoCo does not read give none."""
+    builder = pv.ModelBuilder()
+    box = pv.ModelBuilder()
+    box.add_shape_box(box.add_body(), hx=0.1, hy=0.1, hz=0.1)
+    builder.replicate(box, 3)
+    model = builder.finalize("cpu")
+    solver = SolverMuJoCo(model)
+    assert solver.groups[0].fields == {}
+    solver.follow_model({"joint_q": None, "shape_color": None})
+    assert solver.groups[0].fields == {}
+    solver.follow_model({"shape_material_mu": None})
+    assert set(solver.groups[0].fields) == {"geom_friction", "geom_solref", "geom_margin", "body_margin"}
+
+
+def test_mujoco_warp_follows_as_the_c_engine_does():
+    """In MuJoCo Warp the same kernels and its own derivation give the fields of the C engine, recorded."""
+    pytest.importorskip("mujoco_warp")
+    builder = pv.ModelBuilder()
+    box = pv.ModelBuilder()
+    arm = box.add_link(mass=1.0, inertia=np.eye(3) * 0.1)
+    box.add_shape_box(arm, hx=0.1, hy=0.1, hz=0.1, cfg=pv.ShapeConfig(density=0.0))
+    joint = box.add_joint_revolute(
+        -1, arm, parent_xform=((0.0, 0.0, 0.5), (0.0, 0.0, 0.0, 1.0)), target_ke=9.0, target_kd=0.5
+    )
+    box.add_articulation([joint])
+    builder.replicate(box, 3)
+    model = builder.finalize("cpu")
+    # Off the axis: where a body cannot be moved along, MuJoCo and MuJoCo Warp fill in other inverse weights.
+    model.body_com.fill_(wp.vec3(0.1, 0.2, 0.0))
+    solvers = [SolverMuJoCo(model, use_mujoco_cpu=on) for on in (True, False)]
+    names = dict.fromkeys(
+        [
+            *("gravity", "body_mass", "body_com", "body_inertia", "joint_armature", "joint_X_p"),
+            *("joint_target_ke", "joint_damping", "joint_limit_lower", "shape_scale", "shape_enabled"),
+            "shape_material_mu",
+        ]
+    )
+    mask = wp.array([True, False, True], dtype=wp.bool, device="cpu")
+    choice = choose_worlds(model, mask, what="test")
+    for solver in solvers:
+        solver.follow_model(names)
+    with wp.ScopedCapture(device="cpu", force_module_load=False) as capture:
+        solvers[1].take_in_worlds(choice)
+    rng = np.random.default_rng(0)
+    for name in names:
+        values = getattr(model, name).numpy()
+        factor = rng.uniform(0.5, 1.5, values.shape)
+        if name == "body_inertia":
+            values += 0.01 * (factor + factor.swapaxes(1, 2))
+        elif name == "shape_enabled":
+            values[:] = [True, True, False]
+        elif name == "joint_X_p":
+            values[:, :3] += 0.1 * factor[:, :3]
+        else:
+            values += 0.1 * factor
+        getattr(model, name).assign(values)
+    solvers[0].take_in_worlds(choice)
+    wp.capture_launch(capture.graph)
+    (mine,), (group,) = solvers[0].groups, solvers[1].groups
+    device = solvers[1].engine.followed_memory(0)
+    assert {"dof_invweight0", "body_invweight0", "body_subtreemass", "jnt_solref"} <= group.followed
+    for name in group.followed:
+        if name in ("body_iquat", "body_inertia"):
+            continue  # compared as tensors below
+        expected = mine.value(name).reshape(-1)
+        np.testing.assert_allclose(device[name].numpy(), expected, rtol=SINGLE, atol=SINGLE, err_msg=name)
+    on_device = [
+        inertia_tensors(
+            device["body_inertia"].numpy().reshape(3, -1, 3)[row],
+            device["body_iquat"].numpy().reshape(3, -1, 4)[row],
+        )
+        for row in range(3)
+    ]
+    for row in range(3):
+        expected = inertia_tensors(mine.value("body_inertia")[row], mine.value("body_iquat")[row])
+        np.testing.assert_allclose(on_device[row], expected, rtol=SINGLE, atol=SINGLE)
+    assert device["geom_gap"].numpy().tolist() == [0.0, 0.0, -1e10]
