@@ -53,6 +53,30 @@ class RobotScene:
 
 
 @dataclasses.dataclass(frozen=True)
+class HandScene:
+    """A hand, palm up, that holds small objects of all shapes, on a stand above the ground."""
+
+    file: str
+    """URDF file below the folder of assets."""
+    pose: dict[str, float]
+    """Joint positions that it holds [rad], by name; others are 0."""
+    gains: Gains
+    """Drive of every joint."""
+    armature: float
+    """Inertia of every rotor [kg·m²]."""
+    objects: tuple[tuple[str, tuple[float, ...]], ...]
+    """Kind and half extents or radii [m] of the objects, dropped one above the other."""
+    height: float = 0.2
+    """Where the palm is [m]."""
+    tilt: float = 1.93
+    """Angle of the fingers to the vertical [rad]; they point a little downwards and curl up."""
+    density: float = 600.0
+    """kg/m³."""
+    friction: float = 0.8
+    """Coefficient of friction."""
+
+
+@dataclasses.dataclass(frozen=True)
 class PileScene:
     """Boxes stacked askew, each layer shifted and turned against the one below, so that all hang together."""
 
@@ -96,7 +120,9 @@ class CartpoleScene:
     """A pole that swings on a cart, without contact."""
 
 
-SCENES: dict[str, RobotScene | PileScene | CartpoleScene] = {
+Scene = RobotScene | HandScene | PileScene | CartpoleScene
+
+SCENES: dict[str, Scene] = {
     "go1": RobotScene(
         file="unitree_go1/go1.xml",
         height=0.29,
@@ -134,6 +160,26 @@ SCENES: dict[str, RobotScene | PileScene | CartpoleScene] = {
         },
         armature=0.05,
     ),
+    "hand": HandScene(
+        file="allegro_hand_description/allegro_hand_description_right.urdf",
+        pose={
+            **{f"joint_{finger + 1}.0": 0.61 for finger in (0, 4, 8)},
+            **{f"joint_{finger + 2}.0": 0.81 for finger in (0, 4, 8)},
+            **{f"joint_{finger + 3}.0": 1.18 for finger in (0, 4, 8)},
+            **{"joint_0.0": -0.19, "joint_8.0": 0.19},
+            **{"joint_12.0": 0.69, "joint_13.0": 0.12, "joint_14.0": 0.82, "joint_15.0": 1.19},
+        },
+        gains=Gains(3.0, 0.1),
+        armature=0.0005,
+        objects=(
+            ("box", (0.022, 0.018, 0.014)),
+            ("sphere", (0.018,)),
+            ("capsule", (0.012, 0.02)),
+            ("cylinder", (0.016, 0.014)),
+            ("ellipsoid", (0.022, 0.016, 0.013)),
+            ("box", (0.014, 0.014, 0.014)),
+        ),
+    ),
     "cartpole": CartpoleScene(),
     "pile8": PileScene(side_count=2),
     "pile64": PileScene(side_count=4),
@@ -158,6 +204,13 @@ CARTPOLE_MJCF = f"""
 
 
 def write_scene(name: str, folder: Path) -> Path:
+    """Write the MJCF file of one of `SCENES`; see `write_mjcf`."""
+    path = folder / f"{name}.xml"
+    write_mjcf(SCENES[name], path)
+    return path
+
+
+def write_mjcf(scene: Scene, path: Path) -> None:
     """Write the MJCF file of a scene, ready to run: ground, drives, time step, and a keyframe to begin with.
 
     All but the cartpole have come to rest at its start, so that every engine works on the same contacts.
@@ -167,12 +220,16 @@ def write_scene(name: str, folder: Path) -> Path:
     """
     import mujoco
 
-    scene = SCENES[name]
-    path = folder / f"{name}.xml"
     if isinstance(scene, CartpoleScene):
         path.write_text(CARTPOLE_MJCF)
-        return path
-    spec = _pile_spec(scene) if isinstance(scene, PileScene) else _robot_spec(scene)
+        return
+    match scene:
+        case PileScene():
+            spec = _pile_spec(scene)
+        case HandScene():
+            spec = _hand_spec(scene)
+        case _:
+            spec = _robot_spec(scene)
     model = spec.compile()
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, 0)
@@ -180,7 +237,6 @@ def write_scene(name: str, folder: Path) -> Path:
     spec.keys[0].qpos = data.qpos.copy()
     spec.compile()
     path.write_text(spec.to_xml())
-    return path
 
 
 def _urdf_for_mujoco(path: Path) -> str:
@@ -250,14 +306,51 @@ def _roughen(spec: "mujoco.MjSpec", roughness: float) -> None:
     ground.pos = [0.0, 0.0, -roughness]
 
 
-def _robot_spec(scene: RobotScene) -> "mujoco.MjSpec":
-    import mujoco
-
-    source = ASSETS / scene.file
+def _find_asset(file: str) -> Path:
+    source = ASSETS / file
     if not source.is_file():
         raise FileNotFoundError(
             f"benchmark robot '{source}' is missing: set PLURIVERSE_TEST_ASSETS to a folder with it"
         )
+    return source
+
+
+def _hand_spec(scene: HandScene) -> "mujoco.MjSpec":
+    import mujoco
+
+    spec = _make_spec()
+    friction = [scene.friction, 0.005, 0.0001]
+    half = 0.5 * scene.tilt
+    turn = [math.cos(half), 0.0, -math.sin(half), 0.0]  # the palm looks along +x of the file
+    stand = spec.worldbody.add_frame(pos=[0.0, 0.0, scene.height], quat=turn)
+    hand = mujoco.MjSpec.from_string(_urdf_for_mujoco(_find_asset(scene.file)))
+    for geom in hand.geoms:
+        geom.contype = 0  # hulls of neighbouring links overlap; the hand meets the ground and objects only
+    spec.attach(hand, prefix="hand_", frame=stand)
+    qpos, targets = [], []
+    for joint in spec.joints:
+        joint.armature = scene.armature
+        actuator = spec.add_actuator(name=joint.name, target=joint.name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
+        actuator.set_to_position(kp=scene.gains.stiffness, kv=scene.gains.damping)
+        targets.append(scene.pose.get(joint.name.removeprefix("hand_"), 0.0))
+    qpos += targets
+    for number, (kind, size) in enumerate(scene.objects):
+        body = spec.worldbody.add_body(name=f"object_{number}")
+        body.add_freejoint()
+        shape = getattr(mujoco.mjtGeom, f"mjGEOM_{kind.upper()}")
+        body.add_geom(type=shape, size=[*size, 0.0, 0.0][:3], density=scene.density)
+        height = scene.height + 0.05 + 0.045 * number
+        qpos += [-0.045 - 0.01 * (number % 2), 0.012 * (number % 3 - 1), height, 1.0, 0.0, 0.0, 0.0]
+    for geom in spec.geoms:
+        geom.friction = friction
+    spec.add_key(name="start", qpos=qpos, ctrl=targets)
+    return spec
+
+
+def _robot_spec(scene: RobotScene) -> "mujoco.MjSpec":
+    import mujoco
+
+    source = _find_asset(scene.file)
     spec = _make_spec(_urdf_for_mujoco(source) if source.suffix == ".urdf" else str(source))
     if source.suffix != ".urdf":
         spec.meshdir = str((source.parent / spec.meshdir).resolve())

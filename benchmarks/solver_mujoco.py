@@ -70,7 +70,7 @@ def _compare(path: Path, arguments: argparse.Namespace) -> tuple[float, float]:
     pointer = clock_pointer()
     clock = None if pointer is None else pointer.value
     with make_simulation([path], arguments.worlds, threads=arguments.threads) as simulation:
-        bare = _make_rollout(path, arguments.worlds, arguments.threads, clock)
+        bare = make_rollout(path, arguments.worlds, arguments.threads, clock)
         works: list[Callable[[], None]] = [bare, simulation.step]
         for work in works:
             for _ in range(SETTLING_STEP_COUNT):
@@ -79,7 +79,7 @@ def _compare(path: Path, arguments: argparse.Namespace) -> tuple[float, float]:
     return durations[0] / arguments.worlds, durations[1] / arguments.worlds
 
 
-def _make_rollout(path: Path, world_count: int, thread_count: int, clock: int | None) -> Callable[[], None]:
+def make_rollout(path: Path, world_count: int, thread_count: int, clock: int | None) -> Callable[[], None]:
     """Return a function that makes one step of all worlds by `mujoco.rollout`, as quickly as it can.
 
     `clock` is what MuJoCo's Python package reads the time with.

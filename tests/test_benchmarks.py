@@ -86,6 +86,25 @@ def test_kinds_of_worlds_step_in_one_batch_and_alone():
     assert "largest change of an initial state: 0; frozen worlds: ()" in outcome
 
 
+def test_contact_rich_scenes_are_compared():
+    """The hand holds its objects with both solvers, and a pile is compared with a single box.
+
+    A hand that lets go drops objects at more than 0.5 m/s; resting on 1e5 N/m they sink in by less than 1 mm.
+    """
+    arguments = ["--scenes", "hand", "--sides", "1", "2", "--worlds", "1", "--steps", "20", "--repeats", "1"]
+    lines = run_module("benchmarks.contact_rich", *arguments).splitlines()
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if line.startswith("│")]
+    sap, mujoco, bare = (row for row in rows if row[0] == "hand")
+    assert [row[1] for row in (sap, mujoco, bare)] == ["SolverSAP", "SolverMuJoCo", "mujoco.rollout"]
+    for row in (sap, mujoco):
+        assert int(row[3]) >= 12  # six objects on two points at least
+        assert row[7] == "0"
+    assert float(sap[4]) < 1.0
+    assert float(sap[8]) < 0.5
+    assert [row[0] for row in rows[3:]] == ["1", "8"]
+    assert rows[3][3] == "1.00"
+
+
 def test_devices_are_compared_with_both_solvers():
     """A line per solver and number of worlds, with a rate for each device."""
     arguments = ["--scenes", "pile8", "--worlds", "2", "--devices", "cpu", "--solvers", "sap", "mujoco"]
