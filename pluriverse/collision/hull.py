@@ -66,15 +66,13 @@ def make_hull_data(meshes: Sequence[Any], device: Any) -> tuple[HullData, np.nda
         triangles = np.asarray(hull.triangles)
         polygons, polygon_normals, face_of, around = _faces_of(points, triangles)
         vertices.append(points)
-        extremes.append(
-            base + np.array([index for axis in points.T for index in (axis.argmax(), axis.argmin())])
-        )
+        extremes.append(base + np.stack([points.argmax(axis=0), points.argmin(axis=0)], axis=1).reshape(-1))
         neighbors.extend([sorted(base + other for other in ring) for ring in around])
         # Vertices in the middle of a flat face have that face too.
         faces_at: list[set[int]] = [set() for _ in points]
-        for triangle, face in zip(triangles, face_of, strict=True):
+        for triangle, face in zip(triangles.tolist(), face_of, strict=True):
             for vertex in triangle:
-                faces_at[vertex].add(first_face + int(face))
+                faces_at[vertex].add(first_face + face)
         for face, polygon in enumerate(polygons):
             reduced = _largest_corners(points, polygon, polygon_normals[face])
             corners.append([base + vertex for vertex in reduced])
@@ -110,7 +108,7 @@ def _ragged(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
 
 def _faces_of(
     points: np.ndarray, triangles: np.ndarray
-) -> tuple[list[list[int]], list[np.ndarray], np.ndarray, list[set[int]]]:
+) -> tuple[list[list[int]], np.ndarray, list[int], list[set[int]]]:
     """Merge the triangles of a hull into flat polygons.
 
     Returns:
@@ -120,41 +118,38 @@ def _faces_of(
     p0, p1, p2 = (points[triangles[:, k]] for k in range(3))
     area_vectors = np.cross(p1 - p0, p2 - p0)
     areas = np.linalg.norm(area_vectors, axis=1)
-    triangle_normals = area_vectors / np.maximum(areas, np.finfo(float).tiny)[:, None]
-    owner = {(int(t[k]), int(t[(k + 1) % 3])): row for row, t in enumerate(triangles) for k in range(3)}
+    triangle_normals = (area_vectors / np.maximum(areas, np.finfo(float).tiny)[:, None]).tolist()
+    # A hull has some hundred triangles, visited one by one: Python numbers are faster than small arrays.
+    rows, sizes = triangles.tolist(), areas.tolist()
+    owner = {(t[k], t[k - 2]): row for row, t in enumerate(rows) for k in range(3)}
     around: list[set[int]] = [set() for _ in points]
     for first, second in owner:
         around[first].add(second)
         around[second].add(first)
 
     # Faces grow from the largest triangles, whose normals are the most exact.
-    face_of = np.full(len(triangles), -1)
+    face_of = [-1] * len(rows)
     polygons: list[list[int]] = []
-    normals: list[np.ndarray] = []
-    for seed in np.argsort(-areas, kind="stable"):
+    for seed in np.argsort(-areas, kind="stable").tolist():
         if face_of[seed] >= 0:
             continue
         face = len(polygons)
         face_of[seed] = face
-        members, stack = [], [int(seed)]
+        members, stack = [], [seed]
         while stack:
             row = stack.pop()
             members.append(row)
             for k in range(3):
-                edge = (int(triangles[row][(k + 1) % 3]), int(triangles[row][k]))
-                other = owner.get(edge, -1)
+                other = owner.get((rows[row][k - 2], rows[row][k]), -1)
                 if other >= 0 and face_of[other] < 0:
-                    turn = np.linalg.norm(np.cross(triangle_normals[seed], triangle_normals[other]))
-                    is_sliver = areas[other] <= 1e-12 * areas[seed]
-                    if is_sliver or (
-                        turn < FACE_FLATNESS and triangle_normals[seed] @ triangle_normals[other] > 0
-                    ):
+                    is_sliver = sizes[other] <= 1e-12 * sizes[seed]
+                    if is_sliver or _are_flat(triangle_normals[seed], triangle_normals[other]):
                         face_of[other] = face
                         stack.append(other)
         boundary: dict[int, int] = {}
         for row in members:
             for k in range(3):
-                first, second = int(triangles[row][k]), int(triangles[row][(k + 1) % 3])
+                first, second = rows[row][k], rows[row][k - 2]
                 other = owner.get((second, first), -1)
                 if other < 0 or face_of[other] != face:
                     boundary[first] = second
@@ -164,8 +159,17 @@ def _faces_of(
             polygon.append(vertex)
             vertex = boundary[vertex]
         polygons.append(polygon)
-        normals.append(area_vectors[members].sum(axis=0) / np.linalg.norm(area_vectors[members].sum(axis=0)))
+    totals = np.zeros((len(polygons), 3))
+    np.add.at(totals, face_of, area_vectors)
+    normals = totals / np.linalg.norm(totals, axis=1)[:, None]
     return polygons, normals, face_of, around
+
+
+def _are_flat(a: list[float], b: list[float]) -> bool:
+    """Return whether two unit normals belong to one flat face."""
+    x, y, z = a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+    is_same_side = a[0] * b[0] + a[1] * b[1] + a[2] * b[2] > 0.0
+    return is_same_side and x * x + y * y + z * z < FACE_FLATNESS * FACE_FLATNESS
 
 
 def _largest_corners(points: np.ndarray, polygon: list[int], normal: np.ndarray) -> list[int]:
