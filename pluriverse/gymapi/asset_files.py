@@ -84,7 +84,7 @@ def load_mjcf(root: str, filename: str, options: AssetOptions) -> Asset:
         if model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_FREE:
             body = model.body(model.jnt_bodyid[joint]).name
             names.setdefault(body, []).append(model.joint(joint).name or f"joint_{joint}")
-    actuators = [_actuator(model, index) for index in range(model.nu)]
+    actuators = [_actuator(model, index) for index in range(model.nactuator)]
     modes = dict.fromkeys((name for part in names.values() for name in part), DofDriveMode.DOF_MODE_NONE)
     for actuator in actuators:
         if actuator.joint:
@@ -215,25 +215,26 @@ _MODES = {
 def _actuator(model: Any, index: int) -> ActuatorProperties:
     """Return what a file says about an actuator."""
     joint = int(model.actuator_trnid[index, 0]) if int(model.actuator_trntype[index]) in (0, 1) else -1
-    gear = float(model.actuator_gear[index, 0])
+    control = int(model.actuator_ctrladr[index])  # the first, where there are several
+    gear = float(model.actuator_gear[model.actuator_outadr[index], 0])
     gain, bias = float(model.actuator_gainprm[index, 0]), model.actuator_biasprm[index]
     kind = "position" if bias[1] < 0.0 else "velocity" if bias[2] < 0.0 else "motor"
     result = ActuatorProperties(
         name=model.actuator(index).name,
         joint=model.joint(joint).name if joint >= 0 else "",
-        control_limited=bool(model.actuator_ctrllimited[index]),
+        control_limited=bool(model.actuator_ctrllimited[control]),
         force_limited=bool(model.actuator_forcelimited[index]),
         type=kind,
         kp=float(-bias[1]),
         kv=float(-bias[2]),
     )
     if result.control_limited:
-        result.lower_control_limit, result.upper_control_limit = map(float, model.actuator_ctrlrange[index])
+        result.lower_control_limit, result.upper_control_limit = map(float, model.actuator_ctrlrange[control])
     if result.force_limited:
         result.lower_force_limit, result.upper_force_limit = map(float, model.actuator_forcerange[index])
     if kind == "motor":
-        control = result.upper_control_limit if result.control_limited else 1.0
-        force = abs(gain) * control
+        most = result.upper_control_limit if result.control_limited else 1.0
+        force = abs(gain) * most
         result.motor_effort = gear * min(force, result.upper_force_limit)
     return result
 
