@@ -72,7 +72,9 @@ def add_drives(
         dof = robot.links[link_of_joint[joint]].joint.dof
         assert dof is not None
         terms.setdefault(joint, []).append(
-            _term(model, actuator, name, float(controls[actuator]), dof, options, report)
+            _term(
+                model, actuator, name, float(controls[model.actuator_ctrladr[actuator]]), dof, options, report
+            )
         )
     for joint, parts in terms.items():
         dof = robot.links[link_of_joint[joint]].joint.dof
@@ -195,7 +197,7 @@ def _term(
     options: MjcfOptions,
     report: ImportReport,
 ) -> _Term:
-    gear = float(model.actuator_gear[actuator, 0])
+    gear = float(model.actuator_gear[model.actuator_outadr[actuator], 0])
     gain = float(model.actuator_gainprm[actuator, 0])
     bias = np.zeros(3)
     if int(model.actuator_biastype[actuator]) == BIAS_AFFINE:
@@ -215,8 +217,9 @@ def _term(
     if model.actuator_forcelimited[actuator]:
         low, high = model.actuator_forcerange[actuator]
         limit = _symmetric(float(low), float(high), name, "forcerange", report)
-    if model.actuator_ctrllimited[actuator]:
-        low, high = (float(bound) for bound in model.actuator_ctrlrange[actuator])
+    first = int(model.actuator_ctrladr[actuator])
+    if model.actuator_ctrllimited[first]:
+        low, high = (float(bound) for bound in model.actuator_ctrlrange[first])
         control = min(max(control, low), high)
         if not np.any(bias[1:]):  # an effort: its control range bounds the force
             limit = min(limit, abs(gain) * _symmetric(low, high, name, "ctrlrange", report))

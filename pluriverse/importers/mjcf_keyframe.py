@@ -44,7 +44,7 @@ def select_keyframe(model: Any, keyframe: str | int | None, file: str) -> int | 
 
 
 def controls_of(model: Any, keyframe: int | None) -> np.ndarray:
-    """Return the control of each actuator in the initial state."""
+    """Return the controls of all actuators in the initial state."""
     return np.zeros(model.nu) if keyframe is None else np.array(model.key_ctrl[keyframe])
 
 

@@ -16,7 +16,8 @@ from pluriverse.importers.report import ImportReport
 
 EQ_TENDON = 3  # mujoco.mjtEq
 WRAP_JOINT, WRAP_PULLEY, WRAP_SITE, WRAP_SPHERE, WRAP_CYLINDER = range(1, 6)  # mujoco.mjtWrap
-TRN_JOINT, TRN_JOINT_IN_PARENT, TRN_SLIDERCRANK, TRN_TENDON, TRN_SITE, TRN_BODY = range(6)  # mujoco.mjtTrn
+# mujoco.mjtTrn
+TRN_JOINT, TRN_JOINT_IN_PARENT, TRN_SLIDERCRANK, TRN_TENDON, TRN_SITE, TRN_BODY, TRN_ROTATION = range(7)
 SITE, GEOM, PULLEY = range(3)  # values of tendon_wrap_type
 # Values of actuator_trntype, by those of mujoco.mjtTrn.
 TRNTYPE = {
@@ -28,6 +29,8 @@ TRNTYPE = {
     TRN_SLIDERCRANK: 5,
 }
 FIXED, SPATIAL = range(2)  # values of tendon_type
+JOINT_TARGET, DIRECT, FURTHER = range(3)  # values of ctrl_source
+GENERAL = 2  # value of ctrl_type
 
 
 def report_rows(source: MjcfSource, options: MjcfOptions, report: ImportReport) -> None:
@@ -43,14 +46,20 @@ def report_rows(source: MjcfSource, options: MjcfOptions, report: ImportReport) 
                 namespace.keeps(kind, name)
     for actuator in range(actuator_count(model)):
         reason = unkept_actuator(source, actuator, options)
+        name = model.actuator(actuator).name or f"actuator {actuator}"
         if reason:
-            name = model.actuator(actuator).name or f"actuator {actuator}"
             report.add(f"actuator: {reason}", name, "it exerts nothing")
+        elif model.actuator_delay[actuator] != 0.0:
+            report.add(
+                "delay of an actuator",
+                name,
+                "it follows its control at once; write to the control later instead",
+            )
 
 
 def actuator_count(model: Any) -> int:
-    """Return the number of actuators; newer versions of MuJoCo count their controls by `nu`."""
-    return int(getattr(model, "nactuator", model.nu))
+    """Return the number of actuators, of which some have several controls."""
+    return int(model.nactuator)
 
 
 def unkept_actuator(source: MjcfSource, actuator: int, options: MjcfOptions) -> str:
@@ -58,18 +67,20 @@ def unkept_actuator(source: MjcfSource, actuator: int, options: MjcfOptions) -> 
     model = source.model
     if options.scale != 1.0:
         return "the option scale does not scale it"
-    if int(model.actuator_trntype[actuator]) not in TRNTYPE:
+    if _transmission(model, actuator) not in TRNTYPE:
         return "its transmission is none of joint, tendon, site, body and slider-crank"
-    counts = getattr(model, "actuator_ctrlnum", None)
-    if counts is not None and counts[actuator] != 1:
-        return "it takes several controls"
     plugins = getattr(model, "actuator_plugin", None)
     if plugins is not None and plugins[actuator] >= 0:
         return "it is a plugin"
-    delay = getattr(model, "actuator_delay", None)
-    if delay is not None and delay[actuator] != 0.0:
-        return "it acts with a delay"
     return ""
+
+
+def _transmission(model: Any, actuator: int) -> int:
+    """Return what an actuator acts on; an orientation is one of a joint, or of a site seen from another."""
+    kind = int(model.actuator_trntype[actuator])
+    if kind == TRN_ROTATION:
+        return TRN_JOINT if int(model.actuator_trnid[actuator, 1]) < 0 else TRN_SITE
+    return kind
 
 
 class RowWriter:
@@ -151,13 +162,13 @@ class RowWriter:
 
         Args:
             drives: Actuators that are drives of their joints, with their `ctrl_type`.
-            controls: Initial control of each actuator.
+            controls: Initial controls of all actuators.
             options: Options of the import.
         """
         for actuator in range(actuator_count(self._model)):
             target = None if unkept_actuator(self._source, actuator, options) else self._target(actuator)
             if target is not None:
-                self._add_actuator(actuator, target, drives.get(actuator), float(controls[actuator]))
+                self._add_actuator(actuator, target, drives.get(actuator), controls)
 
     def _joint_row(self, wrap: int) -> dict[str, Any] | None:
         origin: Hashable = ("joint", int(self._model.wrap_objid[wrap]))
@@ -227,7 +238,7 @@ class RowWriter:
     def _target(self, actuator: int) -> tuple[int, int, int] | None:
         """Return what an actuator acts on, a second thing (-1 for none) and the articulation it is in."""
         model, placement = self._model, self._placement
-        kind = int(model.actuator_trntype[actuator])
+        kind = _transmission(model, actuator)
         index, second = (int(value) for value in model.actuator_trnid[actuator])
         if kind in (TRN_JOINT, TRN_JOINT_IN_PARENT):
             joint, dof = placement.joints.get(("joint", index)), placement.dofs.get(("joint", index))
@@ -251,43 +262,63 @@ class RowWriter:
         return site, other, int(self._articulation_of_body[body]) if body >= 0 else -1
 
     def _add_actuator(
-        self, actuator: int, target: tuple[int, int, int], drive: int | None, control: float
+        self, actuator: int, target: tuple[int, int, int], drive: int | None, controls: np.ndarray
     ) -> None:
+        """Add the row of an actuator, and one for each control that it has beside its first."""
         model, spec = self._model, self._source.spec.actuators[actuator]
+        first, output = int(model.actuator_ctrladr[actuator]), int(model.actuator_outadr[actuator])
         optional = {}
         for name in ("damping", "dampingpoly", "armature"):
             table = getattr(model, f"actuator_{name}", None)
             if table is not None:
                 optional[f"actuator_{name}"] = table[actuator]
-        ranges = {}
-        for name, field in (("ctrl", "ctrlrange"), ("force", "forcerange"), ("act", "actrange")):
-            bounds = getattr(model, f"actuator_{field}")[actuator]
-            ranges[f"actuator_{field}"] = bounds
-            ranges[f"actuator_has_{field}"] = int(bool(np.any(bounds != 0.0)))
-            ranges[f"actuator_{name}limited"] = int(getattr(model, f"actuator_{name}limited")[actuator])
+        ranges = {**self._range("force", actuator), **self._range("act", actuator)}
+        common = {
+            "actuator_trntype": TRNTYPE[_transmission(model, actuator)],
+            "actuator_trnid": target[:2],
+            "actuator_articulation": target[2],
+            "actuator_target_label": spec.target,
+        }
         self._add(
             actuator_label=model.actuator(actuator).name,
-            actuator_trntype=TRNTYPE[int(model.actuator_trntype[actuator])],
-            actuator_trnid=target[:2],
-            actuator_articulation=target[2],
-            actuator_target_label=spec.target,
             actuator_dyntype=model.actuator_dyntype[actuator],
             actuator_gaintype=model.actuator_gaintype[actuator],
             actuator_biastype=model.actuator_biastype[actuator],
-            actuator_gear=model.actuator_gear[actuator],
+            actuator_gear=model.actuator_gear[output],
             actuator_cranklength=model.actuator_cranklength[actuator],
             actuator_dynprm=model.actuator_dynprm[actuator],
             actuator_gainprm=model.actuator_gainprm[actuator],
             actuator_biasprm=model.actuator_biasprm[actuator],
-            actuator_lengthrange=model.actuator_lengthrange[actuator],
+            actuator_lengthrange=model.actuator_lengthrange[output],
             actuator_actdim=int(spec.actdim),
             actuator_actearly=bool(model.actuator_actearly[actuator]),
-            ctrl=control,
-            ctrl_source=1 if drive is None else 0,
-            ctrl_type=2 if drive is None else drive,
+            actuator_ctrlspec=model.actuator_ctrlspec[actuator],
+            ctrl=float(controls[first]),
+            ctrl_source=DIRECT if drive is None else JOINT_TARGET,
+            ctrl_type=GENERAL if drive is None else drive,
+            **common,
+            **self._range("ctrl", first),
             **ranges,
             **optional,
         )
+        for further in range(1, int(model.actuator_ctrlnum[actuator])):
+            self._add(
+                actuator_label=f"{model.actuator(actuator).name}/{further}",
+                ctrl=float(controls[first + further]),
+                ctrl_source=FURTHER,
+                ctrl_type=GENERAL,
+                **common,
+                **self._range("ctrl", first + further),
+            )
+
+    def _range(self, name: str, place: int) -> dict[str, Any]:
+        """Return a range of an actuator or a control, and whether it holds."""
+        bounds = getattr(self._model, f"actuator_{name}range")[place]
+        return {
+            f"actuator_{name}range": bounds,
+            f"actuator_has_{name}range": int(bool(np.any(bounds != 0.0))),
+            f"actuator_{name}limited": int(getattr(self._model, f"actuator_{name}limited")[place]),
+        }
 
     def _add(self, **values: Any) -> int:
         """Add a row and return its index."""

@@ -218,7 +218,9 @@ def check_numbers(source: MjcfSource) -> None:
         ("dof", model.nv, "dof", ("armature", "damping", "frictionloss")),
         ("geom", model.ngeom, "geom", ("pos", "quat", "size", "friction", "solref", "margin", "gap")),
         ("site", model.nsite, "site", ("pos", "quat", "size")),
-        ("actuator", model.nu, "actuator", ("gear", "gainprm", "biasprm", "ctrlrange", "forcerange")),
+        ("actuator", model.nactuator, "actuator", ("gainprm", "biasprm", "forcerange")),
+        ("output", len(model.actuator_gear), "actuator", ("gear",)),
+        ("control", model.nu, "actuator", ("ctrlrange",)),
         ("equality", model.neq, "eq", ("data",)),
         ("keyframe", model.nkey, "key", ("qpos", "qvel", "ctrl")),
     ):
@@ -252,5 +254,8 @@ def _element(model: Any, kind: str, index: int) -> str:
     """Return what messages call an element of a compiled model."""
     if kind == "dof":
         kind, index = "joint", int(model.dof_jntid[index])
+    if kind in ("output", "control"):
+        first = model.actuator_outadr if kind == "output" else model.actuator_ctrladr
+        kind, index = "actuator", int(np.searchsorted(first, index, side="right")) - 1
     name = getattr(model, "key" if kind == "keyframe" else kind)(index).name
     return f"{kind} '{name}'" if name else f"{kind} {index}"

@@ -22,6 +22,8 @@ class CtrlSource(enum.IntEnum):
     """The targets of the degree of freedom (`Control.joint_target_pos` and so on), whose drive it is."""
     CTRL_DIRECT = 1
     """`control.mujoco.ctrl`."""
+    CTRL_FURTHER = 2
+    """`control.mujoco.ctrl`, of which this is another control of the actuator in the row before."""
 
 
 class CtrlType(enum.IntEnum):

@@ -1,6 +1,7 @@
 """Saving a world as an MJCF file."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -104,6 +105,9 @@ def initial_ctrl(rows: ModelRows, group: MujocoGroup, row: int) -> np.ndarray:
         ctrl[group.velocity_ctrl[dof]] = rows.take("joint_target_vel", "dof", worlds)[0, dof] + extra
     for dof in np.flatnonzero(group.effort_ctrl >= 0):
         ctrl[group.effort_ctrl[dof]] = act[dof]
+    if len(group.direct_ctrl):
+        control: Any = rows.model.control()
+        ctrl[group.direct_ctrl] = control.mujoco.ctrl.numpy()[group.direct_row[row]]
     return ctrl
 
 

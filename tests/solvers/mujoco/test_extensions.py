@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from pluriverse import ModelBuilder, ModelFlags, SolverMuJoCo
+from pluriverse.importers import AssetWarning
 from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
 from pluriverse.solvers.mujoco.choices import TrnType
 from pluriverse.solvers.mujoco.conversion import convert_model
@@ -214,6 +215,26 @@ MECHANISMS = {
 }
 
 
+MECHANISMS["several controls"] = (
+    "<worldbody>"
+    + HINGE.format("", INNER.format(""))
+    + """
+        <body pos="1 0 0"><joint name="ball" type="ball"/><geom size="0.1" pos="0.1 0.05 0.2"/></body>
+      </worldbody>
+      <actuator>
+        <motor joint="q" gear="2"/>
+        <pid joint="p" kp="3" ki="2" input="pos vel ff" ctrlrange="-0.5 0.5" velrange="-0.2 0.3"
+             ffrange="-0.4 0.1" forcerange="-2 2"/>
+        <position joint="q" kp="4"/>
+        <orientation joint="ball" kp="3" forcerange="0 0.5"/>
+        <pid joint="q" kp="3" input="vel" velrange="-0.3 0.1"/>
+        <orientation joint="ball" kp="2" input="vel"/>
+        <dcmotor joint="p" resistance="2" motorconst="0.3"/>
+        <motor joint="q" gear="3"/>
+      </actuator>"""
+)
+
+
 def build(source: str, worlds: int = 1) -> tuple[ModelBuilder, mujoco.MjModel]:
     """Return a builder of some worlds, behind one of another kind, and MuJoCo's own model."""
     robot = ModelBuilder()
@@ -282,7 +303,7 @@ def actuators_by_row(model, group) -> list[int]:
         names.ctrl_source.numpy(), names.ctrl_type.numpy(), names.actuator_trnid.numpy(), strict=True
     ):
         drive = group.position_ctrl if kind == 0 else group.velocity_ctrl
-        result.append(int(next(direct) if source == 1 else drive[target[0]]))
+        result.append(int(next(direct) if source in (1, 2) else drive[target[0]]))
     return result
 
 
@@ -412,6 +433,43 @@ def test_an_edit_of_a_tendon_or_actuator_acts_after_notice():
     np.testing.assert_array_equal(solver.groups[1].value("tendon_stiffness")[:, 0], [3.0, 11.0])
 
 
+def test_controls_of_one_actuator_are_told_apart_world_by_world():
+    """A PID controller of position and velocity pulls to both: m a = kp (u0 - q) + kv (u1 - qd)."""
+    source = ModelBuilder()
+    SolverMuJoCo.register_custom_attributes(source)
+    source.add_mjcf(
+        """
+        <mujoco>
+          <worldbody>
+            <body><joint name="x" type="slide" axis="1 0 0"/><geom size="0.1" mass="2"/></body>
+          </worldbody>
+          <actuator><pid joint="x" kp="3" kv="5" input="pos vel" ctrlrange="-1 1"/></actuator>
+        </mujoco>
+        """,
+        strict=True,
+    )
+    builder = ModelBuilder()
+    builder.replicate(source, 2)
+    model = builder.finalize("cpu")
+    control, solver, states = model.control(), SolverMuJoCo(model), [model.state(), model.state()]
+    control.mujoco.ctrl.assign([0.5, 0.2, 4.0, -0.1])  # the first of a world has a range, which is 1 at most
+    solver.step(*states, control, None, DT)
+    expected = (3.0 * np.array([0.5, 1.0]) + 5.0 * np.array([0.2, -0.1])) / 2.0
+    # The velocity acts implicitly: m dv / dt = f - kv dv.
+    np.testing.assert_allclose(states[1].joint_qd.numpy(), expected * DT / (1.0 + 5.0 * DT / 2.0), rtol=1e-5)
+
+
+def test_the_delay_of_an_actuator_is_reported():
+    """Controls act at once; the message tells to write them later."""
+    source = ModelBuilder()
+    SolverMuJoCo.register_custom_attributes(source)
+    text = HAND.replace("<position ", '<position delay="0.01" nsample="8" ', 1)
+    assert text != HAND
+    with pytest.warns(AssetWarning, match=r"delay of an actuator .* write to the control later"):
+        source.add_mjcf(text)
+    assert source.custom_frequency_count("mujoco:actuator") == 11
+
+
 def make_limited_slider(mass: float, stiffness: float, damping: float, mode: SolrefMode) -> ModelBuilder:
     """Return a slider whose tendon of twice its way may be 0.2 m long."""
     builder = ModelBuilder(gravity=0.0)
@@ -519,6 +577,18 @@ def test_a_force_along_a_site_is_gear_times_control():
             {"mujoco:actuator_trntype": TrnType.TENDON, "mujoco:actuator_label": "pull"},
             r"actuator 'pull' \(row 0\) acts on a TENDON that world 0 does not have",
         ),
+        (
+            {
+                "mujoco:actuator_trnid": (0, -1),
+                "mujoco:actuator_gaintype": int(mujoco.mjtGain.mjGAIN_PID),
+                "mujoco:actuator_biastype": int(mujoco.mjtBias.mjBIAS_AFFINE),
+                "mujoco:actuator_gainprm": [0.0] * 10,
+                "mujoco:actuator_ctrlspec": 3,
+                "mujoco:actuator_label": "servo",
+            },
+            r"actuator 'servo' \(row 0\) takes 2 controls, but has rows for 1.*ctrl_source 2",
+        ),
+        ({"mujoco:ctrl_source": 2}, r"row 0 of mujoco:actuator is a further control .* the row before is no"),
         ({"mujoco:tendon_type": 0, "mujoco:tendon_label": "t"}, r"tendon 't' \(row 0\) has no joint"),
         ({"mujoco:tendon_type": 1, "mujoco:tendon_label": "t"}, r"tendon 't' \(row 0\) passes nothing"),
         (
