@@ -57,6 +57,7 @@ from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.solvers.mujoco.plan import MujocoJoint
 from pluriverse.solvers.mujoco.refresh import replace_model
 from pluriverse.solvers.mujoco.rows import ModelRows
+from pluriverse.solvers.mujoco.tendons import has_force_limits
 from pluriverse.solvers.mujoco.values import GroupValues
 from pluriverse.types import GeoType
 
@@ -182,6 +183,7 @@ class Following:
         """Let a group have all that may come, and a row per world for what changes."""
         names, model = self._names, group.model
         _check_pairs(rows, group, names)
+        _check_tendons(rows, group, names)
         fresh = [asset for asset in _assets(rows, group, meshes) if asset not in group.plan.assets]
         group.plan.assets.extend(fresh)
         bodies = range(1, model.nbody)
@@ -414,6 +416,21 @@ def _check_pairs(rows: ModelRows, group: MujocoGroup, names: frozenset[str]) -> 
             f"SolverMuJoCo: world '{world}' has explicit contact pairs, which cannot be switched off with "
             "their shapes on the device. Remove them, or let each variant have worlds of its own "
             "(share_layouts=False)."
+        )
+
+
+def _check_tendons(rows: ModelRows, group: MujocoGroup, names: frozenset[str]) -> None:
+    """Raise if limits of tendons that are forces would have to follow the weight of their tendons.
+
+    Raises:
+        ValueError: If so.
+    """
+    if has_force_limits(rows, group.worlds) and names & (STAGES["derived"].reads | TENDON_ARRAYS):
+        raise ValueError(
+            f"SolverMuJoCo: tendons of world '{rows.model.world_label[int(group.worlds[0])]}' have limits "
+            "with stiffness as a force (tendon_solref_limit_mode FORCE_SPACE), which cannot follow masses "
+            "and frames on the device. Give tendon_solref_limit with mode RAW, or write on the host and call "
+            "notify_model_changed()."
         )
 
 

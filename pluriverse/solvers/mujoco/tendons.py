@@ -242,6 +242,13 @@ def compute_limit_solref(
     )
 
 
+def has_force_limits(rows: ModelRows, worlds: np.ndarray) -> bool:
+    """Return whether limits of tendons have a stiffness as a force."""
+    table = rows_of_worlds(rows, "tendon", worlds)
+    force = _limit_mode(rows, table) == SolrefMode.FORCE_SPACE
+    return bool((force & (table >= 0)).any())
+
+
 def wrapped_shapes(rows: ModelRows) -> np.ndarray:
     """Return the flat shapes that spatial tendons go around; they are geoms even if they never collide."""
     kind = rows.custom_array("tendon_wrap_type")

@@ -528,6 +528,15 @@ def test_a_tendon_limit_of_forces_is_a_spring_of_its_stiffness():
     np.testing.assert_allclose(accelerations(), [0.0, 0.0, -0.05 * force / 1.0, 0.0], atol=error)
 
 
+def test_tendon_limits_of_forces_do_not_follow_on_the_device():
+    """What a weight that changes there would make of them is not computed, which is said."""
+    builder = ModelBuilder()
+    builder.add_world(make_limited_slider(1.0, 100.0, 20.0, SolrefMode.FORCE_SPACE))
+    solver = SolverMuJoCo(builder.finalize("cpu"))
+    with pytest.raises(ValueError, match=r"tendons of world 'world_0' have limits .* FORCE_SPACE"):
+        solver.follow_model({"body_mass": None})
+
+
 def test_the_mode_of_a_tendon_limit_chooses_its_softness():
     """Authored numbers, or those of MuJoCo; the gains as forces have no part in either."""
     builder = ModelBuilder()
