@@ -5,12 +5,12 @@ What the bounds tell to be out of reach is not looked at again; where they leave
 
 import warp as wp
 
-from pluriverse.collision.mesh_data import GROUND, UNIFORM, MeshData, closest_triangle_point, surface_point
+from pluriverse.collision.mesh_data import UNIFORM, MeshData, closest_triangle_point, surface_point
 from pluriverse.geometry.signed_distance_grid import sample_signed_distance
 
 # Reach of a search without limit [m].
 ANY_DISTANCE = wp.constant(1.0e10)
-# Part of itself, and of the way from the origin, by which a distance may be rounded.
+# Part of the way from the origin by which a distance may be rounded.
 BOUND_ROUNDING = wp.constant(1.0e-6)
 
 
@@ -46,51 +46,29 @@ class DistanceBounds:
 
 
 @wp.func
-def bound_distance(
-    data: MeshData, surface: int, scale: wp.vec3, place: wp.vec3, reach: float
-) -> DistanceBounds:
-    """Return bounds of the distance of a point from a surface, negative inside.
-
-    Of a sheet the distance is positive on both sides.
+def bound_distance(data: MeshData, surface: int, scale: wp.vec3, place: wp.vec3) -> DistanceBounds:
+    """Return bounds of the distance of a point from a surface; without a grid, they bound nothing.
 
     Args:
         data: The surfaces.
         surface: The surface.
         scale: Factors on the surface.
         place: The point [m] in the frame of the surface as it is stored.
-        reach: Distance [m] beyond which the bounds need not be close, where the surface has no grid.
     """
     bounds = DistanceBounds()
-    smallest = smallest_factor(scale)
-    largest = largest_factor(scale)
-    lower = float(0.0)
-    upper = float(0.0)
+    bounds.lower = -ANY_DISTANCE
+    bounds.upper = ANY_DISTANCE
     grid = data.grid[surface]
     if grid >= 0:
+        smallest = smallest_factor(scale)
+        largest = largest_factor(scale)
         sample = sample_signed_distance(data.distance, grid, place)
-        lower = sample.lower
-        upper = sample.upper
+        # A stretched mesh keeps what is inside, and changes lengths by its factors at most.
+        rounding = BOUND_ROUNDING * wp.length(place)
+        bounds.lower = (sample.lower - rounding) * wp.where(sample.lower > 0.0, smallest, largest)
+        bounds.upper = (sample.upper + rounding) * wp.where(sample.upper > 0.0, largest, smallest)
         if largest <= smallest * (1.0 + UNIFORM):
             bounds.direction = wp.normalize(wp.cw_div(sample.gradient, scale))
-    else:
-        closest = wp.mesh_query_point_no_sign(data.id[surface], place, reach / smallest)
-        lower = reach / smallest
-        upper = ANY_DISTANCE
-        if closest.result:
-            on_surface = wp.mesh_eval_position(data.id[surface], closest.face, closest.u, closest.v)
-            lower = wp.length(place - on_surface)
-            upper = lower
-        if data.kind[surface] == GROUND:
-            if is_below(data.id[surface], place):
-                way = upper
-                upper = -lower
-                lower = -way
-    # A stretched mesh keeps what is inside, and changes lengths by its factors at most.
-    lower = lower * wp.where(lower > 0.0, smallest, largest)
-    upper = upper * wp.where(upper > 0.0, largest, smallest)
-    rounding = BOUND_ROUNDING * largest * wp.length(place)
-    bounds.lower = lower - BOUND_ROUNDING * wp.abs(lower) - rounding
-    bounds.upper = upper + BOUND_ROUNDING * wp.abs(upper) + rounding
     return bounds
 
 

@@ -8,7 +8,7 @@ tree of boxes finds the edges that this one may pass.
 import warp as wp
 
 from pluriverse.collision.contact_reduction import add_candidate, add_last_resort, candidate_vector
-from pluriverse.collision.mesh_bounds import DistanceBounds
+from pluriverse.collision.mesh_bounds import ANY_DISTANCE, DistanceBounds
 from pluriverse.collision.mesh_data import (
     CLOSED,
     GROUND,
@@ -235,7 +235,7 @@ def next_part(
         part.end = wp.min(begin + size / length, 1.0)
         middle = 0.5 * (begin + part.end)
         half = 0.5 * (part.end - begin) * length
-        bounds = bound_placed(data, placed, start + middle * along, wp.max(reach, depth) + length)
+        bounds = bound_placed(data, placed, start + middle * along)
         # So far from the middle nothing is near.
         way = wp.max(bounds.lower - reach, -bounds.upper - depth)
         part.depth = half - bounds.lower
@@ -335,6 +335,8 @@ def add_edges(
     """Offer the contacts of the sharp edges of the second mesh with those of the first."""
     depth = EDGE_DEPTH * pair.extent
     size = wp.max(PART * pair.extent, pair.reach)
+    if data.grid[placed.other] < 0:
+        size = ANY_DISTANCE
     is_uniform = has_angles(data, placed.surface, pair.size1) and has_angles(data, placed.other, pair.size0)
     if data.kind[placed.other] != CLOSED and data.kind[placed.other] != GROUND:
         depth = wp.max(depth, pair.reach)

@@ -14,18 +14,24 @@ from pluriverse.collision.contact_output import ContactOutput
 from pluriverse.collision.contact_reduction import (
     PATCH_COUNT,
     SLOT_COUNT,
-    add_candidate,
     add_kept_contacts,
     candidate_vector,
     deepest_distance,
 )
-from pluriverse.collision.mesh_data import GROUND, MeshData, is_vertex_free, surface_point
+from pluriverse.collision.mesh_data import CLOSED, GROUND, MeshData, is_vertex_free, surface_point
+from pluriverse.collision.mesh_depth import (
+    is_unresolved,
+    note_inside,
+    overlap_vector,
+    resolve_deep_overlap,
+)
 from pluriverse.collision.mesh_edges import add_edges, offer_pierced_edges
 from pluriverse.collision.mesh_touch import (
     PATCH_SLOPE,
     SHALLOW,
     MeshPlacement,
     SurfaceTouch,
+    add_oriented,
     bound_placed,
     place_mesh,
     touch_faces,
@@ -43,27 +49,6 @@ FACING_SLOPE = wp.constant(0.9)
 
 
 @wp.func
-def add_oriented(
-    placed: MeshPlacement,
-    is_second: bool,
-    pair: ShapePair,
-    normals: wp.array[wp.vec3],
-    slots: wp.array[candidate_vector],
-    count: int,
-    point: wp.vec3,
-    touch: SurfaceTouch,
-) -> int:
-    """Offer the contact of a point of a mesh with the other, whichever of them is the second of the pair."""
-    if is_second:
-        return add_candidate(normals, slots, count, point, touch.normal, touch.distance)
-    # The point of the second shape, relative to its origin, axes of the first.
-    on_second = point - touch.distance * touch.normal + placed.position
-    return add_candidate(
-        normals, slots, count, pair.rotation * on_second, -(pair.rotation * touch.normal), touch.distance
-    )
-
-
-@wp.func
 def add_corner(
     data: MeshData,
     placed: MeshPlacement,
@@ -71,6 +56,7 @@ def add_corner(
     pair: ShapePair,
     normals: wp.array[wp.vec3],
     slots: wp.array[candidate_vector],
+    overlaps: wp.array[overlap_vector],
     count: int,
     vertex: int,
 ) -> int:
@@ -83,6 +69,7 @@ def add_corner(
         pair: The pair.
         normals: Normals of patches.
         slots: Contacts kept.
+        overlaps: What is inside the other mesh.
         count: Number of patches so far.
         vertex: The corner.
     """
@@ -93,10 +80,12 @@ def add_corner(
     if data.kind[placed.other] == GROUND:
         depth = depth + wp.length(placed.upper - placed.lower)
     point = placed.rotation * local
-    bounds = bound_placed(data, placed, point, depth)
-    if bounds.lower > pair.reach or bounds.upper < -depth:
+    bounds = bound_placed(data, placed, point)
+    if bounds.lower > pair.reach:
         return count
     origin = wp.vec3(0.0, 0.0, 0.0)
+    if bounds.upper < 0.0 and data.kind[placed.other] == CLOSED:
+        note_inside(overlaps, wp.where(is_second, 0, 1), point, bounds.lower, bounds.upper)
     inverse = wp.transpose(placed.rotation)
     if not is_vertex_free(
         data, vertex, placed.scale, origin, -(inverse * bounds.direction), local, FACING_SLOPE
@@ -126,6 +115,7 @@ def add_corners(
     pair: ShapePair,
     normals: wp.array[wp.vec3],
     slots: wp.array[candidate_vector],
+    overlaps: wp.array[overlap_vector],
     count: int,
 ) -> int:
     """Offer the contacts of the sharp corners of a mesh with the other; return the number of patches."""
@@ -139,7 +129,7 @@ def add_corners(
         for corner in range(int(3)):
             if (owned & (8 << corner)) != 0:
                 vertex = data.triangle[triangle][corner]
-                count = add_corner(data, placed, is_second, pair, normals, slots, count, vertex)
+                count = add_corner(data, placed, is_second, pair, normals, slots, overlaps, count, vertex)
     return count
 
 
@@ -175,14 +165,17 @@ def collide_mesh_mesh(
         return found
     normals = wp.zeros(shape=PATCH_COUNT, dtype=wp.vec3)
     slots = wp.zeros(shape=SLOT_COUNT, dtype=candidate_vector)
+    overlaps = wp.zeros(shape=2, dtype=overlap_vector)
     count = int(0)
     # One call for both, as the compiler writes each of them out.
     for turn in range(int(2)):
         placed = second
         if turn == 1:
             placed = first
-        count = add_corners(data, placed, turn == 0, pair, normals, slots, count)
+        count = add_corners(data, placed, turn == 0, pair, normals, slots, overlaps, count)
     count = add_edges(data, second, pair, normals, slots, count)
+    if is_unresolved(overlaps, pair, slots, count):
+        count = resolve_deep_overlap(data, first, second, pair, overlaps, normals, slots)
     if deepest_distance(slots, count) >= 0.0:
         for turn in range(int(2)):
             placed = second

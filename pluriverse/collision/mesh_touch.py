@@ -2,6 +2,7 @@
 
 import warp as wp
 
+from pluriverse.collision.contact_reduction import add_candidate, candidate_vector
 from pluriverse.collision.mesh_bounds import (
     ANY_DISTANCE,
     DistanceBounds,
@@ -19,6 +20,7 @@ from pluriverse.collision.mesh_data import (
     mirror_sign,
     surface_point,
 )
+from pluriverse.collision.shape_pair import ShapePair
 from pluriverse.collision.shape_state import ShapeModel
 
 # Depth, relative to the size of the smaller mesh, up to which a corner over a face belongs to it although it
@@ -113,17 +115,16 @@ def place_mesh(
 
 
 @wp.func
-def bound_placed(data: MeshData, placed: MeshPlacement, point: wp.vec3, reach: float) -> DistanceBounds:
+def bound_placed(data: MeshData, placed: MeshPlacement, point: wp.vec3) -> DistanceBounds:
     """Return bounds of the signed distance [m] of a point of a mesh from the other.
 
     Args:
         data: The surfaces.
         placed: The mesh of the point.
         point: Point of the mesh [m], axes of the other, relative to the origin of the mesh.
-        reach: Distance [m] beyond which the bounds need not be close.
     """
     scale = placed.other_scale
-    return bound_distance(data, placed.other, scale, wp.cw_div(point + placed.position, scale), reach)
+    return bound_distance(data, placed.other, scale, wp.cw_div(point + placed.position, scale))
 
 
 @wp.func
@@ -162,12 +163,14 @@ def touch_surface(
             normal = -normal
             height = -height
         side = wp.where(height < 0.0, -1.0, 1.0)
+    elif kind == GROUND:
+        side = wp.where(is_below(data.id[surface], wp.cw_div(point + placed.position, scale)), -1.0, 1.0)
     elif bounds.lower > 0.0 or bounds.upper < 0.0:
         side = wp.where(bounds.upper < 0.0, -1.0, 1.0)
     else:
         # Over the inside of a triangle its normal tells the side, as far as rounding lets it.
         side = wp.where(height < 0.0, -1.0, 1.0)
-        if kind == CLOSED and length - wp.abs(height) >= ON_PLANE * size:
+        if length - wp.abs(height) >= ON_PLANE * size:
             place = wp.cw_div(point + placed.position, scale)
             signed = wp.mesh_query_point_sign_winding_number(
                 data.id[surface], place, 1.001 * length / smallest_factor(scale)
@@ -184,13 +187,34 @@ def touch_surface(
 
 
 @wp.func
+def add_oriented(
+    placed: MeshPlacement,
+    is_second: bool,
+    pair: ShapePair,
+    normals: wp.array[wp.vec3],
+    slots: wp.array[candidate_vector],
+    count: int,
+    point: wp.vec3,
+    touch: SurfaceTouch,
+) -> int:
+    """Offer the contact of a point of a mesh with the other, whichever of them is the second of the pair."""
+    if is_second:
+        return add_candidate(normals, slots, count, point, touch.normal, touch.distance)
+    # The point of the second shape, relative to its origin, axes of the first.
+    on_second = point - touch.distance * touch.normal + placed.position
+    return add_candidate(
+        normals, slots, count, pair.rotation * on_second, -(pair.rotation * touch.normal), touch.distance
+    )
+
+
+@wp.func
 def is_inside(data: MeshData, surface: int, scale: wp.vec3, point: wp.vec3) -> bool:
     """Return whether a point, frame of the mesh, is inside a solid or below the ground; true for a sheet."""
     place = wp.cw_div(point, scale)
     kind = data.kind[surface]
     result = bool(True)
     if kind == CLOSED:
-        bounds = bound_distance(data, surface, scale, place, ANY_DISTANCE)
+        bounds = bound_distance(data, surface, scale, place)
         result = bounds.upper < 0.0
         if bounds.lower > 0.0 or result:
             return result

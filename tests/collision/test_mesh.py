@@ -370,3 +370,48 @@ def test_mug_hangs_on_a_peg():
     assert (states[0].body_q.numpy()[:, 2] > 0.9).all()
     # Less than a hundredth of the energy of its swing, 0.11 kg times 9.81 m/s² times 1 cm.
     assert (np.diff(energies[1:], axis=0) < 1e-4).all()
+
+
+def deep_poses(count: int, seed: int, depth: float) -> np.ndarray:
+    """Return poses with origins up to `depth` from the circle in the middle of the tube of the torus."""
+    rng = np.random.default_rng(seed)
+    around, off, turn = (
+        rng.uniform(0, 2 * np.pi, count),
+        rng.uniform(0, depth, count),
+        rng.uniform(0, 7, count),
+    )
+    radius = 0.3 + off * np.cos(turn)
+    places = np.column_stack([radius * np.cos(around), radius * np.sin(around), off * np.sin(turn)])
+    poses = np.concatenate([places, Rotation.random(count, random_state=seed).as_quat()], axis=1)
+    return poses.astype(np.float32).astype(np.float64)
+
+
+DEEP = {
+    "ball": sphere(0.05),
+    "box": box(0.06, 0.05, 0.04),
+    "cylinder": cylinder(0.05, 0.05),
+    "mesh box": mesh_spec(trimesh.creation.box((0.12, 0.1, 0.08))),
+    "mesh ring": mesh_spec(trimesh.creation.torus(0.1, 0.04, 24, 12)),
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_what_is_deep_inside_a_ring_knows_the_way_out(name: str):
+    """Moved along its deepest contact by the depth of that, a body that was half or all inside is outside."""
+    ring, body = mesh_spec(trimesh.creation.torus(0.3, 0.1, 48, 24)), DEEP[name]
+    poses = deep_poses(100, seed=5, depth=0.12)
+    fixed = np.tile(ORIGIN, (100, 1))
+    depths = np.full((2, 100), np.inf)
+    for turn in range(2):
+        for world, contacts in enumerate(collide_pairs(ring, body, fixed, poses)):
+            if contacts.count:
+                deepest = contacts.distance.argmin()
+                depths[turn, world] = contacts.distance[deepest]
+                sign = 1.0 if contacts.shape0[deepest] % 2 == 0 else -1.0
+                poses[world, :3] -= sign * contacts.distance[deepest] * contacts.normal[deepest]
+    assert (depths[0] < -0.005).all()
+    # Where a body lies across the tube no single plane frees it, but mostly what remains is little.
+    remaining = np.maximum(-depths[1], 0.0) / -depths[0]
+    assert np.median(remaining) < 0.02
+    assert np.median(remaining) < 0.02
+    assert np.mean(remaining < 0.2) >= 0.7
