@@ -1,10 +1,10 @@
 """Following, constraints: sites and coefficients of equality constraints, one world per thread.
 
 Reads   equality_constraint_anchor, _axis, _torquescale, _relpose, _polycoef, _enabled; of distance joints
-        joint_X_p, joint_X_c, joint_limit_*
-Writes  eq_data, eq_active; site_pos, site_quat; tendon_range
+        joint_X_p, joint_X_c, joint_limit_*; tendon_invweight0
+Writes  eq_data, eq_active; site_pos, site_quat; tendon_range; tendon_solref_lim
 
-The formulas are those of `equality`, which computes the same on the host.
+The formulas are those of `equality` and `tendons`, which compute the same on the host.
 """
 
 import functools
@@ -17,7 +17,7 @@ import warp as wp
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Topology
 from pluriverse.solvers.mujoco.equality import HINGE_LENGTH, JOINT, WELD
-from pluriverse.solvers.mujoco.follow_bodies import upload
+from pluriverse.solvers.mujoco.follow_bodies import renew, upload
 from pluriverse.solvers.mujoco.follow_fields import (
     chosen_world,
     composed,
@@ -27,8 +27,11 @@ from pluriverse.solvers.mujoco.follow_fields import (
     widen,
     widen_pose,
 )
+from pluriverse.solvers.mujoco.follow_joints import solref_of_gains
 from pluriverse.solvers.mujoco.group import MujocoGroup
 from pluriverse.solvers.mujoco.joints import FAR, RANGE_MIN
+from pluriverse.solvers.mujoco.rows import ModelRows
+from pluriverse.solvers.mujoco.tendons import force_limits
 
 _JOINT = wp.constant(JOINT)
 _WELD = wp.constant(WELD)
@@ -59,6 +62,11 @@ class ConstraintMaps:
     data_size: int  # numbers of a constraint in eq_data
     tendon_count: int
     site_count: int
+    # limits of tendons that are forces, [row tendon]
+    limit_is_force: wp.array[int]
+    limit_ke: wp.array[float]
+    limit_kd: wp.array[float]
+    limit_softness: wp.array[wp.float64]  # 1 - dmax
 
 
 def make_constraint_maps(group: MujocoGroup, first: np.ndarray, device: Any) -> ConstraintMaps:
@@ -91,6 +99,21 @@ def make_constraint_maps(group: MujocoGroup, first: np.ndarray, device: Any) -> 
     side: Any = wp.array([c.side for c in plan.constraints], dtype=wp.float64, device=device)
     maps.side = side
     return maps
+
+
+def assign_tendon_limits(maps: ConstraintMaps, rows: ModelRows, group: MujocoGroup, device: Any) -> None:
+    """Write which limits of tendons are forces, which custom attributes say, into maps."""
+    shape = (group.world_count, int(group.model.ntendon))
+    is_force, stiffness, damping = (np.zeros(shape) for _ in range(3))
+    if group.model.ntendon:
+        mask, ke, kd = force_limits(rows, group.worlds)
+        first = shape[1] - mask.shape[1]  # ropes come before
+        is_force[:, first:], stiffness[:, first:], damping[:, first:] = mask, ke, kd
+    renew(maps, "limit_is_force", is_force.reshape(-1).astype(np.int32), wp.int32, device)
+    renew(maps, "limit_ke", stiffness.reshape(-1).astype(np.float32), wp.float32, device)
+    renew(maps, "limit_kd", damping.reshape(-1).astype(np.float32), wp.float32, device)
+    softness = 1.0 - group.value("tendon_solimp_lim")[:, :, 1]
+    renew(maps, "limit_softness", softness.reshape(-1), wp.float64, device)
 
 
 @functools.cache
@@ -202,4 +225,33 @@ def constraint_kernels(real: Any) -> SimpleNamespace:
             put(fields.tendon_range, 2 * (row * maps.tendon_count + rope), least)
             put(fields.tendon_range, 2 * (row * maps.tendon_count + rope) + 1, most)
 
-    return SimpleNamespace(follow_constraints=follow_constraints, follow_ropes=follow_ropes)
+    @wp.kernel(enable_backward=False, module=module)
+    def follow_tendon_limits(
+        worlds: wp.array[int],
+        chosen: wp.array[int],
+        maps: ConstraintMaps,
+        fields: fields_type,
+    ):
+        """Write how the limits of the tendons of one world pull that are forces."""
+        row = wp.tid()
+        if chosen_world(worlds, chosen, row) < 0:
+            return
+        for tendon in range(maps.tendon_count):
+            entry = row * maps.tendon_count + tendon
+            if maps.limit_is_force[entry] == 0:
+                continue
+            ke = maps.limit_ke[entry]
+            kd = maps.limit_kd[entry]
+            factor = wp.float64(fields.tendon_invweight0[entry]) * maps.limit_softness[entry]
+            solref = solref_of_gains(ke, kd, factor)
+            stiffness = wp.float64(ke) * factor
+            if stiffness > wp.float64(0.0) and kd <= 0.0:  # a spring without damping
+                solref = wp.vec2d(-stiffness, wp.float64(0.0))
+            put(fields.tendon_solref_lim, 2 * entry, solref[0])
+            put(fields.tendon_solref_lim, 2 * entry + 1, solref[1])
+
+    return SimpleNamespace(
+        follow_constraints=follow_constraints,
+        follow_ropes=follow_ropes,
+        follow_tendon_limits=follow_tendon_limits,
+    )

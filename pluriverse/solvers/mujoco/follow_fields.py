@@ -102,6 +102,9 @@ STAGES: dict[str, Stage] = {
         ],
         ["jnt_solref"],
     ),
+    "tendon_limits": _stage(
+        ["body_mass", "body_com", "body_inertia", "joint_armature", *FRAME_ARRAYS], ["tendon_solref_lim"]
+    ),
 }
 """The stages, in their order."""
 

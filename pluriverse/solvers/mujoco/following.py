@@ -21,6 +21,7 @@ from pluriverse.solvers.mujoco.fields import keep_free_of_trees, set_shortcuts
 from pluriverse.solvers.mujoco.follow_bodies import BodyMaps, body_kernels, make_body_maps, upload
 from pluriverse.solvers.mujoco.follow_constraints import (
     ConstraintMaps,
+    assign_tendon_limits,
     constraint_kernels,
     make_constraint_maps,
 )
@@ -57,7 +58,6 @@ from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.solvers.mujoco.plan import MujocoJoint
 from pluriverse.solvers.mujoco.refresh import replace_model
 from pluriverse.solvers.mujoco.rows import ModelRows
-from pluriverse.solvers.mujoco.tendons import has_force_limits
 from pluriverse.solvers.mujoco.values import GroupValues
 from pluriverse.types import GeoType
 
@@ -183,7 +183,6 @@ class Following:
         """Let a group have all that may come, and a row per world for what changes."""
         names, model = self._names, group.model
         _check_pairs(rows, group, names)
-        _check_tendons(rows, group, names)
         fresh = [asset for asset in _assets(rows, group, meshes) if asset not in group.plan.assets]
         group.plan.assets.extend(fresh)
         bodies = range(1, model.nbody)
@@ -248,6 +247,7 @@ class _Follower:
         """Take in what only the host changes."""
         group, device = self._group, self._model.device
         assign_limits(self._joints, rows, group.plan.structure, group, device)
+        assign_tendon_limits(self._constraints, rows, group, device)
         assign_materials(self._shapes, rows, group, margins=margins_are_kept(self._options, group.plan))
         weight: Any = np.ascontiguousarray(group.value("dof_invweight0")).reshape(-1)
         if self._fixed_weight is None:
@@ -317,6 +317,8 @@ class _Follower:
         if "limits" in stages:
             arrays = [model.joint_limit_ke, model.joint_limit_kd, self._inverse_weight()]
             yield joint_kernels(real).follow_limits, [topology, self._joints, *arrays, fields]
+        if "tendon_limits" in stages:
+            yield constraint_kernels(real).follow_tendon_limits, [self._constraints, fields]
 
     def _constraint_launches(self, fields: Any) -> Iterator[tuple[Any, list[Any]]]:
         model, plan = self._model, self._group.plan.equalities
@@ -352,7 +354,7 @@ def active_stages(group: MujocoGroup, names: frozenset[str]) -> list[str]:
                 reads = frozenset(name for name in reads if name.startswith("equality"))
             if not (plan.equalities.constraints or plan.equalities.ropes):
                 reads = frozenset()
-        if stage in ("derived", "limits") and (model.ntendon or _uses_sites(model)):
+        if stage in ("derived", "limits", "tendon_limits") and (model.ntendon or _uses_sites(model)):
             reads = reads | TENDON_ARRAYS
         if reads & names and any(_has_field(group, name) for name in entry.fields):
             result.append(stage)
@@ -416,21 +418,6 @@ def _check_pairs(rows: ModelRows, group: MujocoGroup, names: frozenset[str]) -> 
             f"SolverMuJoCo: world '{world}' has explicit contact pairs, which cannot be switched off with "
             "their shapes on the device. Remove them, or let each variant have worlds of its own "
             "(share_layouts=False)."
-        )
-
-
-def _check_tendons(rows: ModelRows, group: MujocoGroup, names: frozenset[str]) -> None:
-    """Raise if limits of tendons that are forces would have to follow the weight of their tendons.
-
-    Raises:
-        ValueError: If so.
-    """
-    if has_force_limits(rows, group.worlds) and names & (STAGES["derived"].reads | TENDON_ARRAYS):
-        raise ValueError(
-            f"SolverMuJoCo: tendons of world '{rows.model.world_label[int(group.worlds[0])]}' have limits "
-            "with stiffness as a force (tendon_solref_limit_mode FORCE_SPACE), which cannot follow masses "
-            "and frames on the device. Give tendon_solref_limit with mode RAW, or write on the host and call "
-            "notify_model_changed()."
         )
 
 

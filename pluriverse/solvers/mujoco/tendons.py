@@ -242,11 +242,11 @@ def compute_limit_solref(
     )
 
 
-def has_force_limits(rows: ModelRows, worlds: np.ndarray) -> bool:
-    """Return whether limits of tendons have a stiffness as a force."""
+def force_limits(rows: ModelRows, worlds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return which limits of tendons are forces, their stiffness and their damping, shape [row, tendon]."""
     table = rows_of_worlds(rows, "tendon", worlds)
-    force = _limit_mode(rows, table) == SolrefMode.FORCE_SPACE
-    return bool((force & (table >= 0)).any())
+    stiffness, damping = (values_of(rows, f"tendon_limit_{gain}", table) for gain in ("ke", "kd"))
+    return (_limit_mode(rows, table) == SolrefMode.FORCE_SPACE) & (table >= 0), stiffness, damping
 
 
 def wrapped_shapes(rows: ModelRows) -> np.ndarray:

@@ -6,6 +6,7 @@ import pytest
 
 from pluriverse import ModelBuilder, ModelFlags, SolverMuJoCo
 from pluriverse.importers import AssetWarning
+from pluriverse.model.world_choice import choose_worlds
 from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
 from pluriverse.solvers.mujoco.choices import TrnType
 from pluriverse.solvers.mujoco.conversion import convert_model
@@ -528,13 +529,22 @@ def test_a_tendon_limit_of_forces_is_a_spring_of_its_stiffness():
     np.testing.assert_allclose(accelerations(), [0.0, 0.0, -0.05 * force / 1.0, 0.0], atol=error)
 
 
-def test_tendon_limits_of_forces_do_not_follow_on_the_device():
-    """What a weight that changes there would make of them is not computed, which is said."""
+def test_tendon_limits_of_forces_follow_the_mass_on_the_device():
+    """Kernels make of another mass what a conversion makes of it, with damping and without."""
     builder = ModelBuilder()
-    builder.add_world(make_limited_slider(1.0, 100.0, 20.0, SolrefMode.FORCE_SPACE))
-    solver = SolverMuJoCo(builder.finalize("cpu"))
-    with pytest.raises(ValueError, match=r"tendons of world 'world_0' have limits .* FORCE_SPACE"):
-        solver.follow_model({"body_mass": None})
+    for damping in (20.0, 0.0):
+        builder.add_world(make_limited_slider(1.0, 100.0, damping, SolrefMode.FORCE_SPACE))
+    model = builder.finalize("cpu")
+    solver = SolverMuJoCo(model)
+    solver.follow_model({"body_mass": None})
+    before = [group.value("tendon_solref_lim").copy() for group in solver.groups]
+    model.body_mass.assign(3.0 * model.body_mass.numpy())
+    solver.take_in_worlds(choose_worlds(model, None, what="test"))
+    anew = SolverMuJoCo(model)
+    for group, other, old in zip(solver.groups, anew.groups, before, strict=True):
+        values = group.value("tendon_solref_lim")
+        assert (values != old).any()
+        np.testing.assert_allclose(values, other.value("tendon_solref_lim"), rtol=1e-9)
 
 
 def test_the_mode_of_a_tendon_limit_chooses_its_softness():
