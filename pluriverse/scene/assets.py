@@ -1,5 +1,6 @@
 """Assets: robots read from files by an importer."""
 
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,9 @@ from pluriverse.scene.values import (
     Transform,
     shown,
 )
+
+# Characters of a document in which its first element is looked for.
+PROLOG_SIZE_MAX = 100_000
 
 
 class Asset(Overrides):
@@ -170,6 +174,7 @@ def import_asset(assembly: Assembly, asset: Asset | UnsupportedAsset, index: int
 
 def _place(assembly: Assembly, asset: Asset, source: OpenedSource, kind: str, name: str) -> None:
     """Add an asset to the world from a source that can be read."""
+    _check_kind(source.content, kind)
     packages = [assembly.files.find_folder(folder) for folder in getattr(asset, "package_dirs", [])]
     with assembly.at("source"):
         check_references(kind, source.content, source.roots, packages)
@@ -183,6 +188,24 @@ def _place(assembly: Assembly, asset: Asset, source: OpenedSource, kind: str, na
         _hide_colliders(assembly.builder, first_shape)
     for entry in report.losses:
         assembly.note_unsupported(f"asset[{name}] {kind} {entry}")
+
+
+def _check_kind(content: Path | str, kind: str) -> None:
+    """Check that an XML document is not of another type than the scene says.
+
+    Raises:
+        FieldError: It is.
+    """
+    if kind == "usd":
+        return
+    text = content
+    if isinstance(content, Path):
+        with content.open(encoding="utf-8", errors="replace") as file:
+            text = file.read(PROLOG_SIZE_MAX)
+    root = re.search(r"<(robot|mujoco)[\s>/]", re.sub(r"(?s)<!--.*?(-->|$)", "", str(text)))
+    found = None if root is None else {"robot": "urdf", "mujoco": "mjcf"}[root[1]]
+    if root is not None and found != kind:
+        raise FieldError(f"the document is a <{root[1]}>; write type: {found}", "type")
 
 
 def _import(assembly: Assembly, content: Path | str, asset: Asset, kind: str) -> tuple[Any, int]:

@@ -21,6 +21,14 @@ YAML_SIZE_MAX = 5_000_000
 # A scene of that many values has some 10 MB; the bound stops what is no scene at all.
 SCENE_SIZE_MAX = 64 * 2**20
 
+# Files that hold robots, which people name in place of a scene.
+ROBOT_SUFFIXES = {
+    ".urdf": "urdf",
+    ".xml": "mjcf",
+    ".mjcf": "mjcf",
+    **dict.fromkeys((".usd", ".usda", ".usdc", ".usdz"), "usd"),
+}
+
 
 class SceneDocument:
     """The values of one scene file and the line of every field."""
@@ -110,6 +118,12 @@ def read_scene_document(
         ) from error
     except OSError as error:
         raise SapSceneLoaderError(f"{path}: the file cannot be read: {error.strerror}") from error
+    if path.suffix.lower() in ROBOT_SUFFIXES:
+        kind = ROBOT_SUFFIXES[path.suffix.lower()]
+        raise SapSceneLoaderError(
+            f"{path}: this is a robot, not {what}; write a scene file with assets: [{{type: {kind}, source: "
+            f"{path.name}}}]"
+        )
     is_json = path.suffix.lower() == ".json"
     # What opens or follows a value; commas in texts count as well, and are few.
     if is_json and text.count(",") + text.count("[") + text.count("{") > value_count_max:
@@ -125,7 +139,8 @@ def read_scene_document(
         )
     data, find_lines = _read_json(path, text) if is_json else _read_yaml(path, text)
     if not isinstance(data, dict):
-        found = "nothing" if data is None else f"a {type(data).__name__}"
+        names = {"NoneType": "nothing", "str": "a text", "list": "a list"}
+        found = names.get(type(data).__name__, "a single value")
         raise SapSceneLoaderError(
             f"{path}:1: {what} is a mapping that begins with 'schema_version: 1'; the file holds {found}"
         )
@@ -157,6 +172,7 @@ def _read_json(path: Path, text: str) -> _Reading:
     except json.JSONDecodeError as error:
         raise SapSceneLoaderError(
             f"{path}:{error.lineno}: not valid JSON: {error.msg} (column {error.colno})"
+            f"{_json_hint(text, error.pos)}"
         ) from error
     except ValueError as error:  # an integer of more digits than Python converts
         digits = re.search(r"\d{4000}", text)
@@ -164,6 +180,16 @@ def _read_json(path: Path, text: str) -> _Reading:
         raise SapSceneLoaderError(f"{path}:{line}: not valid JSON: {error}") from error
     except RecursionError as error:
         raise SapSceneLoaderError(f"{path}:1: the file nests too deeply") from error
+
+
+def _json_hint(text: str, position: int) -> str:
+    """Return what to do about what people often write into JSON."""
+    before = text[:position].rstrip()
+    if text[position : position + 1] in ("/", "#"):
+        return "; JSON has no comments, so remove it or write the scene as YAML"
+    if before.endswith(",") and text[position : position + 1] in ("}", "]"):
+        return "; remove the comma before it"
+    return ""
 
 
 def _repeated_key_message(path: Path, text: str) -> str:
@@ -225,8 +251,10 @@ def _read_yaml(path: Path, text: str) -> _Reading:
         return data, lambda: lines
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
+        problem = error.problem or error.context or ""
+        hint = "; indent with spaces" if "'\\t'" in problem else ""
         raise SapSceneLoaderError(
-            f"{path}:{mark.line + 1 if mark else 1}: not valid YAML: {error.problem or error.context}"
+            f"{path}:{mark.line + 1 if mark else 1}: not valid YAML: {problem}{hint}"
         ) from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, int(error.position)) + 1

@@ -6,6 +6,7 @@ ever evaluated as code.
 
 import ast
 import math
+import re
 from collections.abc import Callable
 
 # Far above what a person writes, far below what makes the parser or the recursion below slow.
@@ -20,6 +21,8 @@ _BINARY: dict[type, Callable[[float, float], float]] = {
 }
 _NAMES = {"pi": math.pi}
 _GRAMMAR = "an expression may hold numbers, pi, + - * /, parentheses and signs"
+_NO_UNITS = "leave the unit out: all values are in metres, kilograms, seconds and radians"
+_WITH_UNIT = re.compile(r"[-+\d.eE*/ ]*\d\s*[a-zA-Zµ°][a-zA-Z°²³/·]*\s*")
 
 
 def evaluate_expression(text: str) -> float:
@@ -35,7 +38,7 @@ def evaluate_expression(text: str) -> float:
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ValueError(f"{text!r} is not a number; {_GRAMMAR}") from error
+        raise ValueError(_not_a_number(text)) from error
     try:
         return _value(tree.body, text, EXPRESSION_DEPTH_MAX)
     except ZeroDivisionError as error:
@@ -58,4 +61,8 @@ def _value(node: ast.expr, text: str, depth: int) -> float:
             return -_value(operand, text, depth - 1)
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _BINARY:
             return _BINARY[type(operator)](_value(left, text, depth - 1), _value(right, text, depth - 1))
-    raise ValueError(f"{text!r} is not a number; {_GRAMMAR}")
+    raise ValueError(_not_a_number(text))
+
+
+def _not_a_number(text: str) -> str:
+    return f"{text!r} is not a number; {_NO_UNITS if _WITH_UNIT.fullmatch(text) else _GRAMMAR}"

@@ -1,5 +1,6 @@
 """Inline joints, articulations and initial positions."""
 
+import warnings
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -43,6 +44,10 @@ class JointDefaults(SceneMapping):
     actuator_mode: Literal[0, 1, 2, 3, 4] | None = None
 
 
+# Limits [rad] beyond this are several turns, as few joints have; beyond the other they stand for none.
+ANGLE_MAX = 8.0 * np.pi
+NO_LIMIT = 1.0e4
+
 DOF_FIELDS = tuple(JointDefaults.model_fields)
 _AXIS_LISTS = ("linear_axes", "angular_axes")
 _DISTANCES = ("min_distance", "max_distance")
@@ -56,6 +61,16 @@ _FIELDS_OF_JOINT: dict[str, tuple[str, ...]] = {
     "free": (),
 }
 JOINT_TYPES = tuple(_FIELDS_OF_JOINT)
+# What other programs call these joints.
+_OTHER_NAMES = {
+    "hinge": "revolute",
+    "continuous": "revolute",
+    "slide": "prismatic",
+    "slider": "prismatic",
+    "floating": "free",
+    "spherical": "ball",
+    "weld": "fixed",
+}
 # What other programs call joints that are a d6 joint here.
 _AS_D6 = {
     "universal": "two angular_axes",
@@ -205,6 +220,8 @@ def _add_joint(assembly: Assembly, joint: Joint) -> int:
     if joint.type not in JOINT_TYPES:
         if joint.type in _AS_D6:
             raise FieldError(f"write a {joint.type} joint as type d6 with {_AS_D6[joint.type]}", "type")
+        if joint.type in _OTHER_NAMES:
+            raise FieldError(f"a {joint.type} joint is of type {_OTHER_NAMES[joint.type]} here", "type")
         raise FieldError(
             f"there is no joint type {joint.type!r}; {suggestion(joint.type, JOINT_TYPES)}", "type"
         )
@@ -216,6 +233,7 @@ def _add_joint(assembly: Assembly, joint: Joint) -> int:
         raise FieldError(f"the joint connects body {joint.child!r} with itself", "child")
     if not joint.closes_loop:
         _check_only_joint(assembly, joint, child)
+    _check_angles(joint)
     builder = assembly.builder
     options: dict[str, Any] = {
         "parent": parent,
@@ -242,6 +260,18 @@ def _add_joint(assembly: Assembly, joint: Joint) -> int:
         case _:
             index = builder.add_joint_prismatic(**options)
     return int(index)
+
+
+def _check_angles(joint: Joint) -> None:
+    """Warn of limits of a revolute joint that are many turns, and so more likely degrees."""
+    for name in ("limit_lower", "limit_upper"):
+        limit = getattr(joint, name)
+        if joint.type == "revolute" and limit is not None and ANGLE_MAX < abs(limit) < NO_LIMIT:
+            warnings.warn(
+                f"joint {joint.id!r}: {name} is {limit:g} rad, which is {abs(limit) / (2.0 * np.pi):.0f} "
+                f"turns; angles are in radians: {limit:g} degrees are {limit:g} * pi / 180",
+                stacklevel=2,
+            )
 
 
 def _check_only_joint(assembly: Assembly, joint: Joint, child: int) -> None:
@@ -313,6 +343,23 @@ def articulate_remaining_joints(assembly: Assembly) -> None:
             tree_of_body[parent] = tree
     for tree in trees:
         builder.add_articulation(sorted(tree))
+
+
+def hold_loose_bodies(assembly: Assembly) -> None:
+    """Fix the inline bodies that no joint holds where they stand, and warn of it."""
+    builder = assembly.builder
+    held = set(np.asarray(builder.joint_child).tolist())
+    loose = {name: body for name, body in assembly.body_ids.items() if body not in held}
+    for body in loose.values():
+        label = builder.body_label[body]
+        joint = builder.add_joint_fixed(-1, body, parent_xform=builder.body_q[body], label=f"{label}_fixed")
+        builder.add_articulation([joint], label=label)
+    if loose:
+        warnings.warn(
+            f"no joint holds body {', '.join(map(repr, loose))}, so it stays where it is; write a joint of "
+            "type free to let it move, or fixed to say that it stands still",
+            stacklevel=2,
+        )
 
 
 def set_initial_joint_q(assembly: Assembly, entry: InitialJointQ) -> None:

@@ -5,6 +5,7 @@ articulations, initial positions, post-build operations, then (ours) recorded co
 and constraints; then the world is replicated and the ground added.
 """
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from pluriverse.scene.joints import (
     add_joint,
     add_loop_joint,
     articulate_remaining_joints,
+    hold_loose_bodies,
     set_initial_joint_q,
 )
 from pluriverse.scene.layout import SPACING_DEFAULT, share_worlds
@@ -37,6 +39,9 @@ from pluriverse.scene.validation import check_version, validate_scene
 from pluriverse.scene.values import IDENTITY_ROTATION, Vector3
 from pluriverse.scene.variants import build_variant_scene
 from pluriverse.scene.world_kinds import KindPlan, plan_kinds
+
+# A longer step [s] is more likely a number of milliseconds.
+DT_USUAL_MAX = 0.2
 
 
 @dataclass
@@ -275,6 +280,7 @@ def _assemble(plan: KindPlan, features: list[str]) -> _Kind:
             add_articulation(assembly, articulation, index)
     with assembly.at("joints"):
         articulate_remaining_joints(assembly)
+        hold_loose_bodies(assembly)
     for index, entry in enumerate(content.initial_joint_q):
         with assembly.entry("initial_joint_q", index):
             set_initial_joint_q(assembly, entry)
@@ -403,6 +409,12 @@ def _settings(
     else:
         capacity = tuple(
             cap for cap, count in zip(caps, counts, strict=True) for _ in range(count) if cap is not None
+        )
+    if simulation.dt > DT_USUAL_MAX:
+        warnings.warn(
+            f"simulation.dt is {simulation.dt:g} s, where steps are mostly 0.001 to 0.02 s; "
+            f"milliseconds are written as {1e-3 * simulation.dt:g}",
+            stacklevel=2,
         )
     options = simulation.solver.given()
     try:

@@ -60,6 +60,8 @@ class SolverOptions(SceneMapping):
     contact_point_mode: str | None = None
     friction_combination: str | None = None
     position_integration: str | None = None
+    restitution_threshold: Number | None = None
+    torsional_friction: bool | None = None
     capture_contact_jacobian_snapshots: bool | None = None
     collect_iteration_stats: bool | None = None
     check_line_search_errors: bool | None = None

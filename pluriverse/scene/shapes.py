@@ -18,8 +18,8 @@ from pluriverse.scene.values import (
     Name,
     NotNegative,
     Number,
-    Positive,
     Scale,
+    Size,
     Transform,
 )
 
@@ -121,49 +121,49 @@ class Box(Shape):
     """A box of half extents `hx`, `hy`, `hz` [m]."""
 
     type: Literal["box"] = "box"
-    hx: Positive = 0.5
-    hy: Positive = 0.5
-    hz: Positive = 0.5
+    hx: Size = 0.5
+    hy: Size = 0.5
+    hz: Size = 0.5
 
 
 class Sphere(Shape):
     """A sphere of `radius` [m]."""
 
     type: Literal["sphere"]
-    radius: Positive = 1.0
+    radius: Size = 1.0
 
 
 class Capsule(Shape):
     """A capsule along local z [m]; `half_height` leaves out the caps."""
 
     type: Literal["capsule"]
-    radius: Positive = 1.0
-    half_height: Positive = 0.5
+    radius: Size = 1.0
+    half_height: Size = 0.5
 
 
 class Cylinder(Shape):
     """A cylinder along local z [m]."""
 
     type: Literal["cylinder"]
-    radius: Positive = 1.0
-    half_height: Positive = 0.5
+    radius: Size = 1.0
+    half_height: Size = 0.5
 
 
 class Cone(Shape):
     """A cone along local z, apex at +`half_height` [m]."""
 
     type: Literal["cone"]
-    radius: Positive = 1.0
-    half_height: Positive = 0.5
+    radius: Size = 1.0
+    half_height: Size = 0.5
 
 
 class Ellipsoid(Shape):
     """An ellipsoid of semi-axes `a`, `b`, `c` [m]."""
 
     type: Literal["ellipsoid"]
-    a: Positive = 1.0
-    b: Positive = 0.75
-    c: Positive = 0.5
+    a: Size = 1.0
+    b: Size = 0.75
+    c: Size = 0.5
 
 
 class MeshShape(Shape):

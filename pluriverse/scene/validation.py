@@ -5,11 +5,15 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from pluriverse.scene.assets import ASSET_TYPES
+from pluriverse.scene.constraints import CONSTRAINTS
 from pluriverse.scene.document import FieldPath, SceneDocument
 from pluriverse.scene.errors import SapSceneLoaderError, joined_messages
 from pluriverse.scene.mapping import TAG_MARK, SceneMapping
+from pluriverse.scene.post_build import OPERATIONS
 from pluriverse.scene.schema import SCHEMA_VERSION, Scene
 from pluriverse.scene.selectors import suggestion
+from pluriverse.scene.terrain import TERRAINS
 from pluriverse.scene.values import shown
 
 Mapping = TypeVar("Mapping", bound=SceneMapping)
@@ -88,7 +92,7 @@ class _Problem:
             self.field += tuple(context["path"])
             self.message = context["message"]
         else:
-            self.message = _message(kind, context, value, problem["msg"])
+            self.message = _message(kind, context, value, problem["msg"], self.field)
 
     def _unknown_key(self, key: str, parent: Any, model: type[SceneMapping] | None) -> str:
         names = model.key_names() if model else {}
@@ -133,7 +137,7 @@ _NOT_A = {
 }
 
 
-def _message(kind: str, context: dict[str, Any], value: Any, fallback: str) -> str:
+def _message(kind: str, context: dict[str, Any], value: Any, fallback: str, field: FieldPath) -> str:
     if kind == "missing":
         return "this required key is missing"
     if kind in _NOT_A:
@@ -147,19 +151,29 @@ def _message(kind: str, context: dict[str, Any], value: Any, fallback: str) -> s
     if kind == "too_short":
         return f"the list needs at least {context['min_length']} entry"
     if kind in ("union_tag_not_found", "union_tag_invalid"):
-        return _tag_message(context, value)
+        return _tag_message(context, value, field)
     if kind == "value_error":
         return str(context["error"])
     return f"{shown(value)}: {fallback}"
 
 
-def _tag_message(context: dict[str, Any], value: Any) -> str:
+_KINDS = {
+    "assets": ASSET_TYPES,
+    "constraints": tuple(CONSTRAINTS),
+    "terrain": tuple(TERRAINS),
+    "post_build": tuple(dict.fromkeys(name.split()[0] for name in OPERATIONS)),
+}
+
+
+def _tag_message(context: dict[str, Any], value: Any, field: FieldPath) -> str:
     """Say what the value that tells the kind of a mapping (`op` of an operation, else `type`) may be."""
     if not isinstance(value, dict):
         return f"{shown(value)} is not a mapping of keys and values"
     if "tag" not in context:
         key = "op" if "operation" in context["discriminator"] else "type"
-        return f"the required key '{key}' is missing or not a text"
+        section = next((part for part in reversed(field) if isinstance(part, str)), "")
+        kinds = f"; write one of {', '.join(_KINDS[section])}" if section in _KINDS else ""
+        return f"the required key '{key}' is missing or not a text{kinds}"
     tags = [tag.strip(" '").removeprefix(TAG_MARK) for tag in context["expected_tags"].split(",")]
     shapes = [tag.removeprefix("add_shape ") for tag in tags if tag.startswith("add_shape ")]
     wanted = str(value.get("type"))

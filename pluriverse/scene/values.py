@@ -23,6 +23,9 @@ QUATERNION_LENGTH_TOLERANCE = 0.02
 # Counts and indices are 32-bit integers.
 COUNT_MAX = 2**31 - 1
 
+# Sizes of shapes [m]: of larger ones, single precision holds neither mass nor inertia.
+SIZE_MAX = 1_000_000
+
 IDENTITY_ROTATION: Quaternion = (0.0, 0.0, 0.0, 1.0)
 
 _JSON_NUMBER: dict[str, Any] = {
@@ -282,6 +285,7 @@ Number = Annotated[float, BeforeValidator(reported(parse_number)), WithJsonSchem
 Limit = Annotated[float, BeforeValidator(reported(_parse_limit)), WithJsonSchema(_JSON_NUMBER)]
 NotNegative = Annotated[Number, AfterValidator(_at_least(0.0))]
 Positive = Annotated[Number, AfterValidator(_at_least(0.0, exclusive=True))]
+Size = Annotated[Positive, AfterValidator(at_most(SIZE_MAX))]
 Index = Annotated[int, PlainValidator(reported(_parse_index)), WithJsonSchema({"type": "integer"})]
 Count = Annotated[Index, AfterValidator(_at_least(1)), AfterValidator(at_most(COUNT_MAX))]
 Seed = Annotated[Index, AfterValidator(_at_least(0)), AfterValidator(at_most(COUNT_MAX))]

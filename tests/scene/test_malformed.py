@@ -3,6 +3,7 @@
 import json
 import re
 
+import numpy as np
 import pytest
 
 from pluriverse.scene import SapSceneLoaderError, SapUnsupportedSceneFeature, load_scene
@@ -234,7 +235,10 @@ WRONG = {
         ["assets[0].source: there is no file", "none.urdf"],
     ),
     "asset without source": ("assets: [{type: urdf}]", ["assets[0].source: this required key is missing"]),
-    "asset without type": ("assets: [{source: a.urdf}]", ["assets[0]: the required key 'type' is missing"]),
+    "asset without type": (
+        "assets: [{source: a.urdf}]",
+        ["the required key 'type' is missing", "urdf, mjcf, usd"],
+    ),
     "source of the wrong type": (
         "assets: [{type: urdf, source: 3}]",
         ["assets[0].source: 3 is not a source"],
@@ -263,6 +267,22 @@ WRONG = {
     "two sources": (
         "assets: [{type: mjcf, source: {path: a.xml, menagerie: go2}}]",
         ["assets[0].source: give one of 'path', 'git', 'menagerie' and", "this has path and menagerie"],
+    ),
+    "unit": (
+        "bodies: [{id: a, shapes: [{hx: 100 mm}]}]",
+        ["'100 mm' is not a number; leave the unit out"],
+    ),
+    "size": (
+        "bodies: [{id: a, shapes: [{hx: 1e300}]}]",
+        ["1e+300 is out of range; it must be at most"],
+    ),
+    "name of a joint elsewhere": (
+        BOX.replace("type: free", "type: hinge"),
+        ["joints[0].type: a hinge joint is of type revolute here"],
+    ),
+    "asset of another type": (
+        "assets: [{type: mjcf, source: '<robot name=\"a\"/>'}]",
+        ["assets[0].type: the document is a <robot>; write type: urdf"],
     ),
     "empty source": ("assets: [{type: mjcf, source: {}}]", ["assets[0].source: give one of"]),
     "misspelt source": (
@@ -402,7 +422,7 @@ WRONG = {
     ),
     "operation without name": (
         BOX + "post_build: [{range: all}]",
-        ["post_build[0]: the required key 'op' is missing or not a text"],
+        ["post_build[0]: the required key 'op' is missing or not a text", "set_array"],
     ),
     "solver option of the wrong kind": (
         BODY + "simulation: {solver: {max_iterations: many}}",
@@ -481,10 +501,50 @@ def test_many_errors_are_cut_short(tmp_path):
         load_text(tmp_path, "bodies: [" + ", ".join(["{mass: 1}"] * 100) + "]")
 
 
-def test_a_body_without_joint_is_an_error(tmp_path):
-    """A body that nothing connects would stay where it is, which nobody means."""
-    with pytest.raises(SapSceneLoaderError, match="'a'"):
-        load_text(tmp_path, BODY)
+def test_a_body_without_joint_stays_where_it_is_and_is_warned_of(tmp_path):
+    """As in the format's first implementation, where nobody is told."""
+    still = "\n  - {id: still, transform: {p: [3, 0, 2]}, shapes: [{type: sphere}]}"
+    with pytest.warns(UserWarning, match="no joint holds body 'still', .* write a joint of type free"):
+        scene = load_text(tmp_path, BOX.replace("bodies:", f"bodies:{still}"))
+    body = scene.body_labels.index("still")
+    with scene.simulation() as simulation:
+        simulation.step(20)
+        poses = simulation.state.body_q.numpy()
+    np.testing.assert_allclose(poses[body, :3], [3, 0, 2])
+    assert poses[1 - body, 2] < scene.state.body_q.numpy()[1 - body, 2]
+
+
+SUSPECTED = {
+    "milliseconds": ("simulation: {dt: 5}", "dt is 5 s, .*milliseconds are written as 0.005"),
+    "degrees": (
+        "bodies: [{id: a, shapes: [{type: box}]}]\n"
+        "joints: [{id: j, type: revolute, child: a, limit_upper: 180}]",
+        "limit_upper is 180 rad, which is 29 turns; .* 180 degrees are 180 \\* pi / 180",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SUSPECTED)
+def test_values_that_look_like_another_unit_are_warned_of(tmp_path, name):
+    text, message = SUSPECTED[name]
+    with pytest.warns(UserWarning, match=message):
+        load_text(tmp_path, text if "bodies:" in text else BOX + text)
+
+
+WRONG_FILES = {
+    "comment.json": ('{\n "bodies": [] // none\n}', r"comment\.json:2: .*JSON has no comments"),
+    "comma.json": ('{"bodies": [],}', r"comma\.json:1: .*remove the comma before it"),
+    "tab.yaml": ("bodies:\n\t- {id: a}\n", r"tab\.yaml:2: .*indent with spaces"),
+    "robot.urdf": ("<robot/>", r"robot, not a scene; write .*type: urdf, source: robot\.urdf"),
+    "text.yaml": ("robot", r"text\.yaml:1: .*the file holds a text"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_FILES)
+def test_files_of_another_kind_are_told_from_scenes(tmp_path, name):
+    text, message = WRONG_FILES[name]
+    with pytest.raises(SapSceneLoaderError, match=message):
+        load_scene(write_scene(tmp_path, text, name), device="cpu")
 
 
 def test_a_scene_without_bodies_or_with_massless_ones_is_an_error(tmp_path):
