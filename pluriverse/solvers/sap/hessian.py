@@ -29,6 +29,8 @@ from pluriverse.solvers.sap.workspace import VISITED, sap_struct
 from pluriverse.types import JointType
 
 FREE = wp.constant(int(JointType.FREE))
+NOTHING, CONTACT, EQUALITY = wp.constant(0), wp.constant(1), wp.constant(2)
+"""What an entry of the loop over contacts and equality constraints adds to the Hessian of two bodies."""
 
 
 @functools.cache
@@ -280,39 +282,6 @@ def hessian_functions(
             sap.block_value[index] = sap.block_value[index] + entry
 
     @wp.func(inline=True)
-    def add_equality(topology: Topology, dynamics: DynamicsData, sap: SapData, world: int):
-        """Add the stiffness of all equality constraints: to bodies, to dofs, and between two of them."""
-        for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
-            kind = sap.equality[index].kind
-            dof1 = sap.equality[index].dof1
-            dof2 = sap.equality[index].dof2
-            if kind == DOFS:
-                add_dof_stiffness(topology, sap, world, index)
-                if dof2 >= 0:
-                    entry = -linear(sap.equality[index].stiffness_linear * sap.equality[index].ratio)
-                    add_dof_entry(topology, sap, world, dof1, dof2, entry)
-            elif not is_slack(sap, index):
-                add_equality_stiffness(topology, sap, world, index)
-                if dof1 >= 0 and dof2 >= 0:
-                    cross1 = wp.skew(vec3(sap.equality[index].arm1))
-                    cross2 = wp.skew(vec3(sap.equality[index].arm2))
-                    turning = mat33(sap.equality[index].stiffness_angular)
-                    W = point_stiffness(sap, index)
-                    left1 = cross1 * W
-                    add_pair(
-                        topology,
-                        dynamics,
-                        sap,
-                        world,
-                        dof1,
-                        dof2,
-                        turning - left1 * cross2,
-                        left1,
-                        -(W * cross2),
-                        W,
-                    )
-
-    @wp.func(inline=True)
     def assemble(
         topology: Topology,
         dynamics: DynamicsData,
@@ -348,8 +317,50 @@ def hessian_functions(
         pair_a, pair_b = int(-1), int(-1)
         ww, wv, vw, vv = mat33(), mat33(), mat33(), mat33()
         start = sap.contact_start[world]
-        for slot in range(start, start + sap.contact_count[world]):
-            if sap.contact_impulse[slot][2] != real(0.0):
+        contact_end = start + sap.contact_count[world]
+        end = int(contact_end)
+        if wp.static(equality):
+            first_equality = sap.equality_start[world]
+            end += sap.equality_start[world + 1] - first_equality
+        # One entry behind the last lets the last pair be added where all others are: compiled once.
+        for slot in range(start, end + 1):
+            acts = int(NOTHING)
+            dof_a, dof_b = int(-1), int(-1)
+            if slot < contact_end:
+                if sap.contact_impulse[slot][2] != real(0.0):
+                    acts = CONTACT
+                    dof_a = sap.contact_dof0[slot]
+                    dof_b = sap.contact_dof1[slot]
+            elif wp.static(equality):
+                if slot < end:
+                    index = first_equality + slot - contact_end
+                    if sap.equality[index].kind == DOFS:
+                        add_dof_stiffness(topology, sap, world, index)
+                        if sap.equality[index].dof2 >= 0:
+                            entry = -linear(sap.equality[index].stiffness_linear * sap.equality[index].ratio)
+                            add_dof_entry(
+                                topology,
+                                sap,
+                                world,
+                                sap.equality[index].dof1,
+                                sap.equality[index].dof2,
+                                entry,
+                            )
+                    elif not is_slack(sap, index):
+                        acts = EQUALITY
+                        dof_a = sap.equality[index].dof1
+                        dof_b = sap.equality[index].dof2
+            couples = dof_a >= 0 and dof_b >= 0
+            if slot == end or (couples and (dof_a != pair_a or dof_b != pair_b)):
+                if pair_a >= 0:
+                    add_pair(topology, dynamics, sap, world, pair_a, pair_b, ww, wv, vw, vv)
+                pair_a = dof_a
+                pair_b = dof_b
+                ww = mat33()
+                wv = mat33()
+                vw = mat33()
+                vv = mat33()
+            if acts == CONTACT:
                 rt = sap.contact_rt[slot]
                 rn = sap.contact_rn[slot]
                 y = unprojected(sap.contact_velocity[slot], sap.contact_bias[slot], rt, rn)
@@ -403,18 +414,7 @@ def hessian_functions(
                     )
                     sap.node_stiffness_wv[node0 + node_b] = sap.node_stiffness_wv[node0 + node_b] + left1
                     sap.node_stiffness_vv[node0 + node_b] = sap.node_stiffness_vv[node0 + node_b] + W
-                dof_a = sap.contact_dof0[slot]
-                dof_b = sap.contact_dof1[slot]
-                if dof_a >= 0 and dof_b >= 0:
-                    if dof_a != pair_a or dof_b != pair_b:
-                        if pair_a >= 0:
-                            add_pair(topology, dynamics, sap, world, pair_a, pair_b, ww, wv, vw, vv)
-                        pair_a = dof_a
-                        pair_b = dof_b
-                        ww = mat33()
-                        wv = mat33()
-                        vw = mat33()
-                        vv = mat33()
+                if couples:
                     ww -= left0 * cross1
                     wv += left0
                     vw -= W * cross1
@@ -422,11 +422,18 @@ def hessian_functions(
                     if wp.static(moments):
                         ww += cross0 * W_fs + W_ms
                         vw += W_fs
-        if pair_a >= 0:
-            add_pair(topology, dynamics, sap, world, pair_a, pair_b, ww, wv, vw, vv)
-
-        if wp.static(equality):
-            add_equality(topology, dynamics, sap, world)
+            elif wp.static(equality):
+                if acts == EQUALITY:
+                    index = first_equality + slot - contact_end
+                    add_equality_stiffness(topology, sap, world, index)
+                    if couples:
+                        W = point_stiffness(sap, index)
+                        cross1 = wp.skew(vec3(sap.equality[index].arm2))
+                        left0 = wp.skew(vec3(sap.equality[index].arm1)) * W
+                        ww += mat33(sap.equality[index].stiffness_angular) - left0 * cross1
+                        wv += left0
+                        vw -= W * cross1
+                        vv += W
 
         # Composite-body sweep of the stiffness.
         for i in range(node_count):
