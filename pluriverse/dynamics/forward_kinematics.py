@@ -31,6 +31,7 @@ def _kernels(real: Any) -> SimpleNamespace:
     place_child = joint_functions(real).place_child
     follow_axis = joint_functions(real).follow_axis
     attach_child = joint_functions(real).attach_child
+    is_turned = joint_functions(real).is_turned
     spatial = spatial_functions(real).spatial
     angular_part = spatial_functions(real).angular_part
     linear_part = spatial_functions(real).linear_part
@@ -104,7 +105,10 @@ def _kernels(real: Any) -> SimpleNamespace:
                         offset = node_offset[parent]
                         omega = angular_part(node_velocity[parent])
                         linear = linear_part(node_velocity[parent])
-                    anchor = rotation * anchor
+                    if is_turned(wp.transform_get_rotation(parent_frame)):
+                        anchor = rotation * anchor
+                    else:
+                        anchor = rotation
                     anchor_p = offset + wp.quat_rotate(rotation, anchor_p)
                 axis = vec3()
                 if joint_type == REVOLUTE or joint_type == PRISMATIC:  # noqa: SIM109, Warp knows no tuples here

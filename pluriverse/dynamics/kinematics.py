@@ -35,7 +35,7 @@ D6 = wp.constant(int(JointType.D6))
 def joint_functions(real: Any) -> SimpleNamespace:
     """Return the functions on one joint for scalars of type `real`.
 
-    The members are the `wp.func`s `place_child`, `follow_axis` and `attach_child`.
+    The members are the `wp.func`s `place_child`, `follow_axis`, `attach_child` and `is_turned`.
     """
     vec3 = vec3_type(real)
     quat = quat_type(real)
@@ -49,12 +49,20 @@ def joint_functions(real: Any) -> SimpleNamespace:
     spatial = spatial_functions(real).spatial
 
     @wp.func
+    def is_turned(q: wp.quat) -> bool:
+        """Return whether a joint frame is turned at all, which most are not.
+
+        Its scalar part does not tell: it rounds to 1 for turns of up to 5e-4 rad.
+        """
+        return q[0] != 0.0 or q[1] != 0.0 or q[2] != 0.0
+
+    @wp.func
     def attach_child(frame: quat, shift: vec3, child_frame: wp.transform):
         """Return what `place_child` does, from where the joint takes the child's joint frame."""
         rotation = frame
         child_p = wp.transform_get_translation(child_frame)
         child_r = wp.transform_get_rotation(child_frame)
-        if child_r[3] != 1.0:  # most child frames are not turned
+        if is_turned(child_r):
             rotation = rotation * wp.quat_inverse(widen_rotation(child_r))
         rotation = quat_renormalize(rotation)
         if child_p[0] != 0.0 or child_p[1] != 0.0 or child_p[2] != 0.0:  # nor displaced
@@ -108,7 +116,9 @@ def joint_functions(real: Any) -> SimpleNamespace:
             frame = quat_from_axis_angle(direction, position) * frame
         return frame, shift, motion
 
-    return SimpleNamespace(place_child=place_child, follow_axis=follow_axis, attach_child=attach_child)
+    return SimpleNamespace(
+        place_child=place_child, follow_axis=follow_axis, attach_child=attach_child, is_turned=is_turned
+    )
 
 
 @functools.cache
@@ -121,6 +131,7 @@ def _kernels(real: Any) -> SimpleNamespace:
     place_child = joint_functions(real).place_child
     follow_axis = joint_functions(real).follow_axis
     attach_child = joint_functions(real).attach_child
+    is_turned = joint_functions(real).is_turned
     matrix_from_quat = rotation_functions(real).matrix_from_quat
     rotate_sym = rotation_functions(real).rotate_sym
     spatial = spatial_functions(real).spatial
@@ -188,7 +199,10 @@ def _kernels(real: Any) -> SimpleNamespace:
                     rotation = data.node_rotation[parent]
                     offset = data.node_offset[parent]
                     velocity = data.node_velocity[parent]
-                anchor = rotation_quat * anchor
+                if is_turned(wp.transform_get_rotation(parent_frame)):
+                    anchor = rotation_quat * anchor
+                else:
+                    anchor = rotation_quat
                 anchor_p = offset + rotation * anchor_p
             axis = vec3()
             if joint_type == REVOLUTE or joint_type == PRISMATIC:  # noqa: SIM109, Warp knows no tuples here

@@ -199,3 +199,25 @@ def test_scaled_hull_touches_where_its_scaled_vertices_are():
     for height, contacts in zip(lowest, collide_pairs(plane(), scaled, poses, poses, gap=0.5), strict=True):
         assert contacts.distance.min() == pytest.approx(height, abs=2 * ROUNDING)
         assert np.abs(surface_height(scaled, contacts.local1)).max() < 2 * ROUNDING
+
+
+def test_a_shape_turned_by_less_than_the_scalar_part_shows_touches_where_it_is():
+    """A plank turned by 4e-4 rad in a body that is turned back lies flat, and so do its contact points."""
+    angle, half_length = 4.0e-4, 5.0
+    builder = pv.ModelBuilder()
+    builder.add_ground_plane()
+    body = builder.add_body(xform=((0.0, 0.0, 0.1), (0.0, -0.5 * angle, 0.0, 1.0)))
+    turned = ((0.0, 0.0, 0.0), (0.0, 0.5 * angle, 0.0, 1.0))
+    builder.add_shape_box(body, xform=turned, hx=half_length, hy=0.1, hz=0.1)
+    model = builder.finalize(device="cpu")
+    pipeline = pv.CollisionPipeline(model)
+    contacts, state = pipeline.contacts(), model.state()
+    pipeline.collide(state, contacts)
+    count = int(contacts.rigid_contact_count.numpy()[0])
+    assert count >= 4
+    shapes = contacts.rigid_contact_shape0.numpy()[:count], contacts.rigid_contact_shape1.numpy()[:count]
+    points = contacts.rigid_contact_point0.numpy()[:count], contacts.rigid_contact_point1.numpy()[:count]
+    on_body = np.where((model.shape_body.numpy()[shapes[0]] == body)[:, None], *points)
+    pose = state.body_q.numpy()[body]
+    height = (Rotation.from_quat(pose[3:]).apply(on_body) + pose[:3])[:, 2]
+    np.testing.assert_allclose(height, 0.0, rtol=0.0, atol=half_length * ROUNDING)

@@ -173,6 +173,23 @@ def test_only_chosen_joints_move_their_bodies(random_worlds):
     )
 
 
+@pytest.mark.parametrize("side", ["parent_xform", "child_xform"])
+def test_frames_turned_by_less_than_the_scalar_part_shows_count(side):
+    """A body behind a joint frame turned by 1e-4 rad is turned by that, though cos(5e-5) rounds to 1."""
+    angle = 1.0e-4
+    frame = ((0.0, 0.0, 0.0), (0.5 * angle, 0.0, 0.0, 1.0))
+    builder = ModelBuilder()
+    links = [builder.add_link(mass=1.0, inertia=np.eye(3)) for _ in range(2)]
+    hinges = [builder.add_joint_revolute(-1, links[0]), builder.add_joint_revolute(*links, **{side: frame})]
+    builder.add_articulation(hinges)
+    model = builder.finalize(device="cpu")
+    state = model.state()
+    eval_fk(model, model.joint_q, model.joint_qd, state)
+    turn = state.body_q.numpy()[1, 3:]
+    expected = 0.5 * angle if side == "parent_xform" else -0.5 * angle
+    np.testing.assert_allclose(turn, [expected, 0.0, 0.0, 1.0], rtol=0.0, atol=1e-8)
+
+
 def joint_depth(ancestor: np.ndarray) -> np.ndarray:
     """Return how many joints lie between each one and the world."""
     depth = np.zeros(len(ancestor), dtype=int)
