@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pluriverse import Contacts, EqType, JointType, ModelBuilder, SolverSAP
+from pluriverse import Contacts, EqType, JointDofConfig, JointType, ModelBuilder, SolverSAP
 from tests.oracles.equality_dense import add_equality
 from tests.oracles.multibody_dense import DenseWorld, dense_problem
 from tests.oracles.random_scenes import CONSTRAINED_KINDS, random_contacts, random_world, randomize_state
@@ -52,6 +52,14 @@ def add_random_equality(builder: ModelBuilder, rng: np.random.Generator) -> None
         if template.body_weld[body1] != template.body_weld[body2]:  # a rope beside the joints
             frames = {"parent_xform": random_pose(rng), "child_xform": random_pose(rng)}
             builder.add_joint_distance(body1, body2, min_distance=0.9, max_distance=1.0, **frames)
+    movable = np.flatnonzero(~template.body_static)
+    for _ in range(2):  # loop joints with coordinates, also two of them to one body
+        frames = {"parent_xform": random_pose(rng), "child_xform": random_pose(rng)}
+        child = int(rng.choice(movable))
+        parent = int(rng.choice(np.setdiff1d(np.arange(-1, builder.body_count), child)))
+        limited = JointDofConfig(axis=rng.normal(size=3), limit_lower=-0.2, limit_upper=0.1, friction=0.5)
+        driven = JointDofConfig(axis=rng.normal(size=3), target_ke=50.0, target_kd=2.0, target_pos=0.3)
+        builder.add_joint_d6(parent, child, linear_axes=[limited], angular_axes=[driven], **frames)
     if axes:
         builder.add_equality_constraint_joint(axes[0][0], polycoef=[0.3], joint1_axis=axes[0][1])
         builder.add_equality_constraint_joint(
