@@ -85,7 +85,8 @@ class ModelBuilder(WorldBuilder):
         Do this before the builder is replicated or added to another one: then all copies share the result.
 
         Args:
-            method: `"convex_hull"`; `"bounding_box"` (oriented); `"bounding_sphere"`; `"coacd"` or `"vhacd"`:
+            method: `"convex_hull"`; `"components"`, the hull of each connected piece, as a shape of its own;
+                `"bounding_box"` (oriented); `"bounding_sphere"`; `"coacd"` or `"vhacd"`:
                 a convex decomposition, each part a shape of its own; `"quadratic"`: a mesh of fewer
                 triangles.
             shape_indices: Shapes concerned, those without a mesh being left out; None for all meshes that

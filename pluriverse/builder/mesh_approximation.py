@@ -14,16 +14,18 @@ from pluriverse.model.poses import compose
 from pluriverse.types import GeoType, ShapeFlags
 from pluriverse.warnings import MeshApproximationWarning
 
-METHODS = ("convex_hull", "bounding_box", "bounding_sphere", "coacd", "vhacd", "quadratic")
+METHODS = ("convex_hull", "components", "bounding_box", "bounding_sphere", "coacd", "vhacd", "quadratic")
 """What `approximate_meshes` can do."""
 
 # What is tried next where a method fails.
 _FALLBACK = {
+    "components": "convex_hull",
     "coacd": "convex_hull",
     "vhacd": "convex_hull",
     "quadratic": "convex_hull",
     "convex_hull": "bounding_box",
 }
+_DECOMPOSITIONS = ("components", "coacd", "vhacd")
 _MESHED = (GeoType.MESH, GeoType.CONVEX_MESH)
 
 
@@ -81,6 +83,8 @@ def _approximate(
     """Replace one shape by the first method that works; return whether one did."""
     name = builder._shape_name(shape)
     mesh = builder.meshes[int(builder.shape_source_index[shape])]
+    if method in _DECOMPOSITIONS and mesh.hull_source is not None:
+        mesh = mesh.hull_source  # importers have made a hull of it
     scale = builder.shape_scale[shape].copy()
     points = np.asarray(mesh.vertices, dtype=np.float64) * scale
     while True:

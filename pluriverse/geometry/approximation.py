@@ -29,8 +29,9 @@ def approximate_mesh(
 
     Args:
         mesh: The mesh.
-        method: `"convex_hull"`: its hull; `"coacd"` or `"vhacd"`: the hulls of a convex decomposition;
-            `"quadratic"`: one mesh of fewer triangles, by quadric error.
+        method: `"convex_hull"`: its hull; `"components"`: the hull of each connected piece; `"coacd"` or
+            `"vhacd"`: the hulls of a convex decomposition; `"quadratic"`: one mesh of fewer triangles, by
+            quadric error.
         cache_dir: Folder that keeps decompositions and simplifications; None for `PLURIVERSE_MESH_CACHE`, or
             else `~/.cache/pluriverse/meshes`.
         **options: Options of the method: those of `coacd.run_coacd` (`threshold`, `max_convex_hull`, `seed`
@@ -42,14 +43,12 @@ def approximate_mesh(
         ImportError: If the package that computes it is not installed.
         TypeError: If there is no such option.
     """
-    if method == "convex_hull":
+    if method in ("convex_hull", "components"):
         if options:
-            raise TypeError(
-                f"approximate_mesh: convex_hull has no options, but {sorted(options)} were given."
-            )
-        return [mesh.convex_hull()]
+            raise TypeError(f"approximate_mesh: {method} has no options, but {sorted(options)} were given.")
+        return [mesh.convex_hull()] if method == "convex_hull" else _component_hulls(mesh)
     if method not in _PACKAGES:
-        names = ", ".join(map(repr, ("convex_hull", *_PACKAGES)))
+        names = ", ".join(map(repr, ("convex_hull", "components", *_PACKAGES)))
         raise ValueError(f"approximate_mesh: method is {method!r}, but it must be one of {names}.")
     version = _version_of(method)
     path = cache_folder(cache_dir) / f"{_cache_key(mesh, method, options, version)}.npz"
@@ -113,6 +112,32 @@ def bounding_sphere_of(points: np.ndarray) -> tuple[np.ndarray, float]:
         centre = centre + (points[far] - centre) * (distances[far] - grown) / distances[far]
         radius = grown
     return centre, max(radius, float(np.linalg.norm(points - centre, axis=1).max()))
+
+
+def _component_hulls(mesh: Mesh) -> list[Mesh]:
+    """Return the hull of each connected piece of a mesh; corners at the same place are one."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    _, merged = np.unique(np.asarray(mesh.vertices), axis=0, return_inverse=True)
+    corners = merged.reshape(-1)[np.asarray(mesh.triangles)]
+    ends = np.concatenate([corners[:, :2], corners[:, 1:]])
+    count = int(merged.max()) + 1
+    graph = coo_matrix((np.ones(len(ends)), ends.T), shape=(count, count))
+    piece_of = connected_components(graph, directed=False)[1][corners[:, 0]]
+    pieces = []
+    for number, piece in enumerate(dict.fromkeys(piece_of.tolist())):  # in the order of the triangles
+        triangles = np.asarray(mesh.triangles)[piece_of == piece]
+        used, renumbered = np.unique(triangles, return_inverse=True)
+        part = Mesh(
+            np.asarray(mesh.vertices)[used],
+            renumbered.reshape(-1, 3),
+            compute_inertia=False,
+            color=mesh.color,
+            name=f"piece {number} of {mesh.name}",
+        )
+        pieces.append(part.convex_hull())
+    return pieces
 
 
 def _coacd_parts(mesh: Mesh, options: dict[str, Any]) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -63,6 +63,8 @@ class Mesh:
             self.color = (red, green, blue)
         self.is_convex_hull = False
         """Whether the mesh was made by `convex_hull`."""
+        self.hull_source: Mesh | None = None
+        """The mesh that this one is the hull of, which a decomposition begins with; None for others."""
         self._hulls: dict[int, Mesh] = {}
         self._signed_distances: dict[tuple[Any, ...], SignedDistance] = {}
 
@@ -199,6 +201,7 @@ class Mesh:
             vertices, triangles = compute_convex_hull(self.vertices, max_vertices, self.name)
             hull = Mesh(vertices, triangles, color=self.color, name=f"convex hull of {self.name}")
             hull.is_convex_hull = True
+            hull.hull_source = self
             self._hulls[max_vertices] = hull
         return hull
 

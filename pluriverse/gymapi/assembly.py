@@ -14,6 +14,7 @@ from pluriverse.builder import ModelBuilder
 from pluriverse.geometry import Mesh
 from pluriverse.gymapi.asset_files import CONTACT_DISSIPATION_TIME, CONTACT_STIFFNESS
 from pluriverse.gymapi.collision_codes import GROUND_GROUP, collision_codes, find_shared_envs
+from pluriverse.gymapi.contact_options import is_mujoco, let_shapes_turn
 from pluriverse.gymapi.drives import drive_rows
 from pluriverse.gymapi.errors import GymError, GymWarning
 from pluriverse.gymapi.scene import Actor, Ground, Sim
@@ -58,6 +59,8 @@ def make_model(sim: Sim, solver_dt: float) -> Model:
     for _, one, count in runs:
         builder.replicate(one, count)
     _write_rows(sim, builder)
+    if is_mujoco(sim.params):
+        let_shapes_turn(builder)
     _place_grounds(sim, worlds, builder)
     model = builder.finalize(sim.device)
     _shift_bodies(sim, builder, model)

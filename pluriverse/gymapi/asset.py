@@ -117,6 +117,8 @@ class Asset:
         """Model of the asset alone, once it was needed."""
         self.merged_links: dict[str, str] = {}
         """Links merged by `collapse_fixed_joints`, with the body that each became part of."""
+        self.merged_poses: dict[str, Transform] = {}
+        """Where these links are in that body."""
         roots = np.flatnonzero(builder.joint_parent < 0)
         if len(roots) != 1:
             names = [self.body_names[body] for body in builder.joint_child[roots]]
@@ -230,7 +232,8 @@ class Asset:
                     for k, part in enumerate(names):
                         self._add_joint(part, joint, [part], k >= linear, first_dof + k, first_coord + k)
                     continue
-                parts = [f"{name}_{k}" for k in range(linear + angular)]
+                ends = ("x", "y", "yaw") if (linear, angular) == (2, 1) else range(linear + angular)
+                parts = [f"{name}_{end}" for end in ends]
             elif kind is ModelJointType.BALL:
                 parts = [f"{name}_{axis}" for axis in "xyz"]
             else:

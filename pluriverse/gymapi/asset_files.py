@@ -10,6 +10,7 @@ from pluriverse.builder import ModelBuilder
 from pluriverse.gymapi.asset import Asset, FixedTendon
 from pluriverse.gymapi.enums import DofDriveMode
 from pluriverse.gymapi.structures import ActuatorProperties, AssetOptions, TendonProperties
+from pluriverse.gymapi.values import Quat, Transform, Vec3
 from pluriverse.importers import ImportReport
 from pluriverse.types import GeoType, JointTargetMode, JointType
 
@@ -21,6 +22,9 @@ CONTACT_DISSIPATION_TIME = 0.01
 # Stiffness and damping of joint limits: near rigid, overshoot resolved over 10 ms.
 LIMIT_STIFFNESS = 1.0e8
 LIMIT_DAMPING = 1.0e6
+
+# Least concavity that CoACD takes.
+CONCAVITY_MIN = 0.01
 
 # Mass [kg] and rotational inertia [kg·m²] of moving bodies without any: far below that of what robots carry.
 MASS_FLOOR = 1.0e-3
@@ -54,11 +58,12 @@ def load_urdf(root: str, filename: str, options: AssetOptions) -> Asset:
         floating=not options.fix_base_link,
         load_visual_shapes=False,
         collapse_fixed_joints=options.collapse_fixed_joints,
+        planar_joints_turn=True,
         joint_ordering="dfs_by_name",
         package_dirs=[root] if root else None,
     )
     asset = _finish(path.stem, builder, options)
-    asset.merged_links = {_last(link): _last(body) for link, body in report.merged_links.items()}
+    _note_merged_links(asset, report)
     return asset
 
 
@@ -91,9 +96,17 @@ def load_mjcf(root: str, filename: str, options: AssetOptions) -> Asset:
             modes[actuator.joint] = _MODES[actuator.type]
     asset = _finish(path.stem, builder, options, chain_names=names, drive_modes=modes)
     asset.actuators = actuators
-    asset.merged_links = {_last(link): _last(body) for link, body in report.merged_links.items()}
+    _note_merged_links(asset, report)
     _add_tendons(asset, model)
     return asset
+
+
+def _note_merged_links(asset: Asset, report: ImportReport) -> None:
+    """Note where the links are that became part of others."""
+    for label, body in report.merged_links.items():
+        asset.merged_links[_last(label)] = _last(body)
+        position, quat = report.merged_poses[label][:3], report.merged_poses[label][3:]
+        asset.merged_poses[_last(label)] = Transform(Vec3(*position.tolist()), Quat(*quat.tolist()))
 
 
 def _drop_sensors(spec: Any, report: ImportReport) -> None:
@@ -120,7 +133,7 @@ def load_usd(root: str, filename: str, options: AssetOptions) -> Asset:
             driven = _DRIVES.get(int(builder.joint_target_mode[start]))
             modes[_last(label)] = driven or DofDriveMode(int(options.default_dof_drive_mode))
     asset = _finish(path.stem, builder, options, drive_modes=modes)
-    asset.merged_links = {_last(link): _last(body) for link, body in report.merged_links.items()}
+    _note_merged_links(asset, report)
     return asset
 
 
@@ -148,6 +161,8 @@ def _finish(
     if options.replace_cylinder_with_capsule:
         kinds = builder.shape_type.copy()
         builder.shape_type = np.where(kinds == GeoType.CYLINDER, int(GeoType.CAPSULE), kinds)
+    if options.vhacd_enabled or options.convex_decomposition_from_submeshes:
+        _decompose(builder, options)
     # Contacts and limits are rigid, whatever the file says of their softness.
     builder.shape_material_ke = np.full(builder.shape_count, CONTACT_STIFFNESS)
     builder.shape_material_tau = np.full(builder.shape_count, CONTACT_DISSIPATION_TIME)
@@ -157,6 +172,23 @@ def _finish(
         _override_masses(builder, options)
     _raise_to_floor(builder)
     return Asset(name, builder, options, chain_names=chain_names, drive_modes=drive_modes)
+
+
+def _decompose(builder: ModelBuilder, options: AssetOptions) -> None:
+    """Let collision meshes be several convex pieces, each a shape of its own. Masses stay."""
+    shapes = np.flatnonzero(np.isin(builder.shape_type, (GeoType.MESH, GeoType.CONVEX_MESH)))
+    if options.convex_decomposition_from_submeshes:
+        builder.approximate_meshes("components", shapes)
+        return
+    params = options.vhacd_params
+    chosen: dict[str, Any] = {
+        "max_convex_hull": int(params.max_convex_hulls),
+        "decimate": True,
+        "max_ch_vertex": int(params.max_num_vertices_per_ch),
+    }
+    if params.concavity > 0.0:
+        chosen["threshold"] = float(min(max(params.concavity, CONCAVITY_MIN), 1.0))
+    builder.approximate_meshes("coacd", shapes, **chosen)
 
 
 def _raise_to_floor(builder: ModelBuilder) -> None:

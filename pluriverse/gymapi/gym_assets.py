@@ -128,14 +128,6 @@ class AssetCalls(Checks):
                 f"{call}: '{filename}' cannot be an asset, so it is None: {error}", GymWarning, stacklevel=3
             )
             return None
-        if chosen.vhacd_enabled:
-            warnings.warn(
-                f"{call}: '{filename}': vhacd_enabled is set, but meshes are not decomposed: each "
-                f"is one convex "
-                "hull. Give the file several convex collision meshes in place of one that is not.",
-                GymWarning,
-                stacklevel=3,
-            )
         return self._settle(found, asset)
 
     def _primitive(

@@ -11,6 +11,7 @@ from pluriverse.gymapi.actor_simulation import ActorSimulation
 from pluriverse.gymapi.assembly import make_model
 from pluriverse.gymapi.ball_drives import drive_ball
 from pluriverse.gymapi.body_forces import sum_body_forces
+from pluriverse.gymapi.contact_options import contact_options, has_friction_moments
 from pluriverse.gymapi.enums import ContactCollection, DofDriveMode
 from pluriverse.gymapi.errors import GymError
 from pluriverse.gymapi.scene import Actor, Sim
@@ -31,6 +32,8 @@ SAP_OPTIONS = {
     "enforce_velocity_limit": True,
 }
 """Options of SolverSAP that scripts do not set by `SimParams.solver_options`."""
+MUJOCO_OPTIONS = {"enforce_velocity_limit": True}
+"""The same of SolverMuJoCo."""
 
 
 def make_solver(model: Model, name: str, options: dict[str, Any]) -> SolverBase:
@@ -50,7 +53,7 @@ def make_solver(model: Model, name: str, options: dict[str, Any]) -> SolverBase:
 
         if "SolverMuJoCo" not in pluriverse.__all__:
             raise GymError("prepare_sim: sim_params.solver is 'mujoco', which this version lacks. Use 'sap'.")
-        solver: SolverBase = pluriverse.SolverMuJoCo(model, **options)
+        solver: SolverBase = pluriverse.SolverMuJoCo(model, **{**MUJOCO_OPTIONS, **options})
         return solver
     raise ValueError(f"prepare_sim: sim_params.solver is {name!r}, but must be one of {', '.join(SOLVERS)}.")
 
@@ -126,11 +129,14 @@ class Runtime:
                 "least one asset with fix_base_link=False."
             )
         threads = int(params.physx.num_threads)
+        self.has_friction_moments = has_friction_moments(self.model)
         return ActorSimulation(
             self._push,
             self._read,
             self.model,
-            make_solver(self.model, params.solver, params.solver_options),
+            make_solver(
+                self.model, params.solver, {**contact_options(self.model, params), **params.solver_options}
+            ),
             dt=params.dt / self.substeps,
             decimation=1,
             threads=threads if threads > 0 else None,
@@ -158,13 +164,18 @@ class Runtime:
         if params.gravity != old.gravity:
             self.model.set_gravity(list(params.gravity))
             self.changed |= ModelFlags.MODEL_PROPERTIES
-        if params.dt != old.dt or int(params.substeps) != int(old.substeps):
-            snapshot = self.simulation.save()
-            self.simulation.close()
-            self.substeps = max(int(params.substeps), 1)
-            self.simulation = self._make_simulation(params)
-            self.simulation.restore(snapshot)
         self.sim.params = params.copy()
+        threshold, old_threshold = (one.physx.bounce_threshold_velocity for one in (params, old))
+        if (params.dt, int(params.substeps), threshold) != (old.dt, int(old.substeps), old_threshold):
+            self._make_simulation_anew()
+
+    def _make_simulation_anew(self) -> None:
+        """Go on with a new loop and solver, from the same state."""
+        snapshot = self.simulation.save()
+        self.simulation.close()
+        self.substeps = max(int(self.sim.params.substeps), 1)
+        self.simulation = self._make_simulation(self.sim.params)
+        self.simulation.restore(snapshot)
 
     @property
     def collects_all(self) -> bool:
@@ -208,6 +219,9 @@ class Runtime:
         """Bring up to date what follows from properties that were set."""
         if self.changed:
             flags, self.changed = self.changed, ModelFlags(0)
+            if flags & ModelFlags.SHAPE_PROPERTIES and not self.has_friction_moments:
+                if has_friction_moments(self.model):  # the solver has no kernels for them so far
+                    self._make_simulation_anew()
             # Poses of bodies are computed here, for the actors concerned only.
             self.simulation.solver.notify_model_changed(flags)
         self.place_bodies()

@@ -57,7 +57,7 @@ class PhysXParams(_Structure):
     rest_offset: float = 0.001
     """Distance that a shape keeps at rest [m]; those of both shapes add up."""
     bounce_threshold_velocity: float = 0.2
-    """Ignored: contact is inelastic."""
+    """Approach below which contacts do not bounce [m/s]."""
     max_depenetration_velocity: float = 100.0
     """Ignored: overlap is resolved over the dissipation time of the contact."""
     friction_offset_threshold: float = 0.04
@@ -148,7 +148,7 @@ class PlaneParams(_Structure):
     dynamic_friction: float = 1.0
     """Ignored: friction has one coefficient."""
     restitution: float = 0.0
-    """Coefficient of restitution; stored."""
+    """Coefficient of restitution, 0 to 1."""
     segmentation_id: int = 0
     """Stored."""
 
@@ -174,7 +174,7 @@ class HeightFieldParams(_Structure):
     dynamic_friction: float = 1.0
     """Ignored: friction has one coefficient."""
     restitution: float = 0.0
-    """Coefficient of restitution; stored."""
+    """Coefficient of restitution, 0 to 1."""
     segmentation_id: int = 0
     """Stored."""
 
@@ -194,7 +194,7 @@ class TriangleMeshParams(_Structure):
     dynamic_friction: float = 1.0
     """Ignored: friction has one coefficient."""
     restitution: float = 0.0
-    """Coefficient of restitution; stored."""
+    """Coefficient of restitution, 0 to 1."""
     segmentation_id: int = 0
     """Stored."""
 
@@ -258,11 +258,11 @@ class AssetOptions(_Structure):
     override_inertia: bool = False
     """Whether inertias follow from the shapes, whatever the file says."""
     vhacd_enabled: bool = False
-    """Whether collision meshes are decomposed into convex pieces; otherwise each is one hull."""
+    """Whether collision meshes are decomposed into convex pieces, by CoACD; otherwise each is one hull."""
     vhacd_params: VhacdParams = dataclasses.field(default_factory=VhacdParams)
-    """Parameters of the decomposition."""
+    """Parameters of the decomposition: those for the number of hulls, their vertices, and concavity act."""
     convex_decomposition_from_submeshes: bool = False
-    """Ignored: each mesh file is one hull, or decomposed."""
+    """Whether the connected pieces of a mesh are its convex pieces; takes the place of `vhacd_enabled`."""
     replace_cylinder_with_capsule: bool = False
     """Whether cylinders become capsules."""
     slices_per_cylinder: int = 20
@@ -304,11 +304,11 @@ class RigidShapeProperties(_Structure):
     friction: float = 1.0
     """Coefficient of friction."""
     rolling_friction: float = 0.0
-    """Coefficient of rolling friction [m]; stored."""
+    """Coefficient of rolling friction [m]."""
     torsion_friction: float = 0.0
-    """Coefficient of torsional friction [m]; stored."""
+    """Coefficient of torsional friction [m]."""
     restitution: float = 0.0
-    """Coefficient of restitution, 0 to 1; stored."""
+    """Coefficient of restitution, 0 to 1."""
     compliance: float = 0.0
     """Inverse of the contact stiffness [m/N]; 0 for as stiff as the step resolves."""
     thickness: float = 0.0

@@ -125,6 +125,8 @@ class JointDescription:
     """Dry friction of every degree of freedom of a ball joint [N·m]."""
     filter_parent: bool = True
     """Whether the links on both sides do not collide with each other."""
+    is_kept: bool = False
+    """Whether a fixed joint stays one where links behind fixed joints are merged."""
     custom: dict[str, Any] = dataclasses.field(default_factory=dict)
     """Custom attributes of the joint (and of all degrees of freedom of a ball or free joint), by key."""
     origin: Hashable = None

@@ -62,7 +62,7 @@ def find_initial_poses(robot: RobotDescription, xform: Frame = IDENTITY) -> list
 
 
 def merge_welded_links(robot: RobotDescription, report: ImportReport) -> RobotDescription:
-    """Return the robot with every link welded to another link made part of it; welds to the world stay.
+    """Return the robot with links welded to others made part of them; welds to the world or to be kept stay.
 
     Mass, centre of mass, inertia, shapes and the joints further out are carried over exactly.
     """
@@ -75,7 +75,7 @@ def merge_welded_links(robot: RobotDescription, report: ImportReport) -> RobotDe
         to_parent = (
             link.joint.parent_frame if parent == WORLD else placement[parent] @ link.joint.parent_frame
         )
-        if parent == WORLD or link.joint.type is not JointType.FIXED:
+        if parent == WORLD or link.joint.type is not JointType.FIXED or link.joint.is_kept:
             joint = dataclasses.replace(link.joint, parent_frame=to_parent)
             new_parent = WORLD if parent == WORLD else target[parent]
             target.append(len(kept))
@@ -101,6 +101,7 @@ def merge_welded_links(robot: RobotDescription, report: ImportReport) -> RobotDe
             into.shapes.append(moved_shapes[id(shape)])
         into.origins |= {origin: frame @ own for origin, own in link.origins.items()}
         report.merged_links[link.label] = into.label
+        report.merged_poses[link.label] = np.concatenate([frame.position, frame.quat])
     pairs = [
         (a if a == WORLD else target[a], b if b == WORLD else target[b]) for a, b in robot.excluded_pairs
     ]

@@ -82,6 +82,8 @@ class ImportReport:
     """The keyframes of an MJCF document, in its order."""
     merged_links: dict[str, str] = dataclasses.field(default_factory=dict)
     """Labels of links merged by `collapse_fixed_joints`, with the label of the body they became part of."""
+    merged_poses: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    """Poses of these links in the frame of that body, position [m] and quaternion xyzw."""
     entries: list[ImportEntry] = dataclasses.field(default_factory=list)
     """Features that are lost or changed, one entry per feature and consequence."""
 

@@ -38,6 +38,7 @@ def add_urdf(
     enable_self_collisions: bool = True,
     ignore_inertial_definitions: bool = False,
     collapse_fixed_joints: bool = False,
+    planar_joints_turn: bool = False,
     split_bimanual_root_articulation: bool = False,
     joint_ordering: JointOrdering = "dfs",
     bodies_follow_joint_ordering: bool = True,
@@ -71,7 +72,9 @@ def add_urdf(
         enable_self_collisions: Whether links of the robot collide with each other.
         ignore_inertial_definitions: Whether mass and inertia follow from the colliders and the density of
             `builder.default_shape_cfg` where `<inertial>` gives them; without `<inertial>` they always do.
-        collapse_fixed_joints: Whether links behind fixed joints become part of their parents.
+        collapse_fixed_joints: Whether links behind fixed joints become part of their parents, but for joints
+            with the attribute `dont_collapse="true"`.
+        planar_joints_turn: Whether planar joints also turn about their axis: three degrees of freedom.
         split_bimanual_root_articulation: Whether what moves on a base that is fixed becomes an articulation
             of its own, `ROBOT/LINK`, if there are several: the two arms of a torso. The base keeps `ROBOT`.
         joint_ordering: Order of the links: "dfs" and "bfs" from the base, siblings as in the file;
@@ -126,6 +129,7 @@ def add_urdf(
         scale=scale,
         joint_ordering=joint_ordering,
         ignore_inertial_definitions=ignore_inertial_definitions,
+        planar_joints_turn=planar_joints_turn,
         report=report,
     )
     pose = mount(robot, mounting)

@@ -39,6 +39,7 @@ def add_links(
     scale: float,
     joint_ordering: JointOrdering,
     ignore_inertial_definitions: bool,
+    planar_joints_turn: bool,
     report: ImportReport,
 ) -> list[Any]:
     """Add a link per URDF link; return the `yourdfpy.Link`s in the same order.
@@ -47,6 +48,11 @@ def add_links(
     """
     links = {link.name: link for link in document.robot.links}
     ordered = _order(document, joint_ordering)
+    kept = {
+        joint.get("name")
+        for joint in document.root.findall("joint")
+        if str(joint.get("dont_collapse")).lower() == "true"
+    }
     index_of: dict[str, int] = {}
     for name, joint in ordered:
         link = links[name]
@@ -54,7 +60,8 @@ def add_links(
         if joint is None:
             description = _base_joint(robot.label, floating)
         else:
-            description = _joint(joint, robot.label, scale, report)
+            description = _joint(joint, robot.label, scale, planar_joints_turn, report)
+            description.is_kept = joint.name in kept
             if description.type is JointType.FREE:
                 parent = _detach(robot, parent, description, joint)
         index_of[name] = len(robot.links)
@@ -147,7 +154,9 @@ def _base_joint(label: str, floating: bool) -> JointDescription:
     return JointDescription(f"{label}/fixed_base", JointType.FIXED)
 
 
-def _joint(joint: Any, label: str, scale: float, report: ImportReport) -> JointDescription:
+def _joint(
+    joint: Any, label: str, scale: float, planar_joints_turn: bool, report: ImportReport
+) -> JointDescription:
     frame = frame_of(joint.origin, scale)
     label = f"{label}/{joint.name}"
     element = f"joint '{joint.name}'"
@@ -187,15 +196,22 @@ def _joint(joint: Any, label: str, scale: float, report: ImportReport) -> JointD
             value = getattr(joint.dynamics, name)
             setattr(dof, name, None if value is None else float(value))
     if joint.type == "planar":
-        report.add("planar joint", joint.name, "it slides in its plane without turning", ImportSeverity.NOTE)
+        dofs = [dataclasses.replace(dof, axis=direction) for direction in _plane(dof.axis)]
+        if planar_joints_turn:
+            dofs.append(dataclasses.replace(dof, lower=-np.inf, upper=np.inf, velocity_limit=None))
+        else:
+            report.add(
+                "planar joint", joint.name, "it slides in its plane without turning", ImportSeverity.NOTE
+            )
+        rest = [0.0] * len(dofs)
         return JointDescription(
             label,
             JointType.D6,
             parent_frame=frame,
-            dofs=[dataclasses.replace(dof, axis=direction) for direction in _plane(dof.axis)],
+            dofs=dofs,
             linear_count=2,
-            q=[0.0, 0.0],
-            qd=[0.0, 0.0],
+            q=rest,
+            qd=list(rest),
         )
     kind = JointType.PRISMATIC if joint.type == "prismatic" else JointType.REVOLUTE
     return JointDescription(label, kind, parent_frame=frame, dof=dof, q=[0.0], qd=[0.0])

@@ -1,0 +1,57 @@
+"""Contact options: what of the solver follows from the materials and parameters of a sim."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from pluriverse.builder import ModelBuilder
+from pluriverse.gymapi.errors import GymWarning
+from pluriverse.model import Model
+
+
+def is_mujoco(params: Any) -> bool:
+    """Return whether the parameters of a sim choose `SolverMuJoCo`."""
+    return str(params.solver).lower().removeprefix("solver") == "mujoco"
+
+
+def has_friction_moments(model: Model) -> bool:
+    """Return whether a shape has rolling or torsional friction."""
+    return any(
+        bool((coefficients.numpy() > 0.0).any())
+        for coefficients in (model.shape_material_mu_rolling, model.shape_material_mu_torsional)
+    )
+
+
+def contact_options(model: Model, params: Any) -> dict[str, Any]:
+    """Return keyword options of SolverSAP for a sim; a warning says what `SolverMuJoCo` has none for."""
+    if not is_mujoco(params):
+        return {
+            "restitution_threshold": float(params.physx.bounce_threshold_velocity),
+            "torsional_friction": has_friction_moments(model),
+        }
+    if (model.shape_material_restitution.numpy() > 0.0).any():
+        warnings.warn(
+            "sim_params.solver is 'mujoco', which knows no coefficient of restitution: shapes do not bounce. "
+            "Use the solver 'sap'.",
+            GymWarning,
+            stacklevel=6,
+        )
+    return {}
+
+
+def let_shapes_turn(builder: ModelBuilder) -> None:
+    """Give contacts of shapes with torsional or rolling friction the dimensions that MuJoCo has for it."""
+    rolling, torsional = builder.shape_material_mu_rolling > 0.0, builder.shape_material_mu_torsional > 0.0
+    shapes = np.flatnonzero(rolling | torsional)
+    if len(shapes):
+        builder.add_custom_attribute(
+            ModelBuilder.CustomAttribute(
+                "condim",
+                int,
+                "shape",
+                namespace="mujoco",
+                default=3,
+                values={int(shape): 6 if rolling[shape] else 4 for shape in shapes},
+            )
+        )
