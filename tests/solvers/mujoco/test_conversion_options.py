@@ -8,12 +8,15 @@ import pytest
 
 from pluriverse import (
     BodyFlags,
+    CollisionPipeline,
     JointTargetMode,
     Mesh,
+    Model,
     ModelBuilder,
     ModelFlags,
     ShapeConfig,
     SolverMuJoCo,
+    SolverSAP,
 )
 from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
 from pluriverse.solvers.mujoco.conversion import convert_model
@@ -227,3 +230,72 @@ def test_kinematic_joints_reach_their_targets_and_are_felt():
     # The position target is told at the end of each step, so its velocity is that of the middle.
     assert qd[1, 0] == pytest.approx(velocity - 0.5 * acceleration * dt, rel=1e-3)
     np.testing.assert_allclose(q[:, 1], np.arctan2(acceleration, 9.81), atol=5e-3)
+
+
+def make_turntables() -> Model:
+    """Return worlds of kinematic ball and free joints, with frames on both sides and a pendulum on each."""
+    turned = (0.0, float(np.sin(0.3)), 0.0, float(np.cos(0.3)))
+    frames = {"parent_xform": ((0.1, -0.2, 0.3), turned), "child_xform": ((0.05, 0.1, -0.1), turned)}
+    builder = ModelBuilder()
+    for kind in ("free", "ball"):
+        builder.begin_world()
+        table = builder.add_link(is_kinematic=True, com=(0.1, -0.05, 0.2), inertia=np.eye(3), mass=1.0)
+        bob = builder.add_link(mass=2.0, com=(0.2, 0.0, -0.3), inertia=0.05 * np.eye(3))
+        add = builder.add_joint_free if kind == "free" else builder.add_joint_ball
+        root = add(parent=-1, child=table, **frames)
+        hinge = builder.add_joint_revolute(
+            table, bob, axis=(0.0, 1.0, 0.2), parent_xform=((0.3, 0.1, 0.0), NO_TURN)
+        )
+        builder.add_articulation([root, hinge])
+        dof = int(builder.joint_qd_start[root])
+        builder.joint_target_mode[dof : dof + (6 if kind == "free" else 3)] = JointTargetMode.VELOCITY
+        builder.joint_qd[dof : dof + 3] = [0.3, -0.2, 0.4]
+        builder.end_world()
+    return builder.finalize(device="cpu")
+
+
+def swing_on_turntables(make, dt: float) -> np.ndarray:
+    """Return coordinates and velocities after 0.3 s of a motion that is told to kinematic joints."""
+    model = make_turntables()
+    solver = make(model)
+    states, control = [model.state(), model.state()], model.control()
+    contacts = None if make is SolverMuJoCo else CollisionPipeline(model).contacts()
+    target = control.joint_target_vel.numpy()
+    for time in np.arange(1, round(0.3 / dt) + 1) * dt:
+        target[:6] = [0.3 + time, -0.2, 0.4 - 2.0 * time, 1.5 * time, 0.5 * np.sin(3.0 * time), -time]
+        target[7:10] = [0.3 + 2.0 * time, -0.2 + time, 0.4 * np.cos(2.0 * time)]
+        control.joint_target_vel.assign(target)
+        solver.step(*states, control, contacts, dt)
+        states.reverse()
+    solver.report(strict=True)
+    for first, end in ((0, 6), (7, 10)):
+        np.testing.assert_array_equal(states[0].joint_qd.numpy()[first:end], target[first:end])
+    return np.concatenate([states[0].joint_q.numpy(), states[0].joint_qd.numpy()])
+
+
+def test_kinematic_ball_and_free_joints_follow_velocity_targets():
+    """They end steps with the velocity that is told, where it leads, and what hangs on them feels it.
+
+    Both solvers are of first order, so their difference halves with the step.
+    """
+    coarse, fine = (
+        np.abs(swing_on_turntables(SolverMuJoCo, dt) - swing_on_turntables(SolverSAP, dt)).max()
+        for dt in (0.002, 0.001)
+    )
+    assert coarse < 0.01  # of 2.7 rad/s
+    assert fine == pytest.approx(0.5 * coarse, rel=0.05)
+
+
+def test_kinematic_free_joints_without_targets_keep_their_bits():
+    model = make_turntables()
+    model.joint_target_mode.zero_()
+    solver, states = SolverMuJoCo(model), [model.state(), model.state()]
+    before = [states[0].joint_q.numpy().copy(), states[0].joint_qd.numpy().copy()]
+    for _ in range(10):
+        solver.step(*states, None, None, 0.001)
+        states.reverse()
+    for old, new in zip(before, (states[0].joint_q.numpy(), states[0].joint_qd.numpy()), strict=True):
+        kinematic = np.ones(len(old), dtype=bool)
+        kinematic[[7, 12] if len(old) == 13 else [6, 10]] = False
+        np.testing.assert_array_equal(old[kinematic], new[kinematic])
+        assert (old[~kinematic] != new[~kinematic]).all()
