@@ -1,4 +1,17 @@
-"""Text of USD stages for importer tests: bodies, joints and colliders in a few words."""
+"""Text of USD stages for importer tests: bodies, joints and colliders in a few words, and their import."""
+
+import numpy as np
+
+from pluriverse.builder import ModelBuilder
+
+ROUNDING = 1e-6  # USD's physics attributes are in single precision
+DEGREE = np.pi / 180.0
+
+# A tetrahedron.
+MESH = """point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 2, 0), (0, 0, 3)]
+int[] faceVertexCounts = [3, 3, 3, 3]
+int[] faceVertexIndices = [0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3]
+"""
 
 
 def stage(content, *, meters=1, kilograms=1, up="Z"):
@@ -53,3 +66,34 @@ def joint(kind, name, first, second, content="", apis=()):
 def collider(kind, name, content="", apis=()):
     """Return geometry that collides."""
     return prim(kind, name, content, ("PhysicsCollisionAPI", *apis))
+
+
+def arm(content="", kind="RevoluteJoint", apis=(), first="/base", second="/tip"):
+    """Return a base fixed to the world, and a tip 1 above it on a joint."""
+    return (
+        body("base")
+        + body("tip", at(z=1.0))
+        + joint("FixedJoint", "mount", "", "/base")
+        + joint(
+            kind,
+            "elbow",
+            first,
+            second,
+            ("point3f physics:localPos0 = (0, 0, 1)\n" if first == "/base" else "")
+            + ("point3f physics:localPos1 = (0, 0, 1)\n" if second == "/base" else "")
+            + content,
+            apis,
+        )
+    )
+
+
+def load(content, *, meters=1, kilograms=1, up="Z", **options):
+    """Return a builder with a stage of that content, and the report of the import."""
+    builder = ModelBuilder()
+    report = builder.add_usd(stage(content, meters=meters, kilograms=kilograms, up=up), **options)
+    return builder, report
+
+
+def entries(report):
+    """Return the entries of a report by feature."""
+    return {entry.feature: entry for entry in report.entries}
