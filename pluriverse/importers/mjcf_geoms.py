@@ -188,12 +188,12 @@ def _set_material(
         )
     margin = options.scale * float(model.geom_margin[geom])
     gap = options.scale * float(model.geom_gap[geom])
-    if margin != 0.0 or gap != 0.0:
-        # MuJoCo pushes below margin - gap and detects below margin.
-        shape.cfg["margin"] = max(margin - gap, 0.0)
-        if gap > 0.0:
-            shape.cfg["gap"] = gap
-        report.add("margin", name, "the margins of two shapes add up, where MuJoCo takes the larger one")
+    # MuJoCo pushes below the sum of both margins, and detects below that of margins and gaps, as we do.
+    for quantity, value in (("margin", margin), ("gap", gap)):
+        if value > 0.0:
+            shape.cfg[quantity] = value
+        elif value < 0.0:
+            report.add(f"negative {quantity}", name, f"its {quantity} is 0")
     solref = np.array(model.geom_solref[geom])
     if not np.allclose(solref, DEFAULT_SOLREF):
         if solref[0] > 0.0:  # time constant t, damping ratio d: k = 1 / (t d)², b = 2 / t, per unit of mass

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import trimesh
 
+from pluriverse import CollisionPipeline, SolverMuJoCo
 from pluriverse.builder import ModelBuilder
 from pluriverse.geometry import quat_to_matrix
 from pluriverse.importers import AssetError, AssetWarning, ImportSeverity, UnsupportedAssetError
@@ -280,7 +281,7 @@ def test_geoms_become_shapes():
     assert mu[index["ball"]] == pytest.approx(0.4)
     assert mu[index["can"]] == 1.0  # condim 1 is frictionless against its like only, which is reported
     assert builder.shape_material_mu_torsional[index["ball"]] == pytest.approx(0.02)
-    assert builder.shape_margin[index["pill"]] == pytest.approx(0.006)
+    assert builder.shape_margin[index["pill"]] == pytest.approx(0.01)
     assert builder.shape_gap[index["pill"]] == pytest.approx(0.004)
     # ke = 1 / (t d)², tau = (2 / t) / ke; a negative pair is stiffness and damping themselves.
     assert builder.shape_material_ke[index["can"]] == pytest.approx(1.0 / (0.01 * 0.5) ** 2)
@@ -294,7 +295,32 @@ def test_geoms_become_shapes():
     assert ShapeFlags.VISIBLE not in flags["plate"]  # the body has something better to look at
     assert ShapeFlags.SITE in flags["tip"]
     np.testing.assert_allclose(builder.shape_color[index["look"]], [0.9, 0.1, 0.2], atol=1e-6)
-    assert {entry.feature for entry in report.losses} >= {"solref", "margin", "condim 1"}
+    assert {entry.feature for entry in report.losses} >= {"solref", "condim 1"}
+    assert not any(entry.feature == "margin" for entry in report.entries)
+
+
+def test_shapes_keep_away_by_margins_as_in_mujoco():
+    """Contacts push below the sum of both margins, and are listed below that of margins and gaps."""
+    text = """
+    <mujoco><worldbody><geom type="plane" size="0 0 1" margin="0.02"/>
+      <body pos="0 0 {}"><freejoint/><geom size="0.1" margin="0.01" gap="0.004"/></body>
+    </worldbody></mujoco>"""
+    for height, touches in ((0.129, True), (0.131, False)):
+        builder, report = import_mjcf(text.format(height), strict=True)
+        assert report.losses == []
+        model = builder.finalize("cpu")
+        reference = mujoco.MjModel.from_xml_string(text.format(height))
+        data = mujoco.MjData(reference)
+        mujoco.mj_forward(reference, data)
+        solver, states = SolverMuJoCo(model), [model.state(), model.state()]
+        solver.step(*states, None, None, 1e-3)
+        assert solver.last_contact_count.numpy()[0] == touches == bool(data.nefc)
+        own = CollisionPipeline(model)
+        contacts = own.contacts()
+        own.collide(states[0], contacts)
+        assert contacts.rigid_contact_count.numpy()[0] == data.ncon == 1  # within the gap
+    with pytest.warns(AssetWarning, match="negative margin"):
+        import_mjcf(text.format(0.2).replace('margin="0.01"', 'margin="-0.01"'))
 
 
 def test_mesh_geom_stands_where_mujoco_puts_it():
