@@ -20,6 +20,7 @@ from pluriverse.collision.pair_table import Collider, PairTable
 from pluriverse.collision.segment import closest_segment_points
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
 from pluriverse.collision.shape_state import ShapeModel, ShapeState
+from pluriverse.launch import launch_kernel
 
 # Squared sine of the angle between two edges below which they count as parallel: their product has no
 # direction, and the face normals separate as well.
@@ -528,7 +529,7 @@ def collide_boxes(
     device: Any,
 ) -> None:
     """Add the contacts of boxes among each other."""
-    wp.launch(
+    launch_kernel(
         collide_box_box_pairs,
         dim=worlds.size,
         inputs=[worlds, table, int(Collider.BOX_BOX), model, state],

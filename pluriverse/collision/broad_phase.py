@@ -17,6 +17,7 @@ import warp as wp
 from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, HostPairs, PairTable
 from pluriverse.collision.shape_pair import bounds_overlap, flat_shape
 from pluriverse.collision.shape_state import ShapeState
+from pluriverse.launch import launch_kernel
 from pluriverse.model import Model
 
 BROAD_PHASES = ("explicit", "nxn", "sap")
@@ -143,7 +144,7 @@ class BroadPhase:
         """Write the near pairs of `worlds` into `table`. Only launches."""
         if not self.template_mode.any():
             return
-        wp.launch(
+        launch_kernel(
             find_near_pair,
             dim=worlds.size,
             inputs=[worlds, self._candidates, state],

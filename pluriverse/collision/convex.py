@@ -23,6 +23,7 @@ from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
 from pluriverse.collision.polygon import POLYGON_CAPACITY, clip_to_face, drop_corner
 from pluriverse.collision.shape_pair import ShapePair, bounds_overlap, flat_shape, is_larger, make_shape_pair
 from pluriverse.collision.shape_state import ShapeModel, ShapeState, hull_of
+from pluriverse.launch import launch_kernel
 
 # Cosine (8 degrees) of the angle between normal and face from which the face carries the other shape. The
 # normal of two plates tilted by the slightest angle can be that of two crossing edges, but they rest on a
@@ -418,7 +419,7 @@ def collide_convex_shapes(
     device: Any,
 ) -> None:
     """Add the contacts of all pairs without a collider of their own."""
-    wp.launch(
+    launch_kernel(
         collide_convex_pairs,
         dim=worlds.size,
         inputs=[worlds, table, int(Collider.CONVEX), model, hulls, state],

@@ -30,6 +30,7 @@ from pluriverse.collision.shape_state import (
     ShapeState,
     hull_of,
 )
+from pluriverse.launch import launch_kernel
 
 # Sine of the tilt of a capsule from upright below which only its lower end meets the plane: its side line,
 # where the second point lies, is then too steep to carry anything.
@@ -248,7 +249,7 @@ def collide_half_spaces(
     device: Any,
 ) -> None:
     """Add the contacts of all shapes with infinite planes."""
-    wp.launch(
+    launch_kernel(
         collide_half_space_pairs,
         dim=worlds.size,
         inputs=[worlds, table, int(Collider.HALF_SPACE), model, hulls, state],

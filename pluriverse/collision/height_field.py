@@ -22,6 +22,7 @@ from pluriverse.collision.shape_pair import ShapePair, bounds_overlap, flat_shap
 from pluriverse.collision.shape_state import ShapeModel, ShapeState
 from pluriverse.collision.triangle_convex import make_triangle_collider
 from pluriverse.collision.triangle_pair import TrianglePair, make_triangle_pair
+from pluriverse.launch import launch_kernel
 
 # Relative excess of the depth below a triangle over that straight below the surface which rounding explains.
 DEPTH_ROUNDING = wp.constant(1.0e-3)
@@ -369,7 +370,7 @@ def collide_height_fields(
     device: Any,
 ) -> None:
     """Add the contacts of height fields with convex shapes."""
-    wp.launch(
+    launch_kernel(
         collide_height_field_pairs,
         dim=worlds.size,
         inputs=[worlds, table, int(Collider.HEIGHT_FIELD), model, hulls, data, state],

@@ -44,6 +44,7 @@ from pluriverse.collision.shape_state import (
     ShapeState,
     hull_of,
 )
+from pluriverse.launch import launch_kernel
 from pluriverse.model import Model
 from pluriverse.types import ShapeFlags
 
@@ -272,7 +273,7 @@ class PatchCollider:
         stiffness: wp.array[float],
     ) -> None:
         """Add the contacts of `worlds`, and write the stiffness [N/m] of all of theirs, shape [slot]."""
-        wp.launch(
+        launch_kernel(
             clear_world_stiffness,
             dim=worlds.size,
             inputs=[worlds, output.start],
@@ -281,7 +282,7 @@ class PatchCollider:
         )
         self._pressures.stiffness = stiffness
         for collider in self._colliders:
-            wp.launch(
+            launch_kernel(
                 collide_hydroelastic_pairs,
                 dim=worlds.size,
                 inputs=[

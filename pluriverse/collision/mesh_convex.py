@@ -33,6 +33,7 @@ from pluriverse.collision.shape_pair import ShapePair, bounds_overlap, flat_shap
 from pluriverse.collision.shape_state import ShapeModel, ShapeState
 from pluriverse.collision.triangle_convex import make_triangle_collider
 from pluriverse.collision.triangle_pair import TrianglePair, make_triangle_pair, support_surface
+from pluriverse.launch import launch_kernel
 
 # A depth is the shortest way out if no part of the surface is closer than it, less this fraction.
 DEPTH_ROUNDING = wp.constant(1.0e-3)
@@ -186,7 +187,7 @@ def collide_meshes_and_convex_shapes(
     device: Any,
 ) -> None:
     """Add the contacts of triangle meshes with convex shapes."""
-    wp.launch(
+    launch_kernel(
         collide_mesh_convex_pairs,
         dim=worlds.size,
         inputs=[worlds, table, int(Collider.MESH_CONVEX), model, hulls, data, state],

@@ -17,6 +17,7 @@ from pluriverse.collision.segment import closest_on_edge
 from pluriverse.geometry import Heightfield, Mesh, SignedDistance
 from pluriverse.geometry.signed_distance_grid import SignedDistanceData, make_distance_data
 from pluriverse.geometry.vertex_merge import merge_vertices
+from pluriverse.launch import launch_kernel
 
 # Twice the area of a triangle, relative to its longest edge squared, below which it has none. float32
 # vertices give slivers heights of 1e-7 of their edges.
@@ -289,7 +290,7 @@ class _Surface:
         last = points[self.triangles[:, [1, 2, 0]].reshape(-1)[rows]]
         samples = np.concatenate([first + t * (last - first) for t in (0.25, 0.5, 0.75)])
         found = wp.full((len(samples), SEAM_TRIANGLE_COUNT), -1, dtype=int, device=self._device)
-        wp.launch(
+        launch_kernel(
             find_seam,
             dim=len(samples),
             inputs=[

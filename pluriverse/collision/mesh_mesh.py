@@ -40,6 +40,7 @@ from pluriverse.collision.mesh_touch import (
 from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
 from pluriverse.collision.shape_pair import ShapePair, bounds_overlap, flat_shape, make_shape_pair
 from pluriverse.collision.shape_state import ShapeModel, ShapeState
+from pluriverse.launch import launch_kernel
 
 # Depth, relative to the size of the smaller mesh, up to which corners are looked for below the surface.
 DEPTH = wp.constant(0.5)
@@ -221,7 +222,7 @@ def collide_meshes(
     device: Any,
 ) -> None:
     """Add the contacts of triangle meshes with each other and with height fields."""
-    wp.launch(
+    launch_kernel(
         collide_mesh_mesh_pairs,
         dim=worlds.size,
         inputs=[worlds, table, int(Collider.MESH_MESH), model, data, state],

@@ -16,6 +16,7 @@ from pluriverse.collision.mesh_data import MeshData, surface_point
 from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
 from pluriverse.collision.shape_pair import ShapePair, flat_shape, is_near_plane, make_shape_pair
 from pluriverse.collision.shape_state import ShapeModel, ShapeState
+from pluriverse.launch import launch_kernel
 
 
 @wp.func
@@ -74,7 +75,7 @@ def collide_meshes_and_planes(
     device: Any,
 ) -> None:
     """Add the contacts of triangle meshes with infinite planes."""
-    wp.launch(
+    launch_kernel(
         collide_mesh_plane_pairs,
         dim=worlds.size,
         inputs=[worlds, table, int(Collider.MESH_PLANE), model, data, state],

@@ -12,6 +12,7 @@ from pluriverse.collision.pair_table import Collider, PairTable
 from pluriverse.collision.segment import any_perpendicular, capsule_direction, closest_segment_points
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
 from pluriverse.collision.shape_state import SPHERE, ShapeModel, ShapeState
+from pluriverse.launch import launch_kernel
 
 # Sine of the angle between two capsules (3 degrees) up to which one lies along the other and needs a contact
 # at either end of the overlap. Their closest points, the contact at larger angles, then lie anywhere between.
@@ -104,7 +105,7 @@ def collide_rounds(
     device: Any,
 ) -> None:
     """Add the contacts of spheres and capsules among each other."""
-    wp.launch(
+    launch_kernel(
         collide_round_pairs,
         dim=worlds.size,
         inputs=[worlds, table, int(Collider.ROUND), model, state],

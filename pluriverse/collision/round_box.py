@@ -13,6 +13,7 @@ from pluriverse.collision.pair_table import Collider, PairTable
 from pluriverse.collision.segment import capsule_direction, closest_segment_points
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
 from pluriverse.collision.shape_state import SPHERE, ShapeModel, ShapeState
+from pluriverse.launch import launch_kernel
 
 # Sine of the angle between a capsule and a face (or an edge) of the box up to which it lies on it and needs a
 # contact at either end; at larger angles the other end is far away.
@@ -295,7 +296,7 @@ def collide_rounds_and_boxes(
     device: Any,
 ) -> None:
     """Add the contacts of spheres and capsules with boxes."""
-    wp.launch(
+    launch_kernel(
         collide_round_box_pairs,
         dim=worlds.size,
         inputs=[worlds, table, int(Collider.ROUND_BOX), model, state],

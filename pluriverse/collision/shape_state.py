@@ -13,6 +13,7 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import launch_kernel
 from pluriverse.types import GeoType
 
 PLANE = wp.constant(int(GeoType.PLANE))
@@ -332,14 +333,14 @@ def update_shapes(
     Global shapes do not move. Every thread that steps some of the worlds writes them, always the same bits.
     """
     if global_shapes.size:
-        wp.launch(
+        launch_kernel(
             update_global_shape,
             dim=global_shapes.size,
             inputs=[global_shapes, model, body_q],
             outputs=[state],
             device=device,
         )
-    wp.launch(
+    launch_kernel(
         update_world_shapes,
         dim=worlds.size,
         inputs=[worlds, model, body_q],

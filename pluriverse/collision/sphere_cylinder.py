@@ -8,6 +8,7 @@ from pluriverse.collision.contact_output import ContactOutput, add_contact
 from pluriverse.collision.pair_table import Collider, PairTable
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
 from pluriverse.collision.shape_state import ShapeModel, ShapeState
+from pluriverse.launch import launch_kernel
 
 
 @wp.func
@@ -65,7 +66,7 @@ def collide_spheres_and_cylinders(
     device: Any,
 ) -> None:
     """Add the contacts of spheres with cylinders."""
-    wp.launch(
+    launch_kernel(
         collide_sphere_cylinder_pairs,
         dim=worlds.size,
         inputs=[worlds, table, int(Collider.SPHERE_CYLINDER), model, state],

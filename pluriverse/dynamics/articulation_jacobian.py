@@ -13,6 +13,7 @@ import warp as wp
 from pluriverse.dynamics.articulation_query import check_mask, output_array, place_state
 from pluriverse.dynamics.public_motion import public_motion_functions
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
@@ -110,7 +111,7 @@ def eval_jacobian(
     shape = (model.articulation_count, 6 * query.link_count_max, query.dof_count_max)
     J = output_array(J, shape, model, "eval_jacobian", types=(wp.float32, wp.float64))
     J.zero_()
-    wp.launch(
+    launch_kernel(
         _kernels(J.dtype).fill_jacobians,
         dim=worlds.size,
         inputs=[

@@ -16,6 +16,7 @@ from pluriverse.dynamics.articulation_query import check_mask, output_array, pla
 from pluriverse.dynamics.mass_matrix import assemble_mass_matrix
 from pluriverse.dynamics.public_motion import public_motion_functions
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
@@ -120,7 +121,7 @@ def eval_mass_matrix(
     shape = (model.articulation_count, query.dof_count_max, query.dof_count_max)
     H = output_array(H, shape, model, "eval_mass_matrix", types=(wp.float32, wp.float64))
     H.zero_()
-    wp.launch(
+    launch_kernel(
         _kernels(H.dtype).fill_mass_matrices,
         dim=worlds.size,
         inputs=[

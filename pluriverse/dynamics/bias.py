@@ -17,6 +17,7 @@ import warp as wp
 
 from pluriverse.dynamics.kinematics import D6, FREE
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import precision_name, vec3_type, vec6_type
 from pluriverse.math.spatial import spatial_functions
@@ -175,7 +176,7 @@ def _kernels(real: Any) -> SimpleNamespace:
 
 def eval_bias(model: Model, worlds: wp.array, state: State, control: Control, workspace: Workspace) -> None:
     """Compute the generalized force `workspace.dof_force` (module docstring), after `eval_kinematics`."""
-    wp.launch(
+    launch_kernel(
         _kernels(workspace.real).sum_forces,
         dim=worlds.size,
         inputs=[

@@ -13,6 +13,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.launch import launch_kernel
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import precision_name
 from pluriverse.model import Model, Topology
@@ -82,7 +83,7 @@ def _kernels(real: Any) -> SimpleNamespace:
 
 def factorize_mass_matrix(model: Model, worlds: wp.array, workspace: Workspace) -> None:
     """Compute `workspace.factor_row` from `workspace.mass_row`, after `assemble_mass_matrix`."""
-    wp.launch(
+    launch_kernel(
         _kernels(workspace.real).factorize_mass_rows,
         dim=worlds.size,
         inputs=[worlds, model.topology, workspace.data],
@@ -92,7 +93,7 @@ def factorize_mass_matrix(model: Model, worlds: wp.array, workspace: Workspace) 
 
 def solve_free_velocity(model: Model, worlds: wp.array, workspace: Workspace, dt: float) -> None:
     """Compute `workspace.dof_velocity_free` = v0 + dt A^-1 dof_force, after `factorize_mass_matrix`."""
-    wp.launch(
+    launch_kernel(
         _kernels(workspace.real).solve_free_velocity,
         dim=worlds.size,
         inputs=[worlds, model.topology, workspace.real(dt), workspace.data],

@@ -15,6 +15,7 @@ import warp as wp
 
 from pluriverse.dynamics.kinematics import BALL, D6, FREE, PRISMATIC, REVOLUTE, joint_functions
 from pluriverse.dynamics.workspace import Workspace
+from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import precision_name, quat_type, vec3_type, vec6_type
 from pluriverse.math.spatial import spatial_functions
@@ -302,7 +303,7 @@ def _launch_place_bodies(
     scratch: tuple[wp.array, wp.array, wp.array],
     real: Any,
 ) -> None:
-    wp.launch(
+    launch_kernel(
         _kernels(real).place_bodies,
         dim=worlds.size,
         inputs=[
@@ -357,7 +358,7 @@ def place_articulations(model: Model, worlds: wp.array, state: State, mask: wp.a
         mask: Articulations to place, truth values of shape [articulation].
     """
     scratch = _scratch_of(model)
-    wp.launch(
+    launch_kernel(
         select_world_joint,
         dim=worlds.size,
         inputs=[worlds, model.topology, model.joint_articulation, mask],
@@ -400,7 +401,7 @@ def _selection(
     articulations = scratch.all
     if mask is not None:
         articulations = scratch.articulation_selected
-        wp.launch(
+        launch_kernel(
             mark_masked_articulation,
             dim=mask.size,
             inputs=[mask],
@@ -410,14 +411,14 @@ def _selection(
     elif indices is not None:
         articulations = scratch.articulation_selected
         articulations.zero_()
-        wp.launch(
+        launch_kernel(
             mark_articulation,
             dim=indices.size,
             inputs=[indices],
             outputs=[articulations],
             device=model.device,
         )
-    wp.launch(
+    launch_kernel(
         select_joint,
         dim=model.joint_count,
         inputs=[

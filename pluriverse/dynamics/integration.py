@@ -18,6 +18,7 @@ from pluriverse.dynamics.forward_kinematics import eval_body_state
 from pluriverse.dynamics.kinematics import BALL, FREE
 from pluriverse.dynamics.prescribed import carry_roots
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import precision_name, quat_type, vec3_type
 from pluriverse.math.rotations import rotation_functions
@@ -172,7 +173,7 @@ def integrate(
     """
     old_share = 0.5 if mode is PositionIntegration.MIDPOINT else 0.0
     exponential = mode is not PositionIntegration.SAP_EULER
-    wp.launch(
+    launch_kernel(
         _kernels(workspace.real).advance_joints,
         dim=worlds.size,
         inputs=[

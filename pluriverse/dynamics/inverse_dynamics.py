@@ -17,6 +17,7 @@ from pluriverse.dynamics.bias import eval_bias
 from pluriverse.dynamics.kinematics import FREE
 from pluriverse.dynamics.mass_matrix import assemble_mass_matrix
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module, vec3_type
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
@@ -140,7 +141,7 @@ def eval_inverse_dynamics(
     query, worlds = place_state(model, state, worlds)
     eval_bias(model, worlds, state, query.no_control, query.workspace)
     assemble_mass_matrix(model, worlds, query.workspace, 0.0)
-    wp.launch(
+    launch_kernel(
         _kernels(joint_qdd.dtype).require_forces,
         dim=worlds.size,
         inputs=[worlds, model.topology, joint_qdd, query.workspace.data],

@@ -14,6 +14,7 @@ import warp as wp
 
 from pluriverse.dynamics.articulation_query import check_mask
 from pluriverse.dynamics.kinematics import BALL, D6, FREE, PRISMATIC, REVOLUTE
+from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import mat33_type, quat_type, vec3_type
 from pluriverse.model import Model, State, Topology
@@ -279,9 +280,11 @@ def eval_ik(
             raise ValueError(f"eval_ik: {name} has shape {array.shape}, but must have ({count},).")
     if indices is not None:
         mask = wp.zeros(model.articulation_count, dtype=wp.bool, device=model.device)
-        wp.launch(_mark_articulation, dim=indices.size, inputs=[indices], outputs=[mask], device=model.device)
+        launch_kernel(
+            _mark_articulation, dim=indices.size, inputs=[indices], outputs=[mask], device=model.device
+        )
     chosen = model.worlds if worlds is None else worlds
-    wp.launch(
+    launch_kernel(
         _kernels().read_joints,
         dim=chosen.size,
         inputs=[

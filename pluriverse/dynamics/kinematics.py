@@ -16,6 +16,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type, vec6_type
 from pluriverse.math.rotations import rotation_functions
@@ -287,7 +288,7 @@ def _kernels(real: Any) -> SimpleNamespace:
 
 def eval_kinematics(model: Model, worlds: wp.array, state: State, workspace: Workspace) -> None:
     """Compute poses, velocities, world inertias and motion subspaces of `state` (module docstring)."""
-    wp.launch(
+    launch_kernel(
         _kernels(workspace.real).place_nodes,
         dim=worlds.size,
         inputs=[

@@ -17,6 +17,7 @@ import warp as wp
 from pluriverse.dynamics.articulation_mass_matrix import eval_mass_matrix
 from pluriverse.dynamics.articulation_query import articulation_query, check_mask, output_array
 from pluriverse.dynamics.inverse_dynamics import eval_inverse_dynamics
+from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Model, State
 
@@ -163,7 +164,7 @@ def eval_inverse_dynamics_passive(
         eval_inverse_dynamics(model, scratch.state, scratch.no_acceleration, scratch.moving)
     for part, array in enumerate((gravity_force, coriolis_force)):
         if array is not None:
-            wp.launch(
+            launch_kernel(
                 _kernels(array.dtype, array.dtype).split_force,
                 dim=model.joint_count,
                 inputs=[
@@ -221,7 +222,7 @@ def eval_inverse_dynamics_force(
         output_array(array, shape, model, f"{what}: {name}", types=(joint_qdd.dtype,))
     square = (model.articulation_count, query.dof_count_max, query.dof_count_max)
     output_array(mass_matrix, square, model, f"{what}: mass_matrix", types=_TYPES)
-    wp.launch(
+    launch_kernel(
         _kernels(mass_matrix.dtype, joint_qdd.dtype).sum_force,
         dim=model.joint_count,
         inputs=[

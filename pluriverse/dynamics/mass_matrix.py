@@ -16,6 +16,7 @@ import warp as wp
 
 from pluriverse.dynamics.kinematics import FREE
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import precision_name, vec6_type
 from pluriverse.math.spatial import spatial_functions, vec10_type
 from pluriverse.model import Model, Topology
@@ -170,7 +171,7 @@ def _kernels(real: Any) -> SimpleNamespace:
 
 def assemble_mass_matrix(model: Model, worlds: wp.array, workspace: Workspace, dt: float) -> None:
     """Compute `workspace.mass_row` for a step of `dt` [s], after `eval_kinematics` (module docstring)."""
-    wp.launch(
+    launch_kernel(
         _kernels(workspace.real).assemble_mass_rows,
         dim=worlds.size,
         inputs=[

@@ -13,6 +13,7 @@ import warp as wp
 
 from pluriverse.dynamics.articulation_query import place_state
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import launch_kernel
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
 
@@ -164,7 +165,7 @@ def _sum(
         raise ValueError(
             f"{what}: the momenta to write to have {out.group_count} groups, but {group_count} are needed."
         )
-    wp.launch(
+    launch_kernel(
         _kernels().sum_momenta,
         dim=worlds.size,
         inputs=[worlds, model.topology, model.body_mass, body_group, query.workspace.data],

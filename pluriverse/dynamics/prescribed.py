@@ -23,6 +23,7 @@ import warp as wp
 
 from pluriverse.dynamics.kinematics import BALL, FREE
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import precision_name, vec6_type
 from pluriverse.math.spatial import spatial_functions
@@ -213,7 +214,7 @@ def prescribe_roots(
     model: Model, worlds: wp.array, state: State, control: Control | Model, workspace: Workspace, dt: float
 ) -> None:
     """Take kinematic roots out of the equations of motion, after `assemble_mass_matrix`."""
-    wp.launch(
+    launch_kernel(
         _kernels(workspace.real).prescribe_root,
         dim=worlds.size,
         inputs=[
@@ -242,7 +243,7 @@ def carry_roots(
     dt: float,
 ) -> None:
     """Write coordinates and velocities of kinematic roots, over those that `integrate` gives all joints."""
-    wp.launch(
+    launch_kernel(
         _kernels(workspace.real).carry_root,
         dim=worlds.size,
         inputs=[

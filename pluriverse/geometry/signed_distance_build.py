@@ -10,6 +10,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.geometry.signed_distance_grid import BLOCK, TILE, TILE_SIZE
+from pluriverse.launch import launch_kernel
 
 # Relative amount by which the reach of a query exceeds the distance that is surely found.
 REACH_ROUNDING = wp.constant(1.0e-3)
@@ -130,7 +131,7 @@ def measure_nodes(
     corners = lower + edge * np.stack([x.reshape(-1), y.reshape(-1), z.reshape(-1)], axis=1)
     is_outside = coarse[:-1, :-1, :-1].reshape(-1) > 0.0
     marked = wp.empty(len(corners), dtype=bool, device="cpu")
-    wp.launch(
+    launch_kernel(
         mark_block,
         dim=len(corners),
         inputs=[
@@ -160,7 +161,7 @@ def _measure_rows(
 ) -> np.ndarray:
     """Return the distances of rows of nodes along x [m], shape [row, node]."""
     values = wp.empty((len(starts), node_count), dtype=float, device="cpu")
-    wp.launch(
+    launch_kernel(
         measure_row,
         dim=len(starts),
         inputs=[mesh.id, _points(starts), spacing, is_closed],

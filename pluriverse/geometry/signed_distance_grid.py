@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.launch import launch_kernel
+
 # Cells of a block along each axis, nodes of a tile along each axis, and all nodes of a tile.
 BLOCK = wp.constant(8)
 TILE = wp.constant(9)
@@ -214,7 +216,7 @@ def sample_points(data: SignedDistanceData, points: np.ndarray) -> tuple[np.ndar
     device = data.value.device
     values, lower, upper = (wp.empty(len(points), dtype=float, device=device) for _ in range(3))
     gradients = wp.empty(len(points), dtype=wp.vec3, device=device)
-    wp.launch(
+    launch_kernel(
         sample_point,
         dim=len(points),
         inputs=[data, wp.array(points, dtype=wp.vec3, device=device)],

@@ -21,6 +21,7 @@ from pluriverse.dynamics import eval_inverse_dynamics, eval_jacobian, eval_mass_
 from pluriverse.gymapi.scene import Attractor
 from pluriverse.gymapi.state_tensors import rotation_vector
 from pluriverse.gymapi.tables import integers
+from pluriverse.launch import launch_kernel
 from pluriverse.types import JointTargetMode
 
 _MODULE = "pluriverse.gymapi.attractor_forces"
@@ -291,7 +292,7 @@ class AttractorForces:
         eval_jacobian(model, state, self._jacobian, worlds=self._worlds)
         eval_mass_matrix(model, state, self._mass_matrix, worlds=self._worlds)
         eval_inverse_dynamics(model, state, self._no_acceleration, self._bias, worlds=self._worlds)
-        wp.launch(
+        launch_kernel(
             pull_body,
             dim=self.size,
             inputs=[

@@ -12,6 +12,7 @@ import warp as wp
 from pluriverse.gymapi.enums import ContactCollection
 from pluriverse.gymapi.scene import Sim
 from pluriverse.gymapi.values import RigidContact
+from pluriverse.launch import launch_kernel
 from pluriverse.model import Contacts, State, Topology
 
 _MODULE = "pluriverse.gymapi.contact_readings"
@@ -106,7 +107,7 @@ class ContactReadings:
     def collect(self, contacts: Contacts, state: State, worlds: wp.array) -> None:
         """Add the contacts of one substep of some worlds. Only launches."""
         model = self._runtime.model
-        wp.launch(
+        launch_kernel(
             add_contact_forces,
             dim=worlds.size,
             inputs=[

@@ -14,6 +14,7 @@ from pluriverse.gymapi.runtime import Runtime
 from pluriverse.gymapi.scene import Sim
 from pluriverse.gymapi.tensor import Tensor, as_array
 from pluriverse.gymapi.tensor_set import TensorSet
+from pluriverse.launch import launch_kernel
 
 
 class TensorCalls(Checks):
@@ -198,7 +199,7 @@ class TensorCalls(Checks):
             for part in (force, torque, point)
         ]
         runtime.place_bodies()
-        wp.launch(
+        launch_kernel(
             add_body_force,
             dim=sim.body_count,
             inputs=[

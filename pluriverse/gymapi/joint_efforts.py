@@ -12,6 +12,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.gymapi.tables import DofTable
+from pluriverse.launch import launch_kernel
 from pluriverse.types import JointTargetMode
 
 _MODULE = "pluriverse.gymapi.joint_efforts"
@@ -92,7 +93,7 @@ class JointEfforts:
         drives.limit = model.joint_effort_limit
         drives.target_pos, drives.target_vel = control.joint_target_pos, control.joint_target_vel
         drives.act = control.joint_act
-        wp.launch(
+        launch_kernel(
             add_joint_effort,
             dim=runtime.sim.dof_count,
             inputs=[

@@ -11,6 +11,7 @@ from pluriverse.dynamics import eval_jacobian, eval_mass_matrix
 from pluriverse.gymapi.errors import GymError
 from pluriverse.gymapi.runtime import Runtime
 from pluriverse.gymapi.tables import integers
+from pluriverse.launch import launch_kernel
 
 _MODULE = "pluriverse.gymapi.matrices"
 
@@ -117,7 +118,7 @@ class ArticulationMatrices:
         self._all_jacobians = eval_jacobian(runtime.model, runtime.simulation.state, self._all_jacobians)
         for name, target in self._jacobians.items():
             chosen = self._selections[name]
-            wp.launch(
+            launch_kernel(
                 copy_jacobian,
                 dim=(chosen.count, chosen.links.size),
                 inputs=[chosen.articulations, chosen.links, chosen.columns, self._all_jacobians],
@@ -135,7 +136,7 @@ class ArticulationMatrices:
         )
         for name, target in self._mass_matrices.items():
             chosen = self._selections[name]
-            wp.launch(
+            launch_kernel(
                 copy_mass_matrix,
                 dim=(chosen.count, chosen.dofs.size),
                 inputs=[chosen.articulations, chosen.dofs, self._all_mass_matrices],

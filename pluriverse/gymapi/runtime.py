@@ -16,6 +16,7 @@ from pluriverse.gymapi.enums import ContactCollection, DofDriveMode
 from pluriverse.gymapi.errors import GymError
 from pluriverse.gymapi.scene import Actor, Sim
 from pluriverse.gymapi.tables import integers, make_actor_table, make_body_table, make_dof_table
+from pluriverse.launch import launch_kernel
 from pluriverse.model import Contacts, Model, State
 from pluriverse.simulation import Simulation
 from pluriverse.solvers.base import SolverBase
@@ -272,7 +273,7 @@ class Runtime:
 
     def _drive_balls(self) -> None:
         state, control = self.simulation.state, self.simulation.control
-        wp.launch(
+        launch_kernel(
             drive_ball,
             dim=self.ball_rows.size,
             inputs=[
@@ -302,7 +303,7 @@ class Runtime:
 
     def _launch_body_forces(self, state: State, worlds: wp.array, enabled: wp.array) -> None:
         """Write the external forces of some worlds at a state, if `enabled` says so. Only launches."""
-        wp.launch(
+        launch_kernel(
             sum_body_forces,
             dim=worlds.size,
             inputs=[

@@ -13,6 +13,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.gymapi.tables import integers
+from pluriverse.launch import launch_kernel
 
 _MODULE = "pluriverse.gymapi.sensor_readings"
 
@@ -130,7 +131,7 @@ class SensorReadings:
     def _read(self, dt: float) -> None:
         runtime = self._runtime
         model, state = runtime.model, runtime.simulation.state
-        wp.launch(
+        launch_kernel(
             read_sensor,
             dim=len(self._pairs),
             inputs=[

@@ -4,6 +4,7 @@ import warp as wp
 
 from pluriverse.gymapi import state_tensors
 from pluriverse.gymapi.runtime import Runtime
+from pluriverse.launch import launch_kernel
 from pluriverse.model import State
 
 # Buffers that are refreshed.
@@ -63,7 +64,7 @@ class TensorSet:
             (state_tensors.read_body_state, sim.body_count, [runtime.bodies, *bodies], self.body),
             (state_tensors.read_dof_state, sim.dof_count, [runtime.dofs, *joints], self.dof),
         )[which]
-        return wp.launch(
+        return launch_kernel(
             kernel, dim=row_count, inputs=inputs, outputs=[rows], device=runtime.device, record_cmd=True
         )
 
@@ -73,7 +74,7 @@ class TensorSet:
         model, state = runtime.model, runtime.simulation.state
         if runtime.has_jointed_root:
             runtime.place_bodies()
-        wp.launch(
+        launch_kernel(
             state_tensors.write_root_state,
             dim=slots,
             inputs=[indices, runtime.actors, model.joint_X_c, state.body_q, rows],
@@ -92,7 +93,7 @@ class TensorSet:
         """Put joints where rows say: those of the actors listed, or of all if there is no list."""
         runtime = self.runtime
         state = runtime.simulation.state
-        wp.launch(
+        launch_kernel(
             state_tensors.write_dof_state,
             dim=slots,
             inputs=[indices, runtime.actors, runtime.dofs, rows],
@@ -111,7 +112,7 @@ class TensorSet:
         known = self._control_launches.get(mode)
         if known is None or known[0] is not control:
             inputs = [indices, runtime.actors, runtime.dofs, mode, values]
-            launch = wp.launch(
+            launch = launch_kernel(
                 state_tensors.write_control,
                 dim=slots,
                 inputs=inputs,

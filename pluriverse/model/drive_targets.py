@@ -12,6 +12,7 @@ from typing import Self
 
 import warp as wp
 
+from pluriverse.launch import launch_kernel
 from pluriverse.model.topology import Topology
 
 
@@ -79,7 +80,7 @@ class DriveTargets:
         if self._seen is None:
             return
         worlds = self._worlds if worlds is None else worlds
-        wp.launch(
+        launch_kernel(
             unify_target,
             dim=worlds.size,
             inputs=[worlds, self._topology, self.by_dof, self.by_coord, self._seen],

@@ -8,6 +8,7 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import launch_kernel
 from pluriverse.randomization.sampling import Sampler, draw
 from pluriverse.randomization.terms import Operation
 
@@ -180,7 +181,7 @@ def restore_property(
 
 def launch(kernel: Any, episode: Episode, inputs: list[Any], outputs: list[Any]) -> None:
     """Launch a kernel of this package over the environments of an episode."""
-    wp.launch(
+    launch_kernel(
         kernel,
         dim=episode.environments.size,
         inputs=[episode, *inputs],

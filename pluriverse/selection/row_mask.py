@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.launch import launch_kernel
+
 
 @wp.kernel(enable_backward=False, module="pluriverse.selection.row_mask")
 def spread_world_mask(
@@ -90,7 +92,7 @@ class RowMask:
         values = values if values.is_contiguous else values.contiguous()
         if not of_worlds:
             return values.flatten()
-        wp.launch(
+        launch_kernel(
             spread_world_mask,
             dim=self.count,
             inputs=[self._slots, values],
@@ -121,7 +123,7 @@ class RowMask:
                 "with one axis."
             )
         self._chosen.zero_()
-        wp.launch(mark_row, dim=rows.size, inputs=[rows], outputs=[self._chosen], device=self.device)
+        launch_kernel(mark_row, dim=rows.size, inputs=[rows], outputs=[self._chosen], device=self.device)
         return self._chosen
 
 

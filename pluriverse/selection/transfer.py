@@ -12,6 +12,8 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import launch_kernel
+
 # Bytes of a word. Every type of a model is made of whole words, except truth values.
 WORD_BYTES = 4
 
@@ -94,7 +96,7 @@ def gather(index: wp.array, place: wp.array, source: wp.array, values: wp.array,
     if index.size == 0:
         return
     word = _word_of(source)
-    wp.launch(
+    launch_kernel(
         _kernels(word).gather_entry,
         dim=index.size,
         inputs=[index, place, _as_words(source, source.shape[0], word)],
@@ -116,7 +118,7 @@ def scatter(
     if index.size == 0:
         return
     word = _word_of(target)
-    wp.launch(
+    launch_kernel(
         _kernels(word).scatter_entry,
         dim=index.size,
         inputs=[index, place, entry_row, chosen, _as_words(values, place_count, word)],

@@ -14,6 +14,7 @@ import warp as wp
 
 from pluriverse.collision import CollisionPipeline
 from pluriverse.dynamics import eval_fk
+from pluriverse.launch import load_kernels
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.attributes import find_attribute, share_custom_arrays
 from pluriverse.model.world_choice import choose_worlds
@@ -188,7 +189,7 @@ class Simulation:
         # be compiled at once.
         nothing: wp.array[int] = wp.empty(0, dtype=wp.int32, device=self._model.device)
         self._launch_step(0, 1, nothing)
-        _load_kernels(self._model.device)
+        load_kernels(self._model.device, max_workers=_core_count())
         if not self._record or self._model.device.is_cuda or not self._solver.splits_worlds:
             worlds = [self._stepped_worlds]
         else:
@@ -455,11 +456,6 @@ class Simulation:
         for target in self._states:
             target.assign(state)
         self._interrupted = False
-
-
-def _load_kernels(device: wp.Device) -> None:
-    """Compile, or load from the kernel cache, all kernels declared so far, in parallel."""
-    wp.load_module("pluriverse", recursive=True, device=device, max_workers=_core_count())
 
 
 def _core_count() -> int:

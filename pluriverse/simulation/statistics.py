@@ -6,6 +6,8 @@ Writes  contact_total, contact_peak, iteration_total, iteration_peak
 
 import warp as wp
 
+from pluriverse.launch import launch_kernel
+
 
 @wp.kernel(enable_backward=False, module="pluriverse.simulation.statistics")
 def accumulate_statistic(
@@ -56,7 +58,7 @@ class Statistics:
         self, worlds: wp.array[int], contact_count: wp.array[int], iteration_count: wp.array[int]
     ) -> None:
         """Add the numbers of the step that was just made."""
-        wp.launch(
+        launch_kernel(
             accumulate_statistic,
             dim=worlds.size,
             inputs=[worlds, contact_count, iteration_count],

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, State
 from pluriverse.model.attributes import AttributeAssignment, AttributeFrequency, AttributeSpec
 from pluriverse.model.world_choice import WorldChoice
@@ -111,7 +112,7 @@ class WorldCopy:
         """Copy worlds from `source` to `target`; those of a model begin without external forces."""
         joint_state = (source.joint_q, source.joint_qd, source.body_q, source.body_qd)
         force = source.body_f if isinstance(source, State) else self._no_force
-        wp.launch(
+        launch_kernel(
             copy_world,
             dim=choice.worlds.size,
             inputs=[choice.worlds, choice.mask, *self._bounds, *joint_state, force],
@@ -119,7 +120,7 @@ class WorldCopy:
             device=self._device,
         )
         for key, (start, row) in self._custom_rows.items():
-            wp.launch(
+            launch_kernel(
                 _custom_kernels().copy_world_rows,
                 dim=choice.worlds.size,
                 inputs=[choice.worlds, choice.mask, start, row, _as_bytes(source.custom_arrays[key])],

@@ -5,6 +5,7 @@ Writes  world_frozen of the solver
 
 import warp as wp
 
+from pluriverse.launch import launch_kernel
 from pluriverse.model.world_choice import WorldChoice
 
 
@@ -26,7 +27,7 @@ def thaw_world(
 
 def thaw_worlds(choice: WorldChoice, world_frozen: wp.array[int]) -> None:
     """Set `world_frozen` to 0 for the worlds chosen."""
-    wp.launch(
+    launch_kernel(
         thaw_world,
         dim=choice.worlds.size,
         inputs=[choice.worlds, choice.mask],

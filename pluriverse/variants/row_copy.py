@@ -11,6 +11,8 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import launch_kernel
+
 
 @functools.cache
 def _copy_kernel(dtype: Any) -> Any:
@@ -53,7 +55,7 @@ def copy_variant_rows(
     environments: wp.array[int], mask: wp.array[bool], inputs: list[Any], outputs: list[Any]
 ) -> None:
     """Copy the rows of environments; `inputs` and `outputs` are the rest of the kernel's arguments."""
-    wp.launch(
+    launch_kernel(
         _copy_kernel(outputs[0].dtype),
         dim=environments.size,
         inputs=[environments, mask, *inputs],

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.launch import launch_kernel
 from pluriverse.model import Control
 from pluriverse.model.world_choice import WorldChoice
 from pluriverse.variants.environments import (
@@ -201,4 +202,4 @@ class Switching:
         return wp.array(np.asarray(values).astype(np.int32), dtype=wp.int32, device=self._device)
 
     def _launch(self, kernel: Any, choice: WorldChoice, inputs: list[Any], outputs: list[Any]) -> None:
-        wp.launch(kernel, dim=choice.worlds.size, inputs=inputs, outputs=outputs, device=self._device)
+        launch_kernel(kernel, dim=choice.worlds.size, inputs=inputs, outputs=outputs, device=self._device)

@@ -6,6 +6,7 @@ Writes  the same of the target; contacts for which it has no slot are counted in
 
 import warp as wp
 
+from pluriverse.launch import launch_kernel
 from pluriverse.model import Contacts, Model
 
 _ARRAYS = ("shape0", "shape1", "point0", "point1", "normal", "margin0", "margin1", "force")
@@ -60,7 +61,7 @@ def contact_arrays(contacts: Contacts) -> ContactArrays:
 
 def copy_contacts(model: Model, worlds: wp.array, source: Contacts, target: Contacts) -> None:
     """Copy the contacts of worlds."""
-    wp.launch(
+    launch_kernel(
         copy_world_contact,
         dim=worlds.size,
         inputs=[worlds, contact_arrays(source)],

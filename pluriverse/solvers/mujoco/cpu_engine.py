@@ -14,6 +14,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.dynamics.forward_kinematics import place_worlds
+from pluriverse.launch import launch_kernel
 from pluriverse.model import Contacts, Control, State
 from pluriverse.model.world_choice import WorldChoice
 from pluriverse.solvers.base import SolverBase
@@ -135,7 +136,7 @@ class CpuEngine(Engine):
             interval=self._interval,
         )
         push_kinematic_joints(self.model, worlds, self.maps, self.rows, state_in, control, dt)
-        wp.launch(
+        launch_kernel(
             step_world,
             dim=worlds.size,
             inputs=[
@@ -209,7 +210,7 @@ class CpuEngine(Engine):
     def derive_fields(self, group_index: int, chosen: wp.array[int]) -> None:
         """Let MuJoCo compute what follows from the fields of worlds. Only launches."""
         group, model = self.groups[group_index], self.model
-        wp.launch(
+        launch_kernel(
             derive_world,
             dim=group.world_count,
             inputs=[

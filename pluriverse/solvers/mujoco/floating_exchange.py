@@ -18,6 +18,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.forward_kinematics import place_worlds
+from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import kernel_module, quat_type, vec3_type
 from pluriverse.math.rotations import rotation_functions
@@ -206,7 +207,7 @@ def push_floating_joints(
     if maps.float_depth == 0:
         return
     place_worlds(model, worlds, state_in)
-    wp.launch(
+    launch_kernel(
         _kernels(rows.real).push_floating,
         dim=worlds.size,
         inputs=[
@@ -237,7 +238,7 @@ def pull_floating_joints(
     """Write joints that float below a body into the new state, after all others, from the root outwards."""
     for _ in range(maps.float_depth):
         place_worlds(model, worlds, state_out)
-        wp.launch(
+        launch_kernel(
             _kernels(rows.real).pull_floating,
             dim=worlds.size,
             inputs=[

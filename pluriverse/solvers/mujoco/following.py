@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.launch import launch_kernel
 from pluriverse.model import Model
 from pluriverse.model.world_choice import WorldChoice
 from pluriverse.solvers.mujoco.actuators import driven_dofs
@@ -150,7 +151,7 @@ class Following:
         if not self._followers:
             return
         self._chosen.zero_()
-        wp.launch(
+        launch_kernel(
             choose_world,
             dim=choice.worlds.size,
             inputs=[choice.worlds, choice.mask],
@@ -267,7 +268,7 @@ class _Follower:
             if kernel is None:
                 self._engine.derive_fields(self._index, chosen)
                 continue
-            wp.launch(
+            launch_kernel(
                 kernel,
                 dim=self._group.world_count,
                 inputs=[self._worlds, chosen, *inputs],

@@ -16,6 +16,7 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import kernel_module
 from pluriverse.math.rotations import rotation_functions
@@ -274,7 +275,7 @@ def push_kinematic_joints(
     """Write the forces that accelerate kinematic joints into the rows, after all others."""
     if not model.has_kinematic_bodies:
         return
-    wp.launch(
+    launch_kernel(
         _push_kernel(rows.real),
         dim=worlds.size,
         inputs=[worlds, model.topology, maps, _targets(model, state_in, control), wp.float64(dt)],
@@ -296,7 +297,7 @@ def pull_kinematic_joints(
     """Write where kinematic joints went into the new state, after all others."""
     if not model.has_kinematic_bodies:
         return
-    wp.launch(
+    launch_kernel(
         _pull_kernel(),
         dim=worlds.size,
         inputs=[

@@ -6,6 +6,7 @@ Writes  body_q, body_qd of the new state
 
 import warp as wp
 
+from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, State, Topology
 
 
@@ -36,7 +37,7 @@ def keep_worlds(
     model: Model, worlds: wp.array, state_in: State, state_out: State, world_stepped: wp.array
 ) -> None:
     """Put the bodies of worlds that were not stepped back to `state_in`."""
-    wp.launch(
+    launch_kernel(
         keep_world,
         dim=worlds.size,
         inputs=[worlds, model.topology, world_stepped, state_in.body_q, state_in.body_qd],

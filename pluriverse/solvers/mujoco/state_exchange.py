@@ -14,6 +14,7 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import kernel_module, quat_type, vec3_type
 from pluriverse.math.rotations import rotation_functions
@@ -361,7 +362,7 @@ def push_worlds(
         setattr(inputs, name, getattr(control, name))
     direct = control.custom_arrays.get("mujoco:ctrl")
     inputs.direct_ctrl = control.joint_act if direct is None else direct  # of no actuator: not read
-    wp.launch(
+    launch_kernel(
         _kernels(rows.real).push_world,
         dim=worlds.size,
         inputs=[
@@ -391,7 +392,7 @@ def pull_worlds(
     world_stepped: wp.array,
 ) -> None:
     """Write the joint state of `state_out` from the rows; worlds that were not stepped keep `state_in`."""
-    wp.launch(
+    launch_kernel(
         _kernels(rows.real).pull_world,
         dim=worlds.size,
         inputs=[

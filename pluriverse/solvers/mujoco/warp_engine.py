@@ -12,6 +12,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.dynamics.forward_kinematics import place_worlds
+from pluriverse.launch import launch_kernel
 from pluriverse.model import Contacts, Control, State
 from pluriverse.model.world_choice import WorldChoice
 from pluriverse.solvers.base import SolverBase
@@ -157,7 +158,7 @@ class WarpEngine(Engine):
         model, device = self.model, self.model.device
         arrays, frozen = self._arrays, self.solver.world_frozen
         arrays["listed"].zero_()
-        wp.launch(list_world, dim=worlds.size, inputs=[worlds], outputs=[arrays["listed"]], device=device)
+        launch_kernel(list_world, dim=worlds.size, inputs=[worlds], outputs=[arrays["listed"]], device=device)
         push_worlds(
             model,
             worlds,
@@ -173,7 +174,7 @@ class WarpEngine(Engine):
         push_kinematic_joints(model, worlds, self.maps, self.rows, state_in, control, dt)
         listing = contact_arrays(contacts)
         if not self._feed:
-            wp.launch(clear_world_contact, dim=worlds.size, inputs=[worlds, listing], device=device)
+            launch_kernel(clear_world_contact, dim=worlds.size, inputs=[worlds, listing], device=device)
         self._fork(lambda index: self._step_group(index, state_in, listing, dt))
         pull_worlds(model, worlds, self.maps, self.rows, state_in, state_out, arrays["stepped"])
         pull_kinematic_joints(model, worlds, self.maps, state_in, state_out, control, arrays["stepped"], dt)
@@ -312,7 +313,7 @@ class WarpEngine(Engine):
         device, group = model.device, self.groups[index]
         solver, data = self.solver, part.data
         with wp.ScopedDevice(device):  # MuJoCo Warp launches on the current device
-            wp.launch(
+            launch_kernel(
                 keep_row,
                 dim=group.world_count,
                 inputs=[
@@ -343,7 +344,7 @@ class WarpEngine(Engine):
             if self._feed:
                 self._read_fed_forces(index, listing)
             else:
-                wp.launch(
+                launch_kernel(
                     list_contact,
                     dim=data.naconmax,
                     inputs=[
@@ -359,7 +360,7 @@ class WarpEngine(Engine):
                     ],
                     device=device,
                 )
-            wp.launch(
+            launch_kernel(
                 conclude_row,
                 dim=group.world_count,
                 inputs=[
@@ -384,8 +385,8 @@ class WarpEngine(Engine):
         """Hand the contacts of a group over."""
         part, feed, model = self._groups[index], self._feeds[index], self.model
         device = model.device
-        wp.launch(clear_fed_count, dim=part.worlds.size, inputs=[part.worlds, self._fed], device=device)
-        wp.launch(
+        launch_kernel(clear_fed_count, dim=part.worlds.size, inputs=[part.worlds, self._fed], device=device)
+        launch_kernel(
             feed_contact,
             dim=feed.slots.size,
             inputs=[
@@ -410,7 +411,7 @@ class WarpEngine(Engine):
     def _read_fed_forces(self, index: int, listing: Any) -> None:
         """Bring the forces of the contacts of a group back."""
         part, feed = self._groups[index], self._feeds[index]
-        wp.launch(
+        launch_kernel(
             read_fed_force,
             dim=feed.slots.size,
             inputs=[

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.launch import launch_kernel
 from pluriverse.solvers.mujoco.exchange_maps import ExchangeRows
 from pluriverse.solvers.mujoco.group import MujocoGroup
 from pluriverse.solvers.mujoco.group_fields import FAR_APART
@@ -190,7 +191,7 @@ class WarpGroup:
     def step(self, dt: float) -> None:
         """Make a step of `dt` [s] of all worlds of the group."""
         timestep = self.model.opt.timestep
-        wp.launch(set_time_step, dim=timestep.size, inputs=[timestep, dt], device=timestep.device)
+        launch_kernel(set_time_step, dim=timestep.size, inputs=[timestep, dt], device=timestep.device)
         self.module.step(self.model, self.data)
         self.module.contact_force(self.model, self.data, self.contact_ids, True, self.contact_force)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import launch_kernel
 from pluriverse.model import Topology
 from pluriverse.solvers.mujoco.exchange_maps import NQ, NV, ExchangeMaps, rows_struct
 from pluriverse.solvers.mujoco.group import JointKind
@@ -182,7 +183,7 @@ def limit_row_speeds(
     rows: Any,
 ) -> None:
     """Bring the speeds of all worlds of a group within their limits, after a step of `dt` [s]."""
-    wp.launch(
+    launch_kernel(
         limit_row_speed,
         dim=worlds.size,
         inputs=[worlds, topology, maps, velocity_limit, masses, dt],

@@ -11,6 +11,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Contacts, Model, Topology
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
@@ -71,7 +72,7 @@ def sum_contact_forces(
     dt: float,
 ) -> None:
     """Write the contact wrench on every body of the worlds in a step of `dt` [s]: force [N], torque [N·m]."""
-    wp.launch(
+    launch_kernel(
         _kernels(sap.real, sap.linear, dynamics.real).sum_contact_force,
         dim=worlds.size,
         inputs=[

@@ -14,6 +14,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module, mat33_type, vec3_type, vec6_type
 from pluriverse.model import Contacts, Model, Topology
 from pluriverse.solvers.sap.chains import chain_functions
@@ -386,7 +387,7 @@ def set_contact_terms(
     inputs.body_mass = model.body_mass
     inputs.body_inertia = model.body_inertia
     inputs.world_frozen = world_frozen
-    wp.launch(
+    launch_kernel(
         _kernels(sap.real, sap.linear, dynamics.real, weight_real).set_contact_terms,
         dim=worlds.size,
         inputs=[worlds, model.topology, inputs, options, dynamics.data, sap.data],

@@ -17,6 +17,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module, mat33_type, quat_type, vec3_type, vec6_type
 from pluriverse.model import Model, State, Topology
 from pluriverse.solvers.sap.chains import chain_functions
@@ -369,7 +370,7 @@ def set_equality_terms(
         setattr(inputs, f"joint_{name}", getattr(model, f"joint_{name}"))
     inputs.joint_q = state.joint_q
     inputs.world_frozen = world_frozen
-    wp.launch(
+    launch_kernel(
         _kernels(sap.real, sap.linear, dynamics.real).set_equality_term,
         dim=worlds.size,
         inputs=[worlds, model.topology, inputs, dynamics.data, sap.data, dt],

@@ -9,6 +9,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Model, Topology
 from pluriverse.solvers.sap.equality import equality_functions
@@ -91,7 +92,7 @@ def convex_problem(
 ) -> ConvexProblem:
     """Return the problem of `world` at `sap.velocity`, for the terms of the last step of `dt` [s]."""
     coupled = wp.zeros(1, dtype=int, device=model.device)
-    wp.launch(
+    launch_kernel(
         _kernels(sap.real, sap.linear, dynamics.real, sap.has_equality, sap.has_moments).assemble_hessian,
         dim=1,
         inputs=[

@@ -15,6 +15,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module, vec3_type
 from pluriverse.model import Control, Model, State, Topology
 from pluriverse.solvers.sap.workspace import (
@@ -288,7 +289,7 @@ def set_joint_terms(
     inputs.friction = model.joint_friction
     inputs.velocity_limit = model.joint_velocity_limit
     inputs.enforce_velocity_limit = int(enforce_velocity_limit)
-    wp.launch(
+    launch_kernel(
         _kernels(sap.real, sap.linear, dynamics.real).set_joint_terms,
         dim=worlds.size,
         inputs=[worlds, model.topology, inputs, dynamics.data, sap.data, contact_sigma, dt],

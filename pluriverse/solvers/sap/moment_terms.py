@@ -13,6 +13,7 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module, mat33_type, vec3_type
 from pluriverse.model import Contacts, Model
 from pluriverse.solvers.sap.contact import ARITHMETIC_MEAN
@@ -109,7 +110,7 @@ def set_moment_terms(
     inputs.shape_mu_torsional = model.shape_material_mu_torsional
     inputs.body_mass = model.body_mass
     inputs.body_inertia = model.body_inertia
-    wp.launch(
+    launch_kernel(
         _kernels(sap.real, sap.linear).set_moment_terms,
         dim=worlds.size,
         inputs=[worlds, inputs, friction_mode, sigma, sap.data],

@@ -16,6 +16,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.launch import launch_kernel
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Model, Topology
@@ -315,7 +316,7 @@ def minimize_objectives(
     model: Model, worlds: wp.array, dynamics: Workspace, sap: SapWorkspace, options: SapOptions, *, dt: float
 ) -> None:
     """Find the velocities at the end of a step of `dt` [s]."""
-    wp.launch(
+    launch_kernel(
         _kernels(sap.real, sap.linear, dynamics.real, sap.has_equality, sap.has_moments).minimize_objective,
         dim=worlds.size,
         inputs=[worlds, model.topology, newton_options(options, sap.real, dt), dynamics.data, sap.data],

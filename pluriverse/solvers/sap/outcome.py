@@ -10,6 +10,7 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Contacts, Model, State, Topology
 from pluriverse.solvers.base import SolverBase
@@ -150,7 +151,7 @@ def conclude_steps(
     arrays.truncated_step_count = solver.truncated_step_count
     arrays.needed_contact_count = solver.needed_contact_count
     arrays.world_frozen = solver.world_frozen
-    wp.launch(
+    launch_kernel(
         _kernels(sap.real, sap.linear).conclude_step,
         dim=worlds.size,
         inputs=[worlds, model.topology, coord_count, sap.data, arrays, contact_capacity, dt],

@@ -18,6 +18,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module, mat33_type, vec3_type
 from pluriverse.model import Contacts, Model, Topology
 from pluriverse.solvers.sap.sweeps import sweep_functions
@@ -228,7 +229,7 @@ def add_restitutions(
     inputs.shape_restitution = model.shape_material_restitution
     inputs.body_mass = model.body_mass
     inputs.body_inertia = model.body_inertia
-    wp.launch(
+    launch_kernel(
         _kernels(sap.real, sap.linear, dynamics.real).add_restitution,
         dim=worlds.size,
         inputs=[worlds, model.topology, inputs, threshold, dt, dynamics.data, sap.data],

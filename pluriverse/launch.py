@@ -1,0 +1,41 @@
+"""Launch: how kernels are put onto a device."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import warp as wp
+
+# Threads of a block on a GPU: one warp. A thread steps a world, in a long kernel that takes many registers.
+# Warp's 256 would put 1024 worlds onto 4 multiprocessors of a hundred; so they are spread over 32. Blocks of
+# one warp still fill half of the places of a multiprocessor, more than such kernels have registers for.
+# Without effect on a CPU.
+BLOCK_DIM = 32
+
+
+def launch_kernel(
+    kernel: Any,
+    *,
+    dim: int | Sequence[int],
+    inputs: Sequence[Any] = (),
+    outputs: Sequence[Any] = (),
+    device: Any = None,
+    record_cmd: bool = False,
+) -> Any:
+    """Launch a kernel as `wp.launch` does, in blocks of `BLOCK_DIM` threads.
+
+    All launches of the package go through here: a module is compiled anew for every size of blocks.
+    """
+    return wp.launch(
+        kernel,
+        dim=dim,
+        inputs=inputs,
+        outputs=outputs,
+        device=device,
+        record_cmd=record_cmd,
+        block_dim=BLOCK_DIM,
+    )
+
+
+def load_kernels(device: Any, *, max_workers: int) -> None:
+    """Compile all kernels declared so far, or load them from the kernel cache, in parallel."""
+    wp.load_module("pluriverse", recursive=True, device=device, block_dim=BLOCK_DIM, max_workers=max_workers)
