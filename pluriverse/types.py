@@ -89,7 +89,7 @@ class EqType(enum.IntEnum):
     CONNECT = 0
     """A point of one body at a point of another."""
     WELD = 1
-    """One body at a pose in another."""
+    """One body at a pose in another. With a joint, a part at the body that this loop joint cut it from."""
     JOINT = 2
     """The coordinate of one joint at a polynomial of that of another, or at a value."""
     HINGE = 3
@@ -168,9 +168,9 @@ class ModelFlags(enum.IntFlag):
     CONSTRAINT_PROPERTIES = 64
     """Equality constraints."""
     TENDON_PROPERTIES = 128
-    """Tendons of the custom attributes `mujoco:tendon_*`."""
+    """What the custom attributes of MuJoCo say about tendons."""
     ACTUATOR_PROPERTIES = 256
-    """Actuators of the custom attributes `mujoco:actuator_*`; drives belong to `JOINT_DOF_PROPERTIES`."""
+    """What the custom attributes of MuJoCo say about actuators; drives belong to `JOINT_DOF_PROPERTIES`."""
     JOINT_DOF_FORCE_PROPERTIES = 512
     """The part of `JOINT_DOF_PROPERTIES` without armature."""
     JOINT_DOF_INERTIAL_PROPERTIES = 1024
