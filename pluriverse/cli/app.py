@@ -70,7 +70,10 @@ def run(
         int | None, typer.Option(min=1, help="Number of worlds, instead of the scene's.")
     ] = None,
     duration: Annotated[float, typer.Option(help="Simulated time in seconds.")] = 2.0,
-    frames: Annotated[int | None, typer.Option(min=1, help="Number of steps, instead of a duration.")] = None,
+    frames: Annotated[
+        int | None,
+        typer.Option("--frames", "--steps", min=1, help="Number of steps, instead of a duration."),
+    ] = None,
     dt: DtOption = None,
     device: DeviceOption = None,
     solver: SolverOption = SolverChoice.SAP,
@@ -110,7 +113,10 @@ def bench(
     scene: SceneArgument,
     worlds: Annotated[str, typer.Option(help="World counts, separated by commas.")] = "1,64,1024",
     frames: Annotated[
-        int | None, typer.Option(min=1, help="Steps of a measurement; about a second's worth if not given.")
+        int | None,
+        typer.Option(
+            "--frames", "--steps", min=1, help="Steps of a measurement; about a second's worth if not given."
+        ),
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Measurements per count; the median is shown.")] = 3,
     dt: DtOption = None,
