@@ -104,6 +104,7 @@ def _weld(
         "type": np.full(len(joints), EqType.WELD),
         "body1": body,
         "body2": part,
+        "joint1": joints,
         "anchor": builder.joint_X_c[joints, :3],
         "relpose": np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (len(joints), 1)),
         "world": builder.joint_world[joints],

@@ -258,7 +258,8 @@ class Model(DerivedArrays):
     equality_constraint_relpose: wp.array[wp.transform]
     """Pose of the second body in the first one to be held [m, xyzw], shape [equality constraint]."""
     equality_constraint_joint1: wp.array[int]
-    """Joint that follows, -1 for none, shape [equality constraint]."""
+    """Joint that follows, of a weld the loop joint whose part it holds, -1 for none, shape [equality
+    constraint]."""
     equality_constraint_joint2: wp.array[int]
     """Joint that leads, -1 for none, shape [equality constraint]."""
     equality_constraint_joint1_axis: wp.array[int]

@@ -186,7 +186,8 @@ def test_coupled_loop_joint_keeps_its_coordinate():
     builder.add_equality_constraint_joint(1, polycoef=[0.1])
     model = builder.finalize("cpu")
     assert model.joint_count == 4
-    assert model.equality_constraint_joint1.numpy().tolist() == [1, -1]
+    assert model.equality_constraint_type.numpy().tolist() == [int(EqType.JOINT), int(EqType.WELD)]
+    assert model.equality_constraint_joint1.numpy().tolist() == [1, 1], "the weld names the joint, too"
 
 
 def slide(builder: ModelBuilder, rod: int, rocker: int, **options) -> int:

@@ -29,6 +29,7 @@ def test_every_example_is_short_and_tested():
         "changing_objects.py",
         "contact_forces.py",
         "crane.py",
+        "excavator.py",
         "gravity_per_world.py",
         "handwritten_loop.py",
         "mixed_worlds.py",
@@ -44,6 +45,7 @@ def test_every_example_is_short_and_tested():
         ("gravity_per_world.py", 100, 2e-3),
         ("two_solvers.py", 300, 2e-3),
         ("crane.py", 100, 2e-3),
+        ("excavator.py", 400, 2e-3),
     ],
 )
 def test_numbers_beside_each_other_agree(name, frames, tolerance):

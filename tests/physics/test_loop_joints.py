@@ -225,6 +225,41 @@ def test_planar_joint_lets_a_free_body_slide_and_turn(solver_type):
     assert abs(angle - spin * time) < 1e-3
 
 
+def test_strong_cylinder_does_not_tear_the_body_apart():
+    """Held against 500 N, a body in two halves of 1 kg gives way by micrometres, in MuJoCo as well."""
+    builder = pv.ModelBuilder(gravity=0.0)
+    body = builder.add_link(mass=2.0, inertia=0.1 * np.eye(3))
+    stop = builder.add_joint_prismatic(-1, body, axis="x", target_ke=1e6, target_kd=1e4)
+    builder.add_articulation([stop])
+    builder.add_joint_prismatic(-1, body, axis="x", label="cylinder", actuator_mode=pv.JointTargetMode.EFFORT)
+    model = builder.finalize("cpu")
+    for solver_type in SOLVERS:
+        control = model.control()
+        control.joint_act.assign([0.0, 500.0])
+        place, cylinder = run(model, solver_type, 0.005, 400, control=control)[-1]
+        assert abs(place - 500.0 / 1e6) < 1e-5
+        assert abs(cylinder - place) < 1e-4
+
+
+def test_mujoco_warp_moves_linkages_as_the_c_engine():
+    """A damped slider-crank with a stop, after two steps, in single precision."""
+    pytest.importorskip(
+        "mujoco_warp", reason="MuJoCo Warp is not installed: pip install pluriverse[mujoco-warp]"
+    )
+    model = slider_crank(0.4, damping=2.0, limit_lower=0.8).finalize("cpu")
+    results = []
+    for by_engine in (True, False):
+        solver = pv.SolverMuJoCo(model, use_mujoco_cpu=by_engine)
+        state, other = model.state(), model.state()
+        for _ in range(2):
+            solver.step(state, other, None, None, 0.005)
+            state, other = other, state
+        results.append(np.concatenate([state.joint_q.numpy(), state.joint_qd.numpy()]))
+    # The weld weighs 1e4 times as much as what it holds, so that single precision leaves 1e-3 of velocities.
+    np.testing.assert_allclose(results[1][:4], results[0][:4], rtol=0.0, atol=5e-6)
+    np.testing.assert_allclose(results[1][4:], results[0][4:], rtol=1e-3, atol=1e-4)
+
+
 def test_worlds_with_loops_do_not_notice_their_neighbours():
     """The same bits alone, between others, and in a recorded step."""
     scene = pv.ModelBuilder()

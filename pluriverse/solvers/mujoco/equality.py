@@ -9,6 +9,10 @@ Points and poses are held at sites, so that they do not depend on MuJoCo's refer
 | `HINGE` | two connects, of points on the axis |
 | `JOINT`, mimic | joint |
 | `DISTANCE` | a spatial tendon of limited length between two sites |
+
+MuJoCo's constraints give way under a load, the more the lighter the bodies are. The weld that holds a body
+together which a loop joint cuts has the largest impedance that MuJoCo takes, so that what the joint carries
+does not open it; `eq_solimp` of the constraint says otherwise.
 """
 
 from dataclasses import dataclass, field
@@ -26,6 +30,9 @@ from pluriverse.types import EqType
 CONNECT, WELD, JOINT = range(3)
 """`mujoco.mjtEq`."""
 
+# The largest impedance that MuJoCo takes: under a load a constraint gives way by (1 - d) / d of what it would
+# accelerate by freely in the square of its time constant.
+RIGID_IMPEDANCE = 0.9999
 # Distance [m] of the two points that hold the axis of a hinge. The torque about them grows with its square;
 # this is the size of the joints that close the loops of robots.
 HINGE_LENGTH = 0.1
@@ -47,6 +54,8 @@ class ConstraintPlan:
     joint2: int = -1
     side: float = 0.0
     """Where on the axis of a hinge the point is, in half lengths."""
+    holds_part: bool = False
+    """Whether it holds a part to the body that a loop joint cut it from."""
 
 
 @dataclass
@@ -126,7 +135,8 @@ def plan_equalities(plan: StructurePlan) -> EqualityPlan:
             continue
         made = WELD if kind == EqType.WELD else CONNECT
         for side in (-1.0, 1.0) if kind == EqType.HINGE else (0.0,):
-            result.constraints.append(ConstraintPlan(index, made, first, second, side=side))
+            part = kind == EqType.WELD and joint1 >= 0
+            result.constraints.append(ConstraintPlan(index, made, first, second, side=side, holds_part=part))
     return result
 
 
@@ -147,6 +157,10 @@ def compute_equalities(rows: ModelRows, equalities: EqualityPlan, worlds: np.nda
     turned[..., 3] = 1.0
     at_point = np.concatenate([point, turned], axis=-1)
     weld = (kind == WELD)[:, None]
+    solimp = _authored(rows, "eq_solimp", order, worlds)
+    parts = np.array([constraint.holds_part for constraint in equalities.constraints], dtype=bool)
+    as_default = (solimp == np.array(DEFAULT_SOLIMP)).all(axis=-1) & parts
+    solimp = np.where(as_default[..., None], [RIGID_IMPEDANCE, RIGID_IMPEDANCE, *DEFAULT_SOLIMP[2:]], solimp)
     # A weld holds a point of the second body, the others a point of the first.
     site1 = np.where(weld, poses.compose(relpose, at_point), at_point)
     other = np.concatenate([poses.compose(poses.inverse(relpose), at_point)[..., :3], turned], axis=-1)
@@ -158,7 +172,7 @@ def compute_equalities(rows: ModelRows, equalities: EqualityPlan, worlds: np.nda
         torquescale=torquescale,
         active=take("enabled") != 0,
         solref=_authored(rows, "eq_solref", order, worlds),
-        solimp=_authored(rows, "eq_solimp", order, worlds),
+        solimp=solimp,
     )
 
 
