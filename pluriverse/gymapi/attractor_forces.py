@@ -17,19 +17,20 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.dynamics import eval_inverse_dynamics, eval_jacobian, eval_mass_matrix
+from pluriverse.dynamics import eval_jacobian
 from pluriverse.gymapi.scene import Attractor
 from pluriverse.gymapi.state_tensors import rotation_vector
+from pluriverse.gymapi.step_response import (
+    PIVOT_MIN,
+    MotionArrays,
+    StepResponse,
+    free_impulse,
+    jacobian_array,
+)
 from pluriverse.gymapi.tables import integers
 from pluriverse.launch import launch_kernel
-from pluriverse.types import JointTargetMode
 
 _MODULE = "pluriverse.gymapi.attractor_forces"
-_NONE = wp.constant(int(JointTargetMode.NONE))
-_POSITION = wp.constant(int(JointTargetMode.POSITION))
-_VELOCITY = wp.constant(int(JointTargetMode.VELOCITY))
-# Pivot of the mass matrix [relative to its diagonal] below which a direction counts as without inertia.
-_PIVOT_MIN = wp.constant(wp.float64(1.0e-12))
 
 
 @wp.struct
@@ -56,49 +57,6 @@ class AttractorTable:
     """Pose of the attractor in the body [m, xyzw]."""
     target: wp.array[wp.transform]
     """Pose that it is pulled to, in the world [m, xyzw]."""
-
-
-@wp.struct
-class MotionArrays:
-    """Bias forces and drives of the degrees of freedom of the model; see `Model` and `Control`."""
-
-    bias: wp.array[wp.float64]
-    coord: wp.array[int]
-    joint_q: wp.array[float]
-    joint_qd: wp.array[float]
-    mode: wp.array[int]
-    ke: wp.array[float]
-    kd: wp.array[float]
-    damping: wp.array[float]
-    limit: wp.array[float]
-    target_pos: wp.array[float]
-    target_vel: wp.array[float]
-    act: wp.array[float]
-
-
-@wp.func
-def free_impulse(motion: MotionArrays, dof: int, h: wp.float64) -> wp.vec2d:
-    """Return the impulse on a degree of freedom in a step without attractor, and what its drive adds to M."""
-    v = wp.float64(motion.joint_qd[dof])
-    mode = motion.mode[dof]
-    effort = wp.float64(0.0)
-    gain = wp.float64(motion.damping[dof])
-    if mode != _NONE:
-        effort = wp.float64(motion.act[dof])
-    if mode == _POSITION:
-        ke = wp.float64(motion.ke[dof])
-        kd = wp.float64(motion.kd[dof])
-        gain += kd + h * ke
-        way = wp.float64(motion.target_pos[dof]) - wp.float64(motion.joint_q[motion.coord[dof]])
-        effort += ke * (way - h * v) - kd * v
-    if mode == _VELOCITY:
-        gain += wp.float64(motion.kd[dof])
-        effort += wp.float64(motion.kd[dof]) * (wp.float64(motion.target_vel[dof]) - v)
-    limit = wp.float64(motion.limit[dof])
-    if wp.abs(effort) > limit:
-        effort = wp.clamp(effort, -limit, limit)
-        gain = wp.float64(motion.damping[dof])
-    return wp.vec2d(h * (effort - motion.bias[dof]), h * gain)
 
 
 @wp.kernel(enable_backward=False, module=_MODULE)
@@ -143,7 +101,7 @@ def pull_body(
             for k in range(j):
                 total -= factor[index, i, k] * factor[index, j, k]
             if i == j:
-                total = wp.sqrt(wp.max(total, _PIVOT_MIN * mass_matrix[articulation, i, i]))
+                total = wp.sqrt(wp.max(total, PIVOT_MIN * mass_matrix[articulation, i, i]))
             else:
                 total /= factor[index, j, j]
             factor[index, i, j] = total
@@ -237,7 +195,7 @@ class AttractorForces:
         self.is_stale = False
         """Whether properties changed since they were taken over."""
         self._jacobian: wp.array | None = None
-        self._mass_matrix: wp.array | None = None
+        self._response = StepResponse(runtime)
         self.update()
         runtime.before_substep.append(self._pull)
 
@@ -285,24 +243,20 @@ class AttractorForces:
             self.update()
         model, state = runtime.model, runtime.simulation.state
         if self._jacobian is None:
-            self._jacobian, self._mass_matrix = _matrices(model)
-            self._no_acceleration = wp.zeros(model.joint_dof_count, dtype=wp.float64, device=model.device)
-            self._bias = wp.zeros(model.joint_dof_count, dtype=wp.float64, device=model.device)
-            self._coord = integers(_dof_coords(model), model.device)
+            self._jacobian = jacobian_array(model)
         eval_jacobian(model, state, self._jacobian, worlds=self._worlds)
-        eval_mass_matrix(model, state, self._mass_matrix, worlds=self._worlds)
-        eval_inverse_dynamics(model, state, self._no_acceleration, self._bias, worlds=self._worlds)
+        self._response.evaluate(self._worlds)
         launch_kernel(
             pull_body,
             dim=self.size,
             inputs=[
                 self.table,
                 self._jacobian,
-                self._mass_matrix,
+                self._response.mass_matrix,
                 state.body_q,
                 state.body_qd,
                 model.body_com,
-                self._motion(),
+                self._response.motion(),
                 dt,
                 self._factor,
                 self._rows,
@@ -311,45 +265,6 @@ class AttractorForces:
             outputs=[state.body_f],
             device=runtime.device,
         )
-
-    def _motion(self) -> MotionArrays:
-        runtime = self._runtime
-        model, state, control = runtime.model, runtime.simulation.state, runtime.simulation.control
-        motion = MotionArrays()
-        motion.bias, motion.coord = self._bias, self._coord
-        motion.joint_q, motion.joint_qd = state.joint_q, state.joint_qd
-        motion.mode, motion.ke, motion.kd = (
-            model.joint_target_mode,
-            model.joint_target_ke,
-            model.joint_target_kd,
-        )
-        motion.damping, motion.limit = model.joint_damping, model.joint_effort_limit
-        motion.target_pos, motion.target_vel = control.joint_target_pos, control.joint_target_vel
-        motion.act = control.joint_act
-        return motion
-
-
-def _dof_coords(model: Any) -> np.ndarray:
-    """Return the coordinate of each degree of freedom; the first of its joint where it has none."""
-    q_start, qd_start = model.joint_q_start.numpy(), model.joint_qd_start.numpy()
-    coords = np.zeros(model.joint_dof_count, dtype=np.int64)
-    for joint in range(model.joint_count):
-        dofs, count = np.arange(qd_start[joint], qd_start[joint + 1]), q_start[joint + 1] - q_start[joint]
-        own = count == len(dofs)
-        coords[dofs] = q_start[joint] + (dofs - qd_start[joint] if own else 0)
-    return coords
-
-
-def _matrices(model: Any) -> tuple[wp.array, wp.array]:
-    """Return arrays for the Jacobians and mass matrices of all articulations, in double precision."""
-    from pluriverse.dynamics.articulation_query import articulation_query
-
-    query = articulation_query(model)
-    count, links, dofs = model.articulation_count, query.link_count_max, query.dof_count_max
-    return (
-        wp.zeros((count, 6 * links, dofs), dtype=wp.float64, device=model.device),
-        wp.zeros((count, dofs, dofs), dtype=wp.float64, device=model.device),
-    )
 
 
 def _joint_of_body(attractor: Attractor) -> int:

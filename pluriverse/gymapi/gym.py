@@ -13,6 +13,7 @@ from pluriverse.gymapi.gym_states import StateCalls
 from pluriverse.gymapi.gym_tensors import TensorCalls
 from pluriverse.gymapi.gym_viewer import ViewerCalls
 from pluriverse.gymapi.scene import Sim
+from pluriverse.gymapi.tendon_forces import TendonForces, tendons_act
 
 
 class Gym(
@@ -32,6 +33,8 @@ class Gym(
     def _attach(self, sim: Sim) -> None:
         sim.runtime.has_effort = sim.efforts_pending
         self._attach_sensors(sim)
+        if any(tendons_act(actor) for actor in sim.actors):
+            sim.tendon_forces = TendonForces(sim.runtime)
 
 
 _gym = Gym()

@@ -21,6 +21,7 @@ from pluriverse.gymapi.structures import (
     RigidShapeProperties,
     TendonProperties,
 )
+from pluriverse.gymapi.tendons import put_tendon_properties
 from pluriverse.gymapi.values import IndexRange, Transform
 from pluriverse.importers.errors import AssetError
 
@@ -342,8 +343,7 @@ class AssetCalls(Checks):
         require(
             found.actor_count == 0, call, f"{found} has actors already. Set tendons before create_actor()."
         )
-        for tendon, part in zip(found.tendons, properties, strict=True):
-            tendon.properties = part.copy()
+        put_tendon_properties(found.tendons, properties, call, str(found))
         return True
 
     def find_asset_tendon_index(self, asset: Any, name: str) -> int:

@@ -9,6 +9,8 @@ from pluriverse.gymapi.errors import require
 from pluriverse.gymapi.frames import dof_frames, joint_transforms
 from pluriverse.gymapi.scene import Actor
 from pluriverse.gymapi.structures import ActuatorProperties, TendonProperties
+from pluriverse.gymapi.tendon_forces import TendonForces, tendons_act
+from pluriverse.gymapi.tendons import actor_tendons, put_tendon_properties
 from pluriverse.gymapi.values import DofFrame, IndexRange, Transform
 
 
@@ -235,8 +237,8 @@ class ComponentCalls(Checks):
             call,
             f"{len(properties)} properties were given, but {actor} has {len(tendons)} tendons.",
         )
-        for tendon, part in zip(tendons, properties, strict=True):
-            tendon.properties = part.copy()
+        put_tendon_properties(tendons, properties, call, str(actor))
+        follow_tendons(actor)
         return True
 
     def get_actor_tendon_offset(self, env: Any, actor_handle: int, tendon: int) -> float:
@@ -252,6 +254,7 @@ class ComponentCalls(Checks):
         if actor.tendon_offsets is None:
             actor.tendon_offsets = [0.0] * len(actor.asset.tendons)
         actor.tendon_offsets[tendon] = float(offset)
+        follow_tendons(actor)
         return True
 
     def find_actor_tendon_index(self, env: Any, actor_handle: int, name: str) -> int:
@@ -296,6 +299,7 @@ class ComponentCalls(Checks):
             f"{len(found.dofs)} joints.",
         )
         found.coefficients = [float(value) for value in values]
+        follow_tendons(actor)
         return True
 
     def _actor_tendon(self, actor: Actor, index: Any, call: str) -> Any:
@@ -307,14 +311,15 @@ class ComponentCalls(Checks):
         return next((actor for actor in self._env(env, call).actors if actor.name == name), None)
 
 
-def actor_tendons(actor: Actor) -> list[Any]:
-    """Return the tendons of an actor, copies of those of its asset."""
-    if actor.tendons is None:
-        actor.tendons = [
-            type(tendon)(tendon.properties.copy(), list(tendon.dofs), list(tendon.coefficients))
-            for tendon in actor.asset.tendons
-        ]
-    return actor.tendons
+def follow_tendons(actor: Actor) -> None:
+    """Let the forces of tendons of a prepared sim follow what was set."""
+    sim = actor.env.sim
+    if sim.runtime is None:
+        return
+    if sim.tendon_forces is not None:
+        sim.tendon_forces.is_stale = True
+    elif tendons_act(actor):
+        sim.tendon_forces = TendonForces(sim.runtime)
 
 
 def _handle(index: Any, count: int, start: int) -> int:

@@ -251,6 +251,7 @@ class Sim:
         self.sensor_readings: Any = None
         self.joint_efforts: Any = None
         self.attractor_forces: Any = None
+        self.tendon_forces: Any = None
 
     @property
     def is_prepared(self) -> bool:

@@ -12,6 +12,7 @@ from pluriverse.gymapi import (
     matrices,
     sensor_readings,
     state_tensors,
+    tendon_forces,
 )
 from tests.test_cuda_compilation import CUDA_ARCHITECTURE
 
@@ -27,6 +28,7 @@ from tests.test_cuda_compilation import CUDA_ARCHITECTURE
         matrices.copy_jacobian,
         sensor_readings.read_sensor,
         state_tensors.write_root_state,
+        tendon_forces.pull_joints,
     ],
     ids=lambda kernel: kernel.key,
 )

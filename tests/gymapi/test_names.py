@@ -25,7 +25,6 @@ TITLES = {
     "ViewerCalls": "Viewer",
 }
 NO_EFFECT = "accepted, without effect"
-STORED = "stored: tendons exert nothing"
 RAISES = "not supported: raises"
 STATUS = {
     "attach_sim": RAISES,
@@ -35,16 +34,6 @@ STATUS = {
     **dict.fromkeys(
         ("begin_aggregate", "end_aggregate", "create_aggregate"),
         "checked; changes no result, as in the original",
-    ),
-    **dict.fromkeys(
-        (
-            "set_actor_tendon_properties",
-            "set_actor_tendon_offset",
-            "set_actor_fixed_tendon_joint_coefficients",
-            "set_asset_tendon_properties",
-            "set_asset_fixed_tendon_joint_coefficients",
-        ),
-        STORED,
     ),
     "set_rigid_body_state_tensor": "yes, beyond the original: poses that the joints allow",
     "create_viewer": "a viewer without a window, closed after a number of frames",

@@ -1,0 +1,133 @@
+"""Step response: what joints do in a solver step without further forces, for forces that are implicit.
+
+Reads   joint state, drives, mass matrix and bias forces of articulations
+Writes  mass matrices and bias forces
+"""
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.dynamics import eval_inverse_dynamics, eval_mass_matrix
+from pluriverse.gymapi.tables import integers
+from pluriverse.types import JointTargetMode
+
+_NONE = wp.constant(int(JointTargetMode.NONE))
+_POSITION = wp.constant(int(JointTargetMode.POSITION))
+_VELOCITY = wp.constant(int(JointTargetMode.VELOCITY))
+# Pivot of the mass matrix [relative to its diagonal] below which a direction counts as without inertia.
+PIVOT_MIN = wp.constant(wp.float64(1.0e-12))
+
+
+@wp.struct
+class MotionArrays:
+    """Bias forces and drives of the degrees of freedom of the model; see `Model` and `Control`."""
+
+    bias: wp.array[wp.float64]
+    coord: wp.array[int]
+    joint_q: wp.array[float]
+    joint_qd: wp.array[float]
+    mode: wp.array[int]
+    ke: wp.array[float]
+    kd: wp.array[float]
+    damping: wp.array[float]
+    limit: wp.array[float]
+    target_pos: wp.array[float]
+    target_vel: wp.array[float]
+    act: wp.array[float]
+
+
+@wp.func
+def free_impulse(motion: MotionArrays, dof: int, h: wp.float64) -> wp.vec2d:
+    """Return the impulse on a degree of freedom in a step without attractor, and what its drive adds to M."""
+    v = wp.float64(motion.joint_qd[dof])
+    mode = motion.mode[dof]
+    effort = wp.float64(0.0)
+    gain = wp.float64(motion.damping[dof])
+    if mode != _NONE:
+        effort = wp.float64(motion.act[dof])
+    if mode == _POSITION:
+        ke = wp.float64(motion.ke[dof])
+        kd = wp.float64(motion.kd[dof])
+        gain += kd + h * ke
+        way = wp.float64(motion.target_pos[dof]) - wp.float64(motion.joint_q[motion.coord[dof]])
+        effort += ke * (way - h * v) - kd * v
+    if mode == _VELOCITY:
+        gain += wp.float64(motion.kd[dof])
+        effort += wp.float64(motion.kd[dof]) * (wp.float64(motion.target_vel[dof]) - v)
+    limit = wp.float64(motion.limit[dof])
+    if wp.abs(effort) > limit:
+        effort = wp.clamp(effort, -limit, limit)
+        gain = wp.float64(motion.damping[dof])
+    return wp.vec2d(h * (effort - motion.bias[dof]), h * gain)
+
+
+class StepResponse:
+    """Mass matrices and bias forces of the articulations of a prepared sim, in double precision.
+
+    Args:
+        runtime: The sim.
+    """
+
+    def __init__(self, runtime: Any):
+        self._runtime = runtime
+        self.mass_matrix: wp.array | None = None
+        """Mass matrix of each articulation, shape [articulation, dof, dof]."""
+        self.bias: wp.array | None = None
+        """Force that keeps each degree of freedom from accelerating [N or N·m], shape [dof]."""
+
+    def evaluate(self, worlds: wp.array) -> None:
+        """Compute both for the articulations of some worlds, at the state now."""
+        runtime = self._runtime
+        model, state = runtime.model, runtime.simulation.state
+        if self.mass_matrix is None:
+            shape = _matrix_shape(model)
+            self.mass_matrix = wp.zeros((shape[0], shape[2], shape[2]), dtype=wp.float64, device=model.device)
+            self._no_acceleration = wp.zeros(model.joint_dof_count, dtype=wp.float64, device=model.device)
+            self.bias = wp.zeros(model.joint_dof_count, dtype=wp.float64, device=model.device)
+            self._coord = integers(_dof_coords(model), model.device)
+        eval_mass_matrix(model, state, self.mass_matrix, worlds=worlds)
+        eval_inverse_dynamics(model, state, self._no_acceleration, self.bias, worlds=worlds)
+
+    def motion(self) -> MotionArrays:
+        """Return what `free_impulse` reads."""
+        runtime = self._runtime
+        model, state, control = runtime.model, runtime.simulation.state, runtime.simulation.control
+        motion = MotionArrays()
+        motion.bias, motion.coord = self.bias, self._coord
+        motion.joint_q, motion.joint_qd = state.joint_q, state.joint_qd
+        motion.mode, motion.ke, motion.kd = (
+            model.joint_target_mode,
+            model.joint_target_ke,
+            model.joint_target_kd,
+        )
+        motion.damping, motion.limit = model.joint_damping, model.joint_effort_limit
+        motion.target_pos, motion.target_vel = control.joint_target_pos, control.joint_target_vel
+        motion.act = control.joint_act
+        return motion
+
+
+def jacobian_array(model: Any) -> wp.array:
+    """Return an array for the Jacobians of all articulations, shape [articulation, 6 link, dof]."""
+    count, links, dofs = _matrix_shape(model)
+    return wp.zeros((count, 6 * links, dofs), dtype=wp.float64, device=model.device)
+
+
+def _matrix_shape(model: Any) -> tuple[int, int, int]:
+    """Return the numbers of articulations, and the largest ones of links and degrees of freedom."""
+    from pluriverse.dynamics.articulation_query import articulation_query
+
+    query = articulation_query(model)
+    return model.articulation_count, query.link_count_max, query.dof_count_max
+
+
+def _dof_coords(model: Any) -> np.ndarray:
+    """Return the coordinate of each degree of freedom; the first of its joint where it has none."""
+    q_start, qd_start = model.joint_q_start.numpy(), model.joint_qd_start.numpy()
+    coords = np.zeros(model.joint_dof_count, dtype=np.int64)
+    for joint in range(model.joint_count):
+        dofs, count = np.arange(qd_start[joint], qd_start[joint + 1]), q_start[joint + 1] - q_start[joint]
+        own = count == len(dofs)
+        coords[dofs] = q_start[joint] + (dofs - qd_start[joint] if own else 0)
+    return coords
