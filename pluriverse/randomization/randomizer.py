@@ -101,6 +101,8 @@ class Randomizer:
         self._solver = solver if keeps_copies else None
         if self._solver is not None:
             self._solver.follow_model(self._drawn_entries())
+        if hasattr(target, "add_restorer"):
+            target.add_restorer(self.restore)
 
     @property
     def episode(self) -> wp.array[int]:

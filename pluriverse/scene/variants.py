@@ -52,6 +52,7 @@ class VariantSettings(SceneMapping):
     """What concerns all entities of the block."""
 
     reassignable: bool = False
+    prepared_worlds: Literal["own", "shared"] = "own"
     share_layouts: bool = True
     seed: int = 0
 
@@ -80,7 +81,7 @@ def build_variant_scene(
     Raises:
         ValueError: If an entity or its assignment does not fit.
     """
-    from pluriverse.variants import EntityCfg, SceneCfg, make_scene
+    from pluriverse.variants import EntityCfg, PreparedWorlds, SceneCfg, make_scene
 
     held: dict[str, EntityCfg] = {}
     if content.body_count + content.shape_count:
@@ -92,6 +93,7 @@ def build_variant_scene(
             ground_height=None,
             gravity=gravity,
             reassignable=settings.reassignable,
+            prepared_worlds=PreparedWorlds(settings.prepared_worlds),
             share_layouts=settings.share_layouts,
             seed=settings.seed,
         ),

@@ -3,7 +3,14 @@
 `pluriverse.entity` and `pluriverse.scene` give the configurations under the names that scenes of mjlab use.
 """
 
-from pluriverse.variants.config import EntityCfg, InitialStateCfg, SceneCfg, VariantEntityCfg, VariantMode
+from pluriverse.variants.config import (
+    EntityCfg,
+    InitialStateCfg,
+    PreparedWorlds,
+    SceneCfg,
+    VariantEntityCfg,
+    VariantMode,
+)
 from pluriverse.variants.layout import Slot
 from pluriverse.variants.scene import VariantScene, make_scene
 from pluriverse.variants.simulation import VariantSimulation
@@ -13,6 +20,7 @@ __all__ = [
     "VARIANT_DEPENDENT_FIELDS",
     "EntityCfg",
     "InitialStateCfg",
+    "PreparedWorlds",
     "SceneCfg",
     "Slot",
     "VariantEntityCfg",

@@ -15,6 +15,15 @@ class VariantMode(enum.Enum):
     """In meshes, their attributes, and masses only, on a floating base; anything else is an error."""
 
 
+class PreparedWorlds(enum.Enum):
+    """How many worlds are prepared for environments whose variants differ in layout."""
+
+    OWN = "own"
+    """One for each environment and combination of layouts, so that every choice finds one."""
+    SHARED = "shared"
+    """As many for each combination as draws by the weights need, which all environments share."""
+
+
 @dataclass
 class InitialStateCfg:
     """Where an entity begins, and how fast."""
@@ -80,8 +89,10 @@ class SceneCfg:
     gravity: float | Sequence[float] = -9.81
     """Gravity [m/s²], a vector or its z component."""
     reassignable: bool = False
-    """Whether environments may change their variants while the simulation runs. Each environment then has a
-    prepared world for every layout of its variants; see `VariantSimulation.reassign`."""
+    """Whether environments may change their variants while the simulation runs, for which worlds are
+    prepared; see `VariantSimulation.reassign`."""
+    prepared_worlds: PreparedWorlds = PreparedWorlds.OWN
+    """How many worlds are prepared for that."""
     share_layouts: bool = True
     """Whether variants of equal structure share one layout of bodies and slots for shapes, in which a variant
     is a row of numbers. Without, each variant is a kind of world of its own."""

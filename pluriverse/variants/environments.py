@@ -84,30 +84,21 @@ def take_variant(
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.variants.switching")
-def forget_tuple(
-    environments: wp.array[int],  # [slot] the environments of this launch
-    mask: wp.array[bool],  # [environment] which of them; empty: all
-    environment_tuple: wp.array[int],  # [environment]
-):
-    """Begin the tuple of one environment at the first layout of every entity."""
-    environment = environments[wp.tid()]
-    if is_chosen(environment, environment_tuple.shape[0], mask):
-        environment_tuple[environment] = 0
-
-
-@wp.kernel(enable_backward=False, module="pluriverse.variants.switching")
-def add_layout(
+def set_layout(
     environments: wp.array[int],  # [slot] the environments of this launch
     mask: wp.array[bool],  # [environment] which of them; empty: all
     variant: wp.array[int],  # [environment] of one entity
     variant_step: wp.array[int],  # [variant] tuples between its layout and the first one
+    below: int,  # tuples from one layout of the entity to the next
+    layout_count: int,  # of the entity
     environment_tuple: wp.array[int],  # [environment]
 ):
-    """Add the layout of one entity to the tuple of one environment."""
+    """Put the layout of one entity into the tuple of one environment, in which it is a digit."""
     environment = environments[wp.tid()]
     if is_chosen(environment, environment_tuple.shape[0], mask):
         before = environment_tuple[environment]
-        environment_tuple[environment] = before + variant_step[variant[environment]]
+        digit = (before // below) % layout_count
+        environment_tuple[environment] = before + variant_step[variant[environment]] - digit * below
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.variants.switching")
@@ -115,13 +106,13 @@ def move_environment(
     environments: wp.array[int],  # [slot] the environments of this launch
     mask: wp.array[bool],  # [environment] which of them; empty: all
     environment_tuple: wp.array[int],  # [environment]
+    tuple_first: wp.array[int],  # [tuple + 1] first world
     environment_world: wp.array[int],  # [environment]
 ):
-    """Send one environment to the world of its tuple."""
+    """Send one environment to its own world of its tuple."""
     environment = environments[wp.tid()]
-    count = environment_world.shape[0]
-    if is_chosen(environment, count, mask):
-        environment_world[environment] = environment_tuple[environment] * count + environment
+    if is_chosen(environment, environment_world.shape[0], mask):
+        environment_world[environment] = tuple_first[environment_tuple[environment]] + environment
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.variants.switching")

@@ -1,8 +1,8 @@
 """Scene: put the variants of all entities into worlds and make one model of them.
 
 An environment holds one variant of every entity. The layouts of these make a *tuple*, which is what its world
-is built from. Where environments may change their variants, there is a world for every tuple and environment,
-world `tuple * num_envs + environment`, of which one per environment is stepped at a time.
+is built from. Where environments may change their variants, there are worlds for every tuple, those of one
+following each other, of which one per environment is stepped at a time.
 """
 
 import itertools
@@ -17,9 +17,10 @@ from pluriverse.builder.loop_joints import replace_loop_joints
 from pluriverse.model import Model
 from pluriverse.variants.assets import load_asset, replace_by_hulls
 from pluriverse.variants.assignment import assign_variants
-from pluriverse.variants.config import EntityCfg, SceneCfg, VariantEntityCfg, VariantMode
+from pluriverse.variants.config import EntityCfg, PreparedWorlds, SceneCfg, VariantEntityCfg, VariantMode
 from pluriverse.variants.initial_state import apply_initial_state
 from pluriverse.variants.layout import Layout, Slot, find_layouts
+from pluriverse.variants.pool import shared_counts
 from pluriverse.variants.tables import (
     KINDS,
     LIVE_STRUCTURE,
@@ -75,6 +76,10 @@ class VariantScene:
     """Layout of every entity, for each kind of world."""
     environment_tuple: np.ndarray
     """Index into `tuples` of each environment at the beginning."""
+    environment_world: np.ndarray
+    """World of each environment at the beginning."""
+    tuple_first: np.ndarray | None
+    """First world of each tuple, and the end, where environments may change theirs; else None."""
     tables: VariantTables
     """Numbers of variants that share layouts."""
     per_world_default_fields: dict[str, Any]
@@ -129,11 +134,13 @@ class VariantScene:
                 members = [row for row, layouts in enumerate(self.tuples) if layouts[place] == index]
                 if rows is None or name not in rows.arrays or not members:
                     continue
-                world = int(np.argmax(self.environment_tuple == members[0]))
-                if self.config.reassignable:
-                    world = members[0] * self.environment_count
-                elif self.environment_tuple[world] != members[0]:
-                    continue
+                if self.tuple_first is not None:
+                    world = int(self.tuple_first[members[0]])
+                else:
+                    environment = int(np.argmax(self.environment_tuple == members[0]))
+                    if self.environment_tuple[environment] != members[0]:
+                        continue
+                    world = int(self.environment_world[environment])
                 first = self.tables.world_first(kind, world) + self.offsets[members[0]][place][kind]
                 count = rows.counts[kind]
                 values = rows.arrays[name].reshape(len(rows.arrays[name]), count, -1)
@@ -196,8 +203,9 @@ def make_scene(
         raise ValueError("SceneCfg: there are no entities, so the environments would be empty. Add one.")
     entities = {name: _read_entity(name, entity, config) for name, entity in config.entities.items()}
     tuples, environment_tuple = _tuples(config, list(entities.values()))
+    environment_world, first = _worlds(config, list(entities.values()), tuples, environment_tuple)
     composed = [_compose(list(entities.values()), layouts) for layouts in tuples]
-    builder = _build(config, composed, environment_tuple)
+    builder = _build(config, composed, environment_tuple, first)
     if add_shared is not None:
         add_shared(builder)
     model = builder.finalize(device)
@@ -222,7 +230,17 @@ def make_scene(
         model.seal(live=LIVE_STRUCTURE)
     before = [offsets for _, offsets in composed]
     scene = VariantScene(
-        config, model, entities, tuples, environment_tuple, tables, defaults, before, builder
+        config,
+        model,
+        entities,
+        tuples,
+        environment_tuple,
+        environment_world,
+        first,
+        tables,
+        defaults,
+        before,
+        builder,
     )
     _apply_assignment(scene)
     return scene
@@ -297,16 +315,40 @@ def _tuples(config: SceneCfg, entities: list[Entity]) -> tuple[list[tuple[int, .
     if config.reassignable:
         drawn = [np.unique(entity.layout_of[entity.shares > 0.0]).tolist() for entity in entities]
         tuples = list(itertools.product(*drawn))
-        if len(tuples) * config.num_envs > WORLD_COUNT_MAX:
-            raise ValueError(
-                f"SceneCfg: {config.num_envs} environments with {len(tuples)} combinations of layouts each "
-                f"would need {len(tuples) * config.num_envs} prepared worlds. Use fewer environments, make "
-                "variants share layouts (equal bodies and joints), or set reassignable=False."
-            )
     else:
         tuples = sorted({tuple(row) for row in rows.tolist()})
     index = {layouts: place for place, layouts in enumerate(tuples)}
     return tuples, np.array([index[tuple(row)] for row in rows.tolist()], dtype=np.int64)
+
+
+def _worlds(
+    config: SceneCfg, entities: list[Entity], tuples: list[tuple[int, ...]], environment_tuple: np.ndarray
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the world of each environment, and the first world of each kind where worlds are prepared."""
+    count = config.num_envs
+    if not config.reassignable:
+        return np.arange(count), None
+    worlds = np.full(len(tuples), count, dtype=np.int64)
+    rank = np.arange(count)
+    if config.prepared_worlds is PreparedWorlds.SHARED:
+        chance = np.ones(len(tuples))
+        for place, entity in enumerate(entities):
+            share = np.bincount(entity.layout_of, weights=entity.shares, minlength=len(entity.layouts))
+            chance *= share[[layouts[place] for layouts in tuples]]
+        worlds = shared_counts(chance, count, np.bincount(environment_tuple, minlength=len(tuples)))
+        for kind in range(len(tuples)):
+            members = environment_tuple == kind
+            rank[members] = np.arange(int(members.sum()))
+    total = int(worlds.sum())
+    if total > WORLD_COUNT_MAX:
+        raise ValueError(
+            f"SceneCfg: {count} environments with {len(tuples)} combinations of layouts each would need "
+            f"{total} prepared worlds. Use fewer environments, make variants share layouts (equal bodies and "
+            "joints), let environments share worlds (prepared_worlds=PreparedWorlds.SHARED), or set "
+            "reassignable=False."
+        )
+    first = np.concatenate([[0], np.cumsum(worlds)])
+    return first[environment_tuple] + rank, first
 
 
 def _compose(entities: list[Entity], layouts: tuple[int, ...]) -> tuple[Any, list[dict[str, int]]]:
@@ -332,14 +374,19 @@ def _compose(entities: list[Entity], layouts: tuple[int, ...]) -> tuple[Any, lis
     return builder, offsets
 
 
-def _build(config: SceneCfg, composed: list[tuple[Any, Any]], environment_tuple: np.ndarray) -> Any:
+def _build(
+    config: SceneCfg,
+    composed: list[tuple[Any, Any]],
+    environment_tuple: np.ndarray,
+    first: np.ndarray | None,
+) -> Any:
     """Return a builder with all worlds."""
     from pluriverse.builder import ModelBuilder
 
     builder = ModelBuilder(gravity=config.gravity)
-    if config.reassignable:
-        for source, _ in composed:
-            builder.replicate(source, config.num_envs)
+    if first is not None:
+        for (source, _), count in zip(composed, np.diff(first).tolist(), strict=True):
+            builder.replicate(source, count)
     else:
         bounds = np.flatnonzero(np.diff(environment_tuple)) + 1
         for run in np.split(environment_tuple, bounds):
@@ -356,19 +403,15 @@ def _apply_assignment(scene: VariantScene) -> None:
     """Give the world of each environment the numbers of its first variants."""
     if scene.tables.is_empty:
         return
-    device, count = scene.model.device, scene.environment_count
-    environments = np.arange(count)
-    world = environments
-    if scene.config.reassignable:
-        world = scene.environment_tuple * count + environments
+    device = scene.model.device
 
     def upload(values: np.ndarray) -> Any:
         return wp.array(values.astype(np.int32), dtype=wp.int32, device=device)
 
     scene.tables.apply(
-        upload(environments),
+        upload(np.arange(scene.environment_count)),
         wp.zeros(0, dtype=wp.bool, device=device),
-        upload(world),
+        upload(scene.environment_world),
         upload(scene.environment_tuple),
         {name: upload(entity.assignment) for name, entity in scene.entities.items()},
     )

@@ -2,12 +2,14 @@
 
 Variants of one layout change by tables: numbers are copied into the model. Others change by the world: every
 environment has a world for each tuple of layouts, and the list of worlds that a step moves names another one.
-Both are launches of kernels, which may be recorded together with the steps.
+Where all environments share these worlds, they take free ones. All are launches of kernels, which may be
+recorded together with the steps.
 """
 
 import dataclasses
 import itertools
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,11 +19,12 @@ import warp as wp
 
 from pluriverse.dynamics.forward_kinematics import place_worlds
 from pluriverse.model.world_choice import WorldChoice, choose_worlds
-from pluriverse.simulation import Simulation, SimulationSnapshot
+from pluriverse.simulation import Simulation, SimulationReport, SimulationSnapshot
 from pluriverse.simulation.chunks import split_worlds
 from pluriverse.simulation.snapshot import check_structure
 from pluriverse.variants.scene import VariantScene
 from pluriverse.variants.switching import Switching
+from pluriverse.warnings import PluriverseWarning
 
 # What the names of arrays of this room begin with in a snapshot.
 _PREFIX = "variants/"
@@ -48,6 +51,8 @@ class VariantSimulation(Simulation):
             self.solver.follow_model(dict.fromkeys(scene.tables.names), meshes=list(scene.mesh_rows()))
         self._scene = scene
         self._switching = Switching(scene)
+        self._restorers: list[Callable[[WorldChoice], None]] = []
+        self._reported_substitutes = 0
         device = scene.model.device
         self._environments: Any = SimpleNamespace(  # what choose_worlds asks of a model
             device=device,
@@ -95,6 +100,45 @@ class VariantSimulation(Simulation):
         They follow when an environment changes its variant. Empty for scenes without variants.
         """
         return self._scene.per_world_default_fields
+
+    @property
+    def substituted(self) -> wp.array[int] | None:
+        """How often each environment got a variant of another layout than it had drawn.
+
+        That is where environments share worlds (`SceneCfg.prepared_worlds`) and none was free; None where
+        they do not. On the device, shape [environment].
+        """
+        pool = self._switching.pool
+        return None if pool is None else pool.substituted
+
+    def add_restorer(self, restore: Callable[[WorldChoice], None]) -> None:
+        """Have properties of environments put back to their defaults when they get a world of others.
+
+        A `Randomizer` of this simulation does so itself. Where no worlds are shared nothing is called.
+
+        Args:
+            restore: Called with the environments, by `reassign`; only launches kernels.
+        """
+        self._restorers.append(restore)
+
+    def report(self) -> SimulationReport:
+        """Return the figures so far, as `Simulation.report`. Warns where worlds to go to were missing too."""
+        if self.substituted is not None:
+            counts = self.substituted.numpy()
+            total = int(counts.sum())
+            if total > self._reported_substitutes:
+                warnings.warn(
+                    PluriverseWarning(
+                        f"{total - self._reported_substitutes} time(s) an environment got another variant "
+                        f"than it was to have, among them environment {int(np.argmax(counts))}, since all "
+                        "prepared worlds of its layouts were taken. Choose variants by the weights that they "
+                        "were prepared for, or prepare worlds for each environment "
+                        "(prepared_worlds=PreparedWorlds.OWN)."
+                    ),
+                    stacklevel=2,
+                )
+                self._reported_substitutes = total
+        return super().report()
 
     def variant_rows(self, name: str) -> Any:
         """Yield the defaults of all variants that share layouts; see `VariantScene.variant_rows`."""
@@ -146,6 +190,9 @@ class VariantSimulation(Simulation):
             )
         choice = self.choose_environments(environments, what="VariantSimulation.reassign")
         self._switching.switch(choice, variants)
+        if self._switching.pool is not None:
+            for restore in self._restorers:  # a world forgets what was drawn for whoever had it before
+                restore(choice)
         if not self._scene.tables.is_empty:
             self.solver.take_in_worlds(self._switching.worlds_of(choice))
         self._switching.set_targets(choice, self.control)

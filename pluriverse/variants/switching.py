@@ -9,17 +9,28 @@ import warp as wp
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Control
 from pluriverse.model.world_choice import WorldChoice
+from pluriverse.variants.config import PreparedWorlds
 from pluriverse.variants.environments import (
-    add_layout,
     begin_episode,
     copy_targets,
     draw_variant,
-    forget_tuple,
     list_world,
     move_environment,
+    set_layout,
     take_variant,
 )
+from pluriverse.variants.pool import (
+    WorldPool,
+    acquire_worlds,
+    fit_variant,
+    make_pool,
+    release_worlds,
+    substitute_worlds,
+)
 from pluriverse.variants.scene import VariantScene
+
+# Arrays of the pool that change.
+_POOL_ARRAYS = ("free_count", "free_world", "substituted")
 
 
 class Switching:
@@ -33,13 +44,9 @@ class Switching:
         self._scene = scene
         self._device = scene.model.device
         count = scene.environment_count
-        environments = np.arange(count)
-        world = environments
-        self.has_spare_worlds = scene.model.world_count > count
-        """Whether there are more worlds than environments."""
-        if scene.config.reassignable:
-            world = scene.environment_tuple * count + environments
-        self.environment_world: wp.array[int] = self._upload(world)
+        self.has_spare_worlds = scene.tuple_first is not None and len(scene.tuples) > 1
+        """Whether environments go to other worlds."""
+        self.environment_world: wp.array[int] = self._upload(scene.environment_world)
         """World of each environment, shape [environment]."""
         self.environment_tuple: wp.array[int] = self._upload(scene.environment_tuple)
         """Tuple of layouts of each environment, shape [environment]."""
@@ -50,11 +57,12 @@ class Switching:
         }
         """Variant of each environment by entity, shape [environment]."""
         self._steps: dict[str, wp.array[int]] = {}
+        self._digits: dict[str, tuple[int, int]] = {}
         self._shares: dict[str, wp.array[float]] = {}
         self._allowed: dict[str, np.ndarray] = {}
         self._allowed_on_device: dict[str, wp.array[int]] = {}
         for place, (name, entity) in enumerate(scene.entities.items()):
-            steps, allowed = self._tuple_steps(place)
+            steps, allowed, self._digits[name] = self._tuple_steps(place)
             self._steps[name] = self._upload(steps)
             self._allowed[name] = allowed
             self._allowed_on_device[name] = self._upload(allowed)
@@ -65,6 +73,16 @@ class Switching:
             self._shares[name] = wp.array(
                 cumulative.astype(np.float32), dtype=wp.float32, device=self._device
             )
+        self.pool: WorldPool | None = None
+        """Worlds that nobody has, if environments share worlds."""
+        self._tuple_first: Any = None
+        if scene.tuple_first is not None:
+            self._tuple_first = self._upload(scene.tuple_first)
+            if self.has_spare_worlds and scene.config.prepared_worlds is PreparedWorlds.SHARED:
+                self.pool = make_pool(
+                    scene.tuple_first, scene.environment_world, scene.environment_tuple, self._device
+                )
+        self._fits = {name: self._fit(place) for place, name in enumerate(scene.entities)}
         self._worlds = self._upload(np.full(count, -1))
         self._other_worlds: dict[int, wp.array[int]] = {}
         self._everywhere: wp.array[bool] = wp.zeros(0, dtype=wp.bool, device=self._device)
@@ -86,13 +104,40 @@ class Switching:
                 inputs = [*chosen, wanted[name], self._allowed_on_device[name]]
                 self._launch(take_variant, choice, inputs, [self.variant[name]])
         if self.has_spare_worlds:
-            self._launch(forget_tuple, choice, chosen, [self.environment_tuple])
+            if self.pool is not None:
+                self._exchange(release_worlds, choice)
             for name in scene.entities:
-                inputs = [*chosen, self.variant[name], self._steps[name]]
-                self._launch(add_layout, choice, inputs, [self.environment_tuple])
-            inputs = [*chosen, self.environment_tuple]
-            self._launch(move_environment, choice, inputs, [self.environment_world])
+                inputs = [*chosen, self.variant[name], self._steps[name], *self._digits[name]]
+                self._launch(set_layout, choice, inputs, [self.environment_tuple])
+            if self.pool is None:
+                inputs = [*chosen, self.environment_tuple, self._tuple_first]
+                self._launch(move_environment, choice, inputs, [self.environment_world])
+            else:
+                self._take_from_pool(choice)
         self.apply_tables(choice)
+
+    def _take_from_pool(self, choice: WorldChoice) -> None:
+        """Give environments worlds of the kinds that they drew, or of others where there are none left."""
+        self._exchange(acquire_worlds, choice)
+        self._exchange(substitute_worlds, choice, dim=1)
+        for name in self._scene.entities:
+            inputs = [choice.worlds, choice.mask, self.environment_tuple, *self._fits[name]]
+            self._launch(fit_variant, choice, inputs, [self.variant[name]])
+
+    def _exchange(self, kernel: Any, choice: WorldChoice, *, dim: int | None = None) -> None:
+        inputs = [choice.worlds, choice.mask, self.environment_tuple, self.environment_world, self.pool]
+        wp.launch(kernel, dim=dim or len(self._scene.tuples), inputs=inputs, device=self._device)
+
+    def _fit(self, place: int) -> list[Any]:
+        """Return the layout of each variant of an entity, and layout and a variant of it in each tuple."""
+        scene = self._scene
+        entity = list(scene.entities.values())[place]
+        layouts = [layouts[place] for layouts in scene.tuples]
+        drawn = np.flatnonzero(entity.shares > 0.0)
+        # A tuple has a layout that some variant with a share has, but for fixed scenes, which change nothing.
+        by_layout = {int(entity.layout_of[variant]): int(variant) for variant in drawn[::-1]}
+        variants = [by_layout.get(layout, 0) for layout in layouts]
+        return [self._upload(np.asarray(values)) for values in (entity.layout_of, layouts, variants)]
 
     def apply_tables(self, choice: WorldChoice) -> None:
         """Give the worlds of environments the numbers of the variants that they hold."""
@@ -107,6 +152,7 @@ class Switching:
             "environment_tuple": self.environment_tuple,
             "episode": self.episode,
             **{f"variant/{name}": array for name, array in self.variant.items()},
+            **{f"pool/{name}": getattr(self.pool, name) for name in _POOL_ARRAYS if self.pool is not None},
         }
 
     def worlds_of(self, choice: WorldChoice) -> WorldChoice:
@@ -181,10 +227,11 @@ class Switching:
                     "since its weight is 0. Give it a weight > 0 in the assignment."
                 )
 
-    def _tuple_steps(self, place: int) -> tuple[np.ndarray, np.ndarray]:
+    def _tuple_steps(self, place: int) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
         """Return how many tuples lie between the layout of each variant and the first, and which are there.
 
-        Tuples are the product of the layouts, so that of an environment is a sum over its entities.
+        Tuples are the product of the layouts, so that of an environment is a number of which each entity has
+        a digit. The last numbers returned are what it counts, and how many values it has.
         """
         scene = self._scene
         entity = list(scene.entities.values())[place]
@@ -196,7 +243,7 @@ class Switching:
         rank = {int(layout): index for index, layout in enumerate(present.tolist())}
         steps = np.array([rank.get(int(layout), 0) * below for layout in entity.layout_of])
         allowed = np.array([int(layout) in rank for layout in entity.layout_of])
-        return steps, allowed
+        return steps, allowed, (below, max(len(present), 1))
 
     def _upload(self, values: np.ndarray) -> Any:
         return wp.array(np.asarray(values).astype(np.int32), dtype=wp.int32, device=self._device)
