@@ -23,7 +23,7 @@ from pluriverse.collision.mesh_touch import (
     TOUCHING,
     MeshPlacement,
     bound_placed,
-    is_inside,
+    depth_inside,
     touch_surface,
 )
 from pluriverse.collision.segment import closest_segment_points
@@ -44,8 +44,12 @@ FACE_SLACK = wp.constant(0.3)
 PI = wp.constant(3.14159265)
 # Sine of the angle of two edges up to which their corners tell all.
 PARALLEL = wp.constant(0.01)
-# Distance along an edge, relative to the size, from a crossing to where it is asked what it runs into.
+# Distance along an edge, relative to the size or to the depth if that is more, from a crossing to where it is
+# asked what the edge runs into; and the part of the depth by which it must be inside there: the sine of half
+# the angle of a sharp edge, 36 degrees.
 NEXT_TO = wp.constant(1.0e-3)
+ASIDE = wp.constant(0.4)
+SHARE = wp.constant(0.3)
 
 
 @wp.func
@@ -72,12 +76,16 @@ def is_crossing(
     surface1: int,
     on_first: wp.vec3,
     on_second: wp.vec3,
-    step0: wp.vec3,
-    step1: wp.vec3,
+    along0: wp.vec3,
+    along1: wp.vec3,
+    depth: float,
 ) -> bool:
-    """Return whether each of two edges goes into the other solid, on one side of where they are closest.
+    """Return whether each of two edges goes into the other solid where they pass each other.
 
-    Edges that pass each other on the outside look like a penetration along the wrong normal.
+    Edges that pass each other on the outside look like a penetration along the wrong normal, and so do edges
+    on two sides of a wall: the way out is much shorter for them. What goes in is inside at the closest points
+    or on one side of them, and as deep as the edge is behind the other, but for a factor that is the sine of
+    half the angle of the other.
 
     Args:
         data: The surfaces.
@@ -86,26 +94,27 @@ def is_crossing(
         surface1: The second surface.
         on_first: Point of the first edge [m], axes of the first, relative to the origin of the second.
         on_second: Point of the second edge [m], frame of the second.
-        step0: A little way along the first edge [m], axes of the first.
-        step1: The same along the second edge.
+        along0: Unit vector along the first edge, axes of the first.
+        along1: The same along the second edge.
+        depth: How far the second edge is behind the first [m].
     """
     inverse = wp.transpose(pair.rotation)
-    goes_into = wp.vec2(0.0, 0.0)
-    # One call for all four, as the compiler writes each of them out.
-    for turn in range(int(4)):
-        other = turn // 2
-        sign = wp.where(turn % 2 == 0, 1.0, -1.0)
+    step = wp.max(NEXT_TO * pair.extent, ASIDE * depth)
+    deepest = wp.vec2(0.0, 0.0)
+    # One call for all six, as the compiler writes each of them out.
+    for turn in range(int(6)):
+        other = turn // 3
+        aside = step * float(turn % 3 - 1)
         surface = surface0
         scale = pair.size0
-        point = pair.rotation * on_second + sign * step1 + pair.position
+        point = pair.rotation * on_second + aside * along1 + pair.position
         if other == 1:
             surface = surface1
             scale = pair.size1
-            point = inverse * (on_first + sign * step0)
-        if goes_into[other] == 0.0 and (other == 0 or goes_into[0] > 0.0):
-            if is_inside(data, surface, scale, point):
-                goes_into[other] = 1.0
-    return goes_into[0] > 0.0 and goes_into[1] > 0.0
+            point = inverse * (on_first + aside * along0)
+        if deepest[other] <= SHARE * depth and (other == 0 or deepest[0] > SHARE * depth):
+            deepest[other] = wp.max(deepest[other], depth_inside(data, surface, scale, point))
+    return deepest[0] > SHARE * depth and deepest[1] > SHARE * depth
 
 
 @wp.func
@@ -177,8 +186,9 @@ def add_edge_pair(
                     surface1,
                     on_first,
                     on_second,
-                    (NEXT_TO * pair.extent) * wp.normalize(along0),
-                    (NEXT_TO * pair.extent) * wp.normalize(along1),
+                    wp.normalize(along0),
+                    wp.normalize(along1),
+                    -distance,
                 ):
                     count = add_candidate(normals, slots, count, point1, n, distance)
     return count

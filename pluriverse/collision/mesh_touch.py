@@ -208,21 +208,28 @@ def add_oriented(
 
 
 @wp.func
-def is_inside(data: MeshData, surface: int, scale: wp.vec3, point: wp.vec3) -> bool:
-    """Return whether a point, frame of the mesh, is inside a solid or below the ground; true for a sheet."""
+def depth_inside(data: MeshData, surface: int, scale: wp.vec3, point: wp.vec3) -> float:
+    """Return how deep a point, frame of the mesh, is inside a solid [m], 0 outside; any of sheet and ground.
+
+    Where the scale differs between axes, the closest point is sought in the proportions of the stored mesh.
+    """
     place = wp.cw_div(point, scale)
     kind = data.kind[surface]
-    result = bool(True)
+    depth = float(ANY_DISTANCE)
     if kind == CLOSED:
+        depth = 0.0
         bounds = bound_distance(data, surface, scale, place)
-        result = bounds.upper < 0.0
-        if bounds.lower > 0.0 or result:
-            return result
-        closest = wp.mesh_query_point_sign_winding_number(data.id[surface], place, ANY_DISTANCE)
-        result = closest.sign < 0.0
+        if bounds.lower < 0.0:
+            # No deeper than that, if inside.
+            reach = wp.min(-bounds.lower, ANY_DISTANCE) / smallest_factor(scale)
+            closest = wp.mesh_query_point_sign_winding_number(data.id[surface], place, reach)
+            if closest.result and closest.sign < 0.0:
+                on_surface = wp.mesh_eval_position(data.id[surface], closest.face, closest.u, closest.v)
+                depth = wp.length(wp.cw_mul(scale, place - on_surface))
     elif kind == GROUND:
-        result = is_below(data.id[surface], place)
-    return result
+        if not is_below(data.id[surface], place):
+            depth = 0.0
+    return depth
 
 
 @wp.func

@@ -17,6 +17,7 @@ from pluriverse.geometry.inertia import (
 )
 from pluriverse.geometry.mesh import MESH_HULL_VERTEX_COUNT
 from pluriverse.geometry.mesh import Mesh as Mesh
+from pluriverse.geometry.screw_thread import bolt_mesh, nut_mesh
 from pluriverse.geometry.signed_distance import SDF_MAX_RESOLUTION, SignedDistance
 from pluriverse.geometry.terrain import (
     discrete_obstacles_terrain,
@@ -34,6 +35,7 @@ __all__ = [
     "MassProperties",
     "SignedDistance",
     "approximate_mesh",
+    "bolt_mesh",
     "box_mass_properties",
     "capsule_mass_properties",
     "combine_mass_properties",
@@ -42,6 +44,7 @@ __all__ = [
     "discrete_obstacles_terrain",
     "ellipsoid_mass_properties",
     "flat_terrain",
+    "nut_mesh",
     "quat_to_matrix",
     "random_uniform_terrain",
     "sloped_terrain",
