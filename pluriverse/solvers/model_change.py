@@ -191,6 +191,8 @@ def _check_poses(model: Model, name: str, kind: str) -> None:
 
 def _update_bounds(model: Model) -> None:
     """Compute boxes and spheres around the shapes anew."""
+    if model.shape_count == 0:
+        return
     lower, upper, radius = compute_shape_bounds(
         model.shape_type.numpy(),
         _rows(model.shape_scale).astype(np.float64),

@@ -38,6 +38,7 @@ def warn_of_caveats(
         _margins(options, plan, values, group, rows),
         _raised_masses(rows, values, group),
         _pairs(rows, options, plan),
+        _mixed_gains(rows, options, plan, values),
     ):
         if note:
             group.notes.append(note)
@@ -130,6 +131,20 @@ def _pairs(rows: ModelRows, options: MujocoOptions, plan: GroupPlan) -> str:
     return (
         f"the {count} contact pairs of world {int(plan.worlds[0])} have no effect, as contacts are fed in "
         "(use_mujoco_contacts=False). Give the properties to the shapes, or let MuJoCo find the contacts."
+    )
+
+
+def _mixed_gains(rows: ModelRows, options: MujocoOptions, plan: GroupPlan, values: GroupValues) -> str:
+    """Tell of gains as forces that depend on both bodies, which MuJoCo does not ask where it mixes gains."""
+    forces = (values.materials.force_space & plan.geoms.collides).any(axis=0)
+    if not options.use_mujoco_contacts or not forces.any():
+        return ""
+    flat = flat_shapes(rows, plan.geoms, plan.worlds[:1])[0]
+    names = _listed([rows.model.shape_label[shape] for shape in flat[forces]])
+    return (
+        f"stiffness and damping of shape {names} are forces (solref_mode FORCE_SPACE), which MuJoCo takes "
+        "for those of a mass of 1 kg where it finds contacts. Feed contacts in "
+        "(use_mujoco_contacts=False) to have them exact."
     )
 
 

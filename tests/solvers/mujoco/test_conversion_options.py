@@ -21,6 +21,7 @@ from pluriverse import (
 from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
 from pluriverse.solvers.mujoco.conversion import convert_model
 from pluriverse.solvers.mujoco.options import MujocoOptions
+from pluriverse.solvers.mujoco.solref import SolrefMode
 
 NO_TURN = (0.0, 0.0, 0.0, 1.0)
 
@@ -52,6 +53,31 @@ def test_an_option_comes_from_constructor_then_model_then_default():
     assert group.model.opt.integrator == mujoco.mjtIntegrator.mjINT_EULER
     assert group.model.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
     assert group.model.opt.iterations == 7
+
+
+def test_options_are_read_once():
+    """What is written to them later has no effect, as no notice names them."""
+    model = falling_bodies(2, impratio=[2.0, 5.0]).finalize(device="cpu")
+    solver = SolverMuJoCo(model)
+    model.mujoco.impratio.fill_(9.0)
+    model.mujoco.iterations.fill_(3)
+    solver.notify_model_changed(ModelFlags.ALL)
+    np.testing.assert_allclose(solver.groups[0].value("opt.impratio"), [2.0, 5.0])
+    assert solver.groups[0].model.opt.iterations == mujoco.MjOption().iterations
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_convex_shapes_touch_at_one_point_or_several(several):
+    """A cylinder that stands on a box touches it at one point, or with `enable_multiccd` at four or more."""
+    builder = ModelBuilder()
+    builder.add_shape_box(-1, hx=1.0, hy=1.0, hz=0.1)
+    body = builder.add_body(xform=((0.0, 0.0, 0.299), NO_TURN), mass=1.0, inertia=np.eye(3))
+    builder.add_shape_cylinder(body, radius=0.1, half_height=0.2, cfg=ShapeConfig(density=0.0))
+    model = builder.finalize(device="cpu")
+    solver, states = SolverMuJoCo(model, enable_multiccd=several), [model.state(), model.state()]
+    solver.step(*states, None, None, 0.001)
+    count = int(solver.last_contact_count.numpy()[0])
+    assert count >= 3 if several else count == 1
 
 
 def test_gravity_of_a_world_is_that_of_the_model():
@@ -134,6 +160,22 @@ def test_margins_reach_mujoco_except_where_mujoco_warp_refuses_them():
         (zeroed,) = convert_model(model, MujocoOptions(keep_margins=False))
     assert zeroed.model.geom_margin.max() == 0.0
     np.testing.assert_allclose(zeroed.geom_margin_authored, 0.01, rtol=1e-6)
+
+
+def test_gains_as_forces_are_said_not_to_be_exact_where_mujoco_finds_contacts():
+    builder = ModelBuilder()
+    SolverMuJoCo.register_custom_attributes(builder)
+    body = builder.add_body(mass=1.0, inertia=np.eye(3))
+    for label, mode in (("pad", SolrefMode.FORCE_SPACE), ("rim", SolrefMode.RAW)):
+        builder.add_shape_sphere(
+            body, radius=0.1, label=label, custom_attributes={"mujoco:solref_mode": int(mode)}
+        )
+    model = builder.finalize(device="cpu")
+    with pytest.warns(MujocoCaveatWarning, match=r"damping of shape 'pad' are forces .* mass of 1 kg"):
+        convert_model(model, MujocoOptions())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        convert_model(model, MujocoOptions(use_mujoco_contacts=False))
 
 
 def test_a_kinematic_body_moves_as_told_and_pushes_others():

@@ -60,3 +60,25 @@ def test_gains_that_were_set_are_forces():
         simulation.step(1000)
         # The impedance at this violation is its largest, 0.95, for which the gains are exact.
         assert simulation.state.joint_q.numpy()[0] - 1.0 == pytest.approx(0.01, rel=1e-3)
+
+
+def test_a_limit_of_an_asset_is_that_of_mujoco_until_its_gains_are_changed():
+    """A limit without solref rests where MuJoCo has it; with gains of its own, where force and gain say."""
+    builder = pv.ModelBuilder(gravity=0.0)
+    pv.SolverMuJoCo.register_custom_attributes(builder)
+    with pytest.warns(pv.importers.AssetWarning, match="gravity"):
+        builder.add_mjcf(LEG.replace("-2.8 -0.5", "-2.8 0.5"))
+    model = builder.finalize("cpu")
+    assert model.mujoco.solreflimit_mode.numpy().tolist() == [pv.solvers.mujoco.SolrefMode.MJCF_DEFAULT] * 2
+    solver = pv.SolverMuJoCo(model)
+    (group,) = solver.groups
+    np.testing.assert_array_equal(group.model.jnt_solref, [[0.02, 1.0]] * 2)
+    gains = model.joint_limit_ke.numpy()
+    gains[1] = 500.0
+    model.joint_limit_ke.assign(gains)
+    solver.notify_model_changed(pv.ModelFlags.JOINT_DOF_PROPERTIES)
+    np.testing.assert_array_equal(group.model.jnt_solref[0], [0.02, 1.0])
+    # The force of a violation beyond the width of the impedance, with the inverse weight w of the joint.
+    weight, dmax = group.model.dof_invweight0[1], group.model.jnt_solimp[1, 1]
+    timeconst, dampratio = group.model.jnt_solref[1]
+    assert 1.0 / (timeconst * dampratio) ** 2 / (weight * (1.0 - dmax)) == pytest.approx(500.0, rel=1e-5)

@@ -157,6 +157,22 @@ def test_a_state_written_between_intervals_is_taken_in_later():
     np.testing.assert_allclose(spins, [1.0, 1.0, 1.0, 2.0, 2.0], rtol=1e-6)
 
 
+def test_without_an_interval_a_state_is_taken_in_after_a_reset_only():
+    """With update_data_interval=0 what is written into the State waits until the world begins anew."""
+    model = build(["boxes"])
+    solver = SolverMuJoCo(model, update_data_interval=0)
+    states, spins = [model.state(), model.state()], []
+    for step in range(6):
+        velocity = states[0].joint_qd.numpy()
+        velocity[:] = [0.0, 0.0, 0.0, 0.0, 0.0, 1.0 + step] * 2
+        states[0].joint_qd.assign(velocity)
+        if step == 4:
+            solver.unfreeze()
+        solver.step(*states, None, None, DT)
+        spins.append(float(states[1].joint_qd.numpy()[5]))
+    np.testing.assert_allclose(spins, [1.0] * 4 + [5.0] * 2, atol=1e-5)
+
+
 def test_a_world_with_nan_is_frozen_alone():
     """NaN in one world stops that world in its last state; all others keep their bits."""
     model = build(MIX)

@@ -160,6 +160,19 @@ def test_edits_act_on_notice():
     np.testing.assert_allclose(gained, [-DT, -2.0 * DT], rtol=1e-4)
 
 
+def test_a_state_written_between_intervals_is_taken_in_later():
+    """With update_data_interval=2 a velocity written into the State acts in every second step."""
+    model = build("bb")
+    solver, states, spins = make_solver(model, update_data_interval=2), [model.state(), model.state()], []
+    for step in range(5):
+        velocity = states[0].joint_qd.numpy()
+        velocity[5] = 1.0 + step
+        states[0].joint_qd.assign(velocity)
+        solver.step(*states, None, None, DT)
+        spins.append(float(states[1].joint_qd.numpy()[5]))
+    np.testing.assert_allclose(spins, [1.0, 1.0, 3.0, 3.0, 5.0], atol=1e-5)
+
+
 def test_contacts_fed_in_act_as_in_the_c_engine():
     """Contacts of a pipeline make the motion that they make in the C engine, and get their forces back."""
     model, reference = build(), build()
