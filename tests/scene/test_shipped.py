@@ -17,6 +17,7 @@ CONTENT = {
     "pile": [("pile", 8 * 3.2, 48)],
     "pile_64": [("pile_64", 64 * 3.2, 384)],
     "quadruped": [("quadruped", 12.0, 18)],
+    "rough": [("rough", 12.0, 18)],
     "mixed": [
         ("quadruped", 12.0, 18),
         ("quadruped_on_the_moon", 12.0, 18),
@@ -116,6 +117,22 @@ def test_the_robots_stand(name, tilt_max, sag_max):
     # At rest the ground carries the weight.
     force = simulation.solver.body_contact_force(simulation.contacts).numpy()[:, 2].sum()
     assert force == pytest.approx(9.81 * scene.model.body_mass.numpy().sum(), rel=1e-3)
+
+
+def test_the_quadrupeds_stand_on_rough_ground():
+    """Dropped from 6 cm or less, all nine land on their feet, come to rest, and the ground carries them."""
+    scene = load_scene("rough", device="cpu")
+    with scene.simulation(threads=1, strict=True) as simulation:
+        simulation.step(round(3.0 / simulation.dt))
+        q = simulation.state.joint_q.numpy().reshape(9, -1)
+        speed = np.abs(simulation.state.joint_qd.numpy()).max()
+        force = simulation.solver.body_contact_force(simulation.contacts).numpy()[:, 2]
+    # Each world stands at its own place, so on ground of its own: heights and tilts differ.
+    assert q[:, 2].std() > 0.002
+    # The feet are 0.4 m apart and more, on heights within 4 cm of zero.
+    assert 2.0 * np.linalg.norm(q[:, 3:6], axis=1).max() < 0.08 / 0.4
+    assert speed < 0.01
+    np.testing.assert_allclose(force.reshape(9, -1).sum(axis=1), 12.0 * 9.81, rtol=1e-3)
 
 
 def test_the_arm_swings_the_cube_round_and_holds_it():
