@@ -138,7 +138,7 @@ class Actuators:
         for field, enum in (("dyntype", "Dyn"), ("gaintype", "Gain"), ("biastype", "Bias")):
             number = int(rows.custom_array(f"actuator_{field}")[row])
             setattr(actuator, field, getattr(mujoco, f"mjt{enum}")(number))
-        for field in _FIELDS:
+        for field in (*_FIELDS, *_OUTPUT_FIELDS):
             value = rows.custom_array(f"actuator_{field}")[row]
             if field == "damping":  # with its polynomial, in newer versions of MuJoCo
                 value = [value, *rows.custom_array("actuator_dampingpoly")[row]]
