@@ -201,6 +201,7 @@ def read_scene(
         )
     except ValueError as error:
         raise document.error((), str(error)) from error
+    _warn_of_slips(scene)
     settings = _settings(document, scene.simulation, plans, counts)
     if features and strict:
         raise SapUnsupportedSceneFeature(
@@ -390,6 +391,23 @@ def _add_ground(read: ReadScene, builder: Any) -> None:
         builder.add_shape_heightfield(xform=pose, heightfield=heightfield, cfg=cfg, label=ground.label)
 
 
+def _warn_of_slips(scene: Scene) -> None:
+    """Warn of values that are allowed and mostly meant otherwise."""
+    dt = scene.simulation.dt
+    if dt > DT_USUAL_MAX:
+        warnings.warn(
+            f"simulation.dt is {dt:g} s, where steps are mostly 0.001 to 0.02 s; milliseconds are written as "
+            f"{1e-3 * dt:g}",
+            stacklevel=3,
+        )
+    if scene.builder.gravity is not None and scene.builder.gravity[2] > 0.0:
+        warnings.warn(
+            f"builder.gravity is {scene.builder.gravity[2]:g} m/s² along z, which is upwards; that of the "
+            "Earth is -9.81",
+            stacklevel=3,
+        )
+
+
 def _settings(
     document: SceneDocument, simulation: SimulationSection, kinds: list[KindPlan], counts: list[int]
 ) -> SceneSettings:
@@ -409,12 +427,6 @@ def _settings(
     else:
         capacity = tuple(
             cap for cap, count in zip(caps, counts, strict=True) for _ in range(count) if cap is not None
-        )
-    if simulation.dt > DT_USUAL_MAX:
-        warnings.warn(
-            f"simulation.dt is {simulation.dt:g} s, where steps are mostly 0.001 to 0.02 s; "
-            f"milliseconds are written as {1e-3 * simulation.dt:g}",
-            stacklevel=2,
         )
     options = simulation.solver.given()
     try:

@@ -515,6 +515,7 @@ def test_a_body_without_joint_stays_where_it_is_and_is_warned_of(tmp_path):
 
 
 SUSPECTED = {
+    "gravity": ("builder: {gravity: 9.81}", "gravity is 9.81 m/s² along z, which is upwards; .* is -9.81"),
     "milliseconds": ("simulation: {dt: 5}", "dt is 5 s, .*milliseconds are written as 0.005"),
     "degrees": (
         "bodies: [{id: a, shapes: [{type: box}]}]\n"
