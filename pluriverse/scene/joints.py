@@ -156,6 +156,17 @@ class Joint(AnyJoint):
         default=False,
         description="whether it connects two bodies of a tree that has a joint for each already",
     )
+    enabled: bool = Field(default=True, description="only with closes_loop: whether it acts from the start")
+
+    @model_validator(mode="after")
+    def _check_enabled(self) -> Self:
+        """Check that a joint which is off leaves its child another one."""
+        if not (self.enabled or self.closes_loop):
+            raise ValueError(
+                "enabled: false is for joints that close loops; a body that moves freely has type: free "
+                "(and closes_loop: true where this joint stands beside that)"
+            )
+        return self
 
     @model_validator(mode="after")
     def _check_distances(self) -> Self:
@@ -242,6 +253,7 @@ def _add_joint(assembly: Assembly, joint: Joint) -> int:
         "child_xform": joint.child_xform.as_list(),
         "label": joint.label or joint.id,
         "collision_filter_parent": joint.collision_filter_parent,
+        "enabled": joint.enabled,
     }
     options |= joint.motion(builder.default_joint_cfg)
     match joint.type:

@@ -180,7 +180,26 @@ constraints:
     np.testing.assert_allclose(model.equality_constraint_polycoef.numpy()[3][:2], [0.1, -2], rtol=1e-6)
 
 
+def test_a_joint_that_closes_a_loop_may_begin_switched_off(tmp_path):
+    scene = load_text(
+        tmp_path,
+        BODIES
+        + """
+joints:
+  - {id: f, type: free, child: a}
+  - {id: g, type: free, child: b}
+  - {id: latch, type: fixed, parent: a, child: b, closes_loop: true, enabled: false}
+""",
+    )
+    assert scene.model.equality_constraint_label == ["latch"]
+    assert scene.model.equality_constraint_enabled.numpy().tolist() == [False]
+
+
 WRONG = {
+    "joint that is off and all there is": (
+        "joints: [{id: f, type: ball, child: a, enabled: false}]",
+        r"joints\[0\]: enabled: false is for joints that close loops",
+    ),
     "second joint of a body": (
         "joints: [{id: f, type: free, child: a}, {id: g, type: ball, parent: b, child: a}]",
         r"joints\[1\].child: body 'a' has a joint already \('f'\).*closes_loop: true",
