@@ -38,12 +38,14 @@ def main() -> None:
     """Run some episodes and print what the environments held."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frames", type=int, default=200, help="number of steps")
-    frames = parser.parse_args().frames
+    parser.add_argument("--solver", choices=("sap", "mujoco"), default="sap")
+    arguments = parser.parse_args()
 
     variants = {"box": lambda: boxes(1), "ball": ball, "two boxes": lambda: boxes(2)}
     entity = VariantEntityCfg(variants=variants, assignment={"ball": 2.0})
     scene = make_scene(SceneCfg(num_envs=ENVIRONMENTS, entities={"object": entity}, reassignable=True))
-    simulation = scene.simulation(dt=DT)
+    solver = pv.SolverSAP if arguments.solver == "sap" else pv.SolverMuJoCo
+    simulation = scene.simulation(dt=DT, solver=solver(scene.model))
     randomizer = Randomizer(
         simulation, [pseudo_inertia(alpha=Uniform(-0.2, 0.2)), friction(Uniform(0.4, 1.2))], seed=1
     )
@@ -52,7 +54,7 @@ def main() -> None:
     names = scene.variant_names("object")
     # All environments end at once here; a task passes a mask, one truth value per environment.
     done = wp.array(np.ones(ENVIRONMENTS, dtype=bool), dtype=bool, device=scene.model.device)
-    for episode in range(max(1, frames // EPISODE)):
+    for episode in range(max(1, arguments.frames // EPISODE)):
         simulation.reassign(done)
         randomizer.apply(done)
         simulation.step(EPISODE)

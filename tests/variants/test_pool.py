@@ -12,6 +12,7 @@ from pluriverse.variants.pool import MISS_PROBABILITY, shared_counts
 from tests.variants.objects import arm_builder, ball_builder, box_builder, pile_builder
 
 DT = 0.005
+SOLVERS = pytest.mark.parametrize("solver", [SolverSAP, SolverMuJoCo])
 VARIANTS = {
     "box": box_builder(),
     "ball": ball_builder(0.08),
@@ -52,7 +53,7 @@ def assert_pool_is_sound(simulation):
         np.testing.assert_array_equal(layouts, expected)
 
 
-@pytest.mark.parametrize("solver", [SolverSAP, SolverMuJoCo])
+@SOLVERS
 def test_shared_worlds_give_the_bits_of_own_worlds(solver):
     """In a recorded loop, with draws of properties, every environment is as with worlds for itself.
 
@@ -152,8 +153,10 @@ def test_an_environment_named_twice_takes_one_world():
         assert_pool_is_sound(simulation)
 
 
-def test_a_snapshot_knows_which_worlds_are_free(tmp_path):
-    simulation = make(PreparedWorlds.SHARED)
+@SOLVERS
+def test_a_snapshot_knows_which_worlds_are_free(tmp_path, solver):
+    """After a restore, from memory or a file, environments take the same worlds and have the same bits."""
+    simulation = make(PreparedWorlds.SHARED, solver=solver)
     simulation.reassign()
     simulation.step(3)
     snapshot = simulation.save(tmp_path / "snapshot.npz")
@@ -164,9 +167,9 @@ def test_a_snapshot_knows_which_worlds_are_free(tmp_path):
             one.step(2)
         return [environment_state(one, environment).copy() for environment in range(6)]
 
-    first = go_on(simulation)
-    for one, source in ((simulation, snapshot), (make(PreparedWorlds.SHARED), tmp_path / "snapshot.npz")):
+    first, other = go_on(simulation), make(PreparedWorlds.SHARED, solver=solver)
+    for one, source in ((simulation, snapshot), (other, tmp_path / "snapshot.npz")):
         one.restore(source)
         assert_pool_is_sound(one)
-        for mine, other in zip(go_on(one), first, strict=True):
-            np.testing.assert_array_equal(mine, other)
+        for mine, before in zip(go_on(one), first, strict=True):
+            np.testing.assert_array_equal(mine, before)

@@ -162,3 +162,29 @@ def test_an_episode_does_not_depend_on_the_batch(solver):
         mine, other = small.properties(2), large.properties(2)
         for name, values in mine.items():
             np.testing.assert_array_equal(values, other[name], err_msg=name)
+
+
+@SOLVERS
+def test_a_step_costs_the_same_launches_for_any_number_of_variants(solver, monkeypatch):
+    """Variants of one layout are numbers: a step of twenty is the same work as one of two."""
+    simulations = []
+    for variant_count in (2, 20):
+        variants = {f"box_{number}": box_builder(0.05 + 0.001 * number) for number in range(variant_count)}
+        config = SceneCfg(
+            num_envs=20, entities={"object": VariantEntityCfg(variants=variants)}, reassignable=True
+        )
+        scene = make_scene(config, device="cpu")
+        simulations.append(scene.simulation(dt=DT, solver=solver(scene.model), threads=1, record=False))
+        simulations[-1].step(1)
+    launched = []
+    launch = wp.launch
+
+    def noted_launch(*args, **kwargs):
+        launched.append(args[0])
+        return launch(*args, **kwargs)
+
+    monkeypatch.setattr(wp, "launch", noted_launch)
+    simulations[0].step(1)
+    count = len(launched)
+    simulations[1].step(1)
+    assert len(launched) == 2 * count > 0
