@@ -10,11 +10,11 @@ from pluriverse.importers.frames import make_frame, quat_from_wxyz
 from pluriverse.importers.mjcf_options import MjcfOptions
 from pluriverse.importers.mjcf_source import MjcfSource, class_names, matches, read_class_parents
 from pluriverse.importers.report import ImportReport
+from pluriverse.importers.solref import DEFAULT_SOLREF, gains_of_solref
 from pluriverse.types import GeoType
 
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH, SDF = range(9)  # mujoco.mjtGeom
 
-DEFAULT_SOLREF = (0.02, 1.0)
 DEFAULT_SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
 DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
 
@@ -196,13 +196,7 @@ def _set_material(
             report.add(f"negative {quantity}", name, f"its {quantity} is 0")
     solref = np.array(model.geom_solref[geom])
     if not np.allclose(solref, DEFAULT_SOLREF):
-        if solref[0] > 0.0:  # time constant t, damping ratio d: k = 1 / (t d)², b = 2 / t, per unit of mass
-            stiffness, damping = 1.0 / (solref[0] * solref[1]) ** 2, 2.0 / solref[0]
-        else:
-            stiffness, damping = -solref[0], -solref[1]
-        if stiffness > 0.0:
-            shape.cfg["ke"] = float(stiffness)
-            shape.cfg["tau"] = float(max(damping, 0.0) / stiffness)
+        shape.cfg |= gains_of_solref(solref.tolist())
         if not kept("solref", name):
             report.add(
                 "solref",

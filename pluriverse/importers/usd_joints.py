@@ -276,7 +276,27 @@ class UsdJoints:
         self._set_limit_gains(path, axis, dof)
         if axis.drive is not None and axis.drive.enabled:
             self._set_drive(path, axis, dof, unit)
+        self._limit_effort(path, axis, dof)
         return dof
+
+    def _limit_effort(self, path: str, axis: _Axis, dof: DofDescription) -> None:
+        """Limit the sum of the efforts on a joint, as MuJoCo's schema has it, both ways."""
+        ends = [self._read(path, f"mjc:actuatorfrcrange:{end}") for end in ("min", "max")]
+        flag = self._read(path, "mjc:actuatorfrclimited")
+        if ends == [None, None] or str(flag).lower() == "false":
+            return
+        low, high = (
+            self.source.number(path, "mjc:actuatorfrcrange", 0.0 if end is None else end) for end in ends
+        )
+        if low != -high:
+            self.report.add(
+                "mjc:actuatorfrcrange that is not symmetric",
+                path,
+                "the effort is limited to the larger bound both ways",
+            )
+        torque = self.source.mass * self.source.length ** (2 if axis.is_angular else 1)
+        limit = torque * max(abs(low), abs(high))
+        dof.effort_limit = limit if dof.effort_limit is None else min(dof.effort_limit, limit)
 
     def _set_limit_gains(self, path: str, axis: _Axis, dof: DofDescription) -> None:
         word = "Angular" if axis.is_angular else "Linear"

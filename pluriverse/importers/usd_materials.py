@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from pluriverse.importers.description import ShapeDescription
-from pluriverse.importers.report import ImportReport
+from pluriverse.importers.report import ImportReport, ImportSeverity
+from pluriverse.importers.solref import DEFAULT_SOLREF, gains_of_solref
 from pluriverse.importers.usd_source import UsdSource, authored
 
 
@@ -55,10 +56,15 @@ class UsdMaterials:
             self.report.add(
                 "static friction other than dynamic", path, "the dynamic coefficient holds at rest too"
             )
-        for field in ("mu_torsional", "mu_rolling"):
-            value = authored(prim, f"newton:{field}")
-            if value is not None:
-                cfg[field] = number(path, f"newton:{field}", value, minimum=0.0)
+        for field, unit, name in (
+            ("mu_torsional", 1.0, "newton:mu_torsional"),
+            ("mu_rolling", 1.0, "newton:mu_rolling"),
+            ("mu_torsional", self.source.length, "mjc:torsionalfriction"),
+            ("mu_rolling", self.source.length, "mjc:rollingfriction"),
+        ):
+            value = authored(prim, name)
+            if value is not None and field not in cfg:
+                cfg[field] = unit * number(path, name, value, minimum=0.0)
                 self.report.add(
                     "torsional and rolling friction",
                     path,
@@ -79,12 +85,29 @@ class UsdMaterials:
         if reach is not None and np.isfinite(reach):
             cfg["gap"] = max(source.length * float(reach) - cfg.get("margin", 0.0), 0.0)
         for field, unit, names in (
-            ("margin", source.length, ("newton:contactMargin", "newton:margin")),
-            ("gap", source.length, ("newton:contactGap", "newton:gap")),
+            ("margin", source.length, ("newton:contactMargin", "newton:margin", "mjc:margin")),
+            ("gap", source.length, ("newton:contactGap", "newton:gap", "mjc:gap")),
             ("ke", source.mass, ("newton:contactKe", "newton:ke")),
             ("tau", 1.0, ("newton:tau",)),
         ):
             value = authored(prim, *names)
             if value is not None and np.isfinite(value):
                 cfg[field] = unit * source.number(path, names[0], value, minimum=0.0)
+        solref = authored(prim, "mjc:solref")
+        if solref is not None and "ke" not in cfg and tuple(solref) != DEFAULT_SOLREF:
+            if len(solref) != 2 or not np.isfinite(solref).all():
+                raise source.error(
+                    path,
+                    f"mjc:solref is {list(solref)}",
+                    value=list(solref),
+                    remedy="Write two finite numbers: a time constant and a damping ratio.",
+                )
+            cfg |= gains_of_solref(solref)
+            self.report.add(
+                "mjc:solref",
+                path,
+                "converted to a stiffness for a mass of 1 kg; SolverMuJoCo takes it as it is where its "
+                "custom attributes are registered",
+                ImportSeverity.NOTE,
+            )
         return cfg

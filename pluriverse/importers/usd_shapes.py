@@ -243,7 +243,7 @@ class UsdShapes:
                 "it collides as its convex hull all the same: meshes as such do not collide",
             )
         shape.type = GeoType.CONVEX_MESH
-        limit = authored(prim, "newton:maxHullVertices")
+        limit = authored(prim, "newton:maxHullVertices", "mjc:maxhullvert")
         if limit is not None and limit >= 0:  # -1 leaves it to the option
             try:
                 shape.mesh = shape.mesh.convex_hull(int(limit))
@@ -252,7 +252,7 @@ class UsdShapes:
                     prim,
                     str(error).rstrip("."),
                     value=limit,
-                    remedy="Correct newton:maxHullVertices or the mesh.",
+                    remedy="Correct newton:maxHullVertices (or mjc:maxhullvert) or the mesh.",
                 ) from error
         return shape
 

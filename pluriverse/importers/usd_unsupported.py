@@ -7,7 +7,7 @@ import numpy as np
 
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.usd_custom import UsdCustom
-from pluriverse.importers.usd_source import UsdSource, applied_schemas
+from pluriverse.importers.usd_source import UsdSource, applied_schemas, authored
 
 # Namespaces of other simulators; what is in them and moves bodies is read or reported.
 NAMESPACES = re.compile(r"(physx\w*|newton|mjc|warpSim|isaac\w*):")
@@ -16,7 +16,8 @@ READ = re.compile(
     r"newton:(armature|jointArmature|friction|jointFriction|damping|velocityLimit"
     r"|limit(Angular|Linear)K[ed]|selfCollisionEnabled|contactMargin|contactGap|contactKe|margin|gap|ke|tau"
     r"|mu_torsional|mu_rolling|maxHullVertices|mimic(Coef[01]|Enabled))"
-    r"|mjc:(armature|damping|frictionloss|coef[0-4])"
+    r"|mjc:(armature|damping|frictionloss|coef[0-4]|margin|gap|solref|maxhullvert"
+    r"|torsionalfriction|rollingfriction|actuatorfrc(range:(min|max)|limited))"
     r"|physxJoint:(armature|maxJointVelocity)"
     r"|physxMimicJoint:\w+:(gearing|offset|referenceJointAxis|naturalFrequency|dampingRatio)"
     r"|physxArticulation:enabledSelfCollisions"
@@ -89,6 +90,8 @@ def set_gravity(source: UsdSource, builder: Any, report: ImportReport) -> None:
         report.add("second physics scene", other, f"all bodies are in that of '{path}'")
     direction = np.array(scene.gravityDirection, dtype=np.float64)
     magnitude = float(scene.gravityMagnitude)
+    if authored(source.stage.GetPrimAtPath(path), "mjc:flag:gravity") is False:
+        magnitude = 0.0
     if not np.isfinite(direction).all() or np.isnan(magnitude) or magnitude == np.inf:
         raise source.error(
             path,

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pluriverse.importers import AssetError, AssetWarning
 from pluriverse.types import GeoType
 from tests.importers.usd_text import MESH, ROUNDING, at, body, collider, joint, load, prim, stage
 
@@ -259,3 +260,43 @@ def test_materials_and_gravity_hold_outside_of_the_root_path():
     builder, _ = load(content + prim("Xform", "A", body("x", ball)), root_path="/A", strict=True)
     assert builder.shape_material_mu[0] == 0.25
     np.testing.assert_allclose(builder.gravity, [0.0, 0.0, -2.0])
+
+
+def test_shapes_have_the_contact_properties_of_mujoco():
+    """Margins, gaps and friction are lengths of the stage, a solref is stiffness and dissipation of 1 kg."""
+    content = (
+        prim(
+            "Material",
+            "rubber",
+            "double mjc:torsionalfriction = 2\ndouble mjc:rollingfriction = 0.5\n"
+            "float physics:dynamicFriction = 0.7",
+            ("PhysicsMaterialAPI",),
+        )
+        + body(
+            "a",
+            collider(
+                "Sphere",
+                "ball",
+                "double radius = 10\ndouble mjc:margin = 2\ndouble mjc:gap = 1\n"
+                "double[] mjc:solref = [0.1, 0.5]\nrel material:binding:physics = </rubber>",
+                ("MaterialBindingAPI",),
+            ),
+        )
+        + body("b", collider("Sphere", "ball", "double radius = 10\ndouble[] mjc:solref = [-900, -30]"))
+    )
+    with pytest.warns(AssetWarning, match="torsional and rolling friction"):
+        builder, report = load(content, meters=0.01)
+    first, second = (builder.shape_label.index(f"/{name}/ball") for name in "ab")
+    assert builder.shape_margin[first] == pytest.approx(0.02)
+    assert builder.shape_gap[first] == pytest.approx(0.01)
+    assert builder.shape_material_mu[first] == pytest.approx(0.7)
+    assert builder.shape_material_mu_torsional[first] == pytest.approx(0.02)
+    assert builder.shape_material_mu_rolling[first] == pytest.approx(0.005)
+    # ke = 1 / (t d)², tau = (2 / t) / ke; a negative pair is stiffness and damping themselves.
+    assert builder.shape_material_ke[first] == pytest.approx(400.0)
+    assert builder.shape_material_tau[first] == pytest.approx(20.0 / 400.0)
+    assert builder.shape_material_ke[second] == pytest.approx(900.0)
+    assert builder.shape_material_tau[second] == pytest.approx(30.0 / 900.0)
+    assert not any(entry.feature.startswith("mjc:") for entry in report.losses)
+    with pytest.raises(AssetError, match=r"'/b/ball': mjc:solref is \[1\.0\]"):
+        load(content.replace("[-900, -30]", "[1]"))

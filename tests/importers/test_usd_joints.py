@@ -318,3 +318,16 @@ def test_joints_to_bodies_that_are_left_out_hold_nothing():
     builder, report = load(content, ignore_paths=["/B"])
     assert list(builder.joint_type) == [JointType.FREE]
     assert entries(report)["joint to a body that is left out"].severity is ImportSeverity.NOTE
+
+
+def test_efforts_are_limited_as_mujoco_has_it():
+    """The smaller of the limits of drive and joint holds; one that is switched off does not."""
+    drive = "float drive:angular:physics:damping = 1\nfloat drive:angular:physics:maxForce = 50\n"
+    bounds = "double mjc:actuatorfrcrange:min = -20\ndouble mjc:actuatorfrcrange:max = 20\n"
+    off = 'uniform token mjc:actuatorfrclimited = "false"\n'
+    for text, limit in ((drive + bounds, 20.0), (drive + bounds + off, 50.0), (drive, 50.0)):
+        builder, report = load(arm(text, apis=("PhysicsDriveAPI:angular",)))
+        assert builder.joint_effort_limit[0] == limit
+        assert not any(entry.feature.startswith("mjc:") for entry in report.losses)
+    with pytest.warns(AssetWarning, match="mjc:actuatorfrcrange that is not symmetric"):
+        load(arm(bounds.replace("-20", "-10")))

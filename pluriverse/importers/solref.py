@@ -1,0 +1,20 @@
+"""MuJoCo's `solref` of contacts as stiffness and dissipation, which documents of MJCF and USD may have."""
+
+from collections.abc import Sequence
+
+DEFAULT_SOLREF = (0.02, 1.0)
+"""MuJoCo's own: time constant [s], damping ratio."""
+
+
+def gains_of_solref(solref: Sequence[float]) -> dict[str, float]:
+    """Return the fields of `ShapeConfig` for a mass of 1 kg, none where contacts have no stiffness.
+
+    A time constant t and a damping ratio d make k = 1 / (t d)² and b = 2 / t, per unit of mass; two negative
+    numbers are -k and -b themselves.
+    """
+    first, second = (float(number) for number in solref)
+    if first > 0.0:
+        stiffness, damping = 1.0 / (first * second) ** 2 if second > 0.0 else 0.0, 2.0 / first
+    else:
+        stiffness, damping = -first, -second
+    return {"ke": stiffness, "tau": max(damping, 0.0) / stiffness} if stiffness > 0.0 else {}
