@@ -16,7 +16,7 @@ from pluriverse.importers.mechanics import check_masses, merge_welded_links
 from pluriverse.importers.mounting import mount, read_mounting
 from pluriverse.importers.report import ImportReport
 from pluriverse.importers.urdf_links import JointOrdering
-from pluriverse.importers.usd_bodies import UsdBody, add_links, read_bodies
+from pluriverse.importers.usd_bodies import UsdBody, add_links, fix_what_cannot_move, read_bodies
 from pluriverse.importers.usd_couplings import add_couplings
 from pluriverse.importers.usd_custom import UsdCustom
 from pluriverse.importers.usd_filters import add_filters
@@ -183,6 +183,7 @@ def add_usd(
             remedy="Check that this is the file of the robot, its references, and what root_path and "
             "ignore_paths leave out.",
         )
+    fix_what_cannot_move(robot, report, is_mounted=mounting.parent_body >= 0)
     pose = mount(robot, mounting)
     check_hulls(robot, mesh_maxhullvert)
     _set_masses(robot, stage, bodies, colliders, densities, mesh_maxhullvert)

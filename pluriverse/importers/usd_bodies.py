@@ -25,7 +25,7 @@ from pluriverse.importers.usd_joints import JOINT_KINDS, UsdJoint, UsdJoints, jo
 from pluriverse.importers.usd_mass import NOTHING
 from pluriverse.importers.usd_options import UsdOptions
 from pluriverse.importers.usd_source import UsdSource, applied_schemas
-from pluriverse.types import JointType
+from pluriverse.types import GeoType, JointType
 
 ARTICULATION_ROOT = "PhysicsArticulationRootAPI"
 STAGE = ""  # path of the world among the bodies
@@ -137,6 +137,27 @@ def add_links(
         if joint.description.jointEnabled and not joint.description.collisionEnabled:
             robot.excluded_pairs.append((links[0], links[1]))
     _set_velocities(robot, source, bodies, report)
+
+
+def fix_what_cannot_move(robot: RobotDescription, report: ImportReport, *, is_mounted: bool) -> None:
+    """Fix kinematic bodies that carry colliding planes, or that belong to what is mounted on a body.
+
+    To be called when the links have their shapes.
+    """
+    for link in robot.links:
+        flat = any(shape.type is GeoType.PLANE and shape.collides for shape in link.shapes)
+        if not (link.is_kinematic and (flat or is_mounted)):
+            continue
+        pose = Frame(np.array(link.joint.q[:3]), np.array(link.joint.q[3:]))
+        link.joint = JointDescription(link.joint.label, JointType.FIXED, parent_frame=pose)
+        link.is_kinematic = False
+        why = "planes collide only where they stand still" if flat else "it is mounted on a body"
+        report.add(
+            f"kinematic body that is fixed, because {why}",
+            link.label,
+            "it cannot be moved",
+            ImportSeverity.NOTE,
+        )
 
 
 def _read_joints(

@@ -91,25 +91,6 @@ def test_instances_are_bodies_of_their_own():
     assert len(builder.meshes) == 1
 
 
-def test_kinematic_bodies_that_cannot_move_are_fixed():
-    """Planes collide only where they stand still, and what is mounted on a body moves with it."""
-    held = "bool physics:kinematicEnabled = 1\n"
-    floor = collider("Plane", "p", 'uniform token axis = "Z"')
-    builder, report = load(body("ground", held + at(z=0.5) + floor, mass=None) + body("b"), strict=True)
-    assert builder.joint_type.tolist() == [JointType.FIXED, JointType.FREE]
-    assert "kinematic body that is fixed, because planes collide only where they stand still" in entries(
-        report
-    )
-    model = builder.finalize("cpu")
-    np.testing.assert_allclose(model.body_q.numpy()[0, :3], [0.0, 0.0, 0.5])
-    other = ModelBuilder()
-    carrier = other.add_body(mass=1.0, inertia=np.eye(3))
-    other.add_usd(stage(body("tool", held + at(x=1.0))), parent_body=carrier, strict=True)
-    assert other.joint_type.tolist() == [JointType.FREE, JointType.FIXED]
-    assert other.joint_parent.tolist() == [-1, carrier]
-    np.testing.assert_allclose(other.finalize("cpu").body_q.numpy()[1, :3], [1.0, 0.0, 0.0])
-
-
 def test_root_path_and_ignore_paths_choose_what_is_imported():
     content = prim("Xform", "A", body("x") + body("y")) + prim("Xform", "B", body("z"))
     assert load(content, root_path="/A")[0].body_label == ["/A/x", "/A/y"]

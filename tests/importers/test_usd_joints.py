@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pluriverse.builder import ModelBuilder
 from pluriverse.importers import AssetError, AssetWarning, ImportSeverity
 from pluriverse.types import BodyFlags, EqType, JointTargetMode, JointType
 from tests.importers.mechanics import body_poses
@@ -17,6 +18,7 @@ from tests.importers.usd_text import (
     joint,
     load,
     prim,
+    stage,
 )
 
 pytest.importorskip("pxr", reason="usd-core is not installed: pip install pluriverse[usd]")
@@ -310,6 +312,25 @@ def test_kinematic_bodies_stand_still():
     np.testing.assert_allclose(model.body_q.numpy()[:, :3], [[2, 0, 0], [2, 0, 1], [0, 0, 0]], atol=ROUNDING)
     with pytest.warns(AssetWarning, match="it stands still"):
         load(body("a", "bool physics:kinematicEnabled = 1\nvector3f physics:velocity = (1, 0, 0)"))
+
+
+def test_kinematic_bodies_that_cannot_move_are_fixed():
+    """Planes collide only where they stand still, and what is mounted on a body moves with it."""
+    held = "bool physics:kinematicEnabled = 1\n"
+    floor = collider("Plane", "p", 'uniform token axis = "Z"')
+    builder, report = load(body("ground", held + at(z=0.5) + floor, mass=None) + body("b"), strict=True)
+    assert builder.joint_type.tolist() == [JointType.FIXED, JointType.FREE]
+    assert "kinematic body that is fixed, because planes collide only where they stand still" in entries(
+        report
+    )
+    model = builder.finalize("cpu")
+    np.testing.assert_allclose(model.body_q.numpy()[0, :3], [0.0, 0.0, 0.5])
+    other = ModelBuilder()
+    carrier = other.add_body(mass=1.0, inertia=np.eye(3))
+    other.add_usd(stage(body("tool", held + at(x=1.0))), parent_body=carrier, strict=True)
+    assert other.joint_type.tolist() == [JointType.FREE, JointType.FIXED]
+    assert other.joint_parent.tolist() == [-1, carrier]
+    np.testing.assert_allclose(other.finalize("cpu").body_q.numpy()[1, :3], [1.0, 0.0, 0.0])
 
 
 def test_joints_to_bodies_that_are_left_out_hold_nothing():
