@@ -162,3 +162,36 @@ def test_a_rough_border_pushes_nothing_that_stands_clear_of_it():
             np.testing.assert_allclose(normal, [1.0, 0.0, 0.0], atol=1e-6)
         elif contacts.count > 0:
             assert deepest(contacts)[0] >= pose[0] - 1.6 - 1e-6
+
+
+def test_bodies_thrown_at_a_block_of_terrain_stay_outside_and_gain_no_energy():
+    """All shapes, at 0.5 to 6 m/s, against sides, edges and corners of rough ground that stands on a plane."""
+    material = {"gap": 0.01, "ke": 1e5, "mu": 0.6}
+    rng = np.random.default_rng(0)
+    builder = pv.ModelBuilder()
+    for index in range(36):
+        world = pv.ModelBuilder()
+        rough = pv.Heightfield(rng.uniform(0.3, 0.6, (11, 11)), 11, 11, 0.5, 0.5)
+        world.add_shape_heightfield(heightfield=rough, cfg=pv.ShapeConfig(**material))
+        world.add_ground_plane(cfg=pv.ShapeConfig(**material))
+        angle, speed = rng.uniform(0.0, 2.0 * np.pi), rng.uniform(0.5, 6.0)
+        away = np.array([np.cos(angle), np.sin(angle)])
+        turn = Rotation.random(random_state=rng).as_quat()
+        body = world.add_body(xform=(*(1.5 * away), rng.uniform(0.3, 0.7), *turn))
+        list(SHAPES.values())[index % len(SHAPES)].add(world, body, **material)
+        world.joint_qd[:3] = [*(-speed * away), 1.0]
+        builder.add_world(world)
+    model = builder.finalize("cpu")
+    pipeline, solver, control = pv.CollisionPipeline(model), pv.SolverSAP(model), model.control()
+    contacts, states = pipeline.contacts(), [model.state(), model.state()]
+    start = mechanical_energy(model, states[0])
+    for _ in range(60):
+        for _ in range(5):
+            pipeline.collide(states[0], contacts)
+            solver.step(states[0], states[1], control, contacts, 0.005)
+            states.reverse()
+        # Rounding of positions over the stiffness of the contacts.
+        assert (mechanical_energy(model, states[0]) < start + 1e-3).all()
+        place = states[0].body_q.numpy()
+        assert not ((np.abs(place[:, :2]) < 0.45).all(axis=1) & (place[:, 2] < 0.25)).any()
+    assert solver.unconverged_step_count.numpy().sum() == 0
