@@ -6,11 +6,13 @@ A *row* is what a world has of an array of `mjData`. All rows of a group follow 
 
 import functools
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import warp as wp
 
+from pluriverse.math.precision import quat_type, vec3_type
 from pluriverse.model import Model, Topology
 from pluriverse.solvers.mujoco.group import NO_SHAPE, MujocoGroup
 
@@ -109,6 +111,44 @@ def rows_struct(real: Any) -> Any:
     """Return the `wp.struct` of all rows with numbers of type `real`."""
     annotations = {name: wp.array(dtype=wp.uint8 if name == "eq_active" else real) for name in ROW_SIZES}
     return wp.struct(type("Rows", (), {"__annotations__": annotations, "__module__": __name__}))
+
+
+@functools.cache
+def row_functions(real: Any) -> SimpleNamespace:
+    """Return the `wp.func`s that read and write places and turns in rows with numbers of type `real`.
+
+    - `row_vec3(values, first)`, `row_rotation(values, first)`: a vector, a rotation.
+    - `set_row_vec3(values, first, a)`, `set_row_rotation(values, first, q)`: the way back.
+
+    MuJoCo has the scalar part of a quaternion first.
+    """
+    vec3, quat = vec3_type(real), quat_type(real)
+
+    @wp.func
+    def row_vec3(values: wp.array(dtype=real), first: int) -> vec3:
+        return vec3(values[first], values[first + 1], values[first + 2])
+
+    @wp.func
+    def row_rotation(values: wp.array(dtype=real), first: int) -> quat:
+        return quat(values[first + 1], values[first + 2], values[first + 3], values[first])
+
+    @wp.func
+    def set_row_vec3(values: wp.array(dtype=real), first: int, a: vec3):
+        for k in range(3):
+            values[first + k] = a[k]
+
+    @wp.func
+    def set_row_rotation(values: wp.array(dtype=real), first: int, q: quat):
+        values[first] = q[3]
+        for k in range(3):
+            values[first + 1 + k] = q[k]
+
+    return SimpleNamespace(
+        row_vec3=row_vec3,
+        row_rotation=row_rotation,
+        set_row_vec3=set_row_vec3,
+        set_row_rotation=set_row_rotation,
+    )
 
 
 class ExchangeRows:

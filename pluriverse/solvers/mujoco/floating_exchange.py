@@ -20,10 +20,18 @@ import warp as wp
 from pluriverse.dynamics.forward_kinematics import place_worlds
 from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
-from pluriverse.math.precision import kernel_module, quat_type, vec3_type
+from pluriverse.math.precision import kernel_module, vec3_type
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.model import Control, Model, State, Topology
-from pluriverse.solvers.mujoco.exchange_maps import NBODY, NQ, NV, ExchangeMaps, ExchangeRows, rows_struct
+from pluriverse.solvers.mujoco.exchange_maps import (
+    NBODY,
+    NQ,
+    NV,
+    ExchangeMaps,
+    ExchangeRows,
+    row_functions,
+    rows_struct,
+)
 from pluriverse.solvers.mujoco.group import JointKind
 from pluriverse.types import BodyFlags
 
@@ -43,21 +51,16 @@ class FloatingModel:
 
 @functools.cache
 def _kernels(real: Any) -> SimpleNamespace:
-    vec3, quat = vec3_type(real), quat_type(real)
+    vec3 = vec3_type(real)
     Rows = rows_struct(real)
     convert, rotate = conversion_functions(real), rotation_functions(real)
     widen_vec3, widen_rotation, read_vec3 = convert.widen_vec3, convert.widen_rotation, convert.read_vec3
+    write_vec3, write_rotation = convert.write_vec3, convert.write_rotation
     quat_normalize = rotate.quat_normalize
+    in_rows = row_functions(real)
+    row_vec3, row_rotation = in_rows.row_vec3, in_rows.row_rotation
+    set_row_vec3, set_row_rotation = in_rows.set_row_vec3, in_rows.set_row_rotation
     module = kernel_module("pluriverse.solvers.mujoco.floating_exchange", real)
-
-    @wp.func
-    def row_vec3(values: wp.array(dtype=real), first: int) -> vec3:
-        return vec3(values[first], values[first + 1], values[first + 2])
-
-    @wp.func
-    def row_rotation(values: wp.array(dtype=real), first: int) -> quat:
-        """Return a rotation of MuJoCo, which has the scalar part first."""
-        return quat(values[first + 1], values[first + 2], values[first + 3], values[first])
 
     @wp.func
     def add_wrench(values: wp.array(dtype=real), first: int, force: vec3, torque: vec3):
@@ -101,12 +104,10 @@ def _kernels(real: Any) -> SimpleNamespace:
                     omega = widen_vec3(wp.spatial_bottom(body_qd[body]))
                     origin_velocity = widen_vec3(wp.spatial_top(body_qd[body])) - wp.cross(omega, arm)
                     spin = wp.quat_rotate_inv(rotation, omega)
-                    for k in range(3):
-                        rows.qpos[qpos + k] = place[k]
-                        rows.qpos[qpos + 4 + k] = rotation[k]
-                        rows.qvel[qvel + k] = origin_velocity[k]
-                        rows.qvel[qvel + 3 + k] = spin[k]
-                    rows.qpos[qpos + 3] = rotation[3]
+                    set_row_vec3(rows.qpos, qpos, place)
+                    set_row_rotation(rows.qpos, qpos + 3, rotation)
+                    set_row_vec3(rows.qvel, qvel, origin_velocity)
+                    set_row_vec3(rows.qvel, qvel + 3, spin)
                 if model.body_flags[body] & KINEMATIC == 0:
                     joint = topology.world_joint[world] + local_joint
                     turn = widen_rotation(wp.transform_get_rotation(body_q[parent])) * widen_rotation(
@@ -183,12 +184,10 @@ def _kernels(real: Any) -> SimpleNamespace:
                 )
                 v = wp.quat_rotate_inv(turn, velocity - carried)
                 w = wp.quat_rotate_inv(turn, omega - parent_omega)
-                for k in range(3):
-                    joint_q[coord + k] = float(p[k])
-                    joint_qd[dof + k] = float(v[k])
-                    joint_qd[dof + 3 + k] = float(w[k])
-                for k in range(4):
-                    joint_q[coord + 3 + k] = float(q[k])
+                write_vec3(joint_q, coord, p)
+                write_rotation(joint_q, coord + 3, q)
+                write_vec3(joint_qd, dof, v)
+                write_vec3(joint_qd, dof + 3, w)
 
     return SimpleNamespace(push_floating=push_floating, pull_floating=pull_floating)
 

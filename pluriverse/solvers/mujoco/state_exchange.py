@@ -27,6 +27,7 @@ from pluriverse.solvers.mujoco.exchange_maps import (
     NV,
     ExchangeMaps,
     ExchangeRows,
+    row_functions,
     rows_struct,
 )
 from pluriverse.solvers.mujoco.floating_exchange import pull_floating_joints, push_floating_joints
@@ -73,28 +74,12 @@ def _kernels(real: Any) -> SimpleNamespace:
     convert, rotate = conversion_functions(real), rotation_functions(real)
     widen_vec3, widen_rotation = convert.widen_vec3, convert.widen_rotation
     read_vec3, read_rotation = convert.read_vec3, convert.read_rotation
+    write_vec3, write_rotation = convert.write_vec3, convert.write_rotation
     quat_normalize = rotate.quat_normalize
+    in_rows = row_functions(real)
+    row_vec3, row_rotation = in_rows.row_vec3, in_rows.row_rotation
+    set_row_vec3, set_row_rotation = in_rows.set_row_vec3, in_rows.set_row_rotation
     module = kernel_module("pluriverse.solvers.mujoco.state_exchange", real)
-
-    @wp.func
-    def row_vec3(values: wp.array(dtype=real), first: int) -> vec3:
-        return vec3(values[first], values[first + 1], values[first + 2])
-
-    @wp.func
-    def row_rotation(values: wp.array(dtype=real), first: int) -> quat:
-        """Return a rotation of MuJoCo, which has the scalar part first."""
-        return quat(values[first + 1], values[first + 2], values[first + 3], values[first])
-
-    @wp.func
-    def set_row_vec3(values: wp.array(dtype=real), first: int, a: vec3):
-        for k in range(3):
-            values[first + k] = a[k]
-
-    @wp.func
-    def set_row_rotation(values: wp.array(dtype=real), first: int, q: quat):
-        values[first] = q[3]
-        for k in range(3):
-            values[first + 1 + k] = q[k]
 
     @wp.func
     def same_vec3(values: wp.array[float], first: int, a: vec3) -> bool:
@@ -318,10 +303,8 @@ def _kernels(real: Any) -> SimpleNamespace:
                 inner = wp.quat_inverse(frame) * row_rotation(rows.qpos, qpos) * frame
                 turn = frame * wp.quat_inverse(inner)
                 rate = wp.quat_rotate(wp.quat_inverse(turn), row_vec3(rows.qvel, qvel))
-                for k in range(4):
-                    joint_q[coord + k] = float(inner[k])
-                for k in range(3):
-                    joint_qd[dof + k] = float(rate[k])
+                write_rotation(joint_q, coord, inner)
+                write_vec3(joint_qd, dof, rate)
             elif kind == FREE:
                 body = topology.world_body[world] + maps.joint_child[index]
                 rotation = row_rotation(rows.qpos, qpos + 3)
@@ -331,12 +314,10 @@ def _kernels(real: Any) -> SimpleNamespace:
                 arm = wp.quat_rotate(rotation, widen_vec3(model.body_com[body]))
                 omega = wp.quat_rotate(rotation, row_vec3(rows.qvel, qvel + 3))
                 v = row_vec3(rows.qvel, qvel) + wp.cross(omega, arm)
-                for k in range(3):
-                    joint_q[coord + k] = float(p[k])
-                    joint_qd[dof + k] = float(v[k])
-                    joint_qd[dof + 3 + k] = float(omega[k])
-                for k in range(4):
-                    joint_q[coord + 3 + k] = float(q[k])
+                write_vec3(joint_q, coord, p)
+                write_rotation(joint_q, coord + 3, q)
+                write_vec3(joint_qd, dof, v)
+                write_vec3(joint_qd, dof + 3, omega)
 
     return SimpleNamespace(push_world=push_world, pull_world=pull_world)
 
