@@ -70,6 +70,7 @@ def sum_body_forces(
     body_qd: wp.array[wp.spatial_vector],
     applied_force: wp.array[wp.vec3],  # [body] N, world axes
     applied_torque: wp.array[wp.vec3],  # [body] N m, world axes
+    dt: float,  # s
     body_f: wp.array[wp.spatial_vector],  # [body of the model] N, N m
 ):
     """Write the external forces of the bodies of one world."""
@@ -80,13 +81,25 @@ def sum_body_forces(
     first = topology.world_body[world]
     for body in range(first, first + topology.template_body[template + 1] - topology.template_body[template]):
         row = body_row[body]
+        share = float(1.0)
+        if row < 0:
+            row = -2 - row  # a part of a body, to which forces were applied
+            share = 0.0
         mass = body_mass[body]
         velocity = body_qd[body]
         omega = wp.spatial_bottom(velocity)
         rotation = wp.transform_get_rotation(body_q[body])
         momentum = wp.quat_rotate(rotation, body_inertia[body] * wp.quat_rotate_inv(rotation, omega))
-        force = applied_force[row] - bodies.linear_damping[row] * mass * wp.spatial_top(velocity)
-        torque = applied_torque[row] - bodies.angular_damping[row] * momentum
+        force = share * applied_force[row] - bodies.linear_damping[row] * mass * wp.spatial_top(velocity)
+        torque = share * applied_torque[row] - bodies.angular_damping[row] * momentum
+        # What is faster than it may be is braked to its limit. Other bodies that it hangs on can only make
+        # it heavier than it is by itself, so it never turns back.
+        speed = wp.length(wp.spatial_top(velocity))
+        if speed > bodies.linear_limit[row]:
+            force -= (1.0 - bodies.linear_limit[row] / speed) * mass / dt * wp.spatial_top(velocity)
+        spin = wp.length(omega)
+        if spin > bodies.angular_limit[row]:
+            torque -= (1.0 - bodies.angular_limit[row] / spin) / dt * momentum
         flags = bodies.flags[row]
         if flags & _NO_GRAVITY:
             force -= mass * gravity[world]

@@ -46,8 +46,10 @@ def add_contact_forces(
         first = topology.world_body[world]
         count = topology.template_body[template + 1] - topology.template_body[template]
         for body in range(first, first + count):
-            net_force[body_row[body]] = wp.vec3()
-            net_torque[body_row[body]] = wp.vec3()
+            row = body_row[body]
+            if row >= 0:
+                net_force[row] = wp.vec3()
+                net_torque[row] = wp.vec3()
     if share == 0.0:
         return
     start = contact_start[world]

@@ -420,6 +420,16 @@ def _options(options: Any, call: str) -> AssetOptions:
         return AssetOptions()
     if not isinstance(options, AssetOptions):
         raise TypeError(f"{call}: options is {options!r}, but must be a gymapi.AssetOptions.")
+    for name in ("density", "armature", "linear_damping", "angular_damping"):
+        value = getattr(options, name)
+        require(
+            0.0 <= float(value) < np.inf,
+            call,
+            f"options.{name} is {value}, but must be >= 0 and finite.",
+        )
+    for name in ("max_linear_velocity", "max_angular_velocity"):
+        value = getattr(options, name)
+        require(float(value) > 0.0, call, f"options.{name} is {value}, but must be > 0, infinite for none.")
     return options.copy()
 
 

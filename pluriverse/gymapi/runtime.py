@@ -15,7 +15,14 @@ from pluriverse.gymapi.contact_options import contact_options, has_friction_mome
 from pluriverse.gymapi.enums import ContactCollection, DofDriveMode
 from pluriverse.gymapi.errors import GymError
 from pluriverse.gymapi.scene import Actor, Sim
-from pluriverse.gymapi.tables import integers, make_actor_table, make_body_table, make_dof_table
+from pluriverse.gymapi.tables import (
+    find_body_rows,
+    find_cut_parts,
+    integers,
+    make_actor_table,
+    make_body_table,
+    make_dof_table,
+)
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Contacts, Model, State
 from pluriverse.simulation import Simulation
@@ -90,10 +97,10 @@ class Runtime:
         self.actors = make_actor_table(sim, self.device)
         self.dofs = make_dof_table(sim, self.device)
         self.bodies = make_body_table(sim, self.device)
-        row = np.empty(self.model.body_count, dtype=np.int32)
-        row[self.bodies.body.numpy()] = np.arange(sim.body_count)
-        self.body_row = integers(row, self.device)
-        """Place in the sim of each body of the model."""
+        self.body_row = integers(find_body_rows(self.model, self.bodies), self.device)
+        """Place in the sim of each body of the model; -2 - place for a part that was cut from a body."""
+        self.cut_parts = find_cut_parts(self.model, self.bodies)
+        """Parts of each body of the model that some were cut from."""
         self.no_indices: wp.array[int] = wp.empty(0, dtype=wp.int32, device=self.device)
         self.no_vectors: wp.array[wp.vec3] = wp.empty(0, dtype=wp.vec3, device=self.device)
         self.applied_force = wp.zeros(sim.body_count, dtype=wp.vec3, device=self.device)
@@ -319,16 +326,19 @@ class Runtime:
                 state.body_qd,
                 self.applied_force,
                 self.applied_torque,
+                self.sim.params.dt / self.substeps,
             ],
             outputs=[state.body_f],
             device=self.device,
         )
 
     def _find_passive_force(self) -> bool:
-        """Return whether there is a body that is damped, or left alone by gravity or precession."""
+        """Return whether a body is damped, limited in speed, or left alone by gravity or precession."""
         return any(
             actor.asset.options.linear_damping > 0.0
             or actor.asset.options.angular_damping > 0.0
+            or np.isfinite(actor.asset.options.max_linear_velocity)
+            or np.isfinite(actor.asset.options.max_angular_velocity)
             or actor.asset.options.disable_gravity
             or not actor.asset.options.enable_gyroscopic_forces
             or (actor.body_flags is not None and actor.body_flags.any())

@@ -12,6 +12,7 @@ import warp as wp
 
 from pluriverse.dynamics import eval_fk, eval_ik
 from pluriverse.gymapi.asset import Asset
+from pluriverse.gymapi.cut_parts import find_origins
 from pluriverse.gymapi.errors import GymWarning
 from pluriverse.gymapi.scene import Actor
 from pluriverse.model import Model
@@ -59,6 +60,8 @@ KINDS: dict[str, str] = {
 
 _STATE = ("joint_q", "joint_qd", "body_q", "body_qd")
 _CONTROL = ("joint_target_pos", "joint_target_vel", "joint_act")
+_DIVIDED = ("body_mass", "body_inertia")
+"""What the parts of a body that was cut have equal shares of."""
 _FLAGS = {
     "body": ModelFlags.BODY_INERTIAL_PROPERTIES,
     "joint": ModelFlags.JOINT_PROPERTIES,
@@ -81,7 +84,11 @@ def read(actor: Actor, name: str) -> np.ndarray:
     runtime = actor.env.sim.runtime
     if runtime is None:
         return np.array(actor.rows.get(name, asset_rows(actor.asset, name)))
-    return np.array(_view(runtime, actor, name))
+    rows = np.array(_view(runtime, actor, name))
+    for local, parts in _cut_bodies(runtime, actor, name):
+        if name in _DIVIDED:
+            rows[local] *= 1 + len(parts)
+    return rows
 
 
 def write(actor: Actor, name: str, rows: np.ndarray) -> None:
@@ -96,16 +103,38 @@ def write(actor: Actor, name: str, rows: np.ndarray) -> None:
     if start == stop:
         return
     array = _array(runtime, name)
+    cut = _cut_bodies(runtime, actor, name)
+    if cut:
+        rows = np.array(rows, dtype=np.float32).reshape(stop - start, -1)
+        for local, parts in cut:
+            if name in _DIVIDED:
+                rows[local] /= 1 + len(parts)
+            for part in parts:
+                _put(array, part, part + 1, rows[local])
+    _put(array, start, stop, rows)
+    if name not in _STATE and name not in _CONTROL:
+        runtime.changed |= _FLAGS[kind]
+    if name in ("joint_q", "joint_qd", "joint_X_p", "joint_X_c", "body_com"):
+        runtime.mark_kinematics(actor)
+
+
+def _put(array: Any, start: int, stop: int, rows: np.ndarray) -> None:
+    """Write rows of an array of the model."""
     if array.device.is_cpu:
         view = array.numpy()[start:stop]
         view[...] = np.asarray(rows).reshape(view.shape)
     else:
         kind_of = np.int32 if array.dtype is wp.int32 else np.float32
         array[start:stop].assign(np.ascontiguousarray(rows, dtype=kind_of))
-    if name not in _STATE and name not in _CONTROL:
-        runtime.changed |= _FLAGS[kind]
-    if name in ("joint_q", "joint_qd", "joint_X_p", "joint_X_c", "body_com"):
-        runtime.mark_kinematics(actor)
+
+
+def _cut_bodies(runtime: Any, actor: Actor, name: str) -> list[tuple[int, list[int]]]:
+    """Return the bodies of an actor whose rows parts share, where they do: place in the actor, parts."""
+    if not runtime.cut_parts or name not in ("body_com", *_DIVIDED):
+        return []
+    start = actor.starts["body"]
+    bodies = range(start, start + actor.asset.body_count)
+    return [(body - start, parts) for body, parts in runtime.cut_parts.items() if body in bodies]
 
 
 def _array(runtime: Any, name: str) -> Any:
@@ -154,29 +183,34 @@ class Prototype:
     def __init__(self, asset: Asset):
         self.model: Model = asset.builder.finalize("cpu")
         self.state = self.model.state()
+        self._count = asset.body_count
+        # Parts that were cut from bodies are the last ones.
+        self._origin = find_origins(self.model, np.arange(self.model.body_count) < self._count)
 
     def place(self, actor: Actor) -> tuple[np.ndarray, np.ndarray]:
         """Return poses and velocities of the bodies of an actor."""
         self._take(actor)
         eval_fk(self.model, self.state.joint_q, self.state.joint_qd, self.state)
-        return self.state.body_q.numpy().reshape(-1, 7), self.state.body_qd.numpy().reshape(-1, 6)
+        body_q, body_qd = self.state.body_q.numpy(), self.state.body_qd.numpy()
+        return body_q.reshape(-1, 7)[: self._count], body_qd.reshape(-1, 6)[: self._count]
 
     def read_joints(
         self, actor: Actor, body_q: np.ndarray, body_qd: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return joint coordinates and velocities of bodies, and the poses that follow from them."""
         self._take(actor)
-        self.state.body_q.numpy()[...] = body_q
-        self.state.body_qd.numpy()[...] = body_qd
+        self.state.body_q.numpy()[...] = body_q[self._origin]
+        self.state.body_qd.numpy()[...] = body_qd[self._origin]
         eval_ik(self.model, self.state, self.state.joint_q, self.state.joint_qd)
         joint_q, joint_qd = self.state.joint_q.numpy().copy(), self.state.joint_qd.numpy().copy()
         eval_fk(self.model, self.state.joint_q, self.state.joint_qd, self.state)
-        return joint_q, joint_qd, self.state.body_q.numpy().reshape(-1, 7)
+        return joint_q, joint_qd, self.state.body_q.numpy().reshape(-1, 7)[: self._count]
 
     def _take(self, actor: Actor) -> None:
-        for name in ("joint_X_p", "joint_X_c", "body_com"):
+        for name in ("joint_X_p", "joint_X_c"):
             target = getattr(self.model, name).numpy()
             target[...] = read(actor, name).reshape(target.shape)
+        self.model.body_com.numpy()[...] = read(actor, "body_com").reshape(-1, 3)[self._origin]
         self.state.joint_q.numpy()[...] = read(actor, "joint_q")
         self.state.joint_qd.numpy()[...] = read(actor, "joint_qd")
 

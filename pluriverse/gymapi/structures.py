@@ -240,9 +240,9 @@ class AssetOptions(_Structure):
     angular_damping: float = 0.5
     """Rate at which angular velocity decays [1/s]."""
     max_linear_velocity: float = 1000.0
-    """Stored."""
+    """Linear velocity to which faster bodies are braked [m/s]; infinite for none."""
     max_angular_velocity: float = 64.0
-    """Stored."""
+    """Angular velocity to which bodies that spin faster are braked [rad/s]; infinite for none."""
     disable_gravity: bool = False
     """Whether gravity leaves the asset alone."""
     enable_gyroscopic_forces: bool = True

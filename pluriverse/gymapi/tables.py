@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.gymapi.cut_parts import find_origins
 from pluriverse.gymapi.scene import Sim
+from pluriverse.model import Model
 from pluriverse.types import JointType
 
 
@@ -65,6 +67,10 @@ class BodyTable:
     """Rate at which linear velocity decays [1/s]."""
     angular_damping: wp.array[float]
     """Rate at which angular velocity decays [1/s]."""
+    linear_limit: wp.array[float]
+    """Largest linear velocity [m/s]."""
+    angular_limit: wp.array[float]
+    """Largest angular velocity [rad/s]."""
     flags: wp.array[int]
     """`RigidBodyFlags`, and `NO_GYROSCOPIC_FORCE`."""
 
@@ -124,14 +130,40 @@ def make_body_table(sim: Sim, device: Any) -> BodyTable:
     table.offset = vectors(np.repeat(offset, counts, axis=0), device)
     table.world_origin = vectors(np.repeat(origin, counts, axis=0), device)
     table.world = integers(np.repeat([actor.env.world for actor in actors], counts), device)
-    linear = [actor.asset.options.linear_damping for actor in actors]
-    angular = [actor.asset.options.angular_damping for actor in actors]
-    table.linear_damping = wp.array(np.repeat(linear, counts).astype(np.float32), dtype=float, device=device)
-    table.angular_damping = wp.array(
-        np.repeat(angular, counts).astype(np.float32), dtype=float, device=device
-    )
+    for name, option in (
+        ("linear_damping", "linear_damping"),
+        ("angular_damping", "angular_damping"),
+        ("linear_limit", "max_linear_velocity"),
+        ("angular_limit", "max_angular_velocity"),
+    ):
+        values = np.repeat([getattr(actor.asset.options, option) for actor in actors], counts)
+        setattr(table, name, wp.array(values.astype(np.float32), dtype=float, device=device))
     table.flags = integers(_joined([body_flags(actor) for actor in actors]), device)
     return table
+
+
+def find_body_rows(model: Model, bodies: BodyTable) -> np.ndarray:
+    """Return the place in the sim of each body of the model.
+
+    Of a part of a body, which a joint that closes a loop moves (`pluriverse.builder.cut_bodies`), it is -2
+    less the place of that body.
+    """
+    own = bodies.body.numpy()
+    row = np.full(model.body_count, -1, dtype=np.int64)
+    row[own] = np.arange(len(own))
+    if len(own) < model.body_count:
+        parts = np.flatnonzero(row < 0)
+        row[parts] = -2 - row[find_origins(model, row >= 0)[parts]]
+    return row
+
+
+def find_cut_parts(model: Model, bodies: BodyTable) -> dict[int, list[int]]:
+    """Return the parts that were cut from bodies of the model, by body."""
+    rows, own = find_body_rows(model, bodies), bodies.body.numpy()
+    parts: dict[int, list[int]] = {}
+    for part in np.flatnonzero(rows < 0).tolist():
+        parts.setdefault(int(own[-2 - rows[part]]), []).append(part)
+    return parts
 
 
 def body_flags(actor: Any) -> np.ndarray:

@@ -117,6 +117,16 @@ CASES = {
         ValueError,
         "load_asset: filename is 'robot.step', but must end in one of .urdf",
     ),
+    "negative damping of an asset": (
+        lambda gym, sim, env, actor, asset: gym.create_sphere(sim, 0.1, undamped(linear_damping=-1.0)),
+        ValueError,
+        "create_sphere: options.linear_damping is -1.0, but must be >= 0 and finite",
+    ),
+    "no speed allowed": (
+        lambda gym, sim, env, actor, asset: gym.create_sphere(sim, 0.1, undamped(max_linear_velocity=0.0)),
+        ValueError,
+        "create_sphere: options.max_linear_velocity is 0.0, but must be > 0, infinite for none",
+    ),
     "wrong parameters": (
         lambda gym, sim, env, actor, asset: gym.add_ground(sim, gymapi.SimParams()),
         TypeError,

@@ -222,3 +222,33 @@ def test_stack_of_mass_ratio_ten_thousand_stays_up(gym):
         gym.simulate(sim)
     # Contact is as stiff as the step resolves for the light box: the load sinks in by some centimetres.
     np.testing.assert_allclose(position_of(env, top), [0, 0, 0.306], atol=0.02)
+
+
+@pytest.mark.parametrize("solver", ["sap", "mujoco"])
+def test_speeds_of_bodies_have_limits(gym, assets, solver):
+    """Bodies that spin or fly faster are braked to their limits, also links of a robot; others are not."""
+    sim = make_sim(gravity=0.0)
+    sim.params.solver = solver
+    options = undamped(max_linear_velocity=3.0, max_angular_velocity=10.0)
+    box = gym.create_box(sim, 0.1, 0.2, 0.3, options)
+    free = gym.create_box(sim, 0.1, 0.2, 0.3, undamped(max_angular_velocity=np.inf))
+    robot = gym.load_asset(
+        sim, assets, "cartpole.urdf", undamped(fix_base_link=True, max_angular_velocity=4.0)
+    )
+    env = add_env(sim)
+    for place, asset in enumerate((box, free, robot)):
+        gym.create_actor(env, asset, at(y=3.0 * place), "actor", 0, 0)
+    for body in (0, 1):
+        gym.set_rigid_linear_velocity(env, body, gymapi.Vec3(3.0, 4.0, 0.0))
+        gym.set_rigid_angular_velocity(env, body, gymapi.Vec3(0.0, 0.0, 100.0))
+    states = gym.get_actor_dof_states(env, 2, gymapi.STATE_ALL)
+    states["vel"] = (0.0, 15.0)
+    gym.set_actor_dof_states(env, 2, states, gymapi.STATE_ALL)
+    for _ in range(10):
+        gym.simulate(sim)
+    np.testing.assert_allclose(list(gym.get_rigid_linear_velocity(env, 0)), [1.8, 2.4, 0.0], atol=1e-3)
+    np.testing.assert_allclose(list(gym.get_rigid_angular_velocity(env, 0)), [0.0, 0.0, 10.0], atol=1e-2)
+    np.testing.assert_allclose(list(gym.get_rigid_linear_velocity(env, 1)), [3.0, 4.0, 0.0], rtol=1e-4)
+    np.testing.assert_allclose(gym.get_rigid_angular_velocity(env, 1).z, 100.0, rtol=1e-3)
+    pole = gym.find_actor_rigid_body_handle(env, 2, "pole")
+    assert 1.0 < abs(gym.get_rigid_angular_velocity(env, pole).x) < 4.1

@@ -129,6 +129,33 @@ def test_loops_with_limits_are_cut_without_shifting_what_comes_behind(gym, robot
         np.testing.assert_allclose(np.subtract(bodies[index], bodies[0])[:, 2], index, atol=1e-5)
 
 
+def test_gravity_leaves_parts_of_cut_bodies_alone_as_well(gym, robot_assets):
+    """A linkage without gravity, cut at a joint of its loop, stays where it is; so does its damping act."""
+    pytest.importorskip("pxr", reason="usd-core is not installed: pip install pluriverse[usd]")
+    sim = make_sim()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        asset = gym.load_asset(
+            sim,
+            str(robot_assets / "newton_examples"),
+            "boxes_fourbar.usda",
+            undamped(disable_gravity=True, linear_damping=1.0),
+        )
+    env = add_env(sim)
+    gym.create_actor(env, asset, at(z=1.0), "linkage", 0, 1)
+    before = gym.get_env_rigid_body_states(env, gymapi.STATE_ALL)["pose"]["p"]["z"].copy()
+    for _ in range(10):
+        gym.simulate(sim)
+    model = sim.runtime.model
+    assert model.body_count > gym.get_sim_rigid_body_count(sim)
+    masses = np.array([part.mass for part in gym.get_actor_rigid_body_properties(env, 0)])
+    np.testing.assert_allclose(masses, asset.builder.body_mass, rtol=1e-6)
+    after = gym.get_env_rigid_body_states(env, gymapi.STATE_ALL)["pose"]["p"]["z"]
+    np.testing.assert_allclose(after, before, atol=1e-5)
+    gym.set_actor_scale(env, 0, 1.2)
+    np.testing.assert_allclose(model.body_mass.numpy().sum(), masses.sum() * 1.2**3, rtol=1e-5)
+
+
 def test_usd_robots_are_read_too(gym, robot_assets):
     """The ant of a USD file has the joints of that of the MJCF file, and its base is held if asked for."""
     pytest.importorskip("pxr", reason="usd-core is not installed: pip install pluriverse[usd]")
