@@ -165,7 +165,7 @@ def test_a_rough_border_pushes_nothing_that_stands_clear_of_it():
 
 
 def test_bodies_thrown_at_a_block_of_terrain_stay_outside_and_gain_no_energy():
-    """All shapes, at 0.5 to 6 m/s, against sides, edges and corners of rough ground that stands on a plane."""
+    """All shapes, at 0.5 to 6 m/s, against sides, edges and corners of rough ground on a plane."""
     material = {"gap": 0.01, "ke": 1e5, "mu": 0.6}
     rng = np.random.default_rng(0)
     builder = pv.ModelBuilder()
