@@ -103,7 +103,7 @@ class WarpGroup:
             known = [name for name in per_world if self.is_batched(name)]
             if self.group.switched:
                 known.append("geom_gap")
-            self.model = self.module.put_model(host, dict.fromkeys(known, self.group.world_count))
+            self.model = self._put_model(host, known)
             self.model.opt.warn_overflow = 0  # the bits are read by `conclude_row`
             self.model.opt.timestep = wp.zeros(1, dtype=float)
             self.model.opt.graph_conditional = graph_conditional
@@ -211,6 +211,21 @@ class WarpGroup:
         """Compute what follows from the fields of all worlds. Only launches."""
         with wp.ScopedDevice(self.model.qpos0.device):
             self.module.set_const(self.model, self.data, restore=False)
+
+    def _put_model(self, host: Any, batched: list[str]) -> Any:
+        """Return MuJoCo Warp's model, with a row per world for the fields named.
+
+        Raises:
+            NotImplementedError: If it has something that MuJoCo Warp does not know.
+        """
+        try:
+            return self.module.put_model(host, dict.fromkeys(batched, self.group.world_count))
+        except NotImplementedError as error:
+            raise NotImplementedError(
+                f"SolverMuJoCo: MuJoCo Warp does not take world {int(self.group.worlds[0])} "
+                f"('{self.group.spec.modelname}'): "
+                f"{error} Leave that out, or step in MuJoCo's C engine (on a CPU)."
+            ) from error
 
     def _switch_geoms(self) -> None:
         """Let geoms that lost their contact bits find no contacts; MuJoCo Warp sorts pairs out at its start.

@@ -146,6 +146,17 @@ def _step_one_by_one(simulation: Simulation, count: int) -> None:
         simulation.step()
 
 
+def test_what_mujoco_warp_does_not_know_is_named(monkeypatch):
+    """The error says which world it is about, and what to do."""
+
+    def refuse(*arguments):
+        raise NotImplementedError("mjTRN_SO3 not supported.")
+
+    monkeypatch.setattr("mujoco_warp.put_model", refuse)
+    with pytest.raises(NotImplementedError, match=r"world 0 \('world_0'\): mjTRN_SO3 not .* C engine"):
+        make_solver(build("pb"))
+
+
 def test_edits_act_on_notice():
     """Fields that differ between worlds are written in place, so recorded steps see them."""
     model = build("bb")
