@@ -6,6 +6,18 @@ import warp as wp
 
 import pluriverse as pv
 from pluriverse.model.world_choice import choose_worlds
+from pluriverse.randomization import (
+    Operation,
+    Property,
+    Randomizer,
+    Rotation,
+    Uniform,
+    friction,
+    gravity,
+    joint_armature,
+    joint_limits,
+    pseudo_inertia,
+)
 from pluriverse.solvers.mujoco import SolverMuJoCo
 from pluriverse.solvers.mujoco.conversion import convert_model
 from pluriverse.solvers.mujoco.follow_fields import STAGES
@@ -227,3 +239,59 @@ def test_mujoco_warp_follows_as_the_c_engine_does():
         expected = inertia_tensors(mine.value("body_inertia")[row], mine.value("body_iquat")[row])
         np.testing.assert_allclose(on_device[row], expected, rtol=SINGLE, atol=SINGLE)
     assert device["geom_gap"].numpy().tolist() == [0.0, 0.0, -1e10]
+
+
+@pytest.mark.filterwarnings("ignore")  # of what robots bring that is not taken over
+@pytest.mark.parametrize(
+    "robot", ["unitree_g1/g1.xml", "newton_examples/nv_humanoid.xml", "newton_examples/tabletop.xml"]
+)
+def test_robots_that_are_drawn_are_as_if_converted_anew(robot_assets, robot):
+    """After many properties of a robot were drawn, in a recording, fields are those of a fresh conversion."""
+    single, builder = pv.ModelBuilder(), pv.ModelBuilder()
+    for each in (single, builder):
+        SolverMuJoCo.register_custom_attributes(each)
+    single.add_mjcf(str(robot_assets / robot))
+    builder.replicate(single, 3)
+    builder.add_ground_plane()
+    model = builder.finalize("cpu")
+    simulation = pv.Simulation(model, SolverMuJoCo(model), dt=DT)
+    scale = Uniform(0.5, 2.0)
+    terms = [
+        friction(Uniform(0.4, 0.9)),
+        pseudo_inertia(alpha=Uniform(-0.2, 0.2), d=Uniform(-0.1, 0.1), t=Uniform(-0.01, 0.01)),
+        gravity(Uniform(-1.0, 1.0)),
+        joint_armature(scale),
+        joint_limits(Uniform(-0.1, 0.0), Uniform(0.0, 0.1)),
+        *(
+            Property(name, scale, Operation.SCALE)
+            for name in ("joint_damping", "joint_friction", "joint_limit_ke", "shape_material_ke")
+        ),
+        Property("joint_X_p", Uniform(-0.01, 0.01), Operation.OFFSET),
+        Rotation("joint_X_c", Uniform(-0.1, 0.1)),
+        Property("shape_transform", Uniform(-0.01, 0.01), Operation.OFFSET),
+    ]
+    randomizer = Randomizer(simulation, terms)
+    with wp.ScopedCapture(device="cpu", force_module_load=False) as capture:
+        randomizer.apply()
+    wp.capture_launch(capture.graph)
+    (group,), (anew,) = simulation.solver.groups, SolverMuJoCo(model).groups
+    free = group.body_mj[group.joint_child[group.joint_kind == JointKind.FREE]]
+    chosen = set(fields_of(group.model)) - {"body_iquat", "body_inertia"}
+    assert {"dof_invweight0", "body_invweight0", "actuator_acc0", "jnt_solref"} <= chosen
+    for name in sorted(chosen):
+        mine, expected = group.value(name), anew.value(name)
+        if name in ("body_pos", "body_quat"):  # what moves freely has its place in the state
+            mine, expected = np.delete(mine, free, axis=1), np.delete(expected, free, axis=1)
+        if name == "jnt_range":  # joints without limits have limits that nothing reaches
+            mine, expected = (values[:, anew.model.jnt_limited == 1] for values in (mine, expected))
+        if mine.size:
+            bound = 1e-9 * np.abs(expected).max()
+            np.testing.assert_allclose(mine, expected, rtol=0.0, atol=bound, err_msg=name)
+    for row in range(3):
+        tensors = [
+            inertia_tensors(each.value("body_inertia")[row], each.value("body_iquat")[row])
+            for each in (group, anew)
+        ]
+        np.testing.assert_allclose(*tensors, rtol=0.0, atol=1e-9 * np.abs(tensors[1]).max())
+    simulation.step(5)
+    assert simulation.report().frozen_worlds == ()
