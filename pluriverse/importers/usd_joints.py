@@ -306,6 +306,18 @@ class UsdJoints:
             if value is not None:
                 what = f"newton:limit{word}{name}"
                 setattr(dof, field, factor * self.source.number(path, what, value, minimum=0.0))
+        self._soften_limits(path, axis, dof)
+
+    def _soften_limits(self, path: str, axis: _Axis, dof: DofDescription) -> None:
+        """Read the spring of a limit as PhysX has it: per radian, and none at all where it is not stiff."""
+        what = f"physxLimit:{axis.token}"
+        stiffness, damping = (self._read(path, f"{what}:{name}") for name in ("stiffness", "damping"))
+        stiffness = self.source.number(path, f"{what}:stiffness", stiffness or 0.0, minimum=0.0)
+        damping = self.source.number(path, f"{what}:damping", damping or 0.0, minimum=0.0)
+        if stiffness == 0.0 or dof.limit_ke is not None:
+            return
+        unit = self.source.mass * self.source.length ** (2 if axis.is_angular else 0)
+        dof.limit_ke, dof.limit_kd = unit * stiffness, unit * damping
 
     def _set_drive(self, path: str, axis: _Axis, dof: DofDescription, unit: float) -> None:
         drive, source = axis.drive, self.source

@@ -19,6 +19,7 @@ READ = re.compile(
     r"|mjc:(armature|damping|frictionloss|coef[0-4]|margin|gap|solref|maxhullvert"
     r"|torsionalfriction|rollingfriction|actuatorfrc(range:(min|max)|limited))"
     r"|physxJoint:(armature|maxJointVelocity)"
+    r"|physxLimit:(angular|linear|rot[XYZ]|trans[XYZ]):(stiffness|damping)"
     r"|physxMimicJoint:\w+:(gearing|offset|referenceJointAxis|naturalFrequency|dampingRatio)"
     r"|physxArticulation:enabledSelfCollisions"
     r"|physxCollision:(contactOffset|restOffset)"
@@ -29,6 +30,8 @@ HARMLESS = re.compile(
     r"|physxArticulation:(solver.*|sleep.*|stabilization.*|articulationEnabled)"
     r"|physxRigidBody:(solver.*|sleep.*|stabilization.*|enableCCD|enableSpeculativeCCD|contactSlopCoefficient"
     r"|cfmScale|max.*Velocity|maxContactImpulse|retainAccelerations|solveContact|lockedPosAxis)"
+    # What PhysX has no limit of, and what only makes the inertia of bodies easier on another solver.
+    r"|physxLimit:[XYZ]:.*|physxLimit:\w+:contactDistance|warpSim:armature"
     r"|physxConvexHullCollision:.*|physxTriangleMesh.*|physxMaterial:.*CombineMode"
 )
 # Values at which an attribute does nothing.

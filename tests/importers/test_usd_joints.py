@@ -352,3 +352,20 @@ def test_efforts_are_limited_as_mujoco_has_it():
         assert not any(entry.feature.startswith("mjc:") for entry in report.losses)
     with pytest.warns(AssetWarning, match="mjc:actuatorfrcrange that is not symmetric"):
         load(arm(bounds.replace("-20", "-10")))
+
+
+@pytest.mark.parametrize(
+    ("kind", "token", "unit"), [("Revolute", "angular", 1e-4), ("Prismatic", "linear", 1.0)]
+)
+def test_springs_of_limits_are_those_of_physx(kind, token, unit):
+    """Per radian, with masses and lengths of the stage; without stiffness the limit is as hard as any."""
+    limits = "float physics:lowerLimit = -1\nfloat physics:upperLimit = 1\n"
+    soft = f"float physxLimit:{token}:stiffness = 400\nfloat physxLimit:{token}:damping = 20\n"
+    builder, _ = load(arm(limits + soft, kind=f"{kind}Joint"), meters=0.01, strict=True)
+    np.testing.assert_allclose(builder.joint_limit_ke, 400.0 * unit)
+    np.testing.assert_allclose(builder.joint_limit_kd, 20.0 * unit)
+    hard = f"float physxLimit:{token}:damping = 20\nfloat physxLimit:X:stiffness = 7\n"
+    builder, _ = load(arm(limits + hard, kind=f"{kind}Joint"), meters=0.01, strict=True)
+    np.testing.assert_allclose(builder.joint_limit_ke, ModelBuilder().default_joint_cfg.limit_ke)
+    with pytest.raises(AssetError, match=f"physxLimit:{token}:stiffness"):
+        load(arm(limits + soft.replace("400", "-400"), kind=f"{kind}Joint"))
