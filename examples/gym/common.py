@@ -1,8 +1,10 @@
-"""What the scripts share: a sim with z up and a ground, and the loop."""
+"""What the scripts share: a sim with z up and a ground, the moves of an arm, and the loop."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from pluriverse import gymapi, gymutil
 
@@ -50,6 +52,32 @@ def make_envs(sim: gymapi.Sim, count: int, spacing: float = 2.0) -> Iterator[gym
 def at(x: float = 0.0, y: float = 0.0, z: float = 0.0) -> gymapi.Transform:
     """Return a pose without turn."""
     return gymapi.Transform(gymapi.Vec3(x, y, z))
+
+
+def hold_arm(env: gymapi.Env, actor: int, positions: np.ndarray) -> None:
+    """Put the arm of seven joints and its two fingers at positions, and let stiff drives hold them there."""
+    properties = gym.get_actor_dof_properties(env, actor)
+    properties["driveMode"].fill(gymapi.DOF_MODE_POS)
+    properties["stiffness"][:7], properties["damping"][:7] = 4000.0, 400.0
+    properties["stiffness"][7:], properties["damping"][7:] = 2000.0, 100.0
+    properties["effort"][:7] = 500.0
+    gym.set_actor_dof_properties(env, actor, properties)
+    states = gym.get_actor_dof_states(env, actor, gymapi.STATE_ALL)
+    states["pos"] = positions
+    gym.set_actor_dof_states(env, actor, states, gymapi.STATE_ALL)
+    gym.set_actor_dof_position_targets(env, actor, positions)
+
+
+def reach_down(hand: np.ndarray, jacobian: np.ndarray, goal: np.ndarray, side: list[float]) -> np.ndarray:
+    """Return by how much to move joints so that hands come to goals, pointing down, fingers along `side`."""
+    poses = [gymapi.Transform(row[:3], row[3:7]) for row in hand]
+    pointing = np.array([list(pose.transform_vector(gymapi.Vec3(0, 0, 1))) for pose in poses])
+    across = np.array([list(pose.transform_vector(gymapi.Vec3(0, 1, 0))) for pose in poses])
+    sign = np.sign(across @ side + 1e-9)[:, None]
+    turn = np.cross(pointing, [0.0, 0.0, -1.0]) + np.cross(across, side) * sign
+    error = np.concatenate([np.clip(goal - hand[:, :3], -0.05, 0.05), np.clip(turn, -0.2, 0.2)], axis=1)
+    square = jacobian @ jacobian.transpose(0, 2, 1) + 0.05**2 * np.eye(6)
+    return np.einsum("eij,ei->ej", jacobian, np.linalg.solve(square, error[..., None])[..., 0])
 
 
 def run(sim: gymapi.Sim, frames: int, act: Callable[[int], None] | None = None) -> None:

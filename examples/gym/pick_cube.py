@@ -27,16 +27,7 @@ def main(words: list[str] | None = None) -> None:
     hands, cubes = [], []
     for index, env in enumerate(common.make_envs(sim, args.num_envs)):
         actor = gym.create_actor(env, arm, common.at(), "arm", index, 1)
-        properties = gym.get_actor_dof_properties(env, actor)
-        properties["driveMode"].fill(gymapi.DOF_MODE_POS)
-        properties["stiffness"][:7], properties["damping"][:7] = 4000.0, 400.0
-        properties["stiffness"][7:], properties["damping"][7:] = 2000.0, 100.0
-        properties["effort"][:7] = 500.0
-        gym.set_actor_dof_properties(env, actor, properties)
-        states = gym.get_actor_dof_states(env, actor, gymapi.STATE_ALL)
-        states["pos"] = REST
-        gym.set_actor_dof_states(env, actor, states, gymapi.STATE_ALL)
-        gym.set_actor_dof_position_targets(env, actor, REST)
+        common.hold_arm(env, actor, REST)
         thing = gym.create_actor(env, cube, common.at(0.55 + 0.02 * index, 0.03, HALF), "cube", index, 0)
         hands.append(gym.find_actor_rigid_body_index(env, actor, "hand", gymapi.DOMAIN_SIM))
         cubes.append(gym.get_actor_rigid_body_index(env, thing, 0, gymapi.DOMAIN_SIM))
@@ -45,7 +36,6 @@ def main(words: list[str] | None = None) -> None:
     dofs = gym.acquire_dof_state_tensor(sim).numpy().reshape(args.num_envs, 9, 2)
     jacobian = gym.acquire_jacobian_tensor(sim, "arm").numpy()[:, link - 1, :, :7]
     start = bodies[cubes, :3].copy()
-    down = np.array([0.0, 0.0, -1.0])
 
     def act(frame: int) -> None:
         gym.refresh_rigid_body_state_tensor(sim)
@@ -53,14 +43,7 @@ def main(words: list[str] | None = None) -> None:
         gym.refresh_jacobian_tensors(sim)
         part = frame / args.frames
         goal = start + np.array([0.0, 0.0, REACH + (0.15 if part < 0.25 or part > 0.6 else 0.0)])
-        hand = bodies[hands]
-        poses = [gymapi.Transform(row[:3], row[3:7]) for row in hand]
-        pointing = np.array([list(pose.transform_vector(gymapi.Vec3(0, 0, 1))) for pose in poses])
-        across = np.array([list(pose.transform_vector(gymapi.Vec3(0, 1, 0))) for pose in poses])
-        turn = np.cross(pointing, down) + np.cross(across, [0.0, 1.0, 0.0]) * np.sign(across[:, 1:2] + 1e-9)
-        error = np.concatenate([np.clip(goal - hand[:, :3], -0.05, 0.05), np.clip(turn, -0.2, 0.2)], axis=1)
-        square = jacobian @ jacobian.transpose(0, 2, 1) + 0.05**2 * np.eye(6)
-        change = np.einsum("eij,ei->ej", jacobian, np.linalg.solve(square, error[..., None])[..., 0])
+        change = common.reach_down(bodies[hands], jacobian, goal, [0.0, 1.0, 0.0])
         targets = np.empty((args.num_envs, 9), dtype=np.float32)
         targets[:, :7] = dofs[:, :7, 0] + change
         targets[:, 7:] = 0.04 if part < 0.45 else 0.0

@@ -2,10 +2,12 @@
 
 import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from pluriverse.builder.other_names import other_names
+from pluriverse.geometry.signed_distance import check_options
 from pluriverse.types import ShapeFlags
 
 
@@ -75,6 +77,23 @@ class ShapeConfig:
     """Whether the shape is compliant with the pressure `kh` times depth, and touches others in patches.
     Planes and height fields are always rigid, and lose this mark."""
 
+    sdf_max_resolution: int | None = None
+    """Cells along the longest side of the signed distance grid of a triangle mesh; None for 64."""
+    sdf_target_voxel_size: float | None = None
+    """Edge of a cell of that grid [m]; goes before `sdf_max_resolution`."""
+    sdf_narrow_band_range: tuple[float, float] | None = None
+    """Distances inside (<= 0) and outside (>= 0) up to which the grid has all its nodes [m]; None for two
+    cells."""
+    sdf_padding: float | None = None
+    """Distance of the box of the grid from the mesh [m]; None for two cells."""
+
+    @property
+    def signed_distance_options(self) -> dict[str, Any]:
+        """Options of `Mesh.with_signed_distance` that are given."""
+        names = ("max_resolution", "target_voxel_size", "narrow_band_range", "padding")
+        options = {name: getattr(self, f"sdf_{name}") for name in names}
+        return {name: value for name, value in options.items() if value is not None}
+
     @property
     def flags(self) -> int:
         """The booleans as `ShapeFlags`."""
@@ -125,6 +144,7 @@ class ShapeConfig:
                 continue
             if not _is_number(value) or not value >= 0.0 or (not np.isfinite(value) and name != "ke"):
                 raise ValueError(f"{what}: {name} is {value}, but it must be a finite number >= 0{unit}.")
+        check_options(what, **self.signed_distance_options)
         if self.collision_group != int(self.collision_group):
             raise ValueError(f"{what}: collision_group is {self.collision_group}, but it must be an integer.")
 

@@ -122,6 +122,8 @@ class ShapeBuilder(ArticulationBuilder):
                 raise TypeError(
                     f"{name}: src is {src!r}, but a {geometry.name} shape needs a pluriverse.Mesh."
                 )
+            if geometry is GeoType.MESH:
+                src = src.with_signed_distance(**config.signed_distance_options)
             mesh_index = self._mesh_index(src)
         elif geometry is GeoType.HFIELD:
             if not isinstance(src, Heightfield):

@@ -255,6 +255,7 @@ class _Surface:
             return mesh.signed_distance()
         # Without its degenerate triangles the surface is closed, but not as it is stored.
         cleaned = Mesh(self.vertices, self.triangles, name=mesh.name)
+        cleaned = cleaned.with_signed_distance(**mesh.signed_distance_options)
         return cleaned.signed_distance()
 
     def _find_neighbors(self, points: np.ndarray) -> None:

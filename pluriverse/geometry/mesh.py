@@ -1,5 +1,6 @@
 """Triangle mesh: its arrays, where they come from, its mass properties and its convex hull."""
 
+import copy
 import functools
 import hashlib
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ import numpy as np
 
 from pluriverse.geometry.convex_hull import compute_convex_hull
 from pluriverse.geometry.inertia import MassProperties
-from pluriverse.geometry.signed_distance import SignedDistance, compute_signed_distance
+from pluriverse.geometry.signed_distance import SignedDistance, check_options, compute_signed_distance
 from pluriverse.geometry.vertex_merge import merge_vertices
 
 # Vertices of a convex hull unless the caller says otherwise. Support queries cost time in proportion to it;
@@ -67,6 +68,9 @@ class Mesh:
         """The mesh that this one is the hull of, which a decomposition begins with; None for others."""
         self._hulls: dict[int, Mesh] = {}
         self._signed_distances: dict[tuple[Any, ...], SignedDistance] = {}
+        self._variants: dict[tuple[Any, ...], Mesh] = {}
+        self.signed_distance_options: dict[str, Any] = {}
+        """Options of `signed_distance` for all who give none, see `with_signed_distance`."""
 
     @property
     def triangles(self) -> np.ndarray:
@@ -81,6 +85,8 @@ class Mesh:
         digest.update(np.array(kind, dtype=np.int64).tobytes())
         digest.update(self.vertices.tobytes())
         digest.update(self.indices.tobytes())
+        if self.signed_distance_options:
+            digest.update(repr(sorted(self.signed_distance_options.items())).encode())
         return digest.digest()
 
     @functools.cached_property
@@ -205,6 +211,44 @@ class Mesh:
             self._hulls[max_vertices] = hull
         return hull
 
+    def with_signed_distance(
+        self,
+        *,
+        max_resolution: int | None = None,
+        target_voxel_size: float | None = None,
+        narrow_band_range: tuple[float, float] | None = None,
+        padding: float | None = None,
+    ) -> "Mesh":
+        """Return this mesh with options for its signed distance grid, which collisions use; None keeps one.
+
+        The arguments are those of `signed_distance`.
+
+        Raises:
+            ValueError: If an option is out of range.
+        """
+        band = None if narrow_band_range is None else tuple(map(float, narrow_band_range))
+        given = {
+            "max_resolution": max_resolution,
+            "target_voxel_size": target_voxel_size,
+            "narrow_band_range": band,
+            "padding": padding,
+        }
+        options = self.signed_distance_options | {
+            name: value for name, value in given.items() if value is not None
+        }
+        check_options(self.name, **options)
+        key = tuple(sorted(options.items()))
+        if options == self.signed_distance_options:
+            return self
+        variant = self._variants.get(key)
+        if variant is None:
+            variant = copy.copy(self)
+            variant.signed_distance_options = options
+            variant._variants = {}
+            variant.__dict__.pop("content_key", None)
+            self._variants[key] = variant
+        return variant
+
     def signed_distance(
         self,
         *,
@@ -215,6 +259,8 @@ class Mesh:
         cache_dir: str | Path | None = None,
     ) -> SignedDistance:
         """Return the signed distance from the surface on a grid, negative inside; kept for the next call.
+
+        What is None is taken from `signed_distance_options`, or else the default.
 
         Args:
             max_resolution: Cells along the longest side of the mesh, 64 by default.
@@ -229,8 +275,16 @@ class Mesh:
         Raises:
             ValueError: If an option is out of range, or the mesh has holes and encloses nothing.
         """
-        band = None if narrow_band_range is None else tuple(narrow_band_range)
-        key = (max_resolution, target_voxel_size, band, padding)
+        given = {
+            "max_resolution": max_resolution,
+            "target_voxel_size": target_voxel_size,
+            "narrow_band_range": None if narrow_band_range is None else tuple(narrow_band_range),
+            "padding": padding,
+        }
+        options = self.signed_distance_options | {
+            name: value for name, value in given.items() if value is not None
+        }
+        key = tuple(sorted(options.items()))
         grid = self._signed_distances.get(key)
         if grid is None:
             grid = compute_signed_distance(
@@ -238,11 +292,8 @@ class Mesh:
                 self.triangles,
                 self.name,
                 is_closed=self.is_closed,
-                max_resolution=max_resolution,
-                target_voxel_size=target_voxel_size,
-                narrow_band_range=narrow_band_range,
-                padding=padding,
                 cache_dir=cache_dir,
+                **options,
             )
             self._signed_distances[key] = grid
         return grid
@@ -264,6 +315,10 @@ class Mesh:
             name=self.name,
         )
         scaled.is_convex_hull = self.is_convex_hull
+        # Lengths would have to be scaled too, by factors that may differ.
+        scaled.signed_distance_options = {
+            name: value for name, value in self.signed_distance_options.items() if name == "max_resolution"
+        }
         return scaled
 
     @classmethod

@@ -92,6 +92,26 @@ class SignedDistance:
         return values, gradients
 
 
+def check_options(
+    name: str,
+    *,
+    max_resolution: int | None = None,
+    target_voxel_size: float | None = None,
+    narrow_band_range: tuple[float, float] | None = None,
+    padding: float | None = None,
+) -> None:
+    """Check the options of a grid by themselves.
+
+    Raises:
+        ValueError: If one is out of range; `name` says whose it is.
+    """
+    _resolution(name, max_resolution)
+    _length("sdf_target_voxel_size", name, target_voxel_size, 0.0)
+    _length("sdf_padding", name, padding, 0.0)
+    if narrow_band_range is not None:
+        _band(name, narrow_band_range)
+
+
 def compute_signed_distance(
     vertices: np.ndarray,
     triangles: np.ndarray,
@@ -115,17 +135,14 @@ def compute_signed_distance(
         raise ValueError(f"{name}: all vertices are in one place, so there is no distance to compute.")
     cell = _cell_size(name, extent, max_resolution, target_voxel_size)
     pad = _length("sdf_padding", name, padding, PADDING_CELLS * cell)
-    band = (-BAND_CELLS * cell, BAND_CELLS * cell) if narrow_band_range is None else narrow_band_range
-    if len(band) != 2 or not (-np.inf < band[0] <= 0.0 <= band[1] < np.inf):
-        raise ValueError(
-            f"{name}: sdf_narrow_band_range is {tuple(band)} m, but a finite distance inside (<= 0) and one "
-            "outside (>= 0) are needed."
-        )
+    band = (-BAND_CELLS * cell, BAND_CELLS * cell)
+    if narrow_band_range is not None:
+        band = _band(name, narrow_band_range)
     block_count = np.maximum(np.ceil((upper - lower + 2.0 * pad) / (BLOCK_SIZE * cell) - 1e-6), 1).astype(int)
     # The mesh is in the middle of the box.
     lower = (0.5 * (lower + upper - block_count * BLOCK_SIZE * cell)).astype(np.float32)
 
-    options = [lower.tolist(), cell, block_count.tolist(), list(map(float, band)), is_closed]
+    options = [lower.tolist(), cell, block_count.tolist(), list(band), is_closed]
     path = None
     if len(triangles) >= CACHED_TRIANGLE_COUNT:
         path = cache_folder(cache_dir) / f"{_cache_key(vertices, triangles, options)}.npz"
@@ -144,7 +161,7 @@ def compute_signed_distance(
             lower=lower.astype(np.float64),
             cell=cell,
             block_count=block_count,
-            narrow_band=(float(band[0]), float(band[1])),
+            narrow_band=band,
         )
         arrays = {"coarse": coarse, "block_tile": block_tile, "tiles": tiles}
         if path is not None:
@@ -171,13 +188,7 @@ def _encloses(vertices: np.ndarray, triangles: np.ndarray, point: np.ndarray) ->
 
 def _cell_size(name: str, extent: float, max_resolution: int | None, voxel_size: float | None) -> float:
     """Return the edge of a cell [m]."""
-    resolution = SDF_MAX_RESOLUTION if max_resolution is None else max_resolution
-    is_whole = isinstance(resolution, int | np.integer) and not isinstance(resolution, bool)
-    if not is_whole or resolution < BLOCK_SIZE:
-        raise ValueError(
-            f"{name}: sdf_max_resolution is {max_resolution}, but it must be a whole number of cells >= "
-            f"{BLOCK_SIZE}."
-        )
+    resolution = _resolution(name, max_resolution)
     cell = extent / float(resolution)
     if voxel_size is not None:
         cell = _length("sdf_target_voxel_size", name, voxel_size, 0.0)
@@ -188,6 +199,28 @@ def _cell_size(name: str, extent: float, max_resolution: int | None, voxel_size:
             "sdf_target_voxel_size or lower sdf_max_resolution."
         )
     return cell
+
+
+def _band(name: str, band: Any) -> tuple[float, float]:
+    """Return the narrow band [m]."""
+    if len(band) != 2 or not (-np.inf < band[0] <= 0.0 <= band[1] < np.inf):
+        raise ValueError(
+            f"{name}: sdf_narrow_band_range is {tuple(band)} m, but a finite distance inside (<= 0) and one "
+            "outside (>= 0) are needed."
+        )
+    return float(band[0]), float(band[1])
+
+
+def _resolution(name: str, max_resolution: int | None) -> int:
+    """Return the number of cells along the longest side."""
+    resolution = SDF_MAX_RESOLUTION if max_resolution is None else max_resolution
+    is_whole = isinstance(resolution, int | np.integer) and not isinstance(resolution, bool)
+    if not is_whole or not BLOCK_SIZE <= resolution <= RESOLUTION_LIMIT:
+        raise ValueError(
+            f"{name}: sdf_max_resolution is {max_resolution}, but it must be a whole number of cells from "
+            f"{BLOCK_SIZE} to {RESOLUTION_LIMIT}."
+        )
+    return int(resolution)
 
 
 def _length(option: str, name: str, value: float | None, default: float) -> float:

@@ -12,7 +12,7 @@ from pluriverse.gymapi.enums import DofDriveMode
 from pluriverse.gymapi.structures import ActuatorProperties, AssetOptions, TendonProperties
 from pluriverse.gymapi.values import Quat, Transform, Vec3
 from pluriverse.importers import ImportReport
-from pluriverse.types import GeoType, JointTargetMode, JointType
+from pluriverse.types import GeoType, JointTargetMode, JointType, ShapeFlags
 
 # Contact stiffness of shapes without compliance [N/m]: far above what a step resolves, so that the bound of
 # the solver (near rigid) decides.
@@ -177,6 +177,9 @@ def _finish(
 def _decompose(builder: ModelBuilder, options: AssetOptions) -> None:
     """Let collision meshes be several convex pieces, each a shape of its own. Masses stay."""
     shapes = np.flatnonzero(np.isin(builder.shape_type, (GeoType.MESH, GeoType.CONVEX_MESH)))
+    # Meshes that ask for signed distances collide as they are.
+    collides = (builder.shape_flags & int(ShapeFlags.COLLIDE_SHAPES)) != 0
+    shapes = shapes[~(collides & (builder.shape_type == GeoType.MESH))[shapes]]
     if options.convex_decomposition_from_submeshes:
         builder.approximate_meshes("components", shapes)
         return

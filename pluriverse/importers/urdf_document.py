@@ -193,8 +193,21 @@ class _Checker:
             for shape in link.findall(kind):
                 self._origin(shape)
                 self._check_geometry(self._child(shape, "geometry"))
+                for sdf in shape.findall("sdf"):
+                    self._check_sdf(sdf)
         if len(link.findall("inertial")) > 1:
             self._fail(link, "there are several <inertial>", len(link.findall("inertial")), "Keep one.")
+
+    def _check_sdf(self, sdf: Any) -> None:
+        """Check the wish of a collision mesh to collide as it is, with a signed distance grid."""
+        text = sdf.get("resolution")
+        if text is not None and not (text.strip().isdigit() and int(text) >= 8):
+            self._fail(
+                sdf,
+                f"the resolution of the signed distance is {text}",
+                text,
+                "Give a whole number of cells >= 8, or leave it out.",
+            )
 
     def _check_geometry(self, geometry: Any) -> None:
         shapes = [child for child in geometry if isinstance(child.tag, str)]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.geometry import (
+    SDF_MAX_RESOLUTION,
     MassProperties,
     Mesh,
     box_mass_properties,
@@ -14,6 +15,7 @@ from pluriverse.geometry import (
     sphere_mass_properties,
     transform_mass_properties,
 )
+from pluriverse.geometry.signed_distance import RESOLUTION_LIMIT
 from pluriverse.importers.asset_files import AssetFiles
 from pluriverse.importers.description import LinkDescription, ShapeDescription
 from pluriverse.importers.errors import AssetError, AssetFileError
@@ -48,6 +50,7 @@ class UrdfShapes:
             for material in document.robot.materials
             if material.color is not None
         }
+        self.links = {link.get("name"): link for link in document.root.findall("link")}
         self.meshes: dict[tuple[Path, tuple[float, ...]], Mesh] = {}
 
     def colliders(self, link: Any, label: str) -> list[ShapeDescription]:
@@ -58,8 +61,27 @@ class UrdfShapes:
             shape = self._shape(collision, link.name, f"{label}/{name}", must_exist=True)
             assert shape is not None
             self.custom.set_shape(shape, link.name, "collision", number)
+            resolution = self._sdf_resolution(link.name, number)
+            if resolution is not None and shape.type is GeoType.MESH:
+                # The mesh collides as it is.
+                shape.collides = True
+                shape.cfg["sdf_max_resolution"] = resolution
+                shapes.append(shape)
+                continue
             shapes.append(as_collider(shape))
         return shapes
+
+    def _sdf_resolution(self, link: str, number: int) -> int | None:
+        """Return the resolution that the `<sdf>` of a `<collision>` asks for, None without one."""
+        sdf = self.links[link].findall("collision")[number].find("sdf")
+        if sdf is None:
+            return None
+        resolution = int(sdf.get("resolution", SDF_MAX_RESOLUTION))
+        if resolution > RESOLUTION_LIMIT:
+            self.report.add(
+                f"sdf resolution {resolution}", f"link '{link}'", f"the grid has {RESOLUTION_LIMIT} cells"
+            )
+        return min(resolution, RESOLUTION_LIMIT)
 
     def visuals(self, link: Any, label: str) -> list[ShapeDescription]:
         """Return the shapes of the `<visual>` elements of a link, as far as their files exist."""
@@ -164,4 +186,6 @@ def _solid(shape: ShapeDescription, density: float, mesh_maxhullvert: int) -> Ma
     if shape.type is GeoType.CYLINDER:
         return cylinder_mass_properties(shape.scale[0], shape.scale[1], density)
     assert shape.mesh is not None
+    if shape.type is GeoType.MESH and shape.mesh.is_closed:
+        return shape.mesh.mass_properties(density)
     return shape.mesh.convex_hull(mesh_maxhullvert).mass_properties(density)

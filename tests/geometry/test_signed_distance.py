@@ -234,7 +234,8 @@ def test_grid_is_computed_once_and_kept_on_disk(tmp_path, monkeypatch: pytest.Mo
     [
         ({"max_resolution": 4}, "sdf_max_resolution is 4"),
         ({"max_resolution": 64.5}, "sdf_max_resolution is 64.5"),
-        ({"max_resolution": 5000}, "at most 1024"),
+        ({"max_resolution": 5000}, "from 8 to 1024"),
+        ({"target_voxel_size": 1e-4}, "at most 1024"),
         ({"target_voxel_size": 0.0}, "sdf_target_voxel_size is 0.0 m"),
         ({"padding": float("nan")}, "sdf_padding is nan m"),
         ({"narrow_band_range": (0.1, 0.2)}, "sdf_narrow_band_range"),
@@ -253,3 +254,23 @@ def test_sheet_without_inside_is_refused():
     for mesh in (sheet, pv.Mesh(ball.vertices, half, name="sheet")):
         with pytest.raises(ValueError, match="sheet: the surface has holes so large"):
             mesh.signed_distance()
+
+
+def test_shape_asks_for_its_grid_by_its_configuration():
+    """Options of a shape are those of the grid of its mesh; with other options it has another mesh."""
+    mesh = as_mesh(SHAPES["box"][0])
+    builder = pv.ModelBuilder()
+    body = builder.add_body()
+    fine = pv.ShapeConfig(sdf_max_resolution=96, sdf_padding=0.1)
+    for cfg in (fine, fine.copy(), pv.ShapeConfig(sdf_target_voxel_size=0.05), None):
+        builder.add_shape_mesh(body, mesh=mesh, cfg=cfg)
+    sources = builder.shape_source
+    assert sources[0] is sources[1]
+    assert len({id(source) for source in sources}) == 3
+    assert sources[3] is mesh
+    assert sources[0].signed_distance().cell == pytest.approx(0.6 / 96)
+    assert sources[0].signed_distance().lower[0] <= -0.4 + ROUNDING
+    assert sources[2].signed_distance().cell == pytest.approx(0.05)
+    assert mesh.signed_distance().cell == pytest.approx(0.6 / 64)
+    with pytest.raises(ValueError, match=r"shape_4.*sdf_max_resolution is 7"):
+        builder.add_shape_mesh(body, mesh=mesh, cfg=pv.ShapeConfig(sdf_max_resolution=7))

@@ -34,6 +34,7 @@ RUNS = [
     ("attractor", "--frames 60 --num_envs 2", r"largest distance 0\.00"),
     ("osc", "--frames 60 --num_envs 2", r"largest distance 0\.0[0-3]"),
     ("pick_cube", "--frames 240 --num_envs 1", r"cubes lifted by \[0\.1"),
+    ("nut_bolt", "--frames 115 --num_envs 1", r"by \[0\.1[5-9]\] turns\npitches a turn: \[(0\.9|1\.[01])"),
     ("scaling", "--frames 20", r"grown and built agree: True"),
     ("materials", "--frames 2", r"frames: 2"),
     ("convex_pieces", "--frames 60", r"bracket_hull: ball at 0\.03. m\nbracket_pieces: ball at 0\.06. m"),

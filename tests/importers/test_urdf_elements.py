@@ -8,7 +8,13 @@ import trimesh
 
 from pluriverse.builder import ModelBuilder
 from pluriverse.geometry import quat_to_matrix
-from pluriverse.importers import AssetFileError, AssetWarning, ImportSeverity, UnsupportedAssetError
+from pluriverse.importers import (
+    AssetError,
+    AssetFileError,
+    AssetWarning,
+    ImportSeverity,
+    UnsupportedAssetError,
+)
 from pluriverse.types import GeoType, JointType, ShapeFlags
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01"/></inertial>'
@@ -247,6 +253,29 @@ def test_meshes_are_found_and_read(tmp_path, wedge, suffix, reference):
     assert builder.shape_type[0] == GeoType.CONVEX_MESH
     assert len(builder.meshes[0].vertices) == 4
     np.testing.assert_allclose(builder.meshes[0].aabb, [[0, 0, -2], [1, 1.5, 0]], atol=1e-6)
+
+
+def test_sdf_child_lets_a_mesh_collide_as_it_is(tmp_path):
+    """An `<sdf>` beside the geometry keeps the triangles, with the resolution given, and their mass."""
+    ring = trimesh.creation.torus(0.3, 0.1, 24, 12)
+    ring.export(tmp_path / "ring.stl")
+    collision = '<collision><geometry><mesh filename="ring.stl"/></geometry>{}</collision>'
+    for sdf, resolution in (('<sdf resolution="128"/>', 128), ("<sdf/>", 64), ("", None)):
+        (tmp_path / "robot.urdf").write_text(arm(link=collision.format(sdf)))
+        builder, _ = import_urdf(tmp_path / "robot.urdf", strict=True)
+        if resolution is None:
+            assert builder.shape_type[0] == GeoType.CONVEX_MESH
+            continue
+        assert builder.shape_type[0] == GeoType.MESH
+        assert builder.shape_flags[0] & ShapeFlags.COLLIDE_SHAPES
+        assert builder.meshes[0].signed_distance().cell == pytest.approx(0.8 / resolution, rel=1e-5)
+        assert builder.body_mass[1] == pytest.approx(1000.0 * ring.volume, rel=1e-4)
+    (tmp_path / "robot.urdf").write_text(arm(link=collision.format('<sdf resolution="fine"/>')))
+    with pytest.raises(AssetError, match="resolution of the signed distance is fine"):
+        import_urdf(tmp_path / "robot.urdf")
+    (tmp_path / "robot.urdf").write_text(arm(link=collision.format('<sdf resolution="4096"/>')))
+    with pytest.warns(AssetWarning, match="sdf resolution 4096"):
+        import_urdf(tmp_path / "robot.urdf")
 
 
 def test_packages_can_be_given(tmp_path, wedge):
