@@ -18,12 +18,8 @@ import warp as wp
 
 from pluriverse.collision.contact_output import ContactOutput, store_contact
 from pluriverse.collision.hull import HullData
-from pluriverse.collision.hydroelastic_patch import (
-    SECTOR_COUNT,
-    PatchPair,
-    approach_direction,
-    find_patch,
-)
+from pluriverse.collision.hydroelastic_pair import SECTOR_COUNT, PatchPair
+from pluriverse.collision.hydroelastic_patch import find_patch
 from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
 from pluriverse.collision.shape_pair import (
     ShapePair,
@@ -149,10 +145,7 @@ def collide_hydroelastic(
     force = wp.zeros(shape=SECTOR_COUNT, dtype=wp.vec3)
     moment = wp.zeros(shape=SECTOR_COUNT, dtype=wp.vec3)
     weight = wp.zeros(shape=SECTOR_COUNT, dtype=wp.vec2)
-    direction = wp.vec3(0.0, 0.0, 1.0)
-    if pair.type0 != PLANE:
-        direction = approach_direction(pair, hulls)
-    total = find_patch(pair, hulls, direction, force, moment, weight)
+    total = find_patch(pair, hulls, force, moment, weight)
 
     inverse = wp.transpose(shapes.rotation)
     carried_force = wp.vec3()

@@ -31,6 +31,12 @@ def with_level(gradient: wp.vec3, level: float) -> wp.vec4:
 
 
 @wp.func
+def direction_of(level: wp.vec4) -> wp.vec3:
+    """Return the gradient part of a level."""
+    return wp.vec3(level[0], level[1], level[2])
+
+
+@wp.func
 def level_of_ball(offset: wp.vec3, radius: float) -> wp.vec4:
     """Return gradient and level at an offset from the closest point of a core of some radius."""
     length = wp.length(offset)

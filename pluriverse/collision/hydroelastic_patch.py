@@ -11,7 +11,9 @@ found in four steps:
 2. cut off corners that stick out: of shapes with flat faces, what is left is the patch, corner by corner;
 3. integrate along rays from the centroid, each to where the pressure vanishes and in two parts, divided
    where the pressure bends;
-4. if the force points far from n, take its direction for n and begin again.
+4. if n is not halfway between the gradients of both shapes on the patch, take that direction and begin again.
+
+Where the columns find that the patch is no graph, `hydroelastic_volume` takes over.
 
 Pressure times area of each point of a ray goes into the bin of its sector around the centroid: the bins keep
 the force and moment of the patch whatever their number. All lengths are relative to the middle of the second
@@ -21,16 +23,32 @@ shape, in the axes of the first.
 import warp as wp
 
 from pluriverse.collision.hull import HullData
-from pluriverse.collision.hydroelastic_field import level_of_shape
-from pluriverse.collision.segment import any_perpendicular
+from pluriverse.collision.hydroelastic_field import direction_of
+from pluriverse.collision.hydroelastic_pair import (
+    SECTOR_COUNT,
+    STEEPEST,
+    PatchPair,
+    approach_direction,
+    direction_between,
+    find_deep_point,
+    level0,
+    level1,
+    range_along,
+    turn_columns,
+    yielding,
+)
+from pluriverse.collision.hydroelastic_volume import integrate_volume
+from pluriverse.collision.shape_state import PLANE
 
 # Corners of the polygon around a patch; a cut that would give more is left out.
 CORNER_COUNT = wp.constant(24)
-# Sectors of a patch, each of which becomes one contact.
-SECTOR_COUNT = wp.constant(8)
 # Steps of Newton's method for one column, and its tolerance relative to the size of the smaller shape.
 COLUMN_STEPS = wp.constant(16)
 COLUMN_TOLERANCE = wp.constant(1.0e-7)
+# Steps for the place of a column closest to the patch beside which it passes, and the difference of depths
+# there that is none, relative to the size.
+BESIDE_STEPS = wp.constant(20)
+BESIDE_TOLERANCE = wp.constant(1.0e-4)
 # Cuts through the centroid: each leaves 1 - 1/e of the area at most (Grünbaum), so that these reach down to
 # 1e-8 of it, a patch 1e-4 of the size of the shape across.
 CENTER_CUTS = wp.constant(40)
@@ -49,59 +67,14 @@ BEND_MIN = wp.constant(0.05)
 BEND_MAX = wp.constant(0.99)
 # Offset of the two points of Gauss's rule from the middle of a unit interval.
 GAUSS = wp.constant(0.28867513)
-# Cosine (15 degrees) between force and direction that is close enough, and how often to turn.
+# What does not belong to a graph: a negative overlap inside the patch, relative to that in the middle, a
+# largest overlap below this part of the known depth, and a cosine between the patch and its columns.
+ODD_OVERLAP = wp.constant(0.02)
+ODD_DEPTH = wp.constant(0.8)
+ODD_COSINE = wp.constant(0.25)
+# Cosine (15 degrees) between directions that are close enough, and how often to turn.
 DIRECTION_COSINE = wp.constant(0.966)
 DIRECTION_TURNS = wp.constant(3)
-# Least cosine between the patch and the direction of its columns.
-STEEPEST = wp.constant(0.1)
-# Steps into the overlap, by turns into the one shape and the other.
-APPROACH_STEPS = wp.constant(8)
-
-
-@wp.struct
-class PatchPair:
-    """Two shapes that overlap, and the directions across and along which their patch is sought."""
-
-    type0: int
-    """`GeoType` of the first shape."""
-    type1: int
-    """`GeoType` of the second shape."""
-    size0: wp.vec3
-    """Sizes of the first shape [m]."""
-    size1: wp.vec3
-    """Sizes of the second shape [m]."""
-    hull0: int
-    """Hull of the first shape, -1 for none."""
-    hull1: int
-    """Hull of the second shape, -1 for none."""
-    margin0: float
-    """Thickness added to the first shape [m]."""
-    margin1: float
-    """Thickness added to the second shape [m]."""
-    compliance0: float
-    """Depth per pressure of the first shape [m³/N], 0 if it is rigid."""
-    compliance1: float
-    """Depth per pressure of the second shape [m³/N], 0 if it is rigid."""
-    rotation: wp.mat33
-    """First from second shape axes."""
-    position: wp.vec3
-    """Middle of the second shape in the frame of the first [m]."""
-    middle: wp.vec3
-    """Middle of the second shape in its own frame [m]."""
-    half0: wp.vec3
-    """Half extents of the first shape along its axes, margin included [m]."""
-    middle0: wp.vec3
-    """Middle of the first shape in its frame [m]."""
-    half1: wp.vec3
-    """Half extents of the second shape along its axes, margin included [m]."""
-    extent: float
-    """How large the smaller shape is [m]."""
-    normal: wp.vec3
-    """Direction n of the columns, out of the first shape."""
-    axis_u: wp.vec3
-    """First axis across the columns."""
-    axis_v: wp.vec3
-    """Second axis across the columns."""
 
 
 @wp.struct
@@ -122,101 +95,53 @@ class Column:
     """Gradient of the level of the first shape."""
     gradient1: wp.vec3
     """Gradient of the level of the second shape."""
+    is_odd: bool
+    """Whether the column goes through the overlap and yet does not meet the surface: that is no graph."""
 
 
 @wp.func
-def level0(pair: PatchPair, hulls: HullData, point: wp.vec3) -> wp.vec4:
-    """Return gradient and level of the first shape."""
-    level = level_of_shape(pair.type0, pair.size0, hulls, pair.hull0, point + pair.position)
-    return wp.vec4(level[0], level[1], level[2], level[3] - pair.margin0)
+def beside_column(pair: PatchPair, hulls: HullData, base: wp.vec3, weight0: float, weight1: float) -> Column:
+    """Return how far a column passes beside the patch, as an overlap that is negative.
 
-
-@wp.func
-def level1(pair: PatchPair, hulls: HullData, point: wp.vec3) -> wp.vec4:
-    """Return gradient and level of the second shape."""
-    local = wp.transpose(pair.rotation) * point + pair.middle
-    level = level_of_shape(pair.type1, pair.size1, hulls, pair.hull1, local)
-    gradient = pair.rotation * wp.vec3(level[0], level[1], level[2])
-    return wp.vec4(gradient[0], gradient[1], gradient[2], level[3] - pair.margin1)
-
-
-@wp.func
-def direction_of(level: wp.vec4) -> wp.vec3:
-    """Return the gradient part of a level."""
-    return wp.vec3(level[0], level[1], level[2])
-
-
-@wp.func
-def approach_direction(pair: PatchPair, hulls: HullData) -> wp.vec3:
-    """Return a direction out of the first shape into the second, seen from a point in or near the overlap."""
-    # From the middle of what is in the boxes of both, by turns onto the boundary of the one and the other.
-    reach = wp.vec3(
-        wp.abs(pair.rotation[0, 0]) * pair.half1[0]
-        + wp.abs(pair.rotation[0, 1]) * pair.half1[1]
-        + wp.abs(pair.rotation[0, 2]) * pair.half1[2],
-        wp.abs(pair.rotation[1, 0]) * pair.half1[0]
-        + wp.abs(pair.rotation[1, 1]) * pair.half1[1]
-        + wp.abs(pair.rotation[1, 2]) * pair.half1[2],
-        wp.abs(pair.rotation[2, 0]) * pair.half1[0]
-        + wp.abs(pair.rotation[2, 1]) * pair.half1[1]
-        + wp.abs(pair.rotation[2, 2]) * pair.half1[2],
-    )
-    box = pair.middle0 - pair.position
-    point = 0.5 * (wp.max(box - pair.half0, -reach) + wp.min(box + pair.half0, reach))
-    first = level0(pair, hulls, point)
-    second = level1(pair, hulls, point)
-    for _step in range(APPROACH_STEPS):
-        if first[3] > 0.0:
-            gradient = direction_of(first)
-            point = point - first[3] / wp.length_sq(gradient) * gradient
-            second = level1(pair, hulls, point)
-        if second[3] > 0.0:
-            gradient = direction_of(second)
-            point = point - second[3] / wp.length_sq(gradient) * gradient
-            first = level0(pair, hulls, point)
-    apart = wp.normalize(direction_of(first)) - wp.normalize(direction_of(second))
-    if wp.length(apart) < 0.1:
-        # One shape lies well inside the other.
-        apart = pair.position - pair.middle0
-    if wp.length(apart) == 0.0:
-        apart = wp.vec3(0.0, 0.0, 1.0)
-    return wp.normalize(apart)
-
-
-@wp.func
-def turn_columns(pair: PatchPair, normal: wp.vec3) -> PatchPair:
-    """Return the pair with columns along another direction."""
-    pair.normal = normal
-    pair.axis_u = any_perpendicular(normal)
-    pair.axis_v = wp.cross(normal, pair.axis_u)
-    return pair
-
-
-@wp.func
-def missed_column(pair: PatchPair, hulls: HullData, base: wp.vec3) -> Column:
-    """Return the place of a column closest to the rigid shape, beside which it passes."""
+    Beside the overlap of the shapes that is the largest value on the column of the lesser depth. Inside of it
+    one pressure is the lower one all along, and what counts is their difference.
+    """
     low = -3.0 * pair.extent
     high = 3.0 * pair.extent
     column = Column()
     column.across = pair.normal
-    for _step in range(COLUMN_STEPS):
+    first = wp.vec4()
+    second = wp.vec4()
+    for _step in range(BESIDE_STEPS):
         column.height = 0.5 * (low + high)
         column.point = base + column.height * pair.normal
-        level = wp.vec4()
-        if pair.compliance0 == 0.0:
-            level = level0(pair, hulls, column.point)
-        else:
-            level = level1(pair, hulls, column.point)
-        gradient = direction_of(level)
-        column.overlap = -level[3]
-        column.slope = wp.vec2(-wp.dot(gradient, pair.axis_u), -wp.dot(gradient, pair.axis_v))
-        rise = wp.dot(gradient, pair.normal)
+        first = level0(pair, hulls, column.point)
+        second = level1(pair, hulls, column.point)
+        rise = wp.dot(direction_of(first), pair.normal)
+        if second[3] > first[3]:
+            rise = wp.dot(direction_of(second), pair.normal)
         if rise == 0.0:
             break
         if rise > 0.0:
             high = column.height
         else:
             low = column.height
+    gradient = direction_of(first)
+    column.overlap = -wp.max(first[3], second[3])
+    if column.overlap > 0.0:
+        error = weight0 * first[3] - weight1 * second[3]
+        column.overlap = -wp.abs(error)
+        column.is_odd = True
+        gradient = wp.sign(error) * (weight0 * direction_of(first) - weight1 * direction_of(second))
+    else:
+        # Of the two gradients that part which does not change along the column.
+        rise0 = wp.dot(direction_of(first), pair.normal)
+        rise1 = wp.dot(direction_of(second), pair.normal)
+        if rise0 * rise1 < 0.0 and wp.abs(first[3] - second[3]) < BESIDE_TOLERANCE * pair.extent:
+            gradient = (rise0 * direction_of(second) - rise1 * direction_of(first)) / (rise0 - rise1)
+        elif second[3] > first[3]:
+            gradient = direction_of(second)
+    column.slope = wp.vec2(-wp.dot(gradient, pair.axis_u), -wp.dot(gradient, pair.axis_v))
     return column
 
 
@@ -224,9 +149,8 @@ def missed_column(pair: PatchPair, hulls: HullData, base: wp.vec3) -> Column:
 def find_column(pair: PatchPair, hulls: HullData, u: float, v: float, guess: float) -> Column:
     """Return where a column meets the surface on which the pressures are equal.
 
-    Outside the overlap the surface goes on with negative pressure. Where the surface is that of a rigid shape
-    and the column misses it, the place closest to the shape takes its place, the overlap being minus the
-    distance.
+    Outside the overlap the surface goes on with negative pressure, as long as the column leads out of the
+    first shape and into the second there; else see `beside_column`.
     """
     total = pair.compliance0 + pair.compliance1
     weight0 = pair.compliance1 / total
@@ -260,14 +184,16 @@ def find_column(pair: PatchPair, hulls: HullData, u: float, v: float, guess: flo
                 step = -error / rise
         height += step
     column = Column()
-    if not is_met and weight0 * weight1 == 0.0 and wp.abs(height) > 2.9 * pair.extent:
-        return missed_column(pair, hulls, base)
     column.height = height
     column.point = base + height * pair.normal
     column.overlap = -(first[3] + second[3])
     column.across = across
     column.gradient0 = direction_of(first)
     column.gradient1 = direction_of(second)
+    leads = wp.dot(column.gradient0, pair.normal) >= 0.0 and wp.dot(column.gradient1, pair.normal) <= 0.0
+    # On a half space the surface is its plane, wherever the column comes from.
+    if not is_met or (column.overlap <= 0.0 and not leads and pair.type0 != PLANE):
+        return beside_column(pair, hulls, base, weight0, weight1)
     both = column.gradient0 + column.gradient1
     rise = wp.dot(across, pair.normal)
     # The height changes so that both pressures stay equal.
@@ -279,21 +205,6 @@ def find_column(pair: PatchPair, hulls: HullData, u: float, v: float, guess: flo
         along * wp.dot(across, pair.axis_v) - wp.dot(both, pair.axis_v),
     )
     return column
-
-
-@wp.func
-def half_along(half: wp.vec3, direction: wp.vec3) -> float:
-    """Return how far a box reaches along a direction given in its axes [m]."""
-    return wp.abs(direction[0]) * half[0] + wp.abs(direction[1]) * half[1] + wp.abs(direction[2]) * half[2]
-
-
-@wp.func
-def range_along(pair: PatchPair, direction: wp.vec3) -> wp.vec2:
-    """Return where the boxes of both shapes overlap along a direction [m]."""
-    middle = wp.dot(pair.middle0 - pair.position, direction)
-    half0 = half_along(pair.half0, direction)
-    half1 = half_along(pair.half1, wp.transpose(pair.rotation) * direction)
-    return wp.vec2(wp.max(middle - half0, -half1), wp.min(middle + half0, half1))
 
 
 @wp.func
@@ -393,10 +304,12 @@ def find_rim(pair: PatchPair, hulls: HullData, center: wp.vec2, middle: Column, 
 
 
 @wp.func
-def find_center(pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], count: int) -> wp.vec3:
+def find_center(
+    pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], count: int, odd: wp.array[int]
+) -> wp.vec3:
     """Cut a polygon through its centroid until that has pressure; return it (u, v) and the corner count.
 
-    The count is 0 if there is no patch.
+    The count is 0 if there is no patch. `odd` counts what speaks against a graph.
     """
     center = polygon_centroid(polygon, count)
     least = AREA_MIN * center[2]
@@ -407,6 +320,8 @@ def find_center(pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], co
         if column.overlap > 0.0:
             is_inside = True
             break
+        if column.is_odd:
+            odd[0] = odd[0] + 1
         height = column.height
         offset = column.overlap - column.slope[0] * center[0] - column.slope[1] * center[1]
         count = cut_polygon(polygon, count, column.slope[0], column.slope[1], offset)
@@ -421,8 +336,11 @@ def find_center(pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], co
 
 
 @wp.func
-def find_polygon(pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3]) -> int:
-    """Write the corners of a polygon around the patch and return their number, 0 if there is no patch."""
+def find_polygon(pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], odd: wp.array[int]) -> int:
+    """Write the corners of a polygon around the patch and return their number, 0 if there is no patch.
+
+    `odd` counts what speaks against a graph.
+    """
     range_u = range_along(pair, pair.axis_u)
     range_v = range_along(pair, pair.axis_v)
     if not (range_u[0] < range_u[1] and range_v[0] < range_v[1]):
@@ -432,7 +350,7 @@ def find_polygon(pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3]) -
     polygon[2] = wp.vec3(range_u[1], range_v[1], 0.0)
     polygon[3] = wp.vec3(range_u[0], range_v[1], 0.0)
     count = int(4)
-    center = find_center(pair, hulls, polygon, count)
+    center = find_center(pair, hulls, polygon, count, odd)
     count = int(center[2])
     if count == 0:
         return 0
@@ -451,6 +369,8 @@ def find_polygon(pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3]) -
         if rim[0] < CORNER_FRACTION:
             place = inside + rim[0] * (corner - inside)
             column = find_column(pair, hulls, place[0], place[1], rim[2])
+            if column.is_odd:
+                odd[0] = odd[0] + 1
             # The pressure ends at this point, give or take a little that must not be cut off.
             offset = wp.abs(column.overlap) - wp.dot(column.slope, place)
             count = cut_polygon(polygon, count, column.slope[0], column.slope[1], offset)
@@ -481,15 +401,7 @@ def add_to_bins(
     normal = wp.normalize(column.across)
     surface = area / wp.max(wp.dot(normal, pair.normal), STEEPEST)
     size = column.overlap * surface / (pair.compliance0 + pair.compliance1)
-    # A shape yields by its compliance where its pressure rises towards its inside; where it does not, at the
-    # side of a flat shape, the force does not depend on how far the shapes approach.
-    yields0 = wp.dot(column.gradient0, normal)
-    yields1 = -wp.dot(column.gradient1, normal)
-    stiffness = float(0.0)
-    if (yields0 > STEEPEST or pair.compliance0 == 0.0) and (yields1 > STEEPEST or pair.compliance1 == 0.0):
-        compliance = pair.compliance0 / wp.max(yields0, STEEPEST)
-        compliance += pair.compliance1 / wp.max(yields1, STEEPEST)
-        stiffness = surface / compliance
+    stiffness = surface * yielding(pair, column.gradient0, column.gradient1, normal)
     force[sector] = force[sector] + size * normal
     moment[sector] = moment[sector] + size * column.point
     weight[sector] = weight[sector] + wp.vec2(size, stiffness)
@@ -502,14 +414,23 @@ def integrate_polygon(
     hulls: HullData,
     polygon: wp.array[wp.vec3],
     count: int,
+    deep: float,
     force: wp.array[wp.vec3],
     moment: wp.array[wp.vec3],
     weight: wp.array[wp.vec2],
+    out: wp.array[wp.vec3],
+    odd: wp.array[int],
 ) -> wp.vec3:
-    """Add the pressure on the patch to the bins along rays from the centroid; return the force [N]."""
-    centroid = find_center(pair, hulls, polygon, count)
+    """Add the pressure on the patch to the bins along rays from the centroid; return the force [N].
+
+    `deep` is a depth [m] that some point has in both shapes, and that the overlap must reach somewhere. The
+    gradients of both shapes, weighted by force, are added to the two entries of `out`, and to `odd` the
+    number of points that speak against a graph.
+    """
+    centroid = find_center(pair, hulls, polygon, count, odd)
     count = int(centroid[2])
     total = wp.vec3()
+    most = float(0.0)
     if count == 0:
         return total
     center = wp.vec2(centroid[0], centroid[1])
@@ -546,9 +467,19 @@ def integrate_polygon(
                 place = center + s * way
                 guess = middle.height + s / rim[0] * (rim[2] - middle.height)
                 column = find_column(pair, hulls, place[0], place[1], guess)
+                most = wp.max(most, column.overlap)
+                if column.overlap < -ODD_OVERLAP * middle.overlap:
+                    odd[0] = odd[0] + 1
                 if column.overlap > 0.0:
+                    if wp.dot(column.across, pair.normal) < ODD_COSINE * wp.length(column.across):
+                        odd[0] = odd[0] + 1
                     area = twice * s * 0.5 * length
-                    total += add_to_bins(pair, force, moment, weight, sector, column, area)
+                    part_force = add_to_bins(pair, force, moment, weight, sector, column, area)
+                    total += part_force
+                    out[0] = out[0] + wp.length(part_force) * column.gradient0
+                    out[1] = out[1] + wp.length(part_force) * column.gradient1
+    if most < ODD_DEPTH * deep:
+        odd[0] = odd[0] + 1
     return total
 
 
@@ -565,7 +496,6 @@ def clear_bins(force: wp.array[wp.vec3], moment: wp.array[wp.vec3], weight: wp.a
 def find_patch(
     pair: PatchPair,
     hulls: HullData,
-    direction: wp.vec3,
     force: wp.array[wp.vec3],
     moment: wp.array[wp.vec3],
     weight: wp.array[wp.vec2],
@@ -573,9 +503,8 @@ def find_patch(
     """Write the pressure on the patch of two shapes into the bins (see `add_to_bins`).
 
     Args:
-        pair: The shapes.
+        pair: The shapes; a half space comes first.
         hulls: Convex hulls.
-        direction: Unit vector out of the first shape into the second.
         force: Force of each bin.
         moment: Moment of each bin.
         weight: Weight and stiffness of each bin.
@@ -583,20 +512,40 @@ def find_patch(
     Returns:
         Magnitude of the sum of the forces [N].
     """
+    normal = wp.vec3(0.0, 0.0, 1.0)
+    deep = wp.vec4(0.0, 0.0, 0.0, 0.0)
+    if pair.type0 != PLANE:
+        deep = find_deep_point(pair, hulls)
+        if not deep[3] > 0.0:
+            return 0.0
+        normal = approach_direction(pair, hulls, deep)
     polygon = wp.zeros(shape=CORNER_COUNT, dtype=wp.vec3)
-    normal = direction
+    out = wp.zeros(shape=2, dtype=wp.vec3)
+    odd = wp.zeros(shape=1, dtype=int)
     size = float(0.0)
-    for turn in range(DIRECTION_TURNS):
+    is_graph = bool(False)
+    for _turn in range(DIRECTION_TURNS):
         pair = turn_columns(pair, normal)
         clear_bins(force, moment, weight)
-        count = find_polygon(pair, hulls, polygon)
+        out[0] = wp.vec3(0.0, 0.0, 0.0)
+        out[1] = wp.vec3(0.0, 0.0, 0.0)
+        odd[0] = 0
+        count = find_polygon(pair, hulls, polygon, odd)
         total = wp.vec3()
         if count > 0:
-            total = integrate_polygon(pair, hulls, polygon, count, force, moment, weight)
+            total = integrate_polygon(pair, hulls, polygon, count, deep[3], force, moment, weight, out, odd)
         size = wp.length(total)
-        if size == 0.0 or turn + 1 == DIRECTION_TURNS:
+        if pair.type0 == PLANE:
+            is_graph = True
             break
-        if wp.dot(total, normal) >= DIRECTION_COSINE * size:
+        if size == 0.0:
             break
-        normal = total / size
+        between = direction_between(pair, out[0], out[1])
+        if wp.dot(between, normal) >= DIRECTION_COSINE:
+            is_graph = odd[0] == 0
+            break
+        normal = between
+    if not is_graph:
+        clear_bins(force, moment, weight)
+        size = integrate_volume(pair, hulls, force, moment, weight)
     return size
