@@ -66,6 +66,7 @@ def data_kernels():
 def variant_kernels():
     return [
         import_module("pluriverse.variants.environments").draw_variant,
+        import_module("pluriverse.variants.pool").acquire_worlds,
         import_module("pluriverse.variants.row_copy")._copy_kernel(wp.int32),
         import_module("pluriverse.variants.row_copy")._copy_kernel(wp.bool),
         import_module("pluriverse.randomization.write").write_property,
@@ -78,7 +79,17 @@ def variant_kernels():
 def mujoco_kernels():
     """Return the kernels around MuJoCo Warp; those of the C engine run on a CPU only."""
     exchange = import_module("pluriverse.solvers.mujoco.state_exchange")._kernels(wp.float32)
+    followers = [
+        import_module("pluriverse.solvers.mujoco.follow_bodies").body_kernels(wp.float32).follow_frames,
+        import_module("pluriverse.solvers.mujoco.follow_joints").joint_kernels(wp.float32).follow_drives,
+        import_module("pluriverse.solvers.mujoco.follow_shapes").shape_kernels(wp.float32).follow_placement,
+        import_module("pluriverse.solvers.mujoco.follow_constraints")
+        .constraint_kernels(wp.float32)
+        .follow_ropes,
+        import_module("pluriverse.solvers.mujoco.follow_fields").choose_world,
+    ]
     return [
+        *followers,
         exchange.push_world,
         import_module("pluriverse.solvers.mujoco.warp_outcome").conclude_row,
         import_module("pluriverse.solvers.mujoco.warp_velocity_limit").limit_row_speed,
