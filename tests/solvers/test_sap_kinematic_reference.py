@@ -20,7 +20,8 @@ MODES = [JointTargetMode.NONE, JointTargetMode.VELOCITY, JointTargetMode.POSITIO
 
 def make_roots_kinematic(builder: ModelBuilder, rng: np.random.Generator) -> None:
     """Make some roots kinematic: held at their velocity, or following targets."""
-    roots = np.flatnonzero((builder.joint_parent < 0) & (builder.joint_type != JointType.FIXED))
+    in_tree = builder.joint_articulation >= 0
+    roots = np.flatnonzero(in_tree & (builder.joint_parent < 0) & (builder.joint_type != JointType.FIXED))
     chosen = rng.permutation(roots)[: 1 + len(roots) // 2]
     for joint in chosen:
         builder.body_flags[builder.joint_child[joint]] = BodyFlags.KINEMATIC
