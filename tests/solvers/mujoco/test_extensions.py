@@ -444,18 +444,20 @@ def test_controls_of_one_actuator_are_told_apart_world_by_world():
           <worldbody>
             <body><joint name="x" type="slide" axis="1 0 0"/><geom size="0.1" mass="2"/></body>
           </worldbody>
-          <actuator><pid joint="x" kp="3" kv="5" input="pos vel" ctrlrange="-1 1"/></actuator>
+          <actuator><pid joint="x" kp="3" kv="5" input="pos vel" ctrlrange="-1 1" velrange="-2 2"/></actuator>
         </mujoco>
         """,
         strict=True,
     )
     builder = ModelBuilder()
     builder.replicate(source, 2)
+    builder.custom_attributes["mujoco:actuator_ctrlrange"].values[3] = (-0.05, 0.05)
     model = builder.finalize("cpu")
     control, solver, states = model.control(), SolverMuJoCo(model), [model.state(), model.state()]
-    control.mujoco.ctrl.assign([0.5, 0.2, 4.0, -0.1])  # the first of a world has a range, which is 1 at most
+    assert len(solver.groups) == 1
+    control.mujoco.ctrl.assign([0.5, 0.2, 4.0, -0.1])  # of which the ranges let 0.5, 0.2, 1 and -0.05 pass
     solver.step(*states, control, None, DT)
-    expected = (3.0 * np.array([0.5, 1.0]) + 5.0 * np.array([0.2, -0.1])) / 2.0
+    expected = (3.0 * np.array([0.5, 1.0]) + 5.0 * np.array([0.2, -0.05])) / 2.0
     # The velocity acts implicitly: m dv / dt = f - kv dv.
     np.testing.assert_allclose(states[1].joint_qd.numpy(), expected * DT / (1.0 + 5.0 * DT / 2.0), rtol=1e-5)
 
