@@ -24,7 +24,7 @@ from pluriverse.simulation.chunks import split_worlds
 from pluriverse.simulation.snapshot import check_structure
 from pluriverse.variants.scene import VariantScene
 from pluriverse.variants.switching import Switching
-from pluriverse.warnings import PluriverseWarning
+from pluriverse.warnings import SimulationError, SimulationWarning
 
 # What the names of arrays of this room begin with in a snapshot.
 _PREFIX = "variants/"
@@ -122,23 +122,30 @@ class VariantSimulation(Simulation):
         self._restorers.append(restore)
 
     def report(self) -> SimulationReport:
-        """Return the figures so far, as `Simulation.report`. Warns where worlds to go to were missing too."""
+        """Return the figures so far, as `Simulation.report`.
+
+        Warns of environments that found no free world too, or raises in strict mode (`SimulationError`).
+        """
         if self.substituted is not None:
-            counts = self.substituted.numpy()
-            total = int(counts.sum())
-            if total > self._reported_substitutes:
-                warnings.warn(
-                    PluriverseWarning(
-                        f"{total - self._reported_substitutes} time(s) an environment got another variant "
-                        f"than it was to have, among them environment {int(np.argmax(counts))}, since all "
-                        "prepared worlds of its layouts were taken. Choose variants by the weights that they "
-                        "were prepared for, or prepare worlds for each environment "
-                        "(prepared_worlds=PreparedWorlds.OWN)."
-                    ),
-                    stacklevel=2,
-                )
-                self._reported_substitutes = total
+            self._report_substitutes(self.substituted.numpy())
         return super().report()
+
+    def _report_substitutes(self, counts: np.ndarray) -> None:
+        """Report how often environments got another variant than they were to have, once."""
+        new = int(counts.sum()) - self._reported_substitutes
+        self._reported_substitutes += max(new, 0)
+        if new <= 0:
+            return
+        environments = np.flatnonzero(counts).tolist()
+        message = (
+            f"{new} time(s) an environment got another variant than it was to have, among them environment "
+            f"{environments[0]}, since all prepared worlds of its layouts were taken. Choose variants by the "
+            "weights that worlds were prepared for, or prepare worlds for each environment "
+            "(prepared_worlds=PreparedWorlds.OWN)."
+        )
+        if self._strict:
+            raise SimulationError(message, environments)
+        warnings.warn(SimulationWarning(message, environments), stacklevel=3)
 
     def variant_rows(self, name: str) -> Any:
         """Yield the defaults of all variants that share layouts; see `VariantScene.variant_rows`."""

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+import warp as wp
 
+from pluriverse import SolverMuJoCo, SolverSAP
 from pluriverse.scene import SapSceneLoaderError, scene_json_schema
 from tests.scene.scene_files import load_text
 
@@ -81,6 +83,27 @@ def test_a_scene_says_what_is_drawn(tmp_path):
     height = simulation.state.body_q.numpy()[:, 2]
     assert ((height >= 1.0) & (height <= 1.5)).all()
     assert len(np.unique(height)) == 5
+
+
+def test_both_blocks_are_recorded_with_either_solver(tmp_path):
+    """In MuJoCo, and with shared worlds, environments draw what they draw in SAP with worlds of their own."""
+    other = VARIANTS.replace("reassignable: true", "reassignable: true\n  prepared_worlds: shared")
+    simulations = []
+    for text, solver in ((VARIANTS, SolverSAP), (other, SolverMuJoCo)):
+        scene = load_text(tmp_path, text + RANDOMIZE.replace('["box"]', '"object/*"'))
+        simulation = scene.simulation(solver=solver(scene.model))
+        randomizer = scene.randomizer(simulation)
+        with wp.ScopedCapture(device="cpu", force_module_load=False) as capture:
+            simulation.reassign()
+            randomizer.apply()
+        for _ in range(3):
+            wp.capture_launch(capture.graph)
+            simulation.step(2)
+        simulations.append(simulation)
+    held = [each.world_to_variant["object"].numpy() for each in simulations]
+    np.testing.assert_array_equal(*held)
+    for name in ("body_mass", "gravity", "shape_material_mu"):
+        np.testing.assert_array_equal(*(getattr(each.model, name).numpy() for each in simulations))
 
 
 def test_variants_and_draws_go_together(tmp_path):

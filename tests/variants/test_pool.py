@@ -9,6 +9,7 @@ from pluriverse.solvers import SolverSAP
 from pluriverse.solvers.mujoco import SolverMuJoCo
 from pluriverse.variants import PreparedWorlds, SceneCfg, VariantEntityCfg, make_scene
 from pluriverse.variants.pool import MISS_PROBABILITY, shared_counts
+from pluriverse.warnings import SimulationError
 from tests.variants.objects import arm_builder, ball_builder, box_builder, pile_builder
 
 DT = 0.005
@@ -22,13 +23,13 @@ VARIANTS = {
 }
 
 
-def make(prepared, count=6, *, solver=SolverSAP, assignment=None):
+def make(prepared, count=6, *, solver=SolverSAP, assignment=None, strict=False):
     entity = VariantEntityCfg(variants=VARIANTS, assignment=assignment)
     config = SceneCfg(
         num_envs=count, entities={"object": entity}, reassignable=True, prepared_worlds=prepared, seed=2
     )
     scene = make_scene(config, device="cpu")
-    return scene.simulation(dt=DT, solver=solver(scene.model))
+    return scene.simulation(dt=DT, solver=solver(scene.model), strict=strict)
 
 
 def environment_state(simulation, environment):
@@ -119,6 +120,10 @@ def test_where_no_world_is_free_the_environment_gets_another_kind():
     simulation.step(2)
     with pytest.warns(UserWarning, match=rf"{300 - prepared} time\(s\) an environment got another variant"):
         simulation.report()
+    strict = make(PreparedWorlds.SHARED, 300, assignment={"tower": 0.01}, strict=True)
+    strict.reassign(variants={"object": [3] * 300})
+    with pytest.raises(SimulationError, match="all prepared worlds of its layouts were taken"):
+        strict.report()
     with wp.ScopedCapture(device="cpu", force_module_load=False) as capture:
         simulation.reassign(variants={"object": wp.zeros(300, dtype=int, device="cpu")})
     wp.capture_launch(capture.graph)
