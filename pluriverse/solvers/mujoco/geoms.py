@@ -95,6 +95,9 @@ def plan_shapes(
         order = chosen[np.argsort(body[chosen], kind="stable")]
         result.append(ShapePlan(code[order], mujoco_kind[order], body[order], slab[order], collides[order]))
     geom_plan, site_plan = result
+    # A site is a frame, which stays where it is: one of a plane is no slab below it.
+    site_plan.kind = np.where(site_plan.is_slab, PLANE, site_plan.kind)
+    site_plan.is_slab = np.zeros_like(site_plan.is_slab)
     # Sites have no meshes: what MuJoCo draws no site of becomes a point.
     site_plan.kind = np.where(
         np.isin(site_plan.kind, [SPHERE, CAPSULE, CYLINDER, BOX, ELLIPSOID]), site_plan.kind, SPHERE

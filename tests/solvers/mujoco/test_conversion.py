@@ -219,6 +219,22 @@ def test_shapes_of_all_types_become_geoms():
     assert (group.shape_geom[9], group.shape_site[0]) == (-1, -1)
 
 
+def test_sites_of_types_that_mujoco_does_not_draw_are_spheres():
+    """All stand where their shapes do; cones and planes are drawn as points."""
+    builder = ModelBuilder()
+    body = builder.add_body(mass=1.0, inertia=np.eye(3))
+    kinds = [GeoType.SPHERE, GeoType.CAPSULE, GeoType.CYLINDER, GeoType.BOX, GeoType.ELLIPSOID, GeoType.CONE]
+    for place, kind in enumerate([*kinds, GeoType.PLANE]):
+        builder.add_site(body, type=kind, scale=(0.1, 0.2, 0.3), xform=((0.1 * place, 0.0, 0.0), NO_TURN))
+    model = builder.finalize(device="cpu")
+    (group,) = convert(model)
+    data = initial_data(model, group)
+    drawn = [mujoco.mjtGeom(kind).name.removeprefix("mjGEOM_") for kind in group.model.site_type]
+    assert drawn == ["SPHERE", "CAPSULE", "CYLINDER", "BOX", "ELLIPSOID", "SPHERE", "SPHERE"]
+    np.testing.assert_allclose(data.site_xpos[:, 0], 0.1 * np.arange(7), atol=1e-6)
+    assert group.model.ngeom == 0
+
+
 def test_geoms_touch_exactly_where_shapes_do():
     """Groups, filtered pairs, joints and welds: MuJoCo collides the candidate pairs, no others."""
     rng = np.random.default_rng(1)
