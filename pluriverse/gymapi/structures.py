@@ -135,14 +135,10 @@ class SimParams(_Structure):
     """Whether actors of different envs never collide, whatever their groups, so that each env is a world."""
 
 
-@dataclasses.dataclass
-class PlaneParams(_Structure):
-    """Ground plane."""
+@dataclasses.dataclass(kw_only=True)
+class _GroundParams(_Structure):
+    """What all grounds have."""
 
-    normal: Vec3 = dataclasses.field(default_factory=lambda: Vec3(0.0, 1.0, 0.0))
-    """Normal, up."""
-    distance: float = 0.0
-    """How far the plane lies below the origin, against the normal [m]."""
     static_friction: float = 1.0
     """Coefficient of friction."""
     dynamic_friction: float = 1.0
@@ -154,7 +150,17 @@ class PlaneParams(_Structure):
 
 
 @dataclasses.dataclass
-class HeightFieldParams(_Structure):
+class PlaneParams(_GroundParams):
+    """Ground plane."""
+
+    normal: Vec3 = dataclasses.field(default_factory=lambda: Vec3(0.0, 1.0, 0.0))
+    """Normal, up."""
+    distance: float = 0.0
+    """How far the plane lies below the origin, against the normal [m]."""
+
+
+@dataclasses.dataclass
+class HeightFieldParams(_GroundParams):
     """Ground given by heights on a grid."""
 
     nbRows: int = 0  # noqa: N815 (the name of the API)
@@ -169,18 +175,10 @@ class HeightFieldParams(_Structure):
     """Height of one unit of a sample [m]."""
     transform: Transform = dataclasses.field(default_factory=Transform)
     """Pose of the centre of the grid."""
-    static_friction: float = 1.0
-    """Coefficient of friction."""
-    dynamic_friction: float = 1.0
-    """Ignored: friction has one coefficient."""
-    restitution: float = 0.0
-    """Coefficient of restitution, 0 to 1."""
-    segmentation_id: int = 0
-    """Stored."""
 
 
 @dataclasses.dataclass
-class TriangleMeshParams(_Structure):
+class TriangleMeshParams(_GroundParams):
     """Ground given by triangles."""
 
     nb_vertices: int = 0
@@ -189,14 +187,6 @@ class TriangleMeshParams(_Structure):
     """Number of triangles."""
     transform: Transform = dataclasses.field(default_factory=Transform)
     """Pose of the mesh."""
-    static_friction: float = 1.0
-    """Coefficient of friction."""
-    dynamic_friction: float = 1.0
-    """Ignored: friction has one coefficient."""
-    restitution: float = 0.0
-    """Coefficient of restitution, 0 to 1."""
-    segmentation_id: int = 0
-    """Stored."""
 
 
 @dataclasses.dataclass
