@@ -117,11 +117,14 @@ class Following:
                     f"SolverMuJoCo: {name} cannot change on the device, for MuJoCo has it compiled in. Write "
                     "to it on the host and call notify_model_changed(), or make a new solver."
                 )
-        self._names |= frozenset(names) & _KNOWN
-        if not self._names:
+        wanted = self._names | (frozenset(names) & _KNOWN)
+        if not wanted:
             return
         rows = ModelRows(self._model)
         self._check_sizes(rows, names.get("shape_scale"))
+        if wanted == self._names and not meshes:
+            return  # followed already
+        self._names = wanted
         self._engine.on_renewal = None
         for index, group in enumerate(self._groups):
             self._prepare_group(rows, index, group, meshes)
@@ -369,6 +372,8 @@ def _uses_sites(model: Any) -> bool:
 
 
 def _has_field(group: MujocoGroup, name: str) -> bool:
+    if name == "stat.meaninertia" and group.model.nv == 0:
+        return False  # nothing moves
     try:
         return group.shared(name).size > 0
     except AttributeError:

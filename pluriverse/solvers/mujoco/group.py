@@ -169,7 +169,8 @@ class MujocoGroup:
     pair_off: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))
     """Whether each explicit contact pair has a geom that is switched off, shape [row, npair]."""
     followed: frozenset[str] = frozenset()
-    """Names of the fields that kernels keep up to date (`following`)."""
+    """Names of the fields that kernels keep up to date (`following`). In the C engine they are written right
+    into `fields`; those of MuJoCo Warp are on the device only."""
     general_bodies: frozenset[int] = frozenset()
     """MuJoCo's bodies that were compiled without the shortcuts for bodies with a special inertial frame."""
 

@@ -142,7 +142,8 @@ class SolverMuJoCo(EngineSolver):
     def follow_model(self, names: Mapping[str, np.ndarray | None], *, meshes: Sequence[Any] = ()) -> None:
         """Prepare for arrays of the model that are written to on the device, and taken in there.
 
-        From then on `take_in_worlds` brings MuJoCo's models up to date with these arrays, and no others.
+        From then on `take_in_worlds` brings MuJoCo's models up to date with these arrays, and no others. Call
+        it before anything is recorded: fields get other memory.
 
         Args:
             names: Arrays of the model by name, each with a mask of the entries that may take any value, or

@@ -295,3 +295,77 @@ def test_robots_that_are_drawn_are_as_if_converted_anew(robot_assets, robot):
         np.testing.assert_allclose(*tensors, rtol=0.0, atol=1e-9 * np.abs(tensors[1]).max())
     simulation.step(5)
     assert simulation.report().frozen_worlds == ()
+
+
+def add_coupled_bodies(builder: pv.ModelBuilder, rng: np.random.Generator) -> None:
+    """Add a rope to the world, a loop closed by a hinge, and two joints of which one follows the other."""
+    here, frame = (0.0, 0.0, 0.0, 1.0), rng.normal(size=3)
+    inertia = np.diag(rng.uniform(0.2, 0.3, 3))
+    bob, first, second = (builder.add_link(mass=rng.uniform(1.0, 2.0), inertia=inertia) for _ in range(3))
+    rope = builder.add_joint_distance(
+        -1, bob, parent_xform=(frame, here), min_distance=0.1, max_distance=rng.uniform(0.5, 1.0)
+    )
+    builder.add_articulation([rope])
+    turns = [
+        builder.add_joint_revolute(-1, first, parent_xform=(rng.normal(size=3), here), axis=(0.0, 1.0, 0.0)),
+        builder.add_joint_revolute(first, second, parent_xform=(frame, here), axis=(0.0, 1.0, 0.0)),
+    ]
+    builder.add_articulation(turns)
+    builder.add_joint_revolute(-1, second, parent_xform=(rng.normal(size=3), here), axis=(0.0, 1.0, 0.0))
+    builder.add_equality_constraint_joint(turns[0], turns[1], polycoef=rng.normal(size=5))
+
+
+def test_ropes_hinges_and_coupled_joints_follow():
+    """What holds bodies together, tendons included, is that of a conversion with the new numbers."""
+
+    def build(seeds):
+        builder = pv.ModelBuilder()
+        for seed in seeds:
+            builder.begin_world()
+            add_coupled_bodies(builder, np.random.default_rng(seed))
+            builder.end_world()
+        return builder.finalize("cpu")
+
+    model, other = build([0, 1]), build([2, 3])
+    solver = SolverMuJoCo(model)
+    solver.follow_model(dict.fromkeys(FOLLOWED))
+    for name in FOLLOWED:
+        getattr(model, name).assign(getattr(other, name))
+    solver.take_in_worlds(choose_worlds(model, None, what="test"))
+    (group,), (anew,) = solver.groups, SolverMuJoCo(other).groups
+    assert group.model.ntendon == 1
+    assert group.model.neq == 3
+    for name in ("site_pos", "eq_data", "tendon_range", "tendon_length0", "tendon_invweight0", "jnt_solref"):
+        np.testing.assert_allclose(
+            group.value(name), anew.value(name), rtol=ROUNDING, atol=ROUNDING, err_msg=name
+        )
+    # Those of the first world are switched off.
+    first = model.equality_constraint_world_start.numpy()
+    enabled = model.equality_constraint_enabled.numpy()
+    enabled[first[0] : first[1]] = False
+    model.equality_constraint_enabled.assign(enabled)
+    solver.take_in_worlds(choose_worlds(model, [0], what="test"))
+    rows = solver.engine.rows.of_group(solver.groups, 0, "eq_active").numpy()
+    assert rows.tolist() == [[0, 0, 0], [1, 1, 1]]
+    assert (np.abs(group.value("tendon_range")[0]) >= 1e10).all()  # the rope is slack
+    np.testing.assert_array_equal(group.value("tendon_range")[1], anew.value("tendon_range")[1])
+
+
+def test_worlds_in_which_nothing_moves_follow_too():
+    builder = pv.ModelBuilder()
+    wall = pv.ModelBuilder()
+    body = wall.add_link(mass=1.0, inertia=np.eye(3))
+    wall.add_articulation([wall.add_joint_fixed(-1, body)])
+    wall.add_shape_box(body, hx=0.1, hy=0.1, hz=0.1, label="wall")
+    builder.replicate(wall, 2)
+    model = builder.finalize("cpu")
+    solver = SolverMuJoCo(model)
+    solver.follow_model(dict.fromkeys(FOLLOWED))
+    model.joint_X_p.fill_(wp.transform((1.0, 2.0, 3.0), wp.quat_identity()))
+    model.shape_scale.fill_(wp.vec3(0.2, 0.3, 0.4))
+    solver.take_in_worlds(choose_worlds(model, [1], what="test"))
+    (group,) = solver.groups
+    np.testing.assert_allclose(group.value("body_pos")[:, 1], [[0.0] * 3, [1.0, 2.0, 3.0]])
+    pose = solver.engine.rows.of_group(solver.groups, 0, "mocap_pos").numpy()
+    np.testing.assert_allclose(pose, [[0.0] * 3, [1.0, 2.0, 3.0]])
+    np.testing.assert_allclose(group.value("geom_rbound")[1, 0], np.linalg.norm([0.2, 0.3, 0.4]), rtol=1e-7)
