@@ -20,6 +20,7 @@ from pluriverse import (
 )
 from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
 from pluriverse.solvers.mujoco.conversion import convert_model
+from pluriverse.solvers.mujoco.joints import KINEMATIC_ARMATURE
 from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.solvers.mujoco.solref import SolrefMode
 
@@ -191,7 +192,7 @@ def test_a_kinematic_body_moves_as_told_and_pushes_others():
     model = builder.finalize(device="cpu")
     with pytest.warns(MujocoCaveatWarning, match="joint_armature of joint 'rail' is replaced"):
         (group,) = convert_model(model, MujocoOptions())
-    assert group.model.dof_armature[0] == 1e10
+    assert group.model.dof_armature[0] == KINEMATIC_ARMATURE
     data = mujoco.MjData(group.model)
     data.qpos[:] = [0.0, 0.25, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
     data.qvel[0] = 1.0
@@ -231,7 +232,10 @@ def test_bodies_switch_between_kinematic_and_dynamic():
     solver = SolverMuJoCo(model)
     states = [model.state(), model.state()]
     states[0].joint_qd.assign(np.array([1.0, *[0.0] * 6]))
-    for flag, armature, turned in ((BodyFlags.KINEMATIC, 1e10, 0.0), (BodyFlags.DYNAMIC, 0.0, 0.01)):
+    for flag, armature, turned in (
+        (BodyFlags.KINEMATIC, KINEMATIC_ARMATURE, 0.0),
+        (BodyFlags.DYNAMIC, 0.0, 0.01),
+    ):
         model.body_flags.assign(np.array([int(flag), int(BodyFlags.KINEMATIC)]))
         solver.notify_model_changed(ModelFlags.BODY_PROPERTIES)
         assert solver.groups[0].model.dof_armature[0] == armature

@@ -397,6 +397,25 @@ def test_kinematic_roots_keep_the_state_they_are_told():
     assert poses[1, 2] == pytest.approx(0.65, abs=0.005)
 
 
+def test_boxes_rest_on_a_kinematic_platform():
+    """A pile of three stands still: what moves as told is no heavier than the solver can bear."""
+    builder = ModelBuilder()
+    platform = builder.add_link(is_kinematic=True)
+    builder.add_articulation([builder.add_joint_free(platform)])
+    builder.add_shape_box(platform, hx=1.0, hy=1.0, hz=BOX_HALF)
+    for place in range(3):
+        body = builder.add_body(xform=((0.0, 0.0, 2.0 * BOX_HALF * (place + 1)), NO_TURN))
+        builder.add_shape_box(body, hx=BOX_HALF, hy=BOX_HALF, hz=BOX_HALF)
+    model = builder.finalize("cpu")
+    simulation = Simulation(model, SolverMuJoCo(model), dt=DT)
+    simulation.step(200)
+    speeds = []
+    for _ in range(20):
+        simulation.step()
+        speeds.append(np.abs(simulation.state.joint_qd.numpy()).max())
+    assert max(speeds) < 0.02  # rad/s; with a platform of 1e10 kg it was 5
+
+
 def test_bad_arguments_are_named():
     model = build(["pendulum"])
     solver = SolverMuJoCo(model)
