@@ -225,6 +225,31 @@ def test_planar_joint_lets_a_free_body_slide_and_turn(solver_type):
     assert abs(angle - spin * time) < 1e-3
 
 
+@pytest.mark.parametrize("solver_type", SOLVERS)
+def test_springs_that_close_loops_carry_weights(solver_type):
+    """Sag m g / k of a weight on a post that stands still, on one that moves as told, and in a bushing."""
+    mass, stiffness, damping = 2.0, 1000.0, 50.0
+    spring = {"target_ke": stiffness, "target_kd": damping}
+    scene = pv.ModelBuilder()
+    for kind in ("fixed", "kinematic", "bushing"):
+        world = pv.ModelBuilder(gravity=-GRAVITY)
+        weight = world.add_body(mass=mass, inertia=0.1 * np.eye(3), label="weight")
+        if kind == "bushing":
+            axes = [pv.JointDofConfig(axis=axis, **spring) for axis in "xyz"]
+            world.add_joint_d6(-1, weight, linear_axes=axes, angular_axes=axes, label="mount")
+        else:
+            post = world.add_link(mass=1.0, inertia=0.1 * np.eye(3), is_kinematic=kind == "kinematic")
+            held = world.add_joint_free(post) if kind == "kinematic" else world.add_joint_fixed(-1, post)
+            world.add_articulation([held])
+            world.add_joint_prismatic(weight, post, axis="z", **spring, label="mount")
+        scene.add_world(world)
+    model = scene.finalize("cpu")
+    q = run(model, solver_type, 0.005, 200)[-1]
+    sag = mass * GRAVITY / stiffness
+    for world, start in enumerate(model.joint_coord_world_start.numpy()[:3]):
+        np.testing.assert_allclose(q[start : start + 3], [0.0, 0.0, -sag], atol=1e-4, err_msg=str(world))
+
+
 def test_strong_cylinder_does_not_tear_the_body_apart():
     """Held against 500 N, a body in two halves of 1 kg gives way by micrometres, in MuJoCo as well."""
     builder = pv.ModelBuilder(gravity=0.0)
