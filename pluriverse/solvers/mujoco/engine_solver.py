@@ -10,6 +10,7 @@ import warp as wp
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.world_choice import choose_worlds
 from pluriverse.solvers.base import SolverBase, name_worlds
+from pluriverse.solvers.mujoco.body_force import sum_contact_forces
 from pluriverse.solvers.mujoco.contact_copy import copy_contacts
 from pluriverse.solvers.mujoco.engine import Engine
 from pluriverse.warnings import ContactTruncationError, ContactTruncationWarning
@@ -41,6 +42,7 @@ class EngineSolver(SolverBase):
         self._no_control: Control | None = None
         self._own_contacts: Contacts | None = None
         self._contacts: Contacts | None = None
+        self._stepped: State | None = None
         self._overflown: set[int] = set()
 
     @property
@@ -135,8 +137,41 @@ class EngineSolver(SolverBase):
         if worlds is None:
             worlds = self.model.worlds
         control.unify_targets(worlds)
+        self._stepped = state_in
         self.engine.step(state_in, state_out, control, contacts, dt, worlds)
         return state_out
+
+    def body_contact_force(
+        self, contacts: Contacts, *, state: State | None = None, out: wp.array | None = None
+    ) -> wp.array:
+        """Return the sum of the contact forces of the last step on each body.
+
+        Moments of torsional and rolling friction are not part of it, as contacts are listed with their forces
+        only. If a world has more contacts than slots, those listed count.
+
+        Args:
+            contacts: Contacts of the last step, of which `rigid_contact_force` has the force of each contact.
+            state: State at the start of the step, whose poses give the lever arms; None for the one that
+                `step` was last called with. In a `Simulation`, which replays its steps, that is the state
+                before or after the last one.
+            out: Array to write, type `wp.spatial_vector`, shape [body]; None for a new one.
+
+        Returns:
+            Force [N] and torque about the centre of mass [N·m], world axes, shape [body].
+
+        Raises:
+            RuntimeError: If no step was made with these contacts.
+        """
+        state = state or self._stepped
+        if state is None or self._contacts is not contacts:
+            raise RuntimeError(
+                f"{type(self).__name__}.body_contact_force: the last step was not made with these contacts. "
+                "Call step() first."
+            )
+        if out is None:
+            out = wp.zeros(self.model.body_count, dtype=wp.spatial_vector, device=self.model.device)
+        sum_contact_forces(self.model, state, contacts, out)
+        return out
 
     def update_contacts(self, contacts: Contacts, state: State | None = None) -> None:
         """Write the contacts of the last step, with their forces, into a buffer. Only launches.

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from pluriverse import CollisionPipeline, ModelBuilder, ShapeConfig, Simulation
 from pluriverse.solvers.mujoco import SolrefMode
@@ -117,3 +118,47 @@ def test_pipeline_contacts_by_hand():
     simulation = Simulation(model, SolverMuJoCo(model, use_mujoco_contacts=False), dt=DT)
     simulation.step(30)
     np.testing.assert_array_equal(state.joint_q.numpy(), simulation.state.joint_q.numpy())
+
+
+@pytest.mark.parametrize("arguments", [{}, {"use_mujoco_contacts": False}], ids=["found", "fed in"])
+def test_contact_forces_of_a_body_change_its_momentum(arguments):
+    """What a tumbling box gains in a step is its weight and the wrench of its contacts, about its centre."""
+    builder = ModelBuilder()
+    builder.add_ground_plane()
+    turned = (0.1, 0.05, 0.02, 1.0) / np.linalg.norm((0.1, 0.05, 0.02, 1.0))
+    for spin in (0.0, 2.0):
+        builder.begin_world()
+        for level in range(2):
+            body = builder.add_body(xform=((0.02 * level, 0.0, 0.14 + 0.24 * level), turned))
+            builder.add_shape_box(body, hx=0.1, hy=0.12, hz=0.1, cfg=ShapeConfig(density=1000.0))
+        builder.joint_qd[-12:] = [0.2, -0.1, -0.5, 0.0, spin, 0.5] * 2
+        builder.end_world()
+    model = builder.finalize("cpu")
+    solver = SolverMuJoCo(model, integrator="euler", **arguments)
+    pipeline = CollisionPipeline(model) if arguments else None
+    contacts = pipeline.contacts() if pipeline else solver.contacts()
+    with pytest.raises(RuntimeError, match="the last step was not made with these contacts"):
+        solver.body_contact_force(contacts)
+    states, inertia, touched = [model.state(), model.state()], model.body_inertia.numpy(), 0
+    mass = model.body_mass.numpy()
+    for _ in range(60):
+        if pipeline:
+            pipeline.collide(states[0], contacts)
+        solver.step(*states, None, contacts, DT)
+        wrench = solver.body_contact_force(contacts).numpy()
+        before, after = (state.body_qd.numpy().astype(np.float64) for state in states)
+        gained = mass[:, None] * (after[:, :3] - before[:, :3]) / DT
+        gained[:, 2] += 9.81 * mass
+        np.testing.assert_allclose(wrench[:, :3], gained, atol=0.05)
+        for body in range(model.body_count):
+            turns = [Rotation.from_quat(state.body_q.numpy()[body, 3:]) for state in states]
+            # MuJoCo's step is I dw/dt + w x I w = torque in the axes of the body, w at its beginning.
+            first, second = (
+                turn.inv().apply(qd[body, 3:]) for turn, qd in zip(turns, (before, after), strict=True)
+            )
+            rate = inertia[body] @ (second - first) / DT
+            torque = turns[0].apply(rate + np.cross(first, inertia[body] @ first))
+            np.testing.assert_allclose(wrench[body, 3:], torque, atol=0.02)
+        touched += int((np.abs(wrench[:, 3:]) > 3.0).any())
+        states.reverse()
+    assert touched > 10
