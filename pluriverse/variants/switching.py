@@ -126,7 +126,7 @@ class Switching:
 
     def _exchange(self, kernel: Any, choice: WorldChoice, *, dim: int | None = None) -> None:
         inputs = [choice.worlds, choice.mask, self.environment_tuple, self.environment_world, self.pool]
-        wp.launch(kernel, dim=dim or len(self._scene.tuples), inputs=inputs, device=self._device)
+        launch_kernel(kernel, dim=dim or len(self._scene.tuples), inputs=inputs, device=self._device)
 
     def _fit(self, place: int) -> list[Any]:
         """Return the layout of each variant of an entity, and layout and a variant of it in each tuple."""

@@ -108,6 +108,17 @@ STAGES: dict[str, Stage] = {
 }
 """The stages, in their order."""
 
+KNOWN_ARRAYS = frozenset(name for stage in STAGES.values() for name in stage.reads)
+"""Arrays of `Model` that can be followed."""
+WITHOUT_EFFECT = frozenset(
+    [
+        *("body_q", "body_qd", "joint_q", "joint_qd", "joint_f", "joint_act"),
+        *("joint_target_pos", "joint_target_vel", "joint_target_q", "joint_target_qd"),
+        *("joint_velocity_limit", "shape_color", "shape_flags", "shape_gap", "shape_material_kh"),
+        *("shape_material_restitution", "shape_aabb_lower", "shape_aabb_upper", "shape_collision_radius"),
+    ]
+)
+"""Arrays of `Model` of which MuJoCo reads nothing once a solver is made, or which engines read themselves."""
 # What lengths of tendons follow from beside what `derived` reads: the sites that tendons run through.
 TENDON_ARRAYS = STAGES["placement"].reads | STAGES["constraints"].reads
 BESIDE_FIELDS = ("mocap_pos", "mocap_quat", "eq_active", "fed_ke", "fed_kd", "geom_gap")

@@ -30,8 +30,10 @@ from pluriverse.solvers.mujoco.follow_fields import (
     BESIDE_FIELDS,
     FRAME_ARRAYS,
     INTEGERS,
+    KNOWN_ARRAYS,
     STAGES,
     TENDON_ARRAYS,
+    WITHOUT_EFFECT,
     attribute_of,
     choose_world,
     field_names,
@@ -62,16 +64,6 @@ from pluriverse.solvers.mujoco.rows import ModelRows
 from pluriverse.solvers.mujoco.values import GroupValues
 from pluriverse.types import GeoType
 
-# Arrays of which MuJoCo reads nothing after a solver was made, or the engines read themselves.
-_WITHOUT_EFFECT = frozenset(
-    [
-        *("body_q", "body_qd", "joint_q", "joint_qd", "joint_f", "joint_act"),
-        *("joint_target_pos", "joint_target_vel", "joint_target_q", "joint_target_qd"),
-        *("joint_velocity_limit", "shape_color", "shape_flags", "shape_gap", "shape_material_kh"),
-        *("shape_material_restitution", "shape_aabb_lower", "shape_aabb_upper", "shape_collision_radius"),
-    ]
-)
-_KNOWN = frozenset(name for stage in STAGES.values() for name in stage.reads)
 _INERTIAL = STAGES["inertia"].reads | frozenset(FRAME_ARRAYS)
 
 VariantRows = Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -96,11 +88,6 @@ class Following:
         self._followers: list[_Follower] = []
         self._retired: list[_Follower] = []  # recorded launches know their memory
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is followed."""
-        return not self._followers
-
     def add(self, names: Mapping[str, np.ndarray | None], meshes: VariantRows = ()) -> None:
         """Follow arrays of the model from now on, next to those followed before.
 
@@ -112,12 +99,12 @@ class Following:
             ValueError: If MuJoCo has something compiled in; the message names it.
         """
         for name in names:
-            if name not in _KNOWN | _WITHOUT_EFFECT:
+            if name not in KNOWN_ARRAYS | WITHOUT_EFFECT:
                 raise ValueError(
                     f"SolverMuJoCo: {name} cannot change on the device, for MuJoCo has it compiled in. Write "
                     "to it on the host and call notify_model_changed(), or make a new solver."
                 )
-        wanted = self._names | (frozenset(names) & _KNOWN)
+        wanted = self._names | (frozenset(names) & KNOWN_ARRAYS)
         if not wanted:
             return
         rows = ModelRows(self._model)
@@ -235,7 +222,8 @@ class _Follower:
         device, plan = model.device, group.plan
         self._worlds: Any = upload(group.worlds, device)
         self._bodies: BodyMaps = make_body_maps(plan.structure, device)
-        self._joints: JointMaps = make_joint_maps(plan.structure, plan.drives, int(group.model.nu), device)
+        actuator_count = len(group.model.actuator_gainprm)
+        self._joints: JointMaps = make_joint_maps(plan.structure, plan.drives, actuator_count, device)
         self._shapes: ShapeMaps = make_shape_maps(group, device)
         self._constraints: ConstraintMaps = make_constraint_maps(group, rows.first["equality"], device)
         self._memory: dict[str, Any] = {}

@@ -5,6 +5,7 @@ import pytest
 import warp as wp
 
 import pluriverse as pv
+from pluriverse.model.seal import STRUCTURE
 from pluriverse.model.world_choice import choose_worlds
 from pluriverse.randomization import (
     Operation,
@@ -18,11 +19,13 @@ from pluriverse.randomization import (
     joint_limits,
     pseudo_inertia,
 )
+from pluriverse.selection.frequency import ATTRIBUTE_FREQUENCY
 from pluriverse.solvers.mujoco import SolverMuJoCo
 from pluriverse.solvers.mujoco.conversion import convert_model
-from pluriverse.solvers.mujoco.follow_fields import STAGES
+from pluriverse.solvers.mujoco.follow_fields import KNOWN_ARRAYS, STAGES, WITHOUT_EFFECT
 from pluriverse.solvers.mujoco.group import JointKind, MujocoGroup
 from pluriverse.solvers.mujoco.options import MujocoOptions
+from pluriverse.variants import VARIANT_DEPENDENT_FIELDS
 from tests.solvers.mujoco.test_grouping import ROUNDING, build_worlds, fields_of
 
 FOLLOWED = sorted(set().union(*(stage.reads for stage in STAGES.values())) - {"shape_source_index"})
@@ -159,6 +162,14 @@ def test_what_is_compiled_in_cannot_be_followed():
     with pytest.raises(ValueError, match=r"shape 'wedge' \(index 0\) is a convex_mesh, whose size"):
         solver.follow_model({"shape_scale": np.array([True])})
     solver.follow_model({"shape_scale": np.array([False]), "joint_q": None})
+
+
+def test_every_array_that_may_be_drawn_or_switched_has_its_place():
+    """Whatever a randomizer draws or a variant brings is followed, or known to have no effect in MuJoCo."""
+    compiled = {"joint_target_mode"}  # variants that differ there do not share layouts
+    not_drawn = {"body_f", "shape_is_solid"}  # of a state; of structure
+    changing = (set(ATTRIBUTE_FREQUENCY) - set(STRUCTURE)) | set(VARIANT_DEPENDENT_FIELDS)
+    assert changing - compiled - not_drawn == KNOWN_ARRAYS | WITHOUT_EFFECT
 
 
 def test_models_that_follow_nothing_cost_what_they_did():
