@@ -16,12 +16,11 @@ def sap_kernels():
     )
     f32, f64 = wp.float32, wp.float64
     return [
-        newton._kernels(f64, f32, f32, equality=True).minimize_objective,
+        newton._kernels(f64, f32, f32, equality=True, moments=True).minimize_objective,
         contact._kernels(f64, f32, f32, f32).set_contact_terms,
         equality_terms._kernels(f64, f32, f32).set_equality_term,
         joint_terms._kernels(f64, f32, f32).set_joint_terms,
         outcome._kernels(f64, f32).conclude_step,
-        newton._kernels(f64, f32, f32, equality=False, moments=True).minimize_objective,
         import_module("pluriverse.solvers.sap.moment_terms")._kernels(f64, f32).set_moment_terms,
         restitution._kernels(f64, f32, f32).add_restitution,
     ]

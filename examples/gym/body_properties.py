@@ -28,6 +28,10 @@ def main(words: list[str] | None = None) -> None:
     properties = gym.get_actor_rigid_body_properties(envs[0], heavy)
     properties[0].mass *= 10.0
     gym.set_actor_rigid_body_properties(envs[0], heavy, properties, True)
+    for actor in range(2):
+        shapes = gym.get_actor_rigid_shape_properties(envs[0], actor)
+        shapes[0].friction, shapes[0].restitution, shapes[0].compliance = 0.0, 1.0, 1e-6
+        gym.set_actor_rigid_shape_properties(envs[0], actor, shapes)
     gym.set_rigid_linear_velocity(
         envs[0], gym.get_rigid_handle(envs[0], "heavy", "ball"), gymapi.Vec3(2, 0, 0)
     )

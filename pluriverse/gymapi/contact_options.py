@@ -1,12 +1,10 @@
 """Contact options: what of the solver follows from the materials and parameters of a sim."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from pluriverse.builder import ModelBuilder
-from pluriverse.gymapi.errors import GymWarning
 from pluriverse.model import Model
 
 
@@ -24,20 +22,13 @@ def has_friction_moments(model: Model) -> bool:
 
 
 def contact_options(model: Model, params: Any) -> dict[str, Any]:
-    """Return keyword options of SolverSAP for a sim; a warning says what `SolverMuJoCo` has none for."""
-    if not is_mujoco(params):
-        return {
-            "restitution_threshold": float(params.physx.bounce_threshold_velocity),
-            "torsional_friction": has_friction_moments(model),
-        }
-    if (model.shape_material_restitution.numpy() > 0.0).any():
-        warnings.warn(
-            "sim_params.solver is 'mujoco', which knows no coefficient of restitution: shapes do not bounce. "
-            "Use the solver 'sap'.",
-            GymWarning,
-            stacklevel=6,
-        )
-    return {}
+    """Return keyword options of the solver of a sim. `SolverMuJoCo` has none, and warns of restitution."""
+    if is_mujoco(params):
+        return {}
+    return {
+        "restitution_threshold": float(params.physx.bounce_threshold_velocity),
+        "torsional_friction": has_friction_moments(model),
+    }
 
 
 def let_shapes_turn(builder: ModelBuilder) -> None:

@@ -18,6 +18,10 @@ from pluriverse.model import Contacts, State, Topology
 _MODULE = "pluriverse.gymapi.contact_readings"
 
 
+_FRICTIONS = (("friction", "mu"), ("torsion_friction", "mu_torsional"), ("rolling_friction", "mu_rolling"))
+"""Fields of contacts, and the material of which they have the mean of both shapes."""
+
+
 @wp.kernel(enable_backward=False, module=_MODULE)
 def add_contact_forces(
     worlds: wp.array[int],
@@ -156,7 +160,7 @@ def contact_records(sim: Sim, world: int | None) -> np.ndarray:
     if int(sim.params.physx.contact_collection) == ContactCollection.CC_NEVER:
         force = np.zeros_like(force)
     pushed = np.sum(force * normal, axis=1)
-    margins, frictions, places = np.zeros(len(slots)), [], []
+    margins, places = np.zeros(len(slots)), []
     for side in (0, 1):
         shape = getattr(contacts, f"rigid_contact_shape{side}").numpy()[slots]
         body = model.shape_body.numpy()[shape]
@@ -166,14 +170,14 @@ def contact_records(sim: Sim, world: int | None) -> np.ndarray:
         records[f"env{side}"], records[f"body{side}"] = body_env[body], body_local[body]
         _put(records[f"local_pos{side}"], point)
         _put(records[f"offset{side}"], normal * (margin if side == 0 else -margin)[:, None])
-        frictions.append(model.shape_material_mu.numpy()[shape])
+        for field, material in _FRICTIONS:
+            records[field] += 0.5 * getattr(model, f"shape_material_{material}").numpy()[shape]
         places.append(_in_world(model, runtime.simulation.state.body_q.numpy().reshape(-1, 7), body, point))
     _put(records["normal"], normal)
     records["lambda"] = pushed
     _put(records["lambda_friction"], force - pushed[:, None] * normal)
     records["min_dist"] = margins
     records["initial_overlap"] = margins - np.sum((places[1] - places[0]) * normal, axis=1)
-    records["friction"] = 0.5 * (frictions[0] + frictions[1])
     return records
 
 

@@ -21,7 +21,7 @@ RUNS = [
     (
         "body_properties",
         "--frames 30",
-        r"hovering at 1\.000 m, fallen to 0\.10\d m\ncapsule slides at 1\.000 m/s",
+        r"on at 3\.6[34] m/s\nhovering at 1\.000 m, fallen to 0\.10\d m\ncapsule slides at 1\.000 m/s",
     ),
     ("dof_controls", "--frames 120", r"cart at 1\.00. m, pole at 0\.78. rad\ncart at -0\.99. m"),
     ("forces", "--frames 20 --num_envs 2", r"all alike: True"),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pluriverse import gymapi
+from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
 from tests.gymapi.scenes import add_env, at, make_sim, position_of, undamped
 
 GRAVITY = 9.81
@@ -110,5 +111,5 @@ def test_spinning_ball_slows_by_its_torsional_friction(gym, solver):
 
 def test_restitution_is_warned_of_where_the_solver_has_none(gym):
     sim, _ = ball_sim(gym, solver="mujoco", restitution=0.5)
-    with pytest.warns(gymapi.GymWarning, match="'mujoco', which knows no coefficient of restitution"):
+    with pytest.warns(MujocoCaveatWarning, match=r"restitution of shape '.*' is not used, for MuJoCo"):
         gym.prepare_sim(sim)

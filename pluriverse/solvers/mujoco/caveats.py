@@ -33,6 +33,7 @@ def warn_of_caveats(
     for note in (
         "" if options.enforce_velocity_limit else _speed_limits(rows, plan),
         _hulls(rows, plan),
+        _restitution(rows, plan),
         _cones(rows, plan),
         _kinematic_armature(rows, plan),
         _margins(options, plan, values, group, rows),
@@ -55,6 +56,18 @@ def _speed_limits(rows: ModelRows, plan: GroupPlan) -> str:
     return (
         f"joint_velocity_limit of {names} is not enforced, since MuJoCo has no limit of joint speeds. Pass "
         "enforce_velocity_limit=True to hold them after each step."
+    )
+
+
+def _restitution(rows: ModelRows, plan: GroupPlan) -> str:
+    flat = flat_shapes(rows, plan.geoms, plan.worlds)[:, plan.geoms.collides]
+    elastic = (rows.array("shape_material_restitution")[flat] > 0.0).any(axis=0)
+    if not elastic.any():
+        return ""
+    names = [rows.model.shape_label[shape] for shape in flat[0, elastic]]
+    return (
+        f"restitution of shape {_listed(names)} is not used, for MuJoCo has no such coefficient: contacts "
+        "bounce by their softness (mujoco:solref). Use SolverSAP, whose contacts have it."
     )
 
 
