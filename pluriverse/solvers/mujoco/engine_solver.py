@@ -168,10 +168,11 @@ class EngineSolver(SolverBase):
                 f"{type(self).__name__}.body_contact_force: the last step was not made with these contacts. "
                 "Call step() first."
             )
-        if out is None:
-            out = wp.zeros(self.model.body_count, dtype=wp.spatial_vector, device=self.model.device)
-        sum_contact_forces(self.model, state, contacts, out)
-        return out
+        wrench: Any = out
+        if wrench is None:
+            wrench = wp.zeros(self.model.body_count, dtype=wp.spatial_vector, device=self.model.device)
+        sum_contact_forces(self.model, state, contacts, wrench)
+        return wrench
 
     def update_contacts(self, contacts: Contacts, state: State | None = None) -> None:
         """Write the contacts of the last step, with their forces, into a buffer. Only launches.
