@@ -170,7 +170,7 @@ class EngineSolver(SolverBase):
             )
         wrench: Any = out
         if wrench is None:
-            wrench = wp.zeros(self.model.body_count, dtype=wp.spatial_vector, device=self.model.device)
+            wrench = wp.zeros(self.model.body_count, dtype=wp.spatial_vectorf, device=self.model.device)
         sum_contact_forces(self.model, state, contacts, wrench)
         return wrench
 
