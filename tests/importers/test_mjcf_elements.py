@@ -502,6 +502,28 @@ def test_height_field_of_the_worldbody_is_ground():
     np.testing.assert_allclose(field.heights[:, 1], 0.25)
 
 
+def test_height_field_has_the_surface_that_it_has_in_mujoco():
+    """Between the grid points as well: rays of MuJoCo and of trimesh, straight down, meet it at one height."""
+    rng = np.random.default_rng(0)
+    heights = rng.uniform(size=(6, 8))
+    spec = mujoco.MjSpec()
+    spec.add_hfield(name="rough", nrow=6, ncol=8, size=[2.0, 1.0, 0.5, 0.1], userdata=heights.ravel())
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_HFIELD, hfieldname="rough")
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    builder, _ = import_mjcf(spec)
+    (field,) = builder.shape_source
+    surface = trimesh.Trimesh(field.vertices, field.triangles, process=False)
+    places = np.column_stack([rng.uniform(-1.95, 1.95, 60), rng.uniform(-0.95, 0.95, 60), np.full(60, 3.0)])
+    down = np.array([0.0, 0.0, -1.0])
+    points, rays, _ = surface.ray.intersects_location(places, np.tile(down, (60, 1)))
+    met = {int(ray): point[2] for ray, point in zip(rays, points, strict=True)}
+    for index, place in enumerate(places):
+        distance = mujoco.mj_ray(model, data, place, down, None, 1, -1, np.zeros(1, dtype=np.int32))
+        assert met[index] == pytest.approx(3.0 - distance, abs=1e-6)  # heights are in single precision
+
+
 def test_sensors_are_a_note_only():
     """They move nothing, so nobody is warned, also of one that refers to nothing."""
     _, report = import_mjcf(pendulum(rest='<sensor><touch name="t" site="gone"/></sensor>'), strict=True)
