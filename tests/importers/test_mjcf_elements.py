@@ -503,7 +503,7 @@ def test_height_field_of_the_worldbody_is_ground():
 
 
 def test_height_field_has_the_surface_that_it_has_in_mujoco():
-    """Between the grid points as well: rays of MuJoCo and of trimesh, straight down, meet it at one height."""
+    """Between the grid points as well: rays of MuJoCo and of trimesh meet it at one height."""
     rng = np.random.default_rng(0)
     heights = rng.uniform(size=(6, 8))
     spec = mujoco.MjSpec()
