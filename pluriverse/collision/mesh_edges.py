@@ -45,10 +45,11 @@ PI = wp.constant(3.14159265)
 # Sine of the angle of two edges up to which their corners tell all.
 PARALLEL = wp.constant(0.01)
 # Distance along an edge, relative to the size or to the depth if that is more, from a crossing to where it is
-# asked what the edge runs into; and the part of the depth by which it must be inside there: the sine of half
-# the angle of a sharp edge, 36 degrees.
+# asked what the edge runs into; factor on it for a second look; and the part of the depth by which the edge
+# must be inside there: the sine of half the angle of a sharp edge, 36 degrees.
 NEXT_TO = wp.constant(1.0e-3)
 ASIDE = wp.constant(0.4)
+FARTHER = wp.constant(2.0)
 SHARE = wp.constant(0.3)
 
 
@@ -101,10 +102,11 @@ def is_crossing(
     inverse = wp.transpose(pair.rotation)
     step = wp.max(NEXT_TO * pair.extent, ASIDE * depth)
     deepest = wp.vec2(0.0, 0.0)
-    # One call for all six, as the compiler writes each of them out.
-    for turn in range(int(6)):
-        other = turn // 3
-        aside = step * float(turn % 3 - 1)
+    # One call for all ten, as the compiler writes each of them out.
+    for turn in range(int(10)):
+        other = turn // 5
+        aside = step * float(turn % 5 - 2)
+        aside = aside * wp.where(wp.abs(aside) > 1.5 * step, FARTHER, 1.0)
         surface = surface0
         scale = pair.size0
         point = pair.rotation * on_second + aside * along1 + pair.position
@@ -204,6 +206,8 @@ class EdgePart:
     """Where it ends, at most 1."""
     depth: float
     """Upper bound of the depth of its points inside the other mesh [m]."""
+    may_be_inside: bool
+    """Whether its middle may be inside the other mesh."""
     direction: wp.vec3
     """About where the distance grows, axes of the other mesh; 0 if unknown."""
 
@@ -250,6 +254,7 @@ def next_part(
         way = wp.max(bounds.lower - reach, -bounds.upper - depth)
         part.depth = half - bounds.lower
         part.direction = bounds.direction
+        part.may_be_inside = bounds.lower < half
         is_far = way > half
         if is_far:
             begin = middle + way / length
@@ -371,7 +376,10 @@ def add_edges(
                 t = float(0.0)
                 while t < 1.0:
                     part = next_part(data, placed, a1, along, t, size, pair.reach, depth)
-                    if part.begin < 1.0 and may_oppose(wp.dot(outward, part.direction), spread):
+                    # What is inside may be closest to another face than the one that it came through.
+                    if part.begin < 1.0 and (
+                        part.may_be_inside or may_oppose(wp.dot(outward, part.direction), spread)
+                    ):
                         radius = wp.max(pair.reach, wp.min(RISE * part.depth, depth))
                         count = add_crossings(
                             data,

