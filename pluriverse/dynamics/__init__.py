@@ -12,6 +12,7 @@ from pluriverse.dynamics.integration import PositionIntegration, integrate
 from pluriverse.dynamics.inverse_dynamics import eval_inverse_dynamics as eval_inverse_dynamics
 from pluriverse.dynamics.inverse_kinematics import eval_ik as eval_ik
 from pluriverse.dynamics.kinematics import eval_kinematics
+from pluriverse.dynamics.loops import eval_loops as eval_loops
 from pluriverse.dynamics.manipulator_equation import (
     eval_inverse_dynamics_force as eval_inverse_dynamics_force,
 )

@@ -127,6 +127,7 @@ def _kernels() -> SimpleNamespace:
         joint_articulation: wp.array[int],  # [joint]
         body_com: wp.array[wp.vec3],  # [body] m, body frame
         mask: wp.array[bool],  # [articulation]; empty: all joints
+        joint_mask: wp.array[bool],  # [joint]; empty: all joints
         # state
         body_q: wp.array[wp.transform],  # [body] m, xyzw
         body_qd: wp.array[wp.spatial_vector],  # [body] m/s of the centre of mass, rad/s
@@ -145,6 +146,9 @@ def _kernels() -> SimpleNamespace:
                 if joint_articulation[joint] < 0:
                     continue
                 if not mask[joint_articulation[joint]]:
+                    continue
+            if joint_mask.shape[0] > 0:
+                if not joint_mask[joint]:
                     continue
             joint_type = topology.node_type[index]
             body = topology.world_body[world] + topology.node_body[index]
@@ -284,11 +288,35 @@ def eval_ik(
             _mark_articulation, dim=indices.size, inputs=[indices], outputs=[mask], device=model.device
         )
     chosen = model.worlds if worlds is None else worlds
+    read_joint_states(model, state, chosen, joint_q, joint_qd, mask=check_mask(model, mask, "eval_ik"))
+
+
+def read_joint_states(
+    model: Model,
+    state: State,
+    worlds: wp.array,
+    joint_q: wp.array,
+    joint_qd: wp.array,
+    *,
+    mask: wp.array | None = None,
+    joint_mask: wp.array | None = None,
+) -> None:
+    """Write coordinates and velocities of chosen joints of some worlds; see `eval_ik`.
+
+    Args:
+        model: Model of the joints.
+        state: State whose `body_q` and `body_qd` are read.
+        worlds: Worlds concerned.
+        joint_q: Array to write coordinates to.
+        joint_qd: Array to write velocities to.
+        mask: Articulations, empty or None for all.
+        joint_mask: Joints, None for all.
+    """
     launch_kernel(
         _kernels().read_joints,
-        dim=chosen.size,
+        dim=worlds.size,
         inputs=[
-            chosen,
+            worlds,
             model.topology,
             model.joint_parent,
             model.joint_X_p,
@@ -296,7 +324,8 @@ def eval_ik(
             model.joint_axis,
             model.joint_articulation,
             model.body_com,
-            check_mask(model, mask, "eval_ik"),
+            mask,
+            joint_mask,
             state.body_q,
             state.body_qd,
         ],

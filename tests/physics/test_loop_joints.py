@@ -6,6 +6,7 @@ must be follows from the geometry of the linkage, its motion from an equation wi
 
 import numpy as np
 import pytest
+import warp as wp
 from scipy.integrate import solve_ivp
 
 import pluriverse as pv
@@ -283,6 +284,35 @@ def test_mujoco_warp_moves_linkages_as_the_c_engine():
     # The weld weighs 1e4 times as much as what it holds, so that single precision leaves 1e-3 of velocities.
     np.testing.assert_allclose(results[1][:4], results[0][:4], rtol=0.0, atol=5e-6)
     np.testing.assert_allclose(results[1][4:], results[0][4:], rtol=1e-3, atol=1e-4)
+
+
+def test_loop_coordinates_follow_what_is_written_to_the_other_joints():
+    """After `eval_fk`, `eval_loops` finds place and speed of the piston, in the worlds that are asked for."""
+    scene = pv.ModelBuilder()
+    for angle in (0.2, 0.4, 0.6):
+        scene.add_world(slider_crank(angle, damping=1.0))
+    model = scene.finalize("cpu")
+    state, step = model.state(), 1e-4
+    before = state.joint_q.numpy().reshape(3, 4).copy()
+    q, qd = state.joint_q.numpy().reshape(3, 4), state.joint_qd.numpy().reshape(3, 4)
+    for world, angle in ((0, -1.0), (2, 2.0)):
+        q[world, :3] = slider_crank(angle).joint_q[:3]
+        qd[world, :3] = crank_rates(angle, 3.0)
+    state.joint_q.assign(q.reshape(-1))
+    state.joint_qd.assign(qd.reshape(-1))
+    pv.eval_fk(model, state.joint_q, state.joint_qd, state)
+    chosen = wp.array([0, 2], dtype=wp.int32, device="cpu")
+    pv.eval_loops(model, model.state())  # allocates what it keeps for the model
+    with wp.ScopedCapture(device="cpu") as capture:
+        pv.eval_loops(model, state, worlds=chosen)
+    wp.capture_launch(capture.graph)
+    found, rate = state.joint_q.numpy().reshape(3, 4), state.joint_qd.numpy().reshape(3, 4)
+    for world, angle in ((0, -1.0), (2, 2.0)):
+        speed = 3.0 * (piston_place(angle + step) - piston_place(angle - step)) / (2.0 * step)
+        np.testing.assert_allclose(found[world, 3], piston_place(angle), atol=1e-6)
+        np.testing.assert_allclose(rate[world, 3], speed, atol=1e-5)
+    np.testing.assert_array_equal(found[1], before[1])
+    np.testing.assert_allclose(state.body_q.numpy()[[3, 11]], state.body_q.numpy()[[2, 10]], atol=0.0)
 
 
 def test_worlds_with_loops_do_not_notice_their_neighbours():
