@@ -13,7 +13,7 @@ from pluriverse.gymapi.gym_states import StateCalls
 from pluriverse.gymapi.gym_tensors import TensorCalls
 from pluriverse.gymapi.gym_viewer import ViewerCalls
 from pluriverse.gymapi.scene import Sim
-from pluriverse.gymapi.tendon_forces import TendonForces, tendons_act
+from pluriverse.gymapi.tendons import add_tendon_forces, tendons_act
 
 
 class Gym(
@@ -34,7 +34,7 @@ class Gym(
         sim.runtime.has_effort = sim.efforts_pending
         self._attach_sensors(sim)
         if any(tendons_act(actor) for actor in sim.actors):
-            sim.tendon_forces = TendonForces(sim.runtime)
+            add_tendon_forces(sim)
 
 
 _gym = Gym()

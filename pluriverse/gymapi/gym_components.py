@@ -9,8 +9,12 @@ from pluriverse.gymapi.errors import require
 from pluriverse.gymapi.frames import dof_frames, joint_transforms
 from pluriverse.gymapi.scene import Actor
 from pluriverse.gymapi.structures import ActuatorProperties, TendonProperties
-from pluriverse.gymapi.tendon_forces import TendonForces, tendons_act
-from pluriverse.gymapi.tendons import actor_tendons, put_tendon_properties
+from pluriverse.gymapi.tendons import (
+    actor_tendons,
+    add_tendon_forces,
+    put_tendon_properties,
+    tendons_act,
+)
 from pluriverse.gymapi.values import DofFrame, IndexRange, Transform
 
 
@@ -319,7 +323,7 @@ def follow_tendons(actor: Actor) -> None:
     if sim.tendon_forces is not None:
         sim.tendon_forces.is_stale = True
     elif tendons_act(actor):
-        sim.tendon_forces = TendonForces(sim.runtime)
+        add_tendon_forces(sim)
 
 
 def _handle(index: Any, count: int, start: int) -> int:

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.gymapi.attractor_forces import AttractorForces
 from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.contact_readings import ContactReadings, contact_records
 from pluriverse.gymapi.enums import AttractorAxes
@@ -71,6 +70,9 @@ class SensorCalls(Checks):
     @staticmethod
     def _attach_attractors(sim: Sim) -> None:
         sim.runtime.has_passive_force = True  # so that the forces of the last step are cleared
+        # Kernels are compiled with all that are declared by then: not these where there is no attractor.
+        from pluriverse.gymapi.attractor_forces import AttractorForces
+
         sim.attractor_forces = AttractorForces(sim.runtime)
 
     def get_rigid_contact_forces(self, sim: Any) -> np.ndarray:

@@ -255,12 +255,3 @@ class TendonForces:
             outputs=[runtime.simulation.control.joint_f],
             device=runtime.device,
         )
-
-
-def tendons_act(actor: Actor) -> bool:
-    """Return whether a tendon of an actor exerts a force at some state."""
-    tendons = actor.asset.tendons if actor.tendons is None else actor.tendons
-    return any(
-        part.stiffness != 0.0 or part.damping != 0.0 or (part.is_limited and part.limit_stiffness != 0.0)
-        for part in (tendon.properties for tendon in tendons)
-    )

@@ -1,9 +1,9 @@
-"""Tendons: properties of the fixed tendons of assets and actors, checked."""
+"""Tendons: properties of the fixed tendons of assets and actors, checked, and whether they act."""
 
 import numpy as np
 
 from pluriverse.gymapi.asset import FixedTendon
-from pluriverse.gymapi.scene import Actor
+from pluriverse.gymapi.scene import Actor, Sim
 from pluriverse.gymapi.structures import TendonProperties
 
 _NOT_NEGATIVE = ("stiffness", "damping", "limit_stiffness")
@@ -52,3 +52,20 @@ def put_tendon_properties(
         parts.append(part)
     for tendon, part in zip(tendons, parts, strict=True):
         tendon.properties = part
+
+
+def tendons_act(actor: Actor) -> bool:
+    """Return whether a tendon of an actor exerts a force at some state."""
+    tendons = actor.asset.tendons if actor.tendons is None else actor.tendons
+    return any(
+        part.stiffness != 0.0 or part.damping != 0.0 or (part.is_limited and part.limit_stiffness != 0.0)
+        for part in (tendon.properties for tendon in tendons)
+    )
+
+
+def add_tendon_forces(sim: Sim) -> None:
+    """Let the tendons of a prepared sim exert forces."""
+    # Kernels are compiled with all that are declared by then: not those of tendons where there are none.
+    from pluriverse.gymapi.tendon_forces import TendonForces
+
+    sim.tendon_forces = TendonForces(sim.runtime)

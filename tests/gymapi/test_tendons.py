@@ -1,5 +1,7 @@
 """Fixed tendons: two carts that a tendon couples, against closed forms, with either solver."""
 
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -118,3 +120,13 @@ def test_wrong_tendon_properties_say_what_is_wrong(gym, carts):
         gym.set_actor_tendon_properties(env, 0, [3])
     set_tendon(gym, env, is_limited=True, fixed_upper_limit=0.7)
     assert gym.get_actor_tendon_properties(env, 0)[0].upper_limit == 0.7
+
+
+def test_kernels_of_tendons_and_attractors_load_with_the_first_one():
+    """Those that are declared are compiled with the step, so sims that have neither do without."""
+    program = (
+        "import sys; from pluriverse import gymapi; "
+        "print([name for name in sys.modules if name.endswith(('tendon_forces', 'attractor_forces'))])"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout.strip().endswith("[]")

@@ -212,3 +212,63 @@ def test_restitution_set_between_steps_acts_on_the_next_step():
 def test_threshold_is_checked():
     with pytest.raises(ValueError, match=r"restitution_threshold is -1\.0, but must be a finite number >= 0"):
         SolverSAP(worlds_of_balls([0.5]).finalize("cpu"), restitution_threshold=-1.0)
+
+
+@pytest.mark.parametrize("preset", ["approx32", "drake"])
+def test_paddle_throws_a_ball(preset):
+    """A kinematic body that moves at V throws a ball at rest away at (1 + e) V.
+
+    It stays where it is unless it is told where to go, so the ball begins a millimetre above it.
+    """
+    e, speed = 0.6, 1.5
+    builder = ModelBuilder(gravity=0.0)
+    paddle = builder.add_link(xform=wp.transform((0.0, 0.0, -0.151), wp.quat_identity()), is_kinematic=True)
+    builder.add_shape_box(paddle, hx=0.3, hy=0.3, hz=0.05, cfg=material(e))
+    builder.add_articulation([builder.add_joint_free(paddle)])
+    builder.joint_qd[:] = (0.0, 0.0, speed, 0.0, 0.0, 0.0)
+    add_ball(builder, (0.0, 0.0, 0.0), material(e))
+    _, qd = run(builder, 0.002, 150, contact_preset_variant=preset)
+    np.testing.assert_allclose(qd[-1, 0], (0.0, 0.0, speed, 0.0, 0.0, 0.0), atol=1e-6)
+    np.testing.assert_allclose(qd[-1, 1, 2], (1.0 + e) * speed, rtol=2.0 * SHORTFALL)
+
+
+@pytest.mark.parametrize("preset", ["approx32", "drake"])
+def test_pendulum_bounces_off_a_wall(preset):
+    """The tip of a rod comes back at e times its speed, and so does the joint that holds it."""
+    e, length = 0.7, 0.5
+    builder = ModelBuilder(gravity=0.0)
+    rod = builder.add_link(mass=2.0, com=(0.0, 0.0, -0.25), inertia=np.diag([0.05, 0.05, 0.001]))
+    tip = builder.add_link(mass=0.5, inertia=1e-3 * np.eye(3))
+    cfg = material(e)
+    builder.add_shape_sphere(tip, radius=0.05, cfg=cfg)
+    hinge = builder.add_joint_revolute(-1, rod, axis="y", parent_xform=((0, 0, 1.0), (0, 0, 0, 1)))
+    weld = builder.add_joint_fixed(rod, tip, parent_xform=((0, 0, -length), (0, 0, 0, 1)))
+    builder.add_articulation([hinge, weld])
+    builder.add_shape_box(-1, xform=((-0.25, 0, 0.5), (0, 0, 0, 1)), hx=0.2, hy=0.2, hz=0.2, cfg=cfg)
+    builder.joint_q[0], builder.joint_qd[0] = -0.5, 2.0  # the tip is at +x and swings towards the wall
+    model = builder.finalize("cpu")
+    rates = []
+    with Simulation(
+        model, SolverSAP(model, contact_preset_variant=preset), dt=0.002, threads=1
+    ) as simulation:
+        for _ in range(400):
+            simulation.step()
+            rates.append(float(simulation.state.joint_qd.numpy()[0]))
+    assert rates[0] == pytest.approx(2.0)
+    # The contact's weight is many times the mobility of the rod at its tip, so it gives way more.
+    assert rates[-1] == pytest.approx(-2.0 * e, rel=0.01)
+
+
+def test_box_that_falls_flat_bounces_flat():
+    """All four corners strike at once: the box comes back at e, without turning, and loses no more."""
+    e, height = 0.6, 0.3
+    builder = ModelBuilder()
+    cfg = material(e, 0.5)
+    builder.add_ground_plane(cfg=cfg)
+    place = wp.transform((0.0, 0.0, 0.1 + height), wp.quat_identity())
+    body = builder.add_body(xform=place, mass=MASS, inertia=MASS / 150.0 * np.eye(3))
+    builder.add_shape_box(body, hx=0.1, hy=0.1, hz=0.1, cfg=cfg)
+    _, qd = run(builder, 0.002, 200)
+    struck = qd[:, 0, 2].min()
+    np.testing.assert_allclose(qd[:, 0, 2].max(), -e * struck, rtol=5e-3)
+    assert np.abs(qd[:, 0, 3:]).max() < 1e-3
