@@ -280,7 +280,7 @@ def find_rim(pair: PatchPair, hulls: HullData, center: wp.vec2, middle: Column, 
     outside = float(1.0)
     fraction = float(1.0)
     slope = float(0.0)
-    height = middle.height
+    height = 1.0 * middle.height
     for _step in range(RIM_STEPS):
         place = center + fraction * way
         column = find_column(pair, hulls, place[0], place[1], height)
@@ -522,6 +522,7 @@ def find_patch(
     polygon = wp.zeros(shape=CORNER_COUNT, dtype=wp.vec3)
     out = wp.zeros(shape=2, dtype=wp.vec3)
     odd = wp.zeros(shape=1, dtype=int)
+    normal = 1.0 * normal
     size = float(0.0)
     is_graph = bool(False)
     for _turn in range(DIRECTION_TURNS):

@@ -25,6 +25,8 @@ SHRINK_ROUNDS = wp.constant(4)
 SHRINK_CELLS = wp.constant(10)
 # Cells along each axis of the box for the integral.
 VOLUME_CELLS = wp.constant(16)
+# Part of a cell over which it changes from outside to inside.
+RAMP = wp.constant(0.5)
 
 
 @wp.func
@@ -39,8 +41,11 @@ def cell_width(gradient: wp.vec3, pair: PatchPair, cell: wp.vec3) -> float:
 
 @wp.func
 def part_below(level: float, width: float) -> float:
-    """Return about which part of a cell has a negative level, given the level in its middle."""
-    return wp.clamp(0.5 - level / wp.max(width, 1.0e-30), 0.0, 1.0)
+    """Return about which part of a cell has a negative level, given the level in its middle.
+
+    Levels have edges, at which a ramp over the whole cell would take in too much.
+    """
+    return wp.clamp(0.5 - level / wp.max(RAMP * width, 1.0e-30), 0.0, 1.0)
 
 
 @wp.func
@@ -69,28 +74,20 @@ def integrate_volume(
     for _round in range(SHRINK_ROUNDS):
         cell = (high - low) / float(SHRINK_CELLS)
         reach = 0.5 * wp.length(cell)
-        lower = high
-        upper = low
-        # Levels change by no more than the distance, so that cells beyond hold nothing. Once some middles are
-        # inside, their neighbours hold the rest.
+        lower = 1.0 * high
+        upper = 1.0 * low
         for index in range(SHRINK_CELLS * SHRINK_CELLS * SHRINK_CELLS):
             place = place_of(pair, cell, low, index, SHRINK_CELLS)
             point = place[0] * pair.axis_u + place[1] * pair.axis_v + place[2] * pair.normal
-            level = level0(pair, hulls, point)[3]
-            if level < reach:
-                level = wp.max(level, level1(pair, hulls, point)[3])
-            if level < 0.0 and reach > 0.0:
-                reach = 0.0
-                lower = high
-                upper = low
-            if level < reach or level < 0.0:
-                around = wp.where(reach > 0.0, 0.5, 1.0)
-                lower = wp.min(lower, place - around * cell)
-                upper = wp.max(upper, place + around * cell)
+            # Levels change by no more than the distance, so that other cells hold nothing.
+            if level0(pair, hulls, point)[3] < reach:
+                if level1(pair, hulls, point)[3] < reach:
+                    lower = wp.min(lower, place - 0.5 * cell)
+                    upper = wp.max(upper, place + 0.5 * cell)
         if not (lower[0] < upper[0]):
             return 0.0
-        low = wp.max(low, lower)
-        high = wp.min(high, upper)
+        low = lower
+        high = upper
 
     total = pair.compliance0 + pair.compliance1
     weight0 = pair.compliance1 / total
@@ -124,7 +121,7 @@ def integrate_volume(
         if size > 0.0:
             stiffness = float(0.0)
             if share > 0.0 and share < 1.0:
-                surface = inside * volume * wp.length(across) / width
+                surface = inside * volume * wp.length(across) / (RAMP * width)
                 stiffness = surface * yielding(pair, out0, out1, wp.normalize(across))
             turn = wp.atan2(place[1] - middle[1], place[0] - middle[0]) / (2.0 * wp.pi)
             sector = int(wp.floor(float(SECTOR_COUNT) * (turn + 1.0))) % SECTOR_COUNT

@@ -11,7 +11,7 @@ from pluriverse.solvers.mujoco.namespace_rows import rows_of_worlds
 from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.solvers.mujoco.rows import ModelRows
 from pluriverse.solvers.mujoco.values import GroupPlan, GroupValues
-from pluriverse.types import GeoType
+from pluriverse.types import GeoType, ShapeFlags
 from pluriverse.warnings import PluriverseWarning
 
 # Speed limits [m/s or rad/s] from here on count as none, as that of the builder's default.
@@ -35,6 +35,7 @@ def warn_of_caveats(
         _hulls(rows, plan),
         _restitution(rows, plan),
         _cones(rows, plan),
+        _patches(rows, options, plan),
         _kinematic_armature(rows, plan),
         _margins(options, plan, values, group, rows),
         _raised_masses(rows, values, group),
@@ -99,6 +100,19 @@ def _cones(rows: ModelRows, plan: GroupPlan) -> str:
         return ""
     names = _listed([rows.model.shape_label[shape] for shape in cones])
     return f"shape {names} is a cone, which MuJoCo has not; it collides as the hull of 33 points on it."
+
+
+def _patches(rows: ModelRows, options: MujocoOptions, plan: GroupPlan) -> str:
+    flat = flat_shapes(rows, plan.geoms, plan.worlds[:1])[0]
+    wanted = int(ShapeFlags.HYDROELASTIC | ShapeFlags.COLLIDE_SHAPES)
+    soft = flat[(rows.array("shape_flags")[flat] & wanted) == wanted]
+    if len(soft) == 0 or not options.use_mujoco_contacts:
+        return ""
+    names = _listed([rows.model.shape_label[shape] for shape in soft])
+    return (
+        f"shape {names} is hydroelastic, which MuJoCo has not; it touches in points of stiffness ke. Pass "
+        "use_mujoco_contacts=False for pressure patches."
+    )
 
 
 def _kinematic_armature(rows: ModelRows, plan: GroupPlan) -> str:

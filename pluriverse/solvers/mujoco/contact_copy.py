@@ -27,6 +27,7 @@ class ContactArrays:
     margin0: wp.array[float]
     margin1: wp.array[float]
     force: wp.array[wp.vec3]
+    stiffness: wp.array[float]  # of no length where no shape is hydroelastic
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.contact_copy")
@@ -49,6 +50,8 @@ def copy_world_contact(worlds: wp.array[int], source: ContactArrays, target: Con
         target.margin0[out] = source.margin0[slot]
         target.margin1[out] = source.margin1[slot]
         target.force[out] = source.force[slot]
+        if source.stiffness.shape[0] > 0:
+            target.stiffness[out] = source.stiffness[slot]
 
 
 def contact_arrays(contacts: Contacts) -> ContactArrays:
@@ -56,6 +59,8 @@ def contact_arrays(contacts: Contacts) -> ContactArrays:
     arrays = ContactArrays()
     for name in ("start", "count", "found", *_ARRAYS):
         setattr(arrays, name, getattr(contacts, f"rigid_contact_{name}"))
+    if contacts.rigid_contact_stiffness is not None:
+        arrays.stiffness = contacts.rigid_contact_stiffness
     return arrays
 
 

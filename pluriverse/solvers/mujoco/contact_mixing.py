@@ -14,7 +14,7 @@ from pluriverse.math.precision import vec3_type
 
 @functools.cache
 def mixing_functions(real: Any) -> SimpleNamespace:
-    """Return the `wp.func`s `mix_weight`, `mix_solref` and `second_axis` for numbers of type `real`."""
+    """Return the `wp.func`s `mix_weight`, `mix_solref`, `patch_solref` and `second_axis` for type `real`."""
     vec3 = vec3_type(real)
     vec2 = wp.types.vector(length=2, dtype=real)
 
@@ -77,6 +77,24 @@ def mixing_functions(real: Any) -> SimpleNamespace:
         return vec2(wp.min(first[0], second[0]), wp.min(first[1], second[1]))
 
     @wp.func
+    def patch_solref(
+        stiffness: real, factor: real, is_force0: bool, is_force1: bool, gains0: vec2, gains1: vec2
+    ) -> vec2:
+        """Return the reference of a contact with a stiffness of its own [N/m].
+
+        The dissipation times of both materials add up; without any the damping is critical.
+        """
+        tau = real(0.0)
+        if is_force0 and gains0[0] > real(0.0):
+            tau += gains0[1] / gains0[0]
+        if is_force1 and gains1[0] > real(0.0):
+            tau += gains1[1] / gains1[0]
+        damping = tau * stiffness
+        if not damping > real(0.0):
+            damping = real(2.0) * wp.sqrt(stiffness / wp.max(factor, real(1e-15)))
+        return solref_of_forces(stiffness, damping, factor)
+
+    @wp.func
     def second_axis(normal: vec3) -> vec3:
         """Return the second axis of the frame of a contact, chosen as MuJoCo does: it tilts a pyramid."""
         across = vec3(real(0.0), real(0.0), real(1.0))
@@ -84,4 +102,6 @@ def mixing_functions(real: Any) -> SimpleNamespace:
             across = vec3(real(0.0), real(1.0), real(0.0))
         return wp.normalize(across - wp.dot(across, normal) * normal)
 
-    return SimpleNamespace(mix_weight=mix_weight, mix_solref=mix_solref, second_axis=second_axis)
+    return SimpleNamespace(
+        mix_weight=mix_weight, mix_solref=mix_solref, patch_solref=patch_solref, second_axis=second_axis
+    )

@@ -80,6 +80,7 @@ from pluriverse.solvers.mujoco.native_call import (
 
 mix_weight = mixing_functions(wp.float64).mix_weight
 mix_solref = mixing_functions(wp.float64).mix_solref
+patch_solref = mixing_functions(wp.float64).patch_solref
 second_axis = mixing_functions(wp.float64).second_axis
 
 
@@ -144,13 +145,14 @@ def set_contact_parameters(
     world: int,
     geom0: int,
     geom1: int,
+    stiffness: float,
     address: wp.uint64,
 ):
     """Write friction, impedance and reference of a contact, mixed from its geoms as MuJoCo does.
 
     The weights are those of `solmix`, and a geom of higher priority decides alone. Where stiffness and
     damping are forces, the time constant and damping ratio come from the sum of the inverse masses of both
-    bodies.
+    bodies. A contact of a pressure patch has a `stiffness` [N/m] of its own instead, others 0.
     """
     layout = engine.layout
     first, second = geom0, geom1
@@ -202,6 +204,15 @@ def set_contact_parameters(
         read_vec2(engine.address[base + GEOM_SOLREF], 16 * first),
         read_vec2(engine.address[base + GEOM_SOLREF], 16 * second),
     )
+    if stiffness > 0.0:
+        solref = patch_solref(
+            wp.float64(stiffness),
+            factor,
+            engine.geom_force_space[row + geom0] != 0,
+            engine.geom_force_space[row + geom1] != 0,
+            wp.vec2d(engine.geom_ke[row + geom0], engine.geom_kd[row + geom0]),
+            wp.vec2d(engine.geom_ke[row + geom1], engine.geom_kd[row + geom1]),
+        )
     write_number(address, layout[L_SOLREF], solref[0])
     write_number(address, layout[L_SOLREF] + 8, solref[1])
 
@@ -251,7 +262,10 @@ def feed_contacts(
                     write_integer(scratch, layout[L_ELEM] + 4 * k, -1)
                     write_integer(scratch, layout[L_VERT] + 4 * k, -1)
                 write_integer(scratch, layout[L_EFC], -1)
-                set_contact_parameters(maps, engine, base, world, geom0, geom1, scratch)
+                stiffness = float(0.0)
+                if contacts.stiffness.shape[0] > 0:
+                    stiffness = contacts.stiffness[slot]
+                set_contact_parameters(maps, engine, base, world, geom0, geom1, stiffness, scratch)
                 full = add_contact(
                     engine.function[ADD_CONTACT],
                     engine.address[base + MODEL],

@@ -25,6 +25,7 @@ CONSTRAINT = wp.constant(1)  # `ContactType.CONSTRAINT`
 
 mix_weight = mixing_functions(wp.float32).mix_weight
 mix_solref = mixing_functions(wp.float32).mix_solref
+patch_solref = mixing_functions(wp.float32).patch_solref
 second_axis = mixing_functions(wp.float32).second_axis
 
 
@@ -158,9 +159,10 @@ def feed_contact(
     inverse_mass += properties.body_invweight0[weights, properties.geom_bodyid[geom1]][0]
     ref = row % properties.geom_solref.shape[0]
     entry = maps.world_start[world, NGEOM]
+    factor = inverse_mass * (1.0 - solimp[1])
     target.solref[place] = mix_solref(
         weight,
-        inverse_mass * (1.0 - solimp[1]),
+        factor,
         gains.is_force[entry + first] != 0,
         gains.is_force[entry + second] != 0,
         wp.vec2(gains.ke[entry + first], gains.kd[entry + first]),
@@ -168,6 +170,16 @@ def feed_contact(
         properties.geom_solref[ref, first],
         properties.geom_solref[ref, second],
     )
+    if contacts.stiffness.shape[0] > 0:
+        if contacts.stiffness[slot] > 0.0:
+            target.solref[place] = patch_solref(
+                contacts.stiffness[slot],
+                factor,
+                gains.is_force[entry + geom0] != 0,
+                gains.is_force[entry + geom1] != 0,
+                wp.vec2(gains.ke[entry + geom0], gains.kd[entry + geom0]),
+                wp.vec2(gains.ke[entry + geom1], gains.kd[entry + geom1]),
+            )
     target.solreffriction[place] = wp.vec2(0.0, 0.0)
     target.solimp[place] = solimp
     target.friction[place] = VEC5(friction[0], friction[0], friction[1], friction[2], friction[2])
