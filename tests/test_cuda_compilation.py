@@ -85,6 +85,7 @@ def mujoco_kernels():
         import_module("pluriverse.solvers.mujoco.follow_constraints")
         .constraint_kernels(wp.float32)
         .follow_ropes,
+        import_module("pluriverse.solvers.mujoco.follow_pairs").pair_kernels(wp.float32).follow_pairs,
         import_module("pluriverse.solvers.mujoco.follow_fields").choose_world,
     ]
     return [

@@ -71,6 +71,18 @@ STAGES: dict[str, Stage] = {
         ["geom_friction", "geom_solref", "geom_margin", "body_margin"],
     ),
     "switches": _stage(["shape_enabled"], ["geom_contype", "geom_conaffinity"]),
+    "pairs": _stage(
+        [
+            "shape_material_ke",
+            "shape_material_tau",
+            "shape_material_mu",
+            "shape_material_mu_torsional",
+            "shape_material_mu_rolling",
+            "shape_margin",
+            "shape_enabled",
+        ],
+        ["pair_friction", "pair_solref", "pair_margin", "pair_gap"],
+    ),
     "constraints": _stage(
         [
             "equality_constraint_anchor",

@@ -45,6 +45,12 @@ from pluriverse.solvers.mujoco.follow_joints import (
     joint_kernels,
     make_joint_maps,
 )
+from pluriverse.solvers.mujoco.follow_pairs import (
+    PairMaps,
+    assign_pairs,
+    make_pair_maps,
+    pair_kernels,
+)
 from pluriverse.solvers.mujoco.follow_shapes import (
     ShapeMaps,
     assign_assets,
@@ -64,6 +70,8 @@ from pluriverse.solvers.mujoco.rows import ModelRows
 from pluriverse.solvers.mujoco.values import GroupValues
 from pluriverse.types import GeoType
 
+# Fields that stages read, whether they are followed or not.
+_READ_FIELDS = ("dof_invweight0", "geom_friction", "geom_solref")
 _INERTIAL = STAGES["inertia"].reads | frozenset(FRAME_ARRAYS)
 
 VariantRows = Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -173,7 +181,6 @@ class Following:
     def _prepare_group(self, rows: ModelRows, index: int, group: MujocoGroup, meshes: VariantRows) -> None:
         """Let a group have all that may come, and a row per world for what changes."""
         names, model = self._names, group.model
-        _check_pairs(rows, group, names)
         fresh = [asset for asset in _assets(rows, group, meshes) if asset not in group.plan.assets]
         group.plan.assets.extend(fresh)
         bodies = range(1, model.nbody)
@@ -225,12 +232,13 @@ class _Follower:
         actuator_count = len(group.model.actuator_gainprm)
         self._joints: JointMaps = make_joint_maps(plan.structure, plan.drives, actuator_count, device)
         self._shapes: ShapeMaps = make_shape_maps(group, device)
+        self._pairs: PairMaps = make_pair_maps(group, device)
         self._constraints: ConstraintMaps = make_constraint_maps(group, rows.first["equality"], device)
         self._memory: dict[str, Any] = {}
         # Rotations of joint frames in double precision, which axes of drives of ball joints follow from.
         count = group.world_count * plan.structure.template.node_count if "frames" in self._stages else 0
         self._rotation: Any = wp.zeros(count, dtype=wp.quatd, device=device)
-        self._fixed_weight: Any = None
+        self._fixed: dict[str, Any] = {}
         self._shapes.gain_first = sum(g.world_count * g.model.ngeom for g in groups[:index])
         assign_assets(self._shapes, rows, group, plan.assets)
         self.assign(rows)
@@ -240,12 +248,16 @@ class _Follower:
         group, device = self._group, self._model.device
         assign_limits(self._joints, rows, group.plan.structure, group, device)
         assign_tendon_limits(self._constraints, rows, group, device)
+        if group.model.npair:
+            assign_pairs(self._pairs, rows, group, device)
         assign_materials(self._shapes, rows, group, margins=margins_are_kept(self._options, group.plan))
-        weight: Any = np.ascontiguousarray(group.value("dof_invweight0")).reshape(-1)
-        if self._fixed_weight is None:
-            self._fixed_weight = wp.array(weight, dtype=self._engine.real, device=device)
-        else:
-            self._fixed_weight.assign(weight.astype(wp.dtype_to_numpy(self._engine.real)))
+        for name in _READ_FIELDS:
+            values = np.ascontiguousarray(group.value(name)).reshape(-1)
+            kind = wp.dtype_to_numpy(self._engine.real)
+            if name in self._fixed:
+                self._fixed[name].assign(values.astype(kind))
+            else:
+                self._fixed[name] = wp.array(values, dtype=self._engine.real, device=device)
 
     def launch(self, chosen: wp.array[int]) -> None:
         """Bring the worlds that are chosen up to date. Only launches."""
@@ -302,12 +314,19 @@ class _Follower:
         if "switches" in stages:
             arrays = [model.shape_enabled]
             yield shape_kernels(real).follow_switches, [topology, self._shapes, *arrays, fields]
+        if "pairs" in stages:
+            arrays = [model.shape_margin, model.shape_enabled]
+            arrays += [self._field("geom_friction"), self._field("geom_solref")]
+            yield (
+                pair_kernels(real).follow_pairs,
+                [topology, self._shapes, self._pairs, *arrays, fields],
+            )
         if "constraints" in stages:
             yield from self._constraint_launches(fields)
         if "derived" in stages:
             yield None, []
         if "limits" in stages:
-            arrays = [model.joint_limit_ke, model.joint_limit_kd, self._inverse_weight()]
+            arrays = [model.joint_limit_ke, model.joint_limit_kd, self._field("dof_invweight0")]
             yield joint_kernels(real).follow_limits, [topology, self._joints, *arrays, fields]
         if "tendon_limits" in stages:
             yield constraint_kernels(real).follow_tendon_limits, [self._constraints, fields]
@@ -326,11 +345,11 @@ class _Follower:
             arrays += [model.joint_limit_lower, model.joint_limit_upper]
             yield kernels.follow_ropes, [model.topology, self._constraints, *arrays, fields]
 
-    def _inverse_weight(self) -> Any:
-        """Return `dof_invweight0` of all worlds, flat."""
-        if "dof_invweight0" in self._memory:
-            return self._memory["dof_invweight0"]
-        return self._fixed_weight
+    def _field(self, name: str) -> Any:
+        """Return a field of all worlds, flat, whether it is followed or not."""
+        if name in self._memory:
+            return self._memory[name]
+        return self._fixed[name]
 
 
 def active_stages(group: MujocoGroup, names: frozenset[str]) -> list[str]:
@@ -392,27 +411,6 @@ def _assets(rows: ModelRows, group: MujocoGroup, meshes: VariantRows) -> Iterato
                 if source >= 0 or kind == GeoType.CONE:
                     chosen = -1 if kind == GeoType.CONE else int(source)
                     yield MeshAsset(kind, chosen, (scale[0], scale[1], scale[2]), flat)
-
-
-def _check_pairs(rows: ModelRows, group: MujocoGroup, names: frozenset[str]) -> None:
-    """Raise if pairs that are named one by one would have to change.
-
-    Raises:
-        ValueError: If so.
-    """
-    world = rows.model.world_label[int(group.worlds[0])]
-    if group.plan.masks.pairs and names & STAGES["materials"].reads:
-        raise ValueError(
-            f"SolverMuJoCo: the collision filters of world '{world}' need pairs that are named one by one, "
-            "whose materials cannot change on the device. Filter whole bodies, write to materials on the "
-            "host and call notify_model_changed(), or use SolverSAP."
-        )
-    if group.model.npair and names & STAGES["switches"].reads:
-        raise ValueError(
-            f"SolverMuJoCo: world '{world}' has explicit contact pairs, which cannot be switched off with "
-            "their shapes on the device. Remove them, or let each variant have worlds of its own "
-            "(share_layouts=False)."
-        )
 
 
 def _open_ranges(rows: ModelRows, group: MujocoGroup, names: frozenset[str]) -> None:

@@ -26,6 +26,7 @@ from pluriverse.solvers.mujoco.follow_fields import KNOWN_ARRAYS, STAGES, WITHOU
 from pluriverse.solvers.mujoco.group import JointKind, MujocoGroup
 from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.variants import VARIANT_DEPENDENT_FIELDS
+from tests.solvers.mujoco.test_conversion_notify import balls_on_floors
 from tests.solvers.mujoco.test_grouping import ROUNDING, build_worlds, fields_of
 
 FOLLOWED = sorted(set().union(*(stage.reads for stage in STAGES.values())) - {"shape_source_index"})
@@ -170,6 +171,36 @@ def test_every_array_that_may_be_drawn_or_switched_has_its_place():
     not_drawn = {"body_f", "shape_is_solid"}  # of a state; of structure
     changing = (set(ATTRIBUTE_FREQUENCY) - set(STRUCTURE)) | set(VARIANT_DEPENDENT_FIELDS)
     assert changing - compiled - not_drawn == KNOWN_ARRAYS | WITHOUT_EFFECT
+
+
+def test_pairs_that_mujoco_knows_one_by_one_follow():
+    """Named by filters or brought by an asset, they are mixed and switched as on the host."""
+    rng = np.random.default_rng(2)
+    source = pv.ModelBuilder()
+    for _ in range(48):
+        body = source.add_body(mass=1.0, inertia=np.eye(3))
+        for _ in range(2):
+            source.add_shape_sphere(body, radius=0.5, cfg=pv.ShapeConfig(density=0.0))
+    for pair in np.argwhere(np.triu(rng.random((96, 96)) < 0.5, 1)).tolist():
+        source.add_shape_collision_filter_pair(*pair)
+    builder = pv.ModelBuilder()
+    builder.replicate(source, 2)
+    for model, count in ((builder.finalize("cpu"), 11), (balls_on_floors(paired=True), 1)):
+        solver, other = SolverMuJoCo(model), SolverMuJoCo(model)
+        names = ("shape_material_mu", "shape_material_ke", "shape_margin", "shape_enabled")
+        solver.follow_model(dict.fromkeys(names))
+        for name in names:
+            values = getattr(model, name).numpy()
+            drawn = rng.random(values.shape)
+            on = (drawn < 0.6) & (np.arange(len(drawn)) > 0)
+            getattr(model, name).assign(on if name == "shape_enabled" else values + 0.1 * drawn)
+        solver.take_in_worlds(choose_worlds(model, None, what="test"))
+        other.notify_model_changed(pv.ModelFlags.SHAPE_PROPERTIES)
+        (group,), (expected,) = solver.groups, other.groups
+        assert group.model.npair >= count
+        assert expected.pair_off.any()
+        for name in ("pair_friction", "pair_solref", "pair_margin", "pair_gap", "geom_contype"):
+            np.testing.assert_allclose(group.value(name), expected.value(name), rtol=1e-12, err_msg=name)
 
 
 def test_models_that_follow_nothing_cost_what_they_did():
