@@ -33,6 +33,7 @@ def test_every_example_is_short_and_tested():
         "gravity_per_world.py",
         "handwritten_loop.py",
         "mixed_worlds.py",
+        "mobile_arm.py",
         "two_solvers.py",
     }
     assert all(len((EXAMPLES / name).read_text().splitlines()) < 100 for name in names)
@@ -45,6 +46,7 @@ def test_every_example_is_short_and_tested():
         ("gravity_per_world.py", 100, 2e-3),
         ("two_solvers.py", 300, 2e-3),
         ("crane.py", 100, 2e-3),
+        ("mobile_arm.py", 200, 2e-3),
         ("excavator.py", 400, 2e-3),
     ],
 )

@@ -102,10 +102,10 @@ def test_the_robots_stand(name, tilt_max, sag_max):
     over stiffness, some hundredths of a radian here.
     """
     scene = load_scene(name, device="cpu")
-    start = scene.state.joint_q.numpy()
+    start = scene.state.joint_q.numpy().copy()
     simulation = scene.simulation(threads=1, strict=True)
     simulation.step(round(0.8 * STANDING_TIME / simulation.dt))
-    before = simulation.state.joint_q.numpy()
+    before = simulation.state.joint_q.numpy().copy()
     simulation.step(round(0.2 * STANDING_TIME / simulation.dt))
     after, report = simulation.state.joint_q.numpy(), simulation.report()
     assert report.frozen_worlds == ()
