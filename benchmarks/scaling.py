@@ -1,15 +1,23 @@
-"""How much faster more threads are: `python -m benchmarks.scaling [--scenes go1] [--worlds 64]`."""
+"""How much faster more threads are: `python -m benchmarks.scaling [--scenes go1] [--worlds 64]`.
+
+Simulations with different numbers of threads take turns in one process, so that whatever else the machine
+does falls on all of them. The processor time of a world-step tells whether threads are in each other's way
+(in caches and memory): it is what one thread takes where they are not. What the rate lacks beyond that is
+waiting: for the last thread of a call, or for a processor that another program has.
+"""
 
 import argparse
-import json
-import subprocess
-import sys
+import statistics
 import tempfile
+import time
 from pathlib import Path
 
-from benchmarks.scenes import SCENES, write_scene
+import warp as wp
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+import pluriverse as pv
+from benchmarks.engines.pluriverse import make_model
+from benchmarks.measure import SETTLING_STEP_COUNT
+from benchmarks.scenes import DT, SCENES, write_scene
 
 
 def main() -> None:
@@ -18,24 +26,47 @@ def main() -> None:
     parser.add_argument("--scenes", nargs="+", default=["go1", "g1", "pile8"], choices=list(SCENES))
     parser.add_argument("--worlds", type=int, default=64)
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2, 3, 4])
-    parser.add_argument("--call", choices=["many", "single"], default="many")
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--call", choices=["many", "single"], default="many", help="steps in one call")
+    parser.add_argument("--steps", type=int, default=100, help="steps of a repeat")
+    parser.add_argument("--repeats", type=int, default=9)
     arguments = parser.parse_args()
+    wp.config.log_level = wp.LOG_WARNING
     with tempfile.TemporaryDirectory() as folder:
         for scene in arguments.scenes:
-            path = write_scene(scene, Path(folder))
-            rates = [_rate(path, arguments, threads) for threads in arguments.threads]
-            for threads, rate in zip(arguments.threads, rates, strict=True):
-                label = f"{scene} x {arguments.worlds}, {threads} threads"
-                print(f"{label}: {rate:10,.0f} world-steps/s, {rate / rates[0]:.2f} times one thread")
+            _compare(scene, write_scene(scene, Path(folder)), arguments)
 
 
-def _rate(path: Path, arguments: argparse.Namespace, threads: int) -> float:
-    command = [sys.executable, "-m", "benchmarks.engines.pluriverse", str(path)]
-    command += ["--worlds", str(arguments.worlds), "--threads", str(threads)]
-    command += ["--call", arguments.call, "--repeats", str(arguments.repeats)]
-    process = subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True, text=True)
-    return float(json.loads(process.stdout.strip().splitlines()[-1])["world_steps_per_second"])
+def _compare(scene: str, path: Path, arguments: argparse.Namespace) -> None:
+    """Print rate and processor time of a scene for every number of threads."""
+    simulations = [
+        pv.Simulation(make_model([path], arguments.worlds), dt=DT, threads=threads)
+        for threads in arguments.threads
+    ]
+    for simulation in simulations:
+        simulation.step(SETTLING_STEP_COUNT)
+    walls: list[list[float]] = [[] for _ in simulations]
+    works: list[list[float]] = [[] for _ in simulations]
+    for _ in range(arguments.repeats):
+        for simulation, wall, work in zip(simulations, walls, works, strict=True):
+            begin, begin_work = time.perf_counter(), time.process_time()
+            if arguments.call == "many":
+                simulation.step(arguments.steps)
+            else:
+                for _ in range(arguments.steps):
+                    simulation.step()
+            wall.append(time.perf_counter() - begin)
+            work.append(time.process_time() - begin_work)
+    count = arguments.worlds * arguments.steps
+    first = statistics.median(walls[0])
+    for threads, wall, work in zip(arguments.threads, walls, works, strict=True):
+        median = statistics.median(wall)
+        print(
+            f"{scene} x {arguments.worlds}, {threads} threads: {count / median:10,.0f} world-steps/s, "
+            f"{first / median:.2f} times the first; "
+            f"{1e6 * statistics.median(work) / count:.2f} µs of a processor each"
+        )
+    for simulation in simulations:
+        simulation.close()
 
 
 if __name__ == "__main__":

@@ -43,6 +43,18 @@ def test_solver_mujoco_is_compared_with_rollout(tmp_path):
     assert "2 worlds of each in one batch" in process.stdout
 
 
+def test_numbers_of_threads_are_compared():
+    """A line for each number of threads; the first is once itself, and all took processor time."""
+    command = [sys.executable, "-m", "benchmarks.scaling", "--scenes", "cartpole", "--worlds", "4"]
+    command += ["--threads", "1", "2", "--steps", "20", "--repeats", "1", "--call", "single"]
+    process = subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True, text=True, timeout=300)
+    pattern = r"cartpole x 4, (\d) threads: +[\d,]+ world-steps/s, ([\d.]+) times the first; ([\d.]+) µs"
+    found = re.findall(pattern, process.stdout)
+    assert [threads for threads, _, _ in found] == ["1", "2"]
+    assert found[0][1] == "1.00"
+    assert all(float(work) > 0.0 for _, _, work in found)
+
+
 @pytest.mark.skipif(importlib.util.find_spec("newton") is not None, reason="Newton is installed here")
 def test_missing_engine_is_named(tmp_path):
     (result,) = run_benchmarks(
