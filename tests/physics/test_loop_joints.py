@@ -226,6 +226,71 @@ def test_planar_joint_lets_a_free_body_slide_and_turn(solver_type):
     assert abs(angle - spin * time) < 1e-3
 
 
+def peaucellier(angle: float) -> pv.ModelBuilder:
+    """A Peaucellier cell: two arms from the origin O, a rhombus A C B P, and a crank that turns C about Q.
+
+    Its pen P moves on a line, along which a guide that closes a fourth loop lets it slide.
+    """
+    arm, side, crank = 1.0, 0.4, 0.5
+    builder = pv.ModelBuilder(gravity=(0.0, -GRAVITY, 0.0))
+    corner = crank * np.array([1.0 + np.cos(angle), np.sin(angle)])
+    pen = corner * (arm**2 - side**2) / (corner @ corner)
+    middle, half = 0.5 * (corner + pen), 0.5 * (pen - corner)
+    across = np.array([-half[1], half[0]]) * np.sqrt(side**2 / (half @ half) - 1.0)
+    joints: list[int] = []
+    turns: list[float] = []
+
+    def bar(
+        parent: int, start: np.ndarray, end: np.ndarray, place: float, direction: float
+    ) -> tuple[int, float]:
+        length, own = float(np.linalg.norm(end - start)), float(np.arctan2(*(end - start)[::-1]))
+        body = builder.add_link(mass=1.0, com=(0.5 * length, 0, 0), inertia=rod_inertia(1.0, length))
+        at = (place, 0.0, 0.0) if parent >= 0 else (*start, 0.0)
+        joints.append(builder.add_joint_revolute(parent, body, axis="z", parent_xform=(at, IDENTITY)))
+        turns.append(own - direction)
+        return body, own
+
+    upper, lower = middle + across, middle - across
+    ground = np.zeros(2)
+    first, along_first = bar(-1, ground, upper, 0.0, 0.0)
+    second, along_second = bar(-1, ground, lower, 0.0, 0.0)
+    turning, _ = bar(-1, np.array([crank, 0.0]), corner, 0.0, 0.0)
+    to_corner = [
+        bar(first, upper, corner, arm, along_first)[0],
+        bar(second, lower, corner, arm, along_second)[0],
+    ]
+    to_pen, along_pen = bar(first, upper, pen, arm, along_first)
+    other, _ = bar(second, lower, pen, arm, along_second)
+    tip = builder.add_link(mass=0.5, inertia=0.01 * np.eye(3), label="pen")
+    on_tip = ((side, 0.0, 0.0), IDENTITY)
+    joints.append(builder.add_joint_revolute(to_pen, tip, axis="z", parent_xform=on_tip))
+    turns.append(-along_pen)
+    builder.add_articulation(joints)
+    builder.joint_q[:] = turns
+    for body, place in ((to_corner[1], side), (turning, crank)):
+        ends = {"parent_xform": on_tip, "child_xform": ((place, 0.0, 0.0), IDENTITY)}
+        builder.add_joint_revolute(to_corner[0], body, axis="z", **ends)
+    builder.add_joint_revolute(to_pen, other, axis="z", parent_xform=on_tip, child_xform=on_tip)
+    line = (((arm**2 - side**2) / (2.0 * crank), 0.0, 0.0), IDENTITY)
+    builder.add_joint_prismatic(-1, tip, axis="y", parent_xform=line, label="guide")
+    return builder
+
+
+@pytest.mark.parametrize("solver_type", SOLVERS)
+def test_peaucellier_cell_is_not_locked_by_a_guide_along_its_line(solver_type):
+    """The pen is on the line x = (a^2 - b^2) / (2 d) anyway: the fourth loop holds what three hold."""
+    model = peaucellier(0.5).finalize("cpu")
+    assert model.equality_constraint_count == 4
+    record = run(model, solver_type, 0.002, 200)
+    start = model.joint_q.numpy()
+    corner = 0.5 * np.array([1.0 + np.cos(0.5), np.sin(0.5)])
+    np.testing.assert_allclose(start[-1], 0.84 * corner[1] / (corner @ corner), atol=1e-6)
+    assert np.ptp(record[:, -1]) > 0.3, "it falls"
+    angle = record[:, 2]  # of the crank, which places the pen
+    expected = 0.84 * np.sin(angle) / (1.0 + np.cos(angle))
+    np.testing.assert_allclose(record[:, -1], expected, rtol=0.0, atol=5e-3)
+
+
 @pytest.mark.parametrize("solver_type", SOLVERS)
 def test_springs_that_close_loops_carry_weights(solver_type):
     """Sag m g / k of a weight on a post that stands still, on one that moves as told, and in a bushing."""
