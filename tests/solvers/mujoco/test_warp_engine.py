@@ -90,7 +90,7 @@ def test_recorded_steps_and_restored_ones_have_the_same_bits():
     recorded.step(20)
     snapshot = recorded.save()
     recorded.step(10)
-    bits = recorded.state.joint_q.numpy()
+    bits = recorded.state.joint_q.numpy().copy()
     recorded.restore(snapshot)
     recorded.step(10)
     np.testing.assert_array_equal(recorded.state.joint_q.numpy(), bits)
