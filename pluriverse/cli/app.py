@@ -67,7 +67,8 @@ def _options(
 def run(
     scene: SceneArgument,
     worlds: Annotated[
-        int | None, typer.Option(min=1, help="Number of worlds, instead of the scene's.")
+        int | None,
+        typer.Option("--worlds", "--num-worlds", min=1, help="Number of worlds, instead of the scene's."),
     ] = None,
     duration: Annotated[float, typer.Option(help="Simulated time in seconds.")] = 2.0,
     frames: Annotated[
@@ -147,7 +148,8 @@ def bench(
 def info(
     scene: SceneArgument,
     worlds: Annotated[
-        int | None, typer.Option(min=1, help="Number of worlds, instead of the scene's.")
+        int | None,
+        typer.Option("--worlds", "--num-worlds", min=1, help="Number of worlds, instead of the scene's."),
     ] = None,
     asset_root: AssetRootOption = None,
 ) -> None:
