@@ -57,7 +57,8 @@ class ArticulationBuilder(JointBuilder):
     ) -> int:
         """Declare that joints belong together, such as those of one robot.
 
-        Every joint must be in one articulation.
+        Every joint must be in one articulation. Where one is off (`enabled=False`), its child moves freely: a
+        free joint called `BODY_free_joint` takes its place, and the joint itself is left to close a loop.
 
         Args:
             joints: Joints, in any order.
@@ -99,14 +100,23 @@ class ArticulationBuilder(JointBuilder):
                     f"articulation is being added to world {self.current_world}. Add it between the same "
                     "begin_world() and end_world() as its joints."
                 )
-            self._check_kinematic_child(int(joint))
+            if self.joint_enabled[joint]:
+                self._check_kinematic_child(int(joint))
             seen.add(joint)
         custom = self._check_custom(custom_attributes, {AttributeFrequency.ARTICULATION: 1}, name)
+        joints = [self._free_if_off(int(joint)) for joint in joints]
         self._articulations.append(world=self.current_world)
         self._put_custom(custom, {AttributeFrequency.ARTICULATION: index})
         self._joints.view("articulation")[np.asarray(joints)] = index
         self.articulation_label.append(label)
         return index
+
+    def _free_if_off(self, joint: int) -> int:
+        """Return a joint, or, if it is off, a new free joint for its child."""
+        if self.joint_enabled[joint]:
+            return joint
+        child = int(self.joint_child[joint])
+        return self.add_joint_free(child, label=f"{self.body_label[child]}_free_joint")
 
     def _check_kinematic_child(self, joint: int) -> None:
         """Raise if a joint hangs a kinematic body on another body."""

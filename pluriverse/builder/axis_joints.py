@@ -67,7 +67,8 @@ class AxisJointBuilder(JointEntryBuilder):
             actuator_mode: What the drive follows.
             label: Name; `joint_INDEX` if None.
             collision_filter_parent: Whether the shapes of parent and child do not collide.
-            enabled: Whether it acts. Only a joint that closes a loop may be off.
+            enabled: Whether it acts. If not, the child moves freely, and the joint is a constraint that is
+                off (see `add_articulation`).
             custom_attributes: Custom attributes by key: those of the joint, and those of its degrees of
                 freedom, coordinates and constraints (one value for all, one for each, or some by place).
 
@@ -210,7 +211,8 @@ class AxisJointBuilder(JointEntryBuilder):
             child_xform: Joint frame in the child body.
             label: Name; `joint_INDEX` if None.
             collision_filter_parent: Whether the shapes of parent and child do not collide.
-            enabled: Whether it acts. Only a joint that closes a loop may be off.
+            enabled: Whether it acts. If not, the child moves freely, and the joint is a constraint that is
+                off (see `add_articulation`).
             custom_attributes: Custom attributes by key: those of the joint, and those of its degrees of
                 freedom, coordinates and constraints (one value for all, one for each, or some by place).
 

@@ -174,7 +174,8 @@ class JointBuilder(AxisJointBuilder):
             max_distance: Largest distance [m]; negative for none. Equal distances make a rod.
             label: Name; `joint_INDEX` if None.
             collision_filter_parent: Whether the shapes of parent and child do not collide.
-            enabled: Whether it acts. Only a joint that closes a loop may be off.
+            enabled: Whether it acts. If not, the child moves freely, and the joint is a constraint that is
+                off (see `add_articulation`).
             custom_attributes: Values of custom attributes of the joint.
 
         Returns:

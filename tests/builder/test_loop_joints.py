@@ -320,6 +320,32 @@ def test_loop_joint_that_is_off_can_be_switched_on(add_loop):
     assert abs(first - third) < 0.03
 
 
+def test_joint_of_a_tree_that_is_off_leaves_its_child_free():
+    """A tool that an arm does not hold falls, with all that hangs on it, until the grip is switched on."""
+    builder = ModelBuilder()
+    arm, tool, tip = (
+        builder.add_link(mass=1.0, inertia=INERTIA, label=name, xform=((x, 0.0, 0.0), IDENTITY))
+        for x, name in ((0.0, "arm"), (0.5, "tool"), (1.0, "tip"))
+    )
+    at_half = {"parent_xform": ((0.5, 0.0, 0.0), IDENTITY)}
+    joints = [
+        builder.add_joint_fixed(-1, arm, label="mount"),
+        builder.add_joint_fixed(arm, tool, label="grip", enabled=False, **at_half),
+        builder.add_joint_revolute(tool, tip, axis="y", label="hinge", **at_half),
+    ]
+    builder.add_articulation(joints, label="robot")
+    model = builder.finalize("cpu")
+    assert model.joint_label == ["mount", "hinge", "tool_free_joint"]
+    assert model.joint_articulation.numpy().tolist() == [0, 0, 0]
+    assert model.equality_constraint_label == ["grip"]
+    assert model.equality_constraint_enabled.numpy().tolist() == [False]
+    np.testing.assert_allclose(model.body_q.numpy()[:, 0], [0.0, 0.5, 1.0], atol=1e-6)
+    q = simulate(model, 40)
+    np.testing.assert_allclose(q[3], -0.5 * 9.81 * (40 * DT) ** 2, rtol=0.05)
+    model.equality_constraint_enabled.fill_(True)
+    assert abs(simulate(model, 40)[3]) < 1e-3
+
+
 def test_loop_joint_that_is_off_and_no_constraint_is_left_out():
     builder = linkage(lambda *bodies: slide(*bodies, enabled=False))
     builder.add_equality_constraint_joint(3, 0)
