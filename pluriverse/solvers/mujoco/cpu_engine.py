@@ -354,7 +354,7 @@ class CpuEngine(Engine):
         self._scratch = np.zeros((lane_count, layout.contact_size // 8 + 8))
         self._lane_scratch: Any = _row_addresses(self._scratch, device)
         data.limit_speeds = int(self._limit_speeds)
-        data.velocity_limit = model.joint_velocity_limit
+        data.velocity_limit, data.body_flags = model.joint_velocity_limit, model.body_flags
         dof_count = max(group.model.nv for group in groups) if self._limit_speeds else 0
         self._speeds = np.zeros((lane_count, 3 * dof_count + 1))
         data.speed_scratch = _row_addresses(self._speeds, device)

@@ -122,6 +122,7 @@ class CpuEngineData:
     # limits of joint speeds
     limit_speeds: int  # 1: they are enforced
     velocity_limit: wp.array[float]  # [dof] of the model
+    body_flags: wp.array[int]  # [body] of the model
     speed_scratch: wp.array[wp.uint64]  # [lane] memory for three vectors of degrees of freedom
 
 

@@ -191,6 +191,7 @@ def step_world(
                     topology,
                     maps,
                     engine.velocity_limit,
+                    engine.body_flags,
                     engine.function[SOLVE_MASS],
                     engine.function[INTEGRATE_POSITIONS],
                     model,

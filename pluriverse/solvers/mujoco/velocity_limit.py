@@ -14,6 +14,7 @@ from pluriverse.model import Topology
 from pluriverse.solvers.mujoco.exchange_maps import ExchangeMaps
 from pluriverse.solvers.mujoco.group import JointKind
 from pluriverse.solvers.mujoco.native_call import read_number, write_number
+from pluriverse.types import BodyFlags
 
 # Sweeps over the joints of a world. Each one removes what the limits of a joint disturb at others, which for
 # the neighbours in a chain is less than half.
@@ -21,6 +22,7 @@ SWEEP_COUNT = wp.constant(20)
 # How far a speed may stay above its limit [relative]: that of single precision, in which limits are given.
 SPEED_ROUNDING = wp.constant(wp.float64(1e-7))
 _SCALAR = wp.constant(int(JointKind.SCALAR))
+_KINEMATIC = wp.constant(int(BodyFlags.KINEMATIC))
 
 
 @wp.func_native("""
@@ -44,11 +46,20 @@ def integrate_positions(
 
 
 @wp.func
+def moves_as_told(
+    world: int, topology: Topology, maps: ExchangeMaps, joint: int, body_flags: wp.array[int]
+) -> bool:
+    """Return whether a joint of a group moves a kinematic body, which nothing holds back."""
+    return (body_flags[topology.world_body[world] + maps.joint_child[joint]] & _KINEMATIC) != 0
+
+
+@wp.func
 def limit_speeds(
     world: int,
     topology: Topology,
     maps: ExchangeMaps,
     velocity_limit: wp.array[float],  # [dof] m/s or rad/s
+    body_flags: wp.array[int],  # [body]
     solve: wp.uint64,  # mj_solveM
     integrate: wp.uint64,  # mj_integratePos
     model: wp.uint64,
@@ -73,7 +84,10 @@ def limit_speeds(
     for _sweep in range(SWEEP_COUNT):
         found = int(0)
         for local in range(maps.group_dof[group + 1] - first):
-            if maps.joint_kind[joint_first + maps.dof_joint[first + local]] == _SCALAR:
+            joint = joint_first + maps.dof_joint[first + local]
+            if maps.joint_kind[joint] == _SCALAR and not moves_as_told(
+                world, topology, maps, joint, body_flags
+            ):
                 place = maps.dof_qvel[first + local]
                 limit = wp.float64(velocity_limit[topology.world_dof[world] + local])
                 speed = read_number(qvel, 8 * place)

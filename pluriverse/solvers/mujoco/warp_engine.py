@@ -337,6 +337,7 @@ class WarpEngine(Engine):
                     model.topology,
                     self.maps,
                     model.joint_velocity_limit,
+                    model.body_flags,
                     part.masses,
                     dt,
                     self.rows.data,

@@ -15,7 +15,7 @@ from pluriverse.launch import launch_kernel
 from pluriverse.model import Topology
 from pluriverse.solvers.mujoco.exchange_maps import NQ, NV, ExchangeMaps, rows_struct
 from pluriverse.solvers.mujoco.group import JointKind
-from pluriverse.solvers.mujoco.velocity_limit import SWEEP_COUNT
+from pluriverse.solvers.mujoco.velocity_limit import SWEEP_COUNT, moves_as_told
 
 # How far a speed may stay above its limit [relative]: some roundings of single precision.
 SPEED_ROUNDING = wp.constant(1e-6)
@@ -104,6 +104,7 @@ def limit_row_speed(
     topology: Topology,
     maps: ExchangeMaps,
     velocity_limit: wp.array[float],  # [dof] m/s or rad/s
+    body_flags: wp.array[int],  # [body]
     masses: MassRows,
     dt: float,
     rows: Rows,
@@ -120,7 +121,10 @@ def limit_row_speed(
     for _sweep in range(SWEEP_COUNT):
         found = int(0)
         for local in range(maps.group_dof[group + 1] - first):
-            if maps.joint_kind[joint_first + maps.dof_joint[first + local]] == _SCALAR:
+            joint = joint_first + maps.dof_joint[first + local]
+            if maps.joint_kind[joint] == _SCALAR and not moves_as_told(
+                world, topology, maps, joint, body_flags
+            ):
                 place = maps.dof_qvel[first + local]
                 limit = velocity_limit[topology.world_dof[world] + local]
                 speed = rows.qvel[qvel0 + place]
@@ -178,6 +182,7 @@ def limit_row_speeds(
     topology: Topology,
     maps: ExchangeMaps,
     velocity_limit: wp.array,
+    body_flags: wp.array,
     masses: MassRows,
     dt: float,
     rows: Any,
@@ -186,7 +191,7 @@ def limit_row_speeds(
     launch_kernel(
         limit_row_speed,
         dim=worlds.size,
-        inputs=[worlds, topology, maps, velocity_limit, masses, dt],
+        inputs=[worlds, topology, maps, velocity_limit, body_flags, masses, dt],
         outputs=[rows],
         device=worlds.device,
     )

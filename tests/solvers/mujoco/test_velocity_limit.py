@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from pluriverse import Model, ModelBuilder, SolverMuJoCo
+from pluriverse import JointTargetMode, Model, ModelBuilder, SolverMuJoCo
 from pluriverse.solvers.mujoco import MujocoCaveatWarning
 
 DT = 0.002
@@ -112,3 +112,29 @@ def test_mujoco_warp_limits_speeds_as_the_c_engine_does():
     speeds = np.abs([qd[6:9] for _, qd in moved[1]])
     assert speeds.max() <= 2.0 * (1.0 + SPEED_ROUNDING)
     assert (speeds > 2.0 * (1.0 - SPEED_ROUNDING)).any(axis=1).sum() > 50
+
+
+@pytest.mark.parametrize("on_cpu", [True, False], ids=["C", "Warp"])
+def test_what_moves_as_told_has_no_limit(on_cpu):
+    """A cart that is told to go faster than its limit does, and a bob on it feels no more than its motion."""
+    if not on_cpu:
+        pytest.importorskip("mujoco_warp", reason="MuJoCo Warp is not installed")
+    swings = []
+    for limit in (np.inf, 0.5):
+        builder = ModelBuilder()
+        cart = builder.add_link(is_kinematic=True)
+        bob = builder.add_link(mass=1.0, com=(0.1, 0.0, -1.0), inertia=0.01 * np.eye(3))
+        rail = builder.add_joint_prismatic(
+            -1, cart, axis="x", actuator_mode=JointTargetMode.VELOCITY, velocity_limit=limit
+        )
+        builder.add_articulation([rail, builder.add_joint_revolute(cart, bob, axis="y")])
+        model = builder.finalize(device="cpu")
+        solver = SolverMuJoCo(model, enforce_velocity_limit=True, use_mujoco_cpu=on_cpu)
+        states, control = [model.state(), model.state()], model.control()
+        for step in range(1, 101):
+            control.joint_target_vel.assign([3.0 * step * DT * 5.0, 0.0])
+            solver.step(*states, control, None, DT)
+            states.reverse()
+        assert states[0].joint_qd.numpy()[0] == np.float32(3.0 * 100 * DT * 5.0)
+        swings.append(states[0].joint_q.numpy()[1])
+    np.testing.assert_array_equal(*swings)
