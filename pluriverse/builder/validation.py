@@ -45,9 +45,8 @@ def check_structure(source: Snapshot) -> None:
         joint = int(np.argmin(source.joint_enabled))
         raise ValueError(
             f"{builder._joint_name(joint)}: joint_enabled is false, but it is what moves "
-            f"{builder._body_name(int(source.joint_child[joint]))}. Pass "
-            "enabled=False when the joint is added, so that the body gets a free joint beside, or let a joint "
-            "that closes a loop be off."
+            f"{builder._body_name(int(source.joint_child[joint]))}. Pass enabled=False when it is added, so "
+            "that the body gets a free joint beside, or let a joint that closes a loop be off."
         )
     unknown = ~np.isin(source.shape_type, _SUPPORTED_SHAPES)
     if unknown.any():
