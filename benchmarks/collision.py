@@ -1,6 +1,7 @@
 """Measures how many pairs of shapes a core collides per second, for every pair of types.
 
 Each world holds one pair whose shapes touch or overlap a little, all at other poses; ground shapes lie still.
+With `--hydroelastic` the convex shapes have a pressure field and touch in patches.
 The time is that of `CollisionPipeline.collide`, recorded and replayed, on one thread.
 """
 
@@ -57,9 +58,8 @@ def _hull(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return hull.vertices, hull.faces.reshape(-1)
 
 
-def make_pairs(first: dict, second: dict, world_count: int) -> tuple[pv.Model, pv.State]:
-    """Return worlds of two shapes and a state in which they touch, found by moving them together."""
-    config = pv.ShapeConfig(gap=0.4, density=0.0)
+def make_model(first: dict, second: dict, world_count: int, config: pv.ShapeConfig) -> pv.Model:
+    """Return worlds of two shapes."""
     grounded = first["type"] in (GeoType.PLANE, GeoType.HFIELD)
     world = pv.ModelBuilder()
     bodies = [world.add_body(mass=1.0, inertia=np.eye(3)) for _ in range(1 if grounded else 2)]
@@ -67,7 +67,16 @@ def make_pairs(first: dict, second: dict, world_count: int) -> tuple[pv.Model, p
     world.add_shape(body=bodies[-1], cfg=config, **second)
     builder = pv.ModelBuilder()
     builder.replicate(world, world_count)
-    model = builder.finalize("cpu")
+    return builder.finalize("cpu")
+
+
+def make_pairs(
+    first: dict, second: dict, world_count: int, *, hydroelastic: bool = False
+) -> tuple[pv.Model, pv.State]:
+    """Return worlds of two shapes and a state in which they touch, found by moving them together."""
+    model = make_model(first, second, world_count, pv.ShapeConfig(gap=0.4, density=0.0))
+    grounded = first["type"] in (GeoType.PLANE, GeoType.HFIELD)
+    bodies = range(1 if grounded else 2)
     rng = np.random.default_rng(1)
     poses = np.zeros((world_count, len(bodies), 7))
     poses[..., 3:] = (
@@ -88,8 +97,12 @@ def make_pairs(first: dict, second: dict, world_count: int) -> tuple[pv.Model, p
         state.body_q.assign(poses.reshape(-1, 7).astype(np.float32))
         pipeline.collide(state, contacts)
         _move_together(contacts, state, body_of, poses, len(bodies))
+    if hydroelastic:
+        config = pv.ShapeConfig(gap=0.0, density=0.0, is_hydroelastic=True, kh=1e7)
+        model = make_model(first, second, world_count, config)
+        state = model.state()
     state.body_q.assign(poses.reshape(-1, 7).astype(np.float32))
-    model.shape_gap.fill_(GAP)
+    model.shape_gap.fill_(0.0 if hydroelastic else GAP)
     return model, state
 
 
@@ -140,6 +153,7 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, default=256)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--types", nargs="+", default=list(make_shapes()), metavar="TYPE")
+    parser.add_argument("--hydroelastic", action="store_true", help="touch in pressure patches")
     arguments = parser.parse_args()
     wp.config.log_level = wp.LOG_WARNING
     shapes = make_shapes()
@@ -147,9 +161,10 @@ def main() -> None:
     for first, second in itertools.combinations_with_replacement(arguments.types, 2):
         if {first, second} <= {"plane", "height field"}:
             continue  # both stand still
-        rate, contacts = measure(
-            *make_pairs(shapes[first], shapes[second], arguments.worlds), arguments.repeats
+        pairs = make_pairs(
+            shapes[first], shapes[second], arguments.worlds, hydroelastic=arguments.hydroelastic
         )
+        rate, contacts = measure(*pairs, arguments.repeats)
         table.add_row(first, second, f"{rate:,.0f}", f"{contacts:.1f}")
     Console().print(table)
 

@@ -44,6 +44,8 @@ class HullData:
     """First face of each hull, shape [hull + 1]."""
     face_normal: wp.array[wp.vec3]
     """Outward unit normal of the unscaled face, shape [face]."""
+    face_offset: wp.array[float]
+    """Height of the unscaled face over the origin along its normal [m], shape [face]."""
     corner_start: wp.array[int]
     """First corner of each face, shape [face + 1]."""
     corner: wp.array[int]
@@ -93,6 +95,9 @@ def make_hull_data(meshes: Sequence[Any], device: Any) -> tuple[HullData, np.nda
     data.neighbor_start, data.neighbor = (upload(part, int) for part in _ragged(neighbors))
     data.vertex_face_start, data.vertex_face = (upload(part, int) for part in _ragged(vertex_faces))
     data.face_start = upload(face_start, int)
+    all_vertices = np.concatenate([*vertices, np.zeros((0, 3))])
+    offsets = [all_vertices[ring[0]] @ normal for ring, normal in zip(corners, normals, strict=True)]
+    data.face_offset = upload(np.asarray(offsets), float)
     data.face_normal = upload(np.asarray(normals).reshape(-1, 3), wp.vec3)
     data.corner_start, data.corner = (upload(part, int) for part in _ragged(corners))
     lower = np.array([points.min(axis=0) for points in vertices]).reshape(-1, 3)

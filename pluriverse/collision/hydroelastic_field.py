@@ -99,17 +99,22 @@ def level_of_ellipsoid(axes: wp.vec3, point: wp.vec3) -> wp.vec4:
 @wp.func
 def level_of_hull(hulls: HullData, hull: int, scale: wp.vec3, point: wp.vec3) -> wp.vec4:
     """Return gradient and level of a convex hull: the largest of the distances from its planes."""
+    # Heights over the unscaled faces; normals transform with the inverse transpose of the scale.
+    place = wp.cw_div(point, scale)
+    is_even = wp.abs(scale[0]) == wp.abs(scale[1]) and wp.abs(scale[1]) == wp.abs(scale[2])
     level = float(-1.0e30)
-    gradient = wp.vec3(0.0, 0.0, 1.0)
+    best = int(0)
     for face in range(hulls.face_start[hull], hulls.face_start[hull + 1]):
-        # Normals transform with the inverse transpose of the scale.
-        normal = wp.normalize(wp.cw_div(hulls.face_normal[face], scale))
-        corner = wp.cw_mul(scale, hulls.vertex[hulls.corner[hulls.corner_start[face]]])
-        height = wp.dot(normal, point - corner)
+        normal = hulls.face_normal[face]
+        height = wp.dot(normal, place) - hulls.face_offset[face]
+        if not is_even:
+            height = height / wp.length(wp.cw_div(normal, scale))
         if height > level:
             level = height
-            gradient = normal
-    return with_level(gradient, level)
+            best = face
+    if is_even:
+        level = level * wp.abs(scale[0])
+    return with_level(wp.normalize(wp.cw_div(hulls.face_normal[best], scale)), level)
 
 
 @wp.func

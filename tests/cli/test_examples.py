@@ -34,6 +34,7 @@ def test_every_example_is_short_and_tested():
         "handwritten_loop.py",
         "mixed_worlds.py",
         "mobile_arm.py",
+        "spinning_boxes.py",
         "two_solvers.py",
     }
     assert all(len((EXAMPLES / name).read_text().splitlines()) < 100 for name in names)
@@ -64,6 +65,18 @@ def test_feet_carry_the_weight():
     assert len(feet) == 4
     carried, weight = (float(number) for number in re.findall(r"(\d+\.\d+) N", total))
     assert carried == pytest.approx(weight, rel=1e-3)
+
+
+def test_friction_of_patches_acts_over_the_face():
+    """Its arm is that of the face, to the 8 sectors of a patch, and that of points the way to the corners."""
+    lines = run("spinning_boxes.py", 60).splitlines()
+    arms = {
+        kind: [float(line.split()[-1]) for line in lines if f" m     {kind}" in line]
+        for kind in ("points", "patch")
+    }
+    face, corners = (float(number) for number in re.findall(r"(\d\.\d+)", lines[-1]))
+    assert arms["points"] == pytest.approx([corners] * 2, rel=0.06)
+    assert arms["patch"] == pytest.approx([face] * 2, rel=0.1)
 
 
 def test_mixed_worlds_are_all_reported():
