@@ -21,7 +21,7 @@ VARIANTS = {
     "mesh": mesh_spec(1, 1, 0.1),
 }
 # Positions [m] are rounded to single precision after each step, and forty steps hardly spread that.
-SHARED_ROUNDING = 1e-6
+SHARED_ROUNDING = 5e-6
 
 
 def alone(asset):

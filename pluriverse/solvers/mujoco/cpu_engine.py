@@ -200,7 +200,7 @@ class CpuEngine(Engine):
         result: dict[str, Any] = {}
         for name in group.followed:
             values = group.fields[name]
-            kind = {np.dtype(np.int32): wp.int32, np.dtype(np.float64): wp.float64}[values.dtype]
+            kind = wp.dtype_from_numpy(values.dtype)
             result[name] = wp.array(ptr=address_of(values), dtype=kind, shape=(values.size,), device=device)
         for name in ("mocap_pos", "mocap_quat", "eq_active"):
             result[name] = self.rows.of_group(self.groups, group_index, name).flatten()

@@ -136,6 +136,8 @@ TENDON_ARRAYS = STAGES["placement"].reads | STAGES["constraints"].reads
 BESIDE_FIELDS = ("mocap_pos", "mocap_quat", "eq_active", "fed_ke", "fed_kd", "geom_gap")
 """Memory that is written along with the fields: rows of `mjData` that change with the model only, gains that
 contacts which are fed in are mixed from, and what switches geoms off in MuJoCo Warp."""
+MESH_FIELDS = ("mesh_vert", "mesh_polynormal")
+"""Fields of meshes whose sizes change."""
 INTEGERS = ("geom_dataid", "geom_contype", "geom_conaffinity")
 
 
@@ -159,6 +161,8 @@ def fields_struct(real: Any) -> Any:
     annotations: dict[str, Any] = {
         attribute_of(name): wp.array(dtype=wp.int32 if name in INTEGERS else real) for name in field_names()
     }
+    annotations["mesh_vert"] = wp.array(dtype=wp.float32)
+    annotations["mesh_polynormal"] = wp.array(dtype=real)
     for name in BESIDE_FIELDS:
         annotations[name] = wp.array(dtype=wp.uint8 if name == "eq_active" else real)
     return wp.struct(type("FollowedFields", (), {"__annotations__": annotations, "__module__": __name__}))

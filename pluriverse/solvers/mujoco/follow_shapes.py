@@ -83,6 +83,16 @@ class ShapeMaps:
     asset_pose: wp.array[wp.transformd]  # of the principal axes in the frame of the shape
     asset_centre: wp.array[wp.vec3d]  # of its box, in its principal axes
     asset_half: wp.array[wp.vec3d]  # half extents of its box
+    # geoms that have a mesh alone, whose size changes: a mesh by its vertices and faces in its compiled size
+    asset_geom: wp.array[int]  # -1: of any geom of this size
+    asset_base: wp.array[wp.vec3d]  # extent along each axis, of meshes 1 if not scaled
+    asset_is_cone: wp.array[int]
+    asset_vertex: wp.array[int]  # first vertex
+    asset_vertex_count: wp.array[int]
+    asset_face: wp.array[int]  # first face
+    asset_face_count: wp.array[int]
+    vertex: wp.array[wp.vec3]  # [vertex] m, principal axes
+    face_normal: wp.array[wp.vec3d]  # [face] principal axes
     field_lift: wp.array[float]  # [mesh] least height of height fields
 
 
@@ -113,17 +123,31 @@ def assign_assets(maps: ShapeMaps, rows: ModelRows, group: MujocoGroup, assets: 
     order = sorted(assets, key=lambda asset: asset.source if asset.source >= 0 else last)
     sources = np.array([asset.source if asset.source >= 0 else last for asset in order], dtype=np.int64)
     maps.asset_start = upload(np.searchsorted(sources, np.arange(last + 2)), device)
-    ids = [model.mesh(asset.name).id for asset in order]
+    ids = np.array([model.mesh(asset.name).id for asset in order], dtype=np.int64)
     maps.asset_mesh = upload(ids, device)
     scale = np.array([asset.scale for asset in order], dtype=np.float32).reshape(-1, 3)
     maps.asset_scale = wp.array(scale, dtype=wp.vec3, device=device)
     pose, centre, half = np.zeros((len(ids), 7)), np.zeros((len(ids), 3)), np.zeros((len(ids), 3))
-    for index, mesh in enumerate(ids):
+    for index, mesh in enumerate(ids.tolist()):
         pose[index] = np.concatenate([model.mesh_pos[mesh], as_xyzw(model.mesh_quat[mesh])])
         centre[index], half[index] = mesh_box(model, mesh)
     maps.asset_pose = wp.array(pose, dtype=wp.transformd, device=device)
     maps.asset_centre = wp.array(centre, dtype=wp.vec3d, device=device)
     maps.asset_half = wp.array(half, dtype=wp.vec3d, device=device)
+    cone = np.array([asset.source < 0 for asset in order], dtype=bool)
+    base = np.where(cone[:, None], scale[:, [0, 0, 1]], scale).astype(np.float64)
+    maps.asset_base = wp.array(base, dtype=wp.vec3d, device=device)
+    for name, values in {
+        "asset_geom": [asset.geom for asset in order],
+        "asset_is_cone": cone,
+        "asset_vertex": model.mesh_vertadr[ids],
+        "asset_vertex_count": model.mesh_vertnum[ids],
+        "asset_face": model.mesh_polyadr[ids],
+        "asset_face_count": model.mesh_polynum[ids],
+    }.items():
+        setattr(maps, name, upload(values, device))
+    maps.vertex = wp.array(model.mesh_vert, dtype=wp.vec3, device=device)
+    maps.face_normal = wp.array(model.mesh_polynormal, dtype=wp.vec3d, device=device)
     lift = np.array([getattr(mesh, "min_z", 0.0) for mesh in rows.model.meshes], dtype=np.float32)
     maps.field_lift = wp.array(lift, dtype=wp.float32, device=device)
 
@@ -152,13 +176,15 @@ def shape_of_code(topology: Topology, world: int, code: int) -> int:
 
 
 @wp.func
-def find_asset(maps: ShapeMaps, source: int, scale: wp.vec3) -> int:
-    """Return the asset of a mesh of some size, -1 if there is none."""
+def find_asset(maps: ShapeMaps, geom: int, source: int, scale: wp.vec3) -> int:
+    """Return the asset of a mesh that a geom has alone, or of this size; -1 if there is none."""
     bucket = source
     if source < 0:
         bucket = maps.asset_start.shape[0] - 2
     for asset in range(maps.asset_start[bucket], maps.asset_start[bucket + 1]):
-        if maps.asset_scale[asset] == scale:
+        if maps.asset_geom[asset] == geom:
+            return asset
+        if maps.asset_geom[asset] < 0 and maps.asset_scale[asset] == scale:
             return asset
     return -1
 
@@ -169,6 +195,41 @@ def shape_kernels(real: Any) -> SimpleNamespace:
     fields_type, to = fields_struct(real), putters(real)
     put, put_vec3, put_quat = to.put, to.put_vec3, to.put_quat
     module = kernel_module("pluriverse.solvers.mujoco.follow_shapes", real)
+
+    @wp.func
+    def resize_mesh(maps: ShapeMaps, asset: int, row: int, scale: wp.vec3, fields: fields_type):
+        """Write the vertices and normals of a mesh in another size; return centre and half of its box.
+
+        Its frame in the shape stays, so vertices move as S x does in the axes of the shape, and normals
+        with the inverse of S.
+        """
+        size = widen(scale)
+        if maps.asset_is_cone[asset] != 0:
+            size = wp.vec3d(size[0], size[0], size[1])
+        factor = wp.cw_div(size, maps.asset_base[asset])
+        place = wp.transform_get_translation(maps.asset_pose[asset])
+        turn = wp.transform_get_rotation(maps.asset_pose[asset])
+        back = wp.quat_inverse(turn)
+        first = maps.asset_vertex[asset]
+        lower = wp.vec3d()
+        upper = wp.vec3d()
+        for index in range(first, first + maps.asset_vertex_count[asset]):
+            point = wp.cw_mul(factor, turned(turn, widen(maps.vertex[index])) + place)
+            moved = turned(back, point - place)
+            if index == first:
+                lower = moved
+                upper = moved
+            lower = wp.min(lower, moved)
+            upper = wp.max(upper, moved)
+            entry = 3 * (row * maps.vertex.shape[0] + index)
+            if entry < fields.mesh_vert.shape[0]:
+                for k in range(3):
+                    fields.mesh_vert[entry + k] = wp.float32(moved[k])
+        face = maps.asset_face[asset]
+        for index in range(face, face + maps.asset_face_count[asset]):
+            normal = wp.normalize(wp.cw_div(turned(turn, maps.face_normal[index]), factor))
+            put_vec3(fields.mesh_polynormal, row * maps.face_normal.shape[0] + index, turned(back, normal))
+        return wp.float64(0.5) * (lower + upper), wp.float64(0.5) * (upper - lower)
 
     @wp.kernel(enable_backward=False, module=module)
     def follow_placement(
@@ -217,7 +278,7 @@ def shape_kernels(real: Any) -> SimpleNamespace:
                 sized = int(0)
             elif kind == _MESH:
                 sized = int(0)
-                asset = find_asset(maps, shape_source_index[shape], scale)
+                asset = find_asset(maps, geom, shape_source_index[shape], scale)
                 if asset >= 0:
                     if entry < fields.geom_dataid.shape[0]:
                         fields.geom_dataid[entry] = maps.asset_mesh[asset]
@@ -226,6 +287,8 @@ def shape_kernels(real: Any) -> SimpleNamespace:
                     turn = wp.transform_get_rotation(pose)
                     centre = maps.asset_centre[asset]
                     half = maps.asset_half[asset]
+                    if maps.asset_geom[asset] == geom:
+                        centre, half = resize_mesh(maps, asset, row, scale, fields)
                     size = wp.vec3d(
                         wp.abs(centre[0]) + half[0],
                         wp.abs(centre[1]) + half[1],

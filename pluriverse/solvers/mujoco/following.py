@@ -29,8 +29,8 @@ from pluriverse.solvers.mujoco.follow_constraints import (
 from pluriverse.solvers.mujoco.follow_fields import (
     BESIDE_FIELDS,
     FRAME_ARRAYS,
-    INTEGERS,
     KNOWN_ARRAYS,
+    MESH_FIELDS,
     STAGES,
     TENDON_ARRAYS,
     WITHOUT_EFFECT,
@@ -62,7 +62,7 @@ from pluriverse.solvers.mujoco.geoms import MESH, flat_shapes
 from pluriverse.solvers.mujoco.group import MujocoGroup
 from pluriverse.solvers.mujoco.group_fields import margins_are_kept
 from pluriverse.solvers.mujoco.joints import public_dofs
-from pluriverse.solvers.mujoco.mesh_assets import MeshAsset
+from pluriverse.solvers.mujoco.mesh_assets import MeshAsset, find_assets
 from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.solvers.mujoco.plan import MujocoJoint
 from pluriverse.solvers.mujoco.refresh import replace_model
@@ -94,6 +94,8 @@ class Following:
         self._names: frozenset[str] = frozenset()
         self._chosen: Any = wp.zeros(model.world_count, dtype=wp.int32, device=model.device)
         self._followers: list[_Follower] = []
+        self._meshes: list[Any] = []
+        self._dropped: list[np.ndarray] = []
         self._retired: list[_Follower] = []  # recorded launches know their memory
 
     def add(self, names: Mapping[str, np.ndarray | None], meshes: VariantRows = ()) -> None:
@@ -116,13 +118,15 @@ class Following:
         if not wanted:
             return
         rows = ModelRows(self._model)
-        self._check_sizes(rows, names.get("shape_scale"))
-        if wanted == self._names and not meshes:
+        drawn = names.get("shape_scale")
+        self._check_sizes(rows, drawn)
+        if wanted == self._names and not meshes and (drawn is None or not drawn.any()):
             return  # followed already
         self._names = wanted
+        self._meshes += meshes
         self._engine.on_renewal = None
         for index, group in enumerate(self._groups):
-            self._prepare_group(rows, index, group, meshes)
+            self._prepare_group(rows, index, group, drawn)
         self._retired += self._followers
         self._followers = [
             _Follower(self._model, self._options, rows, self._groups, index, self._engine, self._names)
@@ -163,7 +167,9 @@ class Following:
         """Raise if shapes are to take any size whose geometry MuJoCo compiles."""
         if drawn is None:
             return
-        fixed = (GeoType.MESH, GeoType.CONVEX_MESH, GeoType.CONE, GeoType.HFIELD)
+        fixed = [GeoType.HFIELD]
+        if not self._engine.knows_field("mesh_vert"):
+            fixed += [GeoType.MESH, GeoType.CONVEX_MESH, GeoType.CONE]
         kinds = rows.array("shape_type")
         used = np.zeros(len(kinds), dtype=bool)
         for group in self._groups:
@@ -174,18 +180,41 @@ class Following:
             raise ValueError(
                 f"SolverMuJoCo: shape '{self._model.shape_label[shape]}' (index {shape}) is a "
                 f"{GeoType(int(kinds[shape])).name.lower()}, whose size MuJoCo has compiled in, so it cannot "
-                "be drawn. Leave it out with entities=, use variants with meshes of several sizes, or "
-                "SolverSAP."
+                "be drawn. Leave it out with entities=, use variants of several sizes, step meshes and "
+                "cones in MuJoCo's C engine, or use SolverSAP."
             )
 
-    def _prepare_group(self, rows: ModelRows, index: int, group: MujocoGroup, meshes: VariantRows) -> None:
+    def _prepare_group(
+        self,
+        rows: ModelRows,
+        index: int,
+        group: MujocoGroup,
+        drawn: np.ndarray | None,
+    ) -> None:
         """Let a group have all that may come, and a row per world for what changes."""
         names, model = self._names, group.model
-        fresh = [asset for asset in _assets(rows, group, meshes) if asset not in group.plan.assets]
-        group.plan.assets.extend(fresh)
+        plan = group.plan
+        if drawn is not None:
+            plan.sized |= drawn[flat_shapes(rows, plan.geoms, group.worlds)].any(axis=0) & (
+                plan.geoms.kind == MESH
+            )
+        known = {asset.key for asset in plan.assets}
+        needed = {
+            asset.key: asset
+            for asset in (
+                *_assets(rows, group, self._meshes),
+                *find_assets(rows, plan.geoms, group.worlds, plan.sized)[0],
+            )
+        }
+        fresh = [asset for key, asset in needed.items() if key not in known]
+        if plan.sized.any():  # geoms have other meshes now than those of a fixed size
+            plan.assets = [asset for asset in plan.assets if asset.key in needed]
+        plan.assets.extend(fresh)
         bodies = range(1, model.nbody)
         general = frozenset(bodies) if names & _INERTIAL else frozenset()
         if fresh or not general <= group.general_bodies:
+            # There will be other vertices; recorded launches may know the memory of those that there were.
+            self._dropped += [group.fields.pop(name) for name in MESH_FIELDS if name in group.fields]
             values = GroupValues(rows, group.plan)
             compiled = compile_group(rows, self._options, group.plan, values, group.general_bodies | general)
             replace_model(group, compiled)
@@ -198,11 +227,11 @@ class Following:
             for name in STAGES[stage].fields
             if self._engine.knows_field(name) and _has_field(group, name)
         }
+        if plan.sized.any():
+            followed |= set(MESH_FIELDS)
         for name in sorted(followed):
-            values_of = group.value(name)
-            kind = np.int32 if name in INTEGERS else np.float64
-            group.fields.setdefault(name, np.array(values_of, dtype=kind, order="C"))
-        group.followed |= followed
+            group.fields.setdefault(name, np.array(group.value(name), order="C"))
+        group.followed = frozenset(followed | (group.followed & group.fields.keys()))
         changed = set_shortcuts(group)
         keep_free_of_trees(group, set())
         group.revision += 1
@@ -263,7 +292,7 @@ class _Follower:
         """Bring the worlds that are chosen up to date. Only launches."""
         memory = self._engine.followed_memory(self._index)
         fields = fields_struct(self._engine.real)()
-        for name in (*field_names(), *BESIDE_FIELDS):
+        for name in (*field_names(), *MESH_FIELDS, *BESIDE_FIELDS):
             if name in memory:
                 setattr(fields, attribute_of(name), memory[name])
         self._memory = memory  # a struct keeps addresses only
@@ -410,7 +439,8 @@ def _assets(rows: ModelRows, group: MujocoGroup, meshes: VariantRows) -> Iterato
             for source, *scale in np.unique(pairs, axis=0).tolist():
                 if source >= 0 or kind == GeoType.CONE:
                     chosen = -1 if kind == GeoType.CONE else int(source)
-                    yield MeshAsset(kind, chosen, (scale[0], scale[1], scale[2]), flat)
+                    geom = entries[shape] if group.plan.sized[entries[shape]] else -1
+                    yield MeshAsset(kind, chosen, (scale[0], scale[1], scale[2]), flat, geom)
 
 
 def _open_ranges(rows: ModelRows, group: MujocoGroup, names: frozenset[str]) -> None:

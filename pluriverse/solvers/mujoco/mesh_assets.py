@@ -26,17 +26,34 @@ class MeshAsset:
     source: int
     """Index into `Model.meshes`, -1 for cones."""
     scale: tuple[float, float, float]
+    """Size that it is compiled in."""
     shape: int = field(compare=False)
     """A flat shape that has or may have it, for messages."""
+    geom: int = -1
+    """Geom that has it alone, for its size changes on the device; -1 for all geoms of this size."""
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells meshes of a group apart: the size only where it does not change."""
+        return (self.kind, self.source, self.geom, self.scale if self.geom < 0 else None)
 
     @property
     def name(self) -> str:
         """Name in MuJoCo's model."""
-        return mesh_name(self.kind, self.source, self.scale)
+        name = mesh_name(self.kind, self.source, self.scale)
+        return name if self.geom < 0 else f"{name}_geom_{self.geom}"
 
 
-def find_assets(rows: ModelRows, shapes: ShapePlan, worlds: np.ndarray) -> tuple[list[MeshAsset], np.ndarray]:
+def find_assets(
+    rows: ModelRows, shapes: ShapePlan, worlds: np.ndarray, sized: np.ndarray | None = None
+) -> tuple[list[MeshAsset], np.ndarray]:
     """Return the meshes of the geoms of worlds of one structure, and the number of each.
+
+    Args:
+        rows: Arrays of the model.
+        shapes: The geoms.
+        worlds: Worlds of one structure.
+        sized: Whether the size of each geom changes on the device, shape [geom]; None for none.
 
     Returns:
         The meshes, those of the first world in front, and the place of that of each geom among them, shape
@@ -51,7 +68,11 @@ def find_assets(rows: ModelRows, shapes: ShapePlan, worlds: np.ndarray) -> tuple
     kind = rows.array("shape_type")[chosen]
     source = np.where(kind == GeoType.CONE, -1, rows.array("shape_source_index")[chosen])
     scale = rows.array("shape_scale")[chosen]
-    keys = np.concatenate([kind[..., None], source[..., None], scale], axis=-1).reshape(-1, 5)
+    alone = np.full(len(shapes), -1) if sized is None else np.where(sized, np.arange(len(shapes)), -1)
+    owner = np.broadcast_to(alone[entries], kind.shape)
+    told = np.where(owner[..., None] < 0, scale, 0.0)
+    keys = np.concatenate([kind[..., None], source[..., None], told, owner[..., None]], axis=-1)
+    keys = keys.reshape(-1, 6)
     _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(order), dtype=np.int64)
@@ -60,8 +81,9 @@ def find_assets(rows: ModelRows, shapes: ShapePlan, worlds: np.ndarray) -> tuple
         MeshAsset(
             int(keys[index, 0]),
             int(keys[index, 1]),
-            (float(keys[index, 2]), float(keys[index, 3]), float(keys[index, 4])),
+            tuple(scale.reshape(-1, 3)[index].tolist()),
             int(chosen.reshape(-1)[index]),
+            int(keys[index, 5]),
         )
         for index in first[order].tolist()
     ]

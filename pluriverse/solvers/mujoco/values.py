@@ -50,6 +50,8 @@ class GroupPlan:
     masks: CollisionMasks
     assets: list[MeshAsset]
     """Meshes that geoms have in any world, or may come to have."""
+    sized: np.ndarray
+    """Whether the size of a geom with a mesh changes on the device, shape [geom]."""
 
 
 class GroupValues:
@@ -101,17 +103,17 @@ class GroupValues:
         Raises:
             ValueError: If a mesh is not among them, so that MuJoCo does not have it.
         """
-        found, number = find_assets(self.rows, self.plan.geoms, self.plan.worlds)
-        place = {asset: index for index, asset in enumerate(self.plan.assets)}
+        found, number = find_assets(self.rows, self.plan.geoms, self.plan.worlds, self.plan.sized)
+        place = {asset.key: index for index, asset in enumerate(self.plan.assets)}
         for asset in found:
-            if asset not in place:
+            if asset.key not in place:
                 label = self.rows.model.shape_label[asset.shape]
                 raise ValueError(
                     f"SolverMuJoCo.notify_model_changed: shape '{label}' (index {asset.shape}) has another "
                     f"mesh or size ({asset.name}) than when the solver was made, and MuJoCo has these "
                     "compiled in. Undo the change, or make a new SolverMuJoCo."
                 )
-        return np.array([place[asset] for asset in found] + [-1], dtype=np.int64)[number]
+        return np.array([place[asset.key] for asset in found] + [-1], dtype=np.int64)[number]
 
     @functools.cached_property
     def materials(self) -> MaterialValues:
@@ -153,6 +155,7 @@ def plan_group(rows: ModelRows, options: MujocoOptions, worlds: np.ndarray) -> G
         equalities=plan_equalities(structure),
         masks=_find_masks(structure, geoms),
         assets=find_assets(rows, geoms, worlds)[0],
+        sized=np.zeros(len(geoms), dtype=bool),
     )
 
 

@@ -151,18 +151,17 @@ def test_a_notice_on_the_host_and_taking_in_agree(machine):
 
 def test_what_is_compiled_in_cannot_be_followed():
     builder = pv.ModelBuilder()
-    corners = np.array([[0.0, 0.0, 0.0], [0.3, 0.0, 0.0], [0.0, 0.2, 0.0], [0.1, 0.1, 0.25]])
-    mesh = pv.Mesh(corners, np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]]))
     builder.begin_world()
-    builder.add_shape_convex_hull(builder.add_body(), mesh=mesh, label="wedge")
+    builder.add_shape_heightfield(heightfield=pv.Heightfield(np.eye(3), nrow=3, ncol=3), label="hills")
+    builder.add_shape_box(builder.add_body(), hx=0.1, hy=0.1, hz=0.1)
     builder.end_world()
     model = builder.finalize("cpu")
     solver = SolverMuJoCo(model)
     with pytest.raises(ValueError, match="joint_target_mode cannot change on the device"):
         solver.follow_model({"joint_target_mode": None})
-    with pytest.raises(ValueError, match=r"shape 'wedge' \(index 0\) is a convex_mesh, whose size"):
-        solver.follow_model({"shape_scale": np.array([True])})
-    solver.follow_model({"shape_scale": np.array([False]), "joint_q": None})
+    with pytest.raises(ValueError, match=r"shape 'hills' \(index 0\) is a hfield, whose size"):
+        solver.follow_model({"shape_scale": np.array([True, True])})
+    solver.follow_model({"shape_scale": np.array([False, True]), "joint_q": None})
 
 
 def test_every_array_that_may_be_drawn_or_switched_has_its_place():

@@ -1,12 +1,16 @@
 """Worlds of one group may have other meshes, or meshes of another size, each as compiled by itself."""
 
+import mujoco
 import numpy as np
 import pytest
+import warp as wp
 
 import pluriverse as pv
+from pluriverse.randomization import Randomizer, Uniform, geometry_size
 from pluriverse.solvers.mujoco import SolverMuJoCo
 from pluriverse.solvers.mujoco.conversion import convert_model
 from pluriverse.solvers.mujoco.options import MujocoOptions
+from pluriverse.variants import SceneCfg, VariantEntityCfg, make_scene
 
 # `mjModel` keeps vertices, which bounds are computed from, in single precision.
 ROUNDING = 1e-7
@@ -74,3 +78,73 @@ def test_a_size_that_was_not_compiled_is_named():
     model.shape_scale.assign(scale)
     with pytest.raises(ValueError, match=r"shape '.*' \(index 0\) has another mesh or size"):
         solver.notify_model_changed(pv.ModelFlags.SHAPE_PROPERTIES)
+
+
+def outline(group, row, geom):
+    """Return vertices and face normals of a geom with a mesh, in its body, in an order of their own."""
+    model, mesh = group.model, int(group.value("geom_dataid")[row, geom])
+    turn = np.zeros(9)
+    mujoco.mju_quat2Mat(turn, group.value("geom_quat")[row, geom])
+    first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
+    vertices = group.value("mesh_vert")[row][first : first + count].astype(np.float64)
+    box = group.value("geom_aabb")[row].reshape(-1, 6)[geom]
+    np.testing.assert_allclose(box[:3] + box[3:], vertices.max(axis=0), atol=ROUNDING)
+    np.testing.assert_allclose(box[:3] - box[3:], vertices.min(axis=0), atol=ROUNDING)
+    first, count = int(model.mesh_polyadr[mesh]), int(model.mesh_polynum[mesh])
+    normals = group.value("mesh_polynormal")[row][first : first + count]
+    vertices = vertices @ turn.reshape(3, 3).T + group.value("geom_pos")[row, geom]
+    normals = normals @ turn.reshape(3, 3).T
+    return (each[np.lexsort(np.round(each, 5).T)] for each in (vertices, normals))
+
+
+@pytest.mark.filterwarnings("ignore:SolverMuJoCo")
+def test_sizes_of_meshes_are_drawn_on_the_device():
+    """Vertices and faces of meshes and cones are those of a conversion with the sizes drawn, recorded."""
+    model = make([1.0, 1.0, 0.8, 1.0])
+    simulation = pv.Simulation(model, SolverMuJoCo(model), dt=0.002)
+    randomizer = Randomizer(simulation, [geometry_size(Uniform(0.6, 1.4))])
+    with wp.ScopedCapture(device="cpu", force_module_load=False) as capture:
+        randomizer.apply()
+    for _ in range(2):
+        wp.capture_launch(capture.graph)
+        (group,), (anew,) = simulation.solver.groups, SolverMuJoCo(model).groups
+        assert group.model.nmesh == 2
+        assert anew.model.nmesh == 8
+        for row in range(4):
+            for geom in (1, 2):
+                for mine, expected in zip(outline(group, row, geom), outline(anew, row, geom), strict=True):
+                    np.testing.assert_allclose(mine, expected, atol=10.0 * ROUNDING)
+    # A notice on the host does not disturb it, and motion is as after a conversion.
+    simulation.notify_model_changed(pv.ModelFlags.ALL)
+    other = pv.Simulation(model, SolverMuJoCo(model), dt=0.002)
+    for each in (simulation, other):
+        each.step(250)
+    np.testing.assert_allclose(
+        simulation.state.body_q.numpy()[:, :3], other.state.body_q.numpy()[:, :3], atol=1e-4
+    )
+
+
+@pytest.mark.filterwarnings("ignore:SolverMuJoCo")
+def test_sizes_of_variants_are_drawn_around_their_own():
+    """A mesh of a variant that nobody held yet is scaled as well, from the size that it has there."""
+    wedges = {}
+    for scale in (1.0, 0.5):
+        wedges[str(scale)] = pv.ModelBuilder()
+        add_wedge(wedges[str(scale)], scale)
+    config = SceneCfg(
+        num_envs=3,
+        entities={"wedge": VariantEntityCfg(variants=wedges, assignment=lambda n: [0] * n)},
+        reassignable=True,
+    )
+    scene = make_scene(config, device="cpu")
+    simulation = scene.simulation(dt=0.002, solver=SolverMuJoCo(scene.model))
+    randomizer = Randomizer(simulation, [geometry_size(Uniform(0.9, 1.1))])
+    simulation.reassign(variants={"wedge": [1, 0, 1]})
+    randomizer.apply()
+    size = scene.model.shape_scale.numpy()[:6].reshape(3, 2, 3)[:, 0, 0]
+    assert (np.abs(size / [0.5, 1.0, 0.5] - 1.0) < 0.1).all()
+    (group,), (anew,) = simulation.solver.groups, SolverMuJoCo(scene.model).groups
+    for row in range(3):
+        for geom in (1, 2):
+            for mine, expected in zip(outline(group, row, geom), outline(anew, row, geom), strict=True):
+                np.testing.assert_allclose(mine, expected, atol=10.0 * ROUNDING)
