@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.gymapi.arguments import items, number, transform, whole
 from pluriverse.gymapi.asset import Asset, ForceSensor
 from pluriverse.gymapi.asset_files import load_mjcf, load_urdf, load_usd, primitive
 from pluriverse.gymapi.checks import Checks
@@ -150,6 +151,8 @@ class AssetCalls(Checks):
     def debug_print_asset(self, asset: Any, outpath: str | None = None) -> None:
         """Print bodies, joints and degrees of freedom of an asset, to a file if `outpath` is given."""
         found = self._asset(asset, "debug_print_asset")
+        if not isinstance(outpath, str | os.PathLike | None):
+            raise TypeError(f"debug_print_asset: outpath is {outpath!r}, but must be the path of a file.")
         lines = [repr(found)]
         for index, name in enumerate(found.body_names):
             lines.append(f"  body {index} '{name}': {found.builder.body_mass[index]:.6g} kg")
@@ -217,7 +220,7 @@ class AssetCalls(Checks):
 
     def get_asset_joint_name(self, asset: Any, index: int) -> str:
         """Return the name of a joint."""
-        names = self.get_asset_joint_names(asset)
+        names = [joint.name for joint in self._asset(asset, "get_asset_joint_name").joints]
         return names[self._entry(index, names, "joint", str(asset), "get_asset_joint_name")]
 
     def get_asset_joint_names(self, asset: Any) -> list[str]:
@@ -226,7 +229,7 @@ class AssetCalls(Checks):
 
     def get_asset_joint_dict(self, asset: Any) -> dict[str, int]:
         """Return the index of each joint by name."""
-        return _indices(self.get_asset_joint_names(asset))
+        return _indices([joint.name for joint in self._asset(asset, "get_asset_joint_dict").joints])
 
     def get_asset_joint_type(self, asset: Any, index: int) -> JointType:
         """Return the type of a joint."""
@@ -240,7 +243,9 @@ class AssetCalls(Checks):
 
     def get_joint_type_string(self, type: JointType | int) -> str:
         """Return the name of a type of joints."""
-        return JointType(int(type)).name.removeprefix("JOINT_").capitalize()
+        return (
+            JointType(whole(type, "type", "get_joint_type_string")).name.removeprefix("JOINT_").capitalize()
+        )
 
     def get_asset_dof_count(self, asset: Any) -> int:
         """Return the number of degrees of freedom."""
@@ -248,7 +253,7 @@ class AssetCalls(Checks):
 
     def get_asset_dof_name(self, asset: Any, index: int) -> str:
         """Return the name of a degree of freedom."""
-        names = self.get_asset_dof_names(asset)
+        names = [dof.name for dof in self._asset(asset, "get_asset_dof_name").dofs]
         return names[self._entry(index, names, "degree of freedom", str(asset), "get_asset_dof_name")]
 
     def get_asset_dof_names(self, asset: Any) -> list[str]:
@@ -257,7 +262,7 @@ class AssetCalls(Checks):
 
     def get_asset_dof_dict(self, asset: Any) -> dict[str, int]:
         """Return the index of each degree of freedom by name."""
-        return _indices(self.get_asset_dof_names(asset))
+        return _indices([dof.name for dof in self._asset(asset, "get_asset_dof_dict").dofs])
 
     def get_asset_dof_type(self, asset: Any, index: int) -> DofType:
         """Return the type of a degree of freedom."""
@@ -291,7 +296,7 @@ class AssetCalls(Checks):
 
     def get_dof_type_string(self, type: DofType | int) -> str:
         """Return the name of a type of degrees of freedom."""
-        return DofType(int(type)).name.removeprefix("DOF_").capitalize()
+        return DofType(whole(type, "type", "get_dof_type_string")).name.removeprefix("DOF_").capitalize()
 
     def get_asset_actuator_count(self, asset: Any) -> int:
         """Return the number of actuators of an MJCF file."""
@@ -335,15 +340,16 @@ class AssetCalls(Checks):
         """Set the properties of each tendon, for actors created from now on."""
         call = "set_asset_tendon_properties"
         found = self._asset(asset, call)
+        parts = items(properties, "properties", call)
         require(
-            len(properties) == len(found.tendons),
+            len(parts) == len(found.tendons),
             call,
-            f"{len(properties)} properties were given, but {found} has {len(found.tendons)} tendons.",
+            f"{len(parts)} properties were given, but {found} has {len(found.tendons)} tendons.",
         )
         require(
             found.actor_count == 0, call, f"{found} has actors already. Set tendons before create_actor()."
         )
-        put_tendon_properties(found.tendons, properties, call, str(found))
+        put_tendon_properties(found.tendons, parts, call, str(found))
         return True
 
     def find_asset_tendon_index(self, asset: Any, name: str) -> int:
@@ -361,6 +367,7 @@ class AssetCalls(Checks):
         """Set the coefficients of the joints of a tendon, for actors created from now on."""
         call = "set_asset_fixed_tendon_joint_coefficients"
         found = self._asset_tendon(asset, tendon, call)
+        values = items(values, "values", call)
         require(
             len(values) == len(found.dofs),
             call,
@@ -369,7 +376,7 @@ class AssetCalls(Checks):
         require(
             asset.actor_count == 0, call, f"{asset} has actors already. Set tendons before create_actor()."
         )
-        found.coefficients = [float(value) for value in values]
+        found.coefficients = [number(value, "a coefficient", call) for value in values]
         return True
 
     def get_asset_fixed_tendon_joint_name(self, asset: Any, tendon: int, index: int) -> str:
@@ -399,10 +406,11 @@ class AssetCalls(Checks):
                 f"{call}: {found} has {found.actor_count} actors already. Add sensors before the first "
                 "create_actor()."
             )
-        if not 0 <= int(body_idx) < found.body_count:
+        body = whole(body_idx, "body_idx", call)
+        if not 0 <= body < found.body_count:
             return -1
         chosen = ForceSensorProperties() if props is None else props.copy()
-        found.force_sensors.append(ForceSensor(int(body_idx), Transform._of(local_pose), chosen))
+        found.force_sensors.append(ForceSensor(body, transform(local_pose, "local_pose", call), chosen))
         return len(found.force_sensors) - 1
 
 
@@ -423,19 +431,27 @@ def _options(options: Any, call: str) -> AssetOptions:
     for name in ("density", "armature", "linear_damping", "angular_damping"):
         value = getattr(options, name)
         require(
-            0.0 <= float(value) < np.inf,
+            0.0 <= number(value, f"options.{name}", call) < np.inf,
             call,
             f"options.{name} is {value}, but must be >= 0 and finite.",
         )
     for name in ("max_linear_velocity", "max_angular_velocity"):
         value = getattr(options, name)
-        require(float(value) > 0.0, call, f"options.{name} is {value}, but must be > 0, infinite for none.")
+        require(
+            number(value, f"options.{name}", call) > 0.0,
+            call,
+            f"options.{name} is {value}, but must be > 0, infinite for none.",
+        )
     return options.copy()
 
 
 def _sizes(call: str, **sizes: float) -> list[float]:
     for name, value in sizes.items():
-        require(0.0 < float(value) < np.inf, call, f"{name} is {value} m, but must be positive and finite.")
+        require(
+            0.0 < number(value, name, call) < np.inf,
+            call,
+            f"{name} is {value} m, but must be positive and finite.",
+        )
     return [float(value) for value in sizes.values()]
 
 

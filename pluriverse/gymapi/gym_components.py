@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.gymapi.arguments import items, number, whole
 from pluriverse.gymapi.checks import INVALID_HANDLE, Checks
 from pluriverse.gymapi.errors import require
 from pluriverse.gymapi.frames import dof_frames, joint_transforms
@@ -31,12 +32,14 @@ class ComponentCalls(Checks):
 
     def get_actor_rigid_body_dict(self, env: Any, actor_handle: int) -> dict[str, int]:
         """Return the index of each body in the actor by name."""
-        return _indices(self.get_actor_rigid_body_names(env, actor_handle))
+        return _indices(self._actor(env, actor_handle, "get_actor_rigid_body_dict").asset.body_names)
 
     def get_actor_rigid_body_handle(self, env: Any, actor_handle: int, index: int) -> int:
         """Return the handle of a body by its index in the actor, -1 if there is none."""
         actor = self._actor(env, actor_handle, "get_actor_rigid_body_handle")
-        return _handle(index, actor.asset.body_count, actor.env_body_start)
+        return _handle(
+            whole(index, "index", "get_actor_rigid_body_handle"), actor.asset.body_count, actor.env_body_start
+        )
 
     def find_actor_rigid_body_handle(self, env: Any, actor_handle: int, name: str) -> int:
         """Return the handle of a body, -1 if there is none of that name."""
@@ -52,8 +55,9 @@ class ComponentCalls(Checks):
         """Return the index of a body, given by its index in the actor."""
         call = "get_actor_rigid_body_index"
         actor = self._actor(env, actor_handle, call)
-        local = body if 0 <= int(body) < actor.asset.body_count else INVALID_HANDLE
-        return self._domain(domain, (actor.env_body_start, actor.body_start), int(local), call)
+        body = whole(body, "body", call)
+        local = body if 0 <= body < actor.asset.body_count else INVALID_HANDLE
+        return self._domain(domain, (actor.env_body_start, actor.body_start), local, call)
 
     def find_actor_rigid_body_index(self, env: Any, actor_handle: int, name: str, domain: int) -> int:
         """Return the index of a body, -1 if there is none of that name."""
@@ -95,12 +99,15 @@ class ComponentCalls(Checks):
 
     def get_actor_joint_dict(self, env: Any, actor_handle: int) -> dict[str, int]:
         """Return the index of each joint in the actor by name."""
-        return _indices(self.get_actor_joint_names(env, actor_handle))
+        asset = self._actor(env, actor_handle, "get_actor_joint_dict").asset
+        return _indices([joint.name for joint in asset.joints])
 
     def get_actor_joint_handle(self, env: Any, actor_handle: int, index: int) -> int:
         """Return the handle of a joint by its index in the actor, -1 if there is none."""
         actor = self._actor(env, actor_handle, "get_actor_joint_handle")
-        return _handle(index, len(actor.asset.joints), actor.env_joint_start)
+        return _handle(
+            whole(index, "index", "get_actor_joint_handle"), len(actor.asset.joints), actor.env_joint_start
+        )
 
     def find_actor_joint_handle(self, env: Any, actor_handle: int, name: str) -> int:
         """Return the handle of a joint, -1 if there is none of that name."""
@@ -111,8 +118,9 @@ class ComponentCalls(Checks):
         """Return the index of a joint, given by its index in the actor."""
         call = "get_actor_joint_index"
         actor = self._actor(env, actor_handle, call)
-        local = joint if 0 <= int(joint) < len(actor.asset.joints) else INVALID_HANDLE
-        return self._domain(domain, (actor.env_joint_start, actor.joint_start), int(local), call)
+        joint = whole(joint, "joint", call)
+        local = joint if 0 <= joint < len(actor.asset.joints) else INVALID_HANDLE
+        return self._domain(domain, (actor.env_joint_start, actor.joint_start), local, call)
 
     def find_actor_joint_index(self, env: Any, actor_handle: int, name: str, domain: int) -> int:
         """Return the index of a joint, -1 if there is none of that name."""
@@ -152,12 +160,15 @@ class ComponentCalls(Checks):
 
     def get_actor_dof_dict(self, env: Any, actor_handle: int) -> dict[str, int]:
         """Return the index of each degree of freedom in the actor by name."""
-        return _indices(self.get_actor_dof_names(env, actor_handle))
+        asset = self._actor(env, actor_handle, "get_actor_dof_dict").asset
+        return _indices([dof.name for dof in asset.dofs])
 
     def get_actor_dof_handle(self, env: Any, actor_handle: int, index: int) -> int:
         """Return the handle of a degree of freedom by its index in the actor, -1 if there is none."""
         actor = self._actor(env, actor_handle, "get_actor_dof_handle")
-        return _handle(index, actor.asset.dof_count, actor.env_dof_start)
+        return _handle(
+            whole(index, "index", "get_actor_dof_handle"), actor.asset.dof_count, actor.env_dof_start
+        )
 
     def find_actor_dof_handle(self, env: Any, actor_handle: int, name: str) -> int:
         """Return the handle of a degree of freedom, -1 if there is none of that name."""
@@ -168,8 +179,9 @@ class ComponentCalls(Checks):
         """Return the index of a degree of freedom, given by its index in the actor."""
         call = "get_actor_dof_index"
         actor = self._actor(env, actor_handle, call)
-        local = dof if 0 <= int(dof) < actor.asset.dof_count else INVALID_HANDLE
-        return self._domain(domain, (actor.env_dof_start, actor.dof_start), int(local), call)
+        dof = whole(dof, "dof", call)
+        local = dof if 0 <= dof < actor.asset.dof_count else INVALID_HANDLE
+        return self._domain(domain, (actor.env_dof_start, actor.dof_start), local, call)
 
     def find_actor_dof_index(self, env: Any, actor_handle: int, name: str, domain: int) -> int:
         """Return the index of a degree of freedom, -1 if there is none of that name."""
@@ -235,13 +247,13 @@ class ComponentCalls(Checks):
         """Set the properties of each tendon."""
         call = "set_actor_tendon_properties"
         actor = self._actor(env, actor_handle, call)
-        tendons = actor_tendons(actor)
+        tendons, parts = actor_tendons(actor), items(properties, "properties", call)
         require(
-            len(properties) == len(tendons),
+            len(parts) == len(tendons),
             call,
-            f"{len(properties)} properties were given, but {actor} has {len(tendons)} tendons.",
+            f"{len(parts)} properties were given, but {actor} has {len(tendons)} tendons.",
         )
-        put_tendon_properties(tendons, properties, call, str(actor))
+        put_tendon_properties(tendons, parts, call, str(actor))
         follow_tendons(actor)
         return True
 
@@ -257,7 +269,7 @@ class ComponentCalls(Checks):
         self._actor_tendon(actor, tendon, "set_actor_tendon_offset")
         if actor.tendon_offsets is None:
             actor.tendon_offsets = [0.0] * len(actor.asset.tendons)
-        actor.tendon_offsets[tendon] = float(offset)
+        actor.tendon_offsets[tendon] = number(offset, "offset", "set_actor_tendon_offset")
         follow_tendons(actor)
         return True
 
@@ -296,13 +308,14 @@ class ComponentCalls(Checks):
         call = "set_actor_fixed_tendon_joint_coefficients"
         actor = self._actor(env, actor_handle, call)
         found = self._actor_tendon(actor, tendon, call)
+        values = items(values, "values", call)
         require(
             len(values) == len(found.dofs),
             call,
             f"{len(values)} coefficients were given, but tendon {tendon} of {actor} has "
             f"{len(found.dofs)} joints.",
         )
-        found.coefficients = [float(value) for value in values]
+        found.coefficients = [number(value, "a coefficient", call) for value in values]
         follow_tendons(actor)
         return True
 
@@ -326,8 +339,8 @@ def follow_tendons(actor: Actor) -> None:
         add_tendon_forces(sim)
 
 
-def _handle(index: Any, count: int, start: int) -> int:
-    return start + int(index) if 0 <= int(index) < count else INVALID_HANDLE
+def _handle(index: int, count: int, start: int) -> int:
+    return start + index if 0 <= index < count else INVALID_HANDLE
 
 
 def _indices(names: list[str]) -> dict[str, int]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.gymapi.arguments import number, vector, whole
 from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.enums import CoordinateSpace, DofDriveMode
 from pluriverse.gymapi.errors import GymError, require
@@ -49,16 +50,18 @@ class ControlCalls(Checks):
         """Add an effort for the next `simulate` [N or N·m], if the degree of freedom is in mode EFFORT."""
         actor, dof = self._dof(env, dof_handle, "apply_dof_effort")
         efforts = np.zeros(actor.asset.dof_count)
-        efforts[dof] = float(effort)
+        efforts[dof] = number(effort, "effort", "apply_dof_effort")
         self._add_efforts(actor, efforts)
 
     def set_dof_target_position(self, env: Any, dof_handle: int, target: float) -> None:
         """Set a position target [m or rad], if the degree of freedom is in mode POS."""
-        self._set_target(*self._dof(env, dof_handle, "set_dof_target_position"), target, _POS)
+        call = "set_dof_target_position"
+        self._set_target(*self._dof(env, dof_handle, call), number(target, "target", call), _POS)
 
     def set_dof_target_velocity(self, env: Any, dof_handle: int, target: float) -> None:
         """Set a velocity target [m/s or rad/s], if the degree of freedom is in mode VEL."""
-        self._set_target(*self._dof(env, dof_handle, "set_dof_target_velocity"), target, _VEL)
+        call = "set_dof_target_velocity"
+        self._set_target(*self._dof(env, dof_handle, call), number(target, "target", call), _VEL)
 
     def get_dof_target_position(self, env: Any, dof_handle: int) -> float:
         """Return a position target [m or rad]."""
@@ -80,11 +83,13 @@ class ControlCalls(Checks):
 
     def set_joint_target_position(self, env: Any, joint_handle: int, target: float) -> None:
         """Set the position target of a joint of one degree of freedom [m or rad]."""
-        self._set_target(*self._single(env, joint_handle, "set_joint_target_position"), target, _POS)
+        call = "set_joint_target_position"
+        self._set_target(*self._single(env, joint_handle, call), number(target, "target", call), _POS)
 
     def set_joint_target_velocity(self, env: Any, joint_handle: int, target: float) -> None:
         """Set the velocity target of a joint of one degree of freedom [m/s or rad/s]."""
-        self._set_target(*self._single(env, joint_handle, "set_joint_target_velocity"), target, _VEL)
+        call = "set_joint_target_velocity"
+        self._set_target(*self._single(env, joint_handle, call), number(target, "target", call), _VEL)
 
     def get_joint_target_position(self, env: Any, joint_handle: int) -> float:
         """Return the position target of a joint of one degree of freedom [m or rad]."""
@@ -116,7 +121,8 @@ class ControlCalls(Checks):
         call = "apply_body_forces"
         actor, body = self._body(env, rigid_handle, call)
         vectors = [
-            np.zeros(3) if part is None else np.array(list(Vec3._of(part))) for part in (force, torque)
+            np.zeros(3) if part is None else np.array(list(vector(part, what, call)))
+            for part, what in ((force, "force"), (torque, "torque"))
         ]
         if _space(space, call) == CoordinateSpace.LOCAL_SPACE:
             turn = body_rows(actor)[0][body, 3:].astype(np.float64)
@@ -142,13 +148,14 @@ class ControlCalls(Checks):
             space: Frame of both.
         """
         call = "apply_body_force_at_pos"
-        if pos is None:
-            return self.apply_body_forces(env, rigid_handle, force, None, space)
         actor, body = self._body(env, rigid_handle, call)
+        frame = _space(space, call)
+        if pos is None:
+            return self.apply_body_forces(env, rigid_handle, vector(force, "force", call), None, space)
         pose = body_rows(actor)[0][body].astype(np.float64)
         com = pose[:3] + poses.rotate(pose[3:], read(actor, "body_com").reshape(-1, 3)[body])
-        push, point = np.array(list(Vec3._of(force))), np.array(list(Vec3._of(pos)))
-        frame = _space(space, call)
+        push = np.array(list(vector(force, "force", call)))
+        point = np.array(list(vector(pos, "pos", call)))
         if frame == CoordinateSpace.LOCAL_SPACE:
             push, point = poses.rotate(pose[3:], push), pose[:3] + poses.rotate(pose[3:], point)
         elif frame == CoordinateSpace.GLOBAL_SPACE:
@@ -188,7 +195,7 @@ class ControlCalls(Checks):
     def _set_target(self, actor: Actor, dof: int, target: float, mode: DofDriveMode) -> None:
         chosen = np.arange(actor.asset.dof_count) == dof
         chosen &= actor.dof_properties["driveMode"] == mode
-        self._write_targets(actor, chosen, np.full(actor.asset.dof_count, float(target)), mode)
+        self._write_targets(actor, chosen, np.full(actor.asset.dof_count, target), mode)
 
     @staticmethod
     def _write_targets(actor: Actor, chosen: np.ndarray, values: np.ndarray, mode: DofDriveMode) -> None:
@@ -218,7 +225,7 @@ class ControlCalls(Checks):
 
 def _space(space: Any, call: str) -> CoordinateSpace:
     require(
-        int(space) in (0, 1, 2),
+        whole(space, "space", call) in (0, 1, 2),
         call,
         f"space is {space!r}, but must be ENV_SPACE, LOCAL_SPACE or GLOBAL_SPACE.",
     )

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.gymapi.arguments import items, transform, vector, whole
 from pluriverse.gymapi.asset import Asset
 from pluriverse.gymapi.checks import INVALID_HANDLE, Checks
 from pluriverse.gymapi.enums import UpAxis
@@ -23,13 +24,17 @@ class EnvCalls(Checks):
         """
         call = "create_env"
         found = self._open_sim(sim, call)
-        require(int(num_per_row) >= 1, call, f"num_per_row is {num_per_row!r}, but must be at least 1.")
+        require(
+            whole(num_per_row, "num_per_row", call) >= 1,
+            call,
+            f"num_per_row is {num_per_row!r}, but must be at least 1.",
+        )
         if found.envs and found.envs[-1].aggregate is not None:
             raise GymError(
                 f"{call}: an aggregate of env {found.envs[-1].index} is still open. Call "
                 f"end_aggregate() first."
             )
-        pitch = np.array(list(Vec3._of(upper) - Vec3._of(lower)), dtype=np.float64)
+        pitch = np.array(list(vector(upper, "upper", call) - vector(lower, "lower", call)), dtype=np.float64)
         row, column = divmod(len(found.envs), int(num_per_row))
         second = 2 if int(found.params.up_axis) == UpAxis.UP_AXIS_Y else 1
         origin = np.zeros(3)
@@ -46,7 +51,8 @@ class EnvCalls(Checks):
     def get_env(self, sim: Any, index: int) -> Env | None:
         """Return an env, None if there is none of that index."""
         envs = self._sim(sim, "get_env").envs
-        return envs[index] if 0 <= int(index) < len(envs) else None
+        place = whole(index, "index", "get_env")
+        return envs[place] if 0 <= place < len(envs) else None
 
     def get_env_origin(self, env: Any) -> Vec3:
         """Return where an env stands in the sim [m]."""
@@ -104,11 +110,11 @@ class EnvCalls(Checks):
             raise GymError(f"{call}: {blueprint} was loaded into another sim. Load it into this one.")
         for what, value in (("group", group), ("filter", filter)):
             require(
-                int(value) == value and value >= -1,
+                whole(value, what, call) >= -1,
                 call,
                 f"{what} is {value!r}, but must be a whole number of at least -1.",
             )
-        row = pose_row(Transform._of(pose))
+        row = pose_row(transform(pose, "pose", call))
         require(bool(np.isfinite(row).all()), call, f"pose is {pose!r}, but its numbers must be finite.")
         actor = Actor(
             found,
@@ -117,7 +123,7 @@ class EnvCalls(Checks):
             pose=row,
             group=int(group),
             filter=int(filter),
-            segmentation_id=int(segmentationId),
+            segmentation_id=whole(segmentationId, "segmentationId", call),
         )
         if found.aggregate is not None:
             self._join_aggregate(found, found.aggregate, actor, call)
@@ -127,7 +133,8 @@ class EnvCalls(Checks):
     def get_actor_handle(self, env: Any, index: int) -> int:
         """Return the handle of an actor by position, -1 if there is none."""
         count = len(self._env(env, "get_actor_handle").actors)
-        return int(index) if 0 <= int(index) < count else INVALID_HANDLE
+        place = whole(index, "index", "get_actor_handle")
+        return place if 0 <= place < count else INVALID_HANDLE
 
     def find_actor_handle(self, env: Any, name: str) -> int:
         """Return the handle of the first actor of a name, -1 if there is none."""
@@ -142,6 +149,7 @@ class EnvCalls(Checks):
 
     def find_actor_index(self, env: Any, name: str, domain: int) -> int:
         """Return the index of the first actor of a name, -1 if there is none."""
+        self._env(env, "find_actor_index")
         handle = self.find_actor_handle(env, name)
         return INVALID_HANDLE if handle < 0 else self.get_actor_index(env, handle, domain)
 
@@ -167,7 +175,7 @@ class EnvCalls(Checks):
                 f"{call}: an aggregate of env {found.index} is open already. Call end_aggregate()."
             )
         require(
-            int(max_bodies) >= 1 and int(max_shapes) >= 0,
+            whole(max_bodies, "max_bodies", call) >= 1 and whole(max_shapes, "max_shapes", call) >= 0,
             call,
             f"max_bodies is {max_bodies} and max_shapes {max_shapes}, but must be at least 1 and 0.",
         )
@@ -193,7 +201,7 @@ class EnvCalls(Checks):
         """Put existing actors into an aggregate. It changes no result."""
         call = "create_aggregate"
         found = self._env(env, call)
-        actors = [self._actor(env, handle, call) for handle in actor_handles]
+        actors = [self._actor(env, handle, call) for handle in items(actor_handles, "actor_handles", call)]
         bodies = sum(actor.asset.body_count for actor in actors)
         shapes = sum(actor.asset.shape_count for actor in actors)
         aggregate = Aggregate(max(bodies, 1), shapes, True)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.gymapi.arguments import items, number
 from pluriverse.gymapi.asset_files import shape_mass_properties
 from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.drives import check_dof_properties
@@ -70,7 +71,7 @@ class PropertyCalls(Checks):
         """
         call = "set_actor_rigid_body_properties"
         actor = self._actor(env, actor_handle, call)
-        parts = list(properties)
+        parts = items(properties, "properties", call)
         require(
             len(parts) == actor.asset.body_count,
             call,
@@ -169,14 +170,11 @@ class PropertyCalls(Checks):
         """
         call = "set_actor_scale"
         actor = self._actor(env, actor_handle, call)
-        value = np.asarray(scale, dtype=np.float64).reshape(-1)
-        require(
-            value.size == 1 and bool(np.isfinite(value[0])) and value[0] > 0.0,
-            call,
-            f"scale of {actor} is {scale!r}, but must be one number > 0.",
-        )
-        if float(value[0]) != actor.scale:
-            scale_actor(actor, float(value[0]), gains=scale_gains)
+        # Scripts that draw it pass arrays of one entry.
+        value = number(scale[0] if np.size(scale) == 1 and np.ndim(scale) > 0 else scale, "scale", call)
+        require(0.0 < value < np.inf, call, f"scale of {actor} is {scale!r}, but must be one number > 0.")
+        if value != actor.scale:
+            scale_actor(actor, value, gains=scale_gains)
         return True
 
     def get_actor_segmentation_id(self, env: Any, actor_handle: int) -> int:

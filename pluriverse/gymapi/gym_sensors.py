@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.gymapi.arguments import whole
 from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.contact_readings import ContactReadings, contact_records
 from pluriverse.gymapi.enums import AttractorAxes
@@ -89,7 +90,8 @@ class SensorCalls(Checks):
 
     def get_vec_env_rigid_contact_forces(self, envs: list[Any]) -> np.ndarray:
         """Return the net contact forces on the bodies of several envs, one after the other [N]."""
-        parts = [np.zeros(0, dtype=Vec3.dtype), *(self.get_env_rigid_contact_forces(env) for env in envs)]
+        chosen = self._env_list(envs, "get_vec_env_rigid_contact_forces")
+        parts = [np.zeros(0, dtype=Vec3.dtype), *(self.get_env_rigid_contact_forces(env) for env in chosen)]
         return np.concatenate(parts)
 
     def get_rigid_contacts(self, sim: Any) -> np.ndarray:
@@ -135,7 +137,8 @@ class SensorCalls(Checks):
     def get_sensor(self, sim: Any, index: int) -> ForceSensorView | None:
         """Return a force sensor by its index in the sim, None if there is none."""
         found = self._sim(sim, "get_sensor")
-        return ForceSensorView(self, found, int(index)) if 0 <= int(index) < found.sensor_count else None
+        place = whole(index, "index", "get_sensor")
+        return ForceSensorView(self, found, place) if 0 <= place < found.sensor_count else None
 
     def get_actor_force_sensor_count(self, env: Any, actor_handle: int) -> int:
         """Return the number of force sensors of an actor."""
@@ -144,9 +147,10 @@ class SensorCalls(Checks):
     def get_actor_force_sensor(self, env: Any, actor_handle: int, index: int) -> ForceSensorView | None:
         """Return a force sensor of an actor, None if there is none of that index."""
         actor = self._actor(env, actor_handle, "get_actor_force_sensor")
-        if not 0 <= int(index) < len(actor.asset.force_sensors):
+        place = whole(index, "index", "get_actor_force_sensor")
+        if not 0 <= place < len(actor.asset.force_sensors):
             return None
-        return ForceSensorView(self, actor.env.sim, actor.sensor_start + int(index))
+        return ForceSensorView(self, actor.env.sim, actor.sensor_start + place)
 
     def enable_actor_dof_force_sensors(self, env: Any, actor_handle: int) -> bool:
         """Let the forces on degrees of freedom be collected."""

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.gymapi.arguments import transform as pose_of
+from pluriverse.gymapi.arguments import vector, whole
 from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.enums import StateFlags
 from pluriverse.gymapi.errors import require
@@ -26,19 +28,25 @@ class StateCalls(Checks):
 
     def get_actor_rigid_body_states(self, env: Any, actor_handle: int, flags: int) -> np.ndarray:
         """Return the states of the bodies of an actor; what `flags` leave out is zero."""
-        return body_states([self._actor(env, actor_handle, "get_actor_rigid_body_states")], flags)
+        return body_states(
+            [self._actor(env, actor_handle, "get_actor_rigid_body_states")],
+            whole(flags, "flags", "get_actor_rigid_body_states"),
+        )
 
     def get_env_rigid_body_states(self, env: Any, flags: int) -> np.ndarray:
         """Return the states of the bodies of an env; what `flags` leave out is zero."""
-        return body_states(self._env(env, "get_env_rigid_body_states").actors, flags)
+        return body_states(
+            self._env(env, "get_env_rigid_body_states").actors,
+            whole(flags, "flags", "get_env_rigid_body_states"),
+        )
 
     def get_sim_rigid_body_states(self, sim: Any, flags: int) -> np.ndarray:
         """Return the states of the bodies of a sim; what `flags` leave out is zero."""
         found = self._sim(sim, "get_sim_rigid_body_states")
         if found.runtime is not None:
             rows = self._read_body_rows(found)  # type: ignore[attr-defined]
-            return all_body_states(rows, flags)
-        return body_states(found.actors, flags)
+            return all_body_states(rows, whole(flags, "flags", "get_sim_rigid_body_states"))
+        return body_states(found.actors, whole(flags, "flags", "get_sim_rigid_body_states"))
 
     def set_actor_rigid_body_states(self, env: Any, actor_handle: int, states: Any, flags: int) -> bool:
         """Put the bodies of an actor where an array says.
@@ -61,6 +69,7 @@ class StateCalls(Checks):
 
     @staticmethod
     def _set_bodies(actors: list[Any], states: Any, flags: int, call: str) -> bool:
+        flags = whole(flags, "flags", call)
         count = sum(actor.asset.body_count for actor in actors)
         what = str(actors[0]) if len(actors) == 1 else f"{len(actors)} actors"
         rows = record_rows(states, count, RigidBodyState.dtype, 13, call, what)
@@ -73,15 +82,22 @@ class StateCalls(Checks):
 
     def get_actor_dof_states(self, env: Any, actor_handle: int, flags: int) -> np.ndarray:
         """Return the states of the degrees of freedom of an actor; what `flags` leave out is zero."""
-        return dof_records([self._actor(env, actor_handle, "get_actor_dof_states")], flags)
+        return dof_records(
+            [self._actor(env, actor_handle, "get_actor_dof_states")],
+            whole(flags, "flags", "get_actor_dof_states"),
+        )
 
     def get_env_dof_states(self, env: Any, flags: int) -> np.ndarray:
         """Return the states of the degrees of freedom of an env."""
-        return dof_records(self._env(env, "get_env_dof_states").actors, flags)
+        return dof_records(
+            self._env(env, "get_env_dof_states").actors, whole(flags, "flags", "get_env_dof_states")
+        )
 
     def get_sim_dof_states(self, sim: Any, flags: int) -> np.ndarray:
         """Return the states of the degrees of freedom of a sim."""
-        return dof_records(self._sim(sim, "get_sim_dof_states").actors, flags)
+        return dof_records(
+            self._sim(sim, "get_sim_dof_states").actors, whole(flags, "flags", "get_sim_dof_states")
+        )
 
     def set_actor_dof_states(self, env: Any, actor_handle: int, states: Any, flags: int) -> bool:
         """Put the joints of an actor where an array says. Targets of drives stay as they are."""
@@ -100,6 +116,7 @@ class StateCalls(Checks):
 
     @staticmethod
     def _set_dofs(actors: list[Any], states: Any, flags: int, call: str) -> bool:
+        flags = whole(flags, "flags", call)
         count = sum(actor.asset.dof_count for actor in actors)
         what = str(actors[0]) if len(actors) == 1 else f"{len(actors)} actors"
         rows = record_rows(states, count, DofState.dtype, 2, call, what)
@@ -148,7 +165,7 @@ class StateCalls(Checks):
         """
         call = "set_rigid_transform"
         actor, body = self._body(env, rigid_handle, call)
-        row = pose_row(Transform._of(transform))
+        row = pose_row(pose_of(transform, "transform", "set_rigid_transform"))
         require(bool(np.isfinite(row).all()), call, f"transform is {transform!r}, but must be finite.")
         body_q, body_qd = body_rows(actor)
         if body == actor.asset.root_body:
@@ -178,7 +195,7 @@ class StateCalls(Checks):
     def _set_velocity(self, env: Any, handle: int, velocity: Any, part: slice, call: str) -> None:
         actor, body = self._body(env, handle, call)
         body_q, body_qd = body_rows(actor)
-        body_qd[body, part] = list(Vec3._of(velocity))
+        body_qd[body, part] = list(vector(velocity, "velocity", call))
         if body == actor.asset.root_body:
             set_root(actor, body_q[body], body_qd[body])
         else:
@@ -200,13 +217,14 @@ class StateCalls(Checks):
     def get_vec_actor_dof_states(self, envs: list[Any], actor_handles: Any, flags: int) -> np.ndarray:
         """Return the states of the degrees of freedom of actors of several envs, one after the other."""
         call = "get_vec_actor_dof_states"
-        handles = _each(actor_handles, len(envs), call)
-        actors = [self._actor(env, handle, call) for env, handle in zip(envs, handles, strict=True)]
-        return dof_records(actors, flags)
+        chosen = self._env_list(envs, call)
+        handles = _each(actor_handles, len(chosen), call)
+        actors = [self._actor(env, handle, call) for env, handle in zip(chosen, handles, strict=True)]
+        return dof_records(actors, whole(flags, "flags", call))
 
     def _of_bodies(self, envs: list[Any], handles: Any, call: str) -> np.ndarray:
-        records = []
-        for env, handle in zip(envs, _each(handles, len(envs), call), strict=True):
+        records, chosen = [], self._env_list(envs, call)
+        for env, handle in zip(chosen, _each(handles, len(chosen), call), strict=True):
             actor, body = self._body(env, handle, call)
             records.append(body_states([actor], StateFlags.STATE_ALL)[body])
         return np.array(records, dtype=RigidBodyState.dtype)
@@ -215,6 +233,6 @@ class StateCalls(Checks):
 def _each(handles: Any, count: int, call: str) -> list[int]:
     """Return a handle for each env."""
     if np.ndim(handles) == 0:
-        return [int(handles)] * count
+        return [handles] * count
     require(len(handles) == count, call, f"{len(handles)} handles were given for {count} envs.")
-    return [int(handle) for handle in handles]
+    return list(handles)

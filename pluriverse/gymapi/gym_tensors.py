@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.gymapi.arguments import text, whole
 from pluriverse.gymapi.body_forces import add_body_force
 from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.enums import CoordinateSpace, DofDriveMode
@@ -188,7 +189,7 @@ class TensorCalls(Checks):
     def _apply(self, sim: Any, force: Any, torque: Any, point: Any, space: Any, call: str) -> bool:
         runtime = self._tensors(sim, call).runtime
         require(
-            int(space) in (0, 1, 2),
+            whole(space, "space", call) in (0, 1, 2),
             call,
             f"space is {space!r}, but must be ENV_SPACE, LOCAL_SPACE or GLOBAL_SPACE.",
         )
@@ -222,7 +223,11 @@ class TensorCalls(Checks):
         six columns for the root in front. Rows are the velocity of the centre of mass, then the angular
         velocity, in the axes of the env, as in the tensor of body states.
         """
-        return Tensor(self._matrices(sim, "acquire_jacobian_tensor").jacobian(actor_name))
+        return Tensor(
+            self._matrices(sim, "acquire_jacobian_tensor").jacobian(
+                text(actor_name, "actor_name", "acquire_jacobian_tensor")
+            )
+        )
 
     def refresh_jacobian_tensors(self, sim: Any) -> bool:
         """Fill all Jacobians that were acquired."""
@@ -231,7 +236,11 @@ class TensorCalls(Checks):
 
     def acquire_mass_matrix_tensor(self, sim: Any, actor_name: str) -> Tensor:
         """Return the mass matrices of the actors of a name, shape [actor, dof, dof]."""
-        return Tensor(self._matrices(sim, "acquire_mass_matrix_tensor").mass_matrix(actor_name))
+        return Tensor(
+            self._matrices(sim, "acquire_mass_matrix_tensor").mass_matrix(
+                text(actor_name, "actor_name", "acquire_mass_matrix_tensor")
+            )
+        )
 
     def refresh_mass_matrix_tensors(self, sim: Any) -> bool:
         """Fill all mass matrices that were acquired."""

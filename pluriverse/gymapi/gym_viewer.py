@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.gymapi.arguments import vector, whole
 from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.enums import KeyboardInput, MeshType
 from pluriverse.gymapi.errors import GymWarning, require
@@ -70,7 +71,11 @@ class ViewerCalls(Checks):
                     GymWarning,
                     stacklevel=2,
                 )
-        require(int(budget) >= 1, "create_viewer", f"frames is {budget!r}, but must be at least 1.")
+        require(
+            whole(budget, "frames", "create_viewer") >= 1,
+            "create_viewer",
+            f"frames is {budget!r}, but must be at least 1.",
+        )
         return Viewer(found, int(budget))
 
     def query_viewer_has_closed(self, viewer: Any) -> bool:
@@ -99,7 +104,12 @@ class ViewerCalls(Checks):
 
     def viewer_camera_look_at(self, viewer: Any, env: Any, position: Vec3, target: Vec3) -> None:
         """Note where the camera is."""
-        self._viewer(viewer, "viewer_camera_look_at").camera = Transform(Vec3._of(position))
+        call = "viewer_camera_look_at"
+        found = self._viewer(viewer, call)
+        if env is not None:
+            self._env(env, call)
+        vector(target, "target", call)
+        found.camera = Transform(vector(position, "position", call))
 
     def get_viewer_camera_transform(self, viewer: Any, env: Any = None) -> Transform:
         """Return where the camera was put."""
@@ -134,7 +144,7 @@ class ViewerCalls(Checks):
         points = np.asarray(vertices)
         size = points.view(np.float32).size if points.dtype.names else points.size
         require(
-            size >= 6 * int(count),
+            size >= 6 * whole(count, "count", "add_lines"),
             "add_lines",
             f"vertices has {size} numbers, but {count} lines need {6 * count}.",
         )
@@ -161,7 +171,7 @@ class ViewerCalls(Checks):
         call = "set_rigid_body_color"
         actor = self._actor(env, actor_handle, call)
         index = self._entry(body, actor.asset.body_names, "body", str(actor), call)
-        actor.colors[index] = Vec3._of(color)
+        actor.colors[index] = vector(color, "color", call)
 
     def get_rigid_body_color(self, env: Any, actor_handle: int, body: int, mesh_type: MeshType | int) -> Vec3:
         """Return the colour of a body; white where none was set."""
@@ -181,7 +191,7 @@ class ViewerCalls(Checks):
         call = "set_rigid_body_segmentation_id"
         actor = self._actor(env, actor_handle, call)
         index = self._entry(body, actor.asset.body_names, "body", str(actor), call)
-        actor.segmentation_ids[index] = int(segmentation_id)
+        actor.segmentation_ids[index] = whole(segmentation_id, "segmentation_id", call)
 
     def get_rigid_body_segmentation_id(self, env: Any, actor_handle: int, body: int) -> int:
         """Return the segmentation id of a body."""

@@ -1,0 +1,84 @@
+"""Arguments: what calls are passed, as numbers, vectors and lists, or an error that says what is wrong."""
+
+from typing import Any
+
+import numpy as np
+
+from pluriverse.gymapi.values import Transform, Vec3
+
+
+def whole(value: Any, what: str, call: str) -> int:
+    """Return a whole number.
+
+    Raises:
+        TypeError: If it is none; the message names the call and the argument.
+    """
+    try:
+        number = int(value)
+        if number == value:
+            return number
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise TypeError(f"{call}: {what} is {value!r}, but must be a whole number.")
+
+
+def number(value: Any, what: str, call: str) -> float:
+    """Return a number that is not NaN.
+
+    Raises:
+        TypeError: If it is none; the message names the call and the argument.
+    """
+    try:
+        result = float(value)
+        if not np.isnan(result):
+            return result
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"{call}: {what} is {value!r}, but must be a number.")
+
+
+def items(values: Any, what: str, call: str) -> list[Any]:
+    """Return a list.
+
+    Raises:
+        TypeError: If `values` are none; the message names the call and the argument.
+    """
+    try:
+        return list(values)
+    except TypeError:
+        raise TypeError(f"{call}: {what} is {values!r}, but must be a list.") from None
+
+
+def vector(value: Any, what: str, call: str) -> Vec3:
+    """Return a vector.
+
+    Raises:
+        TypeError: If it is none; the message names the call and the argument.
+    """
+    try:
+        return Vec3._of(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{call}: {what}: {error}") from None
+
+
+def transform(value: Any, what: str, call: str) -> Transform:
+    """Return a pose.
+
+    Raises:
+        TypeError: If it is none; the message names the call and the argument.
+    """
+    try:
+        return Transform._of(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{call}: {what}: {error}") from None
+
+
+def text(value: Any, what: str, call: str) -> str:
+    """Return a text.
+
+    Raises:
+        TypeError: If it is none; the message names the call and the argument.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{call}: {what} is {value!r}, but must be a text.")
+    return value
