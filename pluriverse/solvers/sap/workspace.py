@@ -148,6 +148,7 @@ class SapWorkspace:
         given = {
             "contact_start": contacts.rigid_contact_start,
             "equality_start": wp.array(equality_start, dtype=int, device=model.device),
+            **self._interleave(sizes["slot"], model.device),
             **self._coupling(model),
         }
         for name, (axis, dtype) in _fields(real, linear).items():
@@ -156,6 +157,37 @@ class SapWorkspace:
                 array = wp.zeros(sizes[axis], dtype=dtype, device=model.device)
             setattr(self, name, array)
             setattr(self.data, name, array)
+
+    def _interleave(self, slot_count: int, device: wp.Device) -> dict[str, wp.array]:
+        """Allocate the arrays of contacts such that all of one contact lies together.
+
+        A world has slots for the most contacts that it could have, of which few are in use. In arrays by
+        themselves, the first slots of every world would be on some twenty pages that nothing else is on: one
+        step of 1024 robots took 3 to 9 % longer.
+        """
+        if slot_count == 0:
+            return {}
+        fields = {
+            name: (dtype, wp.types.type_size_in_bytes(dtype))
+            for name, (axis, dtype) in _fields(self.real, self.linear).items()
+            if axis == "slot"
+        }
+        # Numbers of 8 bytes first, so that each is where its size allows.
+        order = sorted(fields, key=lambda name: -(fields[name][1] % 8 == 0))
+        ends = np.cumsum([fields[name][1] for name in order])
+        stride = 8 * -(-int(ends[-1]) // 8)
+        self._slots = wp.zeros(slot_count * (stride // 8), dtype=wp.uint64, device=device)
+        return {
+            name: wp.array(
+                ptr=self._slots.ptr + int(end) - fields[name][1],
+                dtype=fields[name][0],
+                shape=(slot_count,),
+                strides=(stride,),
+                device=device,
+                copy=False,
+            )
+            for name, end in zip(order, ends, strict=True)
+        }
 
     def _coupling(self, model: Model) -> dict[str, wp.array]:
         """Allocate the block-sparse part of the Hessian.
