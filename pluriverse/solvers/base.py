@@ -6,14 +6,14 @@ Python warning that names the worlds and the remedy, or into an exception in str
 
 import abc
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import warp as wp
 
 from pluriverse.model import Contacts, Control, Model, State
-from pluriverse.model.world_choice import WorldChoice, choose_worlds
+from pluriverse.model.world_choice import choose_worlds
 from pluriverse.solvers.model_change import apply_model_change
 from pluriverse.solvers.thaw import thaw_worlds
 from pluriverse.types import ModelFlags
@@ -133,13 +133,12 @@ class SolverBase(abc.ABC):
         """Bring up to date what the solver keeps of the arrays of the model, after all were written to."""
 
     def follow_model(  # noqa: B027, most solvers read the arrays themselves
-        self, names: Mapping[str, np.ndarray | None], *, meshes: Sequence[Any] = ()
+        self, names: Iterable[str] | Mapping[str, np.ndarray | None], *, meshes: Sequence[Any] = ()
     ) -> None:
         """Prepare for arrays of the model that are written to on the device.
 
         Args:
-            names: Arrays by name, each with a mask of the entries that may take any value, or None where
-                these are known.
+            names: Names of arrays; or these with a mask each of the entries that may take any value.
             meshes: Meshes that shapes may come to have: flat shapes of a world, and indices of meshes and
                 sizes, shape [variant, shape] and [variant, shape, 3].
 
@@ -147,8 +146,12 @@ class SolverBase(abc.ABC):
             ValueError: If the solver cannot do with such a change; the message names it.
         """
 
-    def take_in_worlds(self, choice: WorldChoice) -> None:  # noqa: B027
-        """Bring up to date what the solver keeps of the arrays named to `follow_model`. Only launches."""
+    def take_in_worlds(self, worlds: Any = None) -> None:  # noqa: B027
+        """Bring up to date what the solver keeps of the arrays named to `follow_model`. Only launches.
+
+        Args:
+            worlds: Indices, or one truth value per world, on host or device; None for all.
+        """
 
     def unfreeze(self, worlds: Any = None) -> None:
         """Let frozen worlds take part again, after their state was set to something sound.

@@ -1,13 +1,13 @@
 """SolverMuJoCo: what a user makes and steps; the conversion and the engines do the work."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pluriverse.model import Model
-from pluriverse.model.world_choice import WorldChoice
+from pluriverse.model.world_choice import choose_worlds
 from pluriverse.solvers.mujoco.attributes import register_custom_attributes
 from pluriverse.solvers.mujoco.conversion import convert_model
 from pluriverse.solvers.mujoco.engine import EngineOptions, make_engine
@@ -139,28 +139,40 @@ class SolverMuJoCo(EngineSolver):
         super().notify_model_changed(flags)
         self._refresh(ModelFlags(flags))
 
-    def follow_model(self, names: Mapping[str, np.ndarray | None], *, meshes: Sequence[Any] = ()) -> None:
+    def follow_model(
+        self, names: Iterable[str] | Mapping[str, np.ndarray | None], *, meshes: Sequence[Any] = ()
+    ) -> None:
         """Prepare for arrays of the model that are written to on the device, and taken in there.
 
         From then on `take_in_worlds` brings MuJoCo's models up to date with these arrays, and no others. Call
         it before anything is recorded: fields get other memory.
 
         Args:
-            names: Arrays of the model by name, each with a mask of the entries that may take any value, or
-                None where these are known.
+            names: Names of arrays of the model; or these with a mask each of the entries that may take any
+                value, which matters for sizes of shapes.
             meshes: Meshes that shapes may come to have; see `following.VariantRows`.
 
         Raises:
             ValueError: If MuJoCo has something compiled in; the message names it.
         """
-        self._following.add(names, meshes)
+        self._following.add(names if isinstance(names, Mapping) else dict.fromkeys(names), meshes)
 
-    def take_in_worlds(self, choice: WorldChoice) -> None:
+    def take_in_worlds(self, worlds: Any = None) -> None:
         """Bring MuJoCo's models up to date for worlds whose followed arrays were written to.
 
         Only kernels are launched, so the call may be recorded.
+
+        Args:
+            worlds: Indices, or one truth value per world; on the host or on the device, where they are not
+                read back. None for all.
+
+        Raises:
+            IndexError: If there is no such world.
+            TypeError: If `worlds` are neither whole numbers nor truth values.
+            ValueError: If a mask has not one entry per world, or an array is on another device.
         """
-        self._following.launch(choice)
+        what = f"{type(self).__name__}.take_in_worlds"
+        self._following.launch(choose_worlds(self.model, worlds, what=what))
 
     def take_in_model(self) -> None:
         """Bring MuJoCo's models up to date after all arrays of the model were written to."""

@@ -6,7 +6,6 @@ import pytest
 
 from pluriverse import ModelBuilder, ModelFlags, SolverMuJoCo
 from pluriverse.importers import AssetWarning
-from pluriverse.model.world_choice import choose_worlds
 from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
 from pluriverse.solvers.mujoco.choices import TrnType
 from pluriverse.solvers.mujoco.conversion import convert_model
@@ -541,7 +540,7 @@ def test_tendon_limits_of_forces_follow_the_mass_on_the_device():
     solver.follow_model({"body_mass": None})
     before = [group.value("tendon_solref_lim").copy() for group in solver.groups]
     model.body_mass.assign(3.0 * model.body_mass.numpy())
-    solver.take_in_worlds(choose_worlds(model, None, what="test"))
+    solver.take_in_worlds()
     anew = SolverMuJoCo(model)
     for group, other, old in zip(solver.groups, anew.groups, before, strict=True):
         values = group.value("tendon_solref_lim")

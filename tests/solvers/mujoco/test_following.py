@@ -6,7 +6,6 @@ import warp as wp
 
 import pluriverse as pv
 from pluriverse.model.seal import STRUCTURE
-from pluriverse.model.world_choice import choose_worlds
 from pluriverse.randomization import (
     Operation,
     Property,
@@ -80,12 +79,11 @@ def machine():
     """A solver that follows all arrays of four worlds, a mask of worlds, and a recording for these."""
     model = build_worlds([3, 4, 5, 3]).finalize(device="cpu")
     solver = SolverMuJoCo(model)
-    solver.follow_model(dict.fromkeys(FOLLOWED))
+    solver.follow_model(FOLLOWED)
     mask = wp.zeros(4, dtype=wp.bool, device="cpu")
-    choice = choose_worlds(model, mask, what="test")
-    solver.take_in_worlds(choice)
+    solver.take_in_worlds(mask)
     with wp.ScopedCapture(device="cpu", force_module_load=False) as capture:
-        solver.take_in_worlds(choice)
+        solver.take_in_worlds(mask)
     return model, solver, mask, capture.graph
 
 
@@ -187,13 +185,13 @@ def test_pairs_that_mujoco_knows_one_by_one_follow():
     for model, count in ((builder.finalize("cpu"), 11), (balls_on_floors(paired=True), 1)):
         solver, other = SolverMuJoCo(model), SolverMuJoCo(model)
         names = ("shape_material_mu", "shape_material_ke", "shape_margin", "shape_enabled")
-        solver.follow_model(dict.fromkeys(names))
+        solver.follow_model(names)
         for name in names:
             values = getattr(model, name).numpy()
             drawn = rng.random(values.shape)
             on = (drawn < 0.6) & (np.arange(len(drawn)) > 0)
             getattr(model, name).assign(on if name == "shape_enabled" else values + 0.1 * drawn)
-        solver.take_in_worlds(choose_worlds(model, None, what="test"))
+        solver.take_in_worlds()
         other.notify_model_changed(pv.ModelFlags.SHAPE_PROPERTIES)
         (group,), (expected,) = solver.groups, other.groups
         assert group.model.npair >= count
@@ -241,11 +239,10 @@ def test_mujoco_warp_follows_as_the_c_engine_does():
         ]
     )
     mask = wp.array([True, False, True], dtype=wp.bool, device="cpu")
-    choice = choose_worlds(model, mask, what="test")
     for solver in solvers:
         solver.follow_model(names)
     with wp.ScopedCapture(device="cpu", force_module_load=False) as capture:
-        solvers[1].take_in_worlds(choice)
+        solvers[1].take_in_worlds(mask)
     rng = np.random.default_rng(0)
     for name in names:
         values = getattr(model, name).numpy()
@@ -259,7 +256,7 @@ def test_mujoco_warp_follows_as_the_c_engine_does():
         else:
             values += 0.1 * factor
         getattr(model, name).assign(values)
-    solvers[0].take_in_worlds(choice)
+    solvers[0].take_in_worlds(mask)
     wp.capture_launch(capture.graph)
     (mine,), (group,) = solvers[0].groups, solvers[1].groups
     device = solvers[1].engine.followed_memory(0)
@@ -369,10 +366,10 @@ def test_ropes_hinges_and_coupled_joints_follow():
 
     model, other = build([0, 1]), build([2, 3])
     solver = SolverMuJoCo(model)
-    solver.follow_model(dict.fromkeys(FOLLOWED))
+    solver.follow_model(FOLLOWED)
     for name in FOLLOWED:
         getattr(model, name).assign(getattr(other, name))
-    solver.take_in_worlds(choose_worlds(model, None, what="test"))
+    solver.take_in_worlds()
     (group,), (anew,) = solver.groups, SolverMuJoCo(other).groups
     assert group.model.ntendon == 1
     assert group.model.neq == 3
@@ -385,7 +382,7 @@ def test_ropes_hinges_and_coupled_joints_follow():
     enabled = model.equality_constraint_enabled.numpy()
     enabled[first[0] : first[1]] = False
     model.equality_constraint_enabled.assign(enabled)
-    solver.take_in_worlds(choose_worlds(model, [0], what="test"))
+    solver.take_in_worlds([0])
     rows = solver.engine.rows.of_group(solver.groups, 0, "eq_active").numpy()
     assert rows.tolist() == [[0, 0, 0], [1, 1, 1]]
     assert (np.abs(group.value("tendon_range")[0]) >= 1e10).all()  # the rope is slack
@@ -401,10 +398,10 @@ def test_worlds_in_which_nothing_moves_follow_too():
     builder.replicate(wall, 2)
     model = builder.finalize("cpu")
     solver = SolverMuJoCo(model)
-    solver.follow_model(dict.fromkeys(FOLLOWED))
+    solver.follow_model(FOLLOWED)
     model.joint_X_p.fill_(wp.transform((1.0, 2.0, 3.0), wp.quat_identity()))
     model.shape_scale.fill_(wp.vec3(0.2, 0.3, 0.4))
-    solver.take_in_worlds(choose_worlds(model, [1], what="test"))
+    solver.take_in_worlds([1])
     (group,) = solver.groups
     np.testing.assert_allclose(group.value("body_pos")[:, 1], [[0.0] * 3, [1.0, 2.0, 3.0]])
     pose = solver.engine.rows.of_group(solver.groups, 0, "mocap_pos").numpy()

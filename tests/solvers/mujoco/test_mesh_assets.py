@@ -148,3 +148,12 @@ def test_sizes_of_variants_are_drawn_around_their_own():
         for geom in (1, 2):
             for mine, expected in zip(outline(group, row, geom), outline(anew, row, geom), strict=True):
                 np.testing.assert_allclose(mine, expected, atol=10.0 * ROUNDING)
+
+
+@pytest.mark.filterwarnings("ignore:SolverMuJoCo")
+def test_mujoco_warp_has_sizes_of_meshes_compiled_in():
+    pytest.importorskip("mujoco_warp")
+    model = make([1.0, 1.0])
+    simulation = pv.Simulation(model, SolverMuJoCo(model, use_mujoco_cpu=False), dt=0.002)
+    with pytest.raises(ValueError, match=r"shape '.*' \(index 0\) is a mesh, whose size MuJoCo has compiled"):
+        Randomizer(simulation, [geometry_size(Uniform(0.6, 1.4))])
