@@ -15,7 +15,6 @@ import warp as wp
 from pluriverse.dynamics.inverse_kinematics import read_joint_states
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, State
-from pluriverse.types import EqType
 
 
 class LoopTable:
@@ -35,22 +34,20 @@ class LoopTable:
     """Whether a joint moves a part, shape [joint]."""
 
     def __init__(self, model: Model) -> None:
-        joint = model.equality_constraint_joint1.numpy()
-        kind = model.equality_constraint_type.numpy()
-        welds = np.flatnonzero((kind == EqType.WELD) & (joint >= 0))
+        whole = model.body_whole.numpy()
+        part = np.flatnonzero(whole != np.arange(model.body_count))
         # Without authored worlds all is in the one world, which the arrays call -1.
-        world = np.maximum(model.equality_constraint_world.numpy()[welds], 0)
+        world = np.maximum(model.body_world.numpy()[part], 0)
         counts = np.bincount(world, minlength=model.world_count)
-        mask = np.zeros(model.joint_count, dtype=bool)
-        mask[joint[welds]] = True
+        moved = np.isin(model.joint_child.numpy(), part)
 
         def integers(values: np.ndarray) -> wp.array:
             return wp.array(values.astype(np.int32), dtype=wp.int32, device=model.device)
 
         self.world_start = integers(np.concatenate([[0], np.cumsum(counts)]))
-        self.body = integers(model.equality_constraint_body1.numpy()[welds])
-        self.part = integers(model.equality_constraint_body2.numpy()[welds])
-        self.joint_mask = wp.array(mask, dtype=wp.bool, device=model.device)
+        self.body = integers(whole[part])
+        self.part = integers(part)
+        self.joint_mask = wp.array(moved, dtype=wp.bool, device=model.device)
 
 
 _tables: weakref.WeakKeyDictionary[Model, LoopTable] = weakref.WeakKeyDictionary()

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.types import Axis
+from pluriverse.types import Axis, EqType
 
 
 class DerivedArrays:
@@ -25,6 +25,10 @@ class DerivedArrays:
     joint_qd_start: wp.array
     body_mass: wp.array
     body_inertia: wp.array
+    equality_constraint_type: wp.array
+    equality_constraint_body1: wp.array
+    equality_constraint_body2: wp.array
+    equality_constraint_joint1: wp.array
     shape_body: wp.array
     topology: Any
     templates: list[Any]
@@ -75,6 +79,15 @@ class DerivedArrays:
         inverse = np.zeros_like(inertia)
         inverse[regular] = np.linalg.inv(inertia[regular])
         return wp.array(inverse.astype(np.float32), dtype=wp.mat33, device=self.device)
+
+    @property
+    def body_whole(self) -> wp.array:
+        """Body that each part of a cut body belongs to, and any other body itself, shape [body]."""
+        whole = np.arange(self.body_count, dtype=np.int32)
+        kind, joint = self.equality_constraint_type.numpy(), self.equality_constraint_joint1.numpy()
+        welds = np.flatnonzero((kind == EqType.WELD) & (joint >= 0))
+        whole[self.equality_constraint_body2.numpy()[welds]] = self.equality_constraint_body1.numpy()[welds]
+        return wp.array(whole, dtype=wp.int32, device=self.device)
 
     @property
     def body_shapes(self) -> dict[int, list[int]]:

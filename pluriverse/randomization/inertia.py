@@ -52,7 +52,7 @@ def write_pseudo_inertia(
     two = wp.float64(2.0)
     for target in range(targets.start[world], targets.start[world + 1]):
         body = targets.entity[target]
-        place = (body - targets.first[world]) * PARAMETER_COUNT
+        place = targets.local[target] * PARAMETER_COUNT
         mass = wp.float64(default_mass[body])
         inertia = wp.mat33d(default_inertia[body])
         trace = inertia[0, 0] + inertia[1, 1] + inertia[2, 2]

@@ -55,7 +55,7 @@ def write_initial_state(
     seed = episode.seed
     for target in range(targets.start[world], targets.start[world + 1]):
         joint = targets.entity[target]
-        place = (joint - targets.first[world]) * PLACE_COUNT
+        place = targets.local[target] * PLACE_COUNT
         coord = joint_q_start[joint]
         dof = joint_qd_start[joint]
         coord_count = joint_q_start[joint + 1] - coord

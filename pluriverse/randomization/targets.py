@@ -186,6 +186,8 @@ def find_targets(model: Model, kind: EntityKind, patterns: Any, what: str) -> np
         EntityKind.EQUALITY: model.equality_constraint_label,
     }.get(kind, model.joint_label)
     found = match_labels(labels, np.arange(len(labels)), patterns, what=what, kind=kind.value)
+    if kind is EntityKind.BODY:
+        found |= found[model.body_whole.numpy()]  # a body with all its parts
     if kind is EntityKind.DOF:
         found = np.repeat(found, np.diff(model.joint_qd_start.numpy()))
     elif kind is EntityKind.COORD:
@@ -226,8 +228,12 @@ def upload_targets(model: Model, kind: EntityKind, found: np.ndarray) -> Targets
     bounds = np.concatenate(
         [np.searchsorted(chosen, first), np.searchsorted(chosen, first[-1:] + count[-1:])]
     )
+    place = np.arange(_size(model, kind))
+    if kind is EntityKind.BODY:
+        place = model.body_whole.numpy()
+    local = place[chosen] - first[np.maximum(np.searchsorted(first, chosen, side="right") - 1, 0)]
     targets = Targets()
-    for name, values in (("start", bounds), ("entity", chosen), ("first", first)):
+    for name, values in (("start", bounds), ("entity", chosen), ("local", local)):
         array: Any = wp.array(values.astype(np.int32), dtype=wp.int32, device=model.device)
         setattr(targets, name, array)
     return targets
@@ -255,6 +261,15 @@ def check_property(
     Raises:
         ValueError: If it may draw a value that is not; the message names the entity and the remedy.
     """
+    if term.name == "body_mass" and term.operation is not Operation.SCALE:
+        whole = model.body_whole.numpy()
+        cut = chosen[np.isin(whole[chosen], whole[whole != np.arange(len(whole))])]
+        if len(cut):
+            raise ValueError(
+                f"Property('body_mass'): {entity_name(model, term.name, int(cut[0]))} is one of the parts of "
+                "a body that a loop joint cuts, which share its mass. Use operation=Operation.SCALE, which "
+                "draws one factor for all of them."
+            )
     low, high = term.distribution.support()
     bounds = np.stack([np.broadcast_to(bound, values.shape[1]) for bound in (low, high)])
     if term.operation is Operation.ABSOLUTE:

@@ -26,8 +26,8 @@ class Targets:
     """First target of each world, shape [world + 1]."""
     entity: wp.array[int]
     """Flat index of the entity, shape [target]."""
-    first: wp.array[int]
-    """First entity of this kind of each world, shape [world]."""
+    local: wp.array[int]
+    """Place of the entity in its world, by which draws differ, shape [target]. Parts of one body have one."""
 
 
 @wp.struct
@@ -106,7 +106,7 @@ def write_property(
         entity = targets.entity[target]
         local = int(0)
         if not same_for_entities:
-            local = entity - targets.first[world]
+            local = targets.local[target]
         for index in range(component.shape[0]):
             place = local * component.shape[0]
             if not same_for_components:
@@ -151,7 +151,7 @@ def write_rotation(
         entity = targets.entity[target]
         place = int(0)
         if not same_for_entities:
-            place = 3 * (entity - targets.first[world])
+            place = 3 * targets.local[target]
         turn = wp.vec3()
         for axis in range(3):
             turn[axis] = wp.float32(draw(sampler, axis, environment, count, place + axis, term, episode.seed))

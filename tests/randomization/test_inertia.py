@@ -6,7 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pluriverse as pv
-from pluriverse.randomization import Constant, Gaussian, Randomizer, Uniform, pseudo_inertia
+from pluriverse.randomization import (
+    Constant,
+    Gaussian,
+    Operation,
+    Property,
+    Randomizer,
+    Uniform,
+    pseudo_inertia,
+)
 
 ROUNDING = 2.0**-23
 
@@ -114,3 +122,29 @@ def test_flat_bodies_are_named():
     model = make_model(inertia=np.diag([0.01, 0.02, 0.03]))
     with pytest.raises(ValueError, match=r"body 'body' .*mass in a plane or to no body at all"):
         Randomizer(model, [pseudo_inertia(alpha=Uniform(-0.1, 0.1))])
+
+
+def test_parts_of_a_cut_body_are_drawn_together():
+    """Half of the mass is in each part of a body that a loop joint cuts: what is drawn holds for both."""
+    one = pv.ModelBuilder()
+    one.add_body(mass=2.0, inertia=0.1 * np.eye(3), label="sled")
+    one.add_joint_prismatic(-1, 0, axis="x", label="rail")
+    one.add_body(mass=3.0, inertia=0.1 * np.eye(3), label="ball")
+    scene = pv.ModelBuilder()
+    scene.replicate(one, 8)
+    model = scene.finalize("cpu")
+    assert model.body_whole.numpy()[:6].tolist() == [0, 1, 0, 3, 4, 3]
+    spread = pseudo_inertia(alpha=Uniform(-0.3, 0.3), t=Uniform(-0.1, 0.1), entities="sled")
+    Randomizer(model, [spread], seed=1).apply()
+    mass, com = model.body_mass.numpy().reshape(8, 3), model.body_com.numpy().reshape(8, 3, 3)
+    assert len(np.unique(mass[:, 0])) == 8
+    np.testing.assert_array_equal(mass[:, 0], mass[:, 2])
+    np.testing.assert_array_equal(com[:, 0], com[:, 2])
+    np.testing.assert_array_equal(mass[:, 1], 3.0)
+    factor = Property("body_mass", Uniform(0.5, 2.0), Operation.SCALE, "sled")
+    Randomizer(model, [factor], seed=1).apply()
+    mass = model.body_mass.numpy().reshape(8, 3)
+    np.testing.assert_array_equal(mass[:, 0], mass[:, 2])
+    absolute = Property("body_mass", Uniform(1.0, 2.0), Operation.ABSOLUTE, "sled")
+    with pytest.raises(ValueError, match=r"'sled'.* one of the parts .*SCALE"):
+        Randomizer(model, [absolute], seed=1)
