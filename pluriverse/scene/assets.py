@@ -74,6 +74,7 @@ class UrdfAsset(Asset):
     joint_ordering: Literal["dfs", "bfs", "dfs_by_name"] | None = "dfs"
     bodies_follow_joint_ordering: bool = True
     split_bimanual_root_articulation: bool = False
+    planar_joints_turn: bool = False
     package_dirs: list[Name] = Field(
         default=[], description="where packages of package:// lie, relative to the scene file"
     )
@@ -321,6 +322,7 @@ _URDF_OPTIONS = (
     "joint_ordering",
     "bodies_follow_joint_ordering",
     "split_bimanual_root_articulation",
+    "planar_joints_turn",
 )
 _MJCF_OPTIONS = (
     "armature_scale",

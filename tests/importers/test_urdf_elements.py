@@ -148,6 +148,33 @@ def test_planar_joint_across_a_skew_axis():
     assert np.linalg.det(frame) == pytest.approx(1.0)
 
 
+def test_planar_joint_turns_on_request():
+    """A third axis, the normal, without the limits of the slides and their speed."""
+    inside = '<axis xyz="0 0 1"/><limit lower="-0.5" upper="1.5" effort="20" velocity="3"/>'
+    builder, report = import_urdf(arm('type="planar"', inside=inside), planar_joints_turn=True)
+    joint = builder.joint_label.index("arm/elbow")
+    assert builder.joint_dof_dim[joint].tolist() == [2, 1]
+    np.testing.assert_allclose(builder.joint_axis, np.eye(3), atol=1e-15)
+    assert builder.joint_limit_upper.tolist() == [1.5, 1.5, np.inf]
+    assert builder.joint_velocity_limit[:2].tolist() == [3.0, 3.0]
+    assert builder.joint_effort_limit.tolist() == [20.0] * 3
+    assert report.entries == []
+
+
+def test_fixed_joints_may_be_kept_from_collapsing():
+    """What hangs on a kept joint stays a body; the report says where merged links are in theirs."""
+    rest = f"""<link name="tool">{INERTIAL}</link><link name="lens">{INERTIAL}</link>
+      <joint name="kept" type="fixed" dont_collapse="true"><parent link="tip"/><child link="tool"/>
+      <origin xyz="0 0 0.1"/></joint>
+      <joint name="weld" type="fixed"><parent link="tool"/><child link="lens"/>
+      <origin xyz="0.2 0 0"/></joint>"""
+    builder, report = import_urdf(arm(rest=rest), collapse_fixed_joints=True)
+    assert builder.body_label == ["arm/base", "arm/tip", "arm/tool"]
+    assert report.merged_links == {"arm/lens": "arm/tool"}
+    np.testing.assert_allclose(report.merged_poses["arm/lens"], [0.2, 0, 0, 0, 0, 0, 1], atol=1e-12)
+    np.testing.assert_allclose(builder.body_mass, [1.0, 1.0, 2.0])
+
+
 def test_base_is_fixed_or_floating():
     fixed, _ = import_urdf(arm())
     floating, _ = import_urdf(arm(), floating=True, xform=((1, 2, 3), (0, 0, 1, 0)))
