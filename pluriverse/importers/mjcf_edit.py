@@ -35,17 +35,11 @@ def edit_document(spec: Any, options: MjcfOptions, report: ImportReport) -> None
 
 
 def _remove_names(spec: Any, options: MjcfOptions, report: ImportReport) -> None:
-    joint_count = len(spec.joints)
-    # A body takes its descendants with it, so the list has to be made anew after each removal.
-    while body := next(
-        (b for b in spec.bodies if b.name != "world" and matches(options.ignore_names, b.name)), None
-    ):
-        spec.delete(body)
-    for elements in (list(spec.geoms), list(spec.sites)):
-        for element in elements:
-            if element.name and matches(options.ignore_names, element.name):
-                spec.delete(element)
-    if len(spec.joints) < joint_count:
+    def ignored() -> list[Any]:
+        return [b for b in spec.bodies if b.name != "world" and matches(options.ignore_names, b.name)]
+
+    # Before any body goes: not every version of MuJoCo lists its keyframes afterwards, or cuts them right.
+    if any(body.find_all("joint") for body in ignored()):
         for number, key in enumerate(list(spec.keys)):
             report.add(
                 "keyframe",
@@ -53,6 +47,13 @@ def _remove_names(spec: Any, options: MjcfOptions, report: ImportReport) -> None
                 "it cannot be used, since its numbers count joints that ignore_names leaves out",
             )
             spec.delete(key)
+    # A body takes its descendants with it, so the list has to be made anew after each removal.
+    while bodies := ignored():
+        spec.delete(bodies[0])
+    for elements in (list(spec.geoms), list(spec.sites)):
+        for element in elements:
+            if element.name and matches(options.ignore_names, element.name):
+                spec.delete(element)
 
 
 def _remove_meshes(spec: Any, options: MjcfOptions, report: ImportReport) -> None:
