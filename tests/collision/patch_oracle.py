@@ -106,30 +106,28 @@ def pressure_patch(
     kh0: float | None,
     kh1: float | None,
     *,
-    resolution: int = 64,
+    resolution: int = 48,
 ) -> Patch:
     """Return force and moment on the second shape; `kh` None is a rigid shape.
 
-    The overlap is found in two rounds of cells: the second fills the box around those that the first found.
+    The overlap is found in rounds of cells, each of which fills the box around those that the last found.
     """
     (low0, high0), (low1, high1) = bounds(first, pose0), bounds(second, pose1)
     low, high = np.maximum(low0, low1), np.minimum(high0, high1)
     if (low >= high).any():
         return Patch(np.zeros(3), np.zeros(3))
-    for _ in range(3):
-        cell = (high - low) / resolution
-        axes = [low[k] + (np.arange(resolution) + 0.5) * cell[k] for k in range(3)]
+    for count in (16, 16, 16, resolution):
+        cell = (high - low) / count
+        axes = [low[k] + (np.arange(count) + 0.5) * cell[k] for k in range(3)]
         points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
         depth0, gradient0 = world_depths(first, pose0, points)
         depth1, gradient1 = world_depths(second, pose1, points)
-        inside = (depth0 > 0.0) & (depth1 > 0.0)
-        if not inside.any():
-            near = np.minimum(depth0, depth1) > -np.linalg.norm(cell)
-            if not near.any():
-                return Patch(np.zeros(3), np.zeros(3))
-            low, high = points[near].min(axis=0) - cell, points[near].max(axis=0) + cell
-            continue
-        low, high = points[inside].min(axis=0) - cell, points[inside].max(axis=0) + cell
+        # Depths change by no more than the distance, so that other cells hold nothing.
+        near = np.minimum(depth0, depth1) > -0.5 * np.linalg.norm(cell)
+        if not near.any():
+            return Patch(np.zeros(3), np.zeros(3))
+        low, high = points[near].min(axis=0) - 0.5 * cell, points[near].max(axis=0) + 0.5 * cell
+    inside = (depth0 > 0.0) & (depth1 > 0.0)
     # The softer side: where the first shape is rigid, the pressure is that of the second.
     pressure0 = np.inf * depth0 if kh0 is None else kh0 * depth0
     pressure1 = np.inf * depth1 if kh1 is None else kh1 * depth1
