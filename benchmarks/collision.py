@@ -17,7 +17,7 @@ from rich.table import Table
 from scipy.spatial.transform import Rotation
 
 import pluriverse as pv
-from pluriverse.geometry import random_uniform_terrain
+from pluriverse.geometry import nut_mesh, random_uniform_terrain
 from pluriverse.types import GeoType
 
 # Distance from which contacts are created [m].
@@ -32,6 +32,8 @@ def make_shapes() -> dict[str, dict]:
     stone = rng.normal(size=(60, 3))
     stone = pv.Mesh(*_hull(0.1 * stone / np.linalg.norm(stone, axis=1, keepdims=True)))
     ring = trimesh.creation.torus(0.08, 0.03, major_sections=24, minor_sections=12)
+    fine = trimesh.creation.torus(0.08, 0.03, major_sections=96, minor_sections=48)
+    nut = nut_mesh(0.1, 0.0175, 0.08, clearance=1e-3)
     ground = random_uniform_terrain((4.0, 4.0), min_height=-0.02, max_height=0.02)
     return {
         "plane": {"type": GeoType.PLANE, "scale": (0.0, 0.0, 0.0)},
@@ -48,6 +50,12 @@ def make_shapes() -> dict[str, dict]:
             "src": pv.Mesh(ring.vertices, ring.faces.reshape(-1)),
             "scale": (1.0, 1.0, 1.0),
         },
+        "fine mesh": {
+            "type": GeoType.MESH,
+            "src": pv.Mesh(fine.vertices, fine.faces.reshape(-1)),
+            "scale": (1.0, 1.0, 1.0),
+        },
+        "nut": {"type": GeoType.MESH, "src": nut, "scale": (1.0, 1.0, 1.0)},
     }
 
 

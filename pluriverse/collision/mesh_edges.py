@@ -23,7 +23,7 @@ from pluriverse.collision.mesh_touch import (
     TOUCHING,
     MeshPlacement,
     bound_placed,
-    depth_inside,
+    is_deeper,
     touch_surface,
 )
 from pluriverse.collision.segment import closest_segment_points
@@ -49,7 +49,7 @@ PARALLEL = wp.constant(0.01)
 # must be inside there: the sine of half the angle of a sharp edge, 36 degrees.
 NEXT_TO = wp.constant(1.0e-3)
 ASIDE = wp.constant(0.4)
-FARTHER = wp.constant(2.0)
+FARTHER = wp.constant(4.0)
 SHARE = wp.constant(0.3)
 
 
@@ -101,12 +101,15 @@ def is_crossing(
     """
     inverse = wp.transpose(pair.rotation)
     step = wp.max(NEXT_TO * pair.extent, ASIDE * depth)
-    deepest = wp.vec2(0.0, 0.0)
+    goes_into_first = bool(False)
+    goes_into_second = bool(False)
     # One call for all ten, as the compiler writes each of them out.
     for turn in range(int(10)):
         other = turn // 5
-        aside = step * float(turn % 5 - 2)
-        aside = aside * wp.where(wp.abs(aside) > 1.5 * step, FARTHER, 1.0)
+        place = turn % 5 - 2
+        aside = step * float(place)
+        if wp.abs(place) == 2:
+            aside = (0.5 * FARTHER) * aside
         surface = surface0
         scale = pair.size0
         point = pair.rotation * on_second + aside * along1 + pair.position
@@ -114,9 +117,13 @@ def is_crossing(
             surface = surface1
             scale = pair.size1
             point = inverse * (on_first + aside * along0)
-        if deepest[other] <= SHARE * depth and (other == 0 or deepest[0] > SHARE * depth):
-            deepest[other] = wp.max(deepest[other], depth_inside(data, surface, scale, point))
-    return deepest[0] > SHARE * depth and deepest[1] > SHARE * depth
+        is_open = not goes_into_first
+        if other == 1:
+            is_open = goes_into_first and not goes_into_second
+        if is_open and is_deeper(data, surface, scale, point, SHARE * depth, pair.extent):
+            goes_into_first = True
+            goes_into_second = goes_into_second or other == 1
+    return goes_into_second
 
 
 @wp.func

@@ -208,28 +208,52 @@ def add_oriented(
 
 
 @wp.func
-def depth_inside(data: MeshData, surface: int, scale: wp.vec3, point: wp.vec3) -> float:
-    """Return how deep a point, frame of the mesh, is inside a solid [m], 0 outside; any of sheet and ground.
+def is_deeper(
+    data: MeshData, surface: int, scale: wp.vec3, point: wp.vec3, least: float, size: float
+) -> bool:
+    """Return whether a point is inside a solid by more than a depth [m]; true of a sheet.
 
     Where the scale differs between axes, the closest point is sought in the proportions of the stored mesh.
+
+    Args:
+        data: The surfaces.
+        surface: The surface.
+        scale: Factors on it.
+        point: The point [m], frame of the mesh.
+        least: The depth [m].
+        size: Size of the pair [m].
     """
     place = wp.cw_div(point, scale)
     kind = data.kind[surface]
-    depth = float(ANY_DISTANCE)
-    if kind == CLOSED:
-        depth = 0.0
-        bounds = bound_distance(data, surface, scale, place)
-        if bounds.lower < 0.0:
-            # No deeper than that, if inside.
-            reach = wp.min(-bounds.lower, ANY_DISTANCE) / smallest_factor(scale)
-            closest = wp.mesh_query_point_sign_winding_number(data.id[surface], place, reach)
-            if closest.result and closest.sign < 0.0:
-                on_surface = wp.mesh_eval_position(data.id[surface], closest.face, closest.u, closest.v)
-                depth = wp.length(wp.cw_mul(scale, place - on_surface))
-    elif kind == GROUND:
-        if not is_below(data.id[surface], place):
-            depth = 0.0
-    return depth
+    if kind == OPEN:
+        return True
+    if kind == GROUND:
+        return is_below(data.id[surface], place)
+    bounds = bound_distance(data, surface, scale, place)
+    if bounds.upper < -least:
+        return True
+    if bounds.lower > -least:
+        return False
+    # No farther than that, if inside.
+    reach = wp.min(-bounds.lower, ANY_DISTANCE) / smallest_factor(scale)
+    closest = wp.mesh_query_point_no_sign(data.id[surface], place, reach)
+    if not closest.result:
+        return False
+    corners = data.triangle[data.first_triangle[surface] + closest.face]
+    a = data.vertex[corners[0]]
+    b = data.vertex[corners[1]]
+    c = data.vertex[corners[2]]
+    offset = place - (closest.u * a + closest.v * b + (1.0 - closest.u - closest.v) * c)
+    length = wp.length(wp.cw_mul(scale, offset))
+    if length <= least:
+        return False
+    # Over the inside of a triangle its normal tells the side, as far as rounding lets it.
+    height = wp.dot(wp.normalize(wp.cross(b - a, c - a)), offset)
+    side = height
+    if (wp.length(offset) - wp.abs(height)) * smallest_factor(scale) >= ON_PLANE * size:
+        signed = wp.mesh_query_point_sign_winding_number(data.id[surface], place, reach)
+        side = signed.sign
+    return side < 0.0
 
 
 @wp.func
