@@ -235,7 +235,7 @@ class _Surface:
         self.kind = int(OPEN)
         if isinstance(mesh, Heightfield):
             self.kind = int(GROUND)
-        elif mesh.is_closed or _is_closed(self.triangles, len(vertices)):
+        elif mesh.is_closed or _is_closed(self.triangles, len(vertices)) or _is_asked_to_be_solid(mesh):
             self.kind = int(CLOSED)
             if np.einsum("ij,ij->i", a, np.cross(b, c)).sum() < 0.0:
                 self.triangles, normals = self.triangles[:, ::-1], -normals
@@ -251,7 +251,7 @@ class _Surface:
 
     def signed_distance(self, mesh: Mesh) -> SignedDistance:
         """Return the signed distance grid of the surface, a closed one."""
-        if mesh.is_closed and len(self.triangles) == len(mesh.triangles):
+        if mesh.is_closed == _is_closed(self.triangles, len(self.vertices)):
             return mesh.signed_distance()
         # Without its degenerate triangles the surface is closed, but not as it is stored.
         cleaned = Mesh(self.vertices, self.triangles, name=mesh.name)
@@ -346,6 +346,18 @@ class _Surface:
         self.edge_normals = np.where(is_plain[:, None], mean / np.maximum(length, DEGENERATE)[:, None], 0.0)
         cosine = np.einsum("ij,ij->i", normals, self.edge_normals)
         self.edge_spreads = np.where(is_plain, np.arccos(np.clip(cosine, -1.0, 1.0)), np.pi)
+
+
+def _is_asked_to_be_solid(mesh: Mesh) -> bool:
+    """Return whether a mesh with holes is a solid all the same, as options of its signed distance ask.
+
+    Raises:
+        ValueError: If the mesh encloses nothing.
+    """
+    if not mesh.signed_distance_options:
+        return False
+    mesh.signed_distance()
+    return True
 
 
 def _is_closed(triangles: np.ndarray, vertex_count: int) -> bool:

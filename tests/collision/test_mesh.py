@@ -255,6 +255,31 @@ def test_sheet_pushes_to_the_side_where_a_shape_is():
             np.testing.assert_allclose(contacts.distance, -0.01, atol=ROUNDING)
 
 
+def test_mesh_with_a_small_hole_is_solid_if_it_asks_for_a_signed_distance():
+    """A ball without one of its 320 triangles pushes out what is inside; by default it is a sheet."""
+    ball = trimesh.creation.icosphere(2, 0.3)
+    depths = {}
+    for name, faces, resolution in (
+        ("closed", ball.faces, None),
+        ("sheet", ball.faces[1:], None),
+        ("solid", ball.faces[1:], 32),
+        ("half", ball.faces[ball.triangles_center[:, 2] < 0.0], 32),
+    ):
+        builder = pv.ModelBuilder()
+        config = pv.ShapeConfig(sdf_max_resolution=resolution, density=0.0, gap=GAP)
+        builder.add_shape_mesh(-1, mesh=pv.Mesh(ball.vertices, faces, name=name), cfg=config)
+        sphere(0.05).add(builder, builder.add_body(xform=(0.15, 0.0, 0.0, *UPRIGHT)), gap=GAP)
+        model = builder.finalize("cpu")
+        if name == "half":
+            with pytest.raises(ValueError, match="half: the surface has holes so large"):
+                pv.CollisionPipeline(model)
+            continue
+        depths[name] = collide(model, model.state())[0].distance.min()
+    assert depths["closed"] == pytest.approx(-0.2, abs=0.01)
+    assert depths["solid"] == pytest.approx(depths["closed"], abs=ROUNDING)
+    assert depths["sheet"] == pytest.approx(0.1, abs=0.01)
+
+
 def test_degenerate_triangles_change_nothing():
     """Triangles without area, of equal or collinear corners, leave the contacts of a mesh as they are."""
     block = trimesh.creation.box((0.4, 0.5, 0.6))
