@@ -72,6 +72,10 @@ GAUSS = wp.constant(0.28867513)
 ODD_OVERLAP = wp.constant(0.02)
 ODD_DEPTH = wp.constant(0.8)
 ODD_COSINE = wp.constant(0.25)
+# Overlap at a rim where the surface turns away from the columns, relative to the way there: the wall behind.
+ODD_WALL = wp.constant(0.15)
+# Distance by which a polygon may pass beside a point that it must hold, relative to the size.
+ODD_DISTANCE = wp.constant(1.0e-4)
 # Cosine (15 degrees) between directions that are close enough, and how often to turn.
 DIRECTION_COSINE = wp.constant(0.966)
 DIRECTION_TURNS = wp.constant(3)
@@ -97,6 +101,8 @@ class Column:
     """Gradient of the level of the second shape."""
     is_odd: bool
     """Whether the column goes through the overlap and yet does not meet the surface: that is no graph."""
+    is_beside: bool
+    """Whether the column passes beside the surface, so that only `overlap` and `slope` mean something."""
 
 
 @wp.func
@@ -109,6 +115,7 @@ def beside_column(pair: PatchPair, hulls: HullData, base: wp.vec3, weight0: floa
     low = -3.0 * pair.extent
     high = 3.0 * pair.extent
     column = Column()
+    column.is_beside = True
     column.across = pair.normal
     first = wp.vec4()
     second = wp.vec4()
@@ -269,11 +276,11 @@ def polygon_centroid(polygon: wp.array[wp.vec3], count: int) -> wp.vec3:
 
 
 @wp.func
-def find_rim(pair: PatchPair, hulls: HullData, center: wp.vec2, middle: Column, corner: wp.vec2) -> wp.vec3:
+def find_rim(pair: PatchPair, hulls: HullData, center: wp.vec2, middle: Column, corner: wp.vec2) -> wp.vec4:
     """Return the fraction of the way from the centre to a corner at which the pressure ends.
 
     Newton's method, held between the last places inside and outside. With the end come the slope of the
-    overlap along the way and the height [m].
+    overlap along the way, the height [m], and 1 if the surface ends there before its pressure, else 0.
     """
     way = corner - center
     inside = float(0.0)
@@ -281,10 +288,12 @@ def find_rim(pair: PatchPair, hulls: HullData, center: wp.vec2, middle: Column, 
     fraction = float(1.0)
     slope = float(0.0)
     height = 1.0 * middle.height
+    beside = float(0.0)
     for _step in range(RIM_STEPS):
         place = center + fraction * way
         column = find_column(pair, hulls, place[0], place[1], height)
         height = column.height
+        beside = wp.where(column.is_beside, 1.0, 0.0)
         slope = wp.dot(column.slope, way)
         if wp.abs(column.overlap) <= RIM_TOLERANCE * middle.overlap:
             break
@@ -300,7 +309,7 @@ def find_rim(pair: PatchPair, hulls: HullData, center: wp.vec2, middle: Column, 
             if closer > inside and closer < outside:
                 step = closer - fraction
         fraction += step
-    return wp.vec3(fraction, slope, height)
+    return wp.vec4(fraction, slope, height, beside)
 
 
 @wp.func
@@ -375,6 +384,26 @@ def find_polygon(pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], o
             offset = wp.abs(column.overlap) - wp.dot(column.slope, place)
             count = cut_polygon(polygon, count, column.slope[0], column.slope[1], offset)
     return count
+
+
+@wp.func
+def misses_deep_point(
+    pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], count: int, deep: wp.vec4
+) -> bool:
+    """Return whether a point that is deep in both shapes lies beside the polygon or beside a graph."""
+    point = wp.vec3(deep[0], deep[1], deep[2])
+    u = wp.dot(point, pair.axis_u)
+    v = wp.dot(point, pair.axis_v)
+    column = find_column(pair, hulls, u, v, wp.dot(point, pair.normal))
+    result = column.overlap < ODD_DEPTH * deep[3]
+    result = result or wp.dot(column.across, pair.normal) < ODD_COSINE * wp.length(column.across)
+    for index in range(count):
+        first = polygon[index]
+        last = polygon[(index + 1) % count]
+        side = (last[0] - first[0]) * (v - first[1]) - (last[1] - first[1]) * (u - first[0])
+        length = wp.length(wp.vec2(last[0] - first[0], last[1] - first[1]))
+        result = result or side < -ODD_DISTANCE * pair.extent * length
+    return result
 
 
 @wp.func
@@ -468,6 +497,8 @@ def integrate_polygon(
                 guess = middle.height + s / rim[0] * (rim[2] - middle.height)
                 column = find_column(pair, hulls, place[0], place[1], guess)
                 most = wp.max(most, column.overlap)
+                if node == 3 and rim[3] > 0.0 and column.overlap > ODD_WALL * rim[0] * wp.length(way):
+                    odd[0] = odd[0] + 1
                 if column.overlap < -ODD_OVERLAP * middle.overlap:
                     odd[0] = odd[0] + 1
                 if column.overlap > 0.0:
@@ -534,6 +565,9 @@ def find_patch(
         count = find_polygon(pair, hulls, polygon, odd)
         total = wp.vec3()
         if count > 0:
+            if pair.type0 != PLANE:
+                if misses_deep_point(pair, hulls, polygon, count, deep):
+                    odd[0] = odd[0] + 1
             total = integrate_polygon(pair, hulls, polygon, count, deep[3], force, moment, weight, out, odd)
         size = wp.length(total)
         if pair.type0 == PLANE:
