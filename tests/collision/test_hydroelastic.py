@@ -370,3 +370,27 @@ def test_a_hydroelastic_triangle_mesh_touches_in_points_and_is_told():
         PluriverseWarning, match="'tetrahedron' .* hydroelastic triangle meshes, which touch in points"
     ):
         pv.CollisionPipeline(builder.finalize("cpu"))
+
+
+def test_scene_files_mark_shapes(tmp_path):
+    """`is_hydroelastic` and `kh` of a scene act: the ball rests at the depth of its pressure."""
+    path = tmp_path / "scene.yaml"
+    path.write_text(
+        """
+ground: {}
+bodies:
+  - id: ball
+    transform: {p: [0, 0, 0.1]}
+    shapes:
+      - {type: sphere, radius: 0.1, cfg: {is_hydroelastic: true, kh: 1e7}}
+joints:
+  - {id: free, type: free, parent: -1, child: ball}
+"""
+    )
+    scene = pv.load_scene(path, device="cpu")
+    assert not scene.unsupported_features
+    simulation = pv.Simulation(scene.model, dt=0.005)
+    simulation.step(400)
+    depth = 0.1 - simulation.state.body_q.numpy()[0, 2]
+    weight = 9.81 * scene.model.body_mass.numpy()[0]
+    np.testing.assert_allclose(sphere_force(0.1, depth), weight, rtol=1e-2)
