@@ -90,9 +90,8 @@ def cone_moment_functions(real: Any) -> SimpleNamespace:
         return nu
 
     @wp.func
-    def project(y: vec3, z: vec3, mu: real, mu_moment: vec3, rt: real, ra: real, rn: real):
-        """Return the impulses [N·s] and [N·m·s] for the unprojected force y and moment z."""
-        nu = surface_root(y, z, mu, mu_moment, rt, ra, rn)
+    def impulse_at(nu: real, y: vec3, z: vec3, mu: real, mu_moment: vec3, rt: real, ra: real):
+        """Return the impulses [N·s] and [N·m·s] for the unprojected force y and moment z, and their nu."""
         gamma, tau = vec3(), vec3()
         if nu > real(-1.5):
             a, r, s = real(1.0), real(1.0), real(1.0)
@@ -115,6 +114,13 @@ def cone_moment_functions(real: Any) -> SimpleNamespace:
                 )
                 first, second = ratio(tau[0], mu_moment[0]), ratio(tau[1], mu_moment[0])
                 gamma[2] = wp.sqrt(square + first * first + second * second)
+        return gamma, tau
+
+    @wp.func
+    def project(y: vec3, z: vec3, mu: real, mu_moment: vec3, rt: real, ra: real, rn: real):
+        """Return the impulses [N·s] and [N·m·s] for the unprojected force y and moment z."""
+        nu = surface_root(y, z, mu, mu_moment, rt, ra, rn)
+        gamma, tau = impulse_at(nu, y, z, mu, mu_moment, rt, ra)
         return gamma, tau
 
     @wp.func
@@ -149,7 +155,7 @@ def cone_moment_functions(real: Any) -> SimpleNamespace:
             moment[1, 1] = di_roll
             moment[2, 2] = di_spin
             if nu >= zero:
-                gamma, tau = project(y, z, mu, mu_moment, rt, ra, rn)
+                gamma, tau = impulse_at(nu, y, z, mu, mu_moment, rt, ra)
                 p = gamma[2]
                 q_force = vec3(ratio(ratio(gamma[0], mu), mu), ratio(ratio(gamma[1], mu), mu), zero) / p
                 q_moment = (
