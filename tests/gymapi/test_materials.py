@@ -113,3 +113,35 @@ def test_restitution_is_warned_of_where_the_solver_has_none(gym):
     sim, _ = ball_sim(gym, solver="mujoco", restitution=0.5)
     with pytest.warns(MujocoCaveatWarning, match=r"restitution of shape '.*' is not used, for MuJoCo"):
         gym.prepare_sim(sim)
+
+
+def test_tensors_stay_valid_when_the_solver_is_made_anew(gym):
+    """Friction moments, a time step and a threshold change between steps: tensors go on to tell the state."""
+    sim, env = ball_sim(gym, height=0.5)
+    gym.prepare_sim(sim)
+    roots, forces = gym.acquire_actor_root_state_tensor(sim), gym.acquire_net_contact_force_tensor(sim)
+    changes = [
+        lambda params: set_material(gym, env, 0, torsion_friction=0.01),
+        lambda params: setattr(params, "dt", 0.01),
+        lambda params: setattr(params.physx, "bounce_threshold_velocity", 1.0),
+    ]
+    for change in changes:
+        for _ in range(3):
+            gym.simulate(sim)
+            gym.refresh_actor_root_state_tensor(sim)
+        params = gym.get_sim_params(sim)
+        change(params)
+        gym.set_sim_params(sim, params)
+        rows = roots.numpy().copy()
+        rows[0, 2], rows[0, 7:] = 0.4, 0.0
+        gym.set_actor_root_state_tensor(sim, rows)
+        gym.simulate(sim)
+        gym.refresh_actor_root_state_tensor(sim)
+        body = gym.get_actor_rigid_body_states(env, 0, gymapi.STATE_ALL).view(np.float32)
+        np.testing.assert_array_equal(roots.numpy()[0], body)
+        np.testing.assert_allclose(roots.numpy()[0, 9], -GRAVITY * gym.get_sim_params(sim).dt, rtol=1e-4)
+    for _ in range(100):
+        gym.simulate(sim)
+    gym.refresh_net_contact_force_tensor(sim)
+    weight = GRAVITY * gym.get_actor_rigid_body_properties(env, 0)[0].mass
+    np.testing.assert_allclose(forces.numpy()[0, 2], weight, rtol=0.02)
