@@ -58,6 +58,18 @@ def test_script_runs_and_shows_its_physics(name, words, expected, capsys, monkey
     assert re.search(expected, output), output
 
 
+def test_franka_screws_a_nut_down(robot_assets, capsys, monkeypatch):
+    """A robot with gripper, from elsewhere, does what the arm of the repository does."""
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    words = ["--frames", "115", "--num_envs", "1", "--franka", str(robot_assets / "franka_description")]
+    try:
+        importlib.import_module("nut_bolt").main(words)
+    finally:
+        sys.modules.pop("nut_bolt", None)
+    output = capsys.readouterr().out
+    assert re.search(r"by \[0\.1[5-9]\] turns\npitches a turn: \[(0\.9|1\.[01])", output), output
+
+
 def test_scripts_are_short_and_all_run():
     """Every script is run above, and shows one idea in under 100 lines."""
     scripts = {path.stem for path in SCRIPTS.glob("*.py")} - {"common"}
