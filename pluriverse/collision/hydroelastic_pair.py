@@ -7,7 +7,6 @@ import warp as wp
 
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.hydroelastic_field import direction_of, level_of_shape
-from pluriverse.collision.segment import any_perpendicular
 
 # Sectors of a patch, each of which becomes one contact.
 SECTOR_COUNT = wp.constant(8)
@@ -181,7 +180,11 @@ def direction_between(pair: PatchPair, out0: wp.vec3, out1: wp.vec3) -> wp.vec3:
 def turn_columns(pair: PatchPair, normal: wp.vec3) -> PatchPair:
     """Return the pair with columns along another direction."""
     pair.normal = normal
-    pair.axis_u = any_perpendicular(normal)
+    # The same side of the switch for all directions near an axis: faces in line stay as they are divided.
+    axis = wp.vec3(1.0, 0.0, 0.0)
+    if wp.abs(normal[0]) > 0.8:
+        axis = wp.vec3(0.0, 1.0, 0.0)
+    pair.axis_u = wp.normalize(wp.cross(axis, normal))
     pair.axis_v = wp.cross(normal, pair.axis_u)
     return pair
 

@@ -55,7 +55,7 @@ CENTER_CUTS = wp.constant(40)
 AREA_MIN = wp.constant(1.0e-8)
 # Cuts of corners, and the fraction of the way to a corner that must have pressure for it to stay.
 CORNER_CUTS = wp.constant(32)
-CORNER_FRACTION = wp.constant(0.9)
+CORNER_FRACTION = wp.constant(0.98)
 # Steps to the end of the pressure on a ray, and the fraction of the pressure in the middle that counts as
 # none.
 RIM_STEPS = wp.constant(8)

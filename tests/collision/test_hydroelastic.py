@@ -214,6 +214,23 @@ def test_bodies_come_to_rest_at_the_depth_that_carries_them(preset):
         np.testing.assert_allclose(total, [0.0, 0.0, weight[world]], rtol=0.0, atol=1e-3 * weight[world])
 
 
+def test_a_stack_of_turned_boxes_stands_still():
+    """Patches of faces are found corner by corner, so that nothing moves them: less than 10 µm in a second."""
+    world = pv.ModelBuilder()
+    world.add_ground_plane()
+    config = pv.ShapeConfig(is_hydroelastic=True, kh=1e8, mu=0.6, tau=0.02, gap=0.0)
+    for level in range(4):
+        turn = Rotation.from_euler("z", 0.2 * level)
+        pose = at(0.003 * level, 0.002 * level, 0.1 + 0.2 * level, turn)
+        world.add_shape_box(world.add_body(xform=(pose[:3], pose[3:])), hx=0.1, hy=0.1, hz=0.1, cfg=config)
+    simulation = pv.Simulation(world.finalize("cpu"), dt=0.005)
+    simulation.step(400)
+    before = simulation.state.body_q.numpy().copy()
+    simulation.step(200)
+    np.testing.assert_allclose(simulation.state.body_q.numpy(), before, rtol=0.0, atol=1e-5)
+    assert simulation.report().truncated_step_count == 0
+
+
 def test_recorded_steps_and_other_worlds_change_no_bit():
     """Eager, recorded, and alone: a world has the same bits."""
     model = resting_model()
