@@ -336,4 +336,7 @@ def _friction(params: Any, call: str) -> tuple[float, float]:
         call,
         f"static_friction is {params.static_friction}, but must be >= 0.",
     )
+    require(
+        0.0 <= params.restitution <= 1.0, call, f"restitution is {params.restitution}, but must be in 0 to 1."
+    )
     return float(params.static_friction), float(params.restitution)

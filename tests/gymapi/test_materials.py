@@ -109,6 +109,16 @@ def test_spinning_ball_slows_by_its_torsional_friction(gym, solver):
     np.testing.assert_allclose(slowed, coefficient * GRAVITY / (0.4 * 0.01) * 0.2, rtol=0.05)
 
 
+def test_restitution_beyond_one_is_refused(gym):
+    sim, env = ball_sim(gym)
+    with pytest.raises(ValueError, match=r"restitution of shape 0 of actor 0 .* is 1\.5, but must be in"):
+        set_material(gym, env, 0, restitution=1.5)
+    plane = gymapi.PlaneParams()
+    plane.restitution = -0.1
+    with pytest.raises(ValueError, match=r"add_ground: restitution is -0\.1, but must be in 0 to 1"):
+        gym.add_ground(sim, plane)
+
+
 def test_restitution_is_warned_of_where_the_solver_has_none(gym):
     sim, _ = ball_sim(gym, solver="mujoco", restitution=0.5)
     with pytest.warns(MujocoCaveatWarning, match=r"restitution of shape '.*' is not used, for MuJoCo"):
