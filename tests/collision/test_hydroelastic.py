@@ -215,7 +215,7 @@ def test_bodies_come_to_rest_at_the_depth_that_carries_them(preset):
 
 
 def test_a_stack_of_turned_boxes_stands_still():
-    """Patches of faces are found corner by corner, so that nothing moves them: less than 10 µm in a second."""
+    """Patches of faces are found corner by corner, so that nothing moves: less than 10 µm in a second."""
     world = pv.ModelBuilder()
     world.add_ground_plane()
     config = pv.ShapeConfig(is_hydroelastic=True, kh=1e8, mu=0.6, tau=0.02, gap=0.0)
