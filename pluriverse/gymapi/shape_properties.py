@@ -124,7 +124,7 @@ def _columns(asset: Asset, properties: Any, call: str, whose: str) -> dict[str, 
     if (columns["restitution"] > 1.0).any():
         shape = int(np.argmax(columns["restitution"]))
         raise ValueError(
-            f"{call}: restitution of shape {shape} of {whose} is {columns['restitution'][shape]}, but must be "
-            "in 0 to 1: no bounce gives more speed than there was."
+            f"{call}: restitution of shape {shape} of {whose} is {columns['restitution'][shape]}, but must "
+            "be in 0 to 1: no bounce gives more speed than there was."
         )
     return columns
