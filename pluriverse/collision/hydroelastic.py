@@ -18,8 +18,9 @@ import warp as wp
 
 from pluriverse.collision.contact_output import ContactOutput, store_contact
 from pluriverse.collision.hull import HullData
-from pluriverse.collision.hydroelastic_pair import SECTOR_COUNT, PatchPair
-from pluriverse.collision.hydroelastic_patch import find_patch
+from pluriverse.collision.hydroelastic_field import direction_of
+from pluriverse.collision.hydroelastic_pair import SECTOR_COUNT, PatchPair, level0
+from pluriverse.collision.hydroelastic_patch import clear_bins, find_patch
 from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
 from pluriverse.collision.shape_pair import (
     ShapePair,
@@ -49,6 +50,8 @@ HYDROELASTIC = wp.constant(int(ShapeFlags.HYDROELASTIC))
 ENDLESS = wp.constant(1.0e15)
 # A bin with less than this fraction of the force joins the next one.
 LIGHT_BIN = wp.constant(1.0e-3)
+# A sum of forces below this fraction of their magnitudes is that of a closed surface: there is no patch.
+BALANCED = wp.constant(0.05)
 
 
 @wp.struct
@@ -146,6 +149,20 @@ def collide_hydroelastic(
     moment = wp.zeros(shape=SECTOR_COUNT, dtype=wp.vec3)
     weight = wp.zeros(shape=SECTOR_COUNT, dtype=wp.vec2)
     total = find_patch(pair, hulls, force, moment, weight)
+    gross = float(0.0)
+    for sector in range(SECTOR_COUNT):
+        gross += weight[sector][0]
+    if pair.compliance0 == 0.0 and total <= BALANCED * gross:
+        # A compliant shape wholly inside a rigid one meets nothing of its surface. It is pushed out from its
+        # middle, by the stiffness of a patch of its own size.
+        level = level0(pair, hulls, wp.vec3(0.0, 0.0, 0.0))
+        if level[3] < 0.0:
+            outward = wp.normalize(direction_of(level))
+            area = pair.extent * pair.extent
+            clear_bins(force, moment, weight)
+            total = -level[3] * area / compliance
+            force[0] = total * outward
+            weight[0] = wp.vec2(total, area / compliance)
 
     inverse = wp.transpose(shapes.rotation)
     carried_force = wp.vec3()

@@ -324,6 +324,21 @@ def test_mujoco_takes_the_patches_and_says_so_where_it_does_not():
     np.testing.assert_allclose(sphere_force(0.1, depth), 9.81 * model.body_mass.numpy()[0], rtol=1e-2)
 
 
+def test_what_has_sunk_into_a_rigid_shape_is_pushed_out():
+    """Wholly below a plane or inside a rigid box a shape meets no surface, and yet is not lost."""
+    pairs = [
+        on_plane(SPHERE, at(0, 0, -0.15)),
+        PatchPair(box(1, 1, 1), SPHERE, None, KH, IDENTITY, at(0, 0, 0.8)),
+    ]
+    for patch in find_patches(pairs):
+        assert patch.contacts.count == 1
+        assert patch.force[2] > 0.0
+        np.testing.assert_allclose(patch.force[:2], 0.0, atol=1e-6 * patch.force[2])
+    # Nothing happens between shapes that are apart.
+    (apart,) = find_patches([on_plane(SPHERE, at(0, 0, 0.11))])
+    assert apart.contacts.count == 0
+
+
 def test_contacts_that_do_not_fit_are_counted():
     """A world with room for five of the eight contacts of a patch keeps five and tells of eight."""
     model, state = pair_model([on_plane(BOX, at(0, 0, 0.079))])
