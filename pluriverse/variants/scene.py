@@ -302,10 +302,11 @@ def _read_entity(name: str, config: Any, scene: SceneCfg) -> Entity:
 
 
 def _close_loops(builder: Any) -> Any:
-    """Return a builder whose loop joints became constraints and parts, with the coordinates that fit."""
+    """Return a builder whose loop joints became constraints and parts, with the state that fits."""
     result, cut = replace_loop_joints(builder)
     if len(cut.joint):
-        result.joint_q[:] = builder.finalize("cpu").joint_q.numpy()
+        model = builder.finalize("cpu")
+        result.joint_q[:], result.joint_qd[:] = model.joint_q.numpy(), model.joint_qd.numpy()
     return result
 
 

@@ -289,7 +289,7 @@ def test_real_robots_from_files_are_variants(robot_assets):
 
 
 def test_loop_joints_with_coordinates_begin_closed():
-    """A variant whose loop joint has coordinates begins in those that a model of its own begins in."""
+    """A variant whose loop joint has coordinates begins in the state that a model of its own begins in."""
 
     def crank(length: float) -> pv.ModelBuilder:
         builder, here = pv.ModelBuilder(), (0.0, 0.0, 0.0, 1.0)
@@ -305,11 +305,14 @@ def test_loop_joints_with_coordinates_begin_closed():
         builder.add_joint_revolute(
             -1, second, parent_xform=frame, axis=(0.0, 1.0, 0.0), damping=0.3, label="loop"
         )
+        builder.joint_qd[:2] = [0.0, 1.5]
         return builder
 
     lengths = {"short": 0.3, "long": 0.5}
     entity = VariantEntityCfg(variants={name: crank(length) for name, length in lengths.items()})
     scene = make_scene(SceneCfg(num_envs=2, entities={"crank": entity}), device="cpu")
-    alone = [crank(length).finalize("cpu").joint_q.numpy() for length in lengths.values()]
-    assert np.abs(alone[0][2]) > 0.1
-    np.testing.assert_array_equal(scene.model.joint_q.numpy(), np.concatenate(alone))
+    models = [crank(length).finalize("cpu") for length in lengths.values()]
+    for name, least in (("joint_q", 0.1), ("joint_qd", 1.0)):
+        expected = np.concatenate([getattr(model, name).numpy() for model in models])
+        assert abs(expected[2]) > least
+        np.testing.assert_array_equal(getattr(scene.model, name).numpy(), expected)
