@@ -187,7 +187,8 @@ def find_targets(model: Model, kind: EntityKind, patterns: Any, what: str) -> np
     }.get(kind, model.joint_label)
     found = match_labels(labels, np.arange(len(labels)), patterns, what=what, kind=kind.value)
     if kind is EntityKind.BODY:
-        found |= found[model.body_whole.numpy()]  # a body with all its parts
+        whole = model.body_whole.numpy()
+        found = np.isin(whole, whole[found])  # a body with all its parts
     if kind is EntityKind.DOF:
         found = np.repeat(found, np.diff(model.joint_qd_start.numpy()))
     elif kind is EntityKind.COORD:

@@ -141,10 +141,14 @@ def test_parts_of_a_cut_body_are_drawn_together():
     np.testing.assert_array_equal(mass[:, 0], mass[:, 2])
     np.testing.assert_array_equal(com[:, 0], com[:, 2])
     np.testing.assert_array_equal(mass[:, 1], 3.0)
-    factor = Property("body_mass", Uniform(0.5, 2.0), Operation.SCALE, "sled")
-    Randomizer(model, [factor], seed=1).apply()
-    mass = model.body_mass.numpy().reshape(8, 3)
-    np.testing.assert_array_equal(mass[:, 0], mass[:, 2])
+    for named in ("sled", "rail_half"):
+        factor = Property("body_mass", Uniform(0.5, 2.0), Operation.SCALE, named)
+        randomizer = Randomizer(model, [factor], seed=1)
+        randomizer.apply()
+        mass = model.body_mass.numpy().copy().reshape(8, 3)
+        assert len(np.unique(mass[:, 2])) == 8
+        np.testing.assert_array_equal(mass[:, 0], mass[:, 2])
+        randomizer.restore()
     absolute = Property("body_mass", Uniform(1.0, 2.0), Operation.ABSOLUTE, "sled")
     with pytest.raises(ValueError, match=r"'sled'.* one of the parts .*SCALE"):
         Randomizer(model, [absolute], seed=1)
