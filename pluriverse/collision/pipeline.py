@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import warp as wp
 
-from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, sort_pairs, upload_pairs
+from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, HostPairs, sort_pairs, upload_pairs
 from pluriverse.model import Contacts, Model, State
 from pluriverse.types import GeoType, ShapeFlags
 from pluriverse.warnings import PluriverseWarning
@@ -68,14 +68,16 @@ class CollisionPipeline:
         first_shape = model.topology.world_shape.numpy()
         _check_planes(model, collision_type, first_shape)
         template_world = np.array([template.worlds[0] for template in model.templates], dtype=np.int64)
+        is_hydroelastic = find_hydroelastic_shapes(model)
         self._pairs = sort_pairs(
             model.topology.template_pair.numpy(),
             model.topology.pair_shape0.numpy(),
             model.topology.pair_shape1.numpy(),
             first_shape[template_world],
             collision_type,
-            find_hydroelastic_shapes(model),
+            is_hydroelastic,
         )
+        _warn_of_points(model, self._pairs, first_shape, is_hydroelastic)
         _check_types(model, self._pairs, first_shape[template_world])
         self.rigid_contact_capacity = self._capacities(rigid_contact_max)
 
@@ -192,6 +194,40 @@ def find_hydroelastic_shapes(model: Model) -> np.ndarray:
             stacklevel=3,
         )
     return marked & ~np.isin(model.shape_type.numpy(), (GeoType.PLANE, GeoType.HFIELD, GeoType.MESH))
+
+
+_SURFACE_PARTNERS: dict[str, tuple[GeoType, str]] = {
+    "a triangle mesh": (
+        GeoType.MESH,
+        "Approximate the mesh by convex hulls or a convex decomposition (ModelBuilder.approximate_meshes)",
+    ),
+    "a height field": (GeoType.HFIELD, "Build the ground there of planes, boxes or convex hulls"),
+}
+
+
+def _warn_of_points(model: Model, pairs: HostPairs, first_shape: np.ndarray, marked: np.ndarray) -> None:
+    """Warn of hydroelastic shapes that can meet a shape with which they have no pressure patch."""
+    shape_type = model.shape_type.numpy()
+    for partner, (geo_type, remedy) in _SURFACE_PARTNERS.items():
+        found = []
+        for index, template in enumerate(model.templates):
+            rows = slice(pairs.start[index * COLLIDER_COUNT], pairs.start[(index + 1) * COLLIDER_COUNT])
+            first = first_shape[template.worlds][:, None]
+            shape0, shape1 = (
+                np.where(local >= 0, first + local, -1 - local)
+                for local in (pairs.shape0[rows], pairs.shape1[rows])
+            )
+            found.append(shape0[marked[shape0] & (shape_type[shape1] == geo_type)])
+            found.append(shape1[marked[shape1] & (shape_type[shape0] == geo_type)])
+        shapes = np.unique(np.concatenate(found)).astype(np.int64)
+        if len(shapes):
+            warnings.warn(
+                f"shape '{model.shape_label[shapes[0]]}' (index {shapes[0]}) and {len(shapes) - 1} others "
+                f"are hydroelastic and can meet {partner}, with which they touch in points with the "
+                f"stiffness ke: it has no pressure patch. {remedy}, or set is_hydroelastic=False.",
+                PluriverseWarning,
+                stacklevel=3,
+            )
 
 
 _UNSUPPORTED: dict[GeoType, str] = {GeoType.NONE: "of no geometry. Clear its COLLIDE_SHAPES flag"}

@@ -404,6 +404,38 @@ def test_a_hydroelastic_triangle_mesh_touches_in_points_and_is_told():
         pv.CollisionPipeline(builder.finalize("cpu"))
 
 
+def test_hydroelastic_shapes_that_can_meet_a_surface_are_told_once_per_kind_of_surface():
+    """Named with their number, over all worlds; not those filtered out, rigid or in other worlds."""
+    vertices = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]) * 0.1
+    mesh = pv.Mesh(vertices, np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]).reshape(-1))
+    field = pv.Heightfield(np.zeros((3, 3)), 3, 3)
+    soft = pv.ShapeConfig(is_hydroelastic=True)
+    builder = pv.ModelBuilder()
+    for _ in range(3):
+        world = pv.ModelBuilder()
+        world.add_shape_heightfield(heightfield=field)
+        world.add_shape_box(world.add_body(), hx=0.1, hy=0.1, hz=0.1)
+        world.add_shape_sphere(world.add_body(), radius=0.1, cfg=soft, label="ball")
+        tool = world.add_shape_mesh(world.add_body(), mesh=mesh)
+        filtered = world.add_shape_sphere(world.add_body(), radius=0.1, cfg=soft, label="pad")
+        world.add_shape_collision_filter_pair(tool, filtered)
+        builder.add_world(world)
+    alone = pv.ModelBuilder()
+    alone.add_ground_plane()
+    alone.add_shape_sphere(alone.add_body(), radius=0.1, cfg=soft, label="alone")
+    builder.add_world(alone)
+    with pytest.warns(PluriverseWarning) as told:
+        pv.CollisionPipeline(builder.finalize("cpu"))
+    texts = sorted(str(warning.message) for warning in told)
+    assert [text.partition(" are ")[0] for text in texts] == [
+        "shape 'ball' (index 2) and 2 others",
+        "shape 'ball' (index 2) and 5 others",
+    ]
+    assert "can meet a triangle mesh" in texts[0]
+    assert "approximate_meshes" in texts[0]
+    assert "can meet a height field" in texts[1]
+
+
 def test_scene_files_mark_shapes(tmp_path):
     """`is_hydroelastic` and `kh` of a scene act: the ball rests at the depth of its pressure."""
     path = tmp_path / "scene.yaml"
