@@ -168,18 +168,20 @@ def _add_constraints(result: WorldBuilder, builder: WorldBuilder, loops: np.ndar
 
 def _add_filters(result: WorldBuilder, builder: WorldBuilder, loops: np.ndarray) -> None:
     """Filter the shapes of the two bodies of each loop joint against each other, as for other joints."""
-    by_body = np.argsort(builder.shape_body, kind="stable")
-    carrier = builder.shape_body[by_body]
-    pairs = []
-    for joint in loops[builder.joint_collision_filter_parent[loops] & (builder.joint_parent[loops] >= 0)]:
-        shapes = [
-            by_body[slice(*np.searchsorted(carrier, [body, body + 1]))]
-            for body in (builder.joint_parent[joint], builder.joint_child[joint])
-        ]
-        shapes = [part[builder.shape_collision_filter_parent[part]] for part in shapes]
-        pairs.append(np.stack(np.meshgrid(*shapes), axis=-1).reshape(-1, 2))
+    shapes = np.flatnonzero(builder.shape_collision_filter_parent)
+    shapes = shapes[np.argsort(builder.shape_body[shapes], kind="stable")]
+    joints = loops[builder.joint_collision_filter_parent[loops] & (builder.joint_parent[loops] >= 0)]
+    bodies = np.stack([builder.joint_parent[joints], builder.joint_child[joints]])
+    carrier = builder.shape_body[shapes]
+    first = np.searchsorted(carrier, bodies)
+    count = np.searchsorted(carrier, bodies, side="right") - first
+    # Each shape of the parent with each of the child: the pairs of a joint are numbered in rows.
+    size = count[0] * count[1]
+    joint = np.repeat(np.arange(len(joints)), size)
+    number = np.arange(len(joint)) - np.repeat(np.cumsum(size) - size, size)
+    place = np.stack(np.divmod(number, np.maximum(count[1], 1)[joint]))
+    rows = shapes[first[:, joint] + place].T
     table = builder._filters.taken(np.arange(len(builder._filters)))
-    rows = np.concatenate([np.zeros((0, 2), dtype=np.int32), *pairs])
     added = table.extend(len(rows))  # before the view, which it outdates
     table.view("shape")[added] = rows
     result._filters = table
