@@ -130,8 +130,9 @@ FLAGS_ON = (
     "eulerdamp",
     "nativeccd",
     "island",
+    "multiccd",
 )
-FLAGS_OFF = ("multiccd", "energy", "invdiscrete")
+FLAGS_OFF = ("energy", "invdiscrete")
 PAIR = (
     Entry("pair_geom1", int, -1, "geom1", references="shape"),
     Entry("pair_geom2", int, -1, "geom2", references="shape"),

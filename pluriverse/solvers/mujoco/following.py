@@ -279,7 +279,7 @@ class _Follower:
         assign_tendon_limits(self._constraints, rows, group, device)
         if group.model.npair:
             assign_pairs(self._pairs, rows, group, device)
-        assign_materials(self._shapes, rows, group, margins=margins_are_kept(self._options, group.plan))
+        assign_materials(self._shapes, rows, group, margins=margins_are_kept(self._options, group))
         for name in _READ_FIELDS:
             values = np.ascontiguousarray(group.value(name)).reshape(-1)
             kind = wp.dtype_to_numpy(self._engine.real)

@@ -212,7 +212,7 @@ def _set_geoms(table: FieldTable, options: MujocoOptions, plan: GroupPlan, value
     table.put("geom_solimp", material.solimp)
     table.put("geom_solmix", material.solmix)
     _switch_geoms(table, options, plan, values)
-    margin = material.margin if margins_are_kept(options, plan) else np.zeros_like(material.margin)
+    margin = material.margin if margins_are_kept(options, table.group) else np.zeros_like(material.margin)
     table.put("geom_margin", margin)
     body_margin = table.edit("body_margin")
     for index, body in enumerate(plan.geoms.body.tolist()):
@@ -244,7 +244,7 @@ def _set_named_pairs(table: FieldTable, options: MujocoOptions, plan: GroupPlan,
     for first, second in plan.masks.pairs:
         place = places[frozenset((first, second))]
         for name, mixed in mix_materials(values.materials, first, second).items():
-            if name == "margin" and not margins_are_kept(options, plan):
+            if name == "margin" and not margins_are_kept(options, table.group):
                 mixed = np.zeros_like(mixed)
             table.edit(f"pair_{name}")[:, place] = mixed
 
@@ -257,14 +257,16 @@ def _switch_pairs(table: FieldTable) -> None:
         table.edit("pair_gap")[off] = FAR_APART
 
 
-def margins_are_kept(options: MujocoOptions, plan: GroupPlan) -> bool:
+def margins_are_kept(options: MujocoOptions, group: MujocoGroup) -> bool:
     """Return whether MuJoCo is told the margins of geoms.
 
     MuJoCo Warp refuses them between boxes, and between boxes and meshes with several contacts per pair.
     """
-    boxes = bool((plan.geoms.kind == BOX).any())
-    meshes = bool((plan.geoms.kind == MESH).any())
-    return options.keep_margins or not (boxes or (meshes and bool(options.enable_multiccd)))
+    import mujoco
+
+    single = group.model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_MULTICCD)
+    refused = [BOX] if single else [BOX, MESH]
+    return options.keep_margins or not np.isin(group.plan.geoms.kind, refused).any()
 
 
 def _set_sites(table: FieldTable, values: GroupValues) -> None:

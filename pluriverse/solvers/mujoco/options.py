@@ -137,11 +137,11 @@ class MujocoOptions:
     def shared(self, rows: ModelRows) -> dict[str, np.ndarray]:
         """Return the options that make groups, shape [world]: those of `SHARED`, and the switches.
 
-        Switches are 1 where on. `multiccd` is off unless asked for.
+        Switches are 1 where on.
         """
         count = rows.model.world_count
         result = {name: self._resolve(name, rows, count) for name in SHARED}
-        default = {"multiccd": 0, "energy": 0, "invdiscrete": 0}
+        default = {"energy": 0, "invdiscrete": 0}
         for name in FLAGS:
             values = _by_world(rows.custom_array(f"flag_{name}"), count)
             result[f"flag_{name}"] = np.full(count, default.get(name, 1)) if values is None else values != 0
