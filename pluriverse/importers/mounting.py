@@ -191,6 +191,10 @@ def _find_base(robot: RobotDescription, importer: str) -> int:
 
 def _joint(importer: str, options: Mapping[str, Any], parent_body: int) -> JointDescription:
     """Return the joint that the mapping `base_joint` describes."""
+    if not isinstance(options, Mapping):
+        raise MountingError(
+            importer, "base_joint", f"{options!r} is no mapping. Write it as {{'joint_type': 'fixed'}}."
+        )
     kind = _joint_type(importer, options.get("joint_type"))
     known = (*_KEYS, *_KEYS_OF_TYPE[kind])
     for key in options:

@@ -199,6 +199,7 @@ WRONG = {
         "base_joint: it takes the place of floating",
     ),
     "type": ({"base_joint": {"joint_type": "hinge"}}, "joint_type is 'hinge', but it is one of fixed"),
+    "no mapping": ({"base_joint": "fixed"}, "'fixed' is no mapping"),
     "no type": ({"base_joint": {}}, "joint_type is None"),
     "key": (
         {"base_joint": {"joint_type": "fixed", "axis": "x"}},
