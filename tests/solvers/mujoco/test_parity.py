@@ -118,7 +118,7 @@ BOXES = """
 """
 
 # Free bodies of all shapes on and beside each other. Contacts are refined further than by default (1e-6): the
-# corners of meshes are in another order here, which moves points along a line of contact where MuJoCo stops early.
+# corners of meshes are in another order here, which moves points along a line where MuJoCo stops early.
 HEAP = """
 <mujoco model="heap">
   <option ccd_tolerance="1e-10" ccd_iterations="200"/>
