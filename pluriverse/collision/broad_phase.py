@@ -35,6 +35,13 @@ _MODES = {"explicit": 0, "nxn": 1, "sap": 2}
 # Bounds are widened by this fraction for the order along an axis, so that rounding loses no pair that the
 # test of bounds would find.
 ORDER_ROUNDING = wp.constant(1.0e-6)
+# Bits of the colliders whose pairs are near wherever they are: infinite planes have no bounds.
+ALWAYS_NEAR = wp.constant(
+    sum(
+        1 << int(collider)
+        for collider in (Collider.HALF_SPACE, Collider.MESH_PLANE, Collider.HYDROELASTIC_PLANE)
+    )
+)
 
 
 @wp.struct
@@ -159,7 +166,7 @@ def _starts(counts: Any) -> np.ndarray:
 
 def _always_near(collider: int) -> bool:
     """Return whether the pairs of a collider are near wherever they are: infinite planes have no bounds."""
-    return collider in (Collider.HALF_SPACE, Collider.MESH_PLANE, Collider.HYDROELASTIC_PLANE)
+    return bool((int(ALWAYS_NEAR) >> collider) & 1)
 
 
 def _bounded_pairs(pairs: HostPairs, template: int) -> np.ndarray:
@@ -331,9 +338,7 @@ def find_near_pair(
         near.pair_start[out_row + collider] = slot
         begin = candidates.pair_start[template * COLLIDER_COUNT + collider]
         end = candidates.pair_start[template * COLLIDER_COUNT + collider + 1]
-        is_always = collider == wp.static(int(Collider.HALF_SPACE)) or collider == wp.static(
-            int(Collider.MESH_PLANE)
-        )
+        is_always = ((ALWAYS_NEAR >> collider) & 1) != 0
         index = int(begin)
         while index < end:
             place = index - first_pair

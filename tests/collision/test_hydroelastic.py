@@ -370,6 +370,29 @@ def test_points_and_patches_live_in_one_world():
     np.testing.assert_array_equal(stiffness > 0.0, shapes == 1)
 
 
+def test_every_broad_phase_finds_the_same_patches():
+    """On a plane, which has no bounds, and between shapes: the same contacts, bit for bit."""
+    world = pv.ModelBuilder()
+    world.add_ground_plane()
+    for level in range(3):
+        body = world.add_body(xform=(np.array([0.01 * level, 0.0, 0.079 + 0.158 * level]), at(0, 0, 0)[3:]))
+        BOX.add(world, body, is_hydroelastic=True, kh=KH, gap=0.0)
+    model = world.finalize("cpu")
+    found = []
+    for broad_phase in ("explicit", "nxn", "sap"):
+        pipeline = pv.CollisionPipeline(model, broad_phase=broad_phase)
+        contacts = pipeline.contacts()
+        pipeline.collide(model.state(), contacts)
+        count = contacts.rigid_contact_count.numpy()[0]
+        assert count == 24
+        found.append(
+            [contacts.rigid_contact_point0.numpy()[:count], contacts.rigid_contact_stiffness.numpy()[:count]]
+        )
+    for other in found[1:]:
+        np.testing.assert_array_equal(other[0], found[0][0])
+        np.testing.assert_array_equal(other[1], found[0][1])
+
+
 def test_models_without_hydroelastic_shapes_have_no_stiffness_of_contacts():
     builder = pv.ModelBuilder()
     builder.add_shape_sphere(body=builder.add_body(), radius=0.1)
