@@ -137,9 +137,9 @@ def _margins(
     flat = flat_shapes(rows, plan.geoms, plan.worlds[:1])[0]
     names = _listed([rows.model.shape_label[shape] for shape in flat[lost]])
     return (
-        f"shape_margin of {names} is taken for 0, for MuJoCo Warp refuses margins next to boxes. Give no "
-        "margin, use MuJoCo on the CPU (use_mujoco_cpu=True), or feed contacts in "
-        "(use_mujoco_contacts=False)."
+        f"shape_margin of {names} is taken for 0, for MuJoCo Warp before 3.17 refuses margins next to boxes "
+        "and meshes. Give no margin, update mujoco and mujoco-warp, use MuJoCo on the CPU "
+        "(use_mujoco_cpu=True), or feed contacts in (use_mujoco_contacts=False)."
     )
 
 

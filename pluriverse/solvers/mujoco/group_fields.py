@@ -260,7 +260,8 @@ def _switch_pairs(table: FieldTable) -> None:
 def margins_are_kept(options: MujocoOptions, group: MujocoGroup) -> bool:
     """Return whether MuJoCo is told the margins of geoms.
 
-    MuJoCo Warp refuses them between boxes, and between boxes and meshes with several contacts per pair.
+    MuJoCo Warp before 3.17 refuses them between boxes, and between boxes and meshes with several contacts per
+    pair.
     """
     import mujoco
 

@@ -104,7 +104,7 @@ class MujocoOptions:
     enforce_velocity_limit: bool = False
     """Whether the engine keeps joints below `joint_velocity_limit`."""
     keep_margins: bool = True
-    """Whether margins reach MuJoCo; its C engine takes them everywhere, MuJoCo Warp not next to boxes."""
+    """Whether margins reach MuJoCo in any case; MuJoCo Warp before 3.17 takes none of boxes and meshes."""
 
     def __post_init__(self) -> None:
         for name, names in _NAMES.items():

@@ -17,6 +17,7 @@ from pluriverse.solvers.mujoco.following import Following
 from pluriverse.solvers.mujoco.group import MujocoGroup
 from pluriverse.solvers.mujoco.options import OPTION_NAMES, MujocoOptions
 from pluriverse.solvers.mujoco.refresh import refresh_groups
+from pluriverse.solvers.mujoco.versions import warp_takes_margins
 from pluriverse.types import ModelFlags
 
 
@@ -99,7 +100,7 @@ class SolverMuJoCo(EngineSolver):
             include_sites=include_sites,
             skip_visual_only_geoms=skip_visual_only_geoms,
             enforce_velocity_limit=bool(settings.get("enforce_velocity_limit")),
-            keep_margins=on_cpu or not use_mujoco_contacts,
+            keep_margins=on_cpu or not use_mujoco_contacts or warp_takes_margins(),
         )
         engine_options = EngineOptions(
             use_mujoco_cpu=on_cpu, use_mujoco_contacts=use_mujoco_contacts, **settings

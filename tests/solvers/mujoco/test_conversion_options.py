@@ -1,5 +1,6 @@
 """Options of MuJoCo by constructor, model and default; caveats; what moves as told."""
 
+import contextlib
 import warnings
 
 import mujoco
@@ -146,21 +147,64 @@ def test_a_mesh_that_is_not_convex_is_said_to_collide_as_its_hull():
         convert_model(builder.finalize(device="cpu"), MujocoOptions())
 
 
-def test_margins_reach_mujoco_except_where_mujoco_warp_refuses_them():
-    builder = ModelBuilder()
-    body = builder.add_body(mass=1.0, inertia=np.eye(3))
+def thick_shapes(*kinds: str) -> Model:
+    """Return bodies with a shape each that has a margin, called as its kind."""
+    corners = np.array([[x, y, z] for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1)])
+    hull = Mesh(corners, [[0, 1, 2]]).convex_hull()
     cfg = ShapeConfig(density=0.0, margin=0.01)
-    builder.add_shape_box(body, hx=0.1, hy=0.1, hz=0.1, cfg=cfg, label="crate")
-    model = builder.finalize(device="cpu")
+    builder = ModelBuilder()
+    for kind in kinds:
+        body = builder.add_body(mass=1.0, inertia=np.eye(3))
+        if kind == "box":
+            builder.add_shape_box(body, hx=0.1, hy=0.1, hz=0.1, cfg=cfg, label=kind)
+        elif kind == "mesh":
+            builder.add_shape_convex_hull(body, mesh=hull, cfg=cfg, label=kind)
+        else:
+            builder.add_shape_sphere(body, radius=0.1, cfg=cfg, label=kind)
+    return builder.finalize(device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("kind", "several", "is_taken"),
+    [
+        ("sphere", None, True),
+        ("box", None, False),
+        ("box", False, False),
+        ("mesh", None, False),
+        ("mesh", False, True),
+    ],
+)
+def test_margins_reach_mujoco_except_where_mujoco_warp_refuses_them(kind, several, is_taken):
+    """MuJoCo Warp before 3.17 takes none of boxes, and none of meshes with several contacts per pair."""
+    model = thick_shapes(kind)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        (kept,) = convert_model(model, MujocoOptions())
+        (kept,) = convert_model(model, MujocoOptions(enable_multiccd=several))
     np.testing.assert_allclose(kept.model.geom_margin, 0.01, rtol=1e-6)
     assert kept.model.geom_gap.max() == 0.0
-    with pytest.warns(MujocoCaveatWarning, match="shape_margin of 'crate' is taken for 0"):
-        (zeroed,) = convert_model(model, MujocoOptions(keep_margins=False))
+    options = MujocoOptions(enable_multiccd=several, keep_margins=False)
+    if is_taken:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            (kept,) = convert_model(model, options)
+        np.testing.assert_allclose(kept.model.geom_margin, 0.01, rtol=1e-6)
+        return
+    with pytest.warns(MujocoCaveatWarning, match=f"shape_margin of '{kind}' is taken for 0"):
+        (zeroed,) = convert_model(model, options)
     assert zeroed.model.geom_margin.max() == 0.0
     np.testing.assert_allclose(zeroed.geom_margin_authored, 0.01, rtol=1e-6)
+
+
+def test_mujoco_warp_gets_the_margins_that_its_version_takes():
+    """It refuses the model otherwise, with or without several contacts per pair."""
+    pytest.importorskip("mujoco_warp")
+    model = thick_shapes("box", "box", "mesh", "mesh")
+    takes = mujoco.mj_versionString() not in ("3.14.0", "3.15.0", "3.16.0")
+    for several in (True, False):
+        with contextlib.nullcontext() if takes else pytest.warns(MujocoCaveatWarning, match="before 3.17"):
+            solver = SolverMuJoCo(model, use_mujoco_cpu=False, enable_multiccd=several)
+        margin = solver.groups[0].model.geom_margin
+        np.testing.assert_allclose(margin, 0.01 if takes else 0.0, rtol=1e-6)
 
 
 def test_gains_as_forces_are_said_not_to_be_exact_where_mujoco_finds_contacts():
