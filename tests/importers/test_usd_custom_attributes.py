@@ -273,7 +273,7 @@ double[] mjc:path:divisors = [1, 2]
 rel mjc:sideSites = [</robot/base/side>]
 int[] mjc:sideSites:indices = [-1, 0, -1, -1, -1]
 double mjc:stiffness = 40
-double mjc:damping = 0.5
+double[] mjc:damping = [0.5, 0.2, 0.1]
 double mjc:frictionloss = 0.1""",
     )
     pull = prim("MjcActuator", "pull", "rel mjc:target = </robot/rope>\ndouble[] mjc:gainPrm = [3]")
@@ -300,7 +300,7 @@ TENDONS = """
            armature="0.01">
       <joint joint="hinge_b" coef="0.25"/><joint joint="hinge_a" coef="-0.75"/>
     </fixed>
-    <spatial name="rope" stiffness="40" damping="0.5" frictionloss="0.1">
+    <spatial name="rope" stiffness="40" damping="0.5 0.2 0.1" frictionloss="0.1">
       <site site="anchor"/><geom geom="wrap" sidesite="side"/><site site="tip_a"/>
       <pulley divisor="2"/><site site="tip_a"/><site site="tip_b"/>
     </spatial>

@@ -198,7 +198,9 @@ ACTUATOR = (
 TENDON = (
     Entry("tendon_type", int, 0),
     Entry("tendon_stiffness", float, 0.0, "stiffness"),
+    Entry("tendon_stiffnesspoly", wp.vec2, (0.0, 0.0), "stiffness"),
     Entry("tendon_damping", float, 0.0, "damping"),
+    Entry("tendon_dampingpoly", wp.vec2, (0.0, 0.0), "damping"),
     Entry("tendon_frictionloss", float, 0.0, "frictionloss"),
     Entry("tendon_limited", int, AUTO, "limited"),
     Entry("tendon_range", wp.vec2, (0.0, 0.0), "range"),

@@ -27,7 +27,9 @@ _LIMITS = (
 )
 _FIELDS = (
     ("tendon_stiffness", "tendon_stiffness"),
+    ("tendon_stiffnesspoly", "tendon_stiffnesspoly"),
     ("tendon_damping", "tendon_damping"),
+    ("tendon_dampingpoly", "tendon_dampingpoly"),
     ("tendon_frictionloss", "tendon_frictionloss"),
     ("tendon_range", "tendon_range"),
     ("tendon_margin", "tendon_margin"),
@@ -164,11 +166,8 @@ class Tendons:
                 value = _band(value)
             elif field == "solref_limit" and _limit_mode(rows, one)[0, 0] != SolrefMode.RAW:
                 value = np.array(DEFAULT_SOLREF)
-            current = getattr(tendon, field)
-            if np.ndim(current) and not np.ndim(value):  # a polynomial in newer versions
-                entries = np.zeros_like(current)
-                entries[0] = value
-                value = entries
+            elif field in ("stiffness", "damping"):
+                value = np.array([value, *values_of(rows, f"{attribute}poly", one)[0, 0]])
             setattr(tendon, field, value if np.ndim(value) else float(value))
         for (limited, bounds), field in zip(_LIMITS, ("limited", "actfrclimited"), strict=True):
             setattr(tendon, field, mujoco.mjtLimited(int(_limited(rows, limited, bounds, one)[0, 0])))

@@ -19,6 +19,8 @@ from pluriverse.types import GeoType, ShapeFlags
 _ROUND = (GeoType.SPHERE, GeoType.CYLINDER)
 """Shapes that a tendon can go around."""
 _NUMBERS = ("stiffness", "damping", "frictionloss", "margin", "armature")
+_POLYNOMIALS = ("stiffness", "damping")
+"""Those that may have coefficients of the next two powers behind them."""
 _ARRAYS = (
     ("solref_limit", "solreflimit", 2),
     ("solimp_limit", "solimplimit", 5),
@@ -176,9 +178,14 @@ def _numbers(prim: Any) -> dict[str, Any]:
     """Return the properties of a tendon that are authored."""
     row: dict[str, Any] = {}
     for name in _NUMBERS:
-        value = authored(prim, f"mjc:{name}")
-        if value is not None:
-            row[f"tendon_{name}"] = float(np.ravel(value)[0])
+        values = _list(prim, f"mjc:{name}")
+        size = 3 if name in _POLYNOMIALS else 1
+        if len(values) > size:
+            raise ValueError(f"mjc:{name} has {len(values)} numbers, but may have {size}")
+        if values:
+            row[f"tendon_{name}"] = float(values[0])
+        if len(values) > 1:
+            row[f"tendon_{name}poly"] = [float(value) for value in (*values[1:], 0.0)][:2]
     for name, attribute, size in _ARRAYS:
         values = _list(prim, f"mjc:{attribute}")
         if not values:

@@ -215,6 +215,17 @@ MECHANISMS = {
 }
 
 
+MECHANISMS["nonlinear tendons"] = (
+    "<worldbody>"
+    + HINGE.format("", INNER.format(""))
+    + """</worldbody>
+      <tendon>
+        <fixed stiffness="2 30 40" damping="0.1 0.2 0.3">
+          <joint joint="p" coef="1"/><joint joint="q" coef="0.5"/>
+        </fixed>
+        <fixed stiffness="3" damping="0.2"><joint joint="p" coef="1"/></fixed>
+      </tendon>"""
+)
 MECHANISMS["several controls"] = (
     "<worldbody>"
     + HINGE.format("", INNER.format(""))
