@@ -122,6 +122,7 @@ class RowWriter:
                 pair_solimp=model.pair_solimp[pair],
                 pair_margin=model.pair_margin[pair],
                 pair_gap=model.pair_gap[pair],
+                pair_adhesion=model.pair_adhesion[pair],
                 pair_friction=model.pair_friction[pair],
             )
 

@@ -142,6 +142,7 @@ PAIR = (
     Entry("pair_solimp", VEC5, DEFAULT_SOLIMP, "solimp"),
     Entry("pair_margin", float, 0.0, "margin"),
     Entry("pair_gap", float, 0.0, "gap"),
+    Entry("pair_adhesion", float, 0.0, "adhesion"),
     Entry("pair_friction", VEC5, (1.0, 1.0, 0.005, 0.0001, 0.0001), "friction"),
 )
 _UNIT10 = (1.0, *[0.0] * 9)

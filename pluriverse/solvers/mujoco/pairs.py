@@ -19,6 +19,7 @@ _FIELDS = (
     ("pair_solimp", "solimp"),
     ("pair_margin", "margin"),
     ("pair_gap", "gap"),
+    ("pair_adhesion", "adhesion"),
     ("pair_friction", "friction"),
 )
 """Attributes and the fields of a pair that they become."""

@@ -119,7 +119,8 @@ PADDLES = """
   </worldbody>
   <contact>
     <pair name="slide" geom1="box" geom2="floor" condim="4" friction="0.3 0.2 0.01 0.001 0.001"
-          solref="0.01 0.8" solimp="0.8 0.9 0.01 0.5 2" margin="0.01" gap="0.005" solreffriction="0.02 1"/>
+          solref="0.01 0.8" solimp="0.8 0.9 0.01 0.5 2" margin="0.01" gap="0.005" solreffriction="0.02 1"
+          adhesion="3"/>
     <pair name="knock" geom1="other" geom2="ball" condim="1" solref="-5000 -50"/>
   </contact>
 </mujoco>
@@ -350,7 +351,7 @@ def test_mechanisms_accelerate_as_in_mujoco(name):
 
 
 def test_contact_pairs_push_as_in_mujoco():
-    """A pair has its own dimensions, friction and softness, whatever the contact bits of its geoms."""
+    """A pair has its own dimensions, friction, softness and adhesion, whatever the bits of its geoms."""
     builder, reference = build(PADDLES)
     group = convert_model(builder.finalize("cpu"), MujocoOptions(integrator="euler"))[1]
     assert group.model.npair == reference.npair
@@ -361,7 +362,7 @@ def test_contact_pairs_push_as_in_mujoco():
     assert ours.ncon == theirs.ncon > 4
     order = [np.lexsort(data.contact.pos.T) for data in (ours, theirs)]
     used = theirs.contact.dim[order[1], None] > np.array([1, 1, 3, 4, 4])  # of the coefficients of friction
-    for name in ("dim", "friction", "solref", "solreffriction", "solimp", "includemargin"):
+    for name in ("dim", "friction", "solref", "solreffriction", "solimp", "includemargin", "adhesion"):
         values = [getattr(data.contact, name)[rows] for data, rows in zip((ours, theirs), order, strict=True)]
         if name == "friction":
             values = [used * coefficients for coefficients in values]
