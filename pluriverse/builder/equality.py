@@ -492,6 +492,11 @@ class EqualityBuilder(ShapeBuilder):
         self.equality_constraint_label += copied_labels(builder.equality_constraint_label, prefixes)
 
         # What is given in the frame of the world moves with the copy.
+        self._move_constraints(builder, added, offsets)
+
+    def _move_constraints(self, builder: "EqualityBuilder", added: slice, offsets: np.ndarray) -> None:
+        """Move what copies of the constraints of `builder` hold to the world, by an offset per copy."""
+        size, count = builder.equality_constraint_count, len(offsets)
         kind, body1 = builder.equality_constraint_type, builder.equality_constraint_body1
         of_bodies = kind != EqType.JOINT
         world_first = np.flatnonzero(of_bodies & (body1 < 0))

@@ -11,6 +11,7 @@ damps or because it slides, stays a joint: it moves a part of the body, which is
 import copy
 import warnings
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from pluriverse.builder.cut_bodies import cut_bodies
 from pluriverse.builder.worlds import WorldBuilder
 from pluriverse.model import poses
 from pluriverse.types import FLOATING_JOINTS, EqType, JointTargetMode, JointType
+
+Builder = TypeVar("Builder", bound=WorldBuilder)
 
 _CONSTRAINT = {
     JointType.BALL: EqType.CONNECT,
@@ -49,9 +52,7 @@ def replace_loop_joints(builder: WorldBuilder) -> tuple[WorldBuilder, CutJoints]
         ValueError: If a joint frame is not finite, a joint that holds nothing closes a loop, a body that is
             to be cut has no mass, or a constraint couples a joint that is off.
     """
-    loose = builder.joint_articulation < 0
-    held = np.bincount(builder.joint_child[~loose], minlength=builder.body_count) == 1
-    loops = np.flatnonzero(loose & held[builder.joint_child])
+    loops = _find_loops(builder)
     if len(loops) == 0:
         return builder, CutJoints(loops, loops)
     _check(builder, loops)
@@ -60,13 +61,56 @@ def replace_loop_joints(builder: WorldBuilder) -> tuple[WorldBuilder, CutJoints]
     holding, cut = loops[~moving], loops[moving & ~off]
     _check_off(builder, loops[off])
     whole, body = cut_bodies(builder, cut)
-    result = copy.copy(whole)
     removed = loops[~moving | off]
+    result = _replace(builder, whole, holding, loops[~off], removed)
+    return result, CutJoints(cut - np.searchsorted(removed, cut), body)
+
+
+def replace_holding_joints(builder: Builder) -> Builder:
+    """Return the builder, or, if it has loop joints that only hold, a copy that has constraints instead.
+
+    What reads joints of a builder as those of the model that it will make calls this first.
+
+    Raises:
+        ValueError: If a joint frame is not finite, or a joint that holds nothing closes a loop.
+    """
+    loops = _find_loops(builder)
+    holding = loops[~_needs_coordinates(builder)[loops]]
+    if len(holding) == 0:
+        return builder
+    _check(builder, holding)
+    return _replace(builder, builder, holding, holding, holding)
+
+
+def _find_loops(builder: WorldBuilder) -> np.ndarray:
+    """Return the joints that close loops: those in no articulation to bodies that another joint moves."""
+    loose = builder.joint_articulation < 0
+    held = np.bincount(builder.joint_child[~loose], minlength=builder.body_count) == 1
+    return np.flatnonzero(loose & held[builder.joint_child])
+
+
+def _replace(
+    builder: WorldBuilder,
+    whole: Builder,
+    holding: np.ndarray,
+    filtered: np.ndarray,
+    removed: np.ndarray,
+) -> Builder:
+    """Return a copy of `whole`, which is the builder or what `cut_bodies` made of it, without some joints.
+
+    Args:
+        builder: Builder.
+        whole: Builder with parts.
+        holding: Joints that become constraints.
+        filtered: Joints whose bodies do not collide.
+        removed: Joints that are taken out.
+    """
+    result = copy.copy(whole)
     order = _add_constraints(result, whole, holding)
-    _add_filters(result, builder, loops[~off])
+    _add_filters(result, builder, filtered)
     _remove_joints(result, whole, removed)
     _move_custom_attributes(result, whole, removed, order)
-    return result, CutJoints(cut - np.searchsorted(removed, cut), body)
+    return result
 
 
 def _check(builder: WorldBuilder, loops: np.ndarray) -> None:

@@ -19,7 +19,7 @@ from pluriverse.gymapi.drives import drive_rows
 from pluriverse.gymapi.errors import GymError, GymWarning
 from pluriverse.gymapi.scene import Actor, Ground, Sim
 from pluriverse.gymapi.store import KINDS
-from pluriverse.model import Model
+from pluriverse.model import Model, poses
 
 # Envs in one world from which a warning is due: pairs of shapes grow with the square of their number.
 SHARED_ENVS_MANY = 64
@@ -38,7 +38,7 @@ def make_model(sim: Sim, solver_dt: float) -> Model:
     builder = ModelBuilder()
     builder.gravity = np.array(list(sim.params.gravity))
     _set_drives(sim, solver_dt)
-    first = dict.fromkeys(("body", "joint", "coord", "dof", "shape", "articulation"), 0)
+    first = dict.fromkeys(("body", "joint", "coord", "dof", "shape", "articulation", "equality"), 0)
     runs: list[tuple[Any, ModelBuilder, int]] = []
     builders: dict[Any, ModelBuilder] = {}
     for world, envs in enumerate(worlds):
@@ -167,6 +167,7 @@ def _number(actors: list[Actor], first: dict[str, int], world: ModelBuilder) -> 
         at["dof"] += builder.joint_dof_count
         at["shape"] += builder.shape_count
         at["articulation"] += 1
+        at["equality"] += builder.equality_constraint_count
     at["shape"] = first["shape"] + world.shape_count
     first.update(at)
 
@@ -203,9 +204,30 @@ def _write_rows(sim: Sim, builder: ModelBuilder) -> None:
                 column = columns[name] = getattr(builder, name)
             start = actor.starts[KINDS[name]]
             column[start : start + len(rows)] = rows
+        _place_loops(actor, builder)
         world = actor.starts["articulation"]
         builder.articulation_label[world] = actor.name
         actor.rows = {}
+
+
+def _place_loops(actor: Actor, builder: ModelBuilder) -> None:
+    """Let what the asset holds to its world beside the root, loops that is, stand where the actor is."""
+    asset = actor.asset
+    own = asset.builder
+    loose = np.flatnonzero((own.joint_parent < 0) & (own.joint_articulation < 0))
+    if len(loose) == 0 and own.equality_constraint_count == 0:
+        return
+    root = asset.root_joint
+    name, entries = "joint_X_p", slice(root, root + 1)
+    if asset.is_free:
+        coord = int(own.joint_q_start[root])
+        name, entries = "joint_q", slice(coord, coord + 7)
+    rows = actor.rows[name][entries].astype(np.float64)
+    offset = poses.compose(rows.reshape(1, 7), poses.inverse(getattr(own, name)[entries].reshape(1, 7)))
+    first = actor.starts["equality"]
+    builder._move_constraints(own, slice(first, first + own.equality_constraint_count), offset)
+    joints = actor.starts["joint"] + loose
+    builder.joint_X_p[joints] = poses.compose(offset, own.joint_X_p[loose])
 
 
 def _shift_root(actor: Actor) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from pluriverse.builder import ModelBuilder
 from pluriverse.builder.columns import Table
+from pluriverse.builder.loop_joints import replace_holding_joints
 from pluriverse.gymapi.enums import DofDriveMode, DofType, JointType
 from pluriverse.gymapi.structures import (
     ActuatorProperties,
@@ -21,6 +22,7 @@ from pluriverse.gymapi.structures import (
     TendonProperties,
 )
 from pluriverse.gymapi.values import DOF_PROPERTIES_DTYPE, IndexRange, Transform
+from pluriverse.types import EqType
 from pluriverse.types import JointType as ModelJointType
 
 # Bounds from here on [m or rad] count as none: the default of builders is 1e10.
@@ -102,7 +104,7 @@ class Asset:
         drive_modes: dict[str, DofDriveMode] | None = None,
     ):
         self.name = name
-        self.builder = builder
+        self.builder = builder = replace_holding_joints(builder)
         self.options = options.copy()
         self.body_names = [_last(label) for label in builder.body_label]
         self.joints: list[AssetJoint] = []
@@ -119,7 +121,7 @@ class Asset:
         """Links merged by `collapse_fixed_joints`, with the body that each became part of."""
         self.merged_poses: dict[str, Transform] = {}
         """Where these links are in that body."""
-        roots = np.flatnonzero(builder.joint_parent < 0)
+        roots = np.flatnonzero((builder.joint_parent < 0) & (builder.joint_articulation >= 0))
         if len(roots) != 1:
             names = [self.body_names[body] for body in builder.joint_child[roots]]
             raise ValueError(
@@ -176,6 +178,19 @@ class Asset:
         bodies = self.builder.shape_body
         starts = np.searchsorted(bodies, np.arange(self.body_count + 1))
         return [IndexRange(int(a), int(b - a)) for a, b in itertools.pairwise(starts)]
+
+    @functools.cached_property
+    def rigid_sizes(self) -> list[str]:
+        """Labels of what has lengths that another size of an actor does not change: loops, mostly."""
+        builder = self.builder
+        slides = np.append(builder.joint_dof_dim[:, 0] > 0, False)  # the last is that of no joint
+        coupled = slides[builder.equality_constraint_joint1] | slides[builder.equality_constraint_joint2]
+        rows = np.flatnonzero(coupled | (builder.equality_constraint_type != EqType.JOINT))
+        loose = np.flatnonzero((builder.joint_parent < 0) & (builder.joint_articulation < 0))
+        return [
+            *(builder.equality_constraint_label[row] for row in rows),
+            *(builder.joint_label[joint] for joint in loose),
+        ]
 
     def joint_index(self, name: str) -> int:
         """Return the index of a joint, -1 if there is none of that name."""

@@ -173,6 +173,13 @@ class PropertyCalls(Checks):
         # Scripts that draw it pass arrays of one entry.
         value = number(scale[0] if np.size(scale) == 1 and np.ndim(scale) > 0 else scale, "scale", call)
         require(0.0 < value < np.inf, call, f"scale of {actor} is {scale!r}, but must be one number > 0.")
+        rigid = actor.asset.rigid_sizes
+        require(
+            value == actor.scale or not rigid,
+            call,
+            f"{actor} has constraints ({', '.join(rigid[:4])}) whose lengths stay, so it cannot change its "
+            "size. Load a file of that size.",
+        )
         if value != actor.scale:
             scale_actor(actor, value, gains=scale_gains)
         return True

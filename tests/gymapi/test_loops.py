@@ -1,0 +1,89 @@
+"""Loops in assets: constraints and loop joints stand where their actor does, and spoil none of its joints."""
+
+import numpy as np
+import pytest
+
+from pluriverse import gymapi
+from tests.gymapi.scenes import add_env, at, make_sim, undamped
+from tests.importers.usd_text import at as place
+from tests.importers.usd_text import body, joint, stage
+
+# A double pendulum, whose elbow is held to the world where it is.
+HELD = """<mujoco><worldbody><body name="upper" pos="0.2 0 1">
+  <joint type="hinge" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0.5 0 0" size="0.02"/>
+  <body name="lower" pos="0.5 0 0">
+    <joint type="hinge" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0.5 0 0" size="0.02"/>
+  </body></body></worldbody>
+  <equality><connect body1="lower" anchor="0 0 0"/></equality></mujoco>"""
+Z = 'uniform token physics:axis = "Z"'
+# A crank upright, a rod level, and a hand that can slide on along x.
+ARM = (
+    body("crank")
+    + body("rod", place(y=1.0))
+    + body("hand", place(x=1.0, y=1.0))
+    + joint("RevoluteJoint", "shoulder", "", "/crank", Z)
+    + joint("RevoluteJoint", "elbow", "/crank", "/rod", f"{Z}\npoint3f physics:localPos0 = (0, 1, 0)")
+    + joint("RevoluteJoint", "wrist", "/rod", "/hand", f"{Z}\npoint3f physics:localPos0 = (1, 0, 0)")
+)
+ROPE = joint("DistanceJoint", "rope", "", "/hand", "float physics:maxDistance = 1.5\n")
+GUIDE = joint(
+    "PrismaticJoint",
+    "guide",
+    "",
+    "/hand",
+    "bool physics:excludeFromArticulation = 1\npoint3f physics:localPos0 = (1, 1, 0)\n"
+    "float physics:lowerLimit = -0.3\nfloat physics:upperLimit = 0.4\n",
+)
+
+
+def make_actors(gym, folder, file, text, **options):
+    """Return a sim and three actors at three places; gravity pulls down, and along x."""
+    (folder / file).write_text(text)
+    sim = make_sim(gravity=0.0)
+    sim.params.gravity = gymapi.Vec3(3.0, 0.0, -9.81)
+    asset = gym.load_asset(sim, str(folder), file, undamped(**options))
+    actors = []
+    for index in range(3):
+        env = add_env(sim)
+        pose = at(x=0.7 * index, y=0.1 * index, z=0.5 * index)
+        actors.append((env, gym.create_actor(env, asset, pose, "arm", index, 0)))
+    return sim, asset, actors
+
+
+def moved(gym, sim, actors, step_count):
+    """Return where the bodies are behind the root of each actor after some steps, shape [actor, body, 3]."""
+    for _ in range(step_count):
+        gym.simulate(sim)
+    states = [gym.get_actor_rigid_body_states(*actor, gymapi.STATE_POS) for actor in actors]
+    position = np.array([[row.tolist() for row in state["pose"]["p"]] for state in states])
+    return position - position[:, :1]
+
+
+def test_what_the_file_holds_to_its_world_stands_where_the_actor_does(gym, tmp_path):
+    """An elbow connected to the world stays, and the forearm swings, at every place alike."""
+    sim, _, actors = make_actors(gym, tmp_path, "held.xml", HELD, fix_base_link=True)
+    found = moved(gym, sim, actors, 40)
+    # The connection is soft as all of MuJoCo's are: some millimetres by the weight.
+    np.testing.assert_allclose(found[:, 1], np.tile([0.5, 0.0, 0.0], (3, 1)), rtol=0.0, atol=5e-3)
+    np.testing.assert_allclose(found[1:], found[:1].repeat(2, axis=0), rtol=0.0, atol=2e-5)
+    with pytest.raises(ValueError, match=r"set_actor_scale: .* constraints \(.*\) whose lengths stay"):
+        gym.set_actor_scale(*actors[0], 2.0)
+    assert gym.set_actor_scale(*actors[0], 1.0)
+
+
+@pytest.mark.parametrize("loop", ["rope", "guide"])
+def test_loop_joints_to_the_world_stand_where_the_actor_does(gym, tmp_path, loop):
+    """A rope has no degrees of freedom and bounds the distance; a guide has one, and its end stop acts."""
+    pytest.importorskip("pxr", reason="usd-core is not installed: pip install pluriverse[usd]")
+    text = stage(ARM + {"rope": ROPE, "guide": GUIDE}[loop])
+    sim, asset, actors = make_actors(gym, tmp_path, f"{loop}.usda", text)
+    names = ["shoulder", "elbow", "wrist"] + (["guide"] if loop == "guide" else [])
+    assert gym.get_asset_joint_names(asset) == gym.get_asset_dof_names(asset) == names
+    hand = moved(gym, sim, actors, 100)[:, 2]
+    if loop == "guide":
+        np.testing.assert_allclose(hand, np.tile([1.4, 1.0, 0.0], (3, 1)), rtol=0.0, atol=5e-3)
+    else:
+        distance = np.linalg.norm(hand, axis=1)
+        np.testing.assert_allclose(distance, 1.5, rtol=0.0, atol=5e-3)
+    np.testing.assert_allclose(hand[1:], hand[:1].repeat(2, axis=0), rtol=0.0, atol=1e-4)
+    assert gym.get_sim_dof_count(sim) == 3 * len(names)
