@@ -39,7 +39,12 @@ ORDER_ROUNDING = wp.constant(1.0e-6)
 ALWAYS_NEAR = wp.constant(
     sum(
         1 << int(collider)
-        for collider in (Collider.HALF_SPACE, Collider.MESH_PLANE, Collider.HYDROELASTIC_PLANE)
+        for collider in (
+            Collider.HALF_SPACE,
+            Collider.MESH_PLANE,
+            Collider.HYDROELASTIC_PLANE,
+            Collider.HYDROELASTIC_MESH_PLANE,
+        )
     )
 )
 

@@ -13,6 +13,7 @@ so the two points of the contact lie that depth apart, on either side of the pre
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import warp as wp
 
@@ -35,6 +36,7 @@ from pluriverse.collision.shape_state import (
     CONE,
     CONVEX_MESH,
     CYLINDER,
+    MESH,
     PLANE,
     SPHERE,
     ShapeModel,
@@ -92,6 +94,9 @@ def half_box(model: ShapeModel, shape: int, size: wp.vec3) -> wp.vec3:
     elif shape_type == CONVEX_MESH:
         hull = hull_of(model, shape)
         half = wp.abs(0.5 * wp.cw_mul(size, model.hull_upper[hull] - model.hull_lower[hull]))
+    elif shape_type == MESH:
+        mesh = model.shape_source_index[shape]
+        half = wp.abs(0.5 * wp.cw_mul(size, model.mesh_upper[mesh] - model.mesh_lower[mesh]))
     return half
 
 
@@ -102,6 +107,9 @@ def box_middle(model: ShapeModel, shape: int, size: wp.vec3) -> wp.vec3:
     if model.shape_type[shape] == CONVEX_MESH:
         hull = hull_of(model, shape)
         middle = 0.5 * wp.cw_mul(size, model.hull_upper[hull] + model.hull_lower[hull])
+    elif model.shape_type[shape] == MESH:
+        mesh = model.shape_source_index[shape]
+        middle = 0.5 * wp.cw_mul(size, model.mesh_upper[mesh] + model.mesh_lower[mesh])
     return middle
 
 
@@ -132,38 +140,57 @@ def make_patch_pair(model: ShapeModel, pressures: PressureModel, shapes: ShapePa
 
 
 @wp.func
-def collide_hydroelastic(
-    output: ContactOutput,
-    model: ShapeModel,
-    hulls: HullData,
-    pressures: PressureModel,
-    shapes: ShapePair,
-    found: int,
-) -> int:
-    """Add the contacts of the patch of two shapes; a half space comes first."""
-    pair = make_patch_pair(model, pressures, shapes)
-    compliance = pair.compliance0 + pair.compliance1
-    if not (compliance > 0.0 and compliance < wp.inf):
-        return found
-    force = wp.zeros(shape=SECTOR_COUNT, dtype=wp.vec3)
-    moment = wp.zeros(shape=SECTOR_COUNT, dtype=wp.vec3)
-    weight = wp.zeros(shape=SECTOR_COUNT, dtype=wp.vec2)
-    total = find_patch(pair, hulls, force, moment, weight)
+def is_swallowed(pair: PatchPair, total: float, weight: wp.array[wp.vec2]) -> bool:
+    """Return whether a compliant shape meets nothing of the surface of a rigid one, maybe being inside."""
     gross = float(0.0)
     for sector in range(SECTOR_COUNT):
         gross += weight[sector][0]
-    if pair.compliance0 == 0.0 and total <= BALANCED * gross:
-        # A compliant shape wholly inside a rigid one meets nothing of its surface. It is pushed out from its
-        # middle, by the stiffness of a patch of its own size.
-        level = level0(pair, hulls, wp.vec3(0.0, 0.0, 0.0))
-        if level[3] < 0.0:
-            outward = wp.normalize(direction_of(level))
-            area = pair.extent * pair.extent
-            clear_bins(force, moment, weight)
-            total = -level[3] * area / compliance
-            force[0] = total * outward
-            weight[0] = wp.vec2(total, area / compliance)
+    return pair.compliance0 == 0.0 and total <= BALANCED * gross
 
+
+@wp.func
+def push_out(
+    pair: PatchPair,
+    level: wp.vec4,
+    force: wp.array[wp.vec3],
+    moment: wp.array[wp.vec3],
+    weight: wp.array[wp.vec2],
+) -> float:
+    """Push a shape out of another from its middle, by the stiffness of a patch of its own size.
+
+    Args:
+        pair: The shapes.
+        level: Gradient and level of the first shape in the middle of the second.
+        force: Force of each bin.
+        moment: Moment of each bin.
+        weight: Weight and stiffness of each bin.
+
+    Returns:
+        The force [N].
+    """
+    area = pair.extent * pair.extent
+    compliance = pair.compliance0 + pair.compliance1
+    clear_bins(force, moment, weight)
+    total = -level[3] * area / compliance
+    force[0] = total * wp.normalize(direction_of(level))
+    weight[0] = wp.vec2(total, area / compliance)
+    return total
+
+
+@wp.func
+def store_patch(
+    output: ContactOutput,
+    model: ShapeModel,
+    pressures: PressureModel,
+    shapes: ShapePair,
+    pair: PatchPair,
+    force: wp.array[wp.vec3],
+    moment: wp.array[wp.vec3],
+    weight: wp.array[wp.vec2],
+    total: float,
+    found: int,
+) -> int:
+    """Add a contact for each bin that has a share of the force; return the number of contacts found."""
     inverse = wp.transpose(shapes.rotation)
     carried_force = wp.vec3()
     carried_moment = wp.vec3()
@@ -202,6 +229,31 @@ def collide_hydroelastic(
             carried_moment = wp.vec3()
             carried = wp.vec2()
     return found
+
+
+@wp.func
+def collide_hydroelastic(
+    output: ContactOutput,
+    model: ShapeModel,
+    hulls: HullData,
+    pressures: PressureModel,
+    shapes: ShapePair,
+    found: int,
+) -> int:
+    """Add the contacts of the patch of two shapes; a half space comes first."""
+    pair = make_patch_pair(model, pressures, shapes)
+    compliance = pair.compliance0 + pair.compliance1
+    if not (compliance > 0.0 and compliance < wp.inf):
+        return found
+    force = wp.zeros(shape=SECTOR_COUNT, dtype=wp.vec3)
+    moment = wp.zeros(shape=SECTOR_COUNT, dtype=wp.vec3)
+    weight = wp.zeros(shape=SECTOR_COUNT, dtype=wp.vec2)
+    total = find_patch(pair, hulls, force, moment, weight)
+    if is_swallowed(pair, total, weight):
+        level = level0(pair, hulls, wp.vec3(0.0, 0.0, 0.0))
+        if level[3] < 0.0:
+            total = push_out(pair, level, force, moment, weight)
+    return store_patch(output, model, pressures, shapes, pair, force, moment, weight, total, found)
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.collision.hydroelastic")
@@ -258,11 +310,18 @@ class PatchCollider:
     Args:
         model: Model with hydroelastic shapes.
         hulls: Convex hulls.
+        surfaces: `MeshSet` of the triangle meshes, None if no collider takes any.
         colliders: Algorithms of the narrow phase that the model needs.
     """
 
-    def __init__(self, model: Model, hulls: HullData, colliders: Sequence[Collider]):
+    def __init__(self, model: Model, hulls: HullData, surfaces: Any, colliders: Sequence[Collider]):
         self._hulls = hulls
+        self._surfaces = surfaces
+        self._mesh_colliders = [
+            collider
+            for collider in (Collider.HYDROELASTIC_MESH_PLANE, Collider.HYDROELASTIC_MESH)
+            if collider in colliders
+        ]
         self._colliders = [
             collider
             for collider in (Collider.HYDROELASTIC_PLANE, Collider.HYDROELASTIC)
@@ -308,3 +367,20 @@ class PatchCollider:
                 outputs=[output],
                 device=self._device,
             )
+        if self._mesh_colliders:
+            # Kernels are parsed when a module that declares them loads.
+            from pluriverse.collision.hydroelastic_mesh import collide_hydroelastic_meshes
+
+            for collider in self._mesh_colliders:
+                collide_hydroelastic_meshes(
+                    worlds,
+                    table,
+                    collider,
+                    model,
+                    self._hulls,
+                    self._surfaces.data,
+                    self._pressures,
+                    state,
+                    output,
+                    self._device,
+                )

@@ -348,6 +348,16 @@ class _Surface:
         self.edge_spreads = np.where(is_plain, np.arccos(np.clip(cosine, -1.0, 1.0)), np.pi)
 
 
+def has_inside(mesh: Mesh) -> bool:
+    """Return whether a mesh is a solid, with a signed distance grid, and not a sheet."""
+    if mesh.is_closed:
+        return True
+    try:
+        return _Surface(mesh, "cpu").kind == int(CLOSED)
+    except DegenerateMeshError:
+        return False
+
+
 def _is_asked_to_be_solid(mesh: Mesh) -> bool:
     """Return whether a mesh with holes is a solid all the same, as options of its signed distance ask.
 

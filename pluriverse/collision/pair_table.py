@@ -37,6 +37,10 @@ class Collider(enum.IntEnum):
     """An infinite plane and a hydroelastic shape."""
     HYDROELASTIC = 11
     """Two shapes, one or both of them hydroelastic."""
+    HYDROELASTIC_MESH_PLANE = 12
+    """An infinite plane and a hydroelastic triangle mesh."""
+    HYDROELASTIC_MESH = 13
+    """Two shapes, one or both of them triangle meshes, one or both hydroelastic."""
 
 
 COLLIDER_COUNT = len(Collider)
@@ -137,6 +141,7 @@ def sort_pairs(
     template_first_shape: np.ndarray,
     shape_type: np.ndarray,
     is_hydroelastic: np.ndarray,
+    is_solid: np.ndarray,
 ) -> HostPairs:
     """Order the candidate pairs of each template by collider, and the shapes of each pair as it wants them.
 
@@ -147,6 +152,7 @@ def sort_pairs(
         template_first_shape: First flat shape index of one world of each template, shape [template].
         shape_type: `GeoType` that collides, a finite plane being a box, shape [shape].
         is_hydroelastic: Whether a shape has a pressure field, shape [shape].
+        is_solid: Whether a shape may have pressure patches, be it as a rigid one, shape [shape].
     """
     template_count = len(template_pair) - 1
     template = np.repeat(np.arange(template_count), np.diff(template_pair))
@@ -163,11 +169,15 @@ def sort_pairs(
         rows = (type0 == first) & (type1 == second)
         collider[rows], swapped[rows] = collider_of(GeoType(first), GeoType(second))
         contact_max[rows] = contact_max_of(GeoType(first), GeoType(second))
-    for plane, patches in ((True, Collider.HYDROELASTIC_PLANE), (False, Collider.HYDROELASTIC)):
-        rows = is_hydroelastic[flat0] | is_hydroelastic[flat1]
-        rows &= ~np.isin(type0, _SURFACES) & ~np.isin(type1, _SURFACES)
-        rows &= ((type0 == GeoType.PLANE) | (type1 == GeoType.PLANE)) == plane
-        collider[rows], swapped[rows] = patches, plane & (type1[rows] == GeoType.PLANE)
+    patches = (is_hydroelastic[flat0] | is_hydroelastic[flat1]) & is_solid[flat0] & is_solid[flat1]
+    with_plane = (type0 == GeoType.PLANE) | (type1 == GeoType.PLANE)
+    with_mesh = (type0 == GeoType.MESH) | (type1 == GeoType.MESH)
+    for rows, of_shapes, of_meshes in (
+        (patches & with_plane, Collider.HYDROELASTIC_PLANE, Collider.HYDROELASTIC_MESH_PLANE),
+        (patches & ~with_plane, Collider.HYDROELASTIC, Collider.HYDROELASTIC_MESH),
+    ):
+        collider[rows] = np.where(with_mesh[rows], of_meshes, of_shapes)
+        swapped[rows] = type1[rows] == GeoType.PLANE
         contact_max[rows] = _PATCH_CONTACT_COUNT
 
     order = np.lexsort((np.arange(len(shape0)), collider, template))

@@ -8,6 +8,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, HostPairs, sort_pairs, upload_pairs
+from pluriverse.geometry import Heightfield
 from pluriverse.model import Contacts, Model, State
 from pluriverse.types import GeoType, ShapeFlags
 from pluriverse.warnings import PluriverseWarning
@@ -68,7 +69,8 @@ class CollisionPipeline:
         first_shape = model.topology.world_shape.numpy()
         _check_planes(model, collision_type, first_shape)
         template_world = np.array([template.worlds[0] for template in model.templates], dtype=np.int64)
-        is_hydroelastic = find_hydroelastic_shapes(model)
+        is_solid = _find_solids(model, first_shape)
+        is_hydroelastic = find_hydroelastic_shapes(model, is_solid)
         self._pairs = sort_pairs(
             model.topology.template_pair.numpy(),
             model.topology.pair_shape0.numpy(),
@@ -76,8 +78,9 @@ class CollisionPipeline:
             first_shape[template_world],
             collision_type,
             is_hydroelastic,
+            is_solid,
         )
-        _warn_of_points(model, self._pairs, first_shape, is_hydroelastic)
+        _warn_of_points(model, self._pairs, first_shape, is_hydroelastic, is_solid)
         _check_types(model, self._pairs, first_shape[template_world])
         self.rigid_contact_capacity = self._capacities(rigid_contact_max)
 
@@ -166,7 +169,7 @@ class CollisionPipeline:
         return capacities
 
 
-def find_hydroelastic_shapes(model: Model) -> np.ndarray:
+def find_hydroelastic_shapes(model: Model, is_solid: np.ndarray) -> np.ndarray:
     """Return which shapes have a pressure field, shape [shape]; warn of those that cannot have one.
 
     Raises:
@@ -182,30 +185,63 @@ def find_hydroelastic_shapes(model: Model) -> np.ndarray:
             f"shape '{model.shape_label[shape]}' (index {shape}): kh is {kh} N/m³, but a hydroelastic shape "
             "needs kh > 0. Set kh, or is_hydroelastic=False."
         )
-    meshes = marked & (model.shape_type.numpy() == GeoType.MESH)
-    if meshes.any():
-        shape = int(np.argmax(meshes))
+    sheets = marked & (model.shape_type.numpy() == GeoType.MESH) & ~is_solid
+    if sheets.any():
+        shape = int(np.argmax(sheets))
         warnings.warn(
-            f"shape '{model.shape_label[shape]}' (index {shape}) and {int(meshes.sum()) - 1} others are "
-            "hydroelastic triangle meshes, which touch in points with the stiffness ke: only convex shapes "
-            "have a pressure field. Approximate them by convex hulls or a convex decomposition "
+            f"shape '{model.shape_label[shape]}' (index {shape}) and {int(sheets.sum()) - 1} others are "
+            "hydroelastic triangle meshes that are not closed, which touch in points with the stiffness ke: "
+            "only what has an inside has a pressure field. Close the meshes, give them a signed distance "
+            "(ShapeConfig.sdf_max_resolution), or approximate them by convex hulls "
             "(ModelBuilder.approximate_meshes).",
             PluriverseWarning,
             stacklevel=3,
         )
-    return marked & ~np.isin(model.shape_type.numpy(), (GeoType.PLANE, GeoType.HFIELD, GeoType.MESH))
+    return marked & is_solid & (model.shape_type.numpy() != GeoType.PLANE)
+
+
+def _find_solids(model: Model, first_shape: np.ndarray) -> np.ndarray:
+    """Return which shapes may have pressure patches: all but height fields and open meshes, shape [shape].
+
+    A mesh has to be closed in all worlds of a kind, as one algorithm handles them all.
+    """
+    shape_type = model.shape_type.numpy()
+    solid = shape_type != GeoType.HFIELD
+    if not model.has_hydroelastic_shapes or not (shape_type == GeoType.MESH).any():
+        return solid
+    # The kernels of meshes are parsed when their module loads.
+    from pluriverse.collision.mesh_data import has_inside
+
+    source = model.shape_source_index.numpy()
+    collides = (model.shape_flags.numpy() & ShapeFlags.COLLIDE_SHAPES) != 0
+    rows = (shape_type == GeoType.MESH) & collides
+    closed = {int(index): has_inside(model.meshes[index]) for index in np.unique(source[rows])}
+    # Meshes that no shape uses yet may be brought to any of them later.
+    later = [
+        mesh
+        for index, mesh in enumerate(model.meshes)
+        if index not in source and not mesh.is_convex_hull and not isinstance(mesh, Heightfield)
+    ]
+    is_any_open = not all(has_inside(mesh) for mesh in later)
+    solid[rows] = [closed[int(index)] and not is_any_open for index in source[rows]]
+    for template in model.templates:
+        shapes = first_shape[template.worlds][:, None] + np.arange(template.shape_count)
+        solid[shapes] = solid[shapes].all(axis=0)
+    return solid
 
 
 _SURFACE_PARTNERS: dict[str, tuple[GeoType, str]] = {
-    "a triangle mesh": (
+    "a triangle mesh that is not closed": (
         GeoType.MESH,
-        "Approximate the mesh by convex hulls or a convex decomposition (ModelBuilder.approximate_meshes)",
+        "Close the mesh, or approximate it by convex hulls (ModelBuilder.approximate_meshes)",
     ),
     "a height field": (GeoType.HFIELD, "Build the ground there of planes, boxes or convex hulls"),
 }
 
 
-def _warn_of_points(model: Model, pairs: HostPairs, first_shape: np.ndarray, marked: np.ndarray) -> None:
+def _warn_of_points(
+    model: Model, pairs: HostPairs, first_shape: np.ndarray, marked: np.ndarray, is_solid: np.ndarray
+) -> None:
     """Warn of hydroelastic shapes that can meet a shape with which they have no pressure patch."""
     shape_type = model.shape_type.numpy()
     for partner, (geo_type, remedy) in _SURFACE_PARTNERS.items():
@@ -217,8 +253,8 @@ def _warn_of_points(model: Model, pairs: HostPairs, first_shape: np.ndarray, mar
                 np.where(local >= 0, first + local, -1 - local)
                 for local in (pairs.shape0[rows], pairs.shape1[rows])
             )
-            found.append(shape0[marked[shape0] & (shape_type[shape1] == geo_type)])
-            found.append(shape1[marked[shape1] & (shape_type[shape0] == geo_type)])
+            for one, other in ((shape0, shape1), (shape1, shape0)):
+                found.append(one[marked[one] & (shape_type[other] == geo_type) & ~is_solid[other]])
         shapes = np.unique(np.concatenate(found)).astype(np.int64)
         if len(shapes):
             warnings.warn(

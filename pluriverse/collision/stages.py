@@ -16,6 +16,17 @@ from pluriverse.geometry import Heightfield
 from pluriverse.model import Contacts, Model
 from pluriverse.types import GeoType, ShapeFlags
 
+# Colliders of pressure patches, all launched by one `PatchCollider`.
+PATCH_COLLIDERS = (
+    Collider.HYDROELASTIC_PLANE,
+    Collider.HYDROELASTIC,
+    Collider.HYDROELASTIC_MESH_PLANE,
+    Collider.HYDROELASTIC_MESH,
+)
+# Colliders that take triangle meshes, without and with their signed distance grids.
+MESH_COLLIDERS = (Collider.MESH_PLANE, Collider.MESH_CONVEX)
+GRID_COLLIDERS = (Collider.MESH_MESH, Collider.HYDROELASTIC_MESH_PLANE, Collider.HYDROELASTIC_MESH)
+
 
 class Stages:
     """Shape stage and colliders of one model.
@@ -76,11 +87,11 @@ class Stages:
         if model.has_hydroelastic_shapes:
             from pluriverse.collision.hydroelastic import PatchCollider
 
-            self._patches = PatchCollider(model, hulls, colliders)
+            self._patches = PatchCollider(model, hulls, surfaces, colliders)
         self._collider_launches = [
             _collider_launch(collider, hulls, surfaces, model.meshes, device)
             for collider in colliders
-            if collider not in (Collider.HYDROELASTIC_PLANE, Collider.HYDROELASTIC)
+            if collider not in PATCH_COLLIDERS
         ]
 
     def collide(
@@ -114,7 +125,7 @@ class Stages:
 
 def _make_surfaces(model: Model, colliders: Sequence[Collider]) -> Any:
     """Return the `MeshSet` of all surfaces that collide, None if no collider takes meshes."""
-    if not set(colliders) & {Collider.MESH_PLANE, Collider.MESH_CONVEX, Collider.MESH_MESH}:
+    if not set(colliders) & {*MESH_COLLIDERS, *GRID_COLLIDERS}:
         return None
     from pluriverse.collision.mesh_data import MeshSet
 
@@ -134,7 +145,7 @@ def _make_surfaces(model: Model, colliders: Sequence[Collider]) -> Any:
         sorted(used),
         sorted(prepared),
         model.device,
-        with_grids=Collider.MESH_MESH in colliders,
+        with_grids=bool(set(colliders) & set(GRID_COLLIDERS)),
     )
 
 
