@@ -242,6 +242,24 @@ class SolverBase(abc.ABC):
         """Contact slots of each world, shape [world]."""
         return np.zeros(self.model.world_count, dtype=np.int64)
 
+    def _body_wrenches(self, out: wp.array | None) -> wp.array:
+        """Return `out`, or a new array of a wrench per body.
+
+        Raises:
+            ValueError: If `out` is none of these.
+        """
+        model = self.model
+        if out is None:
+            return wp.zeros(model.body_count, dtype=wp.spatial_vectorf, device=model.device)
+        shape = (model.body_count,)
+        if out.shape != shape or out.dtype is not wp.spatial_vectorf or out.device != model.device:
+            raise ValueError(
+                f"{type(self).__name__}.body_contact_force: out is {out.dtype.__name__} of shape "
+                f"{out.shape} on {out.device}, but must be wp.spatial_vector of shape {shape} on "
+                f"{model.device}."
+            )
+        return out
+
     def _new_worlds(self, kind: str, counts: wp.array) -> np.ndarray:
         """Return the worlds whose count is non-zero and that were not reported for this kind yet."""
         bad = counts.numpy() != 0

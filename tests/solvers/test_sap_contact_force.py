@@ -115,6 +115,15 @@ def test_reading_forces_before_a_step_is_refused(resting):
         SolverSAP(model).body_contact_force(contacts)
 
 
+def test_an_array_of_another_shape_is_refused(resting):
+    """Kernels would write beyond its end."""
+    model, solver, contacts, _ = resting
+    device, count = model.device, model.body_count
+    for out in (wp.zeros(count + 1, dtype=wp.spatial_vector, device=device), wp.zeros(count, device=device)):
+        with pytest.raises(ValueError, match=r"SolverSAP.body_contact_force: out is \w+ of shape"):
+            solver.body_contact_force(contacts, out=out)
+
+
 def test_a_limit_below_the_buffer_leaves_out_the_shallowest_contacts():
     """Of two deep and two shallow corners of a tilted box, a solver limited to two takes the deep ones."""
     builder = new_builder()

@@ -161,6 +161,7 @@ class EngineSolver(SolverBase):
 
         Raises:
             RuntimeError: If no step was made with these contacts.
+            ValueError: If `out` has another shape or type, or is on another device.
         """
         state = state or self._stepped
         if state is None or self._contacts is not contacts:
@@ -168,9 +169,7 @@ class EngineSolver(SolverBase):
                 f"{type(self).__name__}.body_contact_force: the last step was not made with these contacts. "
                 "Call step() first."
             )
-        wrench: Any = out
-        if wrench is None:
-            wrench = wp.zeros(self.model.body_count, dtype=wp.spatial_vectorf, device=self.model.device)
+        wrench = self._body_wrenches(out)
         sum_contact_forces(self.model, state, contacts, wrench)
         return wrench
 

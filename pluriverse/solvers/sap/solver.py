@@ -325,24 +325,24 @@ class SolverSAP(SolverBase):
 
         Raises:
             RuntimeError: If no step was made with these contacts.
+            ValueError: If `out` has another shape or type, or is on another device.
         """
         if self.workspace is None or self._contacts is not contacts:
             raise RuntimeError(
                 "SolverSAP.body_contact_force: the last step was not made with these contacts. Call "
                 "step() first."
             )
-        if out is None:
-            out = wp.zeros(self.model.body_count, dtype=wp.spatial_vector, device=self.model.device)
+        wrench = self._body_wrenches(out)
         sum_contact_forces(
             self.model,
             self.model.worlds,
             contacts,
             self.dynamics,
             self.workspace,
-            out,
+            wrench,
             dt=self._step_duration,
         )
-        return out
+        return wrench
 
     def convex_problem(self, world: int, dt: float) -> ConvexProblem:
         """Return the problem that the last step of `dt` [s] solved for a world, as dense arrays.

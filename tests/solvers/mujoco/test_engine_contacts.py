@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import warp as wp
 from scipy.spatial.transform import Rotation
 
 from pluriverse import CollisionPipeline, ModelBuilder, ShapeConfig, Simulation
@@ -139,12 +140,15 @@ def test_contact_forces_of_a_body_change_its_momentum(arguments):
     contacts = pipeline.contacts() if pipeline else solver.contacts()
     with pytest.raises(RuntimeError, match="the last step was not made with these contacts"):
         solver.body_contact_force(contacts)
+    short = wp.zeros(3, dtype=wp.spatial_vector, device="cpu")
     states, inertia, touched = [model.state(), model.state()], model.body_inertia.numpy(), 0
     mass = model.body_mass.numpy()
     for _ in range(60):
         if pipeline:
             pipeline.collide(states[0], contacts)
         solver.step(*states, None, contacts, DT)
+        with pytest.raises(ValueError, match=r"shape \(3,\) on cpu, but must be .* of shape \(4,\)"):
+            solver.body_contact_force(contacts, out=short)
         wrench = solver.body_contact_force(contacts).numpy()
         before, after = (state.body_qd.numpy().astype(np.float64) for state in states)
         gained = mass[:, None] * (after[:, :3] - before[:, :3]) / DT
