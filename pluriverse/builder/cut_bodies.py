@@ -96,22 +96,15 @@ def _weld(
     place: np.ndarray,
 ) -> np.ndarray:
     """Weld the parts to their bodies, and sort all constraints by world; return the order."""
-    table = builder._equality.taken(np.arange(len(builder._equality)))
+    table = result._equality = builder._equality.taken(np.arange(len(builder._equality)))
     for name in ("body1", "body2"):
         table.view(name)[:] = place[table.view(name)]
-    added = table.extend(len(joints))
-    for name, values in {
-        "type": np.full(len(joints), EqType.WELD),
-        "body1": body,
-        "body2": part,
-        "joint1": joints,
-        "anchor": builder.joint_X_c[joints, :3],
-        "relpose": np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (len(joints), 1)),
-        "world": builder.joint_world[joints],
-    }.items():
-        table.view(name)[added] = values
-    labels = builder.equality_constraint_label + [builder.joint_label[joint] for joint in joints]
-    order = np.argsort(table.view("world"), kind="stable")
-    result._equality = table.taken(order)
-    result.equality_constraint_label = [labels[index] for index in order]
-    return order
+    return result._add_constraints_of_joints(
+        joints,
+        type=EqType.WELD,
+        body1=body,
+        body2=part,
+        joint1=joints,
+        anchor=builder.joint_X_c[joints, :3],
+        relpose=[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0],
+    )

@@ -7,6 +7,7 @@ import copy
 
 import numpy as np
 
+from pluriverse.builder.custom_merge import taken_custom_attributes
 from pluriverse.builder.worlds import WorldBuilder
 from pluriverse.types import EqType, JointType
 
@@ -17,19 +18,14 @@ def add_distance_constraints(builder: WorldBuilder) -> WorldBuilder:
     if len(joints) == 0:
         return builder
     result = copy.copy(builder)
-    table = builder._equality.taken(np.arange(len(builder._equality)))
-    added = table.extend(len(joints))
-    for name, values in {
-        "type": np.full(len(joints), EqType.DISTANCE),
-        "body1": builder.joint_parent[joints],
-        "body2": builder.joint_child[joints],
-        "joint1": joints,
-        "enabled": builder.joint_enabled[joints],
-        "world": builder.joint_world[joints],
-    }.items():
-        table.view(name)[added] = values
-    labels = builder.equality_constraint_label + [builder.joint_label[joint] for joint in joints]
-    order = np.argsort(table.view("world"), kind="stable")
-    result._equality = table.taken(order)
-    result.equality_constraint_label = [labels[index] for index in order]
+    order = result._add_constraints_of_joints(
+        joints,
+        type=EqType.DISTANCE,
+        body1=builder.joint_parent[joints],
+        body2=builder.joint_child[joints],
+        joint1=joints,
+        enabled=builder.joint_enabled[joints],
+    )
+    if builder.custom_attributes:
+        result.custom_attributes = taken_custom_attributes(builder, {"equality_constraint": order})
     return result

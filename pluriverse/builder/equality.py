@@ -494,6 +494,25 @@ class EqualityBuilder(ShapeBuilder):
         # What is given in the frame of the world moves with the copy.
         self._move_constraints(builder, added, offsets)
 
+    def _add_constraints_of_joints(self, joints: np.ndarray, **columns: Any) -> np.ndarray:
+        """Add constraints that stand for joints, with their labels, each as the last of its world.
+
+        Copies of the builder keep the table that they had.
+
+        Returns:
+            Former index of each constraint, in the new order; those added are behind the others.
+        """
+        table = self._equality.taken(np.arange(len(self._equality)))
+        added = table.extend(len(joints))
+        columns["world"] = self.joint_world[joints]
+        for name, values in columns.items():
+            table.view(name)[added] = values
+        labels = self.equality_constraint_label + [self.joint_label[joint] for joint in joints]
+        order = np.argsort(table.view("world"), kind="stable")
+        self._equality = table.taken(order)
+        self.equality_constraint_label = [labels[index] for index in order]
+        return order
+
     def _move_constraints(self, builder: "EqualityBuilder", added: slice, offsets: np.ndarray) -> None:
         """Move what copies of the constraints of `builder` hold to the world, by an offset per copy."""
         size, count = builder.equality_constraint_count, len(offsets)

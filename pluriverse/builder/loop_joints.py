@@ -180,8 +180,6 @@ def _check_off(builder: WorldBuilder, joints: np.ndarray) -> None:
 
 def _add_constraints(result: WorldBuilder, builder: WorldBuilder, loops: np.ndarray) -> np.ndarray:
     """Append the constraints of loop joints, and sort all constraints by world; return the order."""
-    table = builder._equality.taken(np.arange(len(builder._equality)))
-    added = table.extend(len(loops))
     kind = np.array([_CONSTRAINT[JointType(value)] for value in builder.joint_type[loops]])
     frame1, frame2 = builder.joint_X_p[loops], builder.joint_X_c[loops]
     axis = np.tile([0.0, 0.0, 1.0], (len(loops), 1))
@@ -191,23 +189,17 @@ def _add_constraints(result: WorldBuilder, builder: WorldBuilder, loops: np.ndar
     polycoef[rope, 0], polycoef[rope, 1] = builder.joint_limit_lower[first], builder.joint_limit_upper[first]
     hinge = kind == EqType.HINGE
     axis[hinge] = poses.rotate(frame1[hinge, 3:], builder.joint_axis[builder.joint_qd_start[loops[hinge]]])
-    for name, values in {
-        "type": kind,
-        "body1": builder.joint_parent[loops],
-        "body2": builder.joint_child[loops],
-        "anchor": np.where((kind == EqType.WELD)[:, None], frame2[:, :3], frame1[:, :3]),
-        "axis": axis,
-        "relpose": poses.compose(frame1, poses.inverse(frame2)),
-        "polycoef": polycoef,
-        "enabled": builder.joint_enabled[loops],
-        "world": builder.joint_world[loops],
-    }.items():
-        table.view(name)[added] = values
-    labels = builder.equality_constraint_label + [builder.joint_label[joint] for joint in loops]
-    order = np.argsort(table.view("world"), kind="stable")
-    result._equality = table.taken(order)
-    result.equality_constraint_label = [labels[index] for index in order]
-    return order
+    return result._add_constraints_of_joints(
+        loops,
+        type=kind,
+        body1=builder.joint_parent[loops],
+        body2=builder.joint_child[loops],
+        anchor=np.where((kind == EqType.WELD)[:, None], frame2[:, :3], frame1[:, :3]),
+        axis=axis,
+        relpose=poses.compose(frame1, poses.inverse(frame2)),
+        polycoef=polycoef,
+        enabled=builder.joint_enabled[loops],
+    )
 
 
 def _add_filters(result: WorldBuilder, builder: WorldBuilder, loops: np.ndarray) -> None:

@@ -276,6 +276,25 @@ def test_loop_joints_take_their_places_out_of_attributes():
     np.testing.assert_array_equal(model.lab.equality_value.numpy(), [0.25])
 
 
+def test_attributes_of_constraints_go_along_when_distance_joints_come_between():
+    """The constraint of a distance joint is the last of its world: those of later worlds move up."""
+    one = ModelBuilder()
+    one.add_custom_attribute(Attribute("strength", float, Frequency.EQUALITY_CONSTRAINT, default=7.0))
+    held_by = Attribute("held_by", int, Frequency.BODY, references="equality_constraint", default=-1)
+    one.add_custom_attribute(held_by)
+    swing = one.add_link(mass=1.0, inertia=np.eye(3))
+    one.add_articulation([one.add_joint_distance(-1, swing, max_distance=1.0, label="rope")])
+    other = one.add_body(mass=1.0, inertia=np.eye(3))
+    weld = one.add_equality_constraint_weld(swing, other, label="weld", custom_attributes={"strength": 5.0})
+    one.add_body(mass=1.0, inertia=np.eye(3), custom_attributes={"held_by": weld})
+    builder = ModelBuilder()
+    builder.replicate(one, 2)
+    model = builder.finalize("cpu")
+    assert model.equality_constraint_label == ["weld", "rope"] * 2
+    assert model.strength.numpy().tolist() == [5.0, 7.0] * 2
+    assert model.held_by.numpy().tolist() == [-1, -1, 0, -1, -1, 2]
+
+
 def test_unused_attributes_cost_nothing_and_used_ones_no_loop_over_worlds():
     """Copying worlds takes array operations: as many calls for 4096 worlds as for 64."""
     arm = make_arm()
