@@ -173,6 +173,14 @@ class Asset:
         return np.array([dof.ball_axis for dof in self.dofs], dtype=np.int64)
 
     @functools.cached_property
+    def joint_of_body(self) -> np.ndarray:
+        """Joint of the builder that moves each body; joints that close loops move none of them."""
+        result = np.empty(self.body_count, dtype=np.int64)
+        tree = np.flatnonzero(self.builder.joint_articulation >= 0)
+        result[self.builder.joint_child[tree]] = tree
+        return result
+
+    @functools.cached_property
     def body_shape_ranges(self) -> list[IndexRange]:
         """Shapes of each body."""
         bodies = self.builder.shape_body

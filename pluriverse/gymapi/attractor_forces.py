@@ -269,4 +269,4 @@ class AttractorForces:
 
 def _joint_of_body(attractor: Attractor) -> int:
     """Return the joint that moves the body, in the builder of its asset: its place in the articulation."""
-    return int(np.flatnonzero(attractor.actor.asset.builder.joint_child == attractor.body)[0])
+    return int(attractor.actor.asset.joint_of_body[attractor.body])

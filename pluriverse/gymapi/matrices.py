@@ -66,10 +66,8 @@ class _Selection:
         self.articulations = integers([actor.starts["articulation"] for actor in actors], device)
         builder = asset.builder
         # The place of a joint in its articulation is its place in the builder: an asset is one articulation.
-        joint_of_body = np.empty(builder.body_count, dtype=np.int64)
-        joint_of_body[builder.joint_child] = np.arange(builder.joint_count)
         bodies = [body for body in range(builder.body_count) if asset.is_free or body != asset.root_body]
-        self.links = integers(joint_of_body[bodies], device)
+        self.links = integers(asset.joint_of_body[bodies], device)
         self.dofs = integers(asset.dof_index, device)
         root = np.zeros(0, dtype=np.int64)
         if asset.is_free:

@@ -87,3 +87,16 @@ def test_loop_joints_to_the_world_stand_where_the_actor_does(gym, tmp_path, loop
         np.testing.assert_allclose(distance, 1.5, rtol=0.0, atol=5e-3)
     np.testing.assert_allclose(hand[1:], hand[:1].repeat(2, axis=0), rtol=0.0, atol=1e-4)
     assert gym.get_sim_dof_count(sim) == 3 * len(names)
+
+
+def test_jacobian_of_a_body_in_a_loop_is_that_of_the_tree(gym, tmp_path):
+    """The hand at (1, 1) turns about the crank's axis at the origin, whatever guide closes the loop."""
+    pytest.importorskip("pxr", reason="usd-core is not installed: pip install pluriverse[usd]")
+    sim, asset, _ = make_actors(gym, tmp_path, "guide.usda", stage(ARM + GUIDE))
+    gym.prepare_sim(sim)
+    jacobian = gym.acquire_jacobian_tensor(sim, "arm")
+    gym.refresh_jacobian_tensors(sim)
+    hand = jacobian.numpy()[:, -1]  # of the body that is last
+    shoulder = np.array([-1.0, 1.0, 0.0, 0.0, 0.0, 1.0])  # z x (1, 1, 0), and z
+    np.testing.assert_allclose(hand[:, :, 0], np.tile(shoulder, (3, 1)), rtol=0.0, atol=1e-5)
+    assert not hand[:, :, gym.get_asset_dof_names(asset).index("guide")].any()
