@@ -32,6 +32,7 @@ from pluriverse.solvers.mujoco.plan import MujocoJoint, StructurePlan
 _OFF_DIAGONAL = wp.constant(wp.float64(DIAGONAL_ROUNDING))
 _MASS_MIN = wp.constant(wp.float64(MASS_MIN))
 _INERTIA_MIN = wp.constant(wp.float64(INERTIA_MIN))
+_NAN = wp.constant(wp.float64(float("nan")))
 _THIN = wp.constant(wp.float64(1.0 - THIN_ROUNDING))
 # Sweeps of Jacobi's method over a 3x3 matrix: it converges quadratically, and four or five are enough.
 _SWEEPS = wp.constant(8)
@@ -201,8 +202,10 @@ def body_kernels(real: Any) -> SimpleNamespace:
             given = body_inertia[flat]
             tensor = wp.mat33d()
             largest = wp.float64(0.0)
+            given_sum = mass
             for i in range(3):
                 for j in range(3):
+                    given_sum += wp.float64(given[i, j])
                     tensor[i, j] = wp.float64(0.5) * (wp.float64(given[i, j]) + wp.float64(given[j, i]))
                     largest = wp.max(largest, wp.abs(tensor[i, j]))
             moments = wp.vec3d(tensor[0, 0], tensor[1, 1], tensor[2, 2])
@@ -219,6 +222,8 @@ def body_kernels(real: Any) -> SimpleNamespace:
                 mass = wp.max(mass, _MASS_MIN)
                 for k in range(3):
                     moments[k] = wp.max(moments[k], _INERTIA_MIN)
+            if not wp.isfinite(given_sum):
+                mass = _NAN  # bounds hide what is no number; with this MuJoCo stops the world
             entry = row * count + body
             put(fields.body_mass, entry, mass)
             put_vec3(fields.body_ipos, entry, widen(body_com[flat]))

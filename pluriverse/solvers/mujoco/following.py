@@ -108,7 +108,17 @@ class Following:
         Raises:
             ValueError: If MuJoCo has something compiled in; the message names it.
         """
-        for name in names:
+        for name, mask in names.items():
+            if not hasattr(self._model, name):
+                raise ValueError(
+                    f"SolverMuJoCo.follow_model: the model has no array {name!r}. Pass a list of names of "
+                    "arrays of Model, such as ['body_mass']."
+                )
+            if mask is not None and len(mask) != len(getattr(self._model, name)):
+                raise ValueError(
+                    f"SolverMuJoCo.follow_model: the mask of {name} has {len(mask)} entries, but the array "
+                    f"{len(getattr(self._model, name))}. Pass one truth value per entry, or None."
+                )
             if name not in KNOWN_ARRAYS | WITHOUT_EFFECT:
                 raise ValueError(
                     f"SolverMuJoCo: {name} cannot change on the device, for MuJoCo has it compiled in. Write "

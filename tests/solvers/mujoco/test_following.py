@@ -159,7 +159,32 @@ def test_what_is_compiled_in_cannot_be_followed():
         solver.follow_model({"joint_target_mode": None})
     with pytest.raises(ValueError, match=r"shape 'hills' \(index 0\) is a hfield, whose size"):
         solver.follow_model({"shape_scale": np.array([True, True])})
+    with pytest.raises(ValueError, match=r"the model has no array 'b'\. Pass a list"):
+        solver.follow_model("body_mass")
+    with pytest.raises(ValueError, match="the mask of shape_scale has 3 entries, but the array 2"):
+        solver.follow_model({"shape_scale": np.ones(3, dtype=bool)})
     solver.follow_model({"shape_scale": np.array([False, True]), "joint_q": None})
+
+
+@pytest.mark.parametrize("entry", ["mass", "moment", "product"])
+def test_what_is_no_number_stops_its_world(entry):
+    """The least mass and moments that MuJoCo takes do not stand in for a NaN written on the device."""
+    builder, box = pv.ModelBuilder(), pv.ModelBuilder()
+    box.add_shape_box(box.add_body(), hx=0.1, hy=0.1, hz=0.1)
+    builder.replicate(box, 3)
+    model = builder.finalize("cpu")
+    solver = SolverMuJoCo(model)
+    solver.follow_model(["body_mass", "body_inertia"])
+    mass, inertia = model.body_mass.numpy().copy(), model.body_inertia.numpy().copy()
+    if entry == "mass":
+        mass[1] = np.nan
+    else:
+        inertia[1, 0, 0 if entry == "moment" else 1] = np.nan
+    model.body_mass.assign(mass)
+    model.body_inertia.assign(inertia)
+    solver.take_in_worlds()
+    solver.step(model.state(), model.state(), None, None, DT)
+    np.testing.assert_array_equal(solver.world_frozen.numpy(), [0, 1, 0])
 
 
 def test_every_array_that_may_be_drawn_or_switched_has_its_place():
