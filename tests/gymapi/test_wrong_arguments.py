@@ -62,8 +62,9 @@ def wrong_calls(scene):
 
 
 @pytest.mark.parametrize("prepared", [False, True])
-def test_wrong_arguments_are_named(gym, assets, prepared):
+def test_wrong_arguments_are_named(gym, assets, prepared, tmp_path, monkeypatch):
     """No other error comes out than those documented, and each begins with the name of the call."""
+    monkeypatch.chdir(tmp_path)  # names of files are among the arguments
     sim = make_sim()
     asset = gym.load_asset(sim, assets, "cartpole.urdf", undamped(fix_base_link=True))
     env = add_env(sim)
