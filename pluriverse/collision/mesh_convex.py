@@ -1,7 +1,8 @@
 """Collider of a triangle mesh and a convex shape: the triangles near the shape, one by one.
 
 A closed mesh is solid: triangles push what is before them outwards, and a shape whose middle is inside is
-pushed to the closest point of the surface. A mesh with holes is a sheet that pushes to the side where the
+pushed to the closest point of the surface; if it is deep inside and that does not lead out, the signed
+distance tells the way. A mesh with holes is a sheet that pushes to the side where the
 middle of the shape is.
 """
 
@@ -19,6 +20,7 @@ from pluriverse.collision.contact_reduction import (
     deepest_distance,
 )
 from pluriverse.collision.hull import HullData
+from pluriverse.collision.mesh_convex_depth import is_suspect, resolve_deep_shape
 from pluriverse.collision.mesh_data import (
     CLOSED,
     OPEN,
@@ -146,6 +148,8 @@ def collide_mesh_convex(
                 point = support_surface(pair, hulls, -normal)
                 distance = wp.dot(normal, point - pair.center) - length
                 count = add_candidate(normals, slots, count, point, normal, distance)
+    if kind == CLOSED and is_suspect(data, surface, pair, slots, count):
+        count = resolve_deep_shape(data, hulls, surface, pair, normals, slots, count)
     return add_kept_contacts(output, model, shapes, found, normals, slots, count)
 
 

@@ -24,8 +24,13 @@ PATCH_COLLIDERS = (
     Collider.HYDROELASTIC_MESH,
 )
 # Colliders that take triangle meshes, without and with their signed distance grids.
-MESH_COLLIDERS = (Collider.MESH_PLANE, Collider.MESH_CONVEX)
-GRID_COLLIDERS = (Collider.MESH_MESH, Collider.HYDROELASTIC_MESH_PLANE, Collider.HYDROELASTIC_MESH)
+MESH_COLLIDERS = (Collider.MESH_PLANE,)
+GRID_COLLIDERS = (
+    Collider.MESH_CONVEX,
+    Collider.MESH_MESH,
+    Collider.HYDROELASTIC_MESH_PLANE,
+    Collider.HYDROELASTIC_MESH,
+)
 
 
 class Stages:
