@@ -20,7 +20,7 @@ import warp as wp
 from pluriverse.collision.contact_output import ContactOutput, store_contact
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.hydroelastic_field import direction_of
-from pluriverse.collision.hydroelastic_pair import SECTOR_COUNT, PatchPair, level0
+from pluriverse.collision.hydroelastic_pair import SECTOR_COUNT, PatchPair, levels_of
 from pluriverse.collision.hydroelastic_patch import clear_bins, find_patch
 from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
 from pluriverse.collision.shape_pair import (
@@ -143,7 +143,7 @@ def make_patch_pair(model: ShapeModel, pressures: PressureModel, shapes: ShapePa
 def is_swallowed(pair: PatchPair, total: float, weight: wp.array[wp.vec2]) -> bool:
     """Return whether a compliant shape meets nothing of the surface of a rigid one, maybe being inside."""
     gross = float(0.0)
-    for sector in range(SECTOR_COUNT):
+    for sector in range(int(SECTOR_COUNT)):
         gross += weight[sector][0]
     return pair.compliance0 == 0.0 and total <= BALANCED * gross
 
@@ -195,7 +195,8 @@ def store_patch(
     carried_force = wp.vec3()
     carried_moment = wp.vec3()
     carried = wp.vec2()
-    for sector in range(SECTOR_COUNT):
+    # `int` keeps Warp from writing the loop out, which costs compilers time.
+    for sector in range(int(SECTOR_COUNT)):
         carried_force += force[sector]
         carried_moment += moment[sector]
         carried += weight[sector]
@@ -250,9 +251,9 @@ def collide_hydroelastic(
     weight = wp.zeros(shape=SECTOR_COUNT, dtype=wp.vec2)
     total = find_patch(pair, hulls, force, moment, weight)
     if is_swallowed(pair, total, weight):
-        level = level0(pair, hulls, wp.vec3(0.0, 0.0, 0.0))
-        if level[3] < 0.0:
-            total = push_out(pair, level, force, moment, weight)
+        both = levels_of(pair, hulls, wp.vec3(0.0, 0.0, 0.0))
+        if both.first[3] < 0.0:
+            total = push_out(pair, both.first, force, moment, weight)
     return store_patch(output, model, pressures, shapes, pair, force, moment, weight, total, found)
 
 

@@ -9,7 +9,7 @@ import warp as wp
 
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.hydroelastic_field import level_of_shape, with_level
-from pluriverse.collision.hydroelastic_pair import PatchPair
+from pluriverse.collision.hydroelastic_pair import LevelPair, PatchPair
 from pluriverse.collision.mesh_bounds import smallest_factor
 from pluriverse.collision.mesh_data import MeshData
 from pluriverse.collision.shape_state import MESH
@@ -56,16 +56,6 @@ def level_in_frame(
     else:
         level = level_of_shape(shape_type, size, shapes.hulls, source, point)
     return level
-
-
-@wp.struct
-class LevelPair:
-    """Gradients and levels of both shapes at a point."""
-
-    first: wp.vec4
-    """Of the first shape, axes of the first."""
-    second: wp.vec4
-    """Of the second shape, axes of the first."""
 
 
 @wp.func

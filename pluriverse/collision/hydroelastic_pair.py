@@ -67,20 +67,37 @@ class PatchPair:
     """Second axis across the columns."""
 
 
-@wp.func
-def level0(pair: PatchPair, hulls: HullData, point: wp.vec3) -> wp.vec4:
-    """Return gradient and level of the first shape."""
-    level = level_of_shape(pair.type0, pair.size0, hulls, pair.hull0, point + pair.position)
-    return wp.vec4(level[0], level[1], level[2], level[3] - pair.margin0)
+@wp.struct
+class LevelPair:
+    """Gradients and levels of both shapes at a point, axes of the first shape."""
+
+    first: wp.vec4
+    """Of the first shape."""
+    second: wp.vec4
+    """Of the second shape."""
 
 
 @wp.func
-def level1(pair: PatchPair, hulls: HullData, point: wp.vec3) -> wp.vec4:
-    """Return gradient and level of the second shape."""
-    local = wp.transpose(pair.rotation) * point + pair.middle
-    level = level_of_shape(pair.type1, pair.size1, hulls, pair.hull1, local)
-    gradient = pair.rotation * wp.vec3(level[0], level[1], level[2])
-    return wp.vec4(gradient[0], gradient[1], gradient[2], level[3] - pair.margin1)
+def levels_of(pair: PatchPair, hulls: HullData, point: wp.vec3) -> LevelPair:
+    """Return gradients and levels of both shapes: one call for both, as compilers write each of them out."""
+    both = LevelPair()
+    for side in range(int(2)):
+        shape_type = pair.type0
+        size = pair.size0
+        hull = pair.hull0
+        place = point + pair.position
+        if side == 1:
+            shape_type = pair.type1
+            size = pair.size1
+            hull = pair.hull1
+            place = wp.transpose(pair.rotation) * point + pair.middle
+        level = level_of_shape(shape_type, size, hulls, hull, place)
+        if side == 1:
+            out = pair.rotation * wp.vec3(level[0], level[1], level[2])
+            both.second = wp.vec4(out[0], out[1], out[2], level[3] - pair.margin1)
+        else:
+            both.first = wp.vec4(level[0], level[1], level[2], level[3] - pair.margin0)
+    return both
 
 
 @wp.func
@@ -116,8 +133,9 @@ def find_deep_point(pair: PatchPair, hulls: HullData) -> wp.vec4:
     best = wp.vec4(center[0], center[1], center[2], -1.0e30)
     inside = int(0)
     for _step in range(DEEP_STEPS):
-        first = level0(pair, hulls, center)
-        second = level1(pair, hulls, center)
+        both = levels_of(pair, hulls, center)
+        first = both.first
+        second = both.second
         gradient = direction_of(first)
         depth = -wp.max(first[3], second[3])
         if second[3] > first[3]:
@@ -159,8 +177,9 @@ def approach_direction(pair: PatchPair, hulls: HullData, deep: wp.vec4) -> wp.ve
                 wp.where((sample // 2) % 2 == 0, 1.0, -1.0),
                 wp.where(sample < 10, 1.0, -1.0),
             )
-        out0 += direction_of(level0(pair, hulls, point + radius * offset))
-        out1 += direction_of(level1(pair, hulls, point + radius * offset))
+        both = levels_of(pair, hulls, point + radius * offset)
+        out0 += direction_of(both.first)
+        out1 += direction_of(both.second)
     return direction_between(pair, out0, out1)
 
 

@@ -31,8 +31,7 @@ from pluriverse.collision.hydroelastic_pair import (
     approach_direction,
     direction_between,
     find_deep_point,
-    level0,
-    level1,
+    levels_of,
     range_along,
     turn_columns,
     yielding,
@@ -122,8 +121,9 @@ def beside_column(pair: PatchPair, hulls: HullData, base: wp.vec3, weight0: floa
     for _step in range(BESIDE_STEPS):
         column.height = 0.5 * (low + high)
         column.point = base + column.height * pair.normal
-        first = level0(pair, hulls, column.point)
-        second = level1(pair, hulls, column.point)
+        both_levels = levels_of(pair, hulls, column.point)
+        first = both_levels.first
+        second = both_levels.second
         rise = wp.dot(direction_of(first), pair.normal)
         if second[3] > first[3]:
             rise = wp.dot(direction_of(second), pair.normal)
@@ -173,8 +173,9 @@ def find_column(pair: PatchPair, hulls: HullData, u: float, v: float, guess: flo
     is_met = bool(False)
     for _step in range(COLUMN_STEPS):
         point = base + height * pair.normal
-        first = level0(pair, hulls, point)
-        second = level1(pair, hulls, point)
+        both_levels = levels_of(pair, hulls, point)
+        first = both_levels.first
+        second = both_levels.second
         error = weight0 * first[3] - weight1 * second[3]
         across = weight0 * direction_of(first) - weight1 * direction_of(second)
         rise = wp.dot(across, pair.normal)
@@ -312,14 +313,27 @@ def find_rim(pair: PatchPair, hulls: HullData, center: wp.vec2, middle: Column, 
     return wp.vec4(fraction, slope, height, beside)
 
 
+@wp.struct
+class PatchCenter:
+    """The centroid of a polygon around a patch, where it has pressure."""
+
+    place: wp.vec2
+    """Where it is (u, v) [m]."""
+    count: int
+    """Corners of the polygon, 0 if there is no patch."""
+    middle: Column
+    """The column there."""
+
+
 @wp.func
 def find_center(
     pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], count: int, odd: wp.array[int]
-) -> wp.vec3:
-    """Cut a polygon through its centroid until that has pressure; return it (u, v) and the corner count.
+) -> PatchCenter:
+    """Cut a polygon through its centroid until that has pressure; return it.
 
-    The count is 0 if there is no patch. `odd` counts what speaks against a graph.
+    `odd` counts what speaks against a graph.
     """
+    result = PatchCenter()
     center = polygon_centroid(polygon, count)
     least = AREA_MIN * center[2]
     height = float(0.0)
@@ -328,6 +342,7 @@ def find_center(
         column = find_column(pair, hulls, center[0], center[1], height)
         if column.overlap > 0.0:
             is_inside = True
+            result.middle = column
             break
         if column.is_odd:
             odd[0] = odd[0] + 1
@@ -339,9 +354,10 @@ def find_center(
         center = polygon_centroid(polygon, count)
         if not center[2] > least:
             break
-    if not is_inside:
-        count = 0
-    return wp.vec3(center[0], center[1], float(count))
+    if is_inside:
+        result.count = count
+    result.place = wp.vec2(center[0], center[1])
+    return result
 
 
 @wp.func
@@ -360,11 +376,11 @@ def find_polygon(pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], o
     polygon[3] = wp.vec3(range_u[0], range_v[1], 0.0)
     count = int(4)
     center = find_center(pair, hulls, polygon, count, odd)
-    count = int(center[2])
+    count = int(center.count)
     if count == 0:
         return 0
-    inside = wp.vec2(center[0], center[1])
-    middle = find_column(pair, hulls, inside[0], inside[1], 0.0)
+    inside = center.place
+    middle = center.middle
     for _cut in range(CORNER_CUTS):
         chosen = int(-1)
         for index in range(count):
@@ -457,13 +473,13 @@ def integrate_polygon(
     number of points that speak against a graph.
     """
     centroid = find_center(pair, hulls, polygon, count, odd)
-    count = int(centroid[2])
+    count = int(centroid.count)
     total = wp.vec3()
     most = float(0.0)
     if count == 0:
         return total
-    center = wp.vec2(centroid[0], centroid[1])
-    middle = find_column(pair, hulls, center[0], center[1], 0.0)
+    center = centroid.place
+    middle = centroid.middle
     whole = 2.0 * polygon_centroid(polygon, count)[2]
     done = float(0.0)
     for index in range(count):
@@ -517,7 +533,7 @@ def integrate_polygon(
 @wp.func
 def clear_bins(force: wp.array[wp.vec3], moment: wp.array[wp.vec3], weight: wp.array[wp.vec2]) -> None:
     """Empty all bins."""
-    for sector in range(SECTOR_COUNT):
+    for sector in range(int(SECTOR_COUNT)):
         force[sector] = wp.vec3(0.0, 0.0, 0.0)
         moment[sector] = wp.vec3(0.0, 0.0, 0.0)
         weight[sector] = wp.vec2(0.0, 0.0)

@@ -14,8 +14,7 @@ from pluriverse.collision.hydroelastic_field import direction_of
 from pluriverse.collision.hydroelastic_pair import (
     SECTOR_COUNT,
     PatchPair,
-    level0,
-    level1,
+    levels_of,
     range_along,
     yielding,
 )
@@ -71,7 +70,7 @@ def integrate_volume(
     range_n = range_along(pair, pair.normal)
     low = wp.vec3(range_u[0], range_v[0], range_n[0])
     high = wp.vec3(range_u[1], range_v[1], range_n[1])
-    for _round in range(SHRINK_ROUNDS):
+    for _round in range(int(SHRINK_ROUNDS)):
         cell = (high - low) / float(SHRINK_CELLS)
         reach = 0.5 * wp.length(cell)
         lower = 1.0 * high
@@ -80,10 +79,10 @@ def integrate_volume(
             place = place_of(pair, cell, low, index, SHRINK_CELLS)
             point = place[0] * pair.axis_u + place[1] * pair.axis_v + place[2] * pair.normal
             # Levels change by no more than the distance, so that other cells hold nothing.
-            if level0(pair, hulls, point)[3] < reach:
-                if level1(pair, hulls, point)[3] < reach:
-                    lower = wp.min(lower, place - 0.5 * cell)
-                    upper = wp.max(upper, place + 0.5 * cell)
+            both = levels_of(pair, hulls, point)
+            if both.first[3] < reach and both.second[3] < reach:
+                lower = wp.min(lower, place - 0.5 * cell)
+                upper = wp.max(upper, place + 0.5 * cell)
         if not (lower[0] < upper[0]):
             return 0.0
         low = lower
@@ -100,8 +99,9 @@ def integrate_volume(
     for index in range(VOLUME_CELLS * VOLUME_CELLS * VOLUME_CELLS):
         place = place_of(pair, cell, low, index, VOLUME_CELLS)
         point = place[0] * pair.axis_u + place[1] * pair.axis_v + place[2] * pair.normal
-        first = level0(pair, hulls, point)
-        second = level1(pair, hulls, point)
+        levels = levels_of(pair, hulls, point)
+        first = levels.first
+        second = levels.second
         out0 = direction_of(first)
         out1 = direction_of(second)
         across = weight0 * out0 - weight1 * out1
