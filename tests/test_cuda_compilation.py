@@ -38,6 +38,8 @@ def collision_kernels():
         # Those of height fields and meshes take NVRTC close to a minute each.
         import_module("pluriverse.collision.mesh_plane").collide_mesh_plane_pairs,
         import_module("pluriverse.collision.broad_phase").find_near_pair,
+        import_module("pluriverse.collision.hydroelastic").collide_hydroelastic_pairs,
+        import_module("pluriverse.collision.hydroelastic_mesh").collide_hydroelastic_mesh_pairs,
         import_module("pluriverse.geometry.signed_distance_grid").sample_point,
     ]
 
