@@ -91,7 +91,6 @@ class ShapeBuilder(ArticulationBuilder):
         Raises:
             ValueError: If a value is out of range.
             IndexError: If there is no such body.
-            NotImplementedError: If the geometry is not supported yet.
         """
         shape = self.shape_count
         label = f"shape_{shape}" if label is None else label
@@ -102,8 +101,8 @@ class ShapeBuilder(ArticulationBuilder):
         except ValueError:
             raise ValueError(f"{name}: type is {type!r}, which is no GeoType.") from None
         if geometry is GeoType.NONE:
-            raise NotImplementedError(
-                f"{name}: {geometry.name} shapes are not supported. Use a primitive, a mesh or a convex hull."
+            raise ValueError(
+                f"{name}: type {geometry.name} is no geometry. Use a primitive, a mesh or a convex hull."
             )
         if geometry is GeoType.HFIELD and body >= 0:
             raise ValueError(

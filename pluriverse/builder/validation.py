@@ -19,7 +19,6 @@ def check_structure(source: Snapshot) -> None:
 
     Raises:
         ValueError: If they do not.
-        NotImplementedError: If something is not supported yet.
     """
     builder = source.builder
     _check_world_order(source)
@@ -51,8 +50,8 @@ def check_structure(source: Snapshot) -> None:
     unknown = ~np.isin(source.shape_type, _SUPPORTED_SHAPES)
     if unknown.any():
         shape = int(np.argmax(unknown))
-        raise NotImplementedError(
-            f"{builder._shape_name(shape)}: shape_type {source.shape_type[shape]} is not supported yet. "
+        raise ValueError(
+            f"{builder._shape_name(shape)}: shape_type {source.shape_type[shape]} is no geometry. "
             "Use a primitive, a mesh or a convex hull."
         )
 

@@ -79,7 +79,7 @@ class Assembly:
             raise
         except FieldError as error:
             raise self.document.error((*self._field, *error.path), str(error)) from error
-        except (ValueError, OSError, NotImplementedError) as error:
+        except (ValueError, OSError) as error:
             raise self.document.error(self._field, str(error)) from error
         finally:
             self._field = outer

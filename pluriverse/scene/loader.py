@@ -86,7 +86,7 @@ class ReadScene:
             builder = _compose(self, counts, offsets)
             try:
                 model = builder.finalize(device=device)
-            except (ValueError, NotImplementedError) as error:
+            except ValueError as error:
                 raise self._model_error(str(error)) from error
         if self.scene.randomize is not None:
             self.scene.randomize.check(self.document, model if variant_scene is None else variant_scene)
@@ -130,7 +130,7 @@ class ReadScene:
                 add_shared=lambda builder: _add_ground(self, builder),
                 device=device,
             )
-        except (ValueError, NotImplementedError) as error:
+        except ValueError as error:
             raise self.document.error(("variants",), str(error)) from error
 
     def _sequences(self, model: Any, counts: Sequence[int], offsets: np.ndarray) -> Iterator[ControlSequence]:
