@@ -2,10 +2,17 @@
 
 import numpy as np
 
+from pluriverse.geometry.vertex_merge import order_by_position
+
 # Thickness of the points, relative to their extent, below which they count as flat. float32 vertices are off
 # by 6e-8 of their distance from the origin, and Qhull needs a simplex well above its own rounding.
 FLATNESS = 1e-6
 
+
+# Height of a point above a hull, relative to that of the highest, from which one round takes it too. On 42
+# robot links of 350 hull vertices in the median, 0.9 needs a third of the time of one point a round and loses
+# 0.14 % of the volume.
+ROUND_SHARE = 0.9
 
 # Fewest vertices that a reduced hull may be asked for: the six extreme points along the axes, and two more
 # that span a solid with them where they do not.
@@ -16,7 +23,7 @@ def compute_convex_hull(points: np.ndarray, max_vertices: int, name: str) -> tup
     """Return vertices [vertex, 3] and outward triangles [triangle, 3] of the hull of `points`.
 
     A hull of more than `max_vertices` vertices is approximated from inside by the vertices found farthest
-    out, each against the hull of those before it, after the extreme points along the axes (so the bounding
+    out against the hull of those before them, after the extreme points along the axes (so the bounding
     box stays exact).
 
     Raises:
@@ -29,7 +36,8 @@ def compute_convex_hull(points: np.ndarray, max_vertices: int, name: str) -> tup
             f"{name}: a hull of at most {max_vertices} vertices was asked for. Ask for "
             f"{HULL_VERTEX_COUNT_MIN} or more: six of them are the extreme points along the axes."
         )
-    points = np.unique(np.asarray(points, dtype=np.float64), axis=0)
+    # An order of their own lets the hull depend on the points only.
+    points = np.asarray(points, dtype=np.float64)[order_by_position(points)]
     centre = 0.5 * (points.min(axis=0) + points.max(axis=0))
     if len(points) < 4 or _is_flat(points):
         raise ValueError(
@@ -56,21 +64,35 @@ def compute_convex_hull(points: np.ndarray, max_vertices: int, name: str) -> tup
 
 
 def _farthest_first(points: np.ndarray, count: int) -> np.ndarray:
-    """Return `count` indices of `points`, each chosen as the farthest outside the hull of those before it."""
+    """Return `count` indices of `points`, chosen as the farthest outside the hull of those before them.
+
+    A round takes the highest point above each facet, as far as it is nearly as high as the highest of all.
+    """
     from scipy.spatial import ConvexHull
 
     kept = list(dict.fromkeys(int(i) for i in (*points.argmin(axis=0), *points.argmax(axis=0))))
     while len(kept) < 4 or _is_flat(points[kept]):
         kept.append(_farthest_from_span(points, kept))
     hull = ConvexHull(points[kept], incremental=True)
-    while len(kept) < count:
+    outside = np.delete(np.arange(len(points)), kept)
+    while len(kept) < count and len(outside):
         # Above the plane of some facet is outside the hull; the highest point is a vertex of the full hull.
-        heights = (points @ hull.equations[:, :3].T + hull.equations[:, 3]).max(axis=1)
-        farthest = int(heights.argmax())
-        if farthest in kept:
+        # einsum, since BLAS would wake its threads for a product this small.
+        heights = np.einsum("fk,kn->fn", hull.equations[:, :3], np.ascontiguousarray(points[outside].T))
+        heights += hull.equations[:, 3:]
+        top = heights.argmax(axis=1)
+        height = heights[np.arange(len(top)), top]
+        if not height.max() > 0.0:
             break  # all points lie in the hull, up to rounding
-        kept.append(farthest)
-        hull.add_points(points[farthest : farthest + 1])
+        high = np.flatnonzero(height >= ROUND_SHARE * height.max())
+        high = high[np.argsort(-height[high], kind="stable")]
+        chosen = list(dict.fromkeys(top[high].tolist()))[: count - len(kept)]
+        kept += outside[chosen].tolist()
+        hull.add_points(points[outside[chosen]])
+        # A hull only grows: what lies in it now always will.
+        is_outside = (heights > 0.0).any(axis=0)
+        is_outside[chosen] = False
+        outside = outside[is_outside]
     hull.close()
     return np.array(kept)
 

@@ -3,6 +3,8 @@
 import copy
 import functools
 import hashlib
+import os
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -69,6 +71,7 @@ class Mesh:
         self._hulls: dict[int, Mesh] = {}
         self._signed_distances: dict[tuple[Any, ...], SignedDistance] = {}
         self._variants: dict[tuple[Any, ...], Mesh] = {}
+        self._unscaled: Mesh | None = None
         self.signed_distance_options: dict[str, Any] = {}
         """Options of `signed_distance` for all who give none, see `with_signed_distance`."""
 
@@ -336,6 +339,7 @@ class Mesh:
         The parts of a scene are placed by its scene graph and joined. Lengths of a DAE file are converted to
         metres by its `<unit>`; other formats carry no unit and are taken as metres. The `<up_axis>` of a DAE
         file is ignored unless `apply_up_axis` is set, as ROS tools do and as robot descriptions are authored.
+        A file that has not changed gives the same mesh again, with its hulls, for as long as that is in use.
 
         Args:
             path: The file.
@@ -350,19 +354,43 @@ class Mesh:
         """
         from pluriverse.geometry.mesh_file import load_triangles
 
-        vertices, triangles, color = load_triangles(Path(path), apply_up_axis=apply_up_axis)
-        mesh = cls(
-            vertices,
-            triangles,
-            compute_inertia=compute_inertia,
-            is_solid=is_solid,
-            color=color,
-            name=str(path),
-        )
-        return mesh if np.all(np.asarray(scale) == 1.0) else mesh.scaled(scale)
+        key = (cls, str(path), *_file_state(path), apply_up_axis, compute_inertia, is_solid)
+        mesh = _LOADED.get(key)
+        if mesh is None:
+            vertices, triangles, color = load_triangles(Path(path), apply_up_axis=apply_up_axis)
+            mesh = cls(
+                vertices,
+                triangles,
+                compute_inertia=compute_inertia,
+                is_solid=is_solid,
+                color=color,
+                name=str(path),
+            )
+            _LOADED[key] = mesh
+        if np.all(np.asarray(scale) == 1.0):
+            return mesh
+        factors = tuple(_checked_scale(scale, mesh.name).tolist())
+        scaled = _LOADED.get((*key, *factors))
+        if scaled is None:
+            scaled = _LOADED[(*key, *factors)] = mesh.scaled(scale)
+            scaled._unscaled = mesh  # which then lives as long, for other scales
+        return scaled
 
     def __repr__(self) -> str:
         return f"Mesh({self.name!r}, {len(self.vertices)} vertices, {len(self.indices) // 3} triangles)"
+
+
+_LOADED: weakref.WeakValueDictionary[tuple[Any, ...], Mesh] = weakref.WeakValueDictionary()
+"""Meshes of files that are in use, so that robots of the same parts share them."""
+
+
+def _file_state(path: str | Path) -> tuple[int, int]:
+    """Return what tells whether a file has changed: time of the last change [ns] and size, 0 without one."""
+    try:
+        state = os.stat(path)
+    except OSError:
+        return 0, 0  # whoever reads it says what is wrong with it
+    return state.st_mtime_ns, state.st_size
 
 
 def _checked_vertices(vertices: Any, name: str) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ def load_triangles(
         unit, up_axis = _collada_frame(path)
         matrix = unit * (UPRIGHT[up_axis] if apply_up_axis else matrix)
     try:
-        scene = trimesh.load_scene(path, process=False)
+        scene = _load_scene(path, suffix)
     # what trimesh and the parsers below it run into with a broken file
     except (ValueError, LookupError, TypeError, AttributeError, OSError, EOFError, SyntaxError) as error:
         raise ValueError(f"mesh file '{path}' cannot be read: {type(error).__name__}: {error}") from error
@@ -51,7 +52,7 @@ def load_triangles(
             parts.append((matrix @ placement[:3, :3], matrix @ placement[:3, 3], geometry))
     if not parts:
         raise ValueError(f"mesh file '{path}' holds no triangles.")
-    vertices = [part.vertices @ turn.T + offset for turn, offset, part in parts]
+    vertices = [_placed(part.vertices, turn, offset) for turn, offset, part in parts]
     starts = np.cumsum([0] + [len(block) for block in vertices])
     triangles = [
         np.asarray(part.faces)[:, :: -1 if np.linalg.det(turn) < 0.0 else 1]
@@ -61,6 +62,42 @@ def load_triangles(
     largest = max((part for _, _, part in parts), key=lambda part: len(part.faces))
     distinct, merged = merge_vertices(np.concatenate(vertices).astype(np.float32))
     return distinct, merged[np.concatenate(triangles)], _main_color(largest)
+
+
+def _placed(vertices: Any, turn: np.ndarray, offset: np.ndarray) -> np.ndarray:
+    """Return vertices [m] of a part in the frame of the file."""
+    array = np.asarray(vertices)
+    if np.array_equal(turn, np.eye(3)) and not offset.any():
+        return array  # most parts stand where they are
+    placed: np.ndarray = array @ turn.T + offset
+    return placed
+
+
+def _load_scene(path: Path, suffix: str) -> Any:
+    """Return the `trimesh.Scene` of a file, as it stands there.
+
+    The parts of a scene ask for no processing themselves, since trimesh would otherwise merge their vertices
+    with normals and texture coordinates, which takes longer than reading them.
+    """
+    import trimesh
+    from trimesh.exchange.load import mesh_loaders
+
+    if suffix not in mesh_loaders:
+        return trimesh.load_scene(path, process=False)
+    with path.open("rb") as file:
+        loaded = mesh_loaders[suffix](
+            file, file_type=suffix, resolver=trimesh.resolvers.FilePathResolver(str(path))
+        )
+    entries = loaded if isinstance(loaded, list) else [loaded]
+    scene = trimesh.Scene()
+    for entry in entries:
+        for part in entry.get("geometry", {"": entry}).values():
+            part["process"] = False
+        geometry = trimesh.load(entry)
+        if len(entries) == 1 and isinstance(geometry, trimesh.Scene):
+            return geometry
+        scene.add_geometry(geometry)
+    return scene
 
 
 def _collada_frame(path: Path) -> tuple[float, str]:

@@ -196,3 +196,15 @@ def test_broken_files_are_named(tmp_path, name, text, words):
 def test_missing_file_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"gone\.stl"):
         Mesh.load(tmp_path / "gone.stl")
+
+
+def test_a_file_in_use_is_read_once_and_again_after_a_change(tmp_path):
+    """Two robots of one mesh file share it with its hulls, at each scale; a new file is read."""
+    path = tmp_path / "box.stl"
+    BOX.export(path)
+    mesh, half = Mesh.load(path), Mesh.load(path, 0.5)
+    assert Mesh.load(path) is mesh
+    assert Mesh.load(path, (0.5, 0.5, 0.5)) is half
+    np.testing.assert_allclose(half.aabb[1], 0.5 * mesh.aabb[1])
+    trimesh.creation.icosphere(1).export(path)
+    assert len(Mesh.load(path).vertices) == 42
