@@ -2,8 +2,9 @@
 
 What counts is what a joint carries: its child with all bodies further out, in the initial poses. So a
 massless frame fixed to a massive body is fine, and so is a massless link between two hinges. A hinge needs
-inertia about its axis, a slider mass, a ball or free joint inertia about every axis. All comparisons are
-relative: a body of a milligram is as good as one of a ton.
+inertia about its axis, a slider mass, a ball or free joint inertia about every axis. Where point masses alone
+leave a joint without, they become balls. All comparisons are relative: a body of a milligram is as good as
+one of a ton.
 """
 
 import warnings
@@ -21,14 +22,14 @@ INERTIA_ROUNDING = 1.0e-6
 # Relative to the largest principal inertia, how far it may exceed the sum of the others, which no
 # distribution of mass can: asset files list inertias with a few digits only.
 TRIANGLE_TOLERANCE = 1.0e-2
-# Density [kg/m³] of the ball that a free point mass is taken for: that of water.
+# Density [kg/m³] of the ball that a point mass is taken for where it must have an extent: that of water.
 POINT_MASS_DENSITY = 1000.0
 
 
 def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) -> None:
     """Check masses and inertias, in the initial poses `body_q`.
 
-    Point masses on free and ball joints are given the inertia of a ball, with a warning.
+    Point masses that leave a joint without inertia are given that of a ball, with a warning.
 
     Args:
         source: The model to be; `body_inertia` is made symmetric.
@@ -63,8 +64,24 @@ def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) ->
             "a body that can move needs mass > 0. Pass mass= to add_link() or add_body(), give it a shape "
             "with density > 0, or fix it with add_joint_fixed()."
         )
-    _fill_point_masses(source, roots, body_joint, body_weld)
-    _check_joint_inertias(source, roots, body_joint, carried, mass, body_q)
+    least, principal = _find_joint_inertias(source, roots, body_joint, carried, mass, body_q)
+    bad = ~(least > INERTIA_ROUNDING * principal[:, 2])
+    if bad.any() and _fill_point_masses(source, roots[bad], carried):
+        least, principal = _find_joint_inertias(source, roots, body_joint, carried, mass, body_q)
+        bad = ~(least > INERTIA_ROUNDING * principal[:, 2])
+    if bad.any():
+        row = int(np.argmax(bad))
+        joint = int(body_joint[roots[row]])
+        joint_type = JointType(source.joint_type[joint])
+        about = {JointType.REVOLUTE: "the axis of", JointType.D6: "each axis of"}.get(
+            joint_type, "every axis through"
+        )
+        raise ValueError(
+            f"{builder._body_name(int(roots[row]))}: the principal inertias about "
+            f"{builder._joint_name(joint)} are {principal[row].tolist()} kg·m² (with "
+            f"all bodies that hang on it), but there must be some about {about} the joint. Pass inertia= to "
+            "add_link(), give the body a shape with density > 0, or give the joint an armature."
+        )
 
 
 def _find_carried(
@@ -133,17 +150,14 @@ def _check_inertias(source: Snapshot) -> None:
         )
 
 
-def _fill_point_masses(
-    source: Snapshot, roots: np.ndarray, body_joint: np.ndarray, body_weld: np.ndarray
-) -> None:
-    """Give point masses that turn freely the inertia of a ball."""
-    turning = np.isin(source.joint_type[body_joint[roots]], (*FLOATING_JOINTS, JointType.BALL))
-    extent = _sum_at(np.trace(source.body_inertia, axis1=1, axis2=2), body_weld, len(body_weld))
-    heavy = _sum_at(source.body_mass > 0.0, body_weld, len(body_weld))
-    points = roots[turning & (extent[roots] == 0.0) & (heavy[roots] == 1)]
-    if not len(points):
-        return
-    bodies = np.flatnonzero(np.isin(body_weld, points) & (source.body_mass > 0.0))
+def _fill_point_masses(source: Snapshot, roots: np.ndarray, carried: tuple[np.ndarray, np.ndarray]) -> bool:
+    """Give the point masses that the joints of `roots` carry the inertia of a ball; return whether any."""
+    body, root = carried
+    bodies = np.unique(body[np.isin(root, roots)])
+    is_point = (source.body_mass[bodies] > 0.0) & ~source.body_inertia[bodies].any(axis=(1, 2))
+    bodies = bodies[is_point]
+    if not len(bodies):
+        return False
     mass = source.body_mass[bodies]
     radius = np.cbrt(mass / (4.0 / 3.0 * np.pi * POINT_MASS_DENSITY))
     source.body_inertia[bodies] = (0.4 * mass * radius**2)[:, None, None] * np.eye(3)
@@ -151,21 +165,25 @@ def _fill_point_masses(
     others = f" and {len(bodies) - 1} more" if len(bodies) > 1 else ""
     warnings.warn(
         f"{source.builder._body_name(first)}{others}: a mass of {mass[0]:g} kg without any inertia on a "
-        f"joint that lets it spin; it gets the inertia of a ball of {POINT_MASS_DENSITY:g} kg/m³. Pass "
+        f"joint that turns it; it gets the inertia of a ball of {POINT_MASS_DENSITY:g} kg/m³. Pass "
         "inertia= to add_link() or add_body(), or give the body a shape with density > 0.",
-        stacklevel=4,
+        stacklevel=5,
     )
+    return True
 
 
-def _check_joint_inertias(
+def _find_joint_inertias(
     source: Snapshot,
     roots: np.ndarray,
     body_joint: np.ndarray,
     carried: tuple[np.ndarray, np.ndarray],
     mass: np.ndarray,
     body_q: np.ndarray,
-) -> None:
-    """Check that each moving joint finds inertia in its child and what hangs on it."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least inertia that each moving joint finds about its axes, and the principal ones [kg·m²].
+
+    Counted is the child with all that hangs on it. A joint that only slides has infinite least inertia.
+    """
     body, root = carried
     turn = poses.quat_to_matrix(body_q[:, 3:])
     com = body_q[:, :3] + poses.rotate(body_q[:, 3:], source.body_com)
@@ -185,7 +203,6 @@ def _check_joint_inertias(
     total = np.stack([_sum_at(entry, root, len(com)) for entry in entries], axis=1).reshape(-1, 3, 3)[roots]
     principal = np.linalg.eigvalsh(total)
     least = principal[:, 0]
-    several = source.joint_type[joints] == JointType.D6
     hinge = source.joint_type[joints] == JointType.REVOLUTE
     dof = source.joint_qd_start[joints]
     if hinge.any():
@@ -199,17 +216,8 @@ def _check_joint_inertias(
             places = dof[rows][:, None] + np.arange(linear_count, linear_count + angular_count)
             about = np.einsum("nki,nij,nkj->nk", axis, total[rows], axis) + source.joint_armature[places]
             least[rows] = about.min(axis=1)
-    slides = source.joint_dof_dim[joints, 1] == 0
-    bad = ~slides & ~(least > INERTIA_ROUNDING * principal[:, 2])
-    if bad.any():
-        row = int(np.argmax(bad))
-        about = "the axis of" if hinge[row] else "each axis of" if several[row] else "every axis through"
-        raise ValueError(
-            f"{source.builder._body_name(int(roots[row]))}: the principal inertias about "
-            f"{source.builder._joint_name(int(joints[row]))} are {principal[row].tolist()} kg·m² (with "
-            f"all bodies that hang on it), but there must be some about {about} the joint. Pass inertia= to "
-            "add_link(), give the body a shape with density > 0, or give the joint an armature."
-        )
+    least[source.joint_dof_dim[joints, 1] == 0] = np.inf
+    return least, principal
 
 
 def _sum_at(values: np.ndarray, body: np.ndarray, body_count: int) -> np.ndarray:

@@ -120,6 +120,24 @@ def test_a_free_point_mass_becomes_a_ball_with_a_warning():
     assert not builder.body_inertia.any()
 
 
+def test_replicated_arms_of_hinged_point_masses_are_built():
+    """Arms of bodies with a mass and nothing else, each at its joint, as introductions show them."""
+    arm = ModelBuilder()
+    base, forearm = arm.add_link(mass=1.0), arm.add_link(mass=1.0)
+    joints = [arm.add_joint_fixed(parent=-1, child=base), arm.add_joint_revolute(parent=base, child=forearm)]
+    arm.add_articulation(joints=joints)
+    scene = ModelBuilder()
+    scene.add_ground_plane()
+    scene.replicate(arm, world_count=4, spacing=(2.0, 0.0, 0.0))
+    with pytest.warns(UserWarning, match=r"'body_1' .* and 3 more: a mass of 1 kg without any inertia"):
+        model = scene.finalize("cpu")
+    assert (model.world_count, model.body_count) == (4, 8)
+    inertia = model.body_inertia.numpy()
+    assert not inertia[0::2].any()  # what is fixed needs none
+    np.testing.assert_allclose(inertia[1::2], np.tile(np.eye(3) * inertia[1, 0, 0], (4, 1, 1)))
+    assert inertia[1, 0, 0] == pytest.approx(0.4 * (3.0 / (4.0 * np.pi * 1000.0)) ** (2.0 / 3.0))
+
+
 def test_a_point_mass_swings_and_slides():
     """A pendulum bob and a cart need no inertia of their own."""
     builder = ModelBuilder()

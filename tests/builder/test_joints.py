@@ -217,9 +217,10 @@ def test_d6_axes_that_undo_each_other_are_refused(axes):
 
 
 def test_a_d6_joint_without_inertia_about_an_axis_is_refused():
-    """A point mass on the joint's axes finds nothing to turn."""
+    """A rod along the joint's axis finds nothing to turn."""
     builder = ModelBuilder()
-    joint = builder.add_joint_d6(-1, builder.add_link(mass=1.0), linear_axes=["x"], angular_axes=["y"])
+    rod = builder.add_link(mass=1.0, inertia=np.diag([1.0, 0.0, 1.0]))
+    joint = builder.add_joint_d6(-1, rod, linear_axes=["x"], angular_axes=["y"])
     builder.add_articulation([joint])
     with pytest.raises(
         ValueError, match=r"joint 'joint_0' .* there must be some about each axis of the joint"
