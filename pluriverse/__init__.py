@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         eval_momenta,
         eval_world_momenta,
     )
-    from pluriverse.geometry import Heightfield, Mesh
+    from pluriverse.geometry import Appearance, Heightfield, Mesh, Texture
     from pluriverse.model import Contacts, Control, Model, State
     from pluriverse.scene import load_scene
     from pluriverse.simulation import Simulation
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _LAZY_MODULES = {
+    "Appearance": "pluriverse.geometry",
     "Axis": "pluriverse.types",
     "BodyFlags": "pluriverse.types",
     "CollisionPipeline": "pluriverse.collision",
@@ -65,6 +66,7 @@ _LAZY_MODULES = {
     "SolverMuJoCo": "pluriverse.solvers.mujoco",
     "SolverSAP": "pluriverse.solvers.sap",
     "State": "pluriverse.model",
+    "Texture": "pluriverse.geometry",
     "eval_fk": "pluriverse.dynamics",
     "eval_ik": "pluriverse.dynamics",
     "eval_inverse_dynamics": "pluriverse.dynamics",
@@ -80,6 +82,7 @@ _LAZY_MODULES = {
 """Module that each public name is loaded from on first use."""
 
 __all__ = [
+    "Appearance",
     "Axis",
     "BodyFlags",
     "CollisionPipeline",
@@ -101,6 +104,7 @@ __all__ = [
     "SolverMuJoCo",
     "SolverSAP",
     "State",
+    "Texture",
     "eval_fk",
     "eval_ik",
     "eval_inverse_dynamics",

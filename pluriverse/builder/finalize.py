@@ -177,7 +177,7 @@ def _put_shapes(model: Model, source: Snapshot) -> None:
     device = model.device
     wanted = int(ShapeFlags.HYDROELASTIC | ShapeFlags.COLLIDE_SHAPES)
     model.has_hydroelastic_shapes = bool((source.shape_flags & wanted == wanted).any())
-    for name in ("body", "type", "flags", "world", "collision_group", "source_index"):
+    for name in ("body", "type", "flags", "world", "collision_group", "source_index", "appearance"):
         setattr(model, f"shape_{name}", _integers(getattr(source, f"shape_{name}"), device))
     for name in (
         "margin",
@@ -197,6 +197,7 @@ def _put_shapes(model: Model, source: Snapshot) -> None:
     model.shape_enabled = wp.ones(model.shape_count, dtype=wp.bool, device=device)
     model.shape_color = _vectors(source.shape_color, device)
     model.meshes = list(source.builder.meshes)
+    model.appearances = list(source.builder.appearances)
     lower, upper, radius = compute_shape_bounds(
         source.shape_type, source.shape_scale, source.shape_source_index, model.meshes
     )

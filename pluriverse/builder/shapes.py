@@ -9,6 +9,7 @@ from pluriverse.builder.articulations import ArticulationBuilder
 from pluriverse.builder.inputs import Transform, Vector, as_transform, as_vector
 from pluriverse.builder.shape_config import ShapeConfig
 from pluriverse.geometry import (
+    Appearance,
     Heightfield,
     MassProperties,
     Mesh,
@@ -68,6 +69,7 @@ class ShapeBuilder(ArticulationBuilder):
         src: Mesh | Heightfield | None = None,
         is_static: bool = False,
         color: Vector | None = None,
+        appearance: Appearance | None = None,
         label: str | None = None,
         custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
@@ -81,7 +83,8 @@ class ShapeBuilder(ArticulationBuilder):
             scale: Size as `GeoType` says; (1, 1, 1) if None.
             src: Mesh or height field, where the geometry is one.
             is_static: Whether the shape adds no mass to the body.
-            color: Red, green and blue from 0 to 1.
+            color: Red, green and blue from 0 to 1; that of the mesh if None.
+            appearance: Texture, opacity and gloss, or None.
             label: Name; `shape_INDEX` if None.
             custom_attributes: Custom attributes of the shape, by key.
 
@@ -159,6 +162,7 @@ class ShapeBuilder(ArticulationBuilder):
             kh=config.kh,
             is_solid=config.is_solid,
             color=as_vector(color, f"{name}: color"),
+            appearance=-1 if appearance is None else self._appearance_index(appearance, name),
             world=self.current_world,
         )
         self.shape_label.append(label)
@@ -466,6 +470,21 @@ class ShapeBuilder(ArticulationBuilder):
             custom_attributes=custom_attributes,
         )
 
+    def set_appearance(self, shape: int, appearance: Appearance | None) -> None:
+        """Give a shape a texture, opacity and gloss; None takes them away.
+
+        Raises:
+            IndexError: If there is no such shape.
+            TypeError: If `appearance` is none.
+        """
+        if not isinstance(shape, int | np.integer) or not 0 <= shape < self.shape_count:
+            raise IndexError(
+                f"set_appearance: shape {shape!r} does not exist; there are {self.shape_count} shapes."
+            )
+        name = self._shape_name(int(shape))
+        index = -1 if appearance is None else self._appearance_index(appearance, name)
+        self.shape_appearance[shape] = index
+
     def add_shape_collision_filter_pair(self, shape_a: int, shape_b: int) -> None:
         """Keep two shapes from colliding.
 
@@ -519,6 +538,15 @@ class ShapeBuilder(ArticulationBuilder):
             label=label,
             custom_attributes=custom_attributes,
         )
+
+    def _appearance_index(self, appearance: Appearance, name: str) -> int:
+        """Return the index of an appearance in `appearances`, adding it if it is new."""
+        if not isinstance(appearance, Appearance):
+            raise TypeError(f"{name}: appearance is {appearance!r}, but it must be a pluriverse.Appearance.")
+        index = self._appearance_of_content.setdefault(appearance.content_key, len(self.appearances))
+        if index == len(self.appearances):
+            self.appearances.append(appearance)
+        return index
 
     def _mesh_index(self, mesh: Mesh | Heightfield) -> int:
         """Return the index of a mesh or height field in `meshes`, adding it if it is new."""

@@ -94,6 +94,7 @@ def _shape_table() -> Table:
             "kh": Column(np.float64),
             "is_solid": Column(np.bool_, (), True),
             "color": Column(np.float64, (3,)),
+            "appearance": Column(np.int32, (), -1),
             "world": Column(np.int32, (), -1),
         }
     )
@@ -233,6 +234,8 @@ class BuilderStorage:
     """Whether the shape is solid (or a shell), shape [shape]."""
     shape_color = ColumnView("_shapes", "color")
     """Red, green and blue from 0 to 1, shape [shape, 3]."""
+    shape_appearance = ColumnView("_shapes", "appearance")
+    """Index into `appearances`, -1 for none, shape [shape]."""
     shape_world = ColumnView("_shapes", "world", writable=False)
     """World, -1 outside of any, shape [shape]."""
 
@@ -257,6 +260,9 @@ class BuilderStorage:
         self.meshes: list[Any] = []
         """The different `Mesh`es of all shapes, only added to by `add_shape_mesh` and its like."""
         self._mesh_of_content: dict[bytes, int] = {}
+        self.appearances: list[Any] = []
+        """The different `Appearance`s of all shapes, only added to by `add_shape` and `set_appearance`."""
+        self._appearance_of_content: dict[bytes, int] = {}
 
     @property
     def body_count(self) -> int:

@@ -231,6 +231,11 @@ class WorldBuilder(EqualityBuilder):
             # The last entry, which the shapes without a mesh (-1) address, stays -1.
             mesh_index = np.array([*(self._mesh_index(mesh) for mesh in builder.meshes), -1], dtype=np.int32)
             self._shapes.view("mesh")[shapes] = mesh_index[self._shapes.view("mesh")[shapes]]
+        if builder.appearances:
+            appearances = [self._appearance_index(look, "add_builder") for look in builder.appearances]
+            appearance_index = np.array([*appearances, -1], dtype=np.int32)
+            looks = self._shapes.view("appearance")
+            looks[shapes] = appearance_index[looks[shapes]]
         for table, added in (
             (self._bodies, bodies),
             (self._joints, joints),

@@ -1,5 +1,8 @@
 """Geometry on the host: triangle meshes, convex hulls and mass properties."""
 
+from pluriverse.geometry.appearance import Appearance as Appearance
+from pluriverse.geometry.appearance import MeshSkin, TextureMapping
+from pluriverse.geometry.appearance import Texture as Texture
 from pluriverse.geometry.approximation import approximate_mesh
 from pluriverse.geometry.convex_hull import HULL_VERTEX_COUNT_MIN
 from pluriverse.geometry.heightfield import Heightfield as Heightfield
@@ -33,7 +36,9 @@ __all__ = [
     "MESH_HULL_VERTEX_COUNT",
     "SDF_MAX_RESOLUTION",
     "MassProperties",
+    "MeshSkin",
     "SignedDistance",
+    "TextureMapping",
     "approximate_mesh",
     "bolt_mesh",
     "box_mass_properties",

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.geometry.mesh_normals import compute_corner_normals
+
 
 class Heightfield:
     """Terrain: heights over a rectangle, solid below and with vertical sides.
@@ -105,6 +107,11 @@ class Heightfield:
         back, far = corner[1:, :-1], corner[1:, 1:]
         cells = np.stack([low, right, far, low, far, back], axis=-1)
         return cells.reshape(-1, 3).astype(np.int32)
+
+    @functools.cached_property
+    def corner_normals(self) -> np.ndarray:
+        """Unit normals to draw the corners of triangles with, smooth but for edges: [triangle, 3, 3]."""
+        return compute_corner_normals(self.vertices, self.triangles)
 
     @property
     def indices(self) -> np.ndarray:

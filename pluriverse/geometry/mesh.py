@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.geometry.appearance import MeshSkin
 from pluriverse.geometry.convex_hull import compute_convex_hull
 from pluriverse.geometry.inertia import MassProperties
+from pluriverse.geometry.mesh_normals import compute_corner_normals
 from pluriverse.geometry.signed_distance import SignedDistance, check_options, compute_signed_distance
 from pluriverse.geometry.vertex_merge import merge_vertices
 
@@ -34,6 +36,7 @@ class Mesh:
         is_solid: Whether the enclosed volume carries the mass (the mesh must then be closed) or the surface.
         color: Colour as red, green, blue from 0 to 1, or None.
         name: What the mesh is called in messages, for example its file.
+        skin: Colours and textures of its triangles, or None.
 
     Raises:
         ValueError: If the arrays have wrong shapes, values that are not finite, or indices out of range.
@@ -48,6 +51,7 @@ class Mesh:
         is_solid: bool = True,
         color: Sequence[float] | None = None,
         name: str = "mesh",
+        skin: MeshSkin | None = None,
     ):
         self.name = name
         """What the mesh is called in messages."""
@@ -64,6 +68,10 @@ class Mesh:
         if color is not None:
             red, green, blue = (float(channel) for channel in color)
             self.color = (red, green, blue)
+        self.skin = skin
+        """Colours and textures of the triangles, or None."""
+        if skin is not None:
+            skin.check(len(self.indices) // 3, name)
         self.is_convex_hull = False
         """Whether the mesh was made by `convex_hull`."""
         self.hull_source: Mesh | None = None
@@ -88,6 +96,9 @@ class Mesh:
         digest.update(np.array(kind, dtype=np.int64).tobytes())
         digest.update(self.vertices.tobytes())
         digest.update(self.indices.tobytes())
+        if self.skin is not None:
+            digest.update(self.skin.content_key)
+            digest.update(np.array(self.color or (), dtype=np.float64).tobytes())
         if self.signed_distance_options:
             digest.update(repr(sorted(self.signed_distance_options.items())).encode())
         return digest.digest()
@@ -96,6 +107,11 @@ class Mesh:
     def aabb(self) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper corner of the bounding box [m], local axes, float32."""
         return self.vertices.min(axis=0), self.vertices.max(axis=0)
+
+    @functools.cached_property
+    def corner_normals(self) -> np.ndarray:
+        """Unit normals to draw the corners of triangles with, smooth but for edges: [triangle, 3, 3]."""
+        return compute_corner_normals(self.vertices, self.triangles)
 
     @functools.cached_property
     def is_closed(self) -> bool:
@@ -316,6 +332,7 @@ class Mesh:
             is_solid=self.is_solid,
             color=self.color,
             name=self.name,
+            skin=_mirrored(self.skin) if factors.prod() < 0.0 else self.skin,
         )
         scaled.is_convex_hull = self.is_convex_hull
         # Lengths would have to be scaled too, by factors that may differ.
@@ -357,7 +374,7 @@ class Mesh:
         key = (cls, str(path), *_file_state(path), apply_up_axis, compute_inertia, is_solid)
         mesh = _LOADED.get(key)
         if mesh is None:
-            vertices, triangles, color = load_triangles(Path(path), apply_up_axis=apply_up_axis)
+            vertices, triangles, color, skin = load_triangles(Path(path), apply_up_axis=apply_up_axis)
             mesh = cls(
                 vertices,
                 triangles,
@@ -365,6 +382,7 @@ class Mesh:
                 is_solid=is_solid,
                 color=color,
                 name=str(path),
+                skin=skin,
             )
             _LOADED[key] = mesh
         if np.all(np.asarray(scale) == 1.0):
@@ -391,6 +409,18 @@ def _file_state(path: str | Path) -> tuple[int, int]:
     except OSError:
         return 0, 0  # whoever reads it says what is wrong with it
     return state.st_mtime_ns, state.st_size
+
+
+def _mirrored(skin: MeshSkin | None) -> MeshSkin | None:
+    """Return the skin for triangles whose corners run the other way."""
+    if skin is None or skin.corner_uv is None:
+        return skin
+    return MeshSkin(
+        corner_uv=skin.corner_uv[:, ::-1],
+        triangle_part=skin.triangle_part,
+        part_color=skin.part_color,
+        part_texture=skin.part_texture,
+    )
 
 
 def _checked_vertices(vertices: Any, name: str) -> np.ndarray:

@@ -1,11 +1,13 @@
 """Mesh files: the triangles of STL, OBJ, DAE and other files, read by trimesh."""
 
+import warnings
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pluriverse.geometry.appearance import MeshSkin, Texture
 from pluriverse.geometry.vertex_merge import merge_vertices
 
 # Rotations to +z of the up axes that a DAE file can name.
@@ -18,8 +20,8 @@ UPRIGHT = {
 
 def load_triangles(
     path: Path, *, apply_up_axis: bool
-) -> tuple[np.ndarray, np.ndarray, tuple[float, float, float] | None]:
-    """Return vertices [m], triangles and main colour of all parts of a file, placed by its scene graph.
+) -> tuple[np.ndarray, np.ndarray, tuple[float, float, float] | None, MeshSkin | None]:
+    """Return vertices [m], triangles, main colour and skin of all parts of a file, placed by its scene graph.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -61,7 +63,10 @@ def load_triangles(
     ]
     largest = max((part for _, _, part in parts), key=lambda part: len(part.faces))
     distinct, merged = merge_vertices(np.concatenate(vertices).astype(np.float32))
-    return distinct, merged[np.concatenate(triangles)], _main_color(largest)
+    geometries = [part for _, _, part in parts]
+    flipped = [bool(np.linalg.det(turn) < 0.0) for turn, _, _ in parts]
+    color = _main_color(largest)
+    return distinct, merged[np.concatenate(triangles)], color, _skin(geometries, flipped, color)
 
 
 def _placed(vertices: Any, turn: np.ndarray, offset: np.ndarray) -> np.ndarray:
@@ -121,6 +126,68 @@ def _collada_frame(path: Path) -> tuple[float, str]:
             f"mesh file '{path}': <up_axis> is '{up_axis}', but it must be one of {list(UPRIGHT)}."
         )
     return unit, up_axis
+
+
+def _skin(
+    parts: list[Any], flipped: list[bool], main_color: tuple[float, float, float] | None
+) -> MeshSkin | None:
+    """Return the colours and textures of the triangles of all parts; None where one colour says it all."""
+    if main_color is None:
+        return None  # no part that matters has a material
+    colors, textures, corner_uv, triangle_part = [], [], [], []
+    images: dict[int, Texture | None] = {}
+    for number, (part, is_flipped) in enumerate(zip(parts, flipped, strict=True)):
+        faces = np.asarray(part.faces)
+        material = getattr(part.visual, "material", None) if part.visual.defined else None
+        texture = None
+        uv = getattr(part.visual, "uv", None)
+        if material is not None and uv is not None and len(uv) == len(part.vertices):
+            texture = _texture(material, images)
+            corners = np.asarray(uv, dtype=np.float32)[faces]
+            corner_uv.append(corners[:, ::-1] if is_flipped else corners)
+        else:
+            corner_uv.append(np.zeros((len(faces), 3, 2), dtype=np.float32))
+        rgba = _material_color(material) if material is not None else (*main_color, 1.0)
+        if texture is not None and not hasattr(material, "baseColorFactor"):
+            rgba = (1.0, 1.0, 1.0, rgba[3])  # an image of these formats takes the place of the colour
+        colors.append(rgba)
+        textures.append(texture)
+        triangle_part.append(np.full(len(faces), number, dtype=np.int32))
+    has_texture = any(texture is not None for texture in textures)
+    if not has_texture and len(set(colors)) == 1 and colors[0][3] == 1.0:
+        return None
+    kinds: dict[tuple[Any, ...], int] = {}
+    kind_of_part = []
+    for rgba, texture in zip(colors, textures, strict=True):
+        kind_of_part.append(kinds.setdefault((rgba, texture), len(kinds)))
+    return MeshSkin(
+        corner_uv=np.concatenate(corner_uv) if has_texture else None,
+        triangle_part=np.array(kind_of_part, dtype=np.int32)[np.concatenate(triangle_part)],
+        part_color=np.array([rgba for rgba, _ in kinds]),
+        part_texture=[texture for _, texture in kinds],
+    )
+
+
+def _texture(material: Any, images: dict[int, Texture | None]) -> Texture | None:
+    """Return the image of a material, or None where it has none that can be read."""
+    image = getattr(material, "image", None)
+    image = getattr(material, "baseColorTexture", None) if image is None else image
+    if image is None:
+        return None
+    if id(image) not in images:
+        try:
+            images[id(image)] = Texture(np.asarray(image.convert("RGBA")), name=str(material.name))
+        except (OSError, ValueError, SyntaxError) as error:
+            warnings.warn(f"texture of '{material.name}' cannot be read: {error}", stacklevel=2)
+            images[id(image)] = None
+    return images[id(image)]
+
+
+def _material_color(material: Any) -> tuple[float, float, float, float]:
+    """Return red, green, blue and alpha of a material, from 0 to 1."""
+    red, green, blue, alpha = (float(channel) / 255.0 for channel in material.main_color[:4])
+    # Exporters write a dissolve of 0 where they mean nothing by it: what is in a file is to be seen.
+    return red, green, blue, alpha if alpha > 0.0 else 1.0
 
 
 def _main_color(geometry: object) -> tuple[float, float, float] | None:

@@ -318,6 +318,7 @@ def _add_shapes(
             scale=shape.scale,
             src=mesh,
             color=shape.color,
+            appearance=shape.appearance,
             label=shape.label,
             custom_attributes=shape.custom,
         )

@@ -39,6 +39,8 @@ class ShapeDescription:
     """Whether it only marks a frame."""
     color: tuple[float, float, float] | None = None
     """Red, green and blue from 0 to 1, or None."""
+    appearance: Any = None
+    """Its `Appearance`, or None."""
     contype: int = 1
     """Bit mask of what it is for the pair rule."""
     conaffinity: int = 1

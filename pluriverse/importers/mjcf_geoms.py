@@ -7,6 +7,7 @@ import numpy as np
 from pluriverse.geometry import Heightfield, Mesh
 from pluriverse.importers.description import RobotDescription, ShapeDescription
 from pluriverse.importers.frames import make_frame, quat_from_wxyz
+from pluriverse.importers.mjcf_appearance import MjcfAppearances, mesh_skin
 from pluriverse.importers.mjcf_options import MjcfOptions
 from pluriverse.importers.mjcf_source import MjcfSource, class_names, matches, read_class_parents
 from pluriverse.importers.report import ImportReport
@@ -32,6 +33,7 @@ def add_shapes(
     classes = {geom.id: class_names(geom, parents) for geom in source.spec.geoms}
     paired = {name for pair in source.spec.pairs for name in (pair.geomname1, pair.geomname2)}
     meshes: dict[int, Mesh] = {}
+    looks = MjcfAppearances(model, report)
     for body in range(model.nbody):
         link = link_of_body[body]
         shapes = robot.world_shapes if body == 0 else robot.links[link].shapes
@@ -50,7 +52,7 @@ def add_shapes(
                     report.add("contact pair", name, "its geoms have no contact bits, so they never collide")
                 if not options.parse_visuals:
                     continue
-            shape = _shape(model, geom, f"{path}/{name}", name, meshes, options, report)
+            shape = _shape(model, geom, f"{path}/{name}", name, meshes, looks, options, report)
             if shape is None:
                 continue
             shape.collides = colliding[geom]
@@ -90,6 +92,7 @@ def _shape(
     label: str,
     name: str,
     meshes: dict[int, Mesh],
+    looks: MjcfAppearances,
     options: MjcfOptions,
     report: ImportReport,
 ) -> ShapeDescription | None:
@@ -105,6 +108,7 @@ def _shape(
         frame,
         color=(float(rgba[0]), float(rgba[1]), float(rgba[2])),
         is_visible=bool(rgba[3] > 0.0),
+        appearance=looks.of_material(int(model.geom_matid[geom]), float(rgba[3])),
         contype=int(model.geom_contype[geom]),
         conaffinity=int(model.geom_conaffinity[geom]),
         origin=("geom", geom),
@@ -154,6 +158,7 @@ def _mesh(model: Any, mesh: int, scale: float) -> Mesh:
         scale * model.mesh_vert[start : start + count],
         model.mesh_face[face : face + face_count],
         name=f"mesh '{model.mesh(mesh).name}'",
+        skin=mesh_skin(model, mesh),
     )
 
 

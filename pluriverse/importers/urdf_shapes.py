@@ -7,8 +7,10 @@ import numpy as np
 
 from pluriverse.geometry import (
     SDF_MAX_RESOLUTION,
+    Appearance,
     MassProperties,
     Mesh,
+    Texture,
     box_mass_properties,
     combine_mass_properties,
     cylinder_mass_properties,
@@ -45,11 +47,8 @@ class UrdfShapes:
         self.scale = scale
         self.mesh_scale = mesh_scale
         self.report = report
-        self.materials = {
-            material.name: material.color.rgba
-            for material in document.robot.materials
-            if material.color is not None
-        }
+        self.materials = {material.name: material for material in document.robot.materials}
+        self.textures: dict[str, Texture | None] = {}
         self.links = {link.get("name"): link for link in document.root.findall("link")}
         self.meshes: dict[tuple[Path, tuple[float, ...]], Mesh] = {}
 
@@ -92,7 +91,7 @@ class UrdfShapes:
             if shape is not None:
                 shape.collides = False
                 self.custom.set_shape(shape, link.name, "visual", number)
-                shape.color = self._color(visual.material) or shape.color
+                self._paint(shape, visual.material)
                 shapes.append(shape)
         return shapes
 
@@ -153,11 +152,37 @@ class UrdfShapes:
                 return None
         return self.meshes[key]
 
-    def _color(self, material: Any) -> tuple[float, float, float] | None:
+    def _paint(self, shape: ShapeDescription, material: Any) -> None:
+        """Give a shape the colour, opacity and texture of a `<material>`, which may refer to one by name."""
         if material is None:
-            return None
-        rgba = material.color.rgba if material.color is not None else self.materials.get(material.name)
-        return None if rgba is None else (float(rgba[0]), float(rgba[1]), float(rgba[2]))
+            return
+        if material.color is None and material.texture is None:
+            material = self.materials.get(material.name, material)
+        alpha = 1.0
+        if material.color is not None:
+            red, green, blue, alpha = (float(channel) for channel in material.color.rgba)
+            shape.color = (red, green, blue)
+        texture = None if material.texture is None else self._texture(material.texture.filename)
+        alpha = min(max(alpha, 0.0), 1.0) if np.isfinite(alpha) else 1.0
+        if alpha == 0.0:
+            shape.is_visible = False
+        if texture is not None and material.color is None:
+            shape.color = (1.0, 1.0, 1.0)
+        if texture is not None or alpha < 1.0:
+            shape.appearance = Appearance(texture=texture, alpha=alpha)
+
+    def _texture(self, name: str) -> Texture | None:
+        if name not in self.textures:
+            path, _ = self.files.find(name)
+            self.textures[name] = None
+            if path is None:
+                self.report.add("missing texture", name, "it is not drawn", ImportSeverity.WARNING)
+            else:
+                try:
+                    self.textures[name] = Texture.load(path)
+                except (ValueError, ImportError) as error:
+                    self.report.add("texture", name, f"it is not drawn: {error}", ImportSeverity.WARNING)
+        return self.textures[name]
 
 
 def as_collider(shape: ShapeDescription) -> ShapeDescription:

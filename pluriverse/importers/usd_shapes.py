@@ -8,6 +8,7 @@ from pluriverse.geometry import Mesh
 from pluriverse.importers.description import ShapeDescription
 from pluriverse.importers.frames import Frame, make_frame, quat_from_axis_angle
 from pluriverse.importers.report import ImportReport, ImportSeverity
+from pluriverse.importers.usd_appearance import UsdAppearances
 from pluriverse.importers.usd_options import UsdOptions
 from pluriverse.importers.usd_source import (
     UsdSource,
@@ -46,6 +47,7 @@ class UsdShapes:
         self.options = options
         self.report = report
         self._meshes: dict[tuple[str, bytes], Mesh] = {}
+        self._looks = UsdAppearances(report)
 
     def collider(self, prim: Any, approximation: str | None, body: Frame) -> list[ShapeDescription]:
         """Return the colliding shapes of a prim, for a body that stands at `body` on the stage."""
@@ -88,9 +90,12 @@ class UsdShapes:
         kind = str(prim.GetTypeName())
         matrix = inverse_matrix(body) @ self.source.world_matrix(prim)
         frame, stretch = split_matrix(matrix)
-        shape = ShapeDescription(str(prim.GetPath()), GeoType.NONE, frame, color=_color(prim))
+        color, look = self._looks.of_prim(prim)
+        shape = ShapeDescription(str(prim.GetPath()), GeoType.NONE, frame, color=color, appearance=look)
         if kind == "Mesh":
             shape.type, shape.mesh = GeoType.MESH, self._mesh(prim, stretch)
+            if shape.mesh.skin is not None and shape.mesh.skin.has_colors:
+                shape.color = shape.mesh.color  # the mesh wears what its faces are bound to
             return [shape]
         scale = np.abs(np.diag(stretch))
         if np.abs(stretch - np.diag(np.diag(stretch))).max() > SCALE_TOLERANCE * scale.max():
@@ -188,19 +193,24 @@ class UsdShapes:
                 value=len(points),
                 remedy="Correct points, faceVertexCounts and faceVertexIndices.",
             )
-        triangles = []
-        start = 0
-        for count in counts.tolist():  # a fan per face
-            triangles += [
-                (corners[start], corners[start + k], corners[start + k + 1]) for k in range(1, count - 1)
-            ]
-            start += count
-        indices = np.array(triangles, dtype=np.int64).reshape(-1, 3)
+        # A fan per face: its first corner, and two that follow each other.
+        fan = np.maximum(counts - 2, 0)
+        face = np.repeat(np.arange(len(counts)), fan)
+        place = np.arange(len(face)) - np.repeat(np.cumsum(fan) - fan, fan)
+        first = (np.cumsum(counts) - counts)[face]
+        corner = np.column_stack([first, first + place + 1, first + place + 2]).reshape(-1, 3)
+        indices = corners[corner]
         is_left_handed = prim.GetAttribute("orientation").Get() == "leftHanded"
-        if is_left_handed != bool(np.linalg.det(stretch) < 0.0):
+        is_turned = is_left_handed != bool(np.linalg.det(stretch) < 0.0)
+        if is_turned:
             indices = indices[:, ::-1]
+        skin = self._looks.skin(prim, corner, face, is_turned=is_turned)
+        color = None
+        if skin is not None and skin.part_color is not None:
+            red, green, blue = np.average(skin.part_color[:, :3], axis=0).tolist()
+            color = (red, green, blue)
         try:
-            return Mesh(points @ stretch.T, indices, name=f"mesh '{prim.GetPath()}'")
+            return Mesh(points @ stretch.T, indices, name=f"mesh '{prim.GetPath()}'", color=color, skin=skin)
         except ValueError as error:
             raise self.source.error(
                 prim, str(error).rstrip("."), remedy="Repair or replace the mesh."
@@ -294,14 +304,3 @@ class UsdShapes:
 def is_site(prim: Any) -> bool:
     """Return whether a prim only marks a frame."""
     return "MjcSiteAPI" in applied_schemas(prim)
-
-
-def _color(prim: Any) -> tuple[float, float, float] | None:
-    from pxr import UsdGeom
-
-    primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance("displayColor")
-    values = primvar.Get() if primvar else None
-    if not values or not np.isfinite(np.array(values[0])).all():
-        return None
-    red, green, blue = (float(channel) for channel in values[0])
-    return red, green, blue

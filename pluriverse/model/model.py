@@ -236,10 +236,14 @@ class Model(DerivedArrays):
     """Whether the shape takes part in collisions; may be changed between steps, shape [shape]."""
     shape_color: wp.array[wp.vec3]
     """Red, green and blue from 0 to 1, shape [shape]."""
+    shape_appearance: wp.array[int]
+    """Index into `appearances`, -1 for none; may be changed between steps, shape [shape]."""
     shape_label: list[str]
     """Name, shape [shape]. Labels repeat from world to world."""
     meshes: list[Any]
     """The different meshes (`Mesh`) of all shapes."""
+    appearances: list[Any]
+    """The different looks (`Appearance`) of all shapes."""
 
     # equality constraints
     equality_constraint_type: wp.array[int]

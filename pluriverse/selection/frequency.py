@@ -86,6 +86,7 @@ _SHAPE_ATTRIBUTES = (
     "shape_aabb_lower",
     "shape_aabb_upper",
     "shape_enabled",
+    "shape_appearance",
     "shape_color",
 )
 

@@ -234,6 +234,8 @@ def _layout(group: _Group, names: Sequence[str], builders: Sequence[Any]) -> Lay
         # Meshes of all variants, so that a shape can become any of them.
         for index in used_meshes(builders[variant]):
             builder._mesh_index(builders[variant].meshes[index])
+        for look in builders[variant].appearances:
+            builder._appearance_index(look, names[variant])
     mine = {tuple(pair) for pair in np.sort(builder.shape_collision_filter_pairs, axis=1).tolist()}
     for pair in sorted(group.filters - mine):
         builder.add_shape_collision_filter_pair(*pair)
@@ -243,6 +245,7 @@ def _layout(group: _Group, names: Sequence[str], builders: Sequence[Any]) -> Lay
 def _add_slot(builder: Any, source: Any, shape: int, label: str) -> None:
     """Add a shape as in another builder that weighs nothing."""
     mesh_index = int(source.shape_source_index[shape])
+    look = int(source.shape_appearance[shape])
     config = builder.default_shape_cfg.copy()
     config.density = 0.0
     added = builder.add_shape(
@@ -251,6 +254,7 @@ def _add_slot(builder: Any, source: Any, shape: int, label: str) -> None:
         scale=source.shape_scale[shape],
         src=source.meshes[mesh_index] if mesh_index >= 0 else None,
         cfg=config,
+        appearance=source.appearances[look] if look >= 0 else None,
         label=label,
     )
     for name in SHAPE_COLUMNS:
@@ -275,4 +279,4 @@ SHAPE_COLUMNS = (
     "shape_is_solid",
     "shape_color",
 )
-"""Columns of a builder that describe a shape, without its body, type and mesh."""
+"""Columns of a builder that describe a shape, without its body, type, mesh and appearance."""

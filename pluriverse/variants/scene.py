@@ -214,6 +214,7 @@ def make_scene(
         defaults = {name: wp.clone(getattr(model, name)) for name in VARIANT_DEPENDENT_FIELDS}
     tables = VariantTables(model, defaults)
     mesh_index = {mesh.content_key: index for index, mesh in enumerate(model.meshes)}
+    look_index = {look.content_key: index for index, look in enumerate(model.appearances)}
     for place, entity in enumerate(entities.values()):
         for layout, rows in zip(entity.layouts, entity.rows, strict=True):
             if rows is None:
@@ -224,7 +225,8 @@ def make_scene(
             meshes = np.array(
                 [mesh_index[mesh.content_key] for mesh in layout.builder.meshes], dtype=np.int32
             )
-            rows.name_meshes(meshes)
+            looks = [look_index[look.content_key] for look in layout.builder.appearances]
+            rows.name_sources(meshes, np.array(looks, dtype=np.int32))
             tables.add(entity.name, rows, variant_row, offsets)
     if not tables.is_empty:
         model.seal(live=LIVE_STRUCTURE)
@@ -372,6 +374,8 @@ def _compose(entities: list[Entity], layouts: tuple[int, ...]) -> tuple[Any, lis
         builder.add_builder(entity.layouts[layout].builder, label_prefix=entity.name or None)
         for mesh in entity.layouts[layout].builder.meshes:
             builder._mesh_index(mesh)  # those of variants that nobody has yet
+        for look in entity.layouts[layout].builder.appearances:
+            builder._appearance_index(look, entity.name)
     return builder, offsets
 
 
@@ -395,6 +399,8 @@ def _build(
     for source, _ in composed:
         for mesh in source.meshes:
             builder._mesh_index(mesh)
+        for look in source.appearances:
+            builder._appearance_index(look, "variants")
     if config.ground_height is not None:
         builder.add_ground_plane(config.ground_height)
     return builder

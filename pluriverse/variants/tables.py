@@ -70,7 +70,7 @@ class VariantRows:
             "equality": layout.builder.equality_constraint_count,
         }
         """Entities of one world of the layout, by kind."""
-        catalogue, filled, mesh = _catalogue(layout, builders)
+        catalogue, filled, mesh, look = _catalogue(layout, builders)
         try:
             model = catalogue.finalize("cpu")
         except ValueError as error:
@@ -84,6 +84,7 @@ class VariantRows:
         seen = np.where(filled.reshape(-1), -1, ~int(ShapeFlags.VISIBLE)).astype(np.int32)
         arrays["shape_flags"] = arrays["shape_flags"] & seen
         arrays["shape_source_index"] = mesh.reshape(-1)
+        arrays["shape_appearance"] = look.reshape(-1)
         lower, upper, radius = compute_shape_bounds(
             model.shape_type.numpy(),
             catalogue.shape_scale,
@@ -101,19 +102,21 @@ class VariantRows:
             if (rows.view(np.uint8) != rows[:1].view(np.uint8)).any() or name == "shape_enabled":
                 self.arrays[name] = rows
 
-    def name_meshes(self, mesh_index: np.ndarray) -> None:
-        """Let the rows name meshes as the model of the scene does.
+    def name_sources(self, mesh_index: np.ndarray, appearance_index: np.ndarray) -> None:
+        """Let the rows name meshes and appearances as the model of the scene does.
 
         Args:
             mesh_index: Index in that model of each mesh of the layout.
+            appearance_index: Index in that model of each appearance of the layout.
         """
-        if "shape_source_index" in self.arrays:
-            indices = np.append(mesh_index, -1).astype(np.int32)
-            self.arrays["shape_source_index"] = indices[self.arrays["shape_source_index"]]
+        for name, index in (("shape_source_index", mesh_index), ("shape_appearance", appearance_index)):
+            if name in self.arrays:
+                indices = np.append(index, -1).astype(np.int32)  # the last one, which -1 addresses, for none
+                self.arrays[name] = indices[self.arrays[name]]
 
 
-def _catalogue(layout: Layout, builders: Sequence[Any]) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Return a builder with a world per variant, which slots each fills, and their meshes.
+def _catalogue(layout: Layout, builders: Sequence[Any]) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
+    """Return a builder with a world per variant, which slots each fills, their meshes and appearances.
 
     The shapes of all its worlds have the meshes of the first variant, so that these are all of one kind.
     """
@@ -135,6 +138,7 @@ def _catalogue(layout: Layout, builders: Sequence[Any]) -> tuple[Any, np.ndarray
     slot_count = source.shape_count
     filled = np.zeros((row_count, slot_count), dtype=bool)
     mesh = np.tile(source.shape_source_index, (row_count, 1))
+    look = np.tile(source.shape_appearance, (row_count, 1))
     for name in _SHAPE_NUMBERS:
         column = getattr(catalogue, name)
         rows_of = column.reshape(row_count, slot_count, *column.shape[1:])
@@ -146,14 +150,17 @@ def _catalogue(layout: Layout, builders: Sequence[Any]) -> tuple[Any, np.ndarray
         for index in used_meshes(builder):
             known[index] = source._mesh_index(builder.meshes[index])
         mesh[row, slots] = known[builder.shape_source_index]
-    return catalogue, filled, mesh
+        looks = [source._appearance_index(appearance, "variant") for appearance in builder.appearances]
+        look[row, slots] = np.array([*looks, -1], dtype=np.int32)[builder.shape_appearance]
+    return catalogue, filled, mesh, look
 
 
+_SHAPE_OTHERS = ("shape_collision_filter_parent", "shape_appearance")
 _SHAPE_NUMBERS = tuple(
     name
     for name in COLUMN_NAMES
     if name == "shape_flags"
-    or (name.startswith("shape_") and name not in STRUCTURE and name != "shape_collision_filter_parent")
+    or (name.startswith("shape_") and name not in STRUCTURE and name not in _SHAPE_OTHERS)
 )
 _STRUCTURE_COLUMNS = (
     *STRUCTURE,
