@@ -60,7 +60,7 @@ def tessellate(geometry: GeoType, scale: np.ndarray, mesh: Any, plane_half_size:
     if geometry is GeoType.CAPSULE:
         quarter = np.linspace(0.0, 0.5 * np.pi, SIDES // 4 + 1)
         lower = [(radius * np.sin(a), -length - radius * np.cos(a)) for a in quarter]
-        upper = [(radius * np.cos(a), half + radius * np.sin(a)) for a in quarter]
+        upper = [(radius * np.cos(a), length + radius * np.sin(a)) for a in quarter]
         return _finish(*_turned(lower + upper))
     if geometry is GeoType.CYLINDER:
         outline = [(0.0, -length), (radius, -length), (radius, length), (0.0, length)]
