@@ -57,8 +57,8 @@ class AxisJointBuilder(JointEntryBuilder):
             target_kd: Damping of the drive.
             limit_lower: Lower limit.
             limit_upper: Upper limit.
-            limit_ke: Stiffness of the limits.
-            limit_kd: Damping of the limits.
+            limit_ke: Stiffness of the limits; left to the solver where nobody gives any.
+            limit_kd: Damping of the limits; the same.
             armature: Inertia of the rotor.
             damping: Viscous damping.
             friction: Dry friction.

@@ -1,6 +1,7 @@
 """Inputs: turn what users pass (transforms, vectors, axes) into arrays, or say what is wrong with it."""
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -70,6 +71,11 @@ def as_transform(value: Transform | None, what: str) -> np.ndarray:
     if length != 1.0:
         pose[3:] /= length
     return pose
+
+
+def number_or_not_given(value: float | None) -> float:
+    """Return a number, NaN for None: what an array has where nothing is given."""
+    return math.nan if value is None else float(value)
 
 
 def as_matrix(value: Any, what: str) -> np.ndarray:

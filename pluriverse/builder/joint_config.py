@@ -24,10 +24,11 @@ class JointDofConfig:
     """Lower limit of the position [m or rad]."""
     limit_upper: float = 1.0e10
     """Upper limit of the position [m or rad]."""
-    limit_ke: float = 1.0e4
-    """Stiffness of the limits [N/m or N·m/rad]."""
-    limit_kd: float = 10.0
-    """Damping of the limits [N·s/m or N·m·s/rad]."""
+    limit_ke: float | None = None
+    """Stiffness of the limits [N/m or N·m/rad]; None leaves it to the solver. `SolverSAP` has no
+    limits with 0."""
+    limit_kd: float | None = None
+    """Damping of the limits [N·s/m or N·m·s/rad]; None leaves it to the solver."""
     target_pos: float = 0.0
     """Position that the drive pulls to [m or rad]."""
     target_vel: float = 0.0

@@ -7,7 +7,14 @@ import numpy as np
 
 from pluriverse.builder.bodies import BodyBuilder
 from pluriverse.builder.custom_attributes import JOINT_CONSTRAINT_COUNT
-from pluriverse.builder.inputs import IDENTITY, AxisLike, Transform, as_axis, as_transform
+from pluriverse.builder.inputs import (
+    IDENTITY,
+    AxisLike,
+    Transform,
+    as_axis,
+    as_transform,
+    number_or_not_given,
+)
 from pluriverse.builder.joint_config import JointDofConfig, mode_value
 from pluriverse.model import poses
 from pluriverse.model.attributes import AttributeFrequency
@@ -123,14 +130,14 @@ def _dof_row(config: JointDofConfig, name: str) -> dict[str, Any]:
             ("target_vel", "target_vel"),
             ("limit_lower", "limit_lower"),
             ("limit_upper", "limit_upper"),
-            ("limit_ke", "limit_ke"),
-            ("limit_kd", "limit_kd"),
             ("effort_limit", "effort_limit"),
             ("velocity_limit", "velocity_limit"),
         )
     }
     return {
         **row,
+        "limit_ke": number_or_not_given(config.limit_ke),
+        "limit_kd": number_or_not_given(config.limit_kd),
         "axis": as_axis(config.axis, f"{name}: axis"),
         "target_mode": mode_value(config.actuator_mode, name),
     }

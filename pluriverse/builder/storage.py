@@ -183,9 +183,9 @@ class BuilderStorage:
     joint_limit_upper = ColumnView("_dofs", "limit_upper")
     """Upper limit [m or rad], shape [dof]."""
     joint_limit_ke = ColumnView("_dofs", "limit_ke")
-    """Stiffness of the limits [N/m or N·m/rad], shape [dof]."""
+    """Stiffness of the limits [N/m or N·m/rad], NaN where not given, shape [dof]."""
     joint_limit_kd = ColumnView("_dofs", "limit_kd")
-    """Damping of the limits [N·s/m or N·m·s/rad], shape [dof]."""
+    """Damping of the limits [N·s/m or N·m·s/rad], NaN where not given, shape [dof]."""
     joint_effort_limit = ColumnView("_dofs", "effort_limit")
     """Largest force of the drive [N or N·m], shape [dof]."""
     joint_velocity_limit = ColumnView("_dofs", "velocity_limit")

@@ -171,6 +171,7 @@ _DOF_NON_NEGATIVE = (
     "effort_limit",
     "velocity_limit",
 )
+_DOF_MAY_BE_MISSING = ("limit_ke", "limit_kd")  # NaN: not given
 _DOF_MAY_BE_INFINITE = ("effort_limit", "velocity_limit", "limit_lower", "limit_upper")
 
 
@@ -184,6 +185,8 @@ def _check_dofs(source: Snapshot) -> None:
     for column in (*_DOF_NON_NEGATIVE, "target_pos", "target_vel", "f", "act", "limit_lower", "limit_upper"):
         values = getattr(source, f"joint_{column}")
         bad = np.isnan(values) if column in _DOF_MAY_BE_INFINITE else ~np.isfinite(values)
+        if column in _DOF_MAY_BE_MISSING:
+            bad = np.isinf(values)
         if column in _DOF_NON_NEGATIVE:
             bad |= values < 0.0
         if bad.any():
@@ -236,7 +239,7 @@ def _check_dofs(source: Snapshot) -> None:
             "position drive. Set target_ke to 0; target_kd drives its velocity."
         )
     limited = np.isfinite(source.joint_limit_lower) | np.isfinite(source.joint_limit_upper)
-    bad = ~scalar & limited & ~spans & (source.joint_limit_ke > 0.0)
+    bad = ~scalar & limited & ~spans & ~(source.joint_limit_ke <= 0.0)
     if bad.any():
         dof = int(np.argmax(bad))
         kind = JointType(source.joint_type[source.dof_joint[dof]]).name.lower()

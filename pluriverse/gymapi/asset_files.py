@@ -166,7 +166,7 @@ def _finish(
     # Contacts and limits are rigid, whatever the file says of their softness.
     builder.shape_material_ke = np.full(builder.shape_count, CONTACT_STIFFNESS)
     builder.shape_material_tau = np.full(builder.shape_count, CONTACT_DISSIPATION_TIME)
-    limited = builder.joint_limit_ke > 0.0
+    limited = ~(builder.joint_limit_ke <= 0.0)
     builder.joint_limit_ke[limited], builder.joint_limit_kd[limited] = LIMIT_STIFFNESS, LIMIT_DAMPING
     if options.override_com or options.override_inertia:
         _override_masses(builder, options)

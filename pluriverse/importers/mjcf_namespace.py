@@ -86,12 +86,10 @@ class MujocoNamespace:
         dof = int(model.jnt_dofadr[joint])
         values = {key: getattr(model, f"jnt_{field}")[joint] for key, field in JOINT_FIELDS}
         values |= {key: getattr(model, f"dof_{field}")[dof] for key, field in DOF_FIELDS}
-        config = self._builder.default_joint_cfg
         solref = model.jnt_solref[joint]
         authored = not np.allclose(solref, DEFAULT_SOLREF)
         values["solreflimit"] = solref if authored else (0.0, 0.0)
         values["solreflimit_mode"] = RAW if authored else MJCF_DEFAULT
-        values["solreflimit_gain_baseline"] = (config.limit_ke, config.limit_kd)
         values["joint_dof_label"] = name
         if model.jnt_type[joint] == BALL:
             values["dof_passive_stiffness"] = model.jnt_stiffness[joint]

@@ -169,9 +169,9 @@ class Model(DerivedArrays):
     joint_limit_upper: wp.array[float]
     """Upper limit of the position [m or rad], shape [dof]."""
     joint_limit_ke: wp.array[float]
-    """Stiffness of the limits [N/m or N·m/rad], shape [dof]."""
+    """Stiffness of the limits [N/m or N·m/rad]; NaN: not given, left to the solver, shape [dof]."""
     joint_limit_kd: wp.array[float]
-    """Damping of the limits [N·s/m or N·m·s/rad], shape [dof]."""
+    """Damping of the limits [N·s/m or N·m·s/rad]; NaN: not given, left to the solver, shape [dof]."""
     joint_effort_limit: wp.array[float]
     """Largest force of the drive [N or N·m]; 0 means none at all, infinity no limit, shape [dof]."""
     joint_velocity_limit: wp.array[float]

@@ -89,6 +89,9 @@ _NOT_NEGATIVE = (
     "shape_color",
     "equality_constraint_torquescale",
 )
+_OF_LIMITS = ("joint_limit_ke", "joint_limit_kd")
+# Limits [m or rad] from here on are none, as those of the builder's default.
+LIMIT_NONE = 1e9
 _POSITIVE = ("body_mass", "shape_scale")
 
 
@@ -271,6 +274,8 @@ def check_property(
                 "a body that a loop joint cuts, which share its mass. Use operation=Operation.SCALE, which "
                 "draws one factor for all of them."
             )
+    if term.operation is not Operation.ABSOLUTE:
+        _check_given(term, model, chosen, values)
     low, high = term.distribution.support()
     bounds = np.stack([np.broadcast_to(bound, values.shape[1]) for bound in (low, high)])
     if term.operation is Operation.ABSOLUTE:
@@ -305,6 +310,21 @@ def check_property(
                 "limits in order."
             )
     return least, most
+
+
+def _check_given(term: Property, model: Model, chosen: np.ndarray, values: np.ndarray) -> None:
+    """Raise if there is nothing to scale or to add to: a gain that nobody gave, which is the solver's own."""
+    missing = np.isnan(values).any(axis=1)
+    if term.name in _OF_LIMITS:  # where there are any: what a joint without limits draws has no effect
+        lower, upper = model.joint_limit_lower.numpy()[chosen], model.joint_limit_upper.numpy()[chosen]
+        missing &= (lower > -LIMIT_NONE) | (upper < LIMIT_NONE)
+    if missing.any():
+        raise ValueError(
+            f"Property({term.name!r}): {entity_name(model, term.name, int(chosen[np.argmax(missing)]))} has "
+            "none of its own (NaN), so that the solver chooses, and there is nothing to "
+            f"{term.operation.value} by {term.distribution}. Give it one before finalize() "
+            f"(builder.{term.name}), or draw the value itself with operation=Operation.ABSOLUTE."
+        )
 
 
 def check_pseudo_inertia(model: Model, chosen: np.ndarray, inertia: np.ndarray) -> None:

@@ -26,11 +26,10 @@ _NOT_NEGATIVE = (
     "joint_friction",
     "joint_target_ke",
     "joint_target_kd",
-    "joint_limit_ke",
-    "joint_limit_kd",
     "joint_effort_limit",
     "joint_velocity_limit",
 )
+_NOT_NEGATIVE_OR_NOT_GIVEN = ("joint_limit_ke", "joint_limit_kd")
 _DOF_FLAGS = (
     ModelFlags.JOINT_DOF_PROPERTIES
     | ModelFlags.JOINT_DOF_FORCE_PROPERTIES
@@ -140,6 +139,10 @@ def _check_flags(model: Model) -> None:
 def _check_dofs(model: Model) -> None:
     for name in _NOT_NEGATIVE:
         _check(getattr(model, name).numpy() >= 0.0, model, name, "dof", "Give a number >= 0.")
+    for name in _NOT_NEGATIVE_OR_NOT_GIVEN:
+        values = getattr(model, name).numpy()
+        sound = np.isnan(values) | (values >= 0.0)
+        _check(sound, model, name, "dof", "Give a number >= 0, or NaN to leave it to the solver.")
     lower, upper = model.joint_limit_lower.numpy(), model.joint_limit_upper.numpy()
     ordered = lower <= upper
     spans = model.joint_qd_start.numpy()[:-1][model.joint_type.numpy() == JointType.DISTANCE]

@@ -366,6 +366,6 @@ def test_springs_of_limits_are_those_of_physx(kind, token, unit):
     np.testing.assert_allclose(builder.joint_limit_kd, 20.0 * unit)
     hard = f"float physxLimit:{token}:damping = 20\nfloat physxLimit:X:stiffness = 7\n"
     builder, _ = load(arm(limits + hard, kind=f"{kind}Joint"), meters=0.01, strict=True)
-    np.testing.assert_allclose(builder.joint_limit_ke, ModelBuilder().default_joint_cfg.limit_ke)
+    assert np.isnan(builder.joint_limit_ke).all()  # left to the solver
     with pytest.raises(AssetError, match=f"physxLimit:{token}:stiffness"):
         load(arm(limits + soft.replace("400", "-400"), kind=f"{kind}Joint"))

@@ -316,6 +316,10 @@ def test_variants_that_nobody_holds_yet_are_checked_too():
         ([Property("body_mass", Constant(0.0))], "may lead to 0, which is not allowed"),
         ([Property("shape_material_mu", Uniform(-0.1, 1.0))], "shape .*may lead to -0.1"),
         (
+            [Property("joint_limit_ke", Uniform(0.9, 1.1), Operation.SCALE)],
+            r"joint 'arm/joint_0' .* none of its own .*nothing to scale .*builder.joint_limit_ke",
+        ),
+        (
             [*joint_limits(lower=Uniform(0.0, 4.0))],
             "joint 'arm/joint_0' .*could get 3, beyond its joint_limit_upper of 2",
         ),

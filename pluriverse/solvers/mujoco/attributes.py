@@ -77,7 +77,6 @@ JOINT_DOF = (
     Entry("solimplimit", VEC5, DEFAULT_SOLIMP),
     Entry("solreflimit", wp.vec2, (0.0, 0.0)),
     Entry("solreflimit_mode", int, int(SolrefMode.FORCE_SPACE)),
-    Entry("solreflimit_gain_baseline", wp.vec2, (-np.inf, -np.inf)),
     Entry("solreffriction", wp.vec2, DEFAULT_SOLREF),
     Entry("solimpfriction", VEC5, DEFAULT_SOLIMP),
     Entry("dof_passive_stiffness", float, 0.0, "stiffness"),
@@ -361,7 +360,6 @@ def _as_radians(value: Any, context: dict[str, Any]) -> float:
 USD: dict[str, tuple[str | None, Callable[[Any, dict[str, Any]], Any] | None]] = {
     "solref_mode": ("*", _has("mjc:solref")),
     "solreflimit_mode": ("*", _has("mjc:solreflimit")),
-    "solreflimit_gain_baseline": (None, None),
     "joint_dof_label": ("*", lambda value, context: str(context["prim"].GetName())),
     "dof_springref": ("mjc:springref", _as_radians),
     "dof_ref": ("mjc:ref", _as_radians),

@@ -16,6 +16,7 @@ import warp as wp
 
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Topology
+from pluriverse.solvers.mujoco.contact_mixing import mixing_functions
 from pluriverse.solvers.mujoco.equality import HINGE_LENGTH, JOINT, WELD
 from pluriverse.solvers.mujoco.follow_bodies import renew, upload
 from pluriverse.solvers.mujoco.follow_fields import (
@@ -27,7 +28,6 @@ from pluriverse.solvers.mujoco.follow_fields import (
     widen,
     widen_pose,
 )
-from pluriverse.solvers.mujoco.follow_joints import solref_of_gains
 from pluriverse.solvers.mujoco.group import MujocoGroup
 from pluriverse.solvers.mujoco.joints import FAR, RANGE_MIN
 from pluriverse.solvers.mujoco.rows import ModelRows
@@ -41,6 +41,8 @@ _RANGE_MIN = wp.constant(wp.float64(RANGE_MIN))
 # Coefficients of a joint constraint, and where a weld has its torque scale.
 _POLYNOMIAL = wp.constant(5)
 _TORQUE_SCALE = wp.constant(10)
+
+solref_of_gains = mixing_functions(wp.float64).solref_of_gains
 
 
 @wp.struct
@@ -243,7 +245,7 @@ def constraint_kernels(real: Any) -> SimpleNamespace:
             ke = maps.limit_ke[entry]
             kd = maps.limit_kd[entry]
             factor = wp.float64(fields.tendon_invweight0[entry]) * maps.limit_softness[entry]
-            solref = solref_of_gains(ke, kd, factor)
+            solref = solref_of_gains(wp.float64(ke), wp.float64(kd), factor)
             stiffness = wp.float64(ke) * factor
             if stiffness > wp.float64(0.0) and kd <= 0.0:  # a spring without damping
                 solref = wp.vec2d(-stiffness, wp.float64(0.0))

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.builder.joint_config import JointDofConfig
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Topology
+from pluriverse.solvers.mujoco.contact_mixing import mixing_functions
 from pluriverse.solvers.mujoco.drives import POSITION, VELOCITY, DrivePlan
 from pluriverse.solvers.mujoco.follow_bodies import renew, upload
 from pluriverse.solvers.mujoco.follow_fields import chosen_world, fields_struct, putters, turned
@@ -30,7 +30,7 @@ from pluriverse.solvers.mujoco.joints import (
 )
 from pluriverse.solvers.mujoco.plan import MujocoJoint, StructurePlan
 from pluriverse.solvers.mujoco.rows import ModelRows
-from pluriverse.solvers.mujoco.solref import DEFAULT_SOLREF, SolrefMode
+from pluriverse.solvers.mujoco.solref import SolrefMode
 from pluriverse.types import BodyFlags, JointTargetMode
 
 _FAR = wp.constant(wp.float64(FAR))
@@ -41,14 +41,11 @@ _KINEMATIC = wp.constant(int(BodyFlags.KINEMATIC))
 _TARGET_POSITION = wp.constant(int(JointTargetMode.POSITION))
 _POSITION = wp.constant(POSITION)
 _VELOCITY = wp.constant(VELOCITY)
-_TIME_CONSTANT = wp.constant(wp.float64(DEFAULT_SOLREF[0]))
-_DAMPING_RATIO = wp.constant(wp.float64(DEFAULT_SOLREF[1]))
-# What decides the `solref` of a limit: the gains, unless they are those of a baseline; what is there already;
-# or the gains in any case.
-GAINS_OR_DEFAULT, AS_IT_IS, GAINS = (wp.constant(index) for index in range(3))
 # Numbers that an actuator has for gain and bias in `mjModel`, and axes of its gear.
 _PRM = wp.constant(10)
 _GEAR = wp.constant(6)
+
+solref_of_gains = mixing_functions(wp.float64).solref_of_gains
 
 
 @wp.struct
@@ -70,9 +67,7 @@ class JointMaps:
     actuator_count: int
     public_count: int  # joints of a world
     # limits, [row joint]
-    limit_policy: wp.array[int]
-    limit_ke: wp.array[float]  # baseline
-    limit_kd: wp.array[float]
+    limit_is_raw: wp.array[int]  # whether its `solref` stays what the asset says
     limit_softness: wp.array[wp.float64]  # 1 - dmax
 
 
@@ -105,36 +100,13 @@ def assign_limits(maps: JointMaps, rows: ModelRows, plan: StructurePlan, group: 
     shape = (group.world_count, len(plan.joints))
     first = np.array([joint.qvel for joint in plan.joints], dtype=np.int64)
     dofs = public_dofs(plan)[first]
-    default = JointDofConfig()
-    baseline = np.tile(np.array([default.limit_ke, default.limit_kd], dtype=np.float64), (*shape, 1))
-    policy = np.full(shape, GAINS_OR_DEFAULT)
+    is_raw = np.zeros(shape, dtype=bool)
     mode = rows.custom("solreflimit_mode", "dof", group.worlds)
     if mode is not None and rows.custom("solreflimit", "dof", group.worlds) is not None:
-        mode = mode[:, dofs]
-        known = rows.custom("solreflimit_gain_baseline", "dof", group.worlds)
-        given = np.full((*shape, 2), np.nan) if known is None else known[:, dofs]
-        untouched = ~np.isfinite(given).all(axis=-1)
-        policy = np.select(
-            [mode == SolrefMode.RAW, mode == SolrefMode.FORCE_SPACE, untouched],
-            [AS_IT_IS, GAINS, AS_IT_IS],
-            GAINS_OR_DEFAULT,
-        )
-        baseline = np.where(np.isfinite(given), given, 0.0)
-    renew(maps, "limit_policy", policy.reshape(-1).astype(np.int32), wp.int32, device)
-    for name, values in (("limit_ke", baseline[..., 0]), ("limit_kd", baseline[..., 1])):
-        renew(maps, name, values.reshape(-1).astype(np.float32), wp.float32, device)
+        is_raw = mode[:, dofs] == SolrefMode.RAW
+    renew(maps, "limit_is_raw", is_raw.reshape(-1).astype(np.int32), wp.int32, device)
     softness = 1.0 - group.value("jnt_solimp")[:, :, 1]
     renew(maps, "limit_softness", softness.reshape(-1), wp.float64, device)
-
-
-@wp.func
-def solref_of_gains(stiffness: float, damping: float, factor: wp.float64) -> wp.vec2d:
-    """Return (timeconst, dampratio) of gains times a factor; see `solref`."""
-    k = wp.float64(stiffness) * factor
-    b = wp.float64(damping) * factor
-    if not (stiffness > 0.0 and damping > 0.0 and factor > wp.float64(0.0)):
-        return wp.vec2d(_TIME_CONSTANT, _DAMPING_RATIO)
-    return wp.vec2d(wp.float64(2.0) / b, b / (wp.float64(2.0) * wp.sqrt(k)))
 
 
 @functools.cache
@@ -277,17 +249,13 @@ def joint_kernels(real: Any) -> SimpleNamespace:
         dof_count = maps.dof_public.shape[0]
         for joint in range(count):
             entry = row * count + joint
-            policy = maps.limit_policy[entry]
-            if policy == AS_IT_IS:
+            if maps.limit_is_raw[entry] != 0:
                 continue
             flat = topology.world_dof[world] + maps.joint_dof[joint]
-            ke = joint_limit_ke[flat]
-            kd = joint_limit_kd[flat]
+            ke = wp.float64(joint_limit_ke[flat])
+            kd = wp.float64(joint_limit_kd[flat])
             weight = wp.float64(inverse_weight[row * dof_count + maps.joint_qvel[joint]])
             solref = solref_of_gains(ke, kd, weight * maps.limit_softness[entry])
-            if policy == GAINS_OR_DEFAULT:
-                if ke == maps.limit_ke[entry] and kd == maps.limit_kd[entry]:
-                    solref = wp.vec2d(_TIME_CONSTANT, _DAMPING_RATIO)
             put(fields.jnt_solref, 2 * entry, solref[0])
             put(fields.jnt_solref, 2 * entry + 1, solref[1])
 

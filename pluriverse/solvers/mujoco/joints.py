@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pluriverse.builder.joint_config import JointDofConfig
 from pluriverse.solvers.mujoco.actuators import driven_dofs
 from pluriverse.solvers.mujoco.plan import MujocoJoint, StructurePlan
 from pluriverse.solvers.mujoco.rows import ModelRows
@@ -122,8 +121,8 @@ def compute_limit_solref(
 ) -> np.ndarray:
     """Return `jnt_solref`, shape [row, njnt, 2].
 
-    Without the custom attributes of `SolverMuJoCo`, limits with gains as by default have MuJoCo's `solref`,
-    as shapes do: nobody asked for 10,000 N·m/rad, which is more than a step resolves at a light link.
+    Limits whose gains are not given have MuJoCo's own, those with gains push with such forces, and those with
+    an authored `solref` (`SolrefMode.RAW`) have that.
 
     Args:
         rows: Arrays of the model.
@@ -141,19 +140,8 @@ def compute_limit_solref(
     mode = rows.custom("solreflimit_mode", "dof", worlds)
     authored = rows.custom("solreflimit", "dof", worlds)
     if mode is None or authored is None:
-        default = JointDofConfig()
-        by_default = (stiffness == np.float32(default.limit_ke)) & (damping == np.float32(default.limit_kd))
-        return np.where(by_default[..., None], np.array(DEFAULT_SOLREF), forces)
-    mode = mode[:, dofs][..., None]
-    result = np.where(mode == SolrefMode.RAW, authored[:, dofs], forces)
-    baseline = rows.custom("solreflimit_gain_baseline", "dof", worlds)
-    untouched = np.ones_like(mode, dtype=bool)
-    if baseline is not None:
-        gains = np.stack([stiffness, damping], axis=-1)
-        known = np.isfinite(baseline[:, dofs]).all(axis=-1, keepdims=True)
-        untouched = ~known | (gains == baseline[:, dofs]).all(axis=-1, keepdims=True)
-    as_mujoco = (mode == SolrefMode.MJCF_DEFAULT) & untouched
-    return np.where(as_mujoco, np.array(DEFAULT_SOLREF), result)
+        return forces
+    return np.where(mode[:, dofs][..., None] == SolrefMode.RAW, authored[:, dofs], forces)
 
 
 def public_dofs(plan: StructurePlan) -> np.ndarray:

@@ -9,6 +9,9 @@ K = k / dmax^2 and B = b / dmax; held still at d = dmax it pushes with
 so force-space gains ke and kd are k = ke w (1 - dmax) and b = kd w (1 - dmax). The positive form with
 timeconst = 2 / b and dampratio = b / (2 sqrt(k)) gives the same K and B, and lets MuJoCo soften what its time
 step does not resolve (`refsafe`).
+
+A gain that is not given (NaN) is that of MuJoCo's own solref, (0.02, 1): a stiffness k of 2500 / s^2 per
+unit of mass, and critical damping, b = 2 sqrt(k). So without either the solref is MuJoCo's own.
 """
 
 import enum
@@ -17,6 +20,10 @@ import numpy as np
 
 DEFAULT_SOLREF = (0.02, 1.0)
 """MuJoCo's own (timeconst [s], dampratio)."""
+DEFAULT_STIFFNESS = 2500.0
+"""Stiffness k of `DEFAULT_SOLREF` per unit of mass [1/s²]."""
+RIGID_SOLREF = (1e-6, 1.0)
+"""What stands for an infinite stiffness: faster than any step, so MuJoCo softens it to what that resolves."""
 DEFAULT_SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
 """MuJoCo's own impedance: at no violation, at full violation, width [m or rad], midpoint, power."""
 
@@ -25,17 +32,24 @@ class SolrefMode(enum.IntEnum):
     """What decides the `solref` of a joint limit or a shape."""
 
     FORCE_SPACE = 0
-    """Stiffness and damping of the model, as forces."""
+    """Stiffness and damping of the model, as forces; MuJoCo's default where they are not given (NaN)."""
     RAW = 1
     """The authored `solref`, as it is."""
     MJCF_DEFAULT = 2
-    """MuJoCo's default, until stiffness or damping of the model are others than by default."""
+    """MuJoCo's default, until stiffness or damping of the model are given: those of a limit as forces, those
+    of a shape as for a mass of 1 kg."""
 
 
 def solref_of_gains(stiffness: np.ndarray, damping: np.ndarray, factor: np.ndarray | float) -> np.ndarray:
-    """Return (timeconst, dampratio) of gains times `factor`, MuJoCo's default where one is not positive."""
-    sound = (stiffness > 0.0) & (damping > 0.0) & (np.asarray(factor) > 0.0)
-    k = np.where(sound, stiffness * factor, 1.0)
-    b = np.where(sound, damping * factor, 1.0)
+    """Return (timeconst, dampratio) of gains times `factor`, MuJoCo's default where one is not positive.
+
+    A gain that is NaN is not given, and is that of MuJoCo's default.
+    """
+    k = np.where(np.isnan(stiffness), DEFAULT_STIFFNESS, stiffness * factor)
+    b = np.where(np.isnan(damping), 2.0 * np.sqrt(np.maximum(k, 0.0)), damping * factor)
+    sound = (k > 0.0) & (b > 0.0) & (np.asarray(factor) > 0.0)
+    rigid = np.isinf(k)
+    k, b = np.where(sound & ~rigid, k, 1.0), np.where(sound & ~rigid, b, 1.0)
     solref = np.stack([2.0 / b, b / (2.0 * np.sqrt(k))], axis=-1)
+    solref = np.where(rigid[..., None], np.array(RIGID_SOLREF), solref)
     return np.where(sound[..., None], solref, np.array(DEFAULT_SOLREF))

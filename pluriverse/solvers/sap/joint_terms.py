@@ -32,6 +32,9 @@ from pluriverse.types import JointTargetMode
 # Near-rigid parameter of drives and limits: stiffer ones than the period 0.1 dt needs are softened to it,
 # which bounds the condition number of the Hessian ([Castro2022] section V.B with beta = 0.1).
 NEAR_RIGID = wp.constant(0.1**2 / (4.0 * math.pi**2))
+# Stiffness [N/m or N·m/rad] and damping [N·s/m or N·m·s/rad] of limits that nobody gave any.
+LIMIT_STIFFNESS = wp.constant(1e4)
+LIMIT_DAMPING = wp.constant(10.0)
 # Floor of 1 / A_ii [1/kg or 1/(kg·m²)]; only a division guard.
 INVERSE_MASS_MIN = wp.constant(1e-12)
 # Effort limits from here on [N or N·m] count as none; the builder's default of 1e6 stays a limit.
@@ -173,7 +176,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
             scalar = coord >= 0
             mode = inputs.target_mode[public]
             torque = real(inputs.friction[public])
-            has_limit = scalar and inputs.limit_ke[public] > 0.0
+            has_limit = scalar and not (inputs.limit_ke[public] <= 0.0)
             speed_limit = real(SPEED_UNLIMITED)
             if inputs.enforce_velocity_limit != 0 and scalar:
                 speed_limit = real(inputs.velocity_limit[public])
@@ -224,7 +227,12 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                         sap.drive_limit[dof] = limit
                 if has_limit:
                     ke = real(inputs.limit_ke[public])
-                    tau = wp.max(real(inputs.limit_kd[public]), zero) / ke
+                    kd = wp.max(real(inputs.limit_kd[public]), zero)
+                    if wp.isnan(inputs.limit_ke[public]):
+                        ke = real(LIMIT_STIFFNESS)
+                    if wp.isnan(inputs.limit_kd[public]):
+                        kd = real(LIMIT_DAMPING)
+                    tau = kd / ke
                     speed = wp.max(
                         wp.abs(real(dynamics.dof_velocity[dof])),
                         wp.abs(real(dynamics.dof_velocity_free[dof])),

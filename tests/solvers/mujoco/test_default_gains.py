@@ -27,7 +27,7 @@ LEG = """
 
 @pytest.mark.parametrize("registered", [False, True])
 def test_a_limit_violated_at_the_start_moves_as_in_mujoco(registered):
-    """Gains as by default say nothing, so the limit is MuJoCo's own, which its step resolves."""
+    """Gains that nobody gave are MuJoCo's own, which its step resolves."""
     builder = pv.ModelBuilder()
     if registered:
         pv.SolverMuJoCo.register_custom_attributes(builder)
@@ -82,3 +82,93 @@ def test_a_limit_of_an_asset_is_that_of_mujoco_until_its_gains_are_changed():
     weight, dmax = group.model.dof_invweight0[1], group.model.jnt_solimp[1, 1]
     timeconst, dampratio = group.model.jnt_solref[1]
     assert 1.0 / (timeconst * dampratio) ** 2 / (weight * (1.0 - dmax)) == pytest.approx(500.0, rel=1e-5)
+
+
+def limits_of(builder):
+    """Return `jnt_solref`, the gain that it makes k and b of (w (1 - dmax)), and the solver."""
+    solver = pv.SolverMuJoCo(builder.finalize("cpu"))
+    (group,) = solver.groups
+    factor = group.model.dof_invweight0 * (1.0 - group.model.jnt_solimp[:, 1])
+    return group.model.jnt_solref.copy(), factor, solver
+
+
+@pytest.mark.parametrize("registered", [False, True])
+@pytest.mark.parametrize("stiffness", [1.0e4, 1.0e4 * 1.000001, 777.0])
+def test_a_gain_that_equals_a_default_is_a_gain_all_the_same(registered, stiffness):
+    """The solref of given gains is smooth in them: timeconst = 2 / b, dampratio = b / (2 sqrt(k))."""
+    builder = pv.ModelBuilder()
+    if registered:
+        pv.SolverMuJoCo.register_custom_attributes(builder)
+    builder.add_mjcf(LEG)
+    builder.joint_limit_ke[:], builder.joint_limit_kd[:] = stiffness, 10.0
+    solref, factor, _ = limits_of(builder)
+    b = 10.0 * factor
+    np.testing.assert_allclose(solref[:, 0], 2.0 / b, rtol=1e-6)
+    np.testing.assert_allclose(solref[:, 1], b / (2.0 * np.sqrt(stiffness * factor)), rtol=1e-6)
+
+
+def test_half_of_a_pair_of_gains_completes_itself_with_that_of_mujoco():
+    """Stiffness alone is critically damped (dampratio 1); damping alone has MuJoCo's k = 1 / (0.02 s)²."""
+    builder = pv.ModelBuilder()
+    builder.add_mjcf(LEG)
+    builder.joint_limit_ke[0] = 300.0
+    builder.joint_limit_kd[1] = 3.0
+    solref, factor, _ = limits_of(builder)
+    np.testing.assert_allclose(solref[0], [1.0 / np.sqrt(300.0 * factor[0]), 1.0], rtol=1e-6)
+    b = 3.0 * factor[1]
+    np.testing.assert_allclose(solref[1], [2.0 / b, b / (2.0 * 50.0)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("stage", ["host", "device"])
+def test_taking_a_gain_back_gives_the_limit_of_mujoco_back(stage):
+    """A number makes the limit a force, NaN leaves it to MuJoCo again, on host and device alike."""
+    builder = pv.ModelBuilder()
+    builder.add_mjcf(LEG)
+    solref, factor, solver = limits_of(builder)
+    np.testing.assert_array_equal(solref, [[0.02, 1.0]] * 2)
+    (group,) = solver.groups
+    if stage == "device":
+        solver.follow_model(["joint_limit_ke", "joint_limit_kd"])
+    model = solver.model
+    for gains, expected in (
+        ((1.0e4, 10.0), [2.0 / (10.0 * factor[1]), 10.0 * factor[1] / (2.0 * np.sqrt(1.0e4 * factor[1]))]),
+        ((np.nan, np.nan), [0.02, 1.0]),
+    ):
+        for name, value in zip(("joint_limit_ke", "joint_limit_kd"), gains, strict=True):
+            values = getattr(model, name).numpy()
+            values[1] = value
+            getattr(model, name).assign(values)
+        if stage == "host":
+            solver.notify_model_changed(pv.ModelFlags.JOINT_DOF_PROPERTIES)
+        else:
+            solver.take_in_worlds()
+        found = group.value("jnt_solref")[0]
+        np.testing.assert_array_equal(found[0], [0.02, 1.0])
+        np.testing.assert_allclose(found[1], expected, rtol=1e-6)
+
+
+def test_other_values_than_numbers_and_none_are_refused():
+    """Negative and infinite gains are no gains."""
+    for value in (-1.0, np.inf):
+        builder = pv.ModelBuilder()
+        builder.add_mjcf(LEG)
+        builder.joint_limit_ke[0] = value
+        with pytest.raises(ValueError, match=r"hip.*joint_limit_ke"):
+            builder.finalize("cpu")
+
+
+def test_the_stiffness_that_sap_has_where_nobody_gave_any_is_documented():
+    """A limit without gains is one with 10,000 N·m/rad and 10 N·m·s/rad, to the bit."""
+    rests = []
+    for gains in ({}, {"limit_ke": 1.0e4, "limit_kd": 10.0}):
+        builder = pv.ModelBuilder(gravity=0.0)
+        link = builder.add_link(mass=1.0, inertia=np.eye(3) * 0.1)
+        hinge = builder.add_joint_revolute(-1, link, limit_lower=-1.0, limit_upper=1.0, **gains)
+        builder.add_articulation([hinge])
+        builder.joint_q[:], builder.joint_f[:] = 1.0, 5.0
+        model = builder.finalize("cpu")
+        with pv.Simulation(model, pv.SolverSAP(model), dt=DT) as simulation:
+            simulation.step(200)
+            rests.append(simulation.state.joint_q.numpy()[0])
+    assert rests[0] == rests[1]
+    assert rests[0] - 1.0 == pytest.approx(5.0 / 1.0e4, rel=1e-3)

@@ -314,6 +314,8 @@ def test_robots_that_are_drawn_are_as_if_converted_anew(robot_assets, robot):
     for each in (single, builder):
         SolverMuJoCo.register_custom_attributes(each)
     single.add_mjcf(str(robot_assets / robot))
+    # What nobody gave cannot be scaled.
+    single.joint_limit_ke[:], single.joint_limit_kd[:], single.shape_material_ke[:] = 1e4, 10.0, 2600.0
     builder.replicate(single, 3)
     builder.add_ground_plane()
     model = builder.finalize("cpu")
