@@ -12,17 +12,17 @@ from pluriverse.types import ShapeFlags
 
 
 def _damping(config: "ShapeConfig") -> float:
-    """Contact damping [N·s/m]: `ke * tau`."""
-    return config.ke * config.tau
+    """Contact damping [N·s/m]: `ke * tau`; NaN without `ke`."""
+    return np.nan if config.ke is None else config.ke * config.tau
 
 
 def _set_damping(config: "ShapeConfig", kd: float) -> None:
     if not _is_number(kd) or not 0.0 <= kd < np.inf:
         raise ValueError(f"ShapeConfig: kd is {kd}, but it must be a finite number >= 0 (N·s/m).")
-    if not 0.0 < config.ke < np.inf:
+    if config.ke is None or not 0.0 < config.ke < np.inf:
         raise ValueError(
-            f"ShapeConfig: kd is {kd} N·s/m, but ke is {config.ke} N/m, so there is no dissipation time "
-            "kd / ke. Set a finite ke > 0 first, or tau itself."
+            f"ShapeConfig: kd is {kd} N·s/m, but ke is {_ke_words(config.ke)}, so there is no dissipation "
+            "time kd / ke. Set a finite ke > 0 first, or tau itself."
         )
     config.tau = kd / config.ke
 
@@ -38,8 +38,9 @@ class ShapeConfig:
 
     density: float = 1000.0
     """Density [kg/m³]; adds mass and inertia to the body."""
-    ke: float = 2500.0
-    """Contact stiffness [N/m]."""
+    ke: float | None = None
+    """Contact stiffness [N/m]. None, or NaN, is one that is not given: `SolverSAP` then makes contacts
+    as stiff as the step resolves, whatever the masses, and `SolverMuJoCo` has MuJoCo's own (`solref`)."""
     tau: float = 0.01
     """Contact dissipation time [s]."""
     mu: float = 1.0
@@ -140,7 +141,7 @@ class ShapeConfig:
         """
         for name, unit in _NON_NEGATIVE.items():
             value = getattr(self, name)
-            if value is None and name == "gap":
+            if name in _MAY_BE_MISSING and (value is None or (name == "ke" and _is_nan(value))):
                 continue
             if not _is_number(value) or not value >= 0.0 or (not np.isfinite(value) and name != "ke"):
                 raise ValueError(f"{what}: {name} is {value}, but it must be a finite number >= 0{unit}.")
@@ -149,9 +150,10 @@ class ShapeConfig:
             raise ValueError(f"{what}: collision_group is {self.collision_group}, but it must be an integer.")
 
 
+_MAY_BE_MISSING = ("gap", "ke")
 _NON_NEGATIVE = {
     "density": " (kg/m³)",
-    "ke": " (N/m)",
+    "ke": " (N/m), or None for a stiffness that is not given",
     "tau": " (s)",
     "mu": "",
     "margin": " (m)",
@@ -161,6 +163,14 @@ _NON_NEGATIVE = {
     "mu_rolling": " (m)",
     "kh": " (N/m³)",
 }
+
+
+def _is_nan(value: object) -> bool:
+    return _is_number(value) and bool(np.isnan(value))  # type: ignore[call-overload]
+
+
+def _ke_words(ke: float | None) -> str:
+    return "not given" if ke is None or np.isnan(ke) else f"{ke} N/m"
 
 
 def _is_number(value: object) -> bool:

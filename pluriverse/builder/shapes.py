@@ -153,7 +153,7 @@ class ShapeBuilder(ArticulationBuilder):
             mesh=mesh_index,
             margin=config.margin,
             gap=self.rigid_gap if config.gap is None else config.gap,
-            ke=config.ke,
+            ke=np.nan if config.ke is None else config.ke,
             tau=config.tau,
             mu=config.mu,
             restitution=config.restitution,

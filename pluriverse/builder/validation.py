@@ -283,7 +283,9 @@ def _check_shapes(source: Snapshot) -> None:
     for column in (*_SHAPE_NON_NEGATIVE, "material_ke"):
         values = getattr(source, f"shape_{column}")
         bad = ~(values >= 0.0)
-        if column != "material_ke":  # infinite stiffness is rigid
+        if column == "material_ke":  # infinite stiffness is rigid, NaN is one that is not given
+            bad &= ~np.isnan(values)
+        else:
             bad |= np.isinf(values)
         if bad.any():
             shape = int(np.argmax(bad))

@@ -210,7 +210,7 @@ class Model(DerivedArrays):
     shape_gap: wp.array[float]
     """Distance beyond the margin from which contacts are created [m], shape [shape]."""
     shape_material_ke: wp.array[float]
-    """Contact stiffness [N/m], shape [shape]."""
+    """Contact stiffness [N/m], NaN where it is not given (see `ShapeConfig.ke`), shape [shape]."""
     shape_material_tau: wp.array[float]
     """Contact dissipation time [s], shape [shape]."""
     shape_material_mu: wp.array[float]

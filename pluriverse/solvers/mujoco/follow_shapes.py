@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.builder.shape_config import ShapeConfig
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Topology
 from pluriverse.solvers.mujoco import geoms
@@ -48,15 +47,13 @@ _PLANE, _HFIELD, _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH = (
         geoms.MESH,
     )
 )
-_DEFAULT_KE = wp.constant(float(np.float32(ShapeConfig().ke)))
-_DEFAULT_TAU = wp.constant(float(np.float32(ShapeConfig().tau)))
 _TIME_CONSTANT = wp.constant(wp.float64(DEFAULT_SOLREF[0]))
 _DAMPING_RATIO = wp.constant(wp.float64(DEFAULT_SOLREF[1]))
 _FAR_APART = wp.constant(wp.float64(FAR_APART))
 _HALF = wp.constant(wp.float64(0.5))
-# What decides the `solref` of a geom: its gains unless they are by default, what is there already, or its
-# gains in any case.
-GAINS_OR_DEFAULT, AS_IT_IS, GAINS = (wp.constant(index) for index in range(3))
+# What decides the `solref` of a geom: what is there already, or its gains, MuJoCo's own where they are not
+# given (NaN).
+AS_IT_IS, GAINS = (wp.constant(index) for index in range(2))
 
 
 @wp.struct
@@ -157,12 +154,9 @@ def assign_materials(maps: ShapeMaps, rows: ModelRows, group: MujocoGroup, *, ma
     maps.has_margin = int(margins)
     mode = rows.custom_array("solref_mode")
     flat = geoms.flat_shapes(rows, group.plan.geoms, group.worlds)
-    policy = np.full(flat.shape, GAINS_OR_DEFAULT)
+    policy = np.full(flat.shape, GAINS)
     if mode is not None:
-        mode = mode.reshape(-1)[flat]
-        policy = np.select(
-            [mode == SolrefMode.RAW, mode == SolrefMode.FORCE_SPACE], [AS_IT_IS, GAINS], GAINS_OR_DEFAULT
-        )
+        policy = np.where(mode.reshape(-1)[flat] == SolrefMode.RAW, AS_IT_IS, GAINS)
     values = policy.reshape(-1).astype(np.int32)
     renew(maps, "material_policy", values, wp.int32, rows.model.device)
 
@@ -356,8 +350,7 @@ def shape_kernels(real: Any) -> SimpleNamespace:
             policy = maps.material_policy[entry]
             if policy != AS_IT_IS:
                 solref = wp.vec2d(_TIME_CONSTANT, _DAMPING_RATIO)
-                by_default = ke == _DEFAULT_KE and tau == _DEFAULT_TAU
-                if (policy == GAINS or not by_default) and ke > 0.0 and tau > 0.0:
+                if ke > 0.0 and tau > 0.0:
                     solref = wp.vec2d(wp.float64(2.0) / kd, kd / (wp.float64(2.0) * wp.sqrt(wp.float64(ke))))
                 put(fields.geom_solref, 2 * entry, solref[0])
                 put(fields.geom_solref, 2 * entry + 1, solref[1])

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.builder.shape_config import ShapeConfig
 from pluriverse.geometry import Mesh
 from pluriverse.model import poses
 from pluriverse.solvers.mujoco.frames import as_wxyz
 from pluriverse.solvers.mujoco.pairs import paired_shapes
 from pluriverse.solvers.mujoco.plan import StructurePlan
 from pluriverse.solvers.mujoco.rows import ModelRows
-from pluriverse.solvers.mujoco.solref import DEFAULT_SOLIMP, DEFAULT_SOLREF, SolrefMode, solref_of_gains
+from pluriverse.solvers.mujoco.solref import DEFAULT_SOLIMP, SolrefMode, solref_of_gains
 from pluriverse.solvers.mujoco.tendons import wrapped_shapes
 from pluriverse.types import GeoType, ShapeFlags
 
@@ -196,8 +195,8 @@ class MaterialValues:
 def compute_materials(rows: ModelRows, shapes: ShapePlan, worlds: np.ndarray) -> MaterialValues:
     """Return contact properties of geoms.
 
-    Without the custom attributes of `SolverMuJoCo` a shape with stiffness and dissipation as by default has
-    MuJoCo's own `solref`; others follow `solref_of_gains` for a mass of 1 kg, which is what the importer
+    Without the custom attributes of `SolverMuJoCo` a shape whose stiffness is not given (NaN) has MuJoCo's
+    own `solref`; others follow `solref_of_gains` for a mass of 1 kg, which is what the importer
     makes of an authored `solref`, backwards.
     """
     flat = flat_shapes(rows, shapes, worlds)
@@ -213,17 +212,10 @@ def compute_materials(rows: ModelRows, shapes: ShapePlan, worlds: np.ndarray) ->
 
     stiffness = shape("material_ke")
     damping = stiffness * shape("material_tau")
-    default = ShapeConfig()
-    as_default = (stiffness == np.float32(default.ke)) & (shape("material_tau") == np.float32(default.tau))
     mode = custom("solref_mode", SolrefMode.MJCF_DEFAULT)
     authored = custom("solref", (0.0, 0.0))
     gains = solref_of_gains(stiffness, damping, 1.0)
-    by_default = np.where(as_default[..., None], np.array(DEFAULT_SOLREF), gains)
-    solref = np.select(
-        [(mode == SolrefMode.RAW)[..., None], (mode == SolrefMode.FORCE_SPACE)[..., None]],
-        [authored, gains],
-        by_default,
-    )
+    solref = np.where((mode == SolrefMode.RAW)[..., None], authored, gains)
     return MaterialValues(
         friction=np.stack(
             [shape("material_mu"), shape("material_mu_torsional"), shape("material_mu_rolling")], axis=-1
@@ -232,7 +224,7 @@ def compute_materials(rows: ModelRows, shapes: ShapePlan, worlds: np.ndarray) ->
         solimp=custom("geom_solimp", DEFAULT_SOLIMP),
         solmix=custom("geom_solmix", 1.0),
         margin=shape("margin"),
-        force_space=mode == SolrefMode.FORCE_SPACE,
+        force_space=(mode == SolrefMode.FORCE_SPACE) & ~np.isnan(stiffness),
         stiffness=stiffness,
         damping=damping,
         condim=custom("condim", 3.0)[0].astype(np.int64),

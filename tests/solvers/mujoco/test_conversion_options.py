@@ -213,7 +213,11 @@ def test_gains_as_forces_are_said_not_to_be_exact_where_mujoco_finds_contacts():
     body = builder.add_body(mass=1.0, inertia=np.eye(3))
     for label, mode in (("pad", SolrefMode.FORCE_SPACE), ("rim", SolrefMode.RAW)):
         builder.add_shape_sphere(
-            body, radius=0.1, label=label, custom_attributes={"mujoco:solref_mode": int(mode)}
+            body,
+            radius=0.1,
+            label=label,
+            cfg=ShapeConfig(ke=1e4),
+            custom_attributes={"mujoco:solref_mode": int(mode)},
         )
     model = builder.finalize(device="cpu")
     with pytest.warns(MujocoCaveatWarning, match=r"damping of shape 'pad' are forces .* mass of 1 kg"):
