@@ -23,6 +23,9 @@ CONTACT_DISSIPATION_TIME = 0.01
 LIMIT_STIFFNESS = 1.0e8
 LIMIT_DAMPING = 1.0e6
 
+# Dimensions of contacts from which on MuJoCo resists turning about the normal, and rolling.
+CONDIM_TORSION, CONDIM_ROLLING = 4, 6
+
 # Least concavity that CoACD takes.
 CONCAVITY_MIN = 0.01
 
@@ -84,6 +87,11 @@ def load_mjcf(root: str, filename: str, options: AssetOptions) -> Asset:
         keyframe=None,
     )
     model = read_mjcf(path, edit=_drop_sensors, report=ImportReport(str(path))).model
+    # Contacts of a file turn freely but for its condim; shapes of this API have no dimension of their own.
+    if (model.geom_condim < CONDIM_TORSION).all():
+        builder.shape_material_mu_torsional[:] = 0.0
+    if (model.geom_condim < CONDIM_ROLLING).all():
+        builder.shape_material_mu_rolling[:] = 0.0
     names: dict[str, list[str]] = {}
     for joint in range(model.njnt):
         if model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_FREE:

@@ -86,8 +86,7 @@ def add_drives(
             if dof.mode is not JointTargetMode.NONE:
                 limit = float(max(abs(low), abs(high)))
                 dof.effort_limit = limit if dof.effort_limit is None else min(dof.effort_limit, limit)
-    if registered:
-        _limit_direct_efforts(model, link_of_joint, robot, terms.keys(), report)
+    _limit_direct_efforts(model, link_of_joint, robot, terms.keys(), report, registered=registered)
     return servos
 
 
@@ -150,17 +149,26 @@ def _limit_direct_efforts(
     robot: RobotDescription,
     driven: Collection[int],
     report: ImportReport,
+    *,
+    registered: bool,
 ) -> None:
-    """Limit the sum of the efforts on joints without a drive, as `actuatorfrcrange` says."""
+    """Limit the sum of the efforts on joints without a drive, as `actuatorfrcrange` says.
+
+    With the namespace, what no range limits is unlimited, for actuators of it act there.
+    """
     for joint, link in link_of_joint.items():
         dof = robot.links[link].joint.dof
         if dof is None or joint in driven:
             continue
         if not model.jnt_actfrclimited[joint]:
-            dof.effort_limit = np.inf
+            if registered:
+                dof.effort_limit = np.inf
             continue
         low, high = (float(bound) for bound in model.jnt_actfrcrange[joint])
         name = model.joint(joint).name or f"joint {joint}"
+        if dof.target_ke:
+            report.add("actuatorfrcrange of a joint with a spring", name, "its effort has no limit")
+            continue
         dof.effort_limit = _symmetric(low, high, name, "actuatorfrcrange", report)
 
 

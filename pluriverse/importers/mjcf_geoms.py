@@ -14,6 +14,7 @@ from pluriverse.importers.report import ImportReport
 from pluriverse.importers.solref import DEFAULT_SOLREF, gains_of_solref
 from pluriverse.types import GeoType
 
+WRAP_SPHERE, WRAP_CYLINDER = 4, 5  # mujoco.mjtWrap
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH, SDF = range(9)  # mujoco.mjtGeom
 
 DEFAULT_SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
@@ -31,9 +32,12 @@ def add_shapes(
     model = source.model
     parents = read_class_parents(source.spec)
     classes = {geom.id: class_names(geom, parents) for geom in source.spec.geoms}
-    paired = {name for pair in source.spec.pairs for name in (pair.geomname1, pair.geomname2)}
+    paired = _paired_geoms(model)
+    # Rows of the namespace name geoms that need not collide by themselves.
+    named = paired | _wrapped_geoms(model) if options.custom.namespace.is_registered else set()
     meshes: dict[int, Mesh] = {}
     looks = MjcfAppearances(model, report)
+    added: set[int] = set()
     for body in range(model.nbody):
         link = link_of_body[body]
         shapes = robot.world_shapes if body == 0 else robot.links[link].shapes
@@ -42,15 +46,17 @@ def add_shapes(
         geoms = list(range(first, first + int(model.body_geomnum[body])))
         colliding = {geom: _collides(model, geom, classes.get(geom, []), options, report) for geom in geoms}
         if options.parse_visuals_as_colliders and not all(colliding.values()):
-            geoms = [geom for geom in geoms if not colliding[geom]]  # the visuals stand in for the colliders
-            colliding = dict.fromkeys(geoms, True)
+            # The visuals stand in for the colliders.
+            stand_in = {geom: not colliding[geom] for geom in geoms}
+            geoms = [geom for geom in geoms if stand_in[geom] or geom in named]
+            colliding = {geom: stand_in[geom] for geom in geoms}
         has_visuals = options.parse_visuals and not options.hide_visuals and not all(colliding.values())
         for geom in geoms:
             name = model.geom(geom).name or f"geom_{geom - first}"
             if not colliding[geom]:
-                if name in paired and not options.custom.namespace.keeps("contact pair", name):
+                if geom in paired and not options.custom.namespace.keeps("contact pair", name):
                     report.add("contact pair", name, "its geoms have no contact bits, so they never collide")
-                if not options.parse_visuals:
+                if not options.parse_visuals and geom not in named:
                     continue
             shape = _shape(model, geom, f"{path}/{name}", name, meshes, looks, options, report)
             if shape is None:
@@ -63,11 +69,33 @@ def add_shapes(
                 if shape.type is GeoType.MESH:
                     shape.type = GeoType.CONVEX_MESH
             else:
-                shape.is_visible &= not options.hide_visuals
+                shape.is_visible &= options.parse_visuals and not options.hide_visuals
                 shape.custom = options.custom.of_geom(geom)
             shapes.append(shape)
+            added.add(geom)
         if options.parse_sites:
             _add_sites(shapes, model, body, path, options)
+    for pair in range(model.npair):
+        ends = [int(model.pair_geom1[pair]), int(model.pair_geom2[pair])]
+        lost = [_geom_name(model, geom) for geom in ends if geom not in added]
+        if lost and options.custom.namespace.is_registered:
+            name = model.pair(pair).name or f"pair {pair}"
+            report.add("contact pair", name, f"it is left out, as its geom '{lost[0]}' is")
+
+
+def _geom_name(model: Any, geom: int) -> str:
+    return model.geom(geom).name or f"geom {geom}"
+
+
+def _paired_geoms(model: Any) -> set[int]:
+    """Return the geoms that contact pairs name."""
+    return {int(geom) for ends in (model.pair_geom1, model.pair_geom2) for geom in ends}
+
+
+def _wrapped_geoms(model: Any) -> set[int]:
+    """Return the geoms that spatial tendons go around."""
+    around = np.isin(model.wrap_type, (WRAP_SPHERE, WRAP_CYLINDER))
+    return {int(geom) for geom in np.asarray(model.wrap_objid)[around]}
 
 
 def _collides(model: Any, geom: int, classes: list[str], options: MjcfOptions, report: ImportReport) -> bool:
@@ -178,8 +206,8 @@ def _set_material(
     sliding, torsional, rolling = (float(value) for value in model.geom_friction[geom])
     condim = int(model.geom_condim[geom])
     shape.cfg["mu"] = sliding
-    shape.cfg["mu_torsional"] = torsional if condim >= 4 else 0.0
-    shape.cfg["mu_rolling"] = rolling if condim >= 6 else 0.0
+    # A pair has the larger condim of its geoms, so those of a geom of a lower one may act all the same.
+    shape.cfg["mu_torsional"], shape.cfg["mu_rolling"] = torsional, rolling
     kept = options.custom.namespace.keeps
     if condim == 1 and not kept("condim 1", name):
         report.add("condim 1", name, "it rubs; in MuJoCo two geoms that both have condim 1 do not")

@@ -1,0 +1,130 @@
+"""What MJCF says about pairs, ranges and limits arrives; MuJoCo is the oracle."""
+
+import mujoco
+import numpy as np
+import pytest
+
+import pluriverse as pv
+from pluriverse.types import JointTargetMode, ShapeFlags
+
+DT = 0.002
+STEPS = 20
+# Numbers of the model are in single precision; the motions here do not amplify that.
+SINGLE = 1e-5
+
+
+def in_mujoco(xml, steps):
+    """Return the coordinates and velocities that MuJoCo ends in."""
+    model = mujoco.MjModel.from_xml_string(xml)
+    model.opt.timestep, model.opt.integrator = DT, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    data = mujoco.MjData(model)
+    if model.nkey:
+        mujoco.mj_resetDataKeyframe(model, data, 0)
+    for _ in range(steps):
+        mujoco.mj_step(model, data)
+    return data.qpos.copy(), data.qvel.copy()
+
+
+def imported(xml, *, registered=True, **options):
+    builder = pv.ModelBuilder()
+    if registered:
+        pv.SolverMuJoCo.register_custom_attributes(builder)
+    report = builder.add_mjcf(xml, **options)
+    return builder, report
+
+
+SPINNING = """<mujoco><worldbody>
+  <geom name="floor" type="plane" size="5 5 1" friction="0.6 0.08 0.01" condim="3"/>
+  <body pos="0 0 0.099"><freejoint/>
+    <geom name="ball" type="sphere" size="0.1" mass="1" friction="0.6 0.002 0.0001" condim="{condim}"/></body>
+</worldbody><keyframe><key qpos="0 0 0.099 1 0 0 0" qvel="0.5 0 0 0 0 20"/></keyframe></mujoco>"""
+
+
+@pytest.mark.parametrize("condim", [3, 4, 6])
+def test_a_pair_turns_with_the_larger_condim_and_the_larger_coefficients(condim):
+    """The floor has condim 3, but what it says of torsion and rolling acts on a ball of condim 4 or 6."""
+    xml = SPINNING.format(condim=condim)
+    builder, _ = imported(xml)
+    np.testing.assert_allclose(builder.shape_material_mu_torsional, [0.08, 0.002])
+    np.testing.assert_allclose(builder.shape_material_mu_rolling, [0.01, 0.0001])
+    qpos, expected = in_mujoco(xml, STEPS)
+    turned = np.zeros(3)  # MuJoCo has the angular velocity of a free joint in axes of the body
+    mujoco.mju_rotVecQuat(turned, expected[3:], qpos[3:])
+    model = builder.finalize("cpu")
+    with pv.Simulation(model, pv.SolverMuJoCo(model), dt=DT) as simulation:
+        simulation.step(STEPS)
+        found = simulation.state.joint_qd.numpy()
+    np.testing.assert_allclose(found, [*expected[:3], *turned], rtol=0.0, atol=20.0 * 1e-4)
+    if condim == 3:
+        assert found[5] == pytest.approx(20.0, abs=1e-3)
+    else:  # much slower than by the torsion of the ball alone, 0.002 m g / I
+        assert found[5] < 20.0 - 5.0 * 0.002 * 9.81 / (0.4 * 0.1**2) * STEPS * DT
+
+
+PAIRED = """<mujoco><worldbody>
+  <geom name="floor" type="plane" size="5 5 1" contype="0" conaffinity="0"/>
+  <body pos="0 0 0.15"><freejoint/>
+    <geom name="ball" type="sphere" size="0.1" mass="1" contype="0" conaffinity="0"/></body>
+</worldbody><contact>
+  <pair name="rest" geom1="ball" geom2="floor" friction="0.5 0.5 0.01 0.001 0.001"/>
+</contact></mujoco>"""
+
+
+@pytest.mark.parametrize("options", [{}, {"parse_visuals": False}, {"parse_visuals_as_colliders": True}])
+def test_geoms_that_a_pair_names_are_there_even_without_visuals(options):
+    """The ball comes to rest on the floor by the pair alone, as in MuJoCo."""
+    builder, report = imported(PAIRED, **options)
+    assert builder.shape_count == 2
+    assert not report.losses
+    if options == {"parse_visuals": False}:
+        assert not (np.asarray(builder.shape_flags) & int(ShapeFlags.VISIBLE)).any()
+    expected, _ = in_mujoco(PAIRED, 500)
+    model = builder.finalize("cpu")
+    with pv.Simulation(model, pv.SolverMuJoCo(model), dt=DT) as simulation:
+        simulation.step(500)
+        assert simulation.state.joint_q.numpy()[2] == pytest.approx(expected[2], abs=SINGLE)
+
+
+def test_a_pair_whose_geom_is_left_out_is_reported():
+    """A pair needs both geoms; what an option leaves out takes it along, and the report says so."""
+    xml = """<mujoco><asset><mesh name="tetra" vertex="0 0 0  1 0 0  0 1 0  0 0 1"/>
+      <hfield name="hills" nrow="2" ncol="2" size="1 1 1 1"/></asset><worldbody>
+      <geom name="floor" type="plane" size="5 5 1"/>
+      <body pos="0 0 1"><freejoint/><geom name="ball" size="0.1" mass="1"/>
+        <geom name="patch" type="hfield" hfield="hills" mass="0"/></body>
+    </worldbody><contact><pair name="rest" geom1="patch" geom2="floor"/></contact></mujoco>"""
+    with pytest.warns(
+        pv.importers.AssetWarning, match="contact pair .rest.: it is left out, as its geom 'patch' is"
+    ):
+        imported(xml)
+
+
+LIMITED = """<mujoco><compiler angle="radian"/><worldbody><body>
+  <joint name="hinge" axis="0 0 1" {joint}/>
+  <geom size="0.1" pos="0.3 0 0" mass="2" contype="0" conaffinity="0"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("registered", [False, True])
+@pytest.mark.parametrize("make", [pv.SolverSAP, pv.SolverMuJoCo])
+def test_the_effort_of_a_joint_without_actuator_keeps_its_limit(registered, make):
+    """A drive that is given later pulls with 3 N·m however far its target is: q' = 3 t / I."""
+    builder, report = imported(LIMITED.format(joint='actuatorfrcrange="-3 3"'), registered=registered)
+    assert builder.joint_effort_limit.tolist() == [3.0]
+    assert not report.losses
+    builder.joint_target_ke[:] = 1e4
+    builder.joint_target_pos[:] = 100.0
+    builder.joint_target_mode[:] = int(JointTargetMode.POSITION)
+    model = builder.finalize("cpu")
+    inertia = 2.0 * (0.3**2 + 0.4 * 0.1**2)
+    with pv.Simulation(model, make(model), dt=DT) as simulation:
+        simulation.step(100)
+        assert simulation.state.joint_qd.numpy()[0] == pytest.approx(3.0 * 100 * DT / inertia, rel=1e-4)
+
+
+def test_a_spring_is_not_bounded_by_the_limit_of_actuators_and_the_report_says_so():
+    """MuJoCo's actuatorfrcrange limits actuators, and a spring is none."""
+    with pytest.warns(pv.importers.AssetWarning, match="actuatorfrcrange of a joint with a spring"):
+        builder, _ = imported(
+            LIMITED.format(joint='actuatorfrcrange="-3 3" stiffness="50"'), registered=False
+        )
+    assert builder.joint_effort_limit[0] == np.inf
