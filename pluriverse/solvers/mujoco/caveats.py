@@ -163,7 +163,8 @@ def _pairs(rows: ModelRows, options: MujocoOptions, plan: GroupPlan) -> str:
 
 def _mixed_gains(rows: ModelRows, options: MujocoOptions, plan: GroupPlan, values: GroupValues) -> str:
     """Tell of gains as forces that depend on both bodies, which MuJoCo does not ask where it mixes gains."""
-    forces = (values.materials.force_space & plan.geoms.collides).any(axis=0)
+    given = values.materials.force_space & ~np.isnan(values.materials.stiffness)
+    forces = (given & plan.geoms.collides).any(axis=0)
     if not options.use_mujoco_contacts or not forces.any():
         return ""
     flat = flat_shapes(rows, plan.geoms, plan.worlds[:1])[0]

@@ -17,6 +17,7 @@ import warp as wp
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Topology
 from pluriverse.solvers.mujoco import geoms
+from pluriverse.solvers.mujoco.contact_mixing import mixing_functions
 from pluriverse.solvers.mujoco.follow_bodies import renew, upload
 from pluriverse.solvers.mujoco.follow_fields import (
     chosen_world,
@@ -32,7 +33,7 @@ from pluriverse.solvers.mujoco.group import NO_SHAPE, MujocoGroup
 from pluriverse.solvers.mujoco.group_fields import FAR_APART
 from pluriverse.solvers.mujoco.mesh_assets import MeshAsset, mesh_box
 from pluriverse.solvers.mujoco.rows import ModelRows
-from pluriverse.solvers.mujoco.solref import DEFAULT_SOLREF, SolrefMode
+from pluriverse.solvers.mujoco.solref import SolrefMode
 
 _PLANE, _HFIELD, _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH = (
     wp.constant(kind)
@@ -47,13 +48,10 @@ _PLANE, _HFIELD, _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH = (
         geoms.MESH,
     )
 )
-_TIME_CONSTANT = wp.constant(wp.float64(DEFAULT_SOLREF[0]))
-_DAMPING_RATIO = wp.constant(wp.float64(DEFAULT_SOLREF[1]))
 _FAR_APART = wp.constant(wp.float64(FAR_APART))
 _HALF = wp.constant(wp.float64(0.5))
-# What decides the `solref` of a geom: what is there already, or its gains, MuJoCo's own where they are not
-# given (NaN).
-AS_IT_IS, GAINS = (wp.constant(index) for index in range(2))
+
+solref_of_gains = mixing_functions(wp.float64).solref_of_gains
 
 
 @wp.struct
@@ -72,7 +70,7 @@ class ShapeMaps:
     site: wp.array[int]  # [site of a shape] MuJoCo's
     site_count: int
     gain_first: int  # place of the first geom of the group among those of all worlds
-    material_policy: wp.array[int]  # [row geom]
+    is_raw: wp.array[int]  # [row geom] whether its `solref` stays what the asset says
     # meshes: those of shapes with source s are asset_start[s] to [s + 1]; cones come last
     asset_start: wp.array[int]
     asset_mesh: wp.array[int]  # MuJoCo's mesh
@@ -154,11 +152,8 @@ def assign_materials(maps: ShapeMaps, rows: ModelRows, group: MujocoGroup, *, ma
     maps.has_margin = int(margins)
     mode = rows.custom_array("solref_mode")
     flat = geoms.flat_shapes(rows, group.plan.geoms, group.worlds)
-    policy = np.full(flat.shape, GAINS)
-    if mode is not None:
-        policy = np.where(mode.reshape(-1)[flat] == SolrefMode.RAW, AS_IT_IS, GAINS)
-    values = policy.reshape(-1).astype(np.int32)
-    renew(maps, "material_policy", values, wp.int32, rows.model.device)
+    is_raw = np.zeros(flat.shape, dtype=bool) if mode is None else mode.reshape(-1)[flat] == SolrefMode.RAW
+    renew(maps, "is_raw", is_raw.reshape(-1).astype(np.int32), wp.int32, rows.model.device)
 
 
 @wp.func
@@ -347,11 +342,8 @@ def shape_kernels(real: Any) -> SimpleNamespace:
             kd = wp.float64(ke) * wp.float64(tau)
             put(fields.fed_ke, maps.gain_first + entry, wp.float64(ke))
             put(fields.fed_kd, maps.gain_first + entry, kd)
-            policy = maps.material_policy[entry]
-            if policy != AS_IT_IS:
-                solref = wp.vec2d(_TIME_CONSTANT, _DAMPING_RATIO)
-                if ke > 0.0 and tau > 0.0:
-                    solref = wp.vec2d(wp.float64(2.0) / kd, kd / (wp.float64(2.0) * wp.sqrt(wp.float64(ke))))
+            if maps.is_raw[entry] == 0:
+                solref = solref_of_gains(wp.float64(ke), kd, wp.float64(1.0))
                 put(fields.geom_solref, 2 * entry, solref[0])
                 put(fields.geom_solref, 2 * entry + 1, solref[1])
             margin = wp.float64(0.0)

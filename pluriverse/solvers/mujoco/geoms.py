@@ -179,11 +179,11 @@ class MaterialValues:
     margin: np.ndarray
     """Distance of the contact surface from the geom [m], as authored, shape [row, geom]."""
     force_space: np.ndarray
-    """Whether stiffness and damping are forces, shape [row, geom]."""
+    """Whether stiffness and damping are forces where they are given, shape [row, geom]."""
     stiffness: np.ndarray
-    """[N/m], shape [row, geom]."""
+    """[N/m], NaN where not given, shape [row, geom]."""
     damping: np.ndarray
-    """[N·s/m], shape [row, geom]."""
+    """[N·s/m], NaN where not given, shape [row, geom]."""
     condim: np.ndarray
     """Dimensions of a contact, shape [geom]."""
     priority: np.ndarray
@@ -224,7 +224,7 @@ def compute_materials(rows: ModelRows, shapes: ShapePlan, worlds: np.ndarray) ->
         solimp=custom("geom_solimp", DEFAULT_SOLIMP),
         solmix=custom("geom_solmix", 1.0),
         margin=shape("margin"),
-        force_space=(mode == SolrefMode.FORCE_SPACE) & ~np.isnan(stiffness),
+        force_space=mode == SolrefMode.FORCE_SPACE,
         stiffness=stiffness,
         damping=damping,
         condim=custom("condim", 3.0)[0].astype(np.int64),

@@ -172,3 +172,55 @@ def test_the_stiffness_that_sap_has_where_nobody_gave_any_is_documented():
             rests.append(simulation.state.joint_q.numpy()[0])
     assert rests[0] == rests[1]
     assert rests[0] - 1.0 == pytest.approx(5.0 / 1.0e4, rel=1e-3)
+
+
+@pytest.mark.parametrize("stage", ["host", "device"])
+def test_stiffness_of_contacts_may_be_given_taken_back_and_infinite(stage):
+    """Given, it is that of 1 kg; not given, MuJoCo's own; infinite, faster than any step, but a number."""
+    builder = pv.ModelBuilder()
+    builder.add_shape_sphere(builder.add_body(), radius=0.1)
+    builder.add_shape_sphere(builder.add_body(xform=(0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 1.0)), radius=0.1)
+    model = builder.finalize("cpu")
+    solver = pv.SolverMuJoCo(model)
+    (group,) = solver.groups
+    np.testing.assert_array_equal(group.model.geom_solref, [[0.02, 1.0]] * 2)
+    if stage == "device":
+        solver.follow_model(["shape_material_ke"])
+    for stiffness, expected in (
+        (2500.0, [2.0 / 25.0, 25.0 / (2.0 * 50.0)]),  # kd = ke tau = 2500 N/m 0.01 s
+        (2500.0 * 1.000001, [2.0 / 25.0, 25.0 / (2.0 * 50.0)]),
+        (np.inf, [1e-6, 1.0]),
+        (np.nan, [0.02, 1.0]),
+    ):
+        model.shape_material_ke.assign(np.array([np.nan, stiffness], dtype=np.float32))
+        if stage == "host":
+            solver.notify_model_changed(pv.ModelFlags.SHAPE_PROPERTIES)
+        else:
+            solver.take_in_worlds()
+        found = group.value("geom_solref")[0]
+        np.testing.assert_array_equal(found[0], [0.02, 1.0])
+        np.testing.assert_allclose(found[1], expected, rtol=1e-5)
+
+
+def test_a_shape_without_gains_is_as_in_mujoco_where_gains_are_forces():
+    """FORCE_SPACE says how to read gains; without any a sphere rests as in the default mode."""
+    depths = {}
+    for mode in (pv.solvers.mujoco.SolrefMode.FORCE_SPACE, pv.solvers.mujoco.SolrefMode.MJCF_DEFAULT):
+        for given in (None, 1000.0):
+            builder = pv.ModelBuilder()
+            pv.SolverMuJoCo.register_custom_attributes(builder)
+            options = {
+                "cfg": pv.ShapeConfig(ke=given, density=0.0),
+                "custom_attributes": {"mujoco:solref_mode": int(mode)},
+            }
+            builder.add_ground_plane(**options)
+            pose = (0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 1.0)
+            body = builder.add_body(xform=pose, mass=2.0, inertia=0.008 * np.eye(3))
+            builder.add_shape_sphere(body, radius=0.1, **options)
+            model = builder.finalize("cpu")
+            solver = pv.SolverMuJoCo(model, use_mujoco_contacts=False)
+            with pv.Simulation(model, solver, dt=DT) as simulation:
+                simulation.step(200)
+                depths[mode.name, given] = 0.1 - simulation.state.body_q.numpy()[0, 2]
+    assert depths["FORCE_SPACE", None] == depths["MJCF_DEFAULT", None]
+    assert depths["FORCE_SPACE", 1000.0] > 5.0 * depths["FORCE_SPACE", None]

@@ -37,8 +37,8 @@ def add_machine(builder: ModelBuilder, rng: np.random.Generator, *, simple: bool
             axis=rng.normal(size=3),
             limit_lower=low,
             limit_upper=high if rng.random() < 0.7 else np.inf,
-            limit_ke=rng.uniform(10.0, 100.0),
-            limit_kd=rng.uniform(1.0, 2.0),
+            limit_ke=rng.uniform(10.0, 100.0) if rng.random() < 0.7 else None,
+            limit_kd=rng.uniform(1.0, 2.0) if rng.random() < 0.7 else None,
             armature=rng.uniform(0.0, 0.1),
             damping=rng.uniform(0.0, 0.1),
             friction=rng.uniform(0.0, 0.1),
@@ -58,7 +58,8 @@ def add_machine(builder: ModelBuilder, rng: np.random.Generator, *, simple: bool
     builder.add_articulation(joints)
     builder.add_articulation([builder.add_joint_free(free)])
     for body in (upper, lower, free, free):
-        cfg = ShapeConfig(density=0.0, mu=rng.uniform(0.1, 1.0), ke=rng.uniform(1e2, 1e4), margin=0.001)
+        ke = rng.uniform(1e2, 1e4) if rng.random() < 0.7 else None
+        cfg = ShapeConfig(density=0.0, mu=rng.uniform(0.1, 1.0), ke=ke, margin=0.001)
         builder.add_shape_box(
             body, xform=random_frame(rng), hx=rng.uniform(0.1, 0.2), hy=0.1, hz=0.1, cfg=cfg
         )
