@@ -36,6 +36,10 @@ class FrozenWorldWarning(SimulationWarning):
     """The state of a world became NaN or infinite; it keeps its last good state and no longer moves."""
 
 
+class WorldListWarning(SimulationWarning):
+    """A list of worlds on the device named worlds that do not exist; they were left out."""
+
+
 class SimulationError(RuntimeError):
     """Some worlds of a simulation in strict mode are in trouble."""
 
@@ -55,3 +59,7 @@ class ConvergenceError(SimulationError):
 
 class FrozenWorldError(SimulationError):
     """The state of a world became NaN or infinite."""
+
+
+class WorldListError(SimulationError):
+    """A list of worlds on the device named worlds that do not exist."""

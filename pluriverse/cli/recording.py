@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from pluriverse.cli.session import Session
+from pluriverse.files import replace_file
 
 # Everything is kept in memory until the end. Beyond this the machine would begin to swap [B].
 RECORDING_BYTES_MAX = 8 << 30
@@ -61,7 +62,7 @@ class Recording:
         """Write the file and say so."""
         scene = self._session.scene
         model = scene.model
-        with self._path.open("wb") as file:
+        with replace_file(self._path) as part, part.open("wb") as file:
             np.savez_compressed(
                 file,
                 time=self._time,

@@ -303,6 +303,8 @@ def find_near_pair(
 ):
     """List the candidate pairs of one world whose bounds overlap."""
     world = worlds[wp.tid()]
+    if world < 0:
+        return
     template = candidates.world_template[world]
     mode = data.template_mode[template]
     if mode == TEST_EVERY:

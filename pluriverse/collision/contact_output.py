@@ -47,7 +47,7 @@ class ContactOutput:
 def make_contact_output(contacts: Any, separation: wp.array, heap: wp.array) -> ContactOutput:
     """Return the struct over the arrays of `contacts` and of scratch, `separation` and `heap` [slot]."""
     output = ContactOutput()
-    output.start = contacts.rigid_contact_start
+    output.start = contacts.slot_start
     output.count = contacts.rigid_contact_count
     output.found = contacts.rigid_contact_found
     output.shape0 = contacts.rigid_contact_shape0

@@ -226,6 +226,8 @@ def collide_half_space_pairs(
 ):
     """Add the contacts of the planes of one world."""
     world = worlds[wp.tid()]
+    if world < 0:
+        return
     row = table.world_template[world] * COLLIDER_COUNT + collider
     first_shape = table.world_shape[world]
     found = output.found[world]

@@ -346,6 +346,8 @@ def collide_height_field_pairs(
 ):
     """Add the contacts of the height fields of one world."""
     world = worlds[wp.tid()]
+    if world < 0:
+        return
     row = table.world_template[world] * COLLIDER_COUNT + collider
     first_shape = table.world_shape[world]
     found = output.found[world]

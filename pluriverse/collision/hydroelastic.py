@@ -272,6 +272,8 @@ def collide_hydroelastic_pairs(
 ):
     """Add the contacts of the hydroelastic pairs of one world."""
     world = worlds[wp.tid()]
+    if world < 0:
+        return
     row = table.world_template[world] * COLLIDER_COUNT + collider
     first_shape = table.world_shape[world]
     found = output.found[world]
@@ -301,6 +303,8 @@ def clear_world_stiffness(
 ):
     """Leave the stiffness of all contacts of one world to the materials."""
     world = worlds[wp.tid()]
+    if world < 0:
+        return
     for slot in range(start[world], start[world + 1]):
         stiffness[slot] = 0.0
 
@@ -329,7 +333,7 @@ class PatchCollider:
             if collider in colliders
         ]
         self._pressures = PressureModel()
-        self._pressures.shape_flags = model.shape_flags
+        self._pressures.shape_flags = model.structure.shape_flags
         self._pressures.shape_kh = model.shape_material_kh
         self._device = model.device
 

@@ -86,6 +86,8 @@ def collide_hydroelastic_mesh_pairs(
 ):
     """Add the contacts of the hydroelastic pairs with a mesh of one world."""
     world = worlds[wp.tid()]
+    if world < 0:
+        return
     row = table.world_template[world] * COLLIDER_COUNT + collider
     first_shape = table.world_shape[world]
     found = output.found[world]

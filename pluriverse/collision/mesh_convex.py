@@ -167,6 +167,8 @@ def collide_mesh_convex_pairs(
 ):
     """Add the contacts of the meshes of one world with convex shapes."""
     world = worlds[wp.tid()]
+    if world < 0:
+        return
     row = table.world_template[world] * COLLIDER_COUNT + collider
     first_shape = table.world_shape[world]
     found = output.found[world]

@@ -167,6 +167,7 @@ class MeshSet:
             except DegenerateMeshError:
                 continue  # only looked at, or refused when a pipeline is made for shapes that use it
             sources.append(index)
+        self.sources = sources
         self.data = MeshData()
         mesh_surface = np.full(max(len(meshes), 1), -1)
         mesh_surface[list(sources)] = np.arange(len(surfaces))

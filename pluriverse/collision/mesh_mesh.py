@@ -199,6 +199,8 @@ def collide_mesh_mesh_pairs(
 ):
     """Add the contacts among the meshes of one world."""
     world = worlds[wp.tid()]
+    if world < 0:
+        return
     row = table.world_template[world] * COLLIDER_COUNT + collider
     first_shape = table.world_shape[world]
     found = output.found[world]

@@ -51,6 +51,8 @@ def collide_mesh_plane_pairs(
 ):
     """Add the contacts of the planes of one world with meshes."""
     world = worlds[wp.tid()]
+    if world < 0:
+        return
     row = table.world_template[world] * COLLIDER_COUNT + collider
     first_shape = table.world_shape[world]
     found = output.found[world]

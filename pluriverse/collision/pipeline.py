@@ -10,6 +10,8 @@ import warp as wp
 from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, HostPairs, sort_pairs, upload_pairs
 from pluriverse.geometry import Heightfield
 from pluriverse.model import Contacts, Model, State
+from pluriverse.model.arguments import check_contacts, check_state
+from pluriverse.model.world_list import check_worlds
 from pluriverse.types import GeoType, ShapeFlags
 from pluriverse.warnings import PluriverseWarning
 
@@ -115,15 +117,20 @@ class CollisionPipeline:
             worlds: Worlds concerned, int32; all if None. Other worlds keep their contacts.
 
         Raises:
-            ValueError: If `contacts` has other slots than this pipeline.
+            TypeError: If an argument is of another type.
+            ValueError: If `state` or `contacts` belong to another model, `contacts` have more slots than this
+                pipeline, or an array has another shape or is on another device.
         """
-        if contacts.rigid_contact_max > self._separation.size:
+        check_state(self.model, state, "CollisionPipeline.collide: state")
+        check_contacts(self.model, contacts, "CollisionPipeline.collide: contacts")
+        worlds = check_worlds(self.model, worlds, what="CollisionPipeline.collide")
+        if contacts.slot_count > self._separation.size:
             raise ValueError(
-                f"collide: the contacts have {contacts.rigid_contact_max} slots, this pipeline "
+                f"collide: the contacts have {contacts.slot_count} slots, this pipeline "
                 f"{self._separation.size}. Pass contacts made by contacts() of the same pipeline."
             )
         self._stages.collide(
-            self.model.worlds if worlds is None else worlds,
+            worlds,
             self._global_shapes,
             self._broad_phase,
             state.body_q,

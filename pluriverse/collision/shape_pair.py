@@ -119,6 +119,8 @@ def make_pair_kernel(name: str, collide: Any, *, is_symmetric: bool = False) -> 
         output: ContactOutput,
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         row = table.world_template[world] * COLLIDER_COUNT + collider
         first_shape = table.world_shape[world]
         found = output.found[world]

@@ -79,6 +79,8 @@ class ShapeModel:
     """Lower corner of the unscaled hull [m], shape [hull]."""
     hull_upper: wp.array[wp.vec3]
     """Upper corner of the unscaled hull [m], shape [hull]."""
+    mesh_types: wp.array[int]
+    """What a mesh may collide as: the sum of 2**`GeoType` over these, shape [mesh]."""
     mesh_lower: wp.array[wp.vec3]
     """Lower corner of the unscaled mesh or height field [m], shape [mesh]."""
     mesh_upper: wp.array[wp.vec3]
@@ -205,6 +207,18 @@ def hull_of(model: ShapeModel, shape: int) -> int:
 
 
 @wp.func
+def has_its_mesh(model: ShapeModel, shape: int) -> bool:
+    """Return whether a shape of a mesh has one that may collide as its type; which one may change."""
+    shape_type = model.shape_type[shape]
+    if shape_type != CONVEX_MESH and shape_type != MESH and shape_type != HFIELD:
+        return True
+    mesh = model.shape_source_index[shape]
+    if mesh < 0 or mesh >= model.mesh_types.shape[0]:
+        return False
+    return (model.mesh_types[mesh] & (1 << shape_type)) != 0
+
+
+@wp.func
 def slab_half_extents(scale: wp.vec3) -> wp.vec3:
     """Return the half extents [m] of the box for a plane of width scale[0] and length scale[1]."""
     return wp.vec3(0.5 * scale[0], 0.5 * scale[1], 0.25 * wp.min(scale[0], scale[1]))
@@ -212,7 +226,12 @@ def slab_half_extents(scale: wp.vec3) -> wp.vec3:
 
 @wp.func
 def update_shape(shape: int, model: ShapeModel, body_q: wp.array[wp.transform], state: ShapeState) -> bool:
-    """Write rotation, position and bounds of one shape; return whether its pose is a pose."""
+    """Write rotation, position and bounds of one shape; return whether pose and mesh are sound."""
+    if not has_its_mesh(model, shape):
+        # An index that somebody wrote there: it is reported, and must not be followed.
+        state.bounds[shape] = bounds_vector(0.0, 0.0, 0.0, NOTHING, NOTHING, NOTHING)
+        state.reach[shape] = NOTHING
+        return False
     local = model.shape_transform[shape]
     origin = wp.vec3(0.0, 0.0, 0.0)
     offset = wp.transform_get_translation(local)
@@ -289,6 +308,8 @@ def update_world_shapes(
 ):
     """Place those shapes of one world that may touch something, and forget its contacts."""
     world = worlds[wp.tid()]
+    if world < 0:
+        return
     first_shape = model.world_shape[world]
     template = model.world_template[world]
     start = model.collider_start[template]

@@ -65,15 +65,15 @@ class Stages:
         starts = np.concatenate([[0], np.cumsum([len(some) for some in collider_shapes])])
         shapes.collider_start = wp.array(starts.astype(np.int32), dtype=int, device=device)
         shapes.collider = wp.array(np.concatenate(collider_shapes).astype(np.int32), dtype=int, device=device)
-        shapes.shape_body = model.shape_body
+        shapes.shape_body = model.structure.shape_body
         shapes.shape_type = wp.array(collision_type, dtype=int, device=device)
-        shapes.shape_geo_type = model.shape_type
+        shapes.shape_geo_type = model.structure.shape_type
         shapes.shape_transform = model.shape_transform
         shapes.shape_scale = model.shape_scale
         shapes.shape_margin = model.shape_margin
         shapes.shape_gap = model.shape_gap
         shapes.shape_enabled = model.shape_enabled
-        shapes.shape_source_index = model.shape_source_index
+        shapes.shape_source_index = model.structure.shape_source_index
         mesh_hull = np.full(len(model.meshes), -1, dtype=np.int32)
         mesh_hull[sources] = np.arange(len(sources))
         shapes.mesh_hull = wp.array(mesh_hull, dtype=int, device=device)
@@ -83,11 +83,17 @@ class Stages:
         upper = np.array([mesh.vertices.max(axis=0) for mesh in model.meshes], dtype=np.float32)
         shapes.mesh_lower = wp.array(lower.reshape(-1, 3), dtype=wp.vec3, device=device)
         shapes.mesh_upper = wp.array(upper.reshape(-1, 3), dtype=wp.vec3, device=device)
-        self._shapes = shapes
+        mesh_types = np.where(mesh_hull >= 0, 1 << int(GeoType.CONVEX_MESH), 0)
         self._state = make_shape_state(model.shape_count, device)
         surfaces = _make_surfaces(model, colliders)
         # Warp's meshes live as long as this set.
         self._surfaces = surfaces
+        # Where no collider takes meshes, nothing but their bounds is read.
+        mesh_types[slice(None) if surfaces is None else surfaces.sources] |= 1 << int(GeoType.MESH)
+        fields = [index for index, mesh in enumerate(model.meshes) if isinstance(mesh, Heightfield)]
+        mesh_types[fields] |= 1 << int(GeoType.HFIELD)
+        shapes.mesh_types = wp.array(mesh_types.astype(np.int32), dtype=int, device=device)
+        self._shapes = shapes
         self._patches: Any = None
         if model.has_hydroelastic_shapes:
             from pluriverse.collision.hydroelastic import PatchCollider

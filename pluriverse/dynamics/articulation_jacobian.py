@@ -45,6 +45,8 @@ def _kernels(out_real: Any) -> SimpleNamespace:
         J: wp.array3d[out_real],  # [articulation, 6 link, dof]
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         template = topology.world_template[world]
         first_node = topology.template_node[template]
         first_dof = topology.template_dof[template]
@@ -117,7 +119,7 @@ def eval_jacobian(
         inputs=[
             worlds,
             model.topology,
-            model.joint_articulation,
+            model.structure.joint_articulation,
             query.joint_place,
             query.dof_place,
             chosen,

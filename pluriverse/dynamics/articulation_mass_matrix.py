@@ -46,6 +46,8 @@ def _kernels(out_real: Any) -> SimpleNamespace:
         H: wp.array3d[out_real],  # [articulation, dof, dof]
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         template = topology.world_template[world]
         first_node = topology.template_node[template]
         first_dof = topology.template_dof[template]
@@ -127,7 +129,7 @@ def eval_mass_matrix(
         inputs=[
             worlds,
             model.topology,
-            model.joint_articulation,
+            model.structure.joint_articulation,
             model.joint_armature,
             query.dof_place,
             chosen,

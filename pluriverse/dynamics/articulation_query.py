@@ -13,6 +13,8 @@ import warp as wp
 from pluriverse.dynamics.kinematics import eval_kinematics
 from pluriverse.dynamics.workspace import Workspace
 from pluriverse.model import Control, Model, State
+from pluriverse.model.arguments import check_state
+from pluriverse.model.world_list import check_worlds
 
 
 class ArticulationQuery:
@@ -70,8 +72,9 @@ def articulation_query(model: Model) -> ArticulationQuery:
 
 def place_state(model: Model, state: State, worlds: wp.array | None) -> tuple[ArticulationQuery, wp.array]:
     """Compute the kinematics of a state in the query's workspace; return the query and the worlds."""
+    check_state(model, state, "state")
+    chosen = check_worlds(model, worlds, what="worlds")
     query = articulation_query(model)
-    chosen = model.worlds if worlds is None else worlds
     eval_kinematics(model, chosen, state, query.workspace)
     return query, chosen
 
@@ -85,6 +88,8 @@ def check_mask(model: Model, mask: wp.array | None, what: str) -> wp.array:
     """
     if mask is None:
         return articulation_query(model).every
+    if not isinstance(mask, wp.array):
+        raise TypeError(f"{what}: mask is a {type(mask).__name__}, but must be a Warp array of truth values.")
     if mask.dtype is not wp.bool:
         raise TypeError(f"{what}: mask is of type {mask.dtype.__name__}, but must be made of truth values.")
     if mask.shape != (model.articulation_count,) or mask.device != model.device:
@@ -105,6 +110,8 @@ def output_array(
     """
     if out is None:
         return wp.zeros(shape, dtype=types[0], device=model.device)
+    if not isinstance(out, wp.array):
+        raise TypeError(f"{what}: a {type(out).__name__} was given, but a Warp array is needed.")
     if tuple(out.shape) != shape or out.dtype not in types or out.device != model.device:
         names = " or ".join(dtype.__name__ for dtype in types)
         raise ValueError(

@@ -33,6 +33,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         data: data_struct,
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         template = topology.world_template[world]
         first_dof = topology.template_dof[template]
         dof_count = topology.template_dof[template + 1] - first_dof
@@ -57,6 +59,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         data: data_struct,
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         template = topology.world_template[world]
         first_dof = topology.template_dof[template]
         dof_count = topology.template_dof[template + 1] - first_dof

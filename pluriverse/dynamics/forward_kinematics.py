@@ -20,6 +20,7 @@ from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import precision_name, quat_type, vec3_type, vec6_type
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
+from pluriverse.model.arguments import check_array, check_indices, check_state
 from pluriverse.model.topology import FREE_BELOW
 from pluriverse.types import BodyFlags
 
@@ -361,7 +362,7 @@ def place_articulations(model: Model, worlds: wp.array, state: State, mask: wp.a
     launch_kernel(
         select_world_joint,
         dim=worlds.size,
-        inputs=[worlds, model.topology, model.joint_articulation, mask],
+        inputs=[worlds, model.topology, model.structure.joint_articulation, mask],
         outputs=[scratch.joint_selected],
         device=model.device,
     )
@@ -388,10 +389,10 @@ def _selection(
         ("mask", mask, "articulation", model.articulation_count),
         ("joint_mask", joint_mask, "joint", model.joint_count),
     ):
-        if given is not None and given.shape != (count,):
+        if given is not None and (not isinstance(given, wp.array) or given.shape != (count,)):
             raise ValueError(
-                f"eval_fk: {name} has shape {given.shape}, but the model has {count} {kind}s; pass one entry "
-                f"per {kind}."
+                f"eval_fk: {name} has shape {getattr(given, 'shape', None)}, but the model has {count} "
+                f"{kind}s; pass one entry per {kind}."
             )
     if joint_mask is not None and (joint_mask.dtype is not wp.bool or joint_mask.device != model.device):
         raise ValueError(
@@ -400,6 +401,8 @@ def _selection(
         )
     articulations = scratch.all
     if mask is not None:
+        if mask.device != model.device:
+            raise ValueError(f"eval_fk: mask is on {mask.device}, but the model is on {model.device}.")
         articulations = scratch.articulation_selected
         launch_kernel(
             mark_masked_articulation,
@@ -409,6 +412,7 @@ def _selection(
             device=model.device,
         )
     elif indices is not None:
+        check_indices(model, indices, "eval_fk: indices")
         articulations = scratch.articulation_selected
         articulations.zero_()
         launch_kernel(
@@ -422,9 +426,9 @@ def _selection(
         select_joint,
         dim=model.joint_count,
         inputs=[
-            model.joint_articulation,
-            model.joint_child,
-            model.body_flags,
+            model.structure.joint_articulation,
+            model.structure.joint_child,
+            model.structure.body_flags,
             articulations,
             scratch.no_mask if joint_mask is None else joint_mask,
             int(body_flag_filter),
@@ -465,7 +469,12 @@ def eval_fk(
     Raises:
         ValueError: If both `mask` and `indices` are given, or a mask has the wrong shape, type or device.
     """
+    check_state(model, state, "eval_fk: state")
+    check_array(model, joint_q, (model.joint_coord_count,), wp.float32, "eval_fk: joint_q")
+    check_array(model, joint_qd, (model.joint_dof_count,), wp.float32, "eval_fk: joint_qd")
     selected = _selection(model, mask, indices, joint_mask, int(body_flag_filter))
     scratch = _scratch_of(model)
     nodes = (scratch.node_quat, scratch.node_offset, scratch.node_velocity)
-    _launch_place_bodies(model, model.worlds, joint_q, joint_qd, state, selected, nodes, scratch.real)
+    _launch_place_bodies(
+        model, model.structure.worlds, joint_q, joint_qd, state, selected, nodes, scratch.real
+    )

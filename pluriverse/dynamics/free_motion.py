@@ -15,14 +15,20 @@ from pluriverse.dynamics.bias import eval_bias
 from pluriverse.dynamics.factorization import factorize_mass_matrix, solve_free_velocity
 from pluriverse.dynamics.mass_matrix import assemble_mass_matrix
 from pluriverse.dynamics.prescribed import prescribe_roots
-from pluriverse.dynamics.workspace import Workspace
+from pluriverse.dynamics.workspace import Workspace, check_workspace
 from pluriverse.model import Control, Model, State
+from pluriverse.model.arguments import check_control, check_state
+from pluriverse.model.world_list import check_worlds
 
 
 def eval_free_motion(
     model: Model, worlds: wp.array, state: State, control: Control, workspace: Workspace, dt: float
 ) -> None:
     """Compute the free-motion velocity and the factors of A for a step `dt` [s], after `eval_kinematics`."""
+    worlds = check_worlds(model, worlds, what="eval_free_motion")
+    check_state(model, state, "eval_free_motion: state")
+    check_control(model, control, "eval_free_motion: control")
+    check_workspace(model, workspace, "eval_free_motion")
     eval_bias(model, worlds, state, control, workspace)
     assemble_mass_matrix(model, worlds, workspace, dt)
     if model.has_kinematic_bodies:

@@ -17,13 +17,15 @@ import warp as wp
 from pluriverse.dynamics.forward_kinematics import eval_body_state
 from pluriverse.dynamics.kinematics import BALL, FREE
 from pluriverse.dynamics.prescribed import carry_roots
-from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.dynamics.workspace import Workspace, check_workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import precision_name, quat_type, vec3_type
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.model import Control, Model, State, Topology
+from pluriverse.model.arguments import check_control, check_state
 from pluriverse.model.topology import FREE_BELOW
+from pluriverse.model.world_list import check_worlds
 
 
 class PositionIntegration(enum.Enum):
@@ -80,6 +82,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         joint_qd_out: wp.array[float],  # [dof]
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         template = topology.world_template[world]
         first_node = topology.template_node[template]
         node_base = topology.world_joint[world]
@@ -171,6 +175,12 @@ def integrate(
     Needs `eval_kinematics(state_in)` and `workspace.dof_velocity_next`. `state_out` may be `state_in`, unless
     the model has kinematic bodies, which follow the targets of `control` (those of the model if None).
     """
+    worlds = check_worlds(model, worlds, what="integrate")
+    check_state(model, state_in, "integrate: state_in")
+    check_state(model, state_out, "integrate: state_out")
+    check_workspace(model, workspace, "integrate")
+    if control is not None:
+        check_control(model, control, "integrate: control")
     old_share = 0.5 if mode is PositionIntegration.MIDPOINT else 0.0
     exponential = mode is not PositionIntegration.SAP_EULER
     launch_kernel(

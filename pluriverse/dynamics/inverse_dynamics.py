@@ -44,6 +44,8 @@ def _kernels(out_real: Any) -> SimpleNamespace:
         joint_f: wp.array[out_real],  # [dof] N or N m, public
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         template = topology.world_template[world]
         first_node = topology.template_node[template]
         first_dof = topology.template_dof[template]

@@ -18,7 +18,9 @@ from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import mat33_type, quat_type, vec3_type
 from pluriverse.model import Model, State, Topology
+from pluriverse.model.arguments import check_array, check_indices, check_state
 from pluriverse.model.topology import FREE_BELOW
+from pluriverse.model.world_list import check_worlds
 
 # Newton steps for the angles of a D6 joint whose axes are not perpendicular. They converge quadratically: an
 # error of some tenths is at rounding after five or six; the rest is for axes far from right angles.
@@ -136,6 +138,8 @@ def _kernels() -> SimpleNamespace:
         joint_qd: wp.array[float],  # [dof]
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         template = topology.world_template[world]
         first_node = topology.template_node[template]
         joint_base = topology.world_joint[world]
@@ -276,18 +280,16 @@ def eval_ik(
     """
     if mask is not None and indices is not None:
         raise ValueError("eval_ik: both mask and indices were given; pass the articulations one way only.")
-    for name, array, count in (
-        ("joint_q", joint_q, model.joint_coord_count),
-        ("joint_qd", joint_qd, model.joint_dof_count),
-    ):
-        if array.shape != (count,):
-            raise ValueError(f"eval_ik: {name} has shape {array.shape}, but must have ({count},).")
+    check_state(model, state, "eval_ik: state")
+    check_array(model, joint_q, (model.joint_coord_count,), wp.float32, "eval_ik: joint_q")
+    check_array(model, joint_qd, (model.joint_dof_count,), wp.float32, "eval_ik: joint_qd")
     if indices is not None:
+        check_indices(model, indices, "eval_ik: indices")
         mask = wp.zeros(model.articulation_count, dtype=wp.bool, device=model.device)
         launch_kernel(
             _mark_articulation, dim=indices.size, inputs=[indices], outputs=[mask], device=model.device
         )
-    chosen = model.worlds if worlds is None else worlds
+    chosen = check_worlds(model, worlds, what="eval_ik")
     read_joint_states(model, state, chosen, joint_q, joint_qd, mask=check_mask(model, mask, "eval_ik"))
 
 
@@ -318,11 +320,11 @@ def read_joint_states(
         inputs=[
             worlds,
             model.topology,
-            model.joint_parent,
+            model.structure.joint_parent,
             model.joint_X_p,
             model.joint_X_c,
             model.joint_axis,
-            model.joint_articulation,
+            model.structure.joint_articulation,
             model.body_com,
             mask,
             joint_mask,

@@ -15,14 +15,16 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.dynamics.workspace import Workspace, check_workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type, vec6_type
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
+from pluriverse.model.arguments import check_state
 from pluriverse.model.topology import FREE_BELOW
+from pluriverse.model.world_list import check_worlds
 from pluriverse.types import JointType
 
 PRISMATIC = wp.constant(int(JointType.PRISMATIC))
@@ -166,6 +168,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         data: data_struct,
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         template = topology.world_template[world]
         first_node = topology.template_node[template]
         node_base = topology.world_joint[world]
@@ -288,6 +292,9 @@ def _kernels(real: Any) -> SimpleNamespace:
 
 def eval_kinematics(model: Model, worlds: wp.array, state: State, workspace: Workspace) -> None:
     """Compute poses, velocities, world inertias and motion subspaces of `state` (module docstring)."""
+    worlds = check_worlds(model, worlds, what="eval_kinematics")
+    check_state(model, state, "eval_kinematics: state")
+    check_workspace(model, workspace, "eval_kinematics")
     launch_kernel(
         _kernels(workspace.real).place_nodes,
         dim=worlds.size,

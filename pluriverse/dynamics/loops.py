@@ -15,6 +15,8 @@ import warp as wp
 from pluriverse.dynamics.inverse_kinematics import read_joint_states
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, State
+from pluriverse.model.arguments import check_state
+from pluriverse.model.world_list import check_worlds
 
 
 class LoopTable:
@@ -66,6 +68,8 @@ def place_part(
 ):
     """Give the parts in one world the poses and velocities of their bodies."""
     world = worlds[wp.tid()]
+    if world < 0:
+        return
     for index in range(world_start[world], world_start[world + 1]):
         # Frame and centre of mass of a part are those of its body.
         body_q[part[index]] = body_q[body[index]]
@@ -84,12 +88,13 @@ def eval_loops(model: Model, state: State, *, worlds: wp.array | None = None) ->
         state: State whose bodies stand where all joints but those say.
         worlds: Worlds concerned, int32; all if None.
     """
+    check_state(model, state, "eval_loops: state")
+    chosen = check_worlds(model, worlds, what="eval_loops")
     table = _tables.get(model)
     if table is None:
         table = _tables[model] = LoopTable(model)
     if table.part.size == 0:
         return
-    chosen = model.worlds if worlds is None else worlds
     launch_kernel(
         place_part,
         dim=chosen.size,

@@ -97,6 +97,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         data: data_struct,
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         template = topology.world_template[world]
         first_node = topology.template_node[template]
         node_count = topology.template_node[template + 1] - first_node

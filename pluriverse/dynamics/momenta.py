@@ -42,6 +42,8 @@ def _kernels() -> SimpleNamespace:
         angular: wp.array[wp.vec3d],  # [group] kg m^2/s about com
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         template = topology.world_template[world]
         first_node = topology.template_node[template]
         node_count = topology.template_node[template + 1] - first_node

@@ -92,6 +92,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         data: data_struct,
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         template = topology.world_template[world]
         first_node = topology.template_node[template]
         first_dof = topology.template_dof[template]
@@ -171,6 +173,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         joint_qd_out: wp.array[float],  # [dof]
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         template = topology.world_template[world]
         first_tree = topology.template_tree[template]
         dof_base = topology.world_dof[world]
@@ -220,7 +224,7 @@ def prescribe_roots(
         inputs=[
             worlds,
             model.topology,
-            model.body_flags,
+            model.structure.body_flags,
             model.joint_target_mode,
             state.joint_q,
             state.joint_qd,
@@ -249,7 +253,7 @@ def carry_roots(
         inputs=[
             worlds,
             model.topology,
-            model.body_flags,
+            model.structure.body_flags,
             model.joint_target_mode,
             state_in.joint_q,
             state_in.joint_qd,

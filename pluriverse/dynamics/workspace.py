@@ -14,6 +14,7 @@ import warp as wp
 from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type, vec6_type
 from pluriverse.math.spatial import vec10_type
 from pluriverse.model import Model
+from pluriverse.model.arguments import check_owner
 
 
 @functools.cache
@@ -121,6 +122,7 @@ class Workspace:
     def __init__(self, model: Model, real: Any):
         precision_name(real)  # raises for other types
         self.real = real
+        self._model = model
         self.data = workspace_struct(real)()
         vec3, vec6, vec10 = vec3_type(real), vec6_type(real), vec10_type(real)
         mat33, quat = mat33_type(real), quat_type(real)
@@ -151,3 +153,18 @@ class Workspace:
             setattr(self, name, array)
             setattr(self.data, name, array)
         self.no_selection = wp.empty(0, dtype=int, device=model.device)
+
+
+def check_workspace(model: Model, workspace: Workspace, what: str) -> None:
+    """Raise if something is no workspace of a model.
+
+    Raises:
+        TypeError: If it is no workspace.
+        ValueError: If it was made for a model of another structure.
+    """
+    if not isinstance(workspace, Workspace):
+        raise TypeError(
+            f"{what}: workspace is a {type(workspace).__name__}, but must be a Workspace. Make one with "
+            "Workspace(model, wp.float64)."
+        )
+    check_owner(model, workspace, f"{what}: workspace", "Make one with Workspace(model, wp.float64).")

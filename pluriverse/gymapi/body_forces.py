@@ -75,6 +75,8 @@ def sum_body_forces(
 ):
     """Write the external forces of the bodies of one world."""
     world = worlds[wp.tid()]
+    if world < 0:
+        return
     if not enabled[0]:
         return
     template = topology.world_template[world]

@@ -14,6 +14,7 @@ from pluriverse.gymapi.scene import Sim
 from pluriverse.gymapi.values import RigidContact
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Contacts, State, Topology
+from pluriverse.model.contacts import stored_contact_count
 
 _MODULE = "pluriverse.gymapi.contact_readings"
 
@@ -43,6 +44,8 @@ def add_contact_forces(
 ):
     """Add the contacts of one world to the readings of its bodies."""
     world = worlds[wp.tid()]
+    if world < 0:
+        return
     share = weight[0]
     if share < 0.0:
         share = 1.0
@@ -57,7 +60,7 @@ def add_contact_forces(
     if share == 0.0:
         return
     start = contact_start[world]
-    for slot in range(start, start + contact_count[world]):
+    for slot in range(start, start + stored_contact_count(contact_start, contact_count, world)):
         force = share * contact_force[slot]
         if wp.length_sq(force) == 0.0:
             continue  # most contacts are near ones that do not push
@@ -69,6 +72,8 @@ def add_contact_forces(
                 shape = contact_shape1[slot]
                 point = contact_point1[slot]
                 push = force
+            if shape < 0 or shape >= shape_body.shape[0]:
+                continue  # somebody wrote there
             body = shape_body[shape]
             if body >= 0:
                 row = body_row[body]
@@ -119,8 +124,8 @@ class ContactReadings:
             inputs=[
                 worlds,
                 self._runtime.body_row,
-                model.shape_body,
-                contacts.rigid_contact_start,
+                model.structure.shape_body,
+                contacts.slot_start,
                 contacts.rigid_contact_count,
                 contacts.rigid_contact_shape0,
                 contacts.rigid_contact_shape1,
@@ -141,7 +146,7 @@ def contact_records(sim: Sim, world: int | None) -> np.ndarray:
     """Return the contacts of the last solver step, of one world or all, as `RigidContact` records."""
     runtime = sim.runtime
     model, contacts = runtime.model, runtime.simulation.contacts
-    start, count = contacts.rigid_contact_start.numpy(), contacts.rigid_contact_count.numpy()
+    start, count = contacts.slot_start.numpy(), contacts.rigid_contact_count.numpy()
     worlds = range(model.world_count) if world is None else [world]
     slots = np.concatenate(
         [np.zeros(0, dtype=np.int64), *(start[w] + np.arange(count[w]) for w in worlds)]

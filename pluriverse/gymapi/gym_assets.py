@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.files import replace_file
 from pluriverse.gymapi.arguments import items, number, transform, whole
 from pluriverse.gymapi.asset import Asset, ForceSensor
 from pluriverse.gymapi.asset_files import load_mjcf, load_urdf, load_usd, primitive
@@ -163,8 +164,8 @@ class AssetCalls(Checks):
         if outpath is None:
             print(text, end="")
         else:
-            with open(outpath, "w", encoding="utf-8") as file:
-                file.write(text)
+            with replace_file(outpath) as part:
+                part.write_text(text, encoding="utf-8")
 
     def get_asset_rigid_body_count(self, asset: Any) -> int:
         """Return the number of bodies."""

@@ -216,7 +216,7 @@ class Runtime:
         On a GPU it has all worlds, for to ask would wait for the device.
         """
         if not self.device.is_cpu:
-            return self.model.worlds
+            return self.model.structure.worlds
         worlds = self._articulation_world[self.moved.numpy()]
         listed = self._world_list.numpy()
         listed.fill(-1)
@@ -266,7 +266,7 @@ class Runtime:
         for number in range(self.substeps):
             if self.has_passive_force or self.has_applied:
                 state = self.simulation.state
-                self._launch_body_forces(state, self.model.worlds, self._always)
+                self._launch_body_forces(state, self.model.structure.worlds, self._always)
                 self.has_body_force = True
             elif self.has_body_force:
                 self._clear_body_forces()

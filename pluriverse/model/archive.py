@@ -1,15 +1,46 @@
-"""Archive: named arrays in a NumPy file (`.npz`), without pickled objects: to read one runs no code."""
+"""Archive: named arrays in a NumPy file (`.npz`), without pickled objects: to read one runs no code.
 
+Arrays are stored as they are, not compressed, so an archive never takes more memory than its file is long.
+"""
+
+import contextlib
+import struct
+import tokenize
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pluriverse.files import replace_file
+
+# What NumPy and zipfile raise for files that are damaged or forged.
+_DAMAGE = (
+    ValueError,
+    EOFError,
+    OSError,
+    KeyError,
+    AttributeError,
+    TypeError,
+    SyntaxError,
+    OverflowError,
+    MemoryError,
+    RuntimeError,
+    struct.error,
+    tokenize.TokenError,
+    zlib.error,
+    zipfile.BadZipFile,
+)
+
 
 def write_arrays(path: str | Path, arrays: dict[str, np.ndarray]) -> None:
-    """Write arrays to a file, bit for bit."""
-    with open(path, "wb") as file:
+    """Write arrays to a file, bit for bit. The old file stays until the new one is whole and on the disk.
+
+    Raises:
+        OSError: If the file cannot be written; the old one is then as it was.
+    """
+    with replace_file(path) as part, open(part, "wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
@@ -24,20 +55,50 @@ def read_arrays(path: str | Path, what: str) -> dict[str, np.ndarray]:
         FileNotFoundError: If there is no such file.
         ValueError: If the file is no archive, or is damaged.
     """
-    with open(path, "rb") as file:
+    with open(Path(path), "rb") as file:
         try:
-            with np.load(file, allow_pickle=False) as archive:
-                return {name: archive[name] for name in archive.files}
-        except (
-            ValueError,
-            EOFError,
-            OSError,
-            KeyError,
-            AttributeError,
-            RuntimeError,
-            zipfile.BadZipFile,
-        ) as error:
-            raise ValueError(f"'{path}' is not {what}: {error}.") from error
+            return _read(file)
+        except _DAMAGE as error:
+            reason = str(error) or type(error).__name__
+            raise ValueError(f"'{path}' is not {what}: {reason.rstrip('.')}.") from error
+
+
+def _read(file: Any) -> dict[str, np.ndarray]:
+    with contextlib.closing(zipfile.ZipFile(file)) as archive:
+        entries = archive.infolist()
+        length = file.seek(0, 2)
+        if len({entry.filename for entry in entries}) != len(entries):
+            raise ValueError("two arrays have one name")
+        stored = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries)
+        if not stored or sum(entry.file_size for entry in entries) > length:
+            raise ValueError("its arrays are compressed, or claim to be larger than the file")
+        return {entry.filename.removesuffix(".npy"): _read_array(archive, entry) for entry in entries}
+
+
+def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.ndarray:
+    """Return one array, whose header is believed only as far as there are bytes."""
+    with archive.open(entry) as member:
+        version = np.lib.format.read_magic(member)
+        read_header = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }.get(version)
+        if read_header is None:
+            raise ValueError(f"'{entry.filename}' has the format {version}, which is unknown")
+        shape, fortran, dtype = read_header(member)
+        if dtype.hasobject:
+            raise ValueError(f"'{entry.filename}' holds objects, which are not read")
+        data = member.read()
+    if any(size < 0 for size in shape):
+        raise ValueError(f"'{entry.filename}' has the shape {shape}")
+    count = 1
+    for size in shape:
+        count *= size
+    if count * dtype.itemsize != len(data):
+        raise ValueError(f"'{entry.filename}' has {len(data)} bytes, not those of shape {shape}")
+    if count == 0 or dtype.itemsize == 0:
+        return np.zeros(shape, dtype=dtype)
+    return np.frombuffer(data, dtype=dtype).reshape(shape, order="F" if fortran else "C").copy()
 
 
 def take_array(arrays: dict[str, np.ndarray], name: str, path: str | Path, what: str) -> np.ndarray:
@@ -49,6 +110,34 @@ def take_array(arrays: dict[str, np.ndarray], name: str, path: str | Path, what:
     if name not in arrays:
         raise ValueError(f"'{path}' is not {what}: it has no array '{name}'.")
     return arrays[name]
+
+
+def take_integer(arrays: dict[str, np.ndarray], name: str, path: str | Path, what: str) -> int:
+    """Return a whole number of a file that is not negative.
+
+    Raises:
+        ValueError: If there is no such number.
+    """
+    value = take_array(arrays, name, path, what)
+    if value.shape != () or not np.issubdtype(value.dtype, np.integer) or value < 0:
+        raise ValueError(f"'{path}' is not {what}: {name} is {_short(value)}, but must be a number >= 0.")
+    return int(value)
+
+
+def take_text(arrays: dict[str, np.ndarray], name: str, path: str | Path, what: str) -> str:
+    """Return a text of a file.
+
+    Raises:
+        ValueError: If there is no such text.
+    """
+    value = take_array(arrays, name, path, what)
+    if value.shape != () or value.dtype.kind != "U":
+        raise ValueError(f"'{path}' is not {what}: {name} is {_short(value)}, but must be a text.")
+    return str(value)
+
+
+def _short(value: np.ndarray) -> str:
+    return f"{value.item()!r:.40}" if value.shape == () else f"an array of shape {value.shape}"
 
 
 def check_fit(array: Any, values: np.ndarray, what: str) -> None:

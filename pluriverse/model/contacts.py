@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import warp as wp
 
-from pluriverse.model.attributes import AttributeAssignment
+from pluriverse.model.attributes import AttributeAssignment, set_array
 
 if TYPE_CHECKING:
     from pluriverse.model.model import Model
+
+
+@wp.func
+def stored_contact_count(start: wp.array[int], count: wp.array[int], world: int) -> int:
+    """Return how many contacts a world has stored: never more than its slots, whatever was written there."""
+    return wp.clamp(count[world], 0, start[world + 1] - start[world])
 
 
 class Contacts:
@@ -80,8 +86,12 @@ class Contacts:
                 "per world."
             )
         device, slot_count = model.device, int(start[-1])
+        self._model = model
         self.rigid_contact_max = slot_count
         self.rigid_contact_start = wp.array(start.astype(np.int32), dtype=wp.int32, device=device)
+        # What kernels read, so that a write to the public array cannot send them to memory of somebody else.
+        self._start = wp.clone(self.rigid_contact_start)
+        self._slot_count = slot_count
         self.rigid_contact_count = wp.zeros(model.world_count, dtype=wp.int32, device=device)
         self.rigid_contact_found = wp.zeros(model.world_count, dtype=wp.int32, device=device)
         self.rigid_contact_shape0 = wp.full(slot_count, -1, dtype=wp.int32, device=device)
@@ -97,6 +107,19 @@ class Contacts:
         self.rigid_contact_force = wp.zeros(slot_count, dtype=wp.vec3, device=device)
         self.custom_arrays = {}
         model.attach_custom_arrays(self, AttributeAssignment.CONTACT)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        set_array(self, name, value, owner="Contacts")
+
+    @property
+    def slot_start(self) -> wp.array[int]:
+        """`rigid_contact_start` as it was made, for kernels; not to be written to."""
+        return self._start
+
+    @property
+    def slot_count(self) -> int:
+        """`rigid_contact_max` as it was made."""
+        return self._slot_count
 
     def clear(self) -> None:
         """Forget all contacts."""

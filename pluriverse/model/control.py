@@ -6,6 +6,7 @@ import warp as wp
 
 from pluriverse.model.attributes import assign_custom_arrays, set_array
 from pluriverse.model.drive_targets import DriveTargets
+from pluriverse.model.world_list import check_worlds
 
 CONTROL_ARRAYS = ("joint_f", "joint_target_pos", "joint_target_vel", "joint_act")
 """The arrays of every control."""
@@ -64,6 +65,9 @@ class Control:
         Args:
             worlds: World indices, shape [slot]; None for all.
         """
+        model = getattr(self, "_model", None)
+        if worlds is not None and model is not None:
+            worlds = check_worlds(model, worlds, what="Control.unify_targets")
         self._targets.unify(worlds)
 
     def clear(self) -> None:

@@ -27,6 +27,8 @@ def unify_target(
 ):
     """Make both names of the targets of one world agree."""
     world = worlds[wp.tid()]
+    if world < 0:
+        return
     template = topology.world_template[world]
     first_dof = topology.template_dof[template]
     dof_base = topology.world_dof[world]

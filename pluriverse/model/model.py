@@ -13,7 +13,9 @@ from pluriverse.model.derived import DerivedArrays
 from pluriverse.model.drive_targets import DriveTargets
 from pluriverse.model.seal import Seal
 from pluriverse.model.state import State
+from pluriverse.model.structure import Structure
 from pluriverse.model.topology import Template, Topology
+from pluriverse.model.world_list import WorldListErrors, trust_worlds
 
 
 class Model(DerivedArrays):
@@ -314,6 +316,8 @@ class Model(DerivedArrays):
     def __init__(self, device: wp.Device):
         self.device = device
         self._seal: Seal | None = None
+        self._structure: Structure | None = None
+        self._world_list_errors = WorldListErrors(device)
         self.attribute_specs = {}
         self.custom_arrays = {}
         self.custom_frequency_counts = {}
@@ -333,7 +337,19 @@ class Model(DerivedArrays):
             live: Arrays of the structure that may change all the same, where somebody keeps what follows from
                 them up to date.
         """
+        object.__setattr__(self, "_structure", Structure(self, frozenset(live)))
+        trust_worlds(self.structure.worlds)
         self._seal = Seal(self, live)
+
+    @property
+    def structure(self) -> Any:
+        """The arrays of this model as kernels read them: what a user writes to the structure is not in it."""
+        return self if self._structure is None else self._structure
+
+    @property
+    def world_list_errors(self) -> WorldListErrors:
+        """What lists of worlds on the device held that names no world."""
+        return self._world_list_errors
 
     @property
     def sealed_arrays(self) -> list[str]:
@@ -370,12 +386,14 @@ class Model(DerivedArrays):
     def state(self) -> State:
         """Return a new state, as the worlds begin."""
         state = State(self.joint_q, self.joint_qd, self.body_q, self.body_qd)
+        object.__setattr__(state, "_model", self)
         self.attach_custom_arrays(state, attributes.AttributeAssignment.STATE)
         return state
 
     def control(self) -> Control:
         """Return a new control: the targets of the model, and no force."""
         control = Control(self.joint_f, self._targets, self.joint_target_vel, self.joint_act)
+        object.__setattr__(control, "_model", self)
         self.attach_custom_arrays(control, attributes.AttributeAssignment.CONTROL)
         return control
 

@@ -40,6 +40,21 @@ STRUCTURE = (
     "shape_source_index",
     "shape_type",
     "shape_world",
+    *(
+        f"{kind}_world_start"
+        for kind in (
+            "articulation",
+            "body",
+            "equality_constraint",
+            "joint",
+            "joint_constraint",
+            "joint_coord",
+            "joint_dof",
+            "particle",
+            "shape",
+        )
+    ),
+    "worlds",
 )
 """Arrays of `Model` that were evaluated when the model was made: to write to them would change nothing."""
 
@@ -62,18 +77,24 @@ class Seal:
         return [name for name in STRUCTURE if name not in self._live]
 
     def changed(self, model: "Model") -> list[str]:
-        """Return the names of the arrays of the structure that are no longer as they were made."""
+        """Return the arrays of the structure that are not as they were made, or hold indices of nothing."""
         digests = _digests(model, self._live)
-        return [name for name, digest in digests.items() if digest != self._digests[name]]
+        changed = [name for name, digest in digests.items() if digest != self._digests[name]]
+        if "shape_source_index" in self._live:
+            source = model.shape_source_index.numpy()
+            if ((source < -1) | (source >= len(model.meshes))).any():
+                changed.append("shape_source_index")
+        return changed
 
 
 def _digests(model: "Model", live: frozenset[str]) -> dict[str, bytes]:
     result = {name: _digest(getattr(model, name).numpy()) for name in STRUCTURE if name not in live}
     # A plane with both sizes is a slab, others are half spaces: different shapes for collision.
     scale = model.shape_scale.numpy().reshape(-1, 3)
-    finite = (scale[:, :2] > 0.0).all(axis=1) & (model.shape_type.numpy() == GeoType.PLANE)
+    finite = (scale[:, :2] > 0.0).all(axis=1) & (model.structure.shape_type.numpy() == GeoType.PLANE)
     result["shape_scale of planes"] = _digest(finite)
-    inner = model.joint_child.numpy()[model.joint_parent.numpy() >= 0]
+    structure = model.structure  # what was written to is no index
+    inner = structure.joint_child.numpy()[structure.joint_parent.numpy() >= 0]
     result["body_flags of bodies that hang on others"] = _digest(model.body_flags.numpy()[inner])
     return result
 

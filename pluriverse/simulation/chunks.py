@@ -43,7 +43,7 @@ def world_byte_counts(model: Model, contacts: Contacts) -> np.ndarray:
         dtype=np.float64,
     )
     body_counts = np.array([template.body_count for template in model.templates])[model.world_template]
-    slot_counts = np.diff(contacts.rigid_contact_start.numpy())
+    slot_counts = np.diff(contacts.slot_start.numpy())
     contact_counts = np.minimum(slot_counts, CONTACTS_PER_BODY * body_counts)
     return template_bytes[model.world_template] + CONTACT_BYTES * contact_counts
 

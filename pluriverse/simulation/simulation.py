@@ -5,7 +5,7 @@ import math
 import os
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,8 +16,10 @@ from pluriverse.collision import CollisionPipeline
 from pluriverse.dynamics import eval_fk
 from pluriverse.launch import load_kernels
 from pluriverse.model import Contacts, Control, Model, State
+from pluriverse.model.arguments import check_state
 from pluriverse.model.attributes import find_attribute, share_custom_arrays
 from pluriverse.model.world_choice import choose_worlds
+from pluriverse.model.world_list import list_worlds
 from pluriverse.simulation.chunks import THREAD_WORK_BYTES, split_worlds, world_byte_counts
 from pluriverse.simulation.recording import ChunkRecording
 from pluriverse.simulation.report import SimulationReport
@@ -25,7 +27,6 @@ from pluriverse.simulation.snapshot import (
     SimulationSnapshot,
     check_structure,
     editable_arrays,
-    structure_fingerprint,
 )
 from pluriverse.simulation.statistics import Statistics
 from pluriverse.simulation.worker_pool import WorkerPool
@@ -187,7 +188,7 @@ class Simulation:
         self._solver.prepare(self._contacts)
         # A step of no world declares the kernels that a step needs and compiles none of them, so that all can
         # be compiled at once.
-        nothing: wp.array[int] = wp.empty(0, dtype=wp.int32, device=self._model.device)
+        nothing = list_worlds(np.zeros(0), self._model.device)
         self._launch_step(0, 1, nothing)
         load_kernels(self._model.device, max_workers=_core_count())
         if not self._record or self._model.device.is_cuda or not self._solver.splits_worlds:
@@ -257,7 +258,13 @@ class Simulation:
             ValueError: If a mask has not one entry per world, an array is on another device, or `state`
                 belongs to another model.
         """
-        source = state.state if isinstance(state, SimulationSnapshot) else state
+        if isinstance(state, SimulationSnapshot):
+            check_structure(state.structure, self._model, "Simulation.reset")
+            source: State | None = state.state
+        else:
+            source = state
+        if source is not None:
+            check_state(self._model, source, "Simulation.reset: state")
         if worlds is None:
             if source is None:
                 self._step_count = 0
@@ -267,8 +274,6 @@ class Simulation:
             self._solver.unfreeze()
             return
         choice = choose_worlds(self._model, worlds, what="Simulation.reset")
-        if source is not None:
-            self.state.check_counts(source, "Simulation.reset")
         # In both states, so that a recorded call is right whichever one's turn it is.
         for target in self._states:
             self._world_copy.copy_worlds(choice, source or self._model, target)
@@ -290,7 +295,7 @@ class Simulation:
             control,
             wp.clone(self._solver.world_frozen),
             editable_arrays(self._model),
-            structure_fingerprint(self._model),
+            self._model.structure.fingerprint,
             {name: wp.clone(array) for name, array in self._solver.runtime_arrays.items()},
         )
         if path is not None:
@@ -320,9 +325,7 @@ class Simulation:
         self._copy_all(snapshot.state)
         self._solver.unfreeze()
         carried = self._solver.runtime_arrays
-        if {name: array.size for name, array in carried.items()} == {
-            name: array.size for name, array in snapshot.solver_arrays.items()
-        }:
+        if _kinds(carried) == _kinds(snapshot.solver_arrays):
             for name, array in carried.items():
                 wp.copy(array, snapshot.solver_arrays[name])
         wp.copy(self._solver.world_frozen, snapshot.world_frozen)
@@ -404,7 +407,7 @@ class Simulation:
     @property
     def _stepped_worlds(self) -> wp.array[int]:
         """The worlds that a step moves."""
-        return self._model.worlds
+        return self._model.structure.worlds
 
     def _split_worlds(self, byte_counts: np.ndarray) -> list[wp.array[int]]:
         """Return the worlds that a step moves, in chunks for threads.
@@ -414,7 +417,7 @@ class Simulation:
         """
         self._step_bytes = float(byte_counts.sum()) * self._decimation
         chunks = split_worlds(byte_counts, self._model.world_template, thread_count=self._thread_count)
-        return [wp.array(chunk, dtype=wp.int32, device=self._model.device) for chunk in chunks]
+        return [list_worlds(chunk, self._model.device) for chunk in chunks]
 
     def _launch_step(self, source: int, target: int, worlds: wp.array[int]) -> None:
         """Launch one solver step of some worlds, from one of the two states to the other."""
@@ -463,6 +466,11 @@ def _core_count() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def _kinds(arrays: Mapping[str, wp.array]) -> dict[str, tuple[Any, ...]]:
+    """Return shape and type of each array."""
+    return {name: (array.shape, array.dtype) for name, array in arrays.items()}
 
 
 def _total(counts: wp.array[int]) -> int:

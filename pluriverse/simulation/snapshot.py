@@ -3,7 +3,6 @@
 The file is an archive as in `pluriverse.model.archive`.
 """
 
-import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,14 @@ import numpy as np
 import warp as wp
 
 from pluriverse.model import Control, Model, State
-from pluriverse.model.archive import check_fit, read_arrays, take_array, write_arrays
-from pluriverse.model.topology import Template
+from pluriverse.model.archive import (
+    check_fit,
+    read_arrays,
+    take_array,
+    take_integer,
+    take_text,
+    write_arrays,
+)
 
 # Raised when arrays of the file change their meaning.
 FILE_VERSION = 1
@@ -71,13 +76,13 @@ class SimulationSnapshot:
             ValueError: If the file is no snapshot, is damaged, or belongs to a model of another structure.
         """
         arrays = read_arrays(path, _WHAT)
-        version = take_array(arrays, "version", path, _WHAT)
-        if version.shape != () or version != FILE_VERSION:
+        version = take_integer(arrays, "version", path, _WHAT)
+        if version != FILE_VERSION:
             raise ValueError(
-                f"'{path}': the snapshot has version {version.tolist()}, but this program reads version "
+                f"'{path}': the snapshot has version {version}, but this program reads version "
                 f"{FILE_VERSION}. Write it again with this program."
             )
-        check_structure(str(take_array(arrays, "structure", path, _WHAT)), model, f"'{path}'")
+        check_structure(take_text(arrays, "structure", path, _WHAT), model, f"'{path}'")
         state, control = model.state(), model.control()
         frozen: wp.array[int] = wp.zeros(model.world_count, dtype=wp.int32, device=model.device)
         model_arrays = editable_arrays(model)
@@ -91,18 +96,32 @@ class SimulationSnapshot:
             check_fit(array, values, f"'{path}': {key}")
             array.assign(values)
         return SimulationSnapshot(
-            int(take_array(arrays, "step_count", path, _WHAT)),
+            take_integer(arrays, "step_count", path, _WHAT),
             state,
             control,
             frozen,
             model_arrays,
-            structure_fingerprint(model),
+            model.structure.fingerprint,
             {
-                name.removeprefix(_SOLVER): wp.array(values, device=model.device)
+                name.removeprefix(_SOLVER): _solver_array(values, model, f"'{path}': {name}")
                 for name, values in arrays.items()
                 if name.startswith(_SOLVER)
             },
         )
+
+
+def _solver_array(values: np.ndarray, model: Model, what: str) -> wp.array:
+    """Return an array of a file that a solver carries; whether it fits is seen where it is copied.
+
+    Raises:
+        ValueError: If it cannot be one.
+    """
+    if values.dtype.kind not in "biuf" or values.ndim not in (1, 2, 3, 4):
+        raise ValueError(f"{what} has shape {values.shape} and type {values.dtype}. The file was damaged.")
+    try:
+        return wp.array(values, device=model.device)
+    except (RuntimeError, TypeError, KeyError) as error:
+        raise ValueError(f"{what} has type {values.dtype}. The file was damaged.") from error
 
 
 def editable_arrays(model: Model) -> dict[str, Any]:
@@ -111,33 +130,8 @@ def editable_arrays(model: Model) -> dict[str, Any]:
     return {
         name: wp.clone(array)
         for name, array in sorted({**vars(model), **model.custom_arrays}.items())
-        if isinstance(array, wp.array)
-        and not (name in sealed or name.endswith("_world_start") or name == "worlds")
+        if isinstance(array, wp.array) and name not in sealed
     }
-
-
-def structure_fingerprint(model: Model) -> str:
-    """Return a text that is equal for models of equal structure and, but by chance, different for others."""
-    digest = hashlib.sha256()
-    counts = [model.world_count, model.body_count, model.joint_count, model.shape_count]
-    digest.update(np.array(counts, dtype=np.int64).tobytes())
-    digest.update(np.ascontiguousarray(model.world_template, dtype=np.int64).tobytes())
-    for name in model.sealed_arrays:
-        digest.update(np.ascontiguousarray(getattr(model, name).numpy()).tobytes())
-    for mesh in model.meshes:
-        digest.update(np.ascontiguousarray(mesh.vertices).tobytes())
-    for template in model.templates:
-        for name, value in _template_arrays(template).items():
-            digest.update(f"{name}{value.shape}".encode())
-            digest.update(value.astype(np.int64).tobytes())
-    return digest.hexdigest()
-
-
-def _template_arrays(template: Template) -> dict[str, np.ndarray]:
-    """Return the arrays of a template that the builder gave, and the pairs of shapes."""
-    names = ("joint_type", "joint_parent", "joint_child", "pair_shape0", "pair_shape1")
-    sizes = np.array([template.body_count, template.shape_count])
-    return {"sizes": sizes, **{name: getattr(template, name) for name in names}}
 
 
 def check_structure(structure: str, model: Model, what: str) -> None:
@@ -146,7 +140,7 @@ def check_structure(structure: str, model: Model, what: str) -> None:
     Raises:
         ValueError: If the structures differ.
     """
-    if structure != structure_fingerprint(model):
+    if structure != model.structure.fingerprint:
         raise ValueError(
             f"{what}: the snapshot belongs to a model of another structure: other worlds, joints or shapes, "
             "or in another order. Restore it into a simulation of the same model, built in the same way."

@@ -23,6 +23,8 @@ def accumulate_statistic(
 ):
     """Add the numbers of one world."""
     world = worlds[wp.tid()]
+    if world < 0:
+        return
     contacts = contact_count[world]
     iterations = iteration_count[world]
     contact_total[world] = contact_total[world] + wp.int64(contacts)

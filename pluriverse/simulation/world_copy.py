@@ -40,7 +40,7 @@ def copy_world(
 ):
     """Copy the state of one world."""
     world = worlds[wp.tid()]
-    if world < 0 or world + 1 >= body_bound.shape[0]:
+    if world < 0 or world >= body_bound.shape[0] - 1:
         return  # an index on the device that names no world
     if mask.shape[0] > 0:
         if not mask[world]:
@@ -71,7 +71,7 @@ def _custom_kernels() -> SimpleNamespace:
     ):
         """Copy the rows that an array has for one world."""
         world = worlds[wp.tid()]
-        if world < 0 or world + 1 >= start.shape[0]:
+        if world < 0 or world >= start.shape[0] - 1:
             return  # an index on the device that names no world
         if mask.shape[0] > 0:
             if not mask[world]:

@@ -5,6 +5,7 @@ Python warning that names the worlds and the remedy, or into an exception in str
 """
 
 import abc
+import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -13,8 +14,10 @@ import numpy as np
 import warp as wp
 
 from pluriverse.model import Contacts, Control, Model, State
+from pluriverse.model.arguments import check_contacts, check_control, check_state
 from pluriverse.model.world_choice import choose_worlds
-from pluriverse.solvers.model_change import apply_model_change
+from pluriverse.model.world_list import check_worlds
+from pluriverse.solvers.model_change import apply_model_change, check_structure
 from pluriverse.solvers.thaw import thaw_worlds
 from pluriverse.types import ModelFlags
 from pluriverse.warnings import (
@@ -26,6 +29,8 @@ from pluriverse.warnings import (
     FrozenWorldWarning,
     SimulationError,
     SimulationWarning,
+    WorldListError,
+    WorldListWarning,
 )
 
 # How many worlds a message lists by index before it only counts the rest.
@@ -71,6 +76,7 @@ class SolverBase(abc.ABC):
                 f"{type(self).__name__}: model is a {type(model).__name__}, but must be a pluriverse.Model. "
                 "Call finalize() on the ModelBuilder first."
             )
+        check_structure(model)
         self.model = model
         for name in (
             "last_solve_iterations",
@@ -197,17 +203,19 @@ class SolverBase(abc.ABC):
         """Turn failures since the last call into one warning per kind, each world being named once.
 
         Raises:
+            WorldListError: In strict mode, if a list of worlds on the device named no world.
             FrozenWorldError: In strict mode, if a world was frozen.
             ContactTruncationError: In strict mode, if a world had fewer contact slots than contacts.
             ConvergenceError: In strict mode, if a step did not converge.
         """
+        self._report_world_lists(strict=strict)
         frozen = self._new_worlds("frozen", self.world_frozen)
         if frozen.size:
             self._raise_or_warn(
                 f"{name_worlds(frozen)}: the state was no longer finite, so the world was frozen in its "
                 "last finite state; all others go on. Look for NaN in what was set, for gains or "
-                "stiffnesses that are far too large, or for a time step that is too long; then set a sound "
-                "state and call unfreeze().",
+                "stiffnesses that are far too large, for a time step that is too long, or for contacts that "
+                "were written with shapes of other worlds; then set a sound state and call unfreeze().",
                 FrozenWorldError if strict else FrozenWorldWarning,
                 frozen,
             )
@@ -220,6 +228,50 @@ class SolverBase(abc.ABC):
                 f"tolerance; the last iterate was used. {self.convergence_remedy}",
                 ConvergenceError if strict else ConvergenceWarning,
                 unconverged,
+            )
+
+    def _check_step(
+        self,
+        state_in: State,
+        state_out: State,
+        control: Control | None,
+        contacts: Contacts | None,
+        dt: float,
+        worlds: wp.array | None,
+    ) -> wp.array:
+        """Check the arguments of `step`; return the worlds as kernels can take them.
+
+        Raises:
+            TypeError: If an argument is of another type.
+            ValueError: If `dt` is not positive and finite, both states are the same object, or something
+                belongs to another model.
+        """
+        what = f"{type(self).__name__}.step"
+        if not isinstance(dt, float | int | np.floating | np.integer) or not (dt > 0.0 and math.isfinite(dt)):
+            raise ValueError(f"{what}: dt is {dt!r} s, but must be a positive, finite time step.")
+        check_state(self.model, state_in, f"{what}: state_in")
+        check_state(self.model, state_out, f"{what}: state_out")
+        if state_in is state_out:
+            raise ValueError(
+                f"{what}: state_in and state_out are the same object. Pass two states and swap them "
+                "after the step; a frozen world is restored from state_in."
+            )
+        if control is not None:
+            check_control(self.model, control, f"{what}: control")
+        if contacts is not None:
+            check_contacts(self.model, contacts, f"{what}: contacts")
+        return check_worlds(self.model, worlds, what=what)
+
+    def _report_world_lists(self, *, strict: bool) -> None:
+        """Report entries of lists on the device that name no world."""
+        count, world = self.model.world_list_errors.take()
+        if count:
+            self._raise_or_warn(
+                f"{count} entries of lists of worlds on the device named no world, for example {world}, and "
+                f"were left out; the model has worlds 0 to {self.model.world_count - 1}. Correct the list "
+                "that was passed to step, collide or another call.",
+                WorldListError if strict else WorldListWarning,
+                np.zeros(0, dtype=np.int64),
             )
 
     def _report_truncation(self, *, strict: bool) -> None:

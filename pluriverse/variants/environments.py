@@ -149,6 +149,8 @@ def copy_targets(
 ):
     """Give the control of one world the forces and targets of the model."""
     world = worlds[wp.tid()]
+    if world < 0:
+        return
     if not is_chosen(world, world_dof.shape[0] - 1, mask):
         return
     for dof in range(world_dof[world], world_dof[world + 1]):

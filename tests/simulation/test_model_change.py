@@ -102,10 +102,10 @@ def test_writes_to_the_structure_are_reported_once():
         with pytest.raises(ValueError, match="shape_flags"):
             simulation.notify_model_changed(FLAGS.MODEL_PROPERTIES)
     model = make_model(["pile"])
+    simulation = pv.Simulation(model, dt=DT, strict=True)
     planes = model.shape_scale.numpy()
     planes[model.shape_type.numpy() == pv.GeoType.PLANE] = [1.0, 1.0, 0.0]
     model.shape_scale.assign(planes)
-    simulation = pv.Simulation(model, dt=DT, strict=True)
     with pytest.raises(ValueError, match="shape_scale of planes"):
         simulation.step()
 

@@ -8,6 +8,7 @@ import warp as wp
 
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Contacts, Model, State, Topology
+from pluriverse.model.contacts import stored_contact_count
 from pluriverse.solvers.mujoco.contact_copy import ContactArrays, contact_arrays
 
 
@@ -49,13 +50,20 @@ def sum_contact_force(
 ):
     """Sum the contact forces on the bodies of a world."""
     world = worlds[wp.tid()]
+    if world < 0:
+        return
     template = topology.world_template[world]
     first = topology.world_body[world]
     for body in range(first, first + topology.template_body[template + 1] - topology.template_body[template]):
         body_force[body] = wp.spatial_vector()
     start = contacts.start[world]
-    for slot in range(start, start + contacts.count[world]):
+    for slot in range(start, start + stored_contact_count(contacts.start, contacts.count, world)):
         force = contacts.force[slot]
+        last = shape_body.shape[0] - 1
+        if wp.min(contacts.shape0[slot], contacts.shape1[slot]) < 0:
+            continue  # somebody wrote there
+        if wp.max(contacts.shape0[slot], contacts.shape1[slot]) > last:
+            continue
         body0 = shape_body[contacts.shape0[slot]]
         body1 = shape_body[contacts.shape1[slot]]
         # MuJoCo lets forces act in the middle between both surfaces.
@@ -69,11 +77,11 @@ def sum_contact_forces(model: Model, state: State, contacts: Contacts, body_forc
     """Write the contact wrench on every body, with lever arms at the poses of a state."""
     launch_kernel(
         sum_contact_force,
-        dim=model.worlds.size,
+        dim=model.structure.worlds.size,
         inputs=[
-            model.worlds,
+            model.structure.worlds,
             model.topology,
-            model.shape_body,
+            model.structure.shape_body,
             model.body_com,
             state.body_q,
             contact_arrays(contacts),

@@ -8,6 +8,7 @@ import warp as wp
 
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Contacts, Model
+from pluriverse.model.contacts import stored_contact_count
 
 _ARRAYS = ("shape0", "shape1", "point0", "point1", "normal", "margin0", "margin1", "force")
 
@@ -34,10 +35,12 @@ class ContactArrays:
 def copy_world_contact(worlds: wp.array[int], source: ContactArrays, target: ContactArrays):
     """Copy the contacts of one world."""
     world = worlds[wp.tid()]
+    if world < 0:
+        return
     first = source.start[world]
     first_out = target.start[world]
     capacity = target.start[world + 1] - first_out
-    count = wp.min(source.count[world], capacity)
+    count = wp.min(stored_contact_count(source.start, source.count, world), capacity)
     target.count[world] = count
     target.found[world] = source.found[world]
     for k in range(count):
@@ -57,7 +60,8 @@ def copy_world_contact(worlds: wp.array[int], source: ContactArrays, target: Con
 def contact_arrays(contacts: Contacts) -> ContactArrays:
     """Return the arrays of a contact buffer for a kernel."""
     arrays = ContactArrays()
-    for name in ("start", "count", "found", *_ARRAYS):
+    arrays.start = contacts.slot_start
+    for name in ("count", "found", *_ARRAYS):
         setattr(arrays, name, getattr(contacts, f"rigid_contact_{name}"))
     if contacts.rigid_contact_stiffness is not None:
         arrays.stiffness = contacts.rigid_contact_stiffness

@@ -7,6 +7,7 @@ Writes  a contact buffer with forces, or contacts in MuJoCo's data
 import warp as wp
 
 from pluriverse.model import Topology
+from pluriverse.model.contacts import stored_contact_count
 from pluriverse.solvers.mujoco.contact_copy import ContactArrays
 from pluriverse.solvers.mujoco.contact_mixing import mixing_functions
 from pluriverse.solvers.mujoco.cpu_lane import (
@@ -218,6 +219,18 @@ def set_contact_parameters(
 
 
 @wp.func
+def is_shape_of(topology: Topology, maps: ExchangeMaps, world: int, shape: int) -> bool:
+    """Return whether a flat shape is in a world or shared by all."""
+    if shape < 0 or shape >= maps.shape_number.shape[0]:
+        return False
+    group = maps.world_group[world]
+    local = shape - topology.world_shape[world]
+    return (local >= 0 and local < maps.group_shape[group + 1] - maps.group_shape[group]) or (
+        maps.shape_number[shape] >= 0
+    )
+
+
+@wp.func
 def feed_contacts(
     topology: Topology,
     maps: ExchangeMaps,
@@ -227,12 +240,17 @@ def feed_contacts(
     contacts: ContactArrays,
     scratch: wp.uint64,
 ) -> int:
-    """Hand the contacts of a world that press to MuJoCo; return how many."""
+    """Hand the contacts of a world that press to MuJoCo; return how many, -1 if one names no shape."""
     layout = engine.layout
     start = contacts.start[world]
     added = int(0)
-    for slot in range(start, start + contacts.count[world]):
+    for slot in range(start, start + stored_contact_count(contacts.start, contacts.count, world)):
         engine.slot_contact[slot] = -1
+        if not (
+            is_shape_of(topology, maps, world, contacts.shape0[slot])
+            and is_shape_of(topology, maps, world, contacts.shape1[slot])
+        ):
+            return -1  # somebody wrote there; to leave the contact out would be a wrong simulation
         geom0 = geom_of_shape(topology, maps, world, contacts.shape0[slot])
         geom1 = geom_of_shape(topology, maps, world, contacts.shape1[slot])
         if geom0 >= 0 and geom1 >= 0:
@@ -282,7 +300,7 @@ def feed_contacts(
 def read_fed_forces(engine: CpuEngineData, base: int, world: int, contacts: ContactArrays):
     """Write the forces of contacts that were fed in."""
     start = contacts.start[world]
-    for slot in range(start, start + contacts.count[world]):
+    for slot in range(start, start + stored_contact_count(contacts.start, contacts.count, world)):
         force = wp.vec3()
         contact = engine.slot_contact[slot]
         if contact >= 0:
@@ -301,7 +319,7 @@ def step_with_fed_contacts(
     contacts: ContactArrays,
     scratch: wp.uint64,
 ) -> int:
-    """Make a step with our contacts in place of MuJoCo's; return 1 after an error.
+    """Make a step with our contacts in place of MuJoCo's; return 1 after an error, -1 for a bad contact.
 
     `mj_step1` finds no contacts, so the constraints are made anew behind it, with what it made of positions
     and velocities, before `mj_step2` solves and integrates.
@@ -313,7 +331,8 @@ def step_with_fed_contacts(
     failed = call(engine, STEP1, model, data)
     write_integer(flags, 0, switches)
     if failed == 0:
-        feed_contacts(topology, maps, engine, base, world, contacts, scratch)
+        if feed_contacts(topology, maps, engine, base, world, contacts, scratch) < 0:
+            return -1
         failed = call(engine, MAKE_CONSTRAINT, model, data)
     if failed == 0:
         failed = call(engine, ISLAND, model, data)

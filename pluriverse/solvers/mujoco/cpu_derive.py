@@ -65,6 +65,8 @@ def derive_world(
 ):
     """Derive the fields of one world."""
     world = worlds[wp.tid()]
+    if world < 0:
+        return
     if chosen[world] == 0:
         return
     lane = take_lane(

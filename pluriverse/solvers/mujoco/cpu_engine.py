@@ -107,10 +107,8 @@ class CpuEngine(Engine):
 
     def prepare(self, contacts: Contacts) -> None:
         """Allocate what a step needs for a contact buffer."""
-        if self._feed and self._data.slot_contact.shape[0] < contacts.rigid_contact_max:
-            self._data.slot_contact = wp.full(
-                contacts.rigid_contact_max, -1, dtype=int, device=self.model.device
-            )
+        if self._feed and self._data.slot_contact.shape[0] < contacts.slot_count:
+            self._data.slot_contact = wp.full(contacts.slot_count, -1, dtype=int, device=self.model.device)
 
     def step(
         self,
@@ -221,7 +219,7 @@ class CpuEngine(Engine):
                 self._data,
                 self._derivation,
                 model.topology.world_body,
-                model.body_flags,
+                model.structure.body_flags,
                 self._dof_child[group_index],
             ],
             outputs=[self.solver.world_frozen],
@@ -354,7 +352,7 @@ class CpuEngine(Engine):
         self._scratch = np.zeros((lane_count, layout.contact_size // 8 + 8))
         self._lane_scratch: Any = _row_addresses(self._scratch, device)
         data.limit_speeds = int(self._limit_speeds)
-        data.velocity_limit, data.body_flags = model.joint_velocity_limit, model.body_flags
+        data.velocity_limit, data.body_flags = model.joint_velocity_limit, model.structure.body_flags
         dof_count = max(group.model.nv for group in groups) if self._limit_speeds else 0
         self._speeds = np.zeros((lane_count, 3 * dof_count + 1))
         data.speed_scratch = _row_addresses(self._speeds, device)

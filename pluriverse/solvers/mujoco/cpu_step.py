@@ -10,6 +10,7 @@ memory grows with threads, not with worlds, and stays in the caches of a core.
 import warp as wp
 
 from pluriverse.model import Topology
+from pluriverse.model.contacts import stored_contact_count
 from pluriverse.solvers.mujoco.contact_copy import ContactArrays
 from pluriverse.solvers.mujoco.cpu_contact import (
     list_contacts,
@@ -99,6 +100,8 @@ def step_world(
 ):
     """Make one step of one world."""
     world = worlds[wp.tid()]
+    if world < 0:
+        return
     outcome.stepped[world] = 0
     outcome.full_now[world] = 0
     start = contacts.start[world]
@@ -108,7 +111,7 @@ def step_world(
         if feed == 0:
             contacts.found[world] = 0
             contacts.count[world] = 0
-        for slot in range(start, start + contacts.count[world]):
+        for slot in range(start, start + stored_contact_count(contacts.start, contacts.count, world)):
             contacts.force[slot] = wp.vec3()
         return
 
@@ -135,7 +138,7 @@ def step_world(
     failed = int(0)
     if sound:
         # The lane of the world before, which the same thread has just left, is warm.
-        before = worlds[wp.max(wp.tid() - 1, 0)]
+        before = wp.max(worlds[wp.max(wp.tid() - 1, 0)], 0)
         lane = take_lane(
             engine.lane_taken, engine.world_lane[before], engine.lane_count, engine.function[GIVE_WAY]
         )
@@ -173,6 +176,9 @@ def step_world(
 
         if failed != 0:
             call(engine, RESET_DATA, model, data)
+            if failed < 0:  # a contact that names no shape: the world is frozen
+                sound = False
+                failed = 0
         else:
             for kind in range(L_BAD_QPOS, L_BAD_CTRL + 1):
                 if read_integer(warning, engine.layout[kind]) != 0:
@@ -236,5 +242,5 @@ def step_world(
         if feed == 0:
             contacts.found[world] = 0
             contacts.count[world] = 0
-        for slot in range(start, start + contacts.count[world]):
+        for slot in range(start, start + stored_contact_count(contacts.start, contacts.count, world)):
             contacts.force[slot] = wp.vec3()

@@ -1,6 +1,5 @@
 """EngineSolver: the part of `SolverMuJoCo` that steps; its engine does the work."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.model import Contacts, Control, Model, State
+from pluriverse.model.arguments import check_contacts, check_state
 from pluriverse.model.world_choice import choose_worlds
 from pluriverse.solvers.base import SolverBase, name_worlds
 from pluriverse.solvers.mujoco.body_force import sum_contact_forces
@@ -65,7 +65,7 @@ class EngineSolver(SolverBase):
         """Slots of the contact buffer, shape [world]."""
         if self._contacts is None:
             return super().contact_capacity
-        return np.diff(self._contacts.rigid_contact_start.numpy())
+        return np.diff(self._contacts.slot_start.numpy())
 
     def contacts(self, rigid_contact_max: int | Sequence[int] | None = None) -> Contacts | None:
         """Return a new buffer that `step` lists MuJoCo's contacts in; None where contacts are fed in.
@@ -86,7 +86,13 @@ class EngineSolver(SolverBase):
         return Contacts(self.model, capacities[self.model.world_template])
 
     def prepare(self, contacts: Contacts) -> None:
-        """Allocate everything that `step` needs for a contact buffer, so that it can be recorded."""
+        """Allocate everything that `step` needs for a contact buffer, so that it can be recorded.
+
+        Raises:
+            TypeError: If `contacts` are of another type.
+            ValueError: If `contacts` belong to another model.
+        """
+        check_contacts(self.model, contacts, f"{type(self).__name__}.prepare: contacts")
         self._contacts = contacts
         self.engine.prepare(contacts)
 
@@ -116,16 +122,11 @@ class EngineSolver(SolverBase):
             worlds: World indices to step, shape [slot]; None for all.
 
         Raises:
-            ValueError: If `dt` is not positive and finite, or both states are the same object.
+            TypeError: If an argument is of another type.
+            ValueError: If `dt` is not positive and finite, both states are the same object, something belongs
+                to another model, or an array has another shape or is on another device.
         """
-        name = type(self).__name__
-        if not (dt > 0.0 and math.isfinite(dt)):
-            raise ValueError(f"{name}.step: dt is {dt} s, but must be a positive, finite time step.")
-        if state_in is state_out:
-            raise ValueError(
-                f"{name}.step: state_in and state_out are the same object. Pass two states and swap them "
-                "after the step; a frozen world is restored from state_in."
-            )
+        worlds = self._check_step(state_in, state_out, control, contacts, dt, worlds)
         if control is None:
             self._no_control = self._no_control or self.model.control()
             control = self._no_control
@@ -134,8 +135,6 @@ class EngineSolver(SolverBase):
             contacts = self._own_contacts
         if contacts is not self._contacts:
             self.prepare(contacts)
-        if worlds is None:
-            worlds = self.model.worlds
         control.unify_targets(worlds)
         self._stepped = state_in
         self.engine.step(state_in, state_out, control, contacts, dt, worlds)
@@ -164,6 +163,8 @@ class EngineSolver(SolverBase):
             ValueError: If `out` has another shape or type, or is on another device.
         """
         state = state or self._stepped
+        if state is not None:
+            check_state(self.model, state, f"{type(self).__name__}.body_contact_force: state")
         if state is None or self._contacts is not contacts:
             raise RuntimeError(
                 f"{type(self).__name__}.body_contact_force: the last step was not made with these contacts. "
@@ -189,8 +190,9 @@ class EngineSolver(SolverBase):
             raise RuntimeError(
                 f"{type(self).__name__}.update_contacts: no step was made yet. Call step() first."
             )
+        check_contacts(self.model, contacts, f"{type(self).__name__}.update_contacts: contacts")
         if contacts is not self._contacts:
-            copy_contacts(self.model, self.model.worlds, self._contacts, contacts)
+            copy_contacts(self.model, self.model.structure.worlds, self._contacts, contacts)
 
     def unfreeze(self, worlds: Any = None) -> None:
         """Let worlds begin anew from their State, thawed and without warm start.

@@ -86,7 +86,9 @@ class ExchangeMaps:
 
 @wp.func
 def geom_of_shape(topology: Topology, maps: ExchangeMaps, world: int, shape: int) -> int:
-    """Return the geom of a flat shape in the group of a world, -1 for none."""
+    """Return the geom of a flat shape in the group of a world, -1 for none or for no such shape."""
+    if shape < 0 or shape >= maps.shape_number.shape[0]:
+        return -1
     group = maps.world_group[world]
     local = shape - topology.world_shape[world]
     if local >= 0 and local < maps.group_shape[group + 1] - maps.group_shape[group]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.files import replace_file
 from pluriverse.model import Model, poses
 from pluriverse.solvers.mujoco.frames import as_wxyz
 from pluriverse.solvers.mujoco.group import JointKind, MujocoGroup
@@ -31,7 +32,9 @@ def save_world(model: Model, options: MujocoOptions, group: MujocoGroup, world: 
         ctrl=initial_ctrl(rows, group, row),
     )
     spec.compile()
-    path.write_text(spec.to_xml())
+    text = spec.to_xml()
+    with replace_file(path) as part:
+        part.write_text(text, encoding="utf-8")
 
 
 def initial_qpos(rows: ModelRows, group: MujocoGroup, row: int) -> np.ndarray:

@@ -83,6 +83,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         rows: Rows,
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         if world_frozen[world] != 0:
             return
         group = maps.world_group[world]
@@ -145,6 +147,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         joint_qd: wp.array[float],
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         if world_stepped[world] == 0:
             return
         group = maps.world_group[world]

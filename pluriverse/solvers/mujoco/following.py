@@ -156,7 +156,7 @@ class Following:
     def launch_all(self) -> None:
         """Bring all worlds up to date. Only launches."""
         everywhere: Any = wp.zeros(0, dtype=wp.bool, device=self._model.device)
-        self.launch(WorldChoice(self._model.worlds, everywhere, None))
+        self.launch(WorldChoice(self._model.structure.worlds, everywhere, None))
 
     def launch(self, choice: WorldChoice) -> None:
         """Bring worlds up to date. Only launches."""
@@ -331,7 +331,12 @@ class _Follower:
             arrays += [self._engine.joint_rotation, self._rotation]
             yield body_kernels(real).follow_frames, [topology, self._bodies, *arrays, fields]
         if "dofs" in stages:
-            arrays = [model.body_flags, model.joint_armature, model.joint_damping, model.joint_friction]
+            arrays = [
+                model.structure.body_flags,
+                model.joint_armature,
+                model.joint_damping,
+                model.joint_friction,
+            ]
             yield joint_kernels(real).follow_dofs, [topology, self._joints, *arrays, fields]
         if "ranges" in stages:
             arrays = [model.joint_limit_lower, model.joint_limit_upper, model.joint_effort_limit]
@@ -341,7 +346,7 @@ class _Follower:
             arrays += [model.joint_effort_limit, self._rotation]
             yield joint_kernels(real).follow_drives, [topology, self._joints, *arrays, fields]
         if "placement" in stages:
-            arrays = [model.shape_transform, model.shape_scale, model.shape_source_index]
+            arrays = [model.shape_transform, model.shape_scale, model.structure.shape_source_index]
             yield shape_kernels(real).follow_placement, [topology, self._shapes, *arrays, fields]
         if "materials" in stages:
             arrays = [model.shape_material_ke, model.shape_material_tau, model.shape_material_mu]

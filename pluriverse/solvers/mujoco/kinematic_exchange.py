@@ -175,6 +175,8 @@ def _push_kernel(real: Any) -> wp.Kernel:
         rows: Rows,
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         group = maps.world_group[world]
         first = maps.group_joint[group]
         for local in range(maps.group_joint[group + 1] - first):
@@ -223,6 +225,8 @@ def _pull_kernel() -> wp.Kernel:
     ):
         """Write where the kinematic joints of a world went."""
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         if world_stepped[world] == 0:
             return
         group = maps.world_group[world]

@@ -24,6 +24,8 @@ def keep_world(
 ):
     """Copy the bodies of a world that was not stepped."""
     world = worlds[wp.tid()]
+    if world < 0:
+        return
     if world_stepped[world] != 0:
         return
     template = topology.world_template[world]

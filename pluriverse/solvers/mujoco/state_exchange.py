@@ -115,6 +115,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         rows: Rows,
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         if world_frozen[world] != 0:
             world_known[world] = 0
             return
@@ -270,6 +272,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         joint_qd: wp.array[float],
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         group = maps.world_group[world]
         qpos0 = maps.world_start[world, NQ]
         qvel0 = maps.world_start[world, NV]

@@ -13,6 +13,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.model import Contacts, Topology
+from pluriverse.model.contacts import stored_contact_count
 from pluriverse.solvers.mujoco.contact_copy import ContactArrays
 from pluriverse.solvers.mujoco.contact_mixing import mixing_functions
 from pluriverse.solvers.mujoco.exchange_maps import NGEOM, ExchangeMaps, geom_of_shape
@@ -126,7 +127,11 @@ def feed_contact(
     target.includemargin[place] = 0.0
     target.dim[place] = 1
     target.geom[place] = wp.vec2i(0, 0)
-    if slot - contacts.start[world] >= contacts.count[world] or listed[world] == 0 or frozen[world] != 0:
+    if (
+        slot - contacts.start[world] >= stored_contact_count(contacts.start, contacts.count, world)
+        or listed[world] == 0
+        or frozen[world] != 0
+    ):
         return
     shape0, shape1 = contacts.shape0[slot], contacts.shape1[slot]
     geom0 = geom_of_shape(topology, maps, world, shape0)
@@ -250,7 +255,7 @@ class WarpFeed:
 
 def group_slots(group: MujocoGroup, contacts: Contacts) -> tuple[np.ndarray, np.ndarray]:
     """Return the slots of the worlds of a group, and the row of each."""
-    start = contacts.rigid_contact_start.numpy().astype(np.int64)
+    start = contacts.slot_start.numpy().astype(np.int64)
     sizes = (start[1:] - start[:-1])[group.worlds]
     rows = np.repeat(np.arange(group.world_count), sizes)
     first = np.repeat(start[group.worlds] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)

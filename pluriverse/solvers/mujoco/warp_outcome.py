@@ -97,6 +97,8 @@ def keep_row(
 def clear_world_contact(worlds: wp.array[int], contacts: ContactArrays):
     """Forget the contacts of a world."""
     world = worlds[wp.tid()]
+    if world < 0:
+        return
     contacts.found[world] = 0
     contacts.count[world] = 0
 

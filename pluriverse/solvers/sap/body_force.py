@@ -33,6 +33,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         body_force: wp.array[wp.spatial_vector],  # [body] N, N m about the centre of mass
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         template = topology.world_template[world]
         first_node = topology.template_node[template]
         node0 = topology.world_joint[world]

@@ -17,6 +17,7 @@ from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module, mat33_type, vec3_type, vec6_type
 from pluriverse.model import Contacts, Model, Topology
+from pluriverse.model.contacts import stored_contact_count
 from pluriverse.solvers.sap.chains import chain_functions
 from pluriverse.solvers.sap.workspace import PRESCRIBED, VISITED, SapWorkspace, sap_struct
 
@@ -40,6 +41,15 @@ NEAR_RIGID = wp.constant(1.0 / (4.0 * math.pi**2))
 # Value of contact_rn that marks a contact that takes no part: between bodies that cannot move against each
 # other, or beyond the number of contacts that the solver was told to take.
 LEFT_OUT = wp.constant(-1.0)
+
+
+@wp.func
+def is_shape_within(shape_body: wp.array[int], shape: int, body: int, body_end: int) -> bool:
+    """Return whether there is such a shape, static or on a body from `body` to before `body_end`."""
+    if shape < 0 or shape >= shape_body.shape[0]:
+        return False
+    carrier = shape_body[shape]
+    return carrier < 0 or (carrier >= body and carrier < body_end)
 
 
 @wp.struct
@@ -177,6 +187,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
         sap: SapData,
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         template = topology.world_template[world]
         first_node = topology.template_node[template]
         node_count = topology.template_node[template + 1] - first_node
@@ -191,13 +203,21 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
             sap.node_contact[node0 + node] = 0
 
         start = sap.contact_start[world]
-        count = inputs.contact_count[world]
+        count = stored_contact_count(sap.contact_start, inputs.contact_count, world)
         if inputs.world_frozen[world] != 0:
             count = 0
-        sap.contact_count[world] = count
         for slot in range(start, start + count):
             shape0 = inputs.shape0[slot]
             shape1 = inputs.shape1[slot]
+            body_end = body0 + topology.template_body[template + 1] - first_body
+            if not (
+                is_shape_within(inputs.shape_body, shape0, body0, body_end)
+                and is_shape_within(inputs.shape_body, shape1, body0, body_end)
+            ):
+                # Somebody wrote there. To leave the contact out would be a wrong simulation.
+                inputs.world_frozen[world] = 1
+                count = 0
+                break
             body_a = inputs.shape_body[shape0]
             body_b = inputs.shape_body[shape1]
             node_a, node_b = int(-1), int(-1)
@@ -320,6 +340,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
             if node_b >= 0:
                 sap.node_contact[node0 + node_b] = VISITED
 
+        sap.contact_count[world] = count
         for _surplus in range(count - options.capacity):
             shallowest = start
             for slot in range(start, start + count):
@@ -380,7 +401,7 @@ def set_contact_terms(
     inputs.has_stiffness = contacts.rigid_contact_stiffness is not None
     if contacts.rigid_contact_stiffness is not None:
         inputs.stiffness = contacts.rigid_contact_stiffness
-    inputs.shape_body = model.shape_body
+    inputs.shape_body = model.structure.shape_body
     inputs.shape_ke = model.shape_material_ke
     inputs.shape_tau = model.shape_material_tau
     inputs.shape_mu = model.shape_material_mu

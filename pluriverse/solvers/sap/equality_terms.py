@@ -138,6 +138,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         dt: real,
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         template = topology.world_template[world]
         first = topology.template_dof[template]
         first_node = topology.template_node[template]
@@ -361,13 +363,13 @@ def set_equality_terms(
     """
     inputs = EqualityInputs()
     for name in ("type", "body1", "body2", "anchor", "axis", "torquescale", "relpose"):
-        setattr(inputs, name, getattr(model, f"equality_constraint_{name}"))
+        setattr(inputs, name, getattr(model.structure, f"equality_constraint_{name}"))
     for name in ("joint1", "joint2", "joint1_axis", "joint2_axis", "polycoef", "enabled"):
-        setattr(inputs, name, getattr(model, f"equality_constraint_{name}"))
+        setattr(inputs, name, getattr(model.structure, f"equality_constraint_{name}"))
     inputs.joint_frame_parent = model.joint_X_p
     inputs.joint_frame_child = model.joint_X_c
     for name in ("child", "qd_start", "limit_lower", "limit_upper"):
-        setattr(inputs, f"joint_{name}", getattr(model, f"joint_{name}"))
+        setattr(inputs, f"joint_{name}", getattr(model.structure, f"joint_{name}"))
     inputs.joint_q = state.joint_q
     inputs.world_frozen = world_frozen
     launch_kernel(

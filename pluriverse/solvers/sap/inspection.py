@@ -61,6 +61,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool, moments
     ):
         slot = wp.tid()
         world = worlds[slot]
+        if world < 0:
+            return
         contact_velocities(
             topology, dynamics, sap, world, sap.velocity, sap.contact_velocity, sap.contact_spin, 1
         )

@@ -162,6 +162,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         dt64: wp.float64,
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         template = topology.world_template[world]
         first_dof = topology.template_dof[template]
         dof0 = topology.world_dof[world]

@@ -72,6 +72,8 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
         sap: SapData,
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         start = sap.contact_start[world]
         for slot in range(start, start + sap.contact_count[world]):
             shape0, shape1 = inputs.shape0[slot], inputs.shape1[slot]
@@ -105,7 +107,7 @@ def set_moment_terms(
     inputs = MomentInputs()
     inputs.shape0 = contacts.rigid_contact_shape0
     inputs.shape1 = contacts.rigid_contact_shape1
-    inputs.shape_body = model.shape_body
+    inputs.shape_body = model.structure.shape_body
     inputs.shape_mu_rolling = model.shape_material_mu_rolling
     inputs.shape_mu_torsional = model.shape_material_mu_torsional
     inputs.body_mass = model.body_mass

@@ -127,6 +127,8 @@ def _kernels(
         sap: SapData,
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         template = topology.world_template[world]
         first = topology.template_dof[template]
         dof_count = topology.template_dof[template + 1] - first

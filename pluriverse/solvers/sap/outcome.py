@@ -63,6 +63,8 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
         dt: real,
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         template = topology.world_template[world]
         dof0 = topology.world_dof[world]
         coord0 = topology.world_coord[world]

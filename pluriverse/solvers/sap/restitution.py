@@ -146,6 +146,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         sap: SapData,
     ):
         world = worlds[wp.tid()]
+        if world < 0:
+            return
         template = topology.world_template[world]
         first_tree = topology.template_tree[template]
         dof0 = topology.world_dof[world]
@@ -225,7 +227,7 @@ def add_restitutions(
     inputs = RestitutionInputs()
     inputs.shape0 = contacts.rigid_contact_shape0
     inputs.shape1 = contacts.rigid_contact_shape1
-    inputs.shape_body = model.shape_body
+    inputs.shape_body = model.structure.shape_body
     inputs.shape_restitution = model.shape_material_restitution
     inputs.body_mass = model.body_mass
     inputs.body_inertia = model.body_inertia

@@ -11,6 +11,7 @@ from pluriverse.dynamics.integration import PositionIntegration, integrate
 from pluriverse.dynamics.kinematics import eval_kinematics
 from pluriverse.dynamics.workspace import Workspace
 from pluriverse.model import Contacts, Control, Model, State
+from pluriverse.model.arguments import check_contacts
 from pluriverse.solvers.base import SolverBase
 from pluriverse.solvers.sap.body_force import sum_contact_forces
 from pluriverse.solvers.sap.contact import (
@@ -138,12 +139,12 @@ class SolverSAP(SolverBase):
         """Allocate the workspace for a contact buffer; `step` then neither allocates nor reads back.
 
         Raises:
-            ValueError: If the coupling blocks of all worlds together exceed what 32-bit indices reach.
+            TypeError: If `contacts` are of another type.
+            ValueError: If the coupling blocks of all worlds together exceed what 32-bit indices reach, or
+                `contacts` belong to another model.
         """
-        if (
-            self.workspace is not None
-            and self.workspace.data.contact_start.ptr == contacts.rigid_contact_start.ptr
-        ):
+        check_contacts(self.model, contacts, "SolverSAP.prepare: contacts")
+        if self.workspace is not None and self.workspace.data.contact_start.ptr == contacts.slot_start.ptr:
             self._contacts = contacts
             return
         self.workspace = SapWorkspace(
@@ -190,15 +191,11 @@ class SolverSAP(SolverBase):
             worlds: World indices to step, shape [slot]; None for all.
 
         Raises:
-            ValueError: If `dt` is not positive and finite, or both states are the same object.
+            TypeError: If an argument is of another type.
+            ValueError: If `dt` is not positive and finite, both states are the same object, something belongs
+                to another model, or an array has another shape or is on another device.
         """
-        if not (dt > 0.0 and math.isfinite(dt)):
-            raise ValueError(f"SolverSAP.step: dt is {dt} s, but must be a positive, finite time step.")
-        if state_in is state_out:
-            raise ValueError(
-                "SolverSAP.step: state_in and state_out are the same object. Pass two states and swap them "
-                "after the step; a frozen world is restored from state_in."
-            )
+        worlds = self._check_step(state_in, state_out, control, contacts, dt, worlds)
         model = self.model
         if control is None:
             self._no_control = self._no_control or model.control()
@@ -206,8 +203,6 @@ class SolverSAP(SolverBase):
         if contacts is None:
             self._no_contacts = self._no_contacts or Contacts(model, 0)
             contacts = self._no_contacts
-        if worlds is None:
-            worlds = model.worlds
         self.prepare(contacts)
         sap = self.workspace
         assert sap is not None
@@ -335,7 +330,7 @@ class SolverSAP(SolverBase):
         wrench = self._body_wrenches(out)
         sum_contact_forces(
             self.model,
-            self.model.worlds,
+            self.model.structure.worlds,
             contacts,
             self.dynamics,
             self.workspace,

@@ -130,7 +130,7 @@ class SapWorkspace:
         self.real, self.linear = real, linear
         self.has_moments = has_moments
         self.data = sap_struct(real, linear)()
-        start = contacts.rigid_contact_start.numpy()
+        start = contacts.slot_start.numpy()
         self.contact_capacity = np.diff(start)
         sizes = {
             "world": model.world_count,
@@ -146,7 +146,7 @@ class SapWorkspace:
         sizes["equality"] = int(equality_start[-1])
         self.has_equality = bool(equality_start[-1])
         given = {
-            "contact_start": contacts.rigid_contact_start,
+            "contact_start": contacts.slot_start,
             "equality_start": wp.array(equality_start, dtype=int, device=model.device),
             **self._interleave(sizes["slot"], model.device),
             **self._coupling(model),

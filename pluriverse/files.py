@@ -1,0 +1,55 @@
+"""Files: written so that whoever reads one finds the old or the new content, never a part of it."""
+
+import contextlib
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def replace_file(path: str | Path) -> Iterator[Path]:
+    """Yield a new path beside a file, which takes its place, on the disk for good, once the block has ended.
+
+    A program that is killed meanwhile leaves the file as it was, and at most one beside it whose name ends
+    in `.part`. After an exception the new file is gone. A link is followed; what is no ordinary file (a
+    device, a pipe) is written to directly.
+
+    Args:
+        path: File that is to have new content, there already or not.
+
+    Raises:
+        OSError: If the folder does not exist or cannot be written to.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        yield target
+        return
+    part = target.with_name(f".{target.name[:180]}.{uuid.uuid4().hex[:12]}.part")
+    try:
+        # Created first: an error names the folder, and the block may open it in any way.
+        part.touch(exist_ok=False)
+        yield part
+        with open(part, "rb+") as file:
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileNotFoundError):
+            part.chmod(target.stat().st_mode & 0o7777)
+        os.replace(part, target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put the new name of a file on the disk, where the system knows how."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:  # Windows opens no folders, and replaces in one step by itself
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass  # some file systems cannot; the content is on the disk all the same
+    finally:
+        os.close(handle)

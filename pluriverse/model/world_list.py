@@ -1,0 +1,138 @@
+"""World list: indices of worlds that a user gave on the device, made safe to launch over.
+
+Reads   the list as it is when the launch runs, also when a recorded one is replayed
+Writes  a copy in which -1 stands for what names no world and for what is named twice, and how many were wrong
+
+Nobody can look at a list on a device without waiting for it, and a recorded launch reads what the list holds
+by then. So the check is a kernel before the others, which all skip -1. Lists of the package's own need none.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.launch import launch_kernel
+
+if TYPE_CHECKING:
+    from pluriverse.model.model import Model
+
+# Where a list remembers its checked copy, which a recorded launch needs as long as the list itself.
+_COPY = "_pluriverse_checked"
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.model.world_list")
+def claim_world(
+    worlds: wp.array[int],  # [slot]
+    claimed: wp.array[int],  # [world] out: a slot that names it
+):
+    """Let one slot claim its world."""
+    slot = wp.tid()
+    world = worlds[slot]
+    if world >= 0 and world < claimed.shape[0]:
+        claimed[world] = slot
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.model.world_list")
+def check_world(
+    worlds: wp.array[int],  # [slot]
+    claimed: wp.array[int],  # [world]
+    checked: wp.array[int],  # [slot] out
+    invalid_count: wp.array[int],  # [1] out
+    invalid_world: wp.array[int],  # [1] out: one of them
+):
+    """Copy one slot, as -1 if it names no world or did not get the one it names."""
+    slot = wp.tid()
+    world = worlds[slot]
+    result = int(-1)
+    if world >= 0 and world < claimed.shape[0]:
+        if claimed[world] == slot:
+            result = world
+    else:
+        wp.atomic_add(invalid_count, 0, 1)
+        invalid_world[0] = world
+    checked[slot] = result
+
+
+class WorldListErrors:
+    """What lists on the device held that names no world of a model.
+
+    Args:
+        device: Device of the model.
+    """
+
+    count: wp.array[int]
+    """Number of wrong entries so far, shape [1]."""
+    world: wp.array[int]
+    """One of them, shape [1]."""
+
+    def __init__(self, device: Any) -> None:
+        self.count = wp.zeros(1, dtype=wp.int32, device=device)
+        self.world = wp.zeros(1, dtype=wp.int32, device=device)
+
+    def take(self) -> tuple[int, int]:
+        """Return the number of wrong entries since the last call, and one of them."""
+        count = int(self.count.numpy()[0])
+        if count == 0:
+            return 0, 0
+        world = int(self.world.numpy()[0])
+        self.count.zero_()
+        return count, world
+
+
+def trust_worlds(worlds: wp.array) -> wp.array:
+    """Mark a list that is sound by construction, so that it is launched over as it is; return it."""
+    setattr(worlds, _COPY, worlds)
+    return worlds
+
+
+def check_worlds(model: "Model", worlds: Any, *, what: str) -> wp.array:
+    """Return a list of worlds that kernels can take. Only launches, and allocates once per list.
+
+    Args:
+        model: Model that the worlds are in.
+        worlds: World indices, shape [slot]; None for all.
+        what: The operation, for messages.
+
+    Raises:
+        TypeError: If `worlds` is no array of 32-bit integers.
+        ValueError: If it has another number of axes than one, or is on another device.
+    """
+    if worlds is None:
+        return model.structure.worlds
+    if not isinstance(worlds, wp.array) or worlds.dtype is not wp.int32:
+        kind = worlds.dtype.__name__ if isinstance(worlds, wp.array) else type(worlds).__name__
+        raise TypeError(
+            f"{what}: worlds is of type {kind}, but must be a Warp array of int32 on {model.device}. Pass "
+            "wp.array([0, 3], dtype=int), or None for all worlds."
+        )
+    checked: Any = worlds.__dict__.get(_COPY)
+    if checked is worlds:
+        return worlds
+    if worlds.ndim != 1 or worlds.device != model.device:
+        raise ValueError(
+            f"{what}: worlds has {worlds.ndim} axes and is on {worlds.device}, but must have one axis and be "
+            f"on {model.device}."
+        )
+    claimed: Any = worlds.__dict__.get(f"{_COPY}_by")
+    if checked is None or claimed.size != model.world_count:
+        checked = trust_worlds(wp.empty(worlds.size, dtype=wp.int32, device=model.device))
+        claimed = wp.empty(model.world_count, dtype=wp.int32, device=model.device)
+        setattr(worlds, _COPY, checked)
+        setattr(worlds, f"{_COPY}_by", claimed)
+    if worlds.size:
+        launch_kernel(claim_world, dim=worlds.size, inputs=[worlds], outputs=[claimed], device=model.device)
+        errors = model.world_list_errors
+        launch_kernel(
+            check_world,
+            dim=worlds.size,
+            inputs=[worlds, claimed],
+            outputs=[checked, errors.count, errors.world],
+            device=model.device,
+        )
+    return checked
+
+
+def list_worlds(indices: np.ndarray, device: Any) -> wp.array:
+    """Return a list of worlds that is sound by construction."""
+    return trust_worlds(wp.array(indices.astype(np.int32), dtype=wp.int32, device=device))
