@@ -5,7 +5,7 @@ import numpy as np
 from common import ASSETS, gym
 
 from pluriverse import gymapi
-from pluriverse.gymapi.terrain_utils import (
+from pluriverse.terrain_utils import (
     SubTerrain,
     convert_heightfield_to_trimesh,
     pyramid_stairs_terrain,

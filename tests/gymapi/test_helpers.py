@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pluriverse import gymapi, gymtorch, gymutil
-from pluriverse.gymapi import terrain_utils
+from pluriverse import terrain_utils
 from tests.gymapi.scenes import add_env, at, make_sim
 
 
@@ -78,7 +78,7 @@ def test_torch_shares_the_memory_of_tensors(gym, assets):
 
 def test_torch_rotations_agree_with_those_of_values():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install pluriverse[torch]")
-    from pluriverse.gymapi import torch_utils
+    from pluriverse import torch_utils
 
     turns = [gymapi.Quat.from_euler_zyx(0.3, -0.2, 1.0), gymapi.Quat.from_euler_zyx(-1.0, 0.4, 0.1)]
     a, b = (torch_utils.to_torch([list(turn)]) for turn in turns)

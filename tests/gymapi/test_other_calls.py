@@ -9,7 +9,7 @@ import pytest
 
 import pluriverse
 from pluriverse import gymapi, gymutil
-from pluriverse.gymapi import terrain_utils
+from pluriverse import terrain_utils
 from pluriverse.warnings import ContactTruncationWarning
 from tests.gymapi.scenes import add_env, at, make_sim, position_of, undamped
 from tests.gymapi.test_every_getter import TENDON
@@ -241,7 +241,7 @@ def test_terrain_generators_keep_to_their_sizes():
 def test_torch_helpers():
     """Rotations by angle and axis, lengths, bounds."""
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install pluriverse[torch]")
-    from pluriverse.gymapi import torch_utils
+    from pluriverse import torch_utils
 
     axis, vector = torch.tensor([[0.0, 0.0, 2.0]]), torch.tensor([[1.0, 0.0, 0.0]])
     turn = torch_utils.quat_from_angle_axis(torch.tensor([0.5 * np.pi]), axis)
