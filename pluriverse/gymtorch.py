@@ -7,8 +7,8 @@ import warp as wp
 from pluriverse.gymapi.errors import GymError
 from pluriverse.gymapi.tensor import Tensor
 
-# Scripts import everything from here, and say Tensor in the signatures of TorchScript functions, where it must
-# stay the one of PyTorch.
+# Scripts import everything from here, and say Tensor in the signatures of TorchScript functions, where it
+# must stay the one of PyTorch.
 __all__ = ["unwrap_tensor", "wrap_tensor"]
 
 

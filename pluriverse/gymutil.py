@@ -1,35 +1,72 @@
-"""Helpers for scripts of the actor API: command lines, and lines to draw."""
+"""Helpers for scripts of the actor API: command lines, configurations, random properties, lines to draw."""
 
 import argparse
 import math
 import warnings
 from collections.abc import Sequence
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import warp as wp
 
+from pluriverse.gymapi.arguments import truth
 from pluriverse.gymapi.enums import SimType
 from pluriverse.gymapi.errors import GymWarning
+from pluriverse.gymapi.random_properties import (
+    apply_random_samples,
+    check_buckets,
+    generate_random_samples,
+    get_bucketed_val,
+    get_default_setter_args,
+    get_property_getter_map,
+    get_property_setter_map,
+)
+from pluriverse.gymapi.sim_config import parse_flex_config, parse_physx_config, parse_sim_config
 from pluriverse.gymapi.values import Transform, Vec3
+
+__all__ = [
+    "AxesGeometry",
+    "LineGeometry",
+    "WireframeBBoxGeometry",
+    "WireframeBoxGeometry",
+    "WireframeSphereGeometry",
+    "apply_random_samples",
+    "check_buckets",
+    "draw_line",
+    "draw_lines",
+    "generate_random_samples",
+    "get_bucketed_val",
+    "get_default_setter_args",
+    "get_property_getter_map",
+    "get_property_setter_map",
+    "parse_arguments",
+    "parse_bool",
+    "parse_device_str",
+    "parse_flex_config",
+    "parse_physx_config",
+    "parse_sim_config",
+]
 
 
 def parse_bool(value: Any, default: bool | None = None) -> bool:
-    """Return a truth value written in one of the usual ways, or as `{"name": value}`-like text.
+    """Return a truth value written in one of the usual ways; `default` for an empty text or none.
 
     Raises:
         ValueError: If it is none.
     """
-    if isinstance(value, bool):
-        return value
-    text = str(value).strip().lower()
-    if text in ("1", "true", "t", "yes", "y", "on"):
-        return True
-    if text in ("0", "false", "f", "no", "n", "off"):
-        return False
-    if default is not None and text in ("", "none"):
+    if default is not None and str(value).strip().lower() in ("", "none"):
         return default
-    raise ValueError(f"parse_bool: {value!r} is no truth value; write true or false.")
+    try:
+        return truth(value)
+    except ValueError as error:
+        raise ValueError(f"parse_bool: {error}") from None
+
+
+def _indent_xml(elem: ElementTree.Element, level: int = 0) -> None:
+    """Lay out an XML element in lines, two blanks a level. Scripts that write asset files call it."""
+    ElementTree.indent(elem, space="  ", level=level)
+    elem.tail = "\n" + "  " * level
 
 
 def parse_device_str(text: str) -> tuple[str, int]:
@@ -61,14 +98,16 @@ def parse_arguments(
         description: What the script does.
         headless: Whether there is an option `--headless`.
         no_graphics: Whether there is an option `--nographics`.
-        custom_parameters: Further options: dictionaries with name, type or action, default, help, const.
+        custom_parameters: Further options: dictionaries with name, type or action, and what else
+            `argparse` takes (default, help, const, choices, nargs). With a type and a const the option may
+            stand without a value. They take the place of options of the same name.
         args: Words of the command line; those of the process if None.
 
     Raises:
         ValueError: If a custom parameter has no name, or the device is none.
     """
     has_gpu = wp.get_cuda_device_count() > 0
-    parser = argparse.ArgumentParser(description=description)
+    parser = argparse.ArgumentParser(description=description, conflict_handler="resolve")
     if headless:
         parser.add_argument("--headless", action="store_true", help="run without a viewer")
     if no_graphics:
@@ -92,6 +131,14 @@ def parse_arguments(
             raise ValueError(f"parse_arguments: the custom parameter {parameter!r} has no 'name'.")
         if "type" not in options and "action" not in options:
             raise ValueError(f"parse_arguments: the custom parameter {name!r} needs a 'type' or an 'action'.")
+        if "action" in options:
+            if options["action"] in ("store_true", "store_false"):  # which take neither
+                options.pop("type", None)
+                options.pop("const", None)
+        elif "const" in options:
+            options.setdefault("nargs", "?")
+        if options.get("type") is bool:
+            options["type"] = parse_bool
         parser.add_argument(name, **options)
     result = parser.parse_args(args)
 
@@ -110,6 +157,8 @@ def parse_arguments(
     result.use_gpu_pipeline = pipeline != "cpu" and result.use_gpu
     result.pipeline = "gpu" if result.use_gpu_pipeline else "cpu"
     result.physics_engine = SimType.SIM_FLEX if result.flex else SimType.SIM_PHYSX
+    if not hasattr(result, "device"):  # a script may have an option of that name
+        result.device = f"cuda:{result.compute_device_id}" if result.use_gpu else "cpu"
     if no_graphics and result.nographics:
         result.headless = True
     if result.slices is None:

@@ -82,3 +82,19 @@ def text(value: Any, what: str, call: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{call}: {what} is {value!r}, but must be a text.")
     return value
+
+
+def truth(value: Any) -> bool:
+    """Return a truth value, written in one of the usual ways.
+
+    Raises:
+        ValueError: If it is none.
+    """
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    word = str(value).strip().lower()
+    if word in ("1", "1.0", "true", "t", "yes", "y", "on"):
+        return True
+    if word in ("0", "0.0", "false", "f", "no", "n", "off"):
+        return False
+    raise ValueError(f"{value!r} is no truth value; write true or false.")

@@ -18,6 +18,7 @@ from pluriverse.gymapi.contact_options import is_mujoco, let_shapes_turn
 from pluriverse.gymapi.drives import drive_rows
 from pluriverse.gymapi.errors import GymError, GymWarning
 from pluriverse.gymapi.scene import Actor, Ground, Sim
+from pluriverse.gymapi.shape_properties import offset_rows, resolved_offsets, shape_offsets
 from pluriverse.gymapi.store import KINDS
 from pluriverse.model import Model, poses
 
@@ -110,9 +111,9 @@ def _world_builder(sim: Sim, actors: list[Actor]) -> ModelBuilder:
     for number, actor in enumerate(actors):
         asset, first_shape = actor.asset, builder.shape_count
         builder.add_builder(asset.builder)
-        builder.shape_margin[first_shape:] = _offsets(asset.rest_offset, sim.params.physx.rest_offset)
-        contact_offset = _offsets(asset.contact_offset, sim.params.physx.contact_offset)
-        builder.shape_gap[first_shape:] = np.maximum(contact_offset - builder.shape_margin[first_shape:], 0.0)
+        offsets = resolved_offsets(asset.first_offsets, sim.params.physx)
+        for name, rows in offset_rows(offsets).items():
+            getattr(builder, name)[first_shape:] = rows
         owners.append(np.full(asset.shape_count, number))
         if actor.filter == -1:
             filtered += (asset.shape_filter + first_shape).tolist()
@@ -126,10 +127,6 @@ def _world_builder(sim: Sim, actors: list[Actor]) -> ModelBuilder:
     for ground in sim.grounds:
         _add_ground(sim, builder, ground)
     return builder
-
-
-def _offsets(values: np.ndarray, default: float) -> np.ndarray:
-    return np.where(np.isnan(values), default, values)
 
 
 def _add_ground(sim: Sim, builder: ModelBuilder, ground: Ground) -> None:
@@ -198,6 +195,8 @@ def _write_rows(sim: Sim, builder: ModelBuilder) -> None:
     for actor in sim.actors:
         if actor.env.offset.any():
             _shift_root(actor)
+        if actor.shape_offsets is not actor.asset.first_offsets:
+            actor.rows.update(offset_rows(shape_offsets(actor.asset, actor)))
         for name, rows in actor.rows.items():
             column = columns.get(name)
             if column is None:

@@ -112,9 +112,13 @@ class Asset:
         self.actuators: list[ActuatorProperties] = []
         self.tendons: list[FixedTendon] = []
         self.force_sensors: list[ForceSensor] = []
+        self.sim: Any = None
+        """Sim that it was loaded into."""
         self.actor_count = 0
         self.row_cache: dict[str, np.ndarray] = {}
         """Columns of the builder as rows of the model, by name."""
+        self.overrides: dict[str, np.ndarray] = {}
+        """Rows of actors created from now on, where those created before have others."""
         self.prototype: Any = None
         """Model of the asset alone, once it was needed."""
         self.merged_links: dict[str, str] = {}
@@ -135,7 +139,13 @@ class Asset:
         self._sort_shapes()
         self._name_joints(chain_names or {})
         self.dof_properties = self._take_dof_properties(drive_modes or {})
-        self._take_offsets()
+        self.offsets = self.first_offsets = self._take_offsets()
+        """Contact and rest offsets of the shapes of new actors [m], shape [shape, 2]; NaN for those of the
+        sim. `first_offsets` are those of the first actor."""
+        self.filter_bits = np.zeros(self.shape_count, dtype=np.int64)
+        """Filter bits of the shapes of new actors."""
+        self.thickness = np.full(self.shape_count, float(options.thickness))
+        """Thickness of the shapes of new actors [m]."""
 
     @property
     def body_count(self) -> int:
@@ -199,6 +209,17 @@ class Asset:
             *(builder.equality_constraint_label[row] for row in rows),
             *(builder.joint_label[joint] for joint in loose),
         ]
+
+    def override_rows(self, rows: dict[str, np.ndarray]) -> None:
+        """Give actors that are created from now on other rows; those there are keep theirs."""
+        for name, values in rows.items():
+            column = getattr(self.builder, name)
+            if self.actor_count == 0:
+                column[:] = values
+            else:
+                kind = np.int32 if column.dtype.kind == "i" else np.float32
+                self.overrides[name] = np.array(values, dtype=kind).reshape(column.shape)
+        self.row_cache.clear()
 
     def joint_index(self, name: str) -> int:
         """Return the index of a joint, -1 if there is none of that name."""
@@ -324,14 +345,12 @@ class Asset:
         builder.joint_target_pos[at] = np.where(passive, builder.joint_target_pos[at], 0.0)
         return properties
 
-    def _take_offsets(self) -> None:
-        """Give shapes the offsets of the options; those of the sim come later (NaN)."""
-        options = self.options
-        count = self.shape_count
-        self.contact_offset = np.full(
-            count, np.nan if options.contact_offset is None else options.contact_offset
+    def _take_offsets(self) -> np.ndarray:
+        """Return the offsets that the options give to shapes; NaN where that of the sim is to be taken."""
+        given = [self.options.contact_offset, self.options.rest_offset]
+        return np.tile(
+            [np.nan if offset is None else float(offset) for offset in given], (self.shape_count, 1)
         )
-        self.rest_offset = np.full(count, np.nan if options.rest_offset is None else options.rest_offset)
 
 
 def _last(label: str) -> str:

@@ -31,8 +31,8 @@ class Checks:
         found = self._sim(sim, call)
         if found.is_prepared:
             raise GymError(
-                f"{call}: the sim is prepared (by prepare_sim() or the first simulate()), so nothing can be "
-                f"added to it. Call {call}() before."
+                f"{call}: the sim is prepared, by {found.prepared_by}(), so nothing can be added to it. Call "
+                f"{call}() before."
             )
         return found
 

@@ -16,6 +16,7 @@ from pluriverse.gymapi.drives import check_dof_properties, drive_rows
 from pluriverse.gymapi.enums import DofType, JointType
 from pluriverse.gymapi.errors import GymError, GymWarning, require
 from pluriverse.gymapi.shape_properties import read_shape_properties, write_asset_shape_properties
+from pluriverse.gymapi.store import asset_rows
 from pluriverse.gymapi.structures import (
     ActuatorProperties,
     AssetOptions,
@@ -23,7 +24,7 @@ from pluriverse.gymapi.structures import (
     RigidShapeProperties,
     TendonProperties,
 )
-from pluriverse.gymapi.tendons import put_tendon_properties
+from pluriverse.gymapi.tendons import keep_tendons, put_tendon_properties
 from pluriverse.gymapi.values import IndexRange, Transform
 from pluriverse.importers.errors import AssetError
 
@@ -146,6 +147,7 @@ class AssetCalls(Checks):
 
     def _settle(self, sim: Any, asset: Asset) -> Asset:
         sim.assets.append(asset)
+        asset.sim = sim
         _write_drives(asset, sim.params.dt / sim.params.substeps)
         return asset
 
@@ -205,13 +207,6 @@ class AssetCalls(Checks):
         """Set the material of each shape, for actors created from now on."""
         call = "set_asset_rigid_shape_properties"
         found = self._asset(asset, call)
-        require(
-            found.actor_count == 0,
-            call,
-            f"{found} has {found.actor_count} actors already. Set properties before the first "
-            f"create_actor(), "
-            "or those of actors with set_actor_rigid_shape_properties().",
-        )
         write_asset_shape_properties(found, properties, call)
         return True
 
@@ -279,13 +274,6 @@ class AssetCalls(Checks):
         """Set limits, drives and losses, for actors created from now on."""
         call = "set_asset_dof_properties"
         found = self._asset(asset, call)
-        require(
-            found.actor_count == 0,
-            call,
-            f"{found} has {found.actor_count} actors already. Set properties before the first "
-            f"create_actor(), "
-            "or those of actors with set_actor_dof_properties().",
-        )
         names = self.get_asset_dof_names(asset)
         found.dof_properties = check_dof_properties(properties, found.dof_properties, names, call, str(found))
         _write_drives(found, 0.0)
@@ -347,9 +335,7 @@ class AssetCalls(Checks):
             call,
             f"{len(parts)} properties were given, but {found} has {len(found.tendons)} tendons.",
         )
-        require(
-            found.actor_count == 0, call, f"{found} has actors already. Set tendons before create_actor()."
-        )
+        keep_tendons(found)
         put_tendon_properties(found.tendons, parts, call, str(found))
         return True
 
@@ -374,9 +360,7 @@ class AssetCalls(Checks):
             call,
             f"{len(values)} coefficients were given, but the tendon has {len(found.dofs)} joints.",
         )
-        require(
-            asset.actor_count == 0, call, f"{asset} has actors already. Set tendons before create_actor()."
-        )
+        keep_tendons(asset)
         found.coefficients = [number(value, "a coefficient", call) for value in values]
         return True
 
@@ -420,8 +404,9 @@ def _write_drives(asset: Asset, dt: float) -> None:
     if asset.dof_count == 0:
         return
     for name, rows in drive_rows(asset.dof_properties, asset.dof_ball_axis, dt).items():
-        getattr(asset.builder, name)[asset.dof_index] = rows
-    asset.row_cache.clear()
+        column = np.array(asset_rows(asset, name))
+        column[asset.dof_index] = rows
+        asset.override_rows({name: column})
 
 
 def _options(options: Any, call: str) -> AssetOptions:

@@ -106,7 +106,7 @@ class EnvCalls(Checks):
                 "Create all actors of an env before the next create_env()."
             )
         blueprint = self._asset(asset, call)
-        if not any(blueprint is known for known in sim.assets):
+        if blueprint.sim is not sim:
             raise GymError(f"{call}: {blueprint} was loaded into another sim. Load it into this one.")
         for what, value in (("group", group), ("filter", filter)):
             require(

@@ -124,6 +124,7 @@ class SimulationCalls(Checks):
         found = self._sim(sim, call)
         if found.runtime is None:
             self.prepare_sim(found)
+            found.prepared_by = call
         runtime: Runtime = found.runtime
         return runtime
 

@@ -9,7 +9,7 @@ from pluriverse.gymapi.arguments import text, whole
 from pluriverse.gymapi.body_forces import add_body_force
 from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.enums import CoordinateSpace, DofDriveMode
-from pluriverse.gymapi.errors import GymError, require
+from pluriverse.gymapi.errors import require
 from pluriverse.gymapi.matrices import ArticulationMatrices
 from pluriverse.gymapi.runtime import Runtime
 from pluriverse.gymapi.scene import Sim
@@ -22,13 +22,11 @@ class TensorCalls(Checks):
     """Tensors: acquire, refresh, set. Setters may be called in any order and as often as one likes."""
 
     def _tensors(self, sim: Any, call: str) -> TensorSet:
-        """Return the buffers of a sim."""
-        found = self._sim(sim, call)
-        if found.runtime is None:
-            raise GymError(f"{call}: the sim is not prepared. Call prepare_sim() once all envs are built.")
-        cached: TensorSet | None = found.tensors
+        """Return the buffers of a sim, which is prepared if it is not yet."""
+        runtime = self._runtime(sim, call)  # type: ignore[attr-defined]
+        cached: TensorSet | None = sim.tensors
         if cached is None:
-            cached = found.tensors = TensorSet(found.runtime)
+            cached = sim.tensors = TensorSet(runtime)
         return cached
 
     def _read_body_rows(self, sim: Sim) -> np.ndarray:

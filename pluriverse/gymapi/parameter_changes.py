@@ -1,11 +1,9 @@
 """Parameter changes: what follows from parameters of the sim that change once it is prepared."""
 
-import numpy as np
-
 from pluriverse.gymapi.collision_codes import GROUND_GROUP
 from pluriverse.gymapi.scaling import set_dof_properties
 from pluriverse.gymapi.scene import Sim
-from pluriverse.gymapi.shape_properties import actor_offsets
+from pluriverse.gymapi.shape_properties import offset_rows, shape_offsets
 from pluriverse.gymapi.store import write
 from pluriverse.gymapi.structures import SimParams
 from pluriverse.types import ModelFlags
@@ -22,9 +20,8 @@ def follow_params(sim: Sim, old: SimParams) -> None:
     if offsets == (old.physx.contact_offset, old.physx.rest_offset):
         return
     for actor in sim.actors:
-        rows = actor_offsets(actor.asset, actor)
-        write(actor, "shape_margin", rows[:, 1])
-        write(actor, "shape_gap", np.maximum(rows[:, 0] - rows[:, 1], 0.0))
+        for name, rows in offset_rows(shape_offsets(actor.asset, actor)).items():
+            write(actor, name, rows)
     model = sim.runtime.model
     grounds = model.shape_collision_group.numpy() == GROUND_GROUP
     for array, value in ((model.shape_margin, offsets[1]), (model.shape_gap, offsets[0] - offsets[1])):

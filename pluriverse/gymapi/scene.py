@@ -85,9 +85,12 @@ class Actor:
         """`RigidBodyFlags` where they differ from the asset's."""
         self.shape_filter: np.ndarray | None = None
         """Filter bits of the shapes where they differ from those that `filter` gives."""
-        self.shape_offsets: np.ndarray | None = None
-        """Contact and rest offsets where they differ from the asset's, shape [shape, 2]."""
-        self.shape_thickness: np.ndarray | None = None
+        if filter == -1 and asset.filter_bits.any():
+            self.shape_filter = asset.filter_bits
+        self.shape_offsets = asset.offsets
+        """Contact and rest offsets of the shapes [m], shape [shape, 2]; NaN for those of the sim."""
+        self.shape_thickness = asset.thickness
+        """Thickness of the shapes [m], shape [shape]."""
         self.tendon_offsets: list[float] | None = None
         self.dof_force_sensors = False
         self.tendons: list[Any] | None = None
@@ -107,6 +110,7 @@ class Actor:
             rows = asset.builder.joint_X_p.astype(np.float32)
             rows[asset.root_joint] = fixed_root_frame(asset, pose)
             self.rows["joint_X_p"] = rows
+        self.rows.update(asset.overrides)
 
     @property
     def env_body_start(self) -> int:
@@ -239,6 +243,8 @@ class Sim:
         self.is_destroyed = False
         self.runtime: Any = None
         """`pluriverse.gymapi.runtime.Runtime` once the sim is prepared."""
+        self.prepared_by = "prepare_sim"
+        """Call that prepared it."""
         self.step_time = 0.0
         """Wall-clock time of the last `simulate` [s]."""
         self.efforts_pending = False

@@ -10,7 +10,7 @@ from pluriverse.gymapi.asset_files import CONTACT_STIFFNESS
 from pluriverse.gymapi.errors import GymError, require
 from pluriverse.gymapi.scene import Actor
 from pluriverse.gymapi.store import asset_rows, read, write
-from pluriverse.gymapi.structures import RigidShapeProperties
+from pluriverse.gymapi.structures import PhysXParams, RigidShapeProperties
 
 _ROWS = {
     "friction": "shape_material_mu",
@@ -26,9 +26,9 @@ def read_shape_properties(asset: Asset, actor: Actor | None) -> list[RigidShapeP
         name: asset_rows(asset, row) if actor is None else read(actor, row)
         for name, row in (*_ROWS.items(), ("stiffness", "shape_material_ke"))
     }
-    offsets = actor_offsets(asset, actor)
-    bits = np.zeros(asset.shape_count, dtype=np.int64) if actor is None else actor.filter_bits()
-    thickness = None if actor is None else actor.shape_thickness
+    offsets = shape_offsets(asset, actor)
+    bits = asset.filter_bits if actor is None else actor.filter_bits()
+    thickness = asset.thickness if actor is None else actor.shape_thickness
     result = []
     for shape in range(asset.shape_count):
         stiffness = float(rows["stiffness"][shape])
@@ -36,7 +36,7 @@ def read_shape_properties(asset: Asset, actor: Actor | None) -> list[RigidShapeP
             RigidShapeProperties(
                 **{name: float(rows[name][shape]) for name in _ROWS},
                 compliance=0.0 if stiffness >= CONTACT_STIFFNESS else 1.0 / stiffness,
-                thickness=float(asset.options.thickness if thickness is None else thickness[shape]),
+                thickness=float(thickness[shape]),
                 contact_offset=float(offsets[shape, 0]),
                 rest_offset=float(offsets[shape, 1]),
                 filter=int(bits[shape]),
@@ -45,29 +45,34 @@ def read_shape_properties(asset: Asset, actor: Actor | None) -> list[RigidShapeP
     return result
 
 
-def actor_offsets(asset: Asset, actor: Actor | None) -> np.ndarray:
-    """Return contact and rest offsets of the shapes [m], shape [shape, 2]; NaN for those of the sim."""
-    if actor is not None and actor.shape_offsets is not None:
-        return actor.shape_offsets
-    if actor is None:
-        return np.column_stack([asset.contact_offset, asset.rest_offset])
-    physx = actor.env.sim.params.physx
-    return np.column_stack(
-        [
-            np.where(np.isnan(asset.contact_offset), physx.contact_offset, asset.contact_offset),
-            np.where(np.isnan(asset.rest_offset), physx.rest_offset, asset.rest_offset),
-        ]
-    )
+def shape_offsets(asset: Asset, actor: Actor | None) -> np.ndarray:
+    """Return contact and rest offsets of the shapes of an actor, or of new ones [m], shape [shape, 2]."""
+    return resolved_offsets(asset.offsets if actor is None else actor.shape_offsets, asset.sim.params.physx)
+
+
+def resolved_offsets(given: np.ndarray, physx: PhysXParams) -> np.ndarray:
+    """Return offsets of shapes [m], shape [shape, 2], with those of the sim where NaN is given."""
+    return np.where(np.isnan(given), (physx.contact_offset, physx.rest_offset), given)
 
 
 def write_asset_shape_properties(asset: Asset, properties: Any, call: str) -> None:
-    """Set the materials of the shapes of an asset."""
+    """Set the materials of the shapes of actors that are created from now on."""
     columns = _columns(asset, properties, call, str(asset))
-    for name, row in _ROWS.items():
-        getattr(asset.builder, row)[:] = columns[name]
-    asset.builder.shape_material_ke = _stiffness(columns["compliance"])
-    asset.contact_offset, asset.rest_offset = columns["contact_offset"], columns["rest_offset"]
-    asset.row_cache.clear()
+    asset.override_rows({row: columns[name] for name, row in _ROWS.items()})
+    asset.override_rows({"shape_material_ke": _stiffness(columns["compliance"])})
+    asset.offsets = _given_offsets(asset.offsets, shape_offsets(asset, None), columns)
+    if asset.actor_count == 0:
+        asset.first_offsets = asset.offsets
+    asset.filter_bits = columns["filter"].astype(np.int64)
+    asset.thickness = columns["thickness"]
+
+
+def offset_rows(offsets: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the rows of the model that follow from offsets of shapes."""
+    return {
+        "shape_margin": offsets[:, 1],
+        "shape_gap": np.maximum(offsets[:, 0] - offsets[:, 1], 0.0),
+    }
 
 
 def write_shape_properties(actor: Actor, properties: Any, call: str) -> None:
@@ -86,12 +91,19 @@ def write_shape_properties(actor: Actor, properties: Any, call: str) -> None:
     for name, row in _ROWS.items():
         write(actor, row, columns[name])
     write(actor, "shape_material_ke", _stiffness(columns["compliance"]))
-    offsets = np.column_stack([columns["contact_offset"], columns["rest_offset"]])
-    if not np.array_equal(offsets, actor_offsets(actor.asset, actor)):
-        actor.shape_offsets = offsets
-        write(actor, "shape_margin", offsets[:, 1])
-        write(actor, "shape_gap", np.maximum(offsets[:, 0] - offsets[:, 1], 0.0))
+    before = shape_offsets(actor.asset, actor)
+    actor.shape_offsets = _given_offsets(actor.shape_offsets, before, columns)
+    after = shape_offsets(actor.asset, actor)
+    if actor.env.sim.is_prepared and not np.array_equal(before, after):
+        for row, values in offset_rows(after).items():
+            write(actor, row, values)
     actor.shape_thickness = columns["thickness"]
+
+
+def _given_offsets(given: np.ndarray, present: np.ndarray, columns: dict[str, np.ndarray]) -> np.ndarray:
+    """Return offsets as they are set: what is as it was read stays what it was, that of the sim too."""
+    wanted = np.column_stack([columns["contact_offset"], columns["rest_offset"]])
+    return np.where(np.isnan(wanted) | (wanted == present), given, wanted)
 
 
 def _stiffness(compliance: np.ndarray) -> np.ndarray:

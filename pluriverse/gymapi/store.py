@@ -71,7 +71,12 @@ _FLAGS = {
 
 
 def asset_rows(asset: Asset, name: str) -> np.ndarray:
-    """Return rows of an asset."""
+    """Return rows of an asset, as new actors have them."""
+    return asset.overrides.get(name, first_rows(asset, name))
+
+
+def first_rows(asset: Asset, name: str) -> np.ndarray:
+    """Return rows of an asset, as its first actor had them and all have that have no rows of their own."""
     cache = asset.row_cache
     if name not in cache:
         values = getattr(asset.builder, name)
@@ -83,7 +88,7 @@ def read(actor: Actor, name: str) -> np.ndarray:
     """Return the rows of an actor; a copy."""
     runtime = actor.env.sim.runtime
     if runtime is None:
-        return np.array(actor.rows.get(name, asset_rows(actor.asset, name)))
+        return np.array(actor.rows.get(name, first_rows(actor.asset, name)))
     rows = np.array(_view(runtime, actor, name))
     for local, parts in _cut_bodies(runtime, actor, name):
         if name in _DIVIDED:
@@ -95,7 +100,7 @@ def write(actor: Actor, name: str, rows: np.ndarray) -> None:
     """Set the rows of an actor, and note what follows."""
     runtime = actor.env.sim.runtime
     if runtime is None:
-        like = asset_rows(actor.asset, name)
+        like = first_rows(actor.asset, name)
         actor.rows[name] = np.asarray(rows, dtype=like.dtype).reshape(like.shape)
         return
     kind = KINDS[name]

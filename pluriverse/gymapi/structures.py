@@ -20,6 +20,13 @@ from pluriverse.gymapi.values import Mat33, Transform, Vec3
 _COERCED = {Vec3: Vec3._of, Transform: Transform._of, Mat33: Mat33._of}
 
 
+def _single(value: Any, what: str) -> Any:
+    """Return the number in an array or tensor of one entry, of any number of axes."""
+    if math.prod(value.shape) != 1:
+        raise TypeError(f"{what}: an array of shape {tuple(value.shape)} was given, but it is one number.")
+    return value.item()
+
+
 class _Structure:
     """Base of structures: values are copied in, and a misspelt attribute is an error."""
 
@@ -29,7 +36,11 @@ class _Structure:
             known = ", ".join(type(self).__dataclass_fields__)  # type: ignore[attr-defined]
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}; it has {known}.")
         convert = _COERCED.get(field.type)
-        object.__setattr__(self, name, convert(value) if convert is not None else value)
+        if convert is not None:
+            value = convert(value)
+        elif hasattr(value, "shape"):  # an array or tensor
+            value = _single(value, f"{type(self).__name__}.{name}")
+        object.__setattr__(self, name, value)
 
     def copy(self) -> Self:
         """Return an independent copy."""

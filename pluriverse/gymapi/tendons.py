@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pluriverse.gymapi.asset import FixedTendon
+from pluriverse.gymapi.asset import Asset, FixedTendon
 from pluriverse.gymapi.scene import Actor, Sim
 from pluriverse.gymapi.structures import TendonProperties
 
@@ -19,6 +19,13 @@ def actor_tendons(actor: Actor) -> list[FixedTendon]:
             for tendon in actor.asset.tendons
         ]
     return actor.tendons
+
+
+def keep_tendons(asset: Asset) -> None:
+    """Let the actors there are keep their tendons when those of the asset change."""
+    for actor in asset.sim.actors:
+        if actor.asset is asset:
+            actor_tendons(actor)
 
 
 def put_tendon_properties(

@@ -59,10 +59,13 @@ CASES = {
         ValueError,
         r"the states have shape \(3,\), but actor 0 .* has 2 entries",
     ),
-    "tensor before preparing": (
-        lambda gym, sim, env, actor, asset: gym.acquire_dof_state_tensor(sim),
+    "actor after a tensor": (
+        lambda gym, sim, env, actor, asset: (
+            gym.acquire_dof_state_tensor(sim),
+            gym.create_actor(env, asset, at()),
+        ),
         gymapi.GymError,
-        "acquire_dof_state_tensor: the sim is not prepared. Call prepare_sim",
+        r"create_actor: the sim is prepared, by acquire_dof_state_tensor\(\)",
     ),
     "actor in a closed env": (
         lambda gym, sim, env, actor, asset: (add_env(sim), gym.create_actor(env, asset, at())),

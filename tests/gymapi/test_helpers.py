@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from pluriverse import gymapi, gymtorch, gymutil
-from pluriverse import terrain_utils
+from pluriverse import gymapi, gymtorch, gymutil, terrain_utils
 from tests.gymapi.scenes import add_env, at, make_sim
 
 

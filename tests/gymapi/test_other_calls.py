@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import pluriverse
-from pluriverse import gymapi, gymutil
-from pluriverse import terrain_utils
+from pluriverse import gymapi, gymutil, terrain_utils
 from pluriverse.warnings import ContactTruncationWarning
 from tests.gymapi.scenes import add_env, at, make_sim, position_of, undamped
 from tests.gymapi.test_every_getter import TENDON
@@ -83,14 +82,110 @@ def test_properties_of_assets_are_those_of_new_actors(gym, assets, tmp_path):
     assert gym.get_actor_rigid_shape_properties(env, 1)[0].friction == pytest.approx(0.3)
     assert gym.get_actor_tendon_properties(env, 2)[0].stiffness == 7.0
     assert gym.get_actor_fixed_tendon_joint_coefficients(env, 2, 0) == [2.0, 3.0]
-    for act in (
-        lambda: gym.set_asset_dof_properties(asset, drives),
-        lambda: gym.set_asset_rigid_shape_properties(box, shapes),
-        lambda: gym.set_asset_tendon_properties(finger, tendons),
-        lambda: gym.set_asset_fixed_tendon_joint_coefficients(finger, 0, [1.0, 1.0]),
-    ):
-        with pytest.raises(ValueError, match="actors already"):
-            act()
+
+
+def test_properties_set_between_actors_are_those_of_the_next(gym, assets, tmp_path):
+    """Each actor keeps what its asset was when it was created, before and after the sim is prepared."""
+    (tmp_path / "finger.xml").write_text(TENDON)
+    sim = make_sim(ground=True)
+    box = gym.create_box(sim, 0.2, 0.2, 0.2, undamped())
+    cart = gym.load_urdf(sim, assets, "cartpole.urdf", undamped(fix_base_link=True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what importers say of tendons is tested with them
+        finger = gym.load_mjcf(sim, str(tmp_path), "finger.xml", undamped())
+    frictions, rests, stiffnesses = (
+        [0.2, 0.9, 0.5, 0.9],
+        [0.001, 0.004, 0.001, 0.002],
+        [10.0, 20.0, 30.0, 40.0],
+    )
+    envs = []
+    for index in range(4):
+        shapes = gym.get_asset_rigid_shape_properties(box)
+        shapes[0].friction, shapes[0].rest_offset = np.array([[frictions[index]]]), np.array(rests[index])
+        shapes[0].filter = index % 2
+        gym.set_asset_rigid_shape_properties(box, shapes)
+        drives = gym.get_asset_dof_properties(cart)
+        drives["stiffness"] = stiffnesses[index]
+        gym.set_asset_dof_properties(cart, drives)
+        tendons = gym.get_asset_tendon_properties(finger)
+        tendons[0].stiffness = stiffnesses[index]
+        gym.set_asset_tendon_properties(finger, tendons)
+        gym.set_asset_fixed_tendon_joint_coefficients(finger, 0, [1.0 + index, 1.0])
+        envs.append(add_env(sim))
+        gym.create_actor(envs[-1], box, at(z=0.1), "box", index, -1)
+        gym.create_actor(envs[-1], cart, at(x=1.0, z=1.0), "cart", index, 0)
+        gym.create_actor(envs[-1], finger, at(x=2.0, z=1.0), "finger", index, 1)
+
+    def check():
+        boxes = [gym.get_actor_rigid_shape_properties(env, 0)[0] for env in envs]
+        np.testing.assert_allclose([part.friction for part in boxes], frictions)
+        np.testing.assert_allclose([part.rest_offset for part in boxes], rests)
+        assert [part.filter for part in boxes] == [0, 1, 0, 1]
+        assert [gym.get_actor_dof_properties(env, 1)["stiffness"][0] for env in envs] == stiffnesses
+        assert [gym.get_actor_tendon_properties(env, 2)[0].stiffness for env in envs] == stiffnesses
+        coefficients = [gym.get_actor_fixed_tendon_joint_coefficients(env, 2, 0)[0] for env in envs]
+        assert coefficients == [1.0, 2.0, 3.0, 4.0]
+
+    check()
+    gym.prepare_sim(sim)
+    check()
+    model = sim.runtime.model
+    rows = [actor.starts["shape"] for actor in sim.actors[::3]]
+    np.testing.assert_allclose(model.shape_material_mu.numpy()[rows], frictions)
+    np.testing.assert_allclose(model.shape_margin.numpy()[rows], rests)
+    np.testing.assert_allclose(model.shape_gap.numpy()[rows], 0.02 - np.array(rests), rtol=1e-6)
+    # Of friction with the ground, the mean with its 1, only the first has less than a slope of 0.7.
+    params = gym.get_sim_params(sim)
+    params.gravity = gymapi.Vec3(0.7 * 9.81, 0.0, -9.81)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gym.set_sim_params(sim, params)
+    for _ in range(30):
+        gym.simulate(sim)
+    travelled = np.array([position_of(env, 0)[0] for env in envs])
+    assert travelled[0] > 0.05
+    assert (np.abs(travelled[1:]) < 0.01).all()
+
+
+def test_offsets_of_the_sim_stay_those_of_the_sim(gym):
+    """Offsets that nobody gave read as numbers, go back unchanged, and follow the parameters of the sim."""
+    sim = make_sim(ground=True)
+    box = gym.create_box(sim, 0.2, 0.2, 0.2, undamped())
+    env = add_env(sim)
+    shapes = gym.get_asset_rigid_shape_properties(box)
+    assert (shapes[0].contact_offset, shapes[0].rest_offset) == (0.02, 0.001)
+    gym.set_asset_rigid_shape_properties(box, shapes)
+    gym.create_actor(env, box, at(z=0.2), "box", 0, 0)
+    shapes[0].rest_offset = float("nan")
+    gym.set_actor_rigid_shape_properties(env, 0, shapes)
+    params = gym.get_sim_params(sim)
+    params.physx.rest_offset = np.array([0.01])
+    gym.set_sim_params(sim, params)
+    for _ in range(60):
+        gym.simulate(sim)
+    assert gym.get_actor_rigid_shape_properties(env, 0)[0].rest_offset == pytest.approx(0.01)
+    assert position_of(env, 0)[2] == pytest.approx(0.1 + 0.01 + 0.01, abs=1e-3)
+    gym.set_actor_rigid_shape_properties(env, 0, gym.get_actor_rigid_shape_properties(env, 0))
+    params.physx.rest_offset = 0.0
+    gym.set_sim_params(sim, params)
+    for _ in range(60):
+        gym.simulate(sim)
+    assert position_of(env, 0)[2] == pytest.approx(0.1, abs=1e-3)
+
+
+def test_tensors_may_be_acquired_before_the_sim_is_prepared(gym, assets):
+    """They are those of the sim, and are filled at once."""
+    sim = carts(gym, assets)
+    dofs = gym.acquire_dof_state_tensor(sim)
+    roots = gym.acquire_actor_root_state_tensor(sim)
+    gym.prepare_sim(sim)
+    assert dofs.numpy().shape == (gym.get_sim_dof_count(sim), 2)
+    np.testing.assert_allclose(roots.numpy()[:, 2], 1.0)
+    dofs.numpy()[:, 1] = 1.0
+    gym.set_dof_state_tensor(sim, dofs)
+    gym.simulate(sim)
+    gym.refresh_dof_state_tensor(sim)
+    assert (dofs.numpy()[::2, 0] > 0.01).all()
 
 
 def test_states_of_envs_and_sims_come_back(gym, assets):
