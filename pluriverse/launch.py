@@ -1,5 +1,7 @@
 """Launch: how kernels are put onto a device."""
 
+import os
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +12,17 @@ import warp as wp
 # one warp still fill half of the places of a multiprocessor, more than such kernels have registers for.
 # Without effect on a CPU.
 BLOCK_DIM = 32
+# Warp records one graph at a time on a CPU, and puts into it whatever any thread launches meanwhile. It loads
+# modules without thought of other threads, too. So whoever records or launches from Python holds this lock;
+# replays of recorded graphs need none.
+RECORDING = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    # A forked process has none of the other threads, and what one of them held would stay locked for ever.
+    os.register_at_fork(
+        before=RECORDING.acquire, after_in_parent=RECORDING.release, after_in_child=RECORDING.release
+    )
 
 
 def launch_kernel(
@@ -25,17 +38,21 @@ def launch_kernel(
 
     All launches of the package go through here: a module is compiled anew for every size of blocks.
     """
-    return wp.launch(
-        kernel,
-        dim=dim,
-        inputs=inputs,
-        outputs=outputs,
-        device=device,
-        record_cmd=record_cmd,
-        block_dim=BLOCK_DIM,
-    )
+    with RECORDING:
+        return wp.launch(
+            kernel,
+            dim=dim,
+            inputs=inputs,
+            outputs=outputs,
+            device=device,
+            record_cmd=record_cmd,
+            block_dim=BLOCK_DIM,
+        )
 
 
 def load_kernels(device: Any, *, max_workers: int) -> None:
     """Compile all kernels declared so far, or load them from the kernel cache, in parallel."""
-    wp.load_module("pluriverse", recursive=True, device=device, block_dim=BLOCK_DIM, max_workers=max_workers)
+    with RECORDING:
+        wp.load_module(
+            "pluriverse", recursive=True, device=device, block_dim=BLOCK_DIM, max_workers=max_workers
+        )

@@ -103,6 +103,7 @@ def check_values(source: Snapshot) -> None:
         ValueError: If one is not finite, negative where it must not be, or contradicts another.
     """
     builder = source.builder
+    _check_single_precision(source)
     _check_poses(source.joint_X_p, "joint_X_p", builder._joint_name, "parent_xform=")
     _check_poses(source.joint_X_c, "joint_X_c", builder._joint_name, "child_xform=")
     _check_poses(source.shape_transform, "shape_transform", builder._shape_name, "xform=")
@@ -115,6 +116,32 @@ def check_values(source: Snapshot) -> None:
             f"world '{source.world_label[world]}' (index {world}): gravity is "
             f"{source.gravity[world].tolist()} m/s², but it must be finite. Set ModelBuilder.gravity, or "
             "gravity= of begin_world()."
+        )
+
+
+def _check_single_precision(source: Snapshot) -> None:
+    """Check that no finite number becomes infinite in the single precision of a model."""
+    builder = source.builder
+    largest = float(np.finfo(np.float32).max)
+    for name, values in sorted(vars(source).items()):
+        if not isinstance(values, np.ndarray) or values.dtype != np.float64 or not len(values):
+            continue
+        sound = ~(np.abs(values) > largest) | np.isinf(values)  # NaN and infinity are judged by meaning
+        if sound.all():
+            continue
+        row = int(np.argmin(sound.reshape(len(values), -1).all(axis=1)))
+        kind = name.split("_")[0]
+        if kind == "joint" and len(values) == len(source.dof_joint):
+            entity = builder._joint_name(int(source.dof_joint[row]))
+        elif kind == "joint" and len(values) == len(source.joint_type):
+            entity = builder._joint_name(row)
+        elif kind in ("body", "shape"):
+            entity = getattr(builder, f"_{kind}_name")(row)
+        else:
+            entity = f"entry {row}"
+        raise ValueError(
+            f"{entity}: {name} is {values[row].tolist()}, which is too large: a model has numbers of single "
+            f"precision, up to {largest:.2g}. Use SI units and sizes of real things."
         )
 
 

@@ -76,6 +76,10 @@ def reported(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return wrapper
 
 
+# Largest number of single precision, as which models keep what a scene says.
+NUMBER_MAX = 3.4028234663852886e38
+
+
 def parse_number(value: Any, *path: str | int) -> float:
     """Return a number given as such or as an expression.
 
@@ -95,6 +99,11 @@ def parse_number(value: Any, *path: str | int) -> float:
         raise FieldError(f"{shown(value)} is too large for a floating-point number", *path) from error
     if not math.isfinite(number):
         raise FieldError(f"{number} is not a finite number", *path)
+    if abs(number) > NUMBER_MAX:
+        raise FieldError(
+            f"{number} is too large: a simulation has numbers of single precision, up to {NUMBER_MAX:.2g}",
+            *path,
+        )
     return number
 
 

@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 import warp as wp
 
+from pluriverse.launch import RECORDING
+
 # World-steps in one replay, where many steps are asked for. At some microseconds for the smallest world, a
 # replay then lasts longer than a thread needs to take the interpreter's lock and come back for the next one.
 BLOCK_WORLD_STEP_COUNT = 64
@@ -71,7 +73,7 @@ class ChunkRecording:
 
     def _record(self, source: int, step_count: int) -> wp.Graph:
         # The modules are loaded already; to force it here would load those of a whole program.
-        with wp.ScopedCapture(device=self._device, force_module_load=False) as capture:
+        with RECORDING, wp.ScopedCapture(device=self._device, force_module_load=False) as capture:
             for _ in range(step_count):
                 self._step(source, 1 - source, self.worlds)
                 source = 1 - source

@@ -3,6 +3,7 @@
 import collections
 import math
 import os
+import threading
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ import warp as wp
 
 from pluriverse.collision import CollisionPipeline
 from pluriverse.dynamics import eval_fk
-from pluriverse.launch import load_kernels
+from pluriverse.launch import RECORDING, load_kernels
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_state
 from pluriverse.model.attributes import find_attribute, share_custom_arrays
@@ -183,6 +184,10 @@ class Simulation:
         """Compile and record the step, which the first `step` would do otherwise."""
         if self._chunks is not None and self._recording_key == self._solver.recording_key:
             return
+        with RECORDING:
+            self._prepare()
+
+    def _prepare(self) -> None:
         self._recording_key = self._solver.recording_key
         self._report_structure()
         self._solver.prepare(self._contacts)
@@ -211,8 +216,10 @@ class Simulation:
 
         Raises:
             ValueError: If `count` is negative.
-            SimulationError: In strict mode, if a world is in trouble; or if an earlier call was interrupted,
-                which leaves worlds at different times.
+            KeyboardInterrupt: On Ctrl-C, within a few replayed graphs on every thread. The worlds then stand
+                at different times, and take further steps only after `reset` or `restore`.
+            SimulationError: In strict mode, if a world is in trouble; if an earlier call was interrupted; or
+                in a forked process, if the model is on a GPU.
         """
         _check_count("Simulation.step: count", count, lowest=0)
         if self._interrupted:
@@ -222,6 +229,11 @@ class Simulation:
             )
         if count == 0:
             return
+        if self._pool.is_forked and self._model.device.is_cuda:
+            raise SimulationError(
+                "Simulation.step: this process was forked from the one that made the simulation, and cannot "
+                "use its GPU. Start processes with multiprocessing.get_context('spawn')."
+            )
         self.prepare()
         assert self._chunks is not None
         recordings = [chunk.graphs(self._current, count) for chunk in self._chunks] if self._record else []
@@ -440,7 +452,7 @@ class Simulation:
         """Replay the graphs of each chunk in order; threads take slice after slice, and wait for none."""
         pending = collections.deque((graphs, 0) for graphs in recordings)
 
-        def work() -> None:
+        def work(stop: threading.Event) -> None:
             while True:
                 try:
                     graphs, first = pending.popleft()
@@ -448,6 +460,8 @@ class Simulation:
                     return
                 end = first + max(1, len(graphs) // SLICES_PER_CHUNK)
                 for graph in graphs[first:end]:
+                    if stop.is_set():
+                        return
                     wp.capture_launch(graph)
                 if end < len(graphs):
                     pending.append((graphs, end))

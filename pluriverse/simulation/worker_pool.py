@@ -1,5 +1,6 @@
 """Worker pool: threads that stay, so that a step costs a wake-up and not a start."""
 
+import os
 import queue
 import threading
 import weakref
@@ -10,8 +11,9 @@ from typing import Self
 class _Task:
     """One call of a function on one thread."""
 
-    def __init__(self, work: Callable[[], None]) -> None:
+    def __init__(self, work: Callable[[threading.Event], None], stop: threading.Event) -> None:
         self.work = work
+        self.stop = stop
         self.done = threading.Event()
         self.failure: BaseException | None = None
 
@@ -22,37 +24,58 @@ _Inbox = queue.SimpleQueue[_Task | None]
 class WorkerPool:
     """Runs one piece of work on several threads at once, the calling thread being one of them.
 
-    Warp releases the interpreter's lock while it replays a graph, so the threads run truly in parallel.
+    Warp releases the interpreter's lock while it replays a graph, so the threads run truly in parallel. A
+    forked process has none of these threads, and makes its own when it needs them.
 
     Args:
         thread_count: Number of threads, with the calling one.
     """
 
     def __init__(self, thread_count: int) -> None:
-        self._inboxes: list[_Inbox] = [queue.SimpleQueue() for _ in range(1, thread_count)]
+        self._process = os.getpid()
+        self._inboxes: list[_Inbox] = []
+        self._finalizer = weakref.finalize(self, _end, self._inboxes)
+        self._start(thread_count)
+
+    @property
+    def is_forked(self) -> bool:
+        """Whether this process was forked from the one that made the pool."""
+        return os.getpid() != self._process
+
+    def _start(self, thread_count: int) -> None:
+        self._inboxes[:] = [queue.SimpleQueue() for _ in range(1, thread_count)]
+        self._threads_process = os.getpid()
         for index, inbox in enumerate(self._inboxes, start=1):
             # A daemon does not keep a program alive that forgot to close its simulation.
             threading.Thread(target=_serve, args=(inbox,), name=f"pluriverse-{index}", daemon=True).start()
-        self._finalizer = weakref.finalize(self, _end, self._inboxes)
 
-    def run(self, work: Callable[[], None], thread_count: int) -> None:
+    def run(self, work: Callable[[threading.Event], None], thread_count: int) -> None:
         """Call `work` once on each of `thread_count` threads, and return when all calls have.
 
-        The first exception of any thread is raised here, after all of them have come to an end.
+        The first exception of any thread, Ctrl-C among them, is raised here, after all have come to an end.
+        The event that `work` is given is set as soon as there is one: it should then return soon.
         """
-        tasks = [_Task(work) for _ in self._inboxes[: thread_count - 1]]
-        for inbox, task in zip(self._inboxes, tasks, strict=False):
-            inbox.put(task)
+        if os.getpid() != self._threads_process:
+            self._start(len(self._inboxes) + 1)
+        stop = threading.Event()
+        tasks: list[_Task] = []
         failure: BaseException | None = None
         try:
-            work()
+            for inbox in self._inboxes[: thread_count - 1]:
+                tasks.append(_Task(work, stop))
+                inbox.put(tasks[-1])
+            work(stop)
         except BaseException as error:  # noqa: BLE001  (raised below)
+            stop.set()
             failure = error
-        for task in tasks:
+        for task, inbox in zip(tasks, self._inboxes, strict=False):
+            if task is tasks[-1] and failure is not None:
+                inbox.put(task)  # Ctrl-C may have come before it was put; a task is done once
             while not task.done.is_set():
                 try:
                     task.done.wait()
                 except KeyboardInterrupt as error:
+                    stop.set()
                     failure = error  # raised below: the other threads still work on the same arrays
             failure = failure or task.failure
         if failure is not None:
@@ -72,9 +95,12 @@ class WorkerPool:
 def _serve(inbox: _Inbox) -> None:
     """Do what comes in, until that is None."""
     while (task := inbox.get()) is not None:
+        if task.done.is_set():
+            continue
         try:
-            task.work()
+            task.work(task.stop)
         except BaseException as error:  # noqa: BLE001  (handed to the calling thread, which raises it)
+            task.stop.set()
             task.failure = error
         task.done.set()
         del task  # or the last one would live as long as the thread

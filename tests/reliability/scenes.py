@@ -1,5 +1,6 @@
 """Small scenes for calls with wrong arguments."""
 
+import numpy as np
 import warp as wp
 
 from pluriverse import Model, ModelBuilder
@@ -11,7 +12,7 @@ def make_boxes(world_count: int = 3, *, box_count: int = 1, hinge: bool = False)
     for index in range(box_count):
         place = wp.transform((0.3 * index, 0.0, 0.099), wp.quat_identity())
         if hinge:
-            body = kind.add_link(xform=place, mass=1.0, inertia=wp.mat33(0.1 * wp.identity(n=3, dtype=float)))
+            body = kind.add_link(xform=place, mass=1.0, inertia=0.1 * np.eye(3))
             joint = kind.add_joint_revolute(-1, body, parent_xform=place, axis=(0.0, 1.0, 0.0))
             kind.add_articulation([joint])
         else:

@@ -18,7 +18,7 @@ def test_work_is_done_once_on_each_thread_at_the_same_time():
     barrier = threading.Barrier(4, timeout=30.0)
     seen = []
 
-    def work() -> None:
+    def work(stop: threading.Event) -> None:
         barrier.wait()
         seen.append(threading.get_ident())
 
@@ -32,8 +32,8 @@ def test_work_is_done_once_on_each_thread_at_the_same_time():
 def test_fewer_threads_than_the_pool_has_do_the_work():
     seen = []
     with WorkerPool(4) as pool:
-        pool.run(lambda: seen.append(threading.get_ident()), 2)
-        pool.run(lambda: seen.append(threading.get_ident()), 1)
+        pool.run(lambda stop: seen.append(threading.get_ident()), 2)
+        pool.run(lambda stop: seen.append(threading.get_ident()), 1)
     assert len(seen) == 3
 
 
@@ -43,9 +43,10 @@ def test_failure_of_any_thread_is_raised_after_all_have_ended(culprit):
     ended = []
     caller = threading.get_ident()
 
-    def work() -> None:
+    def work(stop: threading.Event) -> None:
         if (threading.get_ident() == caller) == (culprit == "caller"):
             raise ArithmeticError("broken")
+        assert stop.wait(30.0), "the failure of one thread asks the others to stop"
         time.sleep(0.05)
         ended.append(True)
 
@@ -53,14 +54,14 @@ def test_failure_of_any_thread_is_raised_after_all_have_ended(culprit):
         with pytest.raises(ArithmeticError, match="broken"):
             pool.run(work, 2)
         assert ended == [True]
-        pool.run(lambda: ended.append(True), 2)
+        pool.run(lambda stop: ended.append(True), 2)
     assert len(ended) == 3
 
 
 def test_threads_of_a_forgotten_pool_end():
     before = pluriverse_threads()
     pool = WorkerPool(3)
-    pool.run(lambda: None, 3)
+    pool.run(lambda stop: None, 3)
     started = pluriverse_threads() - before
     assert len(started) == 2
     del pool
