@@ -97,6 +97,23 @@ _COPY = """
 """
 
 
+@wp.func_native("""
+    const float* from = source.data + first;
+    float* to = target.data + first;
+    float* also = second.data + first;
+    for (int e = 0; e < count; ++e) { const float x = from[e]; to[e] = x; also[e] = x; }
+""")
+def numbers_copy(
+    source: wp.array[float],
+    first: int,
+    count: int,
+    target: wp.array[float],
+    second: wp.array[float],
+):
+    """Copy a range of `source`, which may be `target`, to the same place in `target` and in `second`."""
+    ...
+
+
 @functools.cache
 def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
     """Return the functions on packed rows of `real`, with vectors of `real_vector` (default: the same type).

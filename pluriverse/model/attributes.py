@@ -93,20 +93,52 @@ def set_array(holder: Any, name: str, value: Any, *, owner: str) -> None:
     """Set an attribute; values assigned to an array are copied into it, as recorded steps know its memory.
 
     Raises:
+        TypeError: If the array cannot hold such values, as one of whole numbers cannot hold fractions.
         ValueError: If the values have another shape than the array.
     """
     current = holder.__dict__.get(name)
     if not isinstance(current, wp.array) or value is current:
         object.__setattr__(holder, name, value)
-        return
-    values = value if isinstance(value, wp.array) else np.asarray(value)
-    shape = tuple(values.shape)
-    if shape not in (tuple(current.shape), current.numpy().shape):
+    else:
+        write_array(current, value, what=f"{owner}.{name}")
+
+
+def write_array(target: wp.array, value: Any, *, what: str) -> None:
+    """Copy values into an array: Warp arrays, tensors of any library by DLPack, or what NumPy understands.
+
+    Raises:
+        TypeError: If the array cannot hold such values, as one of whole numbers cannot hold fractions.
+        ValueError: If the values have another shape than the array.
+    """
+    item_shape = tuple(getattr(target.dtype, "_shape_", ()))
+    plain_shape = (*target.shape, *item_shape)
+    scalar = getattr(target.dtype, "_wp_scalar_type_", target.dtype)
+    values = value
+    if not isinstance(values, wp.array | np.ndarray) and hasattr(values, "__dlpack__"):
+        values = wp.from_dlpack(values.detach() if hasattr(values, "detach") else values)
+    if isinstance(values, wp.array):
+        if values.dtype is target.dtype and values.shape == target.shape:
+            wp.copy(target, values)
+            return
+        if values.dtype is scalar and values.shape == plain_shape and values.is_contiguous:
+            wp.copy(target, values.view(target.dtype))
+            return
+        values = values.numpy()
+    values = np.asarray(values)
+    if values.shape != plain_shape:
         raise ValueError(
-            f"{owner}.{name} has shape {tuple(current.shape)}, but the values assigned have {shape}. The "
-            "sizes of a model are fixed by finalize."
+            f"{what} has shape {plain_shape}, but the values assigned have {values.shape}. The sizes of a "
+            "model are fixed by finalize."
         )
-    current.assign(values)
+    number_type = np.dtype(wp.dtype_to_numpy(scalar))
+    numbers = values.astype(number_type, copy=False)
+    is_exact = number_type.kind == "f" or np.array_equal(numbers, values)  # whole numbers must fit
+    if not is_exact or not (number_type.kind == "b" or np.can_cast(values.dtype, number_type, "same_kind")):
+        raise TypeError(
+            f"{what} holds numbers of type {number_type.name}, which cannot take the {values.dtype.name} "
+            "values assigned. Convert them first."
+        )
+    target.assign(numbers)
 
 
 def attach(holder: Any, spec: AttributeSpec, value: Any) -> None:

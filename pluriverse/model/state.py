@@ -6,14 +6,17 @@ from typing import Any
 import warp as wp
 
 from pluriverse.model.archive import check_fit, read_arrays, take_array, write_arrays
-from pluriverse.model.attributes import assign_custom_arrays
+from pluriverse.model.attributes import assign_custom_arrays, set_array, share_custom_arrays
 
 STATE_ARRAYS = ("joint_q", "joint_qd", "body_q", "body_qd", "body_f")
 """All arrays of a state."""
 
 
 class State:
-    """Positions, velocities and external forces of all worlds at one time. Made by `Model.state`."""
+    """Positions, velocities and external forces of all worlds at one time. Made by `Model.state`.
+
+    To assign to an array copies the values into it, since recorded steps know its memory.
+    """
 
     joint_q: wp.array[float]
     """Joint coordinates [m, rad or quaternion xyzw], shape [coord]. A free joint has the position of the body
@@ -45,6 +48,9 @@ class State:
         self.body_f = wp.zeros(body_q.size, dtype=wp.spatial_vectorf, device=body_q.device)
         self.custom_arrays = {}
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        set_array(self, name, value, owner="State")
+
     @property
     def joint_coord_count(self) -> int:
         """Number of joint coordinates."""
@@ -74,6 +80,11 @@ class State:
         for name in STATE_ARRAYS:
             wp.copy(getattr(self, name), getattr(other, name))
         assign_custom_arrays(self, other)
+
+    def share_inputs(self, other: "State") -> None:
+        """Have external forces and custom attributes in the memory of `other`, a state of the same model."""
+        object.__setattr__(self, "body_f", other.body_f)
+        share_custom_arrays(self, other)
 
     def arrays(self) -> dict[str, wp.array]:
         """Return every array by its name, custom attributes by their keys."""

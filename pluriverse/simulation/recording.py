@@ -1,11 +1,11 @@
 """Recording: the step of a chunk of worlds as a graph, replayed without Python.
 
-A launch from Python costs microseconds, a kernel inside a replayed graph a tenth of one. Two states take
-turns, so a step is recorded once from the first to the second and once back. Many steps in a row replay a
-graph that holds a block of them.
+A launch from Python costs microseconds, a kernel inside a replayed graph a tenth of one. One step is a graph,
+and many steps in a row replay a graph that holds a block of them.
 """
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 
 import warp as wp
 
@@ -19,12 +19,11 @@ BLOCK_STEP_COUNT_MAX = 16
 
 
 class ChunkRecording:
-    """The step of some worlds, recorded.
+    """The step of some worlds, launched or recorded.
 
     Args:
         worlds: The worlds.
-        step: Launches one step of dt: `step(source, target, worlds)` from state number `source` to state
-            `target`.
+        launch: Launches solver steps in a row: `launch(worlds, step_count)`.
         decimation: Solver steps in one step of the simulation.
         device: Device that the step runs on.
     """
@@ -32,49 +31,65 @@ class ChunkRecording:
     def __init__(
         self,
         worlds: wp.array[int],
-        step: Callable[[int, int, wp.array[int]], None],
+        launch: Callable[[wp.array[int], int], None],
         decimation: int,
         device: wp.Device,
     ) -> None:
         self.worlds = worlds
-        self._step = step
+        self._launch = launch
         self._decimation = decimation
         self._device = device
-        self._swaps = decimation % 2 == 1
-        self._single: dict[int, wp.Graph] = {}
-        self._block: wp.Graph | None = None
-        # From the first state to itself, whatever the decimation: an even number of steps.
+        self._graphs: dict[int, wp.Graph] = {}
         wanted = -(-BLOCK_WORLD_STEP_COUNT // (max(worlds.size, 1) * decimation))
-        self._block_count = 2 * max(1, min(wanted, BLOCK_STEP_COUNT_MAX // decimation) // 2)
+        self._block_count = max(1, min(wanted, BLOCK_STEP_COUNT_MAX // decimation))
 
-    def graphs(self, source: int, count: int) -> list[wp.Graph]:
-        """Return the graphs that make `count` steps, beginning at state number `source`."""
-        graphs = []
-        if source == 1 and count > 0:
-            graphs.append(self._single_graph(1))
-            source, count = 0, count - 1
+    def launch(self, count: int) -> None:
+        """Launch the kernels of `count` steps, which an active recording of somebody else takes in."""
+        for _ in range(count):
+            self._launch(self.worlds, self._decimation)
+
+    def graphs(self, count: int) -> list[wp.Graph]:
+        """Return the graphs that make `count` steps."""
         block_count, rest = divmod(count, self._block_count)
-        if block_count > 0:
-            graphs += [self._block_graph()] * block_count
-        for _ in range(rest):
-            graphs.append(self._single_graph(source))
-            source = 1 - source if self._swaps else source
-        return graphs
+        blocks = [self._graph(self._block_count)] * block_count if block_count else []
+        return blocks + ([self._graph(1)] * rest if rest else [])
 
-    def _single_graph(self, source: int) -> wp.Graph:
-        if source not in self._single:
-            self._single[source] = self._record(source, self._decimation)
-        return self._single[source]
+    def _graph(self, count: int) -> wp.Graph:
+        """Return the graph of so many steps in a row."""
+        if count not in self._graphs:
+            # The modules are loaded already; to force it here would load those of a whole program.
+            with RECORDING, wp.ScopedCapture(device=self._device, force_module_load=False) as capture:
+                self._launch(self.worlds, count * self._decimation)
+            self._graphs[count] = capture.graph
+        return self._graphs[count]
 
-    def _block_graph(self) -> wp.Graph:
-        if self._block is None:
-            self._block = self._record(0, self._block_count * self._decimation)
-        return self._block
 
-    def _record(self, source: int, step_count: int) -> wp.Graph:
-        # The modules are loaded already; to force it here would load those of a whole program.
-        with RECORDING, wp.ScopedCapture(device=self._device, force_module_load=False) as capture:
-            for _ in range(step_count):
-                self._step(source, 1 - source, self.worlds)
-                source = 1 - source
-        return capture.graph
+@contextlib.contextmanager
+def outside_recordings(device: wp.Device) -> Iterator[None]:
+    """Let nothing of what follows become part of a recording of somebody else that is under way.
+
+    Raises:
+        RuntimeError: If this version of Warp cannot interrupt a recording.
+    """
+    with RECORDING:
+        if not device.is_capturing:
+            yield
+            return
+        pause, resume = _interruption()
+        graph = pause(device)
+        try:
+            yield
+        finally:
+            resume(graph, device)
+
+
+def _interruption() -> tuple[Callable[..., wp.Graph], Callable[..., None]]:
+    """Return Warp's functions that interrupt a recording, which it has for its own use."""
+    try:
+        from warp._src.context import capture_pause, capture_resume
+    except ImportError as error:
+        raise RuntimeError(
+            f"Simulation.step: the step is not prepared yet, and Warp {wp.__version__} cannot interrupt the "
+            "recording under way to do so. Call prepare() before you record."
+        ) from error
+    return capture_pause, capture_resume

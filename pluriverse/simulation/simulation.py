@@ -18,18 +18,19 @@ from pluriverse.dynamics import eval_fk
 from pluriverse.launch import RECORDING, load_kernels
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_state
-from pluriverse.model.attributes import find_attribute, share_custom_arrays
+from pluriverse.model.attributes import find_attribute
 from pluriverse.model.world_choice import choose_worlds
 from pluriverse.model.world_list import list_worlds
+from pluriverse.simulation.carry_over import CarryOver
 from pluriverse.simulation.chunks import THREAD_WORK_BYTES, split_worlds, world_byte_counts
-from pluriverse.simulation.recording import ChunkRecording
+from pluriverse.simulation.recording import ChunkRecording, outside_recordings
 from pluriverse.simulation.report import SimulationReport
 from pluriverse.simulation.snapshot import (
     SimulationSnapshot,
     check_structure,
     editable_arrays,
 )
-from pluriverse.simulation.statistics import Statistics
+from pluriverse.simulation.statistics import Statistics, count_steps
 from pluriverse.simulation.worker_pool import WorkerPool
 from pluriverse.simulation.world_copy import WorldCopy
 from pluriverse.solvers import SolverBase
@@ -51,7 +52,9 @@ SLICES_PER_CHUNK = 8
 class Simulation:
     """Steps all worlds of a model: `collide`, `solver.step`, swap, with the same bits as that loop by hand.
 
-    The result does not depend on `threads` or `record`, and a world does not depend on the other worlds.
+    The result does not depend on `threads` or `record`, and a world does not depend on the other worlds. The
+    arrays of `state`, `control` and `contacts` keep their addresses, so they may be held on to, as may
+    tensors made of them.
 
     Args:
         model: Model to simulate. Its arrays are read live: an edit acts on the next step.
@@ -105,12 +108,13 @@ class Simulation:
             contacts = self._pipeline.contacts()
         self._contacts = contacts
         self._control = model.control()
-        self._states = (model.state(), model.state())
-        # External forces and custom attributes stay until they are changed, so they must not change with the
-        # turn of the states.
-        self._states[1].body_f = self._states[0].body_f
-        share_custom_arrays(self._states[1], self._states[0])
-        self._current = 0
+        self._state = model.state()
+        # The solver moves worlds between two states, of which the first is the public one. External forces
+        # and custom attributes stay until they are changed, so both have the same.
+        self._states = (self._state, model.state())
+        self._states[1].share_inputs(self._state)
+        self._last_sound = model.state()
+        self._carry_over = CarryOver(model, self._state, self._last_sound, solver.world_frozen)
         self._statistics = Statistics(model.world_count, model.device)
         self._world_copy = WorldCopy(model)
 
@@ -121,6 +125,9 @@ class Simulation:
         self._recording_key = solver.recording_key
         self._step_bytes = 0.0
         self._step_count = 0
+        # Steps replayed from a recording of somebody else, which only the device can count.
+        self._replayed_step_count = wp.zeros(1, dtype=wp.int64, device=model.device)
+        self._is_taken_in = False
         self._structure_reported: set[str] = set()
         self.clear_report()
         self._call_count = 0
@@ -139,11 +146,8 @@ class Simulation:
 
     @property
     def state(self) -> State:
-        """The state now; it may be written to.
-
-        Two states take turns, so ask again after each `step`.
-        """
-        return self._states[self._current]
+        """The state now. It may be written to, and its arrays stay the same from step to step."""
+        return self._state
 
     @property
     def control(self) -> Control:
@@ -173,18 +177,20 @@ class Simulation:
     @property
     def time(self) -> float:
         """Simulated time since the beginning [s]."""
-        return self._step_count * self._dt
+        return self.step_count * self._dt
 
     @property
     def step_count(self) -> int:
-        """Solver steps since the beginning."""
-        return self._step_count
+        """Solver steps since the beginning, with those that recordings of somebody else have replayed."""
+        if not self._is_taken_in or self._is_recorded_by_others:
+            return self._step_count
+        return self._step_count + int(self._replayed_step_count.numpy()[0])
 
     def prepare(self) -> None:
         """Compile and record the step, which the first `step` would do otherwise."""
         if self._chunks is not None and self._recording_key == self._solver.recording_key:
             return
-        with RECORDING:
+        with outside_recordings(self._model.device):
             self._prepare()
 
     def _prepare(self) -> None:
@@ -194,7 +200,8 @@ class Simulation:
         # A step of no world declares the kernels that a step needs and compiles none of them, so that all can
         # be compiled at once.
         nothing = list_worlds(np.zeros(0), self._model.device)
-        self._launch_step(0, 1, nothing)
+        self._launch_steps(nothing, 1)
+        count_steps(self._replayed_step_count, 0)
         load_kernels(self._model.device, max_workers=_core_count())
         if not self._record or self._model.device.is_cuda or not self._solver.splits_worlds:
             worlds = [self._stepped_worlds]
@@ -202,17 +209,21 @@ class Simulation:
             byte_counts = world_byte_counts(self._model, self._contacts)
             worlds = self._split_worlds(byte_counts)
         chunks = [
-            ChunkRecording(chunk, self._launch_step, self._decimation, self._model.device) for chunk in worlds
+            ChunkRecording(chunk, self._launch_steps, self._decimation, self._model.device)
+            for chunk in worlds
         ]
         if self._record:
             for chunk in chunks:
-                chunk.graphs(0, 1)
+                chunk.graphs(1)
         self._chunks = chunks
 
     def step(self, count: int = 1) -> None:
         """Make `count` steps of `decimation` solver steps each.
 
         Many steps in one call are quicker than many calls, since no thread waits for another between them.
+
+        While somebody records (`wp.ScopedCapture` on the device of the model), the steps become part of that
+        recording: worlds move, and time passes, when it is replayed, on the thread that does so.
 
         Raises:
             ValueError: If `count` is negative.
@@ -236,17 +247,23 @@ class Simulation:
             )
         self.prepare()
         assert self._chunks is not None
-        recordings = [chunk.graphs(self._current, count) for chunk in self._chunks] if self._record else []
+        if self._is_recorded_by_others:
+            for chunk in self._chunks:
+                chunk.launch(count)
+            count_steps(self._replayed_step_count, count * self._decimation)
+            self._is_taken_in = True
+            return
+        recordings = [chunk.graphs(count) for chunk in self._chunks] if self._record else []
         begin = time.perf_counter()
         self._interrupted = True
         if self._record:
             useful_threads = 1 + int(self._step_bytes * count / THREAD_WORK_BYTES)
             self._replay(recordings, min(useful_threads, self._thread_count, len(recordings)))
         else:
-            self._launch(count * self._decimation)
+            for chunk in self._chunks:
+                chunk.launch(count)
         self._interrupted = False
         self._wall_time += time.perf_counter() - begin
-        self._current = (self._current + count * self._decimation) % 2
         self._step_count += count * self._decimation
         self._call_count += 1
         if self._call_count % self._check_interval == 0:
@@ -255,9 +272,9 @@ class Simulation:
     def reset(self, worlds: Any = None, *, state: State | SimulationSnapshot | None = None) -> None:
         """Put worlds (default: all) back to a state, thawed; the solver forgets what it carried of them.
 
-        Control stays as it is. With all worlds and no state given, time begins at zero again. Indices and
-        masks on the device are not read back, and the call may then be recorded into a graph, which stays
-        valid while steps go on.
+        Control stays as it is. With all worlds and no state given, time begins at zero again, unless the call
+        is recorded. Indices and masks on the device are not read back, and the call may then be recorded into
+        a graph, which stays valid while steps go on.
 
         Args:
             worlds: Indices, or one truth value per world; on the host or on the device. None for all.
@@ -279,15 +296,15 @@ class Simulation:
             check_state(self._model, source, "Simulation.reset: state")
         if worlds is None:
             if source is None:
-                self._step_count = 0
-                self.clear_report()
+                if not self._is_recorded_by_others:
+                    self._set_step_count(0)
+                    self.clear_report()
                 source = self._model.state()
             self._copy_all(source)
             self._solver.unfreeze()
             return
         choice = choose_worlds(self._model, worlds, what="Simulation.reset")
-        # In both states, so that a recorded call is right whichever one's turn it is.
-        for target in self._states:
+        for target in (self._state, self._last_sound):
             self._world_copy.copy_worlds(choice, source or self._model, target)
         self._solver.unfreeze(choice)
 
@@ -296,13 +313,17 @@ class Simulation:
 
         Args:
             path: File to write it to as well, a NumPy archive (`.npz`); None for none.
+
+        Raises:
+            RuntimeError: If somebody is recording, since nothing is computed meanwhile.
         """
+        self._refuse_recording("save")
         self._model.unify_targets()
         state, control = self._model.state(), self._model.control()
         state.assign(self.state)
         control.assign(self._control)
         snapshot = SimulationSnapshot(
-            self._step_count,
+            self.step_count,
             state,
             control,
             wp.clone(self._solver.world_frozen),
@@ -325,8 +346,10 @@ class Simulation:
 
         Raises:
             FileNotFoundError: If there is no such file.
+            RuntimeError: If somebody is recording, since nothing is computed meanwhile.
             ValueError: If the file is damaged, or the model has another structure.
         """
+        self._refuse_recording("restore")
         if not isinstance(snapshot, SimulationSnapshot):
             snapshot = SimulationSnapshot.read(snapshot, self._model)
         check_structure(snapshot.structure, self._model, "Simulation.restore")
@@ -341,7 +364,7 @@ class Simulation:
             for name, array in carried.items():
                 wp.copy(array, snapshot.solver_arrays[name])
         wp.copy(self._solver.world_frozen, snapshot.world_frozen)
-        self._step_count = snapshot.step_count
+        self._set_step_count(snapshot.step_count)
         self.clear_report()
 
     def notify_model_changed(self, flags: ModelFlags | int) -> None:
@@ -363,14 +386,19 @@ class Simulation:
             eval_fk(self._model, self.state.joint_q, self.state.joint_qd, self.state)
 
     def report(self) -> SimulationReport:
-        """Return the figures so far. Warns of trouble that was not reported yet, or raises in strict mode."""
+        """Return the figures so far. Warns of trouble that was not reported yet, or raises in strict mode.
+
+        Raises:
+            RuntimeError: If somebody is recording, since nothing is computed meanwhile.
+        """
+        self._refuse_recording("report")
         self._report_structure()
         begin = time.perf_counter()
         wp.synchronize_device(self._model.device)  # a GPU works on after `step` has returned
         self._wall_time += time.perf_counter() - begin
         self._solver.report(strict=self._strict)
         statistics, solver = self._statistics, self._solver
-        step_count = self._step_count - self._report_start
+        step_count = self.step_count - self._report_start
         world_count = self._stepped_worlds.size
         world_step_count = max(step_count * world_count, 1)
         return SimulationReport(
@@ -390,7 +418,7 @@ class Simulation:
     def clear_report(self) -> None:
         """Let the figures of `report` begin again with the next step."""
         self._statistics.clear()
-        self._report_start = self._step_count
+        self._report_start = self.step_count
         self._unconverged_start = _total(self._solver.unconverged_step_count)
         self._truncated_start = _total(self._solver.truncated_step_count)
         self._wall_time = 0.0
@@ -441,12 +469,11 @@ class Simulation:
             worlds, self._solver.last_contact_count, self._solver.last_solve_iterations
         )
 
-    def _launch(self, step_count: int) -> None:
-        """Launch so many solver steps of all worlds from Python."""
-        source = self._current
-        for _ in range(step_count):
-            self._launch_step(source, 1 - source, self._stepped_worlds)
-            source = 1 - source
+    def _launch_steps(self, worlds: wp.array[int], step_count: int) -> None:
+        """Launch solver steps of some worlds, from the public state to itself."""
+        for step in range(step_count):
+            self._launch_step(step % 2, (step + 1) % 2, worlds)
+        self._carry_over.publish_worlds(worlds, self._states[step_count % 2])
 
     def _replay(self, recordings: list[list[wp.Graph]], thread_count: int) -> None:
         """Replay the graphs of each chunk in order; threads take slice after slice, and wait for none."""
@@ -469,10 +496,33 @@ class Simulation:
         self._pool.run(work, thread_count)
 
     def _copy_all(self, state: State) -> None:
-        """Make `state` the state of all worlds, in both places, so that nothing else remains."""
-        for target in self._states:
+        """Make `state` the state of all worlds, so that nothing else remains."""
+        for target in (self._state, self._last_sound):
             target.assign(state)
         self._interrupted = False
+
+    @property
+    def _is_recorded_by_others(self) -> bool:
+        """Whether somebody records what is launched now."""
+        device = self._model.device
+        if not device.is_capturing:
+            return False
+        with (
+            RECORDING
+        ):  # or it may be another thread of this package that records, which takes in nothing else
+            return bool(device.is_capturing)
+
+    def _refuse_recording(self, call: str) -> None:
+        """Raise while somebody is recording."""
+        if self._is_recorded_by_others:
+            raise RuntimeError(
+                f"Simulation.{call}: a recording is under way on {self._model.device}, during which nothing "
+                "is computed, so there is nothing to read yet. Call it after the wp.ScopedCapture has ended."
+            )
+
+    def _set_step_count(self, count: int) -> None:
+        self._step_count = count
+        self._replayed_step_count.zero_()
 
 
 def _core_count() -> int:

@@ -33,6 +33,20 @@ def accumulate_statistic(
     iteration_peak[world] = wp.max(iteration_peak[world], iterations)
 
 
+@wp.kernel(enable_backward=False, module="pluriverse.simulation.statistics")
+def add_to_count(
+    count: wp.array[wp.int64],  # [1]
+    added: int,
+):
+    """Add a number."""
+    count[0] = count[0] + wp.int64(added)
+
+
+def count_steps(step_count: wp.array[wp.int64], added: int) -> None:
+    """Add steps to a count on the device, shape [1], where the host does not see them."""
+    launch_kernel(add_to_count, dim=1, inputs=[step_count, added], device=step_count.device)
+
+
 class Statistics:
     """Sums and peaks over all steps so far.
 

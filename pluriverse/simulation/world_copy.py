@@ -15,6 +15,7 @@ from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, State
 from pluriverse.model.attributes import AttributeAssignment, AttributeFrequency, AttributeSpec
 from pluriverse.model.world_choice import WorldChoice
+from pluriverse.simulation.world_bounds import bounds_of, world_bounds
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.simulation.world_copy")
@@ -93,14 +94,7 @@ class WorldCopy:
     def __init__(self, model: Model) -> None:
         self._device = model.device
         self._no_force = wp.empty(0, dtype=wp.spatial_vectorf, device=model.device)
-        self._bounds = [
-            wp.array(_bounds(start.numpy(), count, model.world_count), dtype=wp.int32, device=model.device)
-            for start, count in (
-                (model.body_world_start, model.body_count),
-                (model.joint_coord_world_start, model.joint_coord_count),
-                (model.joint_dof_world_start, model.joint_dof_count),
-            )
-        ]
+        self._bounds = world_bounds(model)
         self._custom_rows = {
             spec.key: [wp.array(part.astype(np.int32), dtype=wp.int32, device=model.device) for part in rows]
             for spec in model.attribute_specs.values()
@@ -144,7 +138,7 @@ def _rows_by_world(model: Model, spec: AttributeSpec) -> tuple[np.ndarray, np.nd
         return np.concatenate([[0], np.cumsum(counts)]), rows
     count = model.get_frequency_count(spec.frequency)
     start = getattr(model, f"{spec.frequency.key}_world_start").numpy()
-    return _bounds(start, count, model.world_count), np.arange(count)
+    return bounds_of(start, count, model.world_count), np.arange(count)
 
 
 def _as_bytes(array: Any) -> wp.array:
@@ -154,10 +148,3 @@ def _as_bytes(array: Any) -> wp.array:
     alias: wp.array = wp.array(ptr=array.ptr, dtype=wp.uint8, shape=(size, width), device=array.device)
     alias._ref = array  # keeps the memory alive
     return alias
-
-
-def _bounds(start: np.ndarray, count: int, world_count: int) -> np.ndarray:
-    """Return where each world begins and the last one ends, shape [world + 1]."""
-    if world_count == 1 and start[0] == start[1]:  # nothing was put into a world, so everything is in the one
-        return np.array([0, count], dtype=np.int32)
-    return start[: world_count + 1].astype(np.int32)

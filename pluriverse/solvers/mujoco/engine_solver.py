@@ -151,8 +151,8 @@ class EngineSolver(SolverBase):
         Args:
             contacts: Contacts of the last step, of which `rigid_contact_force` has the force of each contact.
             state: State at the start of the step, whose poses give the lever arms; None for the one that
-                `step` was last called with. In a `Simulation`, which replays its steps, that is the state
-                before or after the last one.
+                `step` was last called with. In a `Simulation`, which makes its result the state to begin
+                from, that has moved on by a step, unless `decimation` is even.
             out: Array to write, type `wp.spatial_vector`, shape [body]; None for a new one.
 
         Returns:
