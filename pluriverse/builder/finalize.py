@@ -153,6 +153,8 @@ def _put_joints(model: Model, source: Snapshot) -> None:
         "target_kd",
         "target_pos",
         "target_vel",
+        "target_lower",
+        "target_upper",
         "limit_lower",
         "limit_upper",
         "limit_ke",

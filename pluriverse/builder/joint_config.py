@@ -33,6 +33,11 @@ class JointDofConfig:
     """Position that the drive pulls to [m or rad]."""
     target_vel: float = 0.0
     """Velocity that the drive pulls to [m/s or rad/s]."""
+    target_lower: float = -np.inf
+    """Least target that the drive follows [m or rad, in mode `VELOCITY` m/s or rad/s]; it takes this one for
+    lower ones."""
+    target_upper: float = np.inf
+    """Largest target that the drive follows, likewise."""
     target_ke: float = 0.0
     """Stiffness of the drive [N/m or N·m/rad]."""
     target_kd: float = 0.0

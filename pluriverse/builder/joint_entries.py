@@ -128,6 +128,8 @@ def _dof_row(config: JointDofConfig, name: str) -> dict[str, Any]:
             ("target_kd", "target_kd"),
             ("target_pos", "target_pos"),
             ("target_vel", "target_vel"),
+            ("target_lower", "target_lower"),
+            ("target_upper", "target_upper"),
             ("limit_lower", "limit_lower"),
             ("limit_upper", "limit_upper"),
             ("effort_limit", "effort_limit"),

@@ -62,6 +62,8 @@ def _dof_table() -> Table:
             "target_kd": Column(np.float64),
             "target_pos": Column(np.float64),
             "target_vel": Column(np.float64),
+            "target_lower": Column(np.float64, (), -np.inf),
+            "target_upper": Column(np.float64, (), np.inf),
             "limit_lower": Column(np.float64),
             "limit_upper": Column(np.float64),
             "limit_ke": Column(np.float64),
@@ -178,6 +180,10 @@ class BuilderStorage:
     """Velocity target [m/s or rad/s], shape [dof]."""
     joint_target_qd = ColumnView("_dofs", "target_vel")
     """Another name of `joint_target_vel`."""
+    joint_target_lower = ColumnView("_dofs", "target_lower")
+    """Least target that the drive follows [m or rad, in mode `VELOCITY` m/s or rad/s], shape [dof]."""
+    joint_target_upper = ColumnView("_dofs", "target_upper")
+    """Largest target that the drive follows, likewise, shape [dof]."""
     joint_limit_lower = ColumnView("_dofs", "limit_lower")
     """Lower limit [m or rad], shape [dof]."""
     joint_limit_upper = ColumnView("_dofs", "limit_upper")

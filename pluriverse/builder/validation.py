@@ -198,8 +198,15 @@ _DOF_NON_NEGATIVE = (
     "effort_limit",
     "velocity_limit",
 )
+_DOF_ANY_SIGN = (
+    *("target_pos", "target_vel", "f", "act"),
+    *("limit_lower", "limit_upper", "target_lower", "target_upper"),
+)
 _DOF_MAY_BE_MISSING = ("limit_ke", "limit_kd")  # NaN: not given
-_DOF_MAY_BE_INFINITE = ("effort_limit", "velocity_limit", "limit_lower", "limit_upper")
+_DOF_MAY_BE_INFINITE = (
+    *("effort_limit", "velocity_limit"),
+    *("limit_lower", "limit_upper", "target_lower", "target_upper"),
+)
 
 
 def _check_dofs(source: Snapshot) -> None:
@@ -209,7 +216,7 @@ def _check_dofs(source: Snapshot) -> None:
         joint = int(source.dof_joint[dof])
         return f"{builder._joint_name(joint)}, axis {dof - source.joint_qd_start[joint]}"
 
-    for column in (*_DOF_NON_NEGATIVE, "target_pos", "target_vel", "f", "act", "limit_lower", "limit_upper"):
+    for column in (*_DOF_NON_NEGATIVE, *_DOF_ANY_SIGN):
         values = getattr(source, f"joint_{column}")
         bad = np.isnan(values) if column in _DOF_MAY_BE_INFINITE else ~np.isfinite(values)
         if column in _DOF_MAY_BE_MISSING:
@@ -233,6 +240,14 @@ def _check_dofs(source: Snapshot) -> None:
             f"{name(dof)}: limit_lower is {source.joint_limit_lower[dof]} and limit_upper "
             f"{source.joint_limit_upper[dof]}, so no position is allowed. Swap them; for no limit use "
             "-inf and inf."
+        )
+    crossed = source.joint_target_lower > source.joint_target_upper
+    if crossed.any():
+        dof = int(np.argmax(crossed))
+        raise ValueError(
+            f"{name(dof)}: target_lower is {source.joint_target_lower[dof]} and target_upper "
+            f"{source.joint_target_upper[dof]}, so no target is allowed. Swap them; for no bounds use -inf "
+            "and inf."
         )
     length = np.linalg.norm(source.joint_axis, axis=1)
     bad = ~(np.isfinite(length) & (length > 0.0))

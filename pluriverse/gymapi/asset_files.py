@@ -87,6 +87,8 @@ def load_mjcf(root: str, filename: str, options: AssetOptions) -> Asset:
         keyframe=None,
     )
     model = read_mjcf(path, edit=_drop_sensors, report=ImportReport(str(path))).model
+    # Targets are those of the script, whatever range the file gives the controls of its actuators.
+    builder.joint_target_lower[:], builder.joint_target_upper[:] = -np.inf, np.inf
     # Contacts of a file turn freely but for its condim; shapes of this API have no dimension of their own.
     if (model.geom_condim < CONDIM_TORSION).all():
         builder.shape_material_mu_torsional[:] = 0.0

@@ -280,6 +280,8 @@ def _dof_config(builder: Any, dof: DofDescription) -> Any:
         target_kd=dof.target_kd,
         target_pos=dof.target_pos,
         target_vel=dof.target_vel,
+        target_lower=dof.target_lower,
+        target_upper=dof.target_upper,
     )
 
 

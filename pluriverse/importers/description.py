@@ -87,6 +87,10 @@ class DofDescription:
     """Position target [rad or m]."""
     target_vel: float | None = None
     """Velocity target [rad/s or m/s]."""
+    target_lower: float | None = None
+    """Least target of the drive [rad or m, of one without stiffness rad/s or m/s]."""
+    target_upper: float | None = None
+    """Largest target of the drive."""
     act: float | None = None
     """Effort of a drive in mode `EFFORT` [N·m or N]."""
     custom: dict[str, Any] = dataclasses.field(default_factory=dict)

@@ -38,6 +38,8 @@ class _Term:
     kd: float
     offset: float
     effort_limit: float
+    offset_range: tuple[float, float] = (-np.inf, np.inf)
+    """What its control may make of the offset."""
 
 
 def add_drives(
@@ -221,7 +223,7 @@ def _term(
         if table is not None and np.any(table[actuator] != 0.0):
             reflected = factor * gear**2 * float(np.ravel(table[actuator])[0])
             setattr(dof, quantity, (getattr(dof, quantity) or 0.0) + reflected)
-    limit = np.inf
+    limit, offset_range = np.inf, (-np.inf, np.inf)
     if model.actuator_forcelimited[actuator]:
         low, high = model.actuator_forcerange[actuator]
         limit = _symmetric(float(low), float(high), name, "forcerange", report)
@@ -231,12 +233,16 @@ def _term(
         control = min(max(control, low), high)
         if not np.any(bias[1:]):  # an effort: its control range bounds the force
             limit = min(limit, abs(gain) * _symmetric(low, high, name, "ctrlrange", report))
+        else:
+            ends = sorted(gear * (gain * bound + bias[0]) for bound in (low, high))
+            offset_range = (ends[0], ends[1])
     return _Term(
         name,
         ke=-bias[1] * gear**2,
         kd=-bias[2] * gear**2,
         offset=gear * (gain * control + bias[0]),
         effort_limit=abs(gear) * limit,
+        offset_range=offset_range,
     )
 
 
@@ -288,6 +294,7 @@ def _set_drive(
     else:
         dof.mode = JointTargetMode.EFFORT
     dof.effort_limit = effort_limit
+    _bound_targets(dof, terms, spring, name, length, report)
     if dof.mode is not JointTargetMode.EFFORT and any(term.ke == 0.0 and term.kd == 0.0 for term in terms):
         report.add(
             "motor on a joint with a spring or another actuator",
@@ -295,3 +302,32 @@ def _set_drive(
             "its effort is joint_act of that drive",
             ImportSeverity.NOTE,
         )
+
+
+def _bound_targets(
+    dof: DofDescription, terms: list[_Term], spring: float, name: str, length: float, report: ImportReport
+) -> None:
+    """Bound the target of a drive by what the controls of its actuators may ask for.
+
+    Position actuators bound the position target, velocity actuators the velocity target of a drive without
+    stiffness. What a spring adds does not depend on a control.
+    """
+    pulling = [term for term in terms if term.ke > 0.0]
+    dragging = [term for term in terms if term.ke == 0.0 and term.kd > 0.0]
+    acting = pulling or (dragging if spring == 0.0 else [])
+    total = dof.target_ke if pulling else dof.target_kd
+    lost = (
+        [term for term in dragging if np.isfinite(term.offset_range).any()] if acting is not dragging else []
+    )
+    if lost:
+        report.add("ctrlrange of a velocity actuator beside a stiffness", name, "its control has no range")
+    if not acting or not total:
+        return
+    # What the target is now, less what the controls make of it: the share of the spring.
+    target = (dof.target_pos if pulling else dof.target_vel) or 0.0
+    rest = target - length * sum(term.offset for term in acting) / total
+    low, high = (sum(term.offset_range[side] for term in acting) for side in (0, 1))
+    if np.isfinite(low):
+        dof.target_lower = rest + length * low / total
+    if np.isfinite(high):
+        dof.target_upper = rest + length * high / total

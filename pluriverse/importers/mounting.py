@@ -38,6 +38,7 @@ _FIELD_OF_DOF = {
         for name in (
             *("axis", "limit_ke", "limit_kd", "target_pos", "target_vel", "target_ke", "target_kd"),
             *("armature", "damping", "friction", "effort_limit", "velocity_limit"),
+            *("target_lower", "target_upper"),
         )
     },
 }

@@ -46,6 +46,16 @@ def unify_target(
             joint_target_q_seen[coord] = target
 
 
+@wp.func
+def bounded_target(target: float, lower: float, upper: float) -> float:
+    """Return the target that a drive follows; what is no number stays none, so that it is found."""
+    if target < lower:
+        return lower
+    if target > upper:
+        return upper
+    return target
+
+
 class DriveTargets:
     """Position targets of all drives under both names.
 

@@ -166,6 +166,11 @@ class Model(DerivedArrays):
     """The same, numbered like `joint_q`, as `Control.joint_target_q`, shape [coord]."""
     joint_target_vel: wp.array[float]
     """Initial velocity target [m/s or rad/s] of `Control.joint_target_vel`, shape [dof]."""
+    joint_target_lower: wp.array[float]
+    """Least target that the drive follows [m or rad, in mode `VELOCITY` m/s or rad/s]: a lower one counts as
+    this one, shape [dof]."""
+    joint_target_upper: wp.array[float]
+    """Largest target that the drive follows, likewise, shape [dof]."""
     joint_limit_lower: wp.array[float]
     """Lower limit of the position [m or rad], shape [dof]."""
     joint_limit_upper: wp.array[float]

@@ -30,6 +30,8 @@ class JointDefaults(SceneMapping):
     axis: Axis | None = None
     target_pos: Number | None = None
     target_vel: Number | None = None
+    target_lower: Limit | None = None
+    target_upper: Limit | None = None
     target_ke: NotNegative | None = None
     target_kd: NotNegative | None = None
     limit_lower: Limit | None = None

@@ -39,6 +39,8 @@ _DOF_ATTRIBUTES = (
     "joint_limit_upper",
     "joint_limit_ke",
     "joint_limit_kd",
+    "joint_target_lower",
+    "joint_target_upper",
     "joint_effort_limit",
     "joint_velocity_limit",
 )

@@ -145,6 +145,8 @@ def _check_dofs(model: Model) -> None:
         _check(sound, model, name, "dof", "Give a number >= 0, or NaN to leave it to the solver.")
     lower, upper = model.joint_limit_lower.numpy(), model.joint_limit_upper.numpy()
     ordered = lower <= upper
+    ordered_targets = model.joint_target_lower.numpy() <= model.joint_target_upper.numpy()
+    _check(ordered_targets, model, "joint_target_lower", "dof", "Keep it at or below joint_target_upper.")
     spans = model.joint_qd_start.numpy()[:-1][model.joint_type.numpy() == JointType.DISTANCE]
     ordered[spans] = (upper[spans] < 0.0) | ((upper[spans] > 0.0) & ordered[spans])
     _check(ordered, model, "joint_limit_lower", "dof", "Keep it at or below joint_limit_upper.")

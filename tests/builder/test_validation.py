@@ -134,7 +134,6 @@ AT_FINALIZE = [
         r"joint 'ball_free_joint' \(index 1\), axis 3: the limits are -inf and 1.0, but a free joint .* D6",
     ),
     (write("shape_material_mu", 1, -0.1), r"shape 'skin' \(index 1\): shape_material_mu is -0.1"),
-    (write("shape_material_ke", 1, NAN), r"shape 'skin' \(index 1\): shape_material_ke is nan"),
     (write("shape_material_tau", 1, INF), r"shape 'skin' \(index 1\): shape_material_tau is inf"),
     (write("shape_margin", 0, -0.1), r"shape 'side' \(index 0\): shape_margin is -0.1"),
     (write("shape_gap", 0, -0.1), r"shape 'side' \(index 0\): shape_gap is -0.1"),

@@ -268,7 +268,7 @@ def test_an_extra_copy_costs_its_own_state_and_parameters_only():
         "body_count": 28 + 24 + 4 + 36 + 12 + 4 + 4,
         "joint_count": 4 * 9 + 2 * 28 + 8 + 1 + 4,
         "joint_coord_count": 4,
-        "joint_dof_count": 17 * 4 + 12,
+        "joint_dof_count": 19 * 4 + 12,
         "articulation_count": 8,
         "shape_count": 7 * 4 + 28 + 12 * 4 + 10 * 4 + 1,
     }

@@ -128,3 +128,93 @@ def test_a_spring_is_not_bounded_by_the_limit_of_actuators_and_the_report_says_s
             LIMITED.format(joint='actuatorfrcrange="-3 3" stiffness="50"'), registered=False
         )
     assert builder.joint_effort_limit[0] == np.inf
+
+
+SERVO = """<mujoco><compiler angle="radian"/><option gravity="0 0 0"/><worldbody><body>
+  <joint name="hinge" axis="0 0 1" {joint}/>
+  <geom size="0.1" pos="0.3 0 0" mass="1" contype="0" conaffinity="0"/></body></worldbody>
+  <actuator>{actuators}</actuator></mujoco>"""
+GRAVITY_OFF = """<option gravity="0 0 0"/>"""
+SERVOS = {
+    "position": ('<position joint="hinge" kp="20" kv="2" ctrlrange="-0.5 0.3"/>', "", (-0.5, 0.3)),
+    "geared": ('<position joint="hinge" kp="20" kv="9" gear="-2" ctrlrange="-0.5 0.3"/>', "", (-0.15, 0.25)),
+    "with an offset": (
+        '<general joint="hinge" gainprm="10" biastype="affine" biasprm="2 -20 -2" ctrlrange="-1 1"/>',
+        "",
+        (-0.4, 0.6),
+    ),
+    "velocity": ('<velocity joint="hinge" kv="5" ctrlrange="-0.5 0.3"/>', "", (-0.5, 0.3)),
+    "two": (
+        '<position joint="hinge" kp="10" kv="1" ctrlrange="-1 1"/>'
+        '<position joint="hinge" kp="30" ctrlrange="0 1"/>',
+        "",
+        (-0.25, 1.0),
+    ),
+    "with a spring": (
+        '<position joint="hinge" kp="10" kv="1" ctrlrange="-1 1"/>',
+        'stiffness="10" springref="0.2"',
+        (-0.4, 0.6),
+    ),
+    "without a range": ('<position joint="hinge" kp="20" kv="2"/>', "", (-np.inf, np.inf)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::pluriverse.importers.AssetWarning")
+@pytest.mark.parametrize("kind", list(SERVOS))
+def test_the_range_of_a_control_is_that_of_the_target(kind):
+    """A target is a control u of which MuJoCo takes clamp(u): the bounds are where the range ends."""
+    actuators, joint, bounds = SERVOS[kind]
+    builder, _ = imported(SERVO.format(joint=joint, actuators=actuators), registered=False)
+    np.testing.assert_allclose(
+        [builder.joint_target_lower[0], builder.joint_target_upper[0]], bounds, rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize("kind", ["position", "geared", "velocity", "without a range"])
+@pytest.mark.parametrize("target", [1.0, -1.0])
+@pytest.mark.parametrize("registered", [False, True])
+def test_a_target_out_of_range_moves_a_joint_as_far_as_in_mujoco(kind, target, registered):
+    """SolverMuJoCo ends where MuJoCo does with the same control; SolverSAP where the clamped target is."""
+    actuators, _, bounds = SERVOS[kind]
+    xml = SERVO.format(joint="", actuators=actuators)
+    model = mujoco.MjModel.from_xml_string(xml)
+    model.opt.timestep, model.opt.integrator = DT, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    data = mujoco.MjData(model)
+    data.ctrl[:] = target * (-2.0 if kind == "geared" else 1.0)  # u = g q* for a target q* of the joint
+    with pytest.warns(pv.importers.AssetWarning, match="gravity"):
+        builder, _ = imported(xml, registered=registered)
+    ours = builder.finalize("cpu")
+    field = "joint_target_vel" if kind == "velocity" else "joint_target_pos"
+    mujoco.mj_step(model, data, 1500)
+    for make in (pv.SolverMuJoCo, pv.SolverSAP):
+        with pv.Simulation(ours, make(ours), dt=DT) as simulation:
+            getattr(simulation.control, field).fill_(target)
+            simulation.step(1500)
+            ends = simulation.state.joint_qd if kind == "velocity" else simulation.state.joint_q
+            end = ends.numpy()[0]
+        assert end == pytest.approx(np.clip(target, *bounds), abs=1e-3)
+        if make is pv.SolverMuJoCo:
+            expected = data.qvel if kind == "velocity" else data.qpos
+            assert end == pytest.approx(expected[0], abs=1e-4)
+
+
+def test_a_target_that_is_no_number_is_not_hidden_by_the_range():
+    """NaN is no target in range: the world is stopped and named."""
+    builder, _ = imported(SERVO.format(joint="", actuators=SERVOS["position"][0]).replace(GRAVITY_OFF, ""))
+    model = builder.finalize("cpu")
+    for make in (pv.SolverMuJoCo, pv.SolverSAP):
+        with pv.Simulation(model, make(model), dt=DT) as simulation:
+            simulation.control.joint_target_pos.fill_(np.nan)
+            with pytest.warns(UserWarning, match="world 0"):
+                simulation.step(2)
+            assert list(simulation.report().frozen_worlds) == [0]
+
+
+def test_a_saved_world_keeps_the_range_of_its_controls(tmp_path):
+    """What save_to_mjcf writes bounds controls as the asset did."""
+    actuators, _, bounds = SERVOS["geared"]
+    builder, _ = imported(SERVO.format(joint="", actuators=actuators).replace(GRAVITY_OFF, ""))
+    pv.SolverMuJoCo(builder.finalize("cpu")).save_to_mjcf(tmp_path / "world.xml")
+    saved = mujoco.MjModel.from_xml_path(str(tmp_path / "world.xml"))
+    np.testing.assert_allclose(saved.actuator_ctrlrange, [bounds], rtol=1e-6)
+    assert saved.actuator_ctrllimited.all()

@@ -25,6 +25,7 @@ def save_world(model: Model, options: MujocoOptions, group: MujocoGroup, world: 
     writer = SpecWriter(rows, options, plan, GroupValues(rows, plan), row)
     spec = writer.write()
     _write_authored_solref(rows, plan, writer, world)
+    _write_target_ranges(rows, group, spec, world)
     spec.add_key(
         name="initial",
         qpos=initial_qpos(rows, group, row),
@@ -99,13 +100,18 @@ def initial_ctrl(rows: ModelRows, group: MujocoGroup, row: int) -> np.ndarray:
     worlds = group.worlds[row : row + 1]
     ctrl = np.zeros(group.model.nu)
     act = rows.take("joint_act", "dof", worlds)[0]
-    ke, kd = (rows.take(f"joint_target_{gain}", "dof", worlds)[0] for gain in ("ke", "kd"))
+    ke, kd, lower, upper = (
+        rows.take(f"joint_target_{name}", "dof", worlds)[0] for name in ("ke", "kd", "lower", "upper")
+    )
     for dof in np.flatnonzero(group.position_ctrl >= 0):
-        target = rows.take("joint_target_pos", "dof", worlds)[0, dof]
+        target = np.clip(rows.take("joint_target_pos", "dof", worlds)[0, dof], lower[dof], upper[dof])
         ctrl[group.position_ctrl[dof]] = target + (act[dof] / ke[dof] if ke[dof] > 0.0 else 0.0)
     for dof in np.flatnonzero(group.velocity_ctrl >= 0):
         extra = act[dof] / kd[dof] if group.position_ctrl[dof] < 0 and kd[dof] > 0.0 else 0.0
-        ctrl[group.velocity_ctrl[dof]] = rows.take("joint_target_vel", "dof", worlds)[0, dof] + extra
+        speed = rows.take("joint_target_vel", "dof", worlds)[0, dof]
+        if group.position_ctrl[dof] < 0:
+            speed = np.clip(speed, lower[dof], upper[dof])
+        ctrl[group.velocity_ctrl[dof]] = speed + extra
     for dof in np.flatnonzero(group.effort_ctrl >= 0):
         ctrl[group.effort_ctrl[dof]] = act[dof]
     if len(group.direct_ctrl):
@@ -127,3 +133,20 @@ def _write_authored_solref(rows: ModelRows, plan: GroupPlan, writer: SpecWriter,
             element.solref_limit = solref[0, joint.dof]
         if element.limited and max(np.abs(element.range)) >= FAR:
             element.range = np.clip(element.range, -FAR, FAR)
+
+
+def _write_target_ranges(rows: ModelRows, group: MujocoGroup, spec: Any, world: int) -> None:
+    """Write the bounds of targets as the `ctrlrange` of drives; exchange bounds them in a simulation."""
+    import mujoco
+
+    lower, upper = (
+        rows.take(f"joint_target_{side}", "dof", np.array([world]))[0] for side in ("lower", "upper")
+    )
+    actuators = list(spec.actuators)
+    bounded = np.isfinite(lower) | np.isfinite(upper)
+    for dof in np.flatnonzero(bounded):
+        control = int(group.position_ctrl[dof])
+        control = control if control >= 0 else int(group.velocity_ctrl[dof])
+        if control >= 0:
+            actuators[control].ctrllimited = mujoco.mjtLimited.mjLIMITED_TRUE
+            actuators[control].ctrlrange = np.clip([lower[dof], upper[dof]], -FAR, FAR)

@@ -125,7 +125,14 @@ KNOWN_ARRAYS = frozenset(name for stage in STAGES.values() for name in stage.rea
 WITHOUT_EFFECT = frozenset(
     [
         *("body_q", "body_qd", "joint_q", "joint_qd", "joint_f", "joint_act"),
-        *("joint_target_pos", "joint_target_vel", "joint_target_q", "joint_target_qd"),
+        *(
+            "joint_target_lower",
+            "joint_target_upper",
+            "joint_target_pos",
+            "joint_target_vel",
+            "joint_target_q",
+            "joint_target_qd",
+        ),
         *("joint_velocity_limit", "shape_color", "shape_appearance", "shape_flags", "shape_gap"),
         "shape_material_kh",
         *("shape_material_restitution", "shape_aabb_lower", "shape_aabb_upper", "shape_collision_radius"),

@@ -19,6 +19,7 @@ from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import kernel_module, quat_type, vec3_type
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.model import Control, Model, State, Topology
+from pluriverse.model.drive_targets import bounded_target
 from pluriverse.solvers.mujoco.exchange_maps import (
     NA,
     NBODY,
@@ -49,6 +50,8 @@ class JointArrays:
     joint_X_c: wp.array[wp.transform]  # noqa: N815
     body_com: wp.array[wp.vec3]
     body_flags: wp.array[int]
+    joint_target_lower: wp.array[float]
+    joint_target_upper: wp.array[float]
     joint_target_ke: wp.array[float]
     joint_target_kd: wp.array[float]
 
@@ -239,13 +242,24 @@ def _kernels(real: Any) -> SimpleNamespace:
                 rows.ctrl[ctrl0 + effort_ctrl] = effort
                 effort = real(0.0)
             if position_ctrl >= 0:
-                target = real(inputs.joint_target_pos[dof])
+                target = real(
+                    bounded_target(
+                        inputs.joint_target_pos[dof],
+                        model.joint_target_lower[dof],
+                        model.joint_target_upper[dof],
+                    )
+                )
                 if model.joint_target_ke[dof] > 0.0:
                     target += effort / real(model.joint_target_ke[dof])
                     effort = real(0.0)
                 rows.ctrl[ctrl0 + position_ctrl] = target
             if velocity_ctrl >= 0:
-                target = real(inputs.joint_target_vel[dof])
+                speed = inputs.joint_target_vel[dof]
+                if position_ctrl < 0:
+                    speed = bounded_target(
+                        speed, model.joint_target_lower[dof], model.joint_target_upper[dof]
+                    )
+                target = real(speed)
                 if position_ctrl < 0 and model.joint_target_kd[dof] > 0.0:
                     target += effort / real(model.joint_target_kd[dof])
                     effort = real(0.0)
@@ -398,6 +412,9 @@ def pull_worlds(
 
 def _joint_arrays(model: Model) -> JointArrays:
     arrays = JointArrays()
-    for name in ("joint_X_p", "joint_X_c", "body_com", "body_flags", "joint_target_ke", "joint_target_kd"):
+    for name in (
+        *("joint_X_p", "joint_X_c", "body_com", "body_flags"),
+        *("joint_target_lower", "joint_target_upper", "joint_target_ke", "joint_target_kd"),
+    ):
         setattr(arrays, name, getattr(model, name))
     return arrays

@@ -18,6 +18,7 @@ from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module, vec3_type
 from pluriverse.model import Control, Model, State, Topology
+from pluriverse.model.drive_targets import bounded_target
 from pluriverse.solvers.sap.workspace import (
     DRIVE,
     DRY_FRICTION,
@@ -57,6 +58,8 @@ class JointTermInputs:
     target_vel: wp.array[float]
     act: wp.array[float]
     target_mode: wp.array[int]
+    target_lower: wp.array[float]
+    target_upper: wp.array[float]
     target_ke: wp.array[float]
     target_kd: wp.array[float]
     effort_limit: wp.array[float]
@@ -204,6 +207,14 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                             ke = real(inputs.target_ke[public])
                         if mode != _MODE_POSITION:
                             target_velocity = real(inputs.target_vel[public])
+                        if mode == _MODE_VELOCITY:
+                            target_velocity = real(
+                                bounded_target(
+                                    inputs.target_vel[public],
+                                    inputs.target_lower[public],
+                                    inputs.target_upper[public],
+                                )
+                            )
                     if ke > zero or kd > zero:
                         if one < near_rigid * (dt * (dt * ke + kd)):
                             # Stiffer than the step resolves: keep the ratio of the gains, lower both.
@@ -217,7 +228,12 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                                 ke = rate * kd
                     offset = kd * target_velocity + real(inputs.act[public])
                     if ke > zero:
-                        offset += ke * (real(inputs.target_pos[public]) - q)
+                        target = bounded_target(
+                            inputs.target_pos[public],
+                            inputs.target_lower[public],
+                            inputs.target_upper[public],
+                        )
+                        offset += ke * (real(target) - q)
                     gain = dt * ke + kd
                     limit = real(inputs.effort_limit[public])
                     if not limit < real(EFFORT_UNLIMITED):
@@ -289,6 +305,8 @@ def set_joint_terms(
     inputs.target_vel = control.joint_target_vel
     inputs.act = control.joint_act
     inputs.target_mode = model.joint_target_mode
+    inputs.target_lower = model.joint_target_lower
+    inputs.target_upper = model.joint_target_upper
     inputs.target_ke = model.joint_target_ke
     inputs.target_kd = model.joint_target_kd
     inputs.effort_limit = model.joint_effort_limit

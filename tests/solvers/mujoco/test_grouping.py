@@ -21,6 +21,11 @@ NOT_COMPARED = (
 ROUNDING = 1e-11
 
 
+def given(value: float) -> float | None:
+    """Return the value, or None (not given) for three in ten."""
+    return value if 1e6 * value % 1.0 < 0.7 else None
+
+
 def add_machine(builder: ModelBuilder, rng: np.random.Generator, *, simple: bool = False) -> None:
     """Add a machine of fixed structure with random numbers."""
     gains = {"target_ke": rng.uniform(1.0, 9.0), "target_kd": rng.uniform(0.1, 0.9)}
@@ -37,8 +42,8 @@ def add_machine(builder: ModelBuilder, rng: np.random.Generator, *, simple: bool
             axis=rng.normal(size=3),
             limit_lower=low,
             limit_upper=high if rng.random() < 0.7 else np.inf,
-            limit_ke=rng.uniform(10.0, 100.0) if rng.random() < 0.7 else None,
-            limit_kd=rng.uniform(1.0, 2.0) if rng.random() < 0.7 else None,
+            limit_ke=given(rng.uniform(10.0, 100.0)),
+            limit_kd=given(rng.uniform(1.0, 2.0)),
             armature=rng.uniform(0.0, 0.1),
             damping=rng.uniform(0.0, 0.1),
             friction=rng.uniform(0.0, 0.1),
@@ -58,7 +63,7 @@ def add_machine(builder: ModelBuilder, rng: np.random.Generator, *, simple: bool
     builder.add_articulation(joints)
     builder.add_articulation([builder.add_joint_free(free)])
     for body in (upper, lower, free, free):
-        ke = rng.uniform(1e2, 1e4) if rng.random() < 0.7 else None
+        ke = given(rng.uniform(1e2, 1e4))
         cfg = ShapeConfig(density=0.0, mu=rng.uniform(0.1, 1.0), ke=ke, margin=0.001)
         builder.add_shape_box(
             body, xform=random_frame(rng), hx=rng.uniform(0.1, 0.2), hy=0.1, hz=0.1, cfg=cfg
