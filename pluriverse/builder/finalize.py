@@ -56,7 +56,7 @@ def make_model(builder: WorldBuilder, device: Any) -> Model:
         find_loop_coordinates(source, cut, body_q, body_qd)
         body_q, body_qd = eval_initial_kinematics(source, joint_depth)
     check_masses(source, body_q, body_weld)
-    check_mass_matrix(source, joint_depth, body_q)
+    check_mass_matrix(source, joint_depth, body_q, body_weld)
 
     model = Model(device)
     _put_counts(model, source)

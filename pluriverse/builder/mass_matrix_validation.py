@@ -8,6 +8,7 @@ each of them carries inertia.
 
 import numpy as np
 
+from pluriverse.builder.mass_validation import fill_point_masses, find_carried
 from pluriverse.builder.snapshot import Snapshot
 from pluriverse.model import poses
 from pluriverse.model.kinematics import group_joints, world_axes
@@ -19,14 +20,35 @@ from pluriverse.types import FLOATING_JOINTS, BodyFlags, JointType
 PIVOT_ROUNDING = 1.0e-10
 
 
-def check_mass_matrix(source: Snapshot, joint_depth: np.ndarray, body_q: np.ndarray) -> None:
+def check_mass_matrix(
+    source: Snapshot, joint_depth: np.ndarray, body_q: np.ndarray, body_weld: np.ndarray
+) -> None:
     """Check the pivots of all joints in the initial poses `body_q` (shape [body, 7]).
 
-    Every joint must carry inertia by itself (`check_masses`).
+    Every joint must carry inertia by itself (`check_masses`). Point masses on a joint without a pivot are
+    given the inertia of a ball, with a warning.
 
     Raises:
         ValueError: If a joint finds nothing left to move.
     """
+    joint, pivot = _find_singular_joint(source, joint_depth, body_q)
+    while joint >= 0:
+        body_joint = np.zeros(len(body_weld), dtype=np.int64)
+        body_joint[source.joint_child] = np.arange(len(source.joint_child))
+        root = body_weld[source.joint_child[joint]]
+        if not fill_point_masses(source, root, find_carried(source, body_joint, body_weld)):
+            builder = source.builder
+            raise ValueError(
+                f"{builder._joint_name(joint)}: the mass matrix is singular in the initial pose (pivot "
+                f"{pivot:.3g} of its entry), because the joints beyond undo this one and nothing between "
+                f"has inertia. Give {builder._body_name(int(source.joint_child[joint]))} mass and inertia, "
+                "give the joint an armature, or leave one of the joints out."
+            )
+        joint, pivot = _find_singular_joint(source, joint_depth, body_q)
+
+
+def _find_singular_joint(source: Snapshot, joint_depth: np.ndarray, body_q: np.ndarray) -> tuple[int, float]:
+    """Return a joint without a pivot and that pivot relative to its entry; -1 and 1 if all have one."""
     point = _tree_points(source, joint_depth, body_q)
     composite = _spatial_inertias(source, body_q, point)
     articulated = composite.copy()
@@ -40,10 +62,14 @@ def check_mass_matrix(source: Snapshot, joint_depth: np.ndarray, body_q: np.ndar
             passed_on = articulated[child]
             if joint_type is not JointType.FIXED:
                 motion = _motion_subspace(source, joints, joint_type, body_q, point[child])
-                passed_on = _eliminate(source, joints, motion, composite[child], passed_on)
+                passed_on, least = _eliminate(source, joints, motion, composite[child], passed_on)
+                bad = ~(least > PIVOT_ROUNDING)
+                if bad.any():
+                    return int(joints[np.argmax(bad)]), float(least[bad][0])
             inner = parent >= 0
             np.add.at(articulated, parent[inner], passed_on[inner])
             np.add.at(composite, parent[inner], composite[child[inner]])
+    return -1, 1.0
 
 
 def _tree_points(source: Snapshot, joint_depth: np.ndarray, body_q: np.ndarray) -> np.ndarray:
@@ -99,8 +125,11 @@ def _motion_subspace(
 
 def _eliminate(
     source: Snapshot, joints: np.ndarray, motion: np.ndarray, composite: np.ndarray, articulated: np.ndarray
-) -> np.ndarray:
-    """Return what of the articulated inertia remains for the parents when the joints are left free."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what of the articulated inertia remains for the parents when the joints are left free.
+
+    Also the least pivot of each joint, relative to the same entry of the mass matrix.
+    """
     dof = source.joint_qd_start[joints][:, None] + np.arange(motion.shape[2])
     if source.joint_type[joints[0]] in FLOATING_JOINTS:  # angular first here, linear first in the columns
         dof = np.roll(dof, 3, axis=1)
@@ -110,17 +139,9 @@ def _eliminate(
     pivot = carried @ motion + armature
     scale = 1.0 / np.sqrt(np.einsum("nii->ni", transposed @ composite @ motion + armature))
     least = np.linalg.eigvalsh(scale[:, :, None] * pivot * scale[:, None, :])[:, 0]
-    bad = ~(least > PIVOT_ROUNDING)
-    if bad.any():
-        joint = int(joints[np.argmax(bad)])
-        builder = source.builder
-        raise ValueError(
-            f"{builder._joint_name(joint)}: the mass matrix is singular in the initial pose (pivot "
-            f"{least[bad][0]:.3g} of its entry), because the joints beyond undo this one and nothing between "
-            f"has inertia. Give {builder._body_name(int(source.joint_child[joint]))} mass and inertia, "
-            "give the joint an armature, or leave one of the joints out."
-        )
-    return articulated - carried.transpose(0, 2, 1) @ np.linalg.solve(pivot, carried)
+    if not (least > PIVOT_ROUNDING).all():
+        return articulated, least
+    return articulated - carried.transpose(0, 2, 1) @ np.linalg.solve(pivot, carried), least
 
 
 def _cross_matrices(vectors: np.ndarray) -> np.ndarray:

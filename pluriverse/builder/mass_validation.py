@@ -54,7 +54,7 @@ def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) ->
     moving = source.joint_type[body_joint[body_weld]] != JointType.FIXED
     moving &= source.body_flags[body_weld] != BodyFlags.KINEMATIC  # which needs no mass to move as told
     roots = np.unique(body_weld[moving])
-    carried = _find_carried(source, body_joint, body_weld)
+    carried = find_carried(source, body_joint, body_weld)
     mass = _sum_at(source.body_mass[carried[0]], carried[1], len(body_weld))
     massless = roots[~(mass[roots] > 0.0)]
     if len(massless):
@@ -66,7 +66,7 @@ def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) ->
         )
     least, principal = _find_joint_inertias(source, roots, body_joint, carried, mass, body_q)
     bad = ~(least > INERTIA_ROUNDING * principal[:, 2])
-    if bad.any() and _fill_point_masses(source, roots[bad], carried):
+    if bad.any() and fill_point_masses(source, roots[bad], carried):
         least, principal = _find_joint_inertias(source, roots, body_joint, carried, mass, body_q)
         bad = ~(least > INERTIA_ROUNDING * principal[:, 2])
     if bad.any():
@@ -84,7 +84,7 @@ def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) ->
         )
 
 
-def _find_carried(
+def find_carried(
     source: Snapshot, body_joint: np.ndarray, body_weld: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return pairs of a body and the root of bodies fixed together that carries it, as two arrays."""
@@ -150,7 +150,7 @@ def _check_inertias(source: Snapshot) -> None:
         )
 
 
-def _fill_point_masses(source: Snapshot, roots: np.ndarray, carried: tuple[np.ndarray, np.ndarray]) -> bool:
+def fill_point_masses(source: Snapshot, roots: np.ndarray, carried: tuple[np.ndarray, np.ndarray]) -> bool:
     """Give the point masses that the joints of `roots` carry the inertia of a ball; return whether any."""
     body, root = carried
     bodies = np.unique(body[np.isin(root, roots)])

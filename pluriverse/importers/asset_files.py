@@ -1,5 +1,6 @@
 """Finding the files that a URDF document refers to."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlparse
@@ -13,7 +14,9 @@ class AssetFiles:
 
     `package://NAME/PATH` is looked up in `package_dirs`, then in a folder NAME above the document, then in
     the package that the document is in (the folder above it with a `package.xml`, or that holds PATH). A
-    relative path starts at the folder of the document, then at those above it within one of `package_dirs`.
+    relative path starts at the folder of the document, then at those above it within one of `package_dirs`,
+    then beside a folder above it that has the name of the path's first part. Where the document is a link to
+    a file elsewhere, files are looked for beside both.
 
     Args:
         document: The file of the document; None for text, whose references start at the current directory.
@@ -23,8 +26,10 @@ class AssetFiles:
     def __init__(
         self, document: Path | None, package_dirs: Mapping[str, str | Path] | Sequence[str | Path] | None
     ):
-        self.folder = Path.cwd() if document is None else document.resolve().parent
-        """Folder that relative references start at."""
+        folder = Path.cwd() if document is None else Path(os.path.abspath(document)).parent
+        linked = folder if document is None else document.resolve().parent
+        self.folders = list(dict.fromkeys([folder, linked]))
+        """Folders that relative references start at: that of the document, and of what it is a link to."""
         self.named: dict[str, Path] = {}
         """Folders of packages by name."""
         self.roots: list[Path] = []
@@ -46,12 +51,19 @@ class AssetFiles:
             name, _, path = reference.removeprefix("package://").partition("/")
             return self._package_candidates(name, path)
         if reference.startswith("file://"):
-            return [self.folder / unquote(urlparse(reference).path)]
+            return [self.folders[0] / unquote(urlparse(reference).path)]
         if "://" in reference:
             return []  # http:, model: and others are not fetched
         roots = [root.resolve() for root in self.roots]
-        above = [folder for folder in self.folder.parents if any(map(folder.is_relative_to, roots))]
-        return [folder / reference for folder in (self.folder, *above)]
+        first = Path(reference).parts[0] if reference else ""
+        candidates = [folder / reference for folder in self.folders]
+        for start in self.folders:
+            above = [folder for folder in start.parents if any(map(folder.is_relative_to, roots))]
+            candidates += [folder / reference for folder in above]
+            candidates += [
+                folder.parent / reference for folder in (start, *start.parents) if folder.name == first
+            ]
+        return list(dict.fromkeys(candidates))
 
     def _package_candidates(self, name: str, path: str) -> list[Path]:
         candidates = []
@@ -61,7 +73,7 @@ class AssetFiles:
             candidates.append(root / name / path)
             if root.name == name:
                 candidates.append(root / path)
-        above = [self.folder, *self.folder.parents]
+        above = list(dict.fromkeys(folder for start in self.folders for folder in (start, *start.parents)))
         for folder in above:
             if folder.name == name:
                 candidates.append(folder / path)
@@ -72,5 +84,5 @@ class AssetFiles:
                 candidates.append(folder / path)
                 break
         # A checkout of a package under another name than the package's.
-        candidates += [folder / path for folder in above[:3]]
+        candidates += [folder / path for start in self.folders for folder in (start, *start.parents[:2])]
         return list(dict.fromkeys(candidates))

@@ -10,7 +10,8 @@ from pluriverse.importers.assembly import assemble, check_hull_limit, check_hull
 from pluriverse.importers.description import RobotDescription
 from pluriverse.importers.errors import AssetError
 from pluriverse.importers.joint_chains import merge_joint_chains
-from pluriverse.importers.mechanics import check_masses, merge_welded_links
+from pluriverse.importers.mass_repair import repair_masses
+from pluriverse.importers.mechanics import merge_welded_links
 from pluriverse.importers.mjcf_actuators import add_drives
 from pluriverse.importers.mjcf_bodies import add_links
 from pluriverse.importers.mjcf_custom import MjcfCustom
@@ -169,12 +170,17 @@ def add_mjcf(
     pose = mount(robot, mounting)
     add_equalities(robot, document, link_of_joint, link_of_body, options, report)
     report_unsupported(document, builder, options, report)
-    check_masses(robot, report, armature_default=builder.default_joint_cfg.armature)
+    repair_masses(
+        robot,
+        report,
+        armature_default=builder.default_joint_cfg.armature,
+        mesh_maxhullvert=mesh_maxhullvert,
+    )
     if collapse_fixed_joints:
         robot = merge_welded_links(robot, report)
     if not (robot.links or robot.world_shapes):
         raise AssetError(
-            "there are no bodies and no geoms in it",
+            "there are no bodies and no geoms in it" + _left_out(report),
             file=document.name,
             element="<worldbody>",
             remedy="Check that this is the file of the robot, and what ignore_names and ignore_classes leave "
@@ -201,6 +207,11 @@ def add_mjcf(
         add_sensors(builder, document, custom.sensors, placement, cameras)
     report.keyframes = read_keyframes(builder, document.model, placement, pose, options, report)
     return report
+
+
+def _left_out(report: ImportReport) -> str:
+    """Return what of a document that is empty now was left out, in words."""
+    return "".join(f"; {entry}" for entry in report.repairs)
 
 
 def _patterns(name: str, patterns: Sequence[str]) -> tuple[str, ...]:

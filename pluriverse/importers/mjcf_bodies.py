@@ -22,6 +22,7 @@ from pluriverse.importers.description import (
 from pluriverse.importers.errors import AssetError
 from pluriverse.importers.frames import IDENTITY, Frame, make_frame, quat_from_axis_angle, quat_from_wxyz
 from pluriverse.importers.mjcf_options import MjcfOptions
+from pluriverse.importers.mjcf_repair import BOUND
 from pluriverse.importers.mjcf_source import MjcfSource
 from pluriverse.importers.report import ImportReport
 from pluriverse.types import JointTargetMode, JointType
@@ -131,7 +132,12 @@ def _report_body(model: Any, body: int, name: str, options: MjcfOptions, report:
 def _mass_properties(model: Any, body: int, scale: float) -> MassProperties:
     rotation = quat_to_matrix(quat_from_wxyz(model.body_iquat[body]))
     inertia = rotation @ np.diag(model.body_inertia[body]) @ rotation.T
-    return MassProperties(float(model.body_mass[body]), scale * model.body_ipos[body], scale**2 * inertia)
+    mass = float(model.body_mass[body])
+    if mass <= 2.0 * BOUND:  # none, made compilable
+        return MassProperties(0.0, np.zeros(3), np.zeros((3, 3)))
+    if model.body_inertia[body].max() <= 2.0 * BOUND:
+        inertia = np.zeros((3, 3))
+    return MassProperties(mass, scale * model.body_ipos[body], scale**2 * inertia)
 
 
 def _free_joint(label: str, frame: Frame) -> JointDescription:

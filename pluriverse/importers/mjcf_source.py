@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.importers.errors import AssetError, AssetFileError
+from pluriverse.importers.mjcf_repair import BOUND, repair_spec, repair_tree
 from pluriverse.importers.mjcf_tree import MjcfTree
 from pluriverse.importers.report import ImportReport
 
@@ -75,8 +76,7 @@ def read_mjcf(
         name = report.source = f"MjSpec '{source.modelname}'"
         try:
             spec = source.copy()
-            edit(spec, report)
-            return MjcfSource(name, spec, spec.compile(), None, {})
+            return MjcfSource(name, spec, _compile(spec, edit, report), None, {})
         except ValueError as error:
             if isinstance(error, AssetError):
                 raise
@@ -102,11 +102,15 @@ def read_mjcf(
     tree = _read_tree(main, folder, name)
     try:
         if tree is not None and custom_names & tree.names():
-            spec, elements = _parse_by_line(tree, folder, custom_names)
+            spec, elements = _parse_by_line(tree, folder, custom_names, report)
         else:
-            spec = mujoco.MjSpec.from_string(text) if is_text else mujoco.MjSpec.from_file(text)
-        edit(spec, report)
-        model = spec.compile()
+            try:
+                spec = mujoco.MjSpec.from_string(text) if is_text else mujoco.MjSpec.from_file(text)
+            except ValueError as error:
+                if tree is None:
+                    raise
+                spec, elements = _parse_repaired(tree, folder, custom_names, report, error)
+        model = _compile(spec, edit, report)
     except ValueError as error:
         if isinstance(error, AssetError):
             raise
@@ -123,9 +127,9 @@ def _read_tree(text: str, folder: Path | None, name: str) -> MjcfTree | None:
 
 
 def _parse_by_line(
-    tree: MjcfTree, folder: Path | None, custom_names: Set[str]
+    tree: MjcfTree, folder: Path | None, custom_names: Set[str], report: ImportReport
 ) -> tuple[Any, dict[str, ElementTree.Element]]:
-    """Parse a document without the attributes that MuJoCo does not know; return its elements by line."""
+    """Parse a document without what MuJoCo does not know or take; return its elements by line."""
     import mujoco
 
     left_out: set[str] = set()
@@ -135,13 +139,43 @@ def _parse_by_line(
             spec = mujoco.MjSpec.from_string(text)
         except ValueError as error:
             unknown = re.search(r"unrecognized attribute: '([^']*)'", str(error))
-            if unknown is None or unknown.group(1) not in custom_names - left_out:
+            if unknown is not None and unknown.group(1) in custom_names - left_out:
+                left_out.add(unknown.group(1))
+            elif not repair_tree(tree, str(error), elements, report):
                 raise
-            left_out.add(unknown.group(1))
             continue
         if folder is not None:
             spec.modelfiledir = str(folder)
         return spec, elements
+
+
+def _parse_repaired(
+    tree: MjcfTree, folder: Path | None, custom_names: Set[str], report: ImportReport, first: ValueError
+) -> tuple[Any, dict[str, ElementTree.Element]]:
+    """Parse a document that MuJoCo's parser refuses with `first`; what it refuses in the end is raised."""
+    try:
+        return _parse_by_line(tree, folder, custom_names, report)
+    except ValueError as error:
+        if not report.repairs:
+            raise first from None
+        # Its lines are those of the repaired text, which nobody has.
+        raise ValueError(re.sub(r",? line \d+", "", str(error))) from error
+
+
+def _compile(spec: Any, edit: Callable[[Any, ImportReport], None], report: ImportReport) -> Any:
+    """Return the `mujoco.MjModel` of a document after `edit` and repairs."""
+    edit(spec, report)
+    repair_spec(spec, report)
+    try:
+        return spec.compile()
+    except ValueError as error:
+        negative = any(body.explicitinertial and body.mass < 0.0 for body in spec.bodies)
+        if "mjMINVAL" not in str(error) or negative:
+            raise
+        # Moving bodies without mass: what they get, if their joint needs it, is up to all importers alike.
+        spec.compiler.boundmass = max(spec.compiler.boundmass, BOUND)
+        spec.compiler.boundinertia = max(spec.compiler.boundinertia, BOUND)
+        return spec.compile()
 
 
 def matches(patterns: Sequence[str], name: str) -> bool:

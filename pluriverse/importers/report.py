@@ -16,6 +16,9 @@ class ImportSeverity(enum.Enum):
     """Worth knowing; the bodies move as authored. Nobody is warned."""
     WARNING = "warning"
     """Something is missing that does not move bodies, such as the mesh of a picture."""
+    REPAIR = "repair"
+    """Something in the file cannot be as it stands, and was read as what comes closest to it. An error with
+    `strict=True`."""
     LOSS = "loss"
     """Bodies may move other than authored. An error with `strict=True`."""
 
@@ -92,6 +95,11 @@ class ImportReport:
         """The entries after which bodies may move other than authored."""
         return [entry for entry in self.entries if entry.severity is ImportSeverity.LOSS]
 
+    @property
+    def repairs(self) -> list[ImportEntry]:
+        """The entries of what cannot be as it stands in the file, with what it was read as."""
+        return [entry for entry in self.entries if entry.severity is ImportSeverity.REPAIR]
+
     def add(
         self, feature: str, entity: str, consequence: str, severity: ImportSeverity = ImportSeverity.LOSS
     ) -> None:
@@ -106,14 +114,16 @@ class ImportReport:
         """Warn once about all entries but notes, or raise.
 
         Raises:
-            UnsupportedAssetError: If there are losses and `strict` is set.
+            UnsupportedAssetError: If there are losses or repairs and `strict` is set.
         """
-        if strict and self.losses:
+        refused = [*self.losses, *self.repairs]
+        if strict and refused:
             raise UnsupportedAssetError(
-                f"not everything in it can be imported as authored:{_lines(self.losses)}\n",
+                f"not everything in it can be imported as authored:{_lines(refused)}\n",
                 file=self.source,
-                value=[entry.feature for entry in self.losses],
-                remedy="Remove these features, or import with strict=False to go on without them.",
+                value=[entry.feature for entry in refused],
+                remedy="Remove these features or correct them, or import with strict=False to go on "
+                "without them.",
             )
         told = [entry for entry in self.entries if entry.severity is not ImportSeverity.NOTE]
         if told:

@@ -10,13 +10,15 @@ from pluriverse.geometry import MassProperties
 from pluriverse.importers.assembly import assemble, check_hull_limit, check_hulls
 from pluriverse.importers.asset_files import AssetFiles
 from pluriverse.importers.description import LinkDescription, RobotDescription
-from pluriverse.importers.mechanics import check_masses, merge_welded_links
+from pluriverse.importers.mass_repair import repair_masses
+from pluriverse.importers.mechanics import merge_welded_links
 from pluriverse.importers.mounting import mount, read_mounting, split_root_articulation
 from pluriverse.importers.report import ImportReport
+from pluriverse.importers.solids import mass_from_shapes
 from pluriverse.importers.urdf_custom import UrdfCustom
 from pluriverse.importers.urdf_document import read_urdf
 from pluriverse.importers.urdf_links import JointOrdering, add_links
-from pluriverse.importers.urdf_shapes import UrdfShapes, as_collider, mass_from_shapes
+from pluriverse.importers.urdf_shapes import UrdfShapes, as_collider
 
 
 def add_urdf(
@@ -160,11 +162,16 @@ def add_urdf(
     check_hulls(robot, mesh_maxhullvert)
     for link, authored in zip(robot.links, links, strict=True):
         if authored.inertial is None or ignore_inertial_definitions:
-            density = builder.default_shape_cfg.density
+            density = document.density(link.name, builder.default_shape_cfg.density)
             link.mass_properties = mass_from_shapes(link, density, mesh_maxhullvert)
         elif authored.inertial.inertia is None and link.mass_properties.mass > 0.0:
             link.mass_properties = _with_inertia_of_shapes(link, mesh_maxhullvert)
-    check_masses(robot, report, armature_default=builder.default_joint_cfg.armature)
+    repair_masses(
+        robot,
+        report,
+        armature_default=builder.default_joint_cfg.armature,
+        mesh_maxhullvert=mesh_maxhullvert,
+    )
     if collapse_fixed_joints:
         robot = merge_welded_links(robot, report)
     if split_bimanual_root_articulation:

@@ -3,20 +3,22 @@
 yourdfpy takes what it finds; the checks before it say where a document is wrong, with element and line.
 """
 
+import copy
 import dataclasses
 import io
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pluriverse.importers.errors import AssetError, AssetFileError
 from pluriverse.importers.report import ImportReport, ImportSeverity
+from pluriverse.importers.urdf_repair import describe, repair
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar", "spherical")
 GEOMETRIES = {
     "box": ("size",),
     "cylinder": ("radius", "length"),
+    "capsule": ("radius", "length"),
     "sphere": ("radius",),
     "mesh": ("filename",),
 }
@@ -44,7 +46,14 @@ class UrdfDocument:
     robot: Any
     """`yourdfpy.Robot`."""
     root: Any
-    """The `<robot>` element."""
+    """The `<robot>` element, repaired."""
+
+    def density(self, link: str, default: float) -> float:
+        """Return the density [kg/m³] that a link gives in place of a mass, `default` without one."""
+        for element in self.root.findall("link"):
+            if element.get("name") == link and element.get("density") is not None:
+                return float(element.get("density"))
+        return default
 
 
 def read_urdf(source: str | Path, report: ImportReport) -> UrdfDocument:
@@ -73,12 +82,22 @@ def read_urdf(source: str | Path, report: ImportReport) -> UrdfDocument:
             ) from error
     data = data.lstrip(b"\xef\xbb\xbf \t\r\n")
     root = _parse(data, name)
-    _Checker(name, report).check(root)
+    checker = _Checker(name, report)
+    checker.check_language(root)
+    repair(root, "robot" if is_text else Path(text).stem, report)
+    checker.check(root)
     import yourdfpy
+    from lxml import etree  # type: ignore[import-untyped]
 
+    parsed = copy.deepcopy(root)
+    for capsule in list(parsed.iter("capsule")):
+        capsule.tag = "cylinder"  # yourdfpy refuses what is no part of URDF; the shapes are read from `root`
     try:
         robot = yourdfpy.URDF.load(
-            io.BytesIO(data), build_scene_graph=False, build_collision_scene_graph=False, load_meshes=False
+            io.BytesIO(etree.tostring(parsed)),
+            build_scene_graph=False,
+            build_collision_scene_graph=False,
+            load_meshes=False,
         ).robot
     except (ValueError, LookupError, TypeError, AttributeError, yourdfpy.URDFError) as error:
         raise AssetError(
@@ -90,11 +109,18 @@ def read_urdf(source: str | Path, report: ImportReport) -> UrdfDocument:
 
 
 def _parse(data: bytes, name: str) -> Any:
-    from lxml import etree  # type: ignore[import-untyped]
+    from lxml import etree
 
     try:
         return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True))
     except etree.XMLSyntaxError as error:
+        if "xacro" in str(error.msg):  # a prefix that nobody declares
+            raise AssetError(
+                f"this is a xacro document, whose macros are not expanded ({error.msg})",
+                file=name,
+                element=f"line {error.lineno}",
+                remedy="Expand it first: `xacro file.urdf.xacro > file.urdf`.",
+            ) from error
         raise AssetError(
             f"the XML is malformed: {error.msg}",
             file=name,
@@ -110,23 +136,25 @@ class _Checker:
         self.file = file
         self.report = report
 
-    def check(self, root: Any) -> None:
+    def check_language(self, root: Any) -> None:
+        """Check that the document is URDF, with nothing left that another program has to expand."""
         if root.tag != "robot":
             remedy = "Pass an MJCF file to add_mjcf()." if root.tag == "mujoco" else "Pass a URDF file."
             self._fail(
                 root, f"the root element is <{root.tag}>, but that of URDF is <robot>", root.tag, remedy
             )
         for element in root.iter():
-            if isinstance(element.tag, str) and (
-                element.prefix == "xacro" or "${" in "".join(element.attrib.values())
-            ):
+            texts = [element.text or "", *element.attrib.values()] if isinstance(element.tag, str) else []
+            if texts and (element.prefix == "xacro" or any("${" in text or "$(" in text for text in texts)):
                 self._fail(
                     element,
                     "this is a xacro document, whose macros are not expanded",
                     element.tag,
                     "Expand it first: `xacro file.urdf.xacro > file.urdf`.",
                 )
-        self._name(root)
+
+    def check(self, root: Any) -> None:
+        """Check the elements of the (repaired) document."""
         links = self._unique(root, "link")
         joints = self._unique(root, "joint")
         for link in links.values():
@@ -157,7 +185,13 @@ class _Checker:
                 )
             elements[name] = element
         if tag == "link" and not elements:
-            self._fail(root, "there is no <link>", None, "A robot needs at least one link.")
+            self._fail(
+                root,
+                "there is no <link>",
+                None,
+                "A robot needs at least one link; of "
+                "a file that only defines macros, expand one that uses them.",
+            )
         return elements
 
     def _check_link(self, link: Any) -> None:
@@ -168,35 +202,28 @@ class _Checker:
             if not value >= 0.0:
                 self._fail(mass, f"the mass is {value} kg, which is negative", value, "Give a mass >= 0.")
             inertia = inertial.find("inertia")
-            if inertia is None:
-                if value > 0.0 and link.find("collision") is None:  # else it has that of its shapes
-                    self._fail(
-                        inertial,
-                        f"a mass of {value} kg without an <inertia>",
-                        value,
-                        "Add <inertia>, or import with ignore_inertial_definitions=True.",
-                    )
-                continue
             for entry in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"):
-                required = entry in ("ixx", "iyy", "izz")
-                if inertia.get(entry) is None and not required:
-                    continue
-                number = self._numbers(inertia, entry, 1)[0]
-                if required and number < 0.0:
-                    self._fail(
-                        inertia,
-                        f"{entry} is {number} kg·m², which is negative",
-                        number,
-                        "Give a moment >= 0.",
-                    )
-        for kind in ("visual", "collision"):
-            for shape in link.findall(kind):
-                self._origin(shape)
-                self._check_geometry(self._child(shape, "geometry"))
-                for sdf in shape.findall("sdf"):
-                    self._check_sdf(sdf)
-        if len(link.findall("inertial")) > 1:
-            self._fail(link, "there are several <inertial>", len(link.findall("inertial")), "Keep one.")
+                if inertia is not None and inertia.get(entry) is not None:
+                    self._numbers(inertia, entry, 1)
+        for collision in link.findall("collision"):
+            self._check_shape(collision)
+        for visual in link.findall("visual"):
+            try:
+                self._check_shape(visual)
+            except AssetError as error:  # a picture moves nothing
+                self.report.add(
+                    f"display geometry: {error.problem}",
+                    str(error.element),
+                    "it is not drawn",
+                    ImportSeverity.REPAIR,
+                )
+                link.remove(visual)
+
+    def _check_shape(self, shape: Any) -> None:
+        self._origin(shape)
+        self._check_geometry(self._child(shape, "geometry"))
+        for sdf in shape.findall("sdf"):
+            self._check_sdf(sdf)
 
     def _check_sdf(self, sdf: Any) -> None:
         """Check the wish of a collision mesh to collide as it is, with a signed distance grid."""
@@ -370,24 +397,7 @@ class _Checker:
         return child
 
     def _fail(self, element: Any, problem: str, value: Any, remedy: str) -> None:
-        raise AssetError(problem, file=self.file, element=_describe(element), value=value, remedy=remedy)
-
-
-def _describe(element: Any) -> str:
-    """Return what messages call an element: tag, the link or joint it is in, and line."""
-    owners = [above for above in _ancestors(element) if above.get("name") and above.tag in ("link", "joint")]
-    owner = f"{owners[0].tag} '{owners[0].get('name')}'" if owners else ""
-    if owners and owners[0] is element:
-        text = owner
-    else:
-        text = f"<{element.tag}>" + (f" of {owner}" if owner else "")
-    return f"{text} (line {element.sourceline})"
-
-
-def _ancestors(element: Any) -> Iterator[Any]:
-    while element is not None:
-        yield element
-        element = element.getparent()
+        raise AssetError(problem, file=self.file, element=describe(element), value=value, remedy=remedy)
 
 
 def _shorten(names: list[str]) -> str:

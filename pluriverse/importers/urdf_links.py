@@ -53,6 +53,7 @@ def add_links(
         for joint in document.root.findall("joint")
         if str(joint.get("dont_collapse")).lower() == "true"
     }
+    lines = {element.get("name"): element.sourceline for element in document.root.findall("link")}
     index_of: dict[str, int] = {}
     for name, joint in ordered:
         link = links[name]
@@ -69,7 +70,7 @@ def add_links(
             LinkDescription(
                 name=name,
                 label=f"{robot.label}/{name}",
-                element=f"link '{name}'",
+                element=f"link '{name}' (line {lines[name]})",
                 parent=parent,
                 joint=description,
                 mass_properties=_inertial(link, scale, ignore_inertial_definitions, report),
@@ -90,10 +91,14 @@ def _add_mimic(
     report: ImportReport,
 ) -> None:
     """Add what a `<mimic>` says: q = multiplier * q of the other joint + offset."""
-    leader = next((other for other in document.robot.joints if other.name == joint.mimic.joint), None)
+    leader: Any = next((other for other in document.robot.joints if other.name == joint.mimic.joint), None)
     links = [index_of[part.child] for part in (joint, leader) if part is not None]
     scalar = all(robot.links[link].joint.dof is not None for link in links)
-    if leader is None or leader is joint or not scalar:
+    if robot.links[links[0]].joint.type is JointType.FIXED:
+        report.add("<mimic> on a fixed joint", joint.name, "it stays fixed", ImportSeverity.NOTE)
+        return
+    is_held = leader is not None and leader.type == "fixed" and robot.links[links[0]].joint.dof is not None
+    if not is_held and (leader is None or leader is joint or not scalar):
         report.add(
             "<mimic>",
             joint.name,
@@ -113,7 +118,10 @@ def _add_mimic(
         )
     polynomial = np.array([lengths[0] * offset, lengths[0] / lengths[1] * multiplier, 0.0, 0.0, 0.0])
     label = f"{robot.label}/{joint.name}_mimic"
-    robot.couplings.append(CouplingDescription(label, links[0], links[1], polynomial))
+    if is_held:  # what it follows is fixed at 0
+        polynomial[1] = 0.0
+        report.add("<mimic> of a fixed joint", joint.name, "it is held at its offset", ImportSeverity.NOTE)
+    robot.couplings.append(CouplingDescription(label, links[0], None if is_held else links[1], polynomial))
 
 
 def _order(document: UrdfDocument, joint_ordering: JointOrdering) -> list[tuple[str, Any]]:

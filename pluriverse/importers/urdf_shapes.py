@@ -5,21 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.geometry import (
-    SDF_MAX_RESOLUTION,
-    Appearance,
-    MassProperties,
-    Mesh,
-    Texture,
-    box_mass_properties,
-    combine_mass_properties,
-    cylinder_mass_properties,
-    sphere_mass_properties,
-    transform_mass_properties,
-)
+from pluriverse.geometry import SDF_MAX_RESOLUTION, Appearance, Mesh, Texture
 from pluriverse.geometry.signed_distance import RESOLUTION_LIMIT
 from pluriverse.importers.asset_files import AssetFiles
-from pluriverse.importers.description import LinkDescription, ShapeDescription
+from pluriverse.importers.description import ShapeDescription
 from pluriverse.importers.errors import AssetError, AssetFileError
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.urdf_custom import UrdfCustom
@@ -57,7 +46,13 @@ class UrdfShapes:
         shapes = []
         for number, collision in enumerate(link.collisions):
             name = collision.name or f"collision_{number}"
-            shape = self._shape(collision, link.name, f"{label}/{name}", must_exist=True)
+            shape = self._shape(
+                collision,
+                link.name,
+                f"{label}/{name}",
+                self._geometry(link, "collision", number),
+                must_exist=True,
+            )
             assert shape is not None
             self.custom.set_shape(shape, link.name, "collision", number)
             resolution = self._sdf_resolution(link.name, number)
@@ -87,7 +82,9 @@ class UrdfShapes:
         shapes = []
         for number, visual in enumerate(link.visuals):
             name = visual.name or f"visual_{number}"
-            shape = self._shape(visual, link.name, f"{label}/{name}", must_exist=False)
+            shape = self._shape(
+                visual, link.name, f"{label}/{name}", self._geometry(link, "visual", number), must_exist=False
+            )
             if shape is not None:
                 shape.collides = False
                 self.custom.set_shape(shape, link.name, "visual", number)
@@ -95,10 +92,20 @@ class UrdfShapes:
                 shapes.append(shape)
         return shapes
 
-    def _shape(self, element: Any, link: str, label: str, *, must_exist: bool) -> ShapeDescription | None:
+    def _geometry(self, link: Any, kind: str, number: int) -> Any:
+        """Return the `<geometry>` element of a shape, for what yourdfpy does not read."""
+        return self.links[link.name].findall(kind)[number].find("geometry")
+
+    def _shape(
+        self, element: Any, link: str, label: str, authored: Any, *, must_exist: bool
+    ) -> ShapeDescription | None:
         geometry = element.geometry
+        capsule = authored.find("capsule")
         shape = ShapeDescription(label, GeoType.NONE, frame_of(element.origin, self.scale))
-        if geometry.box is not None:
+        if capsule is not None:  # no part of URDF, but in use; its length is that of the cylinder
+            radius, length = float(capsule.get("radius")), float(capsule.get("length"))
+            shape.type, shape.scale = GeoType.CAPSULE, (self.scale * radius, 0.5 * self.scale * length, 0.0)
+        elif geometry.box is not None:
             x, y, z = (0.5 * self.scale * float(size) for size in geometry.box.size)
             shape.type, shape.scale = GeoType.BOX, (x, y, z)
         elif geometry.cylinder is not None:
@@ -147,7 +154,7 @@ class UrdfShapes:
                         remedy=f"Repair or replace the {kind} mesh.",
                     ) from error
                 self.report.add(
-                    "broken visual mesh", mesh.filename, "it is not drawn", ImportSeverity.WARNING
+                    "broken visual mesh", str(error).rstrip("."), "it is not drawn", ImportSeverity.WARNING
                 )
                 return None
         return self.meshes[key]
@@ -191,26 +198,3 @@ def as_collider(shape: ShapeDescription) -> ShapeDescription:
     if shape.type is GeoType.MESH:
         shape.type = GeoType.CONVEX_MESH
     return shape
-
-
-def mass_from_shapes(link: LinkDescription, density: float, mesh_maxhullvert: int) -> MassProperties:
-    """Return the mass properties of the colliding shapes of a link, solid with `density` [kg/m³]."""
-    parts = []
-    for shape in link.shapes:
-        if shape.collides:
-            part = _solid(shape, density, mesh_maxhullvert)
-            parts.append(transform_mass_properties(part, shape.frame.position, shape.frame.quat))
-    return combine_mass_properties(parts)
-
-
-def _solid(shape: ShapeDescription, density: float, mesh_maxhullvert: int) -> MassProperties:
-    if shape.type is GeoType.BOX:
-        return box_mass_properties(*shape.scale, density)
-    if shape.type is GeoType.SPHERE:
-        return sphere_mass_properties(shape.scale[0], density)
-    if shape.type is GeoType.CYLINDER:
-        return cylinder_mass_properties(shape.scale[0], shape.scale[1], density)
-    assert shape.mesh is not None
-    if shape.type is GeoType.MESH and shape.mesh.is_closed:
-        return shape.mesh.mass_properties(density)
-    return shape.mesh.convex_hull(mesh_maxhullvert).mass_properties(density)

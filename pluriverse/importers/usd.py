@@ -12,7 +12,8 @@ from pluriverse.importers.assembly import assemble, check_hull_limit, check_hull
 from pluriverse.importers.description import RobotDescription, ShapeDescription
 from pluriverse.importers.errors import AssetError
 from pluriverse.importers.frames import IDENTITY
-from pluriverse.importers.mechanics import check_masses, merge_welded_links
+from pluriverse.importers.mass_repair import repair_masses
+from pluriverse.importers.mechanics import merge_welded_links
 from pluriverse.importers.mounting import mount, read_mounting
 from pluriverse.importers.report import ImportReport
 from pluriverse.importers.urdf_links import JointOrdering
@@ -187,7 +188,12 @@ def add_usd(
     pose = mount(robot, mounting)
     check_hulls(robot, mesh_maxhullvert)
     _set_masses(robot, stage, bodies, colliders, densities, mesh_maxhullvert)
-    check_masses(robot, report, armature_default=builder.default_joint_cfg.armature)
+    repair_masses(
+        robot,
+        report,
+        armature_default=builder.default_joint_cfg.armature,
+        mesh_maxhullvert=mesh_maxhullvert,
+    )
     custom.describe(robot)
     if collapse_fixed_joints:
         robot = merge_welded_links(robot, report)

@@ -12,7 +12,8 @@ UP = (0.0, 0.0, 0.0, 1.0)
 def make_double_pendulum(masses: tuple[float, float]) -> ModelBuilder:
     """Return a builder of two point masses on rods of 1 m, stretched out."""
     builder = ModelBuilder()
-    links = [builder.add_link(mass=mass, com=(1.0, 0.0, 0.0)) for mass in masses]
+    rod = np.diag([1e-12, 0.0, 1e-12])  # nothing about y
+    links = [builder.add_link(mass=mass, com=(1.0, 0.0, 0.0), inertia=rod) for mass in masses]
     joints = [
         builder.add_joint_revolute(-1, links[0], axis="y"),
         builder.add_joint_revolute(links[0], links[1], axis="y", parent_xform=((1.0, 0.0, 0.0), UP)),

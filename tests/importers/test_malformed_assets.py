@@ -38,10 +38,6 @@ MALFORMED_URDF = {
         ("xacro", "Expand it first"),
     ),
     "xacro expression": (urdf(link=inertial(mass="${m}")), ("mass", "tip", "xacro", "Expand it first")),
-    "robot without name": (
-        "<robot><link name='a'/></robot>",
-        ("<robot>", "name is missing", "Give it a name"),
-    ),
     "no links": ("<robot name='a'/>", ("<robot>", "no <link>", "at least one")),
     "link without name": ("<robot name='a'><link/></robot>", ("<link>", "line 1", "name is missing")),
     "two links of a name": (
@@ -98,10 +94,6 @@ MALFORMED_URDF = {
         urdf(inside='<limit lower="1" upper="-1" effort="1" velocity="1"/>'),
         ("<limit> of joint 'elbow'", "lower is 1.0 and upper -1.0", "must not exceed"),
     ),
-    "negative effort": (
-        urdf(inside='<limit effort="-5" velocity="1"/>'),
-        ("<limit> of joint 'elbow'", "effort is -5.0", "Give a value >= 0"),
-    ),
     "negative damping": (
         urdf(inside='<dynamics damping="-0.1"/>'),
         ("<dynamics> of joint 'elbow'", "damping is -0.1", "Give a value >= 0"),
@@ -114,32 +106,6 @@ MALFORMED_URDF = {
     "mass without value": (
         urdf(link="<inertial><mass/></inertial>"),
         ("<mass> of link 'tip'", "value is missing", 'Add value="..."'),
-    ),
-    "mass without inertia": (
-        urdf(link='<inertial><mass value="1"/></inertial>'),
-        ("<inertial> of link 'tip'", "without an <inertia>", "Add <inertia>"),
-    ),
-    "inertia without izz": (
-        urdf(link=inertial(inertia='ixx="1" iyy="1"')),
-        ("<inertia> of link 'tip'", "izz is missing", "Add izz"),
-    ),
-    "negative moment": (
-        urdf(link=inertial(inertia='ixx="1" iyy="-1" izz="1"')),
-        ("<inertia> of link 'tip'", "iyy is -1.0", "Give a moment >= 0"),
-    ),
-    "inertia that is not positive": (
-        urdf(link=inertial(inertia='ixx="1" iyy="1" izz="1" ixy="3"')),
-        ("link 'tip'", "negative principal moment", "products of inertia"),
-    ),
-    "zero inertia on a hinge": (
-        urdf(link=inertial(inertia='ixx="0" iyy="0" izz="0"')),
-        ("link 'tip'", "joint 'arm/elbow'", "no inertia", "armature"),
-    ),
-    "massless moving link": (urdf(link=""), ("link 'tip'", "mass of 0 kg", "Give the link mass")),
-    "two inertials": (urdf(link=INERTIAL * 2), ("link 'tip'", "several <inertial>", "Keep one")),
-    "colour of three numbers": (
-        urdf(rest='<material name="m"><color rgba="1 0 0"/></material>'),
-        ("<color>", "'1 0 0'", "4 numbers"),
     ),
     "no geometry": (urdf(link="<collision/>"), ("<collision> of link 'tip'", "<geometry> is missing")),
     "empty geometry": (urdf(link=shape("")), ("<geometry> of link 'tip'", "nothing", "exactly one of")),
@@ -214,8 +180,7 @@ MALFORMED_MJCF = {
     "other root": ("<sdf/>", ("sdf", "Pass an MJCF file")),
     "URDF": ('<robot name="a"><link name="b"/></robot>', ("<robot>", "add_urdf")),
     "nothing in it": ("<mujoco/>", ("<worldbody>", "no bodies", "Check that this is the file")),
-    "unknown element": ("<mujoco><wordbody/></mujoco>", ("wordbody", "Remove the element")),
-    "unknown attribute": (mjcf(joint='<joint axes="1 0 0"/>'), ("axes", "Remove the attribute")),
+    "unknown element": ("<mujoco><wordbody/></mujoco>", ("unknown element <wordbody>", "Check that this")),
     "attribute of words": (
         mjcf(joint='<joint axis="0 x 0"/>'),
         ("element 'joint' (line 1)", "axis", "Write numbers"),
@@ -227,23 +192,14 @@ MALFORMED_MJCF = {
         mjcf(rest='<actuator><motor name="m" joint="knee"/></actuator>'),
         ("'m'", "'knee'", "Define"),
     ),
-    "unknown body of an exclusion": (
-        mjcf(rest='<contact><exclude body1="arm" body2="leg"/></contact>'),
-        ("'leg' not found", "Define"),
-    ),
     "missing mesh file": (
         mjcf(geom='<geom type="mesh" mesh="m"/>', rest='<asset><mesh name="m" file="gone.stl"/></asset>'),
         ("gone.stl", "Add the file"),
     ),
     "missing include": ('<mujoco><include file="gone.xml"/></mujoco>', ("gone.xml", "Add the file")),
-    "massless moving body": (mjcf(geom=""), ("'arm'", "mass and inertia", "density")),
     "negative mass": (
         mjcf(geom='<inertial pos="0 0 0" mass="-1" diaginertia="1 1 1"/>'),
         ("'arm'", "mass and inertia", "<inertial>"),
-    ),
-    "impossible inertia": (
-        mjcf(geom='<inertial pos="0 0 0" mass="1" diaginertia="1 1 5"/>'),
-        ("'arm'", "A + B >= C", "balanceinertia"),
     ),
     "axis without direction": (mjcf(joint='<joint name="j" axis="0 0 0"/>'), ("'j'", "axis", "not zero")),
     "range the wrong way round": (

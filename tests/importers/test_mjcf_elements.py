@@ -607,6 +607,6 @@ def test_a_spec_is_imported_like_its_text_and_stays_as_it_is():
             np.testing.assert_array_equal(getattr(builder, name), getattr(builders[0], name))
     broken = mujoco.MjSpec()
     broken.modelname = "broken"
-    broken.worldbody.add_body(name="empty").add_freejoint()
+    broken.worldbody.add_body(name="empty", mass=-1.0, explicitinertial=True).add_freejoint()
     with pytest.raises(AssetError, match="MjSpec 'broken'"):
         ModelBuilder().add_mjcf(broken)

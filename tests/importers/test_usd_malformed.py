@@ -37,10 +37,6 @@ MALFORMED = {
     "negative mass": (body("a", mass=-2), ("prim '/a'", "physics:mass is -2.0", "Correct the number")),
     "NaN mass": (body("a", mass="nan"), ("prim '/a'", "physics:mass is nan", "finite")),
     "negative inertia": (body("a", inertia=(1, -1, 1)), ("prim '/a'", "physics:diagonalInertia is -1.0")),
-    "no mass": (
-        prim("Xform", "a", apis=("PhysicsRigidBodyAPI",)),
-        ("prim '/a'", "mass of 0 kg", "Give the link mass and inertia"),
-    ),
     "negative density": (
         body("a", collider("Sphere", "s", "float physics:density = -1", ("PhysicsMassAPI",)), mass=None),
         ("prim '/a/s'", "physics:density is -1.0", "Correct the number"),

@@ -1,0 +1,198 @@
+"""Repairs of MJCF documents that MuJoCo's parser or compiler refuses: what old files have and mean.
+
+Each is reported. What stays is MuJoCo's own complaint.
+"""
+
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pluriverse.importers.mjcf_tree import MjcfTree
+from pluriverse.importers.report import ImportReport, ImportSeverity
+
+# Least mass [kg] and inertia [kg·m²] that let MuJoCo compile a moving body that has none: twice its limit;
+# such bodies count as massless afterwards.
+BOUND = 2e-15
+# Principal moments relative to the largest: negative ones up to this are rounding.
+INERTIA_ROUNDING = 1e-5
+
+# How much more than the least change repaired moments get, relative: MuJoCo compares them without tolerance.
+MARGIN = 1e-9
+
+PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX = range(7)  # mujoco.mjtGeom
+_SIZE_COUNT = {SPHERE: 1, CAPSULE: 2, ELLIPSOID: 3, CYLINDER: 2, BOX: 3}
+
+
+def repair_tree(
+    tree: MjcfTree, message: str, elements: dict[str, ElementTree.Element], report: ImportReport
+) -> bool:
+    """Repair the element that MuJoCo's parser complains about; return whether it could be.
+
+    Args:
+        tree: The document.
+        message: The complaint.
+        elements: Elements of the document by what MuJoCo says of them ("line 3").
+        report: Report of the import.
+    """
+    place = re.search(r"Element '[^']*', (line \d+)", message)
+    element = None if place is None else elements.get(place.group(1))
+    if element is None:
+        return False
+    name = element.get("name")
+    called = f"<{element.tag}>" + (f" '{name}'" if name else "")
+
+    def note(feature: str, consequence: str) -> bool:
+        report.add(feature, called, consequence, ImportSeverity.REPAIR)
+        return True
+
+    quoted = re.search(r"'([^']*)'(?! \()", message.partition("\n")[0])
+    word = quoted.group(1) if quoted else ""
+    if "unrecognized attribute" in message and word in element.attrib:
+        del element.attrib[word]
+        return note(f"unknown attribute '{word}'", "it is ignored")
+    if "unrecognized element" in message:
+        _parent_of(tree.root, element).remove(element)
+        return note(f"unknown element <{element.tag}>", "it is ignored with all in it")
+    if "unique element 'inertial' found" in message:
+        for extra in element.findall("inertial")[1:]:
+            element.remove(extra)
+        return note("several <inertial>", "the first one counts")
+    if "required attribute missing: 'pos'" in message and element.tag == "inertial":
+        element.set("pos", "0 0 0")
+        return note("<inertial> without a place", "it is at the origin of the body")
+    if "required attribute missing: 'mass'" in message and element.tag == "inertial":
+        _parent_of(tree.root, element).remove(element)
+        return note("<inertial> without a mass", "mass and inertia are those of the geoms")
+    if "repeated name" in message and element.tag in ("texture", "material"):
+        _parent_of(tree.root, element).remove(element)
+        return note(f"two of a name: {element.tag}", "the first one counts")
+    if "rgba" in message and "enough data" in message:
+        element.attrib.pop("rgba", None)
+        return note("colour of too few numbers", "it has the default colour")
+    return False
+
+
+def _parent_of(root: ElementTree.Element, element: ElementTree.Element) -> ElementTree.Element:
+    return next(above for above in root.iter() if any(child is element for child in above))
+
+
+def repair_spec(spec: Any, report: ImportReport) -> None:
+    """Repair the elements of a document (`mujoco.MjSpec`) that keep it from being compiled."""
+    spec.memory = -1  # nobody simulates with what is compiled, so no file has to reserve memory for that
+    _drop_pictures(spec, report)
+    _drop_contacts(spec, report)
+    for number, geom in enumerate(list(spec.geoms)):
+        _repair_size(spec, geom, geom.name or f"geom {number}", report)
+    for body in spec.bodies:
+        if body.explicitinertial and body.mass > 0.0:
+            _repair_inertia(body, report)
+
+
+def _drop_pictures(spec: Any, report: ImportReport) -> None:
+    """Leave out what only a picture needs, so that missing files and materials do no harm."""
+    known = {material.name for material in spec.materials}
+    for kind, elements in (("geom", spec.geoms), ("site", spec.sites), ("tendon", spec.tendons)):
+        for number, element in enumerate(elements):
+            if element.material and element.material not in known:
+                report.add(
+                    f"undefined material '{element.material}'",
+                    element.name or f"{kind} {number}",
+                    "it has its own or the default colour",
+                    ImportSeverity.REPAIR,
+                )
+                element.material = ""
+    folder = Path(spec.modelfiledir) / spec.texturedir
+    for texture in list(spec.textures):
+        files = [file for file in (texture.file, *texture.cubefiles) if file]
+        missing = [file for file in files if not ((folder / file).is_file() or file in spec.assets)]
+        if missing:
+            report.add("missing texture", missing[0], "it is not drawn", ImportSeverity.WARNING)
+            for material in spec.materials:
+                names = list(material.textures)
+                material.textures = ["" if name == texture.name else name for name in names]
+            spec.delete(texture)
+
+
+def _drop_contacts(spec: Any, report: ImportReport) -> None:
+    """Leave out rules for contacts of geoms and bodies that do not exist: they change nothing."""
+    geoms = {geom.name for geom in spec.geoms}
+    bodies = {body.name for body in spec.bodies}
+    rules = [("contact pair", pair, {pair.geomname1, pair.geomname2} - geoms) for pair in spec.pairs]
+    rules += [("exclusion", rule, {rule.bodyname1, rule.bodyname2} - bodies) for rule in spec.excludes]
+    for kind, rule, missing in rules:
+        if missing:
+            what = " and ".join(f"'{name}'" for name in sorted(missing))
+            report.add(f"{kind} of what there is not", what, "it is left out", ImportSeverity.REPAIR)
+            spec.delete(rule)
+
+
+def _repair_size(spec: Any, geom: Any, name: str, report: ImportReport) -> None:
+    """Leave out a geom without extent, and let one without thickness be a thin plate."""
+    count = _SIZE_COUNT.get(int(geom.type), 0)
+    if geom.meshname or count == 0:
+        return
+    if not np.isnan(geom.fromto[0]):
+        count = 1  # the length is that of the line
+    sizes = np.array(geom.size[:count])
+    if not np.isfinite(sizes).all() or sizes.min() != 0.0:
+        return  # nothing to repair, or for the compiler to say
+    if count == 1 or sizes.max() == 0.0 or int(geom.type) == CAPSULE:
+        report.add("geom without extent", name, "it touches nothing and is left out", ImportSeverity.REPAIR)
+        spec.delete(geom)
+        return
+    sizes[sizes == 0.0] = 1e-3 * sizes.max()
+    geom.size = [*sizes, *geom.size[count:]]
+    report.add(
+        "geom without thickness", name, "it is a plate of a thousandth of its size", ImportSeverity.REPAIR
+    )
+
+
+def _repair_inertia(body: Any, report: ImportReport) -> None:
+    """Let an authored inertia be one that MuJoCo takes."""
+    full = np.array(body.fullinertia)
+    is_full = not np.isnan(full[0])
+    inertia = np.diag(full[:3] if is_full else np.array(body.inertia))
+    if is_full:
+        inertia[np.triu_indices(3, 1)] = full[3:]
+        inertia += np.triu(inertia, 1).T
+    if not np.isfinite(inertia).all():
+        return
+    moments, axes = np.linalg.eigh(inertia)
+    if moments[0] < -INERTIA_ROUNDING * max(moments[2], 0.0):
+        diagonal = np.diagonal(inertia)
+        instead = "the products of inertia exceed what the moments allow; they are left out"
+        if not (diagonal > 0.0).all():
+            radius = (body.mass / (4.0 / 3.0 * np.pi * 1000.0)) ** (1.0 / 3.0)
+            diagonal = np.full(3, 0.4 * body.mass * radius**2)
+            instead = "that of a ball of water takes its place"
+        report.add(
+            "negative principal moment of inertia",
+            f"body '{body.name}', {moments[0]:.3g} kg·m²",
+            instead,
+            ImportSeverity.REPAIR,
+        )
+        moments, axes = np.linalg.eigh(np.diag(diagonal))
+    elif not (is_full and moments[0] <= 0.0) and moments[0] + moments[1] >= moments[2]:
+        return
+    possible = np.maximum(moments, 0.0)
+    lack = possible[2] - possible[0] - possible[1]
+    if lack > 0.0:
+        # The least change of the second moments of mass, of which one is negative: it becomes 0.
+        possible[:2] += 0.5 * (1.0 + MARGIN) * lack
+    if lack > INERTIA_ROUNDING * possible[2]:
+        report.add(
+            "impossible inertia",
+            f"body '{body.name}'",
+            "the largest principal moment exceeds the sum of the others, which no body has; they are raised",
+            ImportSeverity.REPAIR,
+        )
+    if is_full:
+        possible = np.maximum(possible, MARGIN * possible[2])  # the compiler diagonalizes it again
+        inertia = axes @ np.diag(possible) @ axes.T
+        body.fullinertia = [*np.diagonal(inertia), inertia[0, 1], inertia[0, 2], inertia[1, 2]]
+    else:
+        order = np.abs(axes).argmax(axis=0)  # eigenvalues are sorted, the authored moments are not
+        body.inertia = possible[np.argsort(order)]

@@ -1,0 +1,164 @@
+"""Repairs of a URDF document before it is checked: what robot files of the wild have and mean.
+
+Each is reported. Elements are changed in place, so that what is parsed afterwards is the repaired document.
+"""
+
+import math
+from typing import Any
+
+from pluriverse.importers.report import ImportReport, ImportSeverity
+
+# Sides of boxes and cylinders that are 0, relative to the largest side of the shape: a sheet is a thin plate.
+SHEET_SHARE = 1e-3
+
+# Children of links and joints that URDF has, or that others have given them.
+LINK_CHILDREN = ("inertial", "visual", "collision")
+JOINT_CHILDREN = (
+    "parent",
+    "child",
+    "origin",
+    "axis",
+    "limit",
+    "dynamics",
+    "mimic",
+    "safety_controller",
+    "calibration",
+)
+
+
+def describe(element: Any) -> str:
+    """Return what messages call an element: tag, the link or joint it is in, and line."""
+    owner = element
+    while owner is not None and not (owner.get("name") and owner.tag in ("link", "joint")):
+        owner = owner.getparent()
+    if owner is None:
+        text = f"<{element.tag}>"
+    elif owner is element:
+        text = f"{owner.tag} '{owner.get('name')}'"
+    else:
+        text = f"<{element.tag}> of {owner.tag} '{owner.get('name')}'"
+    return f"{text} (line {element.sourceline})"
+
+
+def repair(root: Any, name: str, report: ImportReport) -> None:
+    """Repair a `<robot>` element; `name` is what a robot without a name is called."""
+
+    def note(feature: str, element: Any, consequence: str) -> None:
+        report.add(feature, describe(element), consequence, ImportSeverity.REPAIR)
+
+    if not (root.get("name") or "").strip():
+        root.set("name", name)
+        report.add("robot without a name", describe(root), f"it is called '{name}'", ImportSeverity.REPAIR)
+    for link in root.findall("link"):
+        _repair_inertials(link, note)
+        for collision in link.findall("collision"):
+            _repair_sizes(link, collision, note)
+        _note_unknown(link, LINK_CHILDREN, report)
+    for joint in root.findall("joint"):
+        _repair_joint(joint, note)
+        _note_unknown(joint, JOINT_CHILDREN, report)
+    _add_world(root, note)
+    for color in root.iter("color"):
+        numbers = _numbers(color.get("rgba"))
+        if numbers is not None and len(numbers) == 3:
+            color.set("rgba", f"{color.get('rgba')} 1")
+            note("colour of three numbers", color, "it is opaque")
+    _note_materials(root, report)
+
+
+def _repair_inertials(link: Any, note: Any) -> None:
+    """Leave at most one `<inertial>` with a mass, and an `<inertia>` that is whole."""
+    inertials = link.findall("inertial")
+    for extra in inertials[1:]:
+        note("several <inertial>", extra, "the first one of the link counts")
+        link.remove(extra)
+    for inertial in inertials[:1]:
+        mass, inertia = inertial.find("mass"), inertial.find("inertia")
+        if mass is None:
+            density = inertial.find("density")
+            if density is not None and (_numbers(density.get("value")) or [0.0])[0] > 0.0:
+                link.set("density", density.get("value"))
+                note("density in place of a mass", inertial, "the colliders weigh with it")
+            else:
+                note("<inertial> without a mass", inertial, "mass and inertia are those of the colliders")
+            link.remove(inertial)
+            continue
+        if inertia is not None and any(inertia.get(entry) is None for entry in ("ixx", "iyy", "izz")):
+            note("incomplete <inertia>", inertia, "the inertia is that of the colliders, or a ball of water")
+            inertial.remove(inertia)
+        elif inertia is None and (_numbers(mass.get("value")) or [0.0])[0] > 0.0:
+            where = "its colliders" if link.find("collision") is not None else "a ball of water"
+            note("mass without an <inertia>", inertial, f"the inertia is that of {where} where it has one")
+
+
+def _repair_sizes(link: Any, collision: Any, note: Any) -> None:
+    """Leave out colliders without extent, and let those without thickness be thin plates."""
+    for shape in collision.iterfind("geometry/*"):
+        attributes = {"box": ("size",), "cylinder": ("radius", "length"), "capsule": ("radius",)}.get(
+            shape.tag, ("radius",) if shape.tag == "sphere" else ()
+        )
+        values = {attribute: _numbers(shape.get(attribute)) for attribute in attributes}
+        sizes = [abs(size) for part in values.values() for size in part or [math.nan]]
+        if not sizes or min(sizes) != 0.0:
+            continue  # nothing to repair, or for the checks to say
+        if shape.tag in ("sphere", "capsule") or max(sizes) == 0.0:
+            note("collider without extent", collision, "it touches nothing and is left out")
+            link.remove(collision)
+            return
+        thin = SHEET_SHARE * max(sizes)
+        for attribute, part in values.items():
+            shape.set(attribute, " ".join(repr(size if size != 0.0 else thin) for size in part or ()))
+        note("collider without thickness", shape, "it is a plate of a thousandth of its size")
+
+
+def _repair_joint(joint: Any, note: Any) -> None:
+    """Leave out bounds of effort and speed below 0, which files have for "none"."""
+    for limit in joint.findall("limit"):
+        for name in ("effort", "velocity"):
+            numbers = _numbers(limit.get(name))
+            if numbers is not None and numbers[0] < 0.0:
+                del limit.attrib[name]
+                note(f"negative {name} limit", limit, "there is no such limit")
+
+
+def _add_world(root: Any, note: Any) -> None:
+    """Add the link `world` where a joint holds the robot to it and the file does not define it."""
+    names = {link.get("name") for link in root.findall("link")}
+    parents = [joint.find("parent") for joint in root.findall("joint")]
+    used = [parent for parent in parents if parent is not None and parent.get("link") == "world"]
+    if used and "world" not in names:
+        root.insert(0, root.makeelement("link", {"name": "world"}))
+        note("undefined link 'world'", used[0], "it is a link without mass at the base")
+
+
+def _note_unknown(owner: Any, known: tuple[str, ...], report: ImportReport) -> None:
+    for child in owner:
+        if isinstance(child.tag, str) and child.tag not in known:
+            report.add(
+                f"<{child.tag}> in a {owner.tag}", describe(child), "it is not read", ImportSeverity.NOTE
+            )
+
+
+def _note_materials(root: Any, report: ImportReport) -> None:
+    """Report materials that shapes name and nobody defines."""
+    defined = {
+        material.get("name")
+        for material in root.iter("material")
+        if material.find("color") is not None or material.find("texture") is not None
+    }
+    for material in root.iterfind("link/visual/material"):
+        if material.get("name") and material.get("name") not in defined:
+            report.add(
+                f"undefined material '{material.get('name')}'",
+                describe(material),
+                "the shape has no colour of its own",
+                ImportSeverity.REPAIR,
+            )
+
+
+def _numbers(text: str | None) -> list[float] | None:
+    """Return the numbers of an attribute, None if it holds anything else."""
+    try:
+        return [float(part) for part in (text or "").split()] or None
+    except ValueError:
+        return None

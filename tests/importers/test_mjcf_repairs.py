@@ -1,0 +1,146 @@
+"""MJCF files of the wild: what MuJoCo refuses is repaired and reported in one warning."""
+
+import numpy as np
+import pytest
+
+from pluriverse import ModelBuilder
+from pluriverse.importers import AssetWarning, UnsupportedAssetError
+
+BALL = 0.4 * 2.0 * (2.0 / (4.0 / 3.0 * np.pi * 1000.0)) ** (2.0 / 3.0)  # of water and 2 kg
+TEXTURE = '<texture name="t" type="2d" builtin="flat" width="4" height="4"/>'
+GEOM = '<geom size="0.1"/>'
+
+
+def mjcf(inside=GEOM, top="", rest="", world=""):
+    return f"""<mujoco>{top}<worldbody>{world}<body name="arm"><joint name="hinge"/>{inside}</body>
+      </worldbody>{rest}</mujoco>"""
+
+
+def inertial(text):
+    return f'<inertial pos="0 0 0" {text}/>'
+
+
+def inertia(builder):
+    return np.sort(np.linalg.eigvalsh(builder.body_inertia[0]))
+
+
+def mass(builder):
+    return builder.body_mass[0]
+
+
+SPHERE_MASS = 1000.0 * 4.0 / 3.0 * np.pi * 0.1**3
+# Name: (document, feature in the report, value of the builder, what it must be)
+REPAIRED = {
+    "unknown attribute": (
+        mjcf(top='<option apirate="50"/>'),
+        "unknown attribute 'apirate'",
+        mass,
+        SPHERE_MASS,
+    ),
+    "unknown element": (
+        mjcf(top="<hints><hint/></hints>"),
+        "unknown element <hints>",
+        mass,
+        SPHERE_MASS,
+    ),
+    "undefined material": (
+        mjcf(world='<geom name="floor" type="plane" size="1 1 1" material="grid"/>'),
+        "undefined material 'grid'",
+        lambda b: b.shape_count,
+        2,
+    ),
+    "two inertials": (
+        mjcf(inertial('mass="3" diaginertia="1 1 1"') + inertial('mass="5" diaginertia="1 1 1"')),
+        "several <inertial>",
+        mass,
+        3.0,
+    ),
+    "inertial without a mass": (
+        mjcf(inertial('diaginertia="1 1 1"') + GEOM),
+        "<inertial> without a mass",
+        mass,
+        SPHERE_MASS,
+    ),
+    "geom of size 0": (
+        mjcf(f'{GEOM}<geom name="dot" size="0"/>'),
+        "geom without extent",
+        lambda b: b.shape_count,
+        1,
+    ),
+    "box of thickness 0": (
+        mjcf('<geom name="plate" type="box" size="1 2 0"/>'),
+        "geom without thickness",
+        lambda b: b.shape_scale[0],
+        (1.0, 2.0, 0.002),
+    ),
+    "massless body on a joint": (
+        mjcf("", world='<body name="other"><freejoint/><geom size="0.1" mass="3"/></body>'),
+        "no mass on a joint",
+        lambda b: b.body_mass[1],
+        0.03,
+    ),
+    "largest moment beyond the sum of the others": (
+        mjcf(inertial('mass="2" diaginertia="1 5 1"')),
+        "impossible inertia",
+        lambda b: np.diagonal(b.body_inertia[0]),
+        (2.5, 5.0, 2.5),
+    ),
+    "negative moment": (
+        mjcf(inertial('mass="2" diaginertia="1 1 -1"')),
+        "negative principal moment",
+        inertia,
+        np.full(3, BALL),
+    ),
+    "products beyond the moments": (
+        mjcf(inertial('mass="2" fullinertia="1 1 1 3 0 0"')),
+        "negative principal moment",
+        inertia,
+        np.ones(3),
+    ),
+    "exclusion of a body that there is not": (
+        mjcf(rest='<contact><exclude body1="arm" body2="leg"/></contact>'),
+        "exclusion of what there is not",
+        mass,
+        SPHERE_MASS,
+    ),
+    "two textures of a name": (
+        mjcf(top=f"<asset>{2 * TEXTURE}</asset>"),
+        "two of a name: texture",
+        mass,
+        SPHERE_MASS,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REPAIRED)
+def test_what_can_be_repaired_is_repaired_and_reported(case):
+    document, feature, value, expected = REPAIRED[case]
+    builder = ModelBuilder()
+    with pytest.warns(AssetWarning, match="not everything was imported as authored") as caught:
+        report = builder.add_mjcf(document)
+    assert len([warning for warning in caught if warning.category is AssetWarning]) == 1
+    assert any(feature in entry.feature for entry in report.repairs), report.repairs
+    np.testing.assert_allclose(value(builder), expected, rtol=1e-5)
+    builder.finalize("cpu")
+    strict = ModelBuilder()
+    with pytest.raises(UnsupportedAssetError, match="strict=False"):
+        strict.add_mjcf(document, strict=True)
+    assert strict.body_count == 0
+
+
+def test_pictures_that_are_missing_do_no_harm():
+    """A texture without its file is a picture less, and nobody is refused for it."""
+    document = mjcf(
+        '<geom size="0.1" material="m"/>',
+        top='<asset><texture name="t" type="2d" file="gone.png"/><material name="m" texture="t"/></asset>',
+    )
+    with pytest.warns(AssetWarning, match=r"missing texture \(gone\.png\): it is not drawn"):
+        ModelBuilder().add_mjcf(document, strict=True)
+
+
+def test_moments_off_by_rounding_are_no_repair():
+    """A rod's moments in six digits, written as a full matrix, miss being possible by rounding."""
+    document = mjcf(inertial('mass="2" fullinertia="-3e-19 0.5 0.5 0 0 0"') + GEOM)
+    builder = ModelBuilder()
+    builder.add_mjcf(document, strict=True)
+    np.testing.assert_allclose(inertia(builder), (0.0, 0.5, 0.5), atol=1e-6)

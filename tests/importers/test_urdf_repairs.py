@@ -1,0 +1,221 @@
+"""URDF files of the wild: what can be repaired is repaired and reported in one warning; strict refuses it."""
+
+import warnings
+
+import numpy as np
+import pytest
+import trimesh
+
+from pluriverse import ModelBuilder
+from pluriverse.importers import AssetError, AssetWarning, UnsupportedAssetError
+from pluriverse.types import GeoType
+
+BOX = '<collision><geometry><box size="0.2 0.2 0.2"/></geometry></collision>'
+INERTIAL = '<inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01"/></inertial>'
+
+
+def arm(link=INERTIAL, joint='<axis xyz="0 0 1"/>', name='name="arm"', rest=""):
+    return f"""<robot {name}><link name="base"/><link name="tip">{link}</link>
+      <joint name="elbow" type="continuous"><parent link="base"/>
+      <child link="tip"/>{joint}</joint>{rest}</robot>"""
+
+
+def inertial(moments, products=(0.0, 0.0, 0.0), mass=2.0):
+    (ixx, iyy, izz), (ixy, ixz, iyz) = moments, products
+    return (
+        f'<inertial><mass value="{mass}"/><inertia ixx="{ixx}" iyy="{iyy}" izz="{izz}" ixy="{ixy}" '
+        f'ixz="{ixz}" iyz="{iyz}"/></inertial>'
+    )
+
+
+def mass(builder):
+    return builder.body_mass[1]
+
+
+def inertia(builder):
+    return np.diagonal(builder.body_inertia[1])
+
+
+BALL = 0.4 * 2.0 * (2.0 / (4.0 / 3.0 * np.pi * 1000.0)) ** (2.0 / 3.0)  # of water and 2 kg
+
+# Name: (document, feature in the report, value of the builder, what it must be)
+REPAIRED = {
+    "robot without a name": (arm(name=""), "robot without a name", lambda b: b.body_label[1], "robot/tip"),
+    "first of several inertials": (
+        arm(inertial((1, 1, 1), mass=3.0) + INERTIAL),
+        "several <inertial>",
+        mass,
+        3.0,
+    ),
+    "density": (
+        arm(f'<inertial><density value="500"/></inertial>{BOX}'),
+        "density in place of a mass",
+        mass,
+        500.0 * 0.2**3,
+    ),
+    "inertial without a mass": (
+        arm(f'<inertial><inertia ixx="1" iyy="1" izz="1"/></inertial>{BOX}'),
+        "<inertial> without a mass",
+        mass,
+        1000.0 * 0.2**3,
+    ),
+    "mass without inertia": (
+        arm('<inertial><mass value="2"/></inertial>'),
+        "no inertia against its joint",
+        inertia,
+        np.full(3, BALL),
+    ),
+    "inertia without izz": (
+        arm(f'<inertial><mass value="6"/><inertia ixx="1" iyy="1"/></inertial>{BOX}'),
+        "incomplete <inertia>",
+        inertia,
+        np.full(3, 6.0 * 0.2**2 / 6.0),
+    ),
+    "products beyond the moments": (
+        arm(inertial((1e-5, 1e-5, 1e-5), (0.0, 0.015, 0.0))),
+        "negative principal moment of inertia",
+        inertia,
+        np.full(3, 1e-5),
+    ),
+    "negative moment with a collider": (
+        arm(inertial((-1.0, 1.0, 1.0)) + BOX),
+        "negative principal moment of inertia",
+        inertia,
+        np.full(3, 2.0 * 0.2**2 / 6.0),
+    ),
+    "negative moment without one": (
+        arm(inertial((-1.0, 1.0, 1.0))),
+        "negative principal moment of inertia",
+        inertia,
+        np.full(3, BALL),
+    ),
+    "massless link on a joint with a collider": (
+        arm(inertial((0, 0, 0), mass=0.0) + BOX),
+        "no mass on a joint",
+        mass,
+        1000.0 * 0.2**3,
+    ),
+    "massless link on a joint among links with mass": (
+        arm("", rest='<link name="end"><inertial><mass value="5"/></inertial></link>').replace(
+            "</robot>",
+            '<joint name="side" type="fixed"><parent link="base"/><child link="end"/></joint></robot>',
+        ),
+        "no mass on a joint",
+        mass,
+        0.05,
+    ),
+    "sphere of size 0": (
+        arm(f'{INERTIAL}<collision><geometry><sphere radius="0"/></geometry></collision>'),
+        "collider without extent",
+        lambda b: b.shape_count,
+        0,
+    ),
+    "box of thickness 0": (
+        arm(f'{INERTIAL}<collision><geometry><box size="1 2 0"/></geometry></collision>'),
+        "collider without thickness",
+        lambda b: b.shape_scale[0],
+        (0.5, 1.0, 0.001),
+    ),
+    "negative limit of effort": (
+        arm(joint='<axis xyz="0 0 1"/><limit effort="-1" velocity="2"/>'),
+        "negative effort limit",
+        lambda b: b.joint_velocity_limit[0],
+        2.0,
+    ),
+    "undefined material": (
+        arm(
+            f'{INERTIAL}<visual><geometry><sphere radius="1"/></geometry><material name="red"/></visual>',
+        ),
+        "undefined material 'red'",
+        lambda b: b.shape_count,
+        1,
+    ),
+    "colour of three numbers": (
+        arm(
+            f'{INERTIAL}<visual><geometry><sphere radius="1"/></geometry><material name="r"/></visual>',
+            rest='<material name="r"><color rgba="1 0.5 0"/></material>',
+        ),
+        "colour of three numbers",
+        lambda b: b.shape_color[0],
+        (1.0, 0.5, 0.0),
+    ),
+    "visual of an unknown shape": (
+        arm(f'{INERTIAL}<visual><geometry><torus radius="1"/></geometry></visual>'),
+        "display geometry",
+        lambda b: b.shape_count,
+        0,
+    ),
+    "undefined world": (
+        arm().replace('<parent link="base"/>', '<parent link="world"/>').replace('<link name="base"/>', ""),
+        "undefined link 'world'",
+        lambda b: b.body_label[0],
+        "arm/world",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REPAIRED)
+def test_what_can_be_repaired_is_repaired_and_reported(case):
+    document, feature, value, expected = REPAIRED[case]
+    builder = ModelBuilder()
+    with pytest.warns(AssetWarning, match="not everything was imported as authored") as caught:
+        report = builder.add_urdf(document)
+    assert len([warning for warning in caught if warning.category is AssetWarning]) == 1
+    assert any(feature in entry.feature for entry in report.repairs), report.repairs
+    found = value(builder)
+    if isinstance(expected, str):
+        assert found == expected
+    else:
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    builder.finalize("cpu")
+    strict = ModelBuilder()
+    with pytest.raises(UnsupportedAssetError, match="strict=False"):
+        strict.add_urdf(document, strict=True)
+    assert strict.body_count == 0
+
+
+def test_moments_negative_by_rounding_are_no_repair():
+    """-3e-19 beside 0.01 is 0: nobody is told, and strict takes it."""
+    document = arm(inertial((0.01, 0.01, -3e-19)), joint='<axis xyz="1 0 0"/>')
+    builder = ModelBuilder()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        builder.add_urdf(document, strict=True)
+    assert np.linalg.eigvalsh(builder.body_inertia[1])[0] >= 0.0
+
+
+def test_capsules_are_read():
+    """Their length is that of the cylinder, as in the field."""
+    shape = '<geometry><capsule radius="0.1" length="0.6"/></geometry>'
+    builder = ModelBuilder()
+    builder.add_urdf(arm(f"<collision>{shape}</collision><visual>{shape}</visual>"), strict=True)
+    assert [GeoType(int(kind)) for kind in builder.shape_type] == [GeoType.CAPSULE] * 2
+    np.testing.assert_allclose(builder.shape_scale[0][:2], (0.1, 0.3))
+    assert builder.body_mass[1] == pytest.approx(1000.0 * np.pi * 0.1**2 * (0.6 + 4.0 / 3.0 * 0.1))
+
+
+@pytest.mark.parametrize("text", ['value="$(arg m)"', 'value="${m}"'])
+def test_macros_left_unexpanded_are_named(text):
+    with pytest.raises(AssetError, match=r"<mass> of link 'tip' \(line 1\): .*macros.*Expand it first"):
+        ModelBuilder().add_urdf(arm(f"<inertial><mass {text}/></inertial>"))
+    with pytest.raises(AssetError, match=r"line 1: .*macros.*Expand it first"):
+        ModelBuilder().add_urdf('<robot name="a"><xacro:arm side="left"/></robot>')
+
+
+def test_meshes_are_found_beside_a_link_to_the_file_and_by_the_name_of_a_folder(tmp_path):
+    """Where packages are links into a store, meshes lie beside the link; data sets name their own folder."""
+    store, package = tmp_path / "store", tmp_path / "data" / "cups"
+    store.mkdir()
+    package.mkdir(parents=True)
+    trimesh.creation.box((1.0, 1.0, 1.0)).export(package / "cup.stl")
+    (store / "hash.urdf").write_text(
+        arm(f'{INERTIAL}<collision><geometry><mesh filename="cup.stl"/></geometry></collision>')
+    )
+    (package / "cup.urdf").symlink_to(store / "hash.urdf")
+    (package / "own.urdf").write_text(
+        arm(f'{INERTIAL}<collision><geometry><mesh filename="cups/cup.stl"/></geometry></collision>')
+    )
+    for name in ("cup.urdf", "own.urdf"):
+        builder = ModelBuilder()
+        builder.add_urdf(package / name, strict=True)
+        assert builder.shape_count == 1
