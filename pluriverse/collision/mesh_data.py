@@ -16,6 +16,7 @@ from pluriverse.collision.height_field_data import FLAT_EDGE
 from pluriverse.collision.segment import closest_on_edge
 from pluriverse.geometry import Heightfield, Mesh, SignedDistance
 from pluriverse.geometry.signed_distance_grid import SignedDistanceData, make_distance_data
+from pluriverse.geometry.surface_edges import find_edges, is_closed_surface, rings
 from pluriverse.geometry.vertex_merge import merge_vertices
 from pluriverse.launch import launch_kernel
 
@@ -27,6 +28,9 @@ DEGENERATE = 1.0e-6
 SEAM = 1.0e-5
 # Triangles looked for at a point of a seam: those on either side of a coarser edge, and two more at a corner.
 SEAM_TRIANGLE_COUNT = 4
+
+# Edges worked on at a time, so that what is computed between takes megabytes for a terrain too.
+PART = 1 << 20
 
 # Relative difference of the factors of a scale up to which it is the same along all axes.
 UNIFORM = wp.constant(1.0e-6)
@@ -221,10 +225,7 @@ class _Surface:
         vertices, merged = merge_vertices(np.asarray(mesh.vertices))
         triangles = merged[np.asarray(mesh.triangles)]
         points = vertices.astype(np.float64)
-        a, b, c = points[triangles.T]
-        longest = np.max([((p - q) ** 2).sum(axis=1) for p, q in ((a, b), (b, c), (c, a))], axis=0)
-        normals = np.cross(b - a, c - a)
-        areas = np.linalg.norm(normals, axis=1)
+        normals, areas, longest = _areas(points, triangles)
         has_area = areas > DEGENERATE * longest
         if not has_area.any():
             raise DegenerateMeshError(
@@ -236,8 +237,11 @@ class _Surface:
         self.kind = int(OPEN)
         if isinstance(mesh, Heightfield):
             self.kind = int(GROUND)
-        elif mesh.is_closed or _is_closed(self.triangles, len(vertices)) or _is_asked_to_be_solid(mesh):
+        elif (
+            mesh.is_closed or is_closed_surface(self.triangles, len(vertices)) or _is_asked_to_be_solid(mesh)
+        ):
             self.kind = int(CLOSED)
+            a, b, c = points[triangles.T]
             if np.einsum("ij,ij->i", a, np.cross(b, c)).sum() < 0.0:
                 self.triangles, normals = self.triangles[:, ::-1], -normals
         self._normals = normals[has_area] / areas[has_area][:, None]
@@ -252,7 +256,7 @@ class _Surface:
 
     def signed_distance(self, mesh: Mesh) -> SignedDistance:
         """Return the signed distance grid of the surface, a closed one."""
-        if mesh.is_closed == _is_closed(self.triangles, len(self.vertices)):
+        if mesh.is_closed == is_closed_surface(self.triangles, len(self.vertices)):
             return mesh.signed_distance()
         # Without its degenerate triangles the surface is closed, but not as it is stored.
         cleaned = Mesh(self.vertices, self.triangles, name=mesh.name)
@@ -262,27 +266,30 @@ class _Surface:
     def _find_neighbors(self, points: np.ndarray) -> None:
         """List the vertices beyond every edge, and those around every vertex."""
         triangles, count = self.triangles, len(points)
-        first = triangles.reshape(-1)
-        last = triangles[:, [1, 2, 0]].reshape(-1)
         third = triangles[:, [2, 0, 1]].reshape(-1)
-        key = np.minimum(first, last) * np.int64(count) + np.maximum(first, last)
-        _, edge = np.unique(key, return_inverse=True)
-        edge = edge.reshape(-1)
-        order = np.argsort(edge, kind="stable")
-        start = np.concatenate([[0], np.cumsum(np.bincount(edge))])
-        shared = np.diff(start)[edge]
-        self._edge_of, self._shared = edge, shared
-        # The others at an edge: all of its group but the triangle itself.
-        rows = np.repeat(np.arange(len(edge)), shared)
+        edges = self._edges = find_edges(triangles, count)
+        self._shared = edges.share_count[edges.edge]
+        # Nearly all edges have two triangles: each finds its other at once.
+        one, other = edges.pairs()
+        # At other edges the others are all of the group but the triangle itself.
+        many = edges.order[self._shared[edges.order] > 2]
+        shared = self._shared[many]
+        rows = np.repeat(many, shared)
         place = np.arange(len(rows)) - np.repeat(np.cumsum(shared) - shared, shared)
-        other = order[start[edge[rows]] + place]
-        keep = other != rows
-        rows, beyond = rows[keep], third[other[keep]]
-        seam_rows, seam_beyond = self._seams(points, np.flatnonzero(shared == 1))
+        beside = edges.order[edges.start[edges.edge[rows]] + place]
+        rows, beyond = rows[beside != rows], third[beside[beside != rows]]
+        seam_rows, seam_beyond = self._seams(points, np.flatnonzero(self._shared == 1))
         rows, beyond = np.concatenate([rows, seam_rows]), np.concatenate([beyond, seam_beyond])
-        self.opposite_start, self.opposite = _ragged(rows, beyond, len(edge))
-        both = np.unique(np.concatenate([first * np.int64(count) + last, last * np.int64(count) + first]))
-        self.ring_start, self.ring = _ragged(both // count, both % count, count)
+        counts = np.bincount(rows, minlength=len(third)) + (self._shared == 2)
+        self.opposite_start = np.concatenate([[0], np.cumsum(counts)])
+        self.opposite = np.empty(self.opposite_start[-1], dtype=np.int64)
+        self.opposite[self.opposite_start[one]] = third[other]
+        self.opposite[self.opposite_start[other]] = third[one]
+        order = np.lexsort((beyond, rows))
+        rows = rows[order]
+        rank = np.arange(len(rows)) - np.searchsorted(rows, rows)
+        self.opposite[self.opposite_start[rows] + rank] = beyond[order]
+        self.ring_start, self.ring = rings(edges, count)
 
     def _seams(self, points: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return boundary edges that lie on other triangles (of other subdivision), and their vertices."""
@@ -311,42 +318,51 @@ class _Surface:
     def _find_sharp_edges(self, points: np.ndarray) -> None:
         """Mark the edges at which a shape can touch beside the faces."""
         count = len(self.triangles) * 3
-        rows = np.repeat(np.arange(count), np.diff(self.opposite_start))
-        offset = points[self.opposite] - points[self.triangles.reshape(-1)[rows]]
-        length = np.maximum(np.linalg.norm(offset, axis=1), np.finfo(float).tiny)
-        sine = np.einsum("ij,ij->i", self._normals[rows // 3], offset) / length
-        if self.kind == int(OPEN):
-            sine = -np.abs(sine)
+        corners = self.triangles.reshape(-1)
         is_sharp = np.diff(self.opposite_start) == 0
-        is_sharp[rows[sine < -FLAT_EDGE]] = True
+        for part in range(0, count, PART):  # the arrays between take 200 bytes an edge
+            ends = self.opposite_start[part : part + PART + 1]
+            rows = np.repeat(np.arange(part, min(part + PART, count)), np.diff(ends))
+            offset = points[self.opposite[ends[0] : ends[-1]]] - points[corners[rows]]
+            length = np.maximum(np.linalg.norm(offset, axis=1), np.finfo(float).tiny)
+            sine = np.einsum("ij,ij->i", self._normals[rows // 3], offset) / length
+            if self.kind == int(OPEN):
+                sine = -np.abs(sine)
+            is_sharp[rows[sine < -FLAT_EDGE]] = True
         is_sharp |= self._shared > 2
         bits = is_sharp.reshape(-1, 3).astype(np.uint8) << np.arange(3, dtype=np.uint8)
         self.sharp = bits.sum(axis=1).astype(np.uint8)
         self._find_edge_normals()
         sharp_rows = np.flatnonzero(is_sharp)
-        owned = np.zeros(2 * count, dtype=np.uint8)
-        _, once = np.unique(self._edge_of[sharp_rows], return_index=True)
-        owned[6 * (sharp_rows[once] // 3) + sharp_rows[once] % 3] = 1
-        corners = self.triangles.reshape(-1)
-        ends = np.union1d(corners[sharp_rows], self.triangles[:, [1, 2, 0]].reshape(-1)[sharp_rows])
-        at_end = np.flatnonzero(np.isin(corners, ends))
-        _, once = np.unique(corners[at_end], return_index=True)
-        owned[6 * (at_end[once] // 3) + 3 + at_end[once] % 3] = 1
-        bits = owned.reshape(-1, 6) << np.arange(6, dtype=np.uint8)
-        self.owned = bits.sum(axis=1).astype(np.uint8)
+        owned = np.zeros((len(self.triangles), 6), dtype=np.uint8)
+        # The first triangle of each sharp edge and of each of its ends owns it.
+        once = _first_places(self._edges.edge[sharp_rows], len(self._edges.low))
+        owned.reshape(-1)[6 * (sharp_rows[once] // 3) + sharp_rows[once] % 3] = 1
+        is_end = np.zeros(len(points), dtype=bool)
+        is_end[corners[sharp_rows]] = is_end[self.triangles[:, [1, 2, 0]].reshape(-1)[sharp_rows]] = True
+        at_end = np.flatnonzero(is_end[corners])
+        once = _first_places(corners[at_end], len(points))
+        owned.reshape(-1)[6 * (at_end[once] // 3) + 3 + at_end[once] % 3] = 1
+        self.owned = (owned << np.arange(6, dtype=np.uint8)).sum(axis=1).astype(np.uint8)
 
     def _find_edge_normals(self) -> None:
         """Compute the mean normal at every edge, and how far from it those of its triangles are."""
-        normals = np.repeat(self._normals, 3, axis=0)
-        total = np.zeros((self._edge_of.max() + 1, 3))
-        np.add.at(total, self._edge_of, normals)
-        mean = total[self._edge_of]
-        length = np.linalg.norm(mean, axis=1)
-        # Folded back onto each other, two triangles have no mean normal.
-        is_plain = (self._shared == 2) & (length > DEGENERATE)
-        self.edge_normals = np.where(is_plain[:, None], mean / np.maximum(length, DEGENERATE)[:, None], 0.0)
-        cosine = np.einsum("ij,ij->i", normals, self.edge_normals)
-        self.edge_spreads = np.where(is_plain, np.arccos(np.clip(cosine, -1.0, 1.0)), np.pi)
+        count = len(self.triangles) * 3
+        self.edge_normals = np.zeros((count, 3), dtype=np.float32)
+        self.edge_spreads = np.full(count, np.pi, dtype=np.float32)
+        pairs = self._edges.pairs()
+        for part in range(0, len(pairs[0]), PART):
+            one, other = (sides[part : part + PART] for sides in pairs)
+            normals = self._normals[one // 3], self._normals[other // 3]
+            mean = normals[0] + normals[1]
+            length = np.linalg.norm(mean, axis=1)
+            # Folded back onto each other, two triangles have no mean normal.
+            is_plain = length > DEGENERATE
+            mean /= np.maximum(length, DEGENERATE)[:, None]
+            for rows, normal in zip((one, other), normals, strict=True):
+                cosine = np.einsum("ij,ij->i", normal, mean)
+                self.edge_normals[rows[is_plain]] = mean[is_plain]
+                self.edge_spreads[rows[is_plain]] = np.arccos(np.clip(cosine[is_plain], -1.0, 1.0))
 
 
 def has_inside(mesh: Mesh) -> bool:
@@ -371,19 +387,13 @@ def _is_asked_to_be_solid(mesh: Mesh) -> bool:
     return True
 
 
-def _is_closed(triangles: np.ndarray, vertex_count: int) -> bool:
-    """Return whether the triangles run along every edge as often one way as the other."""
-    edges = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
-    key = edges.min(axis=1) * np.int64(vertex_count) + edges.max(axis=1)
-    _, edge = np.unique(key, return_inverse=True)
-    return not np.any(np.bincount(edge.reshape(-1), weights=np.sign(edges[:, 1] - edges[:, 0])))
-
-
 def _hull_points(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     """Return the vertices that a plane can touch: those of the convex hull, all if it is flat."""
     from scipy.spatial import ConvexHull, QhullError
 
-    used = np.unique(triangles)
+    is_used = np.zeros(len(points), dtype=bool)
+    is_used[triangles] = True
+    used = np.flatnonzero(is_used)
     try:
         return np.sort(used[ConvexHull(points[used]).vertices])
     except QhullError:
@@ -403,11 +413,23 @@ def _joined_starts(starts: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(joined)
 
 
-def _ragged(rows: np.ndarray, values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return starts [count + 1] and values sorted by row."""
-    order = np.lexsort((values, rows))
-    start = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=count))])
-    return start, values[order]
+def _areas(points: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return normals of twice the areas, these lengths, and the squares of the longest edges."""
+    normals = np.empty((len(triangles), 3))
+    longest = np.empty(len(triangles))
+    for part in range(0, len(triangles), PART):
+        a, b, c = points[triangles[part : part + PART].T]
+        sides = b - a, c - b, a - c
+        longest[part : part + PART] = np.max([(side**2).sum(axis=1) for side in sides], axis=0)
+        normals[part : part + PART] = np.cross(sides[0], -sides[2])
+    return normals, np.linalg.norm(normals, axis=1), longest
+
+
+def _first_places(values: np.ndarray, count: int) -> np.ndarray:
+    """Return, for each value from 0 to `count` - 1 that occurs, where it first does."""
+    first = np.full(count, -1, dtype=np.int64)
+    first[values[::-1]] = np.arange(len(values))[::-1]  # of several assignments the last one counts
+    return first[first >= 0]
 
 
 @wp.func

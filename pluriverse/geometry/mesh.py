@@ -16,6 +16,7 @@ from pluriverse.geometry.convex_hull import compute_convex_hull
 from pluriverse.geometry.inertia import MassProperties
 from pluriverse.geometry.mesh_normals import compute_corner_normals
 from pluriverse.geometry.signed_distance import SignedDistance, check_options, compute_signed_distance
+from pluriverse.geometry.surface_edges import is_closed_surface
 from pluriverse.geometry.vertex_merge import merge_vertices
 
 # Vertices of a convex hull unless the caller says otherwise. Support queries cost time in proportion to it;
@@ -117,12 +118,7 @@ class Mesh:
     def is_closed(self) -> bool:
         """Whether the surface has no boundary, vertices at equal positions being one."""
         _, merged = merge_vertices(self.vertices)
-        corners = merged[self.triangles]
-        edges = np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [2, 0]]])
-        low, high = edges.min(axis=1), edges.max(axis=1)
-        # A surface is closed when it runs along every edge as often one way as the other.
-        _, edge = np.unique(low * len(self.vertices) + high, return_inverse=True)
-        return not np.any(np.bincount(edge.reshape(-1), weights=np.sign(edges[:, 1] - edges[:, 0])))
+        return is_closed_surface(merged[self.triangles], len(self.vertices))
 
     def mass_properties(self, density: float, *, thickness: float | None = None) -> MassProperties:
         """Return mass [kg], centre of mass [m] and inertia about it [kg·m²], exact for the triangles.
