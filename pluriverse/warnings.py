@@ -11,6 +11,10 @@ class StructureEditWarning(PluriverseWarning):
     """An array of the model was written to that only acts when a model is made."""
 
 
+class UndrivenJointWarning(PluriverseWarning):
+    """A joint without a drive was given a target, which nothing follows."""
+
+
 class MeshApproximationWarning(PluriverseWarning):
     """A mesh was approximated by another method than asked for, or its approximation could not be kept."""
 

@@ -32,6 +32,9 @@ class ActorSimulation(Simulation):
         self._push, self._read = push, read
         super().__init__(*positional, **options)
 
+    def _report_undriven(self) -> None:
+        """Do nothing: scripts of this API set targets of all degrees of freedom, whatever their mode."""
+
     def _launch_step(self, source: int, target: int, worlds: wp.array) -> None:
         """Launch one solver step of some worlds, with the forces before and the readings after it."""
         self._push(self._states[source], worlds)

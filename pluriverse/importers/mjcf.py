@@ -8,6 +8,7 @@ import numpy as np
 
 from pluriverse.importers.assembly import assemble, check_hull_limit, check_hulls
 from pluriverse.importers.description import RobotDescription
+from pluriverse.importers.drive_options import Gains, Limits, give_drives
 from pluriverse.importers.errors import AssetError
 from pluriverse.importers.joint_chains import merge_joint_chains
 from pluriverse.importers.mass_repair import repair_masses
@@ -61,6 +62,8 @@ def add_mjcf(
     collapse_fixed_joints: bool = False,
     mesh_maxhullvert: int = 64,
     keyframe: str | int | None = "auto",
+    drive_gains: Gains = None,
+    effort_limit: Limits = None,
     strict: bool = False,
 ) -> ImportReport:
     """Add the bodies, joints, shapes, drives and initial state of a MuJoCo model to `builder`.
@@ -103,6 +106,11 @@ def add_mjcf(
         mesh_maxhullvert: Largest number of vertices of the convex hull of a colliding mesh.
         keyframe: Keyframe of the initial state by name or index; "auto" takes one called home or stand, else
             the first; None takes the configuration as authored.
+        drive_gains: Stiffness and damping of drives for joints that the asset has none for [N·m/rad and
+            N·m·s/rad, of sliding joints N/m and N·s/m], which hold them where they begin; or a mapping from
+            names of joints (with wildcards) to such pairs. None leaves them undriven.
+        effort_limit: Largest effort of drives that the asset has no limit for [N·m or N]; or a mapping as
+            above.
         strict: Whether to raise for features that cannot be represented, rather than warn.
 
     Returns:
@@ -169,6 +177,7 @@ def add_mjcf(
     servos = add_drives(robot, document.model, link_of_joint, controls, options, report)
     pose = mount(robot, mounting)
     add_equalities(robot, document, link_of_joint, link_of_body, options, report)
+    give_drives("add_mjcf", robot, drive_gains, effort_limit)
     report_unsupported(document, builder, options, report)
     repair_masses(
         robot,

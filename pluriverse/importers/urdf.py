@@ -10,6 +10,7 @@ from pluriverse.geometry import MassProperties
 from pluriverse.importers.assembly import assemble, check_hull_limit, check_hulls
 from pluriverse.importers.asset_files import AssetFiles
 from pluriverse.importers.description import LinkDescription, RobotDescription
+from pluriverse.importers.drive_options import Gains, Limits, give_drives
 from pluriverse.importers.mass_repair import repair_masses
 from pluriverse.importers.mechanics import merge_welded_links
 from pluriverse.importers.mounting import mount, read_mounting, split_root_articulation
@@ -46,6 +47,8 @@ def add_urdf(
     bodies_follow_joint_ordering: bool = True,
     mesh_maxhullvert: int = 64,
     package_dirs: Mapping[str, str | Path] | Sequence[str | Path] | None = None,
+    drive_gains: Gains = None,
+    effort_limit: Limits = None,
     strict: bool = False,
 ) -> ImportReport:
     """Add the links, joints and shapes of a URDF robot to `builder`.
@@ -87,6 +90,11 @@ def add_urdf(
         mesh_maxhullvert: Largest number of vertices of the convex hull of a collision mesh.
         package_dirs: Folders that contain the packages of `package://` references, or folders by package
             name.
+        drive_gains: Stiffness and damping of drives for joints that the asset has none for [N·m/rad and
+            N·m·s/rad, of sliding joints N/m and N·s/m], which hold them where they begin; or a mapping from
+            names of joints (with wildcards) to such pairs. None leaves them undriven.
+        effort_limit: Largest effort of drives that the asset has no limit for [N·m or N]; or a mapping as
+            above.
         strict: Whether to raise for features that cannot be represented, rather than warn.
 
     Returns:
@@ -137,6 +145,7 @@ def add_urdf(
     pose = mount(robot, mounting)
     custom = UrdfCustom(builder, document.root, document.name)
     custom.describe(robot)
+    give_drives("add_urdf", robot, drive_gains, effort_limit)
     shapes = UrdfShapes(
         document,
         AssetFiles(document.path, package_dirs),

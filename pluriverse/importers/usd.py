@@ -10,6 +10,7 @@ import numpy as np
 from pluriverse.geometry import MassProperties
 from pluriverse.importers.assembly import assemble, check_hull_limit, check_hulls
 from pluriverse.importers.description import RobotDescription, ShapeDescription
+from pluriverse.importers.drive_options import Gains, Limits, give_drives
 from pluriverse.importers.errors import AssetError
 from pluriverse.importers.frames import IDENTITY
 from pluriverse.importers.mass_repair import repair_masses
@@ -69,6 +70,8 @@ def add_usd(
     mesh_maxhullvert: int = 64,
     joint_ordering: JointOrdering = "dfs",
     bodies_follow_joint_ordering: bool = True,
+    drive_gains: Gains = None,
+    effort_limit: Limits = None,
     strict: bool = False,
 ) -> ImportReport:
     """Add the rigid bodies, joints, colliders and display geometry of a USD stage to `builder`.
@@ -112,6 +115,11 @@ def add_usd(
             the stage.
         bodies_follow_joint_ordering: Whether bodies are in the order of the joints that hold them; otherwise
             in that of the stage.
+        drive_gains: Stiffness and damping of drives for joints that the asset has none for [N·m/rad and
+            N·m·s/rad, of sliding joints N/m and N·s/m], which hold them where they begin; or a mapping from
+            names of joints (with wildcards) to such pairs. None leaves them undriven.
+        effort_limit: Largest effort of drives that the asset has no limit for [N·m or N]; or a mapping as
+            above.
         strict: Whether to raise for features that cannot be represented, rather than warn.
 
     Returns:
@@ -188,6 +196,7 @@ def add_usd(
     pose = mount(robot, mounting)
     check_hulls(robot, mesh_maxhullvert)
     _set_masses(robot, stage, bodies, colliders, densities, mesh_maxhullvert)
+    give_drives("add_usd", robot, drive_gains, effort_limit)
     repair_masses(
         robot,
         report,

@@ -31,13 +31,14 @@ from pluriverse.simulation.snapshot import (
     editable_arrays,
 )
 from pluriverse.simulation.statistics import Statistics, count_steps
+from pluriverse.simulation.undriven import LOOK_AFTER_CALLS, targets_without_drive, undriven_message
 from pluriverse.simulation.worker_pool import WorkerPool
 from pluriverse.simulation.world_copy import WorldCopy
 from pluriverse.solvers import SolverBase
 from pluriverse.solvers.model_change import structure_message
 from pluriverse.solvers.sap import SolverSAP
 from pluriverse.types import ModelFlags
-from pluriverse.warnings import SimulationError, StructureEditWarning
+from pluriverse.warnings import SimulationError, StructureEditWarning, UndrivenJointWarning
 
 # To look at the counters of a GPU waits for all of its work, so `step` does it once in so many calls.
 # `report` and strict mode always look.
@@ -129,6 +130,7 @@ class Simulation:
         self._replayed_step_count = wp.zeros(1, dtype=wp.int64, device=model.device)
         self._is_taken_in = False
         self._structure_reported: set[str] = set()
+        self._undriven_reported = False
         self.clear_report()
         self._call_count = 0
         self._check_interval = 1 if on_cpu or strict else CUDA_CHECK_INTERVAL
@@ -268,6 +270,8 @@ class Simulation:
         self._call_count += 1
         if self._call_count % self._check_interval == 0:
             self._solver.report(strict=self._strict)
+        if self._call_count in LOOK_AFTER_CALLS and not self._undriven_reported:
+            self._report_undriven()
 
     def reset(self, worlds: Any = None, *, state: State | SimulationSnapshot | None = None) -> None:
         """Put worlds (default: all) back to a state, thawed; the solver forgets what it carried of them.
@@ -433,6 +437,13 @@ class Simulation:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _report_undriven(self) -> None:
+        """Warn once of targets that no drive follows."""
+        labels = targets_without_drive(self._model, self._control)
+        if labels:
+            self._undriven_reported = True
+            warnings.warn(UndrivenJointWarning(undriven_message(labels)), stacklevel=3)
 
     def _report_structure(self) -> None:
         """Warn of writes to the model that have no effect, each array once; or raise in strict mode."""

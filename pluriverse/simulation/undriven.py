@@ -1,0 +1,47 @@
+"""Undriven joints: tell of targets that no drive follows."""
+
+import numpy as np
+
+from pluriverse.model import Control, Model
+from pluriverse.types import EqType, JointTargetMode, JointType
+
+# Calls of `Simulation.step` after which targets are looked at: scripts set them before the first step, or in
+# the first loop. Not at every step, for that takes the host's time.
+LOOK_AFTER_CALLS = (1, 10, 100)
+NAMES_SHOWN = 4
+
+
+def targets_without_drive(model: Model, control: Control) -> list[str]:
+    """Return the labels of the joints that have a target other than zero and no drive to follow it.
+
+    Joints that follow others by an equality constraint need none. Joints of the same label count once.
+    """
+    if model.joint_dof_count == 0:
+        return []
+    start = model.joint_qd_start.numpy()
+    owner = np.repeat(np.arange(model.joint_count), np.diff(start))
+    kind = model.joint_type.numpy()[owner]
+    scalar = np.isin(kind, (JointType.REVOLUTE, JointType.PRISMATIC, JointType.D6))
+    mode = model.joint_target_mode.numpy()
+    idle = (model.joint_target_ke.numpy() == 0.0) & (model.joint_target_kd.numpy() == 0.0)
+    idle = (mode == JointTargetMode.NONE) | (idle & (mode != JointTargetMode.EFFORT))
+    aimed = (control.joint_target_pos.numpy() != 0.0) | (control.joint_target_vel.numpy() != 0.0)
+    found = scalar & idle & aimed
+    if not found.any():
+        return []
+    joints = np.unique(owner[found])
+    if model.equality_constraint_count:
+        coupled = model.equality_constraint_type.numpy() == EqType.JOINT
+        joints = joints[~np.isin(joints, model.equality_constraint_joint1.numpy()[coupled])]
+    return list(dict.fromkeys(model.joint_label[joint] for joint in joints))
+
+
+def undriven_message(labels: list[str]) -> str:
+    """Return what to say about them."""
+    shown = ", ".join(f"'{label}'" for label in labels[:NAMES_SHOWN])
+    more = f" and {len(labels) - NAMES_SHOWN} more" if len(labels) > NAMES_SHOWN else ""
+    return (
+        f"joint {shown}{more}: a target is set, but the joint has no drive that follows it: no actuator in "
+        "the asset, or neither stiffness nor damping. Give it gains before finalize(): drive_gains=(ke, kd) "
+        "of the importer, or builder.joint_target_ke and joint_target_kd; or push it with joint_f."
+    )
