@@ -47,6 +47,7 @@ def write_pseudo_inertia(
         return
     world = episode.world[environment]
     count = episode.count[environment]
+    identity = episode.first + environment
     seed = episode.seed
     half = wp.float64(0.5)
     two = wp.float64(2.0)
@@ -64,13 +65,13 @@ def write_pseudo_inertia(
         f12 = (-half * (inertia[0, 1] + inertia[1, 0]) / mass - f13 * f23) / f22
         f11 = wp.sqrt((half * trace - inertia[0, 0]) / mass - f12 * f12 - f13 * f13)
 
-        mass = mass * wp.exp(two * draw(samplers.alpha, 0, environment, count, place, term, seed))
-        f11 = f11 * wp.exp(draw(samplers.d, 0, environment, count, place + 1, term, seed))
-        f22 = f22 * wp.exp(draw(samplers.d, 1, environment, count, place + 2, term, seed))
-        f33 = f33 * wp.exp(draw(samplers.d, 2, environment, count, place + 3, term, seed))
-        f12 = f12 + draw(samplers.s, 0, environment, count, place + 4, term, seed)
-        f13 = f13 + draw(samplers.s, 1, environment, count, place + 5, term, seed)
-        f23 = f23 + draw(samplers.s, 2, environment, count, place + 6, term, seed)
+        mass = mass * wp.exp(two * draw(samplers.alpha, 0, identity, count, place, term, seed))
+        f11 = f11 * wp.exp(draw(samplers.d, 0, identity, count, place + 1, term, seed))
+        f22 = f22 * wp.exp(draw(samplers.d, 1, identity, count, place + 2, term, seed))
+        f33 = f33 * wp.exp(draw(samplers.d, 2, identity, count, place + 3, term, seed))
+        f12 = f12 + draw(samplers.s, 0, identity, count, place + 4, term, seed)
+        f13 = f13 + draw(samplers.s, 1, identity, count, place + 5, term, seed)
+        f23 = f23 + draw(samplers.s, 2, identity, count, place + 6, term, seed)
 
         s11 = mass * (f11 * f11 + f12 * f12 + f13 * f13)
         s22 = mass * (f22 * f22 + f23 * f23)
@@ -81,9 +82,9 @@ def write_pseudo_inertia(
         body_mass[body] = wp.float32(mass)
         com = wp.vec3d(default_com[body])
         shift = wp.vec3d(
-            draw(samplers.t, 0, environment, count, place + 7, term, seed),
-            draw(samplers.t, 1, environment, count, place + 8, term, seed),
-            draw(samplers.t, 2, environment, count, place + 9, term, seed),
+            draw(samplers.t, 0, identity, count, place + 7, term, seed),
+            draw(samplers.t, 1, identity, count, place + 8, term, seed),
+            draw(samplers.t, 2, identity, count, place + 9, term, seed),
         )
         body_com[body] = wp.vec3(com + shift)
         body_inertia[body] = wp.mat33(

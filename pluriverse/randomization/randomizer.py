@@ -57,6 +57,8 @@ class Randomizer:
             that an environment holds, and indices are those of environments.
         terms: What is drawn; lists among them are taken apart.
         seed: Seed of all draws, 0 to 2**31 - 1.
+        first_environment: Index of environment 0 in the batch that these environments are a part of, so that
+            a part draws the numbers that it would draw in the whole.
 
     Raises:
         KeyError: If a pattern finds nothing.
@@ -68,10 +70,22 @@ class Randomizer:
     flags: ModelFlags
     """What is drawn, for `notify_model_changed`."""
 
-    def __init__(self, target: Any, terms: Sequence[Term | Sequence[Term]], *, seed: int = 0) -> None:
+    def __init__(
+        self,
+        target: Any,
+        terms: Sequence[Term | Sequence[Term]],
+        *,
+        seed: int = 0,
+        first_environment: int = 0,
+    ) -> None:
         self._model: Model = target if isinstance(target, Model) else target.model
         if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**31:
             raise ValueError(f"Randomizer: seed is {seed!r}, but it must be a whole number, 0 to 2**31 - 1.")
+        if not isinstance(first_environment, int | np.integer) or not 0 <= first_environment < 2**31:
+            raise ValueError(
+                f"Randomizer: first_environment is {first_environment!r}, but it must be a whole number >= 0."
+            )
+        self._first = int(first_environment)
         model, device = self._model, self._model.device
         # A simulation of variants knows the defaults of each variant, and which world an environment is in.
         self._defaults: dict[str, Any] = dict(getattr(target, "per_world_default_fields", {}))
@@ -144,6 +158,7 @@ class Randomizer:
         episode.mask = choice.mask
         episode.world = self._world
         episode.count = self._count
+        episode.first = self._first
         episode.seed = self._seed
         return episode
 

@@ -52,6 +52,7 @@ def write_initial_state(
         return
     world = episode.world[environment]
     count = episode.count[environment]
+    identity = episode.first + environment
     seed = episode.seed
     for target in range(targets.start[world], targets.start[world + 1]):
         joint = targets.entity[target]
@@ -64,10 +65,10 @@ def write_initial_state(
             if joint_parent[joint] < 0:
                 turn = wp.vec3()
                 for axis in range(3):
-                    step = draw(samplers.root_position, axis, environment, count, place + axis, term, seed)
+                    step = draw(samplers.root_position, axis, identity, count, place + axis, term, seed)
                     joint_q[coord + axis] = wp.float32(wp.float64(default_q[coord + axis]) + step)
                     turn[axis] = wp.float32(
-                        draw(samplers.root_rotation, axis, environment, count, place + 3 + axis, term, seed)
+                        draw(samplers.root_rotation, axis, identity, count, place + 3 + axis, term, seed)
                     )
                 before = wp.quat(
                     default_q[coord + 3], default_q[coord + 4], default_q[coord + 5], default_q[coord + 6]
@@ -76,18 +77,16 @@ def write_initial_state(
                 for axis in range(4):
                     joint_q[coord + 3 + axis] = after[axis]
                 for axis in range(6):
-                    step = draw(
-                        samplers.root_velocity, axis, environment, count, place + 6 + axis, term, seed
-                    )
+                    step = draw(samplers.root_velocity, axis, identity, count, place + 6 + axis, term, seed)
                     joint_qd[dof + axis] = wp.float32(wp.float64(default_qd[dof + axis]) + step)
         else:
             if coord_count == dof_count and joint_type[joint] != BALL:
                 for axis in range(coord_count):
-                    step = draw(samplers.joint_position, 0, environment, count, place + 12 + axis, term, seed)
+                    step = draw(samplers.joint_position, 0, identity, count, place + 12 + axis, term, seed)
                     moved = wp.float32(wp.float64(default_q[coord + axis]) + step)
                     if step != wp.float64(0.0):
                         moved = wp.clamp(moved, joint_limit_lower[dof + axis], joint_limit_upper[dof + axis])
                     joint_q[coord + axis] = moved
             for axis in range(dof_count):
-                step = draw(samplers.joint_velocity, 0, environment, count, place + 18 + axis, term, seed)
+                step = draw(samplers.joint_velocity, 0, identity, count, place + 18 + axis, term, seed)
                 joint_qd[dof + axis] = wp.float32(wp.float64(default_qd[dof + axis]) + step)

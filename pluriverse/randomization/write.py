@@ -42,6 +42,8 @@ class Episode:
     """World of each environment, shape [environment]."""
     count: wp.array[int]
     """How often each environment was drawn for, shape [environment]."""
+    first: int
+    """What environment 0 is in draws: its index in the batch that this one is a part of."""
     seed: int
     """Seed of all draws."""
 
@@ -102,6 +104,7 @@ def write_property(
         return
     world = episode.world[environment]
     count = episode.count[environment]
+    identity = episode.first + environment
     for target in range(targets.start[world], targets.start[world + 1]):
         entity = targets.entity[target]
         local = int(0)
@@ -111,7 +114,7 @@ def write_property(
             place = local * component.shape[0]
             if not same_for_components:
                 place += index
-            number = draw(sampler, index, environment, count, place, term, episode.seed)
+            number = draw(sampler, index, identity, count, place, term, episode.seed)
             word = entity * words + component[index]
             if operation == SCALE:
                 number = number * wp.float64(defaults[word])
@@ -147,6 +150,7 @@ def write_rotation(
         return
     world = episode.world[environment]
     count = episode.count[environment]
+    identity = episode.first + environment
     for target in range(targets.start[world], targets.start[world + 1]):
         entity = targets.entity[target]
         place = int(0)
@@ -154,7 +158,7 @@ def write_rotation(
             place = 3 * targets.local[target]
         turn = wp.vec3()
         for axis in range(3):
-            turn[axis] = wp.float32(draw(sampler, axis, environment, count, place + axis, term, episode.seed))
+            turn[axis] = wp.float32(draw(sampler, axis, identity, count, place + axis, term, episode.seed))
         rotation = turned(turn, wp.transform_get_rotation(defaults[entity]))
         value[entity] = wp.transform(wp.transform_get_translation(value[entity]), rotation)
 

@@ -54,6 +54,8 @@ class LoadedScene:
     """What `randomizer` draws."""
     variant_scene: "VariantScene | None" = None
     """The scene of its variants, if it has any."""
+    first_world: int = 0
+    """Index of world 0 in the whole scene, where only a part of its worlds was built."""
 
     @property
     def body_labels(self) -> list[str]:
@@ -130,7 +132,7 @@ class LoadedScene:
                 f"scene '{self.name}' has no block 'randomize', so there is nothing to draw. Add one, or "
                 "make a pluriverse.randomization.Randomizer."
             )
-        return self.randomize.randomizer(simulation)
+        return self.randomize.randomizer(simulation, first_environment=self.first_world)
 
     def play(self, simulation: Any, count: int) -> None:
         """Make `count` steps of a simulation of this scene, with the recorded control of each time.

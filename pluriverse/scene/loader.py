@@ -68,22 +68,53 @@ class ReadScene:
     """Variants of each entity of the block `variants`, assembled."""
 
     def build(
-        self, device: Any, *, counts: Sequence[int] | None = None, spacing: Vector3 | None = None
+        self,
+        device: Any,
+        *,
+        counts: Sequence[int] | None = None,
+        spacing: Vector3 | None = None,
+        worlds: range | None = None,
     ) -> LoadedScene:
-        """Return the scene with all its worlds, or another number of each kind.
+        """Return the scene with all its worlds, or another number of each kind, or some of its worlds.
+
+        A part of the worlds is what these worlds are in the whole: they stand where they stand there, and
+        `LoadedScene.randomizer` draws for them what it draws there.
+
+        Args:
+            device: Device of the model.
+            counts: Number of worlds of each kind, instead of the scene's own.
+            spacing: Distance [m] between worlds per axis, instead of the scene's own.
+            worlds: The worlds to build, of all that the counts describe; all if None.
 
         Raises:
             SapSceneLoaderError: What the scene describes is no valid model.
+            ValueError: `worlds` are not worlds of the scene, or cannot be built apart.
         """
         counts = self.counts if counts is None else counts
+        total = sum(counts)
         spacing = spacing if spacing is not None else self.scene.replicate.spacing or SPACING_DEFAULT
-        offsets = _world_offsets(sum(counts), spacing)
+        offsets = _world_offsets(total, spacing)
+        gravities = [_gravities(kind, count) for kind, count in zip(self.kinds, counts, strict=True)]
+        settings, first_world = self.settings, 0
+        if worlds is not None:
+            _check_part(worlds, total)
+            spans = _spans(counts, worlds)
+            first_world = worlds.start
+            counts = [end - begin for begin, end in spans]
+            offsets = offsets[worlds.start : worlds.stop]
+            gravities = [
+                rows if rows is None else rows[begin:end]
+                for rows, (begin, end) in zip(gravities, spans, strict=True)
+            ]
+            if isinstance(settings.max_rigid_contact, tuple):
+                capacity = settings.max_rigid_contact[worlds.start : worlds.stop]
+                settings = replace(settings, max_rigid_contact=capacity)
         variant_scene = None
         if self.scene.variants is not None:
-            variant_scene = self._build_variants(sum(counts), device)
+            variant_scene = self._build_variants(total, device, worlds)
             builder, model = variant_scene.builder, variant_scene.model
         else:
-            builder = _compose(self, counts, offsets)
+            builder = _compose(self, counts, offsets, gravities)
             try:
                 model = builder.finalize(device=device)
             except ValueError as error:
@@ -93,7 +124,7 @@ class ReadScene:
         control = model.control()
         sequences = list(self._sequences(model, counts, offsets))
         for sequence in sequences:
-            sequence.apply(control, 0, self.settings.dt)
+            sequence.apply(control, 0, settings.dt)
         return LoadedScene(
             name=self.scene.name or self.document.path.stem,
             source_path=self.document.path,
@@ -101,7 +132,7 @@ class ReadScene:
             model=model,
             state=model.state(),
             control=control,
-            settings=self.settings,
+            settings=settings,
             unsupported_features=tuple(self.features),
             kind_names=tuple(kind.plan.name for kind in self.kinds),
             kind_of_world=(0,) * model.world_count
@@ -110,9 +141,10 @@ class ReadScene:
             control_sequences=tuple(sequences),
             randomize=self.scene.randomize,
             variant_scene=variant_scene,
+            first_world=first_world,
         )
 
-    def _build_variants(self, count: int, device: Any) -> Any:
+    def _build_variants(self, count: int, device: Any, worlds: range | None) -> Any:
         """Return the worlds of a scene with entities that are something else in each."""
         section, content = self.scene.variants, self.kinds[0].assembly.builder
         assert section is not None
@@ -126,6 +158,7 @@ class ReadScene:
                 content,
                 configs,
                 world_count=count,
+                worlds=worlds,
                 gravity=content.gravity,
                 add_shared=lambda builder: _add_ground(self, builder),
                 device=device,
@@ -137,7 +170,7 @@ class ReadScene:
         """Yield the recorded control of each kind that has one."""
         first = 0
         for kind, count in zip(self.kinds, counts, strict=True):
-            if kind.recording is not None:
+            if kind.recording is not None and count:
                 yield ControlSequence(kind.recording, model, first, offsets[first : first + count])
             first += count
 
@@ -346,7 +379,33 @@ def _world_offsets(count: int, spacing: Vector3) -> np.ndarray:
     return world_offsets(count, np.asarray(spacing, dtype=np.float64))
 
 
-def _compose(read: ReadScene, counts: Sequence[int], offsets: np.ndarray) -> Any:
+def _check_part(worlds: range, total: int) -> None:
+    if worlds.step != 1 or not 0 <= worlds.start < worlds.stop <= total:
+        raise ValueError(
+            f"worlds are {worlds}, but a part of this scene is a range of neighbours among its {total} "
+            "worlds."
+        )
+
+
+def _spans(counts: Sequence[int], worlds: range) -> list[tuple[int, int]]:
+    """Return which worlds of each kind, counted within the kind, are among some worlds of the scene."""
+    ends = np.cumsum(counts)
+    begins = ends - np.asarray(counts)
+    first = np.clip(worlds.start - begins, 0, counts)
+    last = np.clip(worlds.stop - begins, 0, counts)
+    return list(zip(first.tolist(), last.tolist(), strict=True))
+
+
+def _gravities(kind: _Kind, count: int) -> np.ndarray | None:
+    """Return the gravity of each world of a kind [m/s²], shape [world, 3]; None if it is the builder's."""
+    if not kind.plan.gravities:
+        return None
+    return np.resize(np.array(kind.plan.gravities, dtype=np.float64), (count, 3))
+
+
+def _compose(
+    read: ReadScene, counts: Sequence[int], offsets: np.ndarray, gravities: Sequence[np.ndarray | None]
+) -> Any:
     """Return a builder that holds all worlds and the ground."""
     from pluriverse.builder import ModelBuilder
 
@@ -354,14 +413,15 @@ def _compose(read: ReadScene, counts: Sequence[int], offsets: np.ndarray) -> Any
     composed = ModelBuilder()
     _apply_defaults(_whole(read, composed), scene.builder)
     first = 0
-    for kind, count in zip(read.kinds, counts, strict=True):
+    for kind, count, rows in zip(read.kinds, counts, gravities, strict=True):
+        if not count:
+            continue
         xforms = [(*offset, *IDENTITY_ROTATION) for offset in offsets[first : first + count].tolist()]
         try:
             composed.replicate(kind.assembly.builder, count, xforms=xforms)
         except ValueError as error:
             raise kind.plan.document.error(kind.plan.field, str(error)) from error
-        if kind.plan.gravities:
-            rows = np.resize(np.array(kind.plan.gravities, dtype=np.float64), (count, 3))
+        if rows is not None:
             composed._worlds.view("gravity")[first : first + count] = rows
         first += count
     _add_ground(read, composed)

@@ -188,8 +188,9 @@ class RandomizeSection(SceneMapping):
         except ValueError as error:
             raise document.error(("randomize", "terms"), str(error)) from error
 
-    def randomizer(self, target: Any) -> Any:
-        """Return the `Randomizer` of a model or a simulation."""
+    def randomizer(self, target: Any, *, first_environment: int = 0) -> Any:
+        """Return the `Randomizer` of a model or a simulation, or of a part of one."""
         from pluriverse.randomization import Randomizer
 
-        return Randomizer(target, [section.term() for section in self.terms], seed=self.seed)
+        terms = [section.term() for section in self.terms]
+        return Randomizer(target, terms, seed=self.seed, first_environment=first_environment)

@@ -63,6 +63,7 @@ def build_variant_scene(
     entities: "Mapping[str, VariantEntityCfg]",
     *,
     world_count: int,
+    worlds: range | None,
     gravity: Any,
     add_shared: Callable[[Any], None],
     device: Any,
@@ -74,6 +75,7 @@ def build_variant_scene(
         content: Builder of what every world holds beside the entities.
         entities: The entities of the block.
         world_count: Number of worlds.
+        worlds: The worlds to build; all if None.
         gravity: Gravity of all of them [m/s²].
         add_shared: Adds what all worlds share to a builder.
         device: Device of the model.
@@ -99,4 +101,5 @@ def build_variant_scene(
         ),
         device=device,
         add_shared=add_shared,
+        environments=worlds,
     )

@@ -43,6 +43,7 @@ def draw_variant(
     cumulative_share: wp.array[float],  # [variant] the last one is 1
     seed: int,
     entity: int,
+    first: int,  # what environment 0 is in draws
     variant: wp.array[int],  # [environment]
 ):
     """Draw the variant of an entity in one environment."""
@@ -50,7 +51,7 @@ def draw_variant(
     if not is_chosen(environment, episode.shape[0], mask):
         return
     block = philox(
-        wp.uint32(environment),
+        wp.uint32(first + environment),
         wp.uint32(episode[environment]),
         wp.uint32(entity),
         wp.uint32(0),

@@ -5,6 +5,7 @@ is built from. Where environments may change their variants, there are worlds fo
 following each other, of which one per environment is stepped at a time.
 """
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -88,6 +89,8 @@ class VariantScene:
     """By kind, how many entities of a world come before those of each entity, for each kind of world."""
     builder: Any
     """The builder with all worlds. Variants that share a layout have the numbers of the first one in it."""
+    first_environment: int = 0
+    """Index of environment 0 in the whole scene, where only a part of its environments was made."""
 
     @property
     def environment_count(self) -> int:
@@ -183,7 +186,11 @@ def _by_key(
 
 
 def make_scene(
-    config: SceneCfg, *, device: Any = None, add_shared: Callable[[Any], None] | None = None
+    config: SceneCfg,
+    *,
+    device: Any = None,
+    add_shared: Callable[[Any], None] | None = None,
+    environments: range | None = None,
 ) -> VariantScene:
     """Read all variants and make a model with the worlds of all environments.
 
@@ -191,6 +198,8 @@ def make_scene(
         config: What the environments hold.
         device: Device of the model; Warp's default if None.
         add_shared: Adds shapes that all environments share to the `ModelBuilder` it is given.
+        environments: The environments to make, neighbours among all that `config` describes; all if None.
+            They hold, and later draw, what they do in the whole.
 
     Raises:
         TypeError: If an entity or its assignment is of the wrong type.
@@ -202,6 +211,11 @@ def make_scene(
     if not config.entities:
         raise ValueError("SceneCfg: there are no entities, so the environments would be empty. Add one.")
     entities = {name: _read_entity(name, entity, config) for name, entity in config.entities.items()}
+    if environments is not None:
+        _check_part(config, environments)
+        config = dataclasses.replace(config, num_envs=len(environments))
+        for entity in entities.values():
+            entity.assignment = entity.assignment[environments.start : environments.stop]
     tuples, environment_tuple = _tuples(config, list(entities.values()))
     environment_world, first = _worlds(config, list(entities.values()), tuples, environment_tuple)
     composed = [_compose(list(entities.values()), layouts) for layouts in tuples]
@@ -243,9 +257,24 @@ def make_scene(
         defaults,
         before,
         builder,
+        environments.start if environments is not None else 0,
     )
     _apply_assignment(scene)
     return scene
+
+
+def _check_part(config: SceneCfg, environments: range) -> None:
+    count = config.num_envs
+    if environments.step != 1 or not 0 <= environments.start < environments.stop <= count:
+        raise ValueError(
+            f"make_scene: environments are {environments}, but must be neighbours among the {count} of the "
+            "scene."
+        )
+    if config.reassignable and config.prepared_worlds is PreparedWorlds.SHARED:
+        raise ValueError(
+            "make_scene: environments that share worlds (prepared_worlds=PreparedWorlds.SHARED) depend on "
+            "each other, so a part of them cannot be made. Use PreparedWorlds.OWN."
+        )
 
 
 def _read_entity(name: str, config: Any, scene: SceneCfg) -> Entity:

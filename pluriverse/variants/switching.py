@@ -98,7 +98,8 @@ class Switching:
         for place, (name, entity) in enumerate(scene.entities.items()):
             if wanted is None:
                 if entity.has_variants:
-                    inputs = [*chosen, self.episode, self._shares[name], scene.config.seed, place]
+                    stream = [scene.config.seed, place, scene.first_environment]
+                    inputs = [*chosen, self.episode, self._shares[name], *stream]
                     self._launch(draw_variant, choice, inputs, [self.variant[name]])
             elif name in wanted:
                 inputs = [*chosen, wanted[name], self._allowed_on_device[name]]
