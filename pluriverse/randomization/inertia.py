@@ -47,7 +47,7 @@ def write_pseudo_inertia(
         return
     world = episode.world[environment]
     count = episode.count[environment]
-    identity = episode.first + environment
+    identity = episode.identity[environment]
     seed = episode.seed
     half = wp.float64(0.5)
     two = wp.float64(2.0)

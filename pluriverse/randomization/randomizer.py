@@ -57,8 +57,9 @@ class Randomizer:
             that an environment holds, and indices are those of environments.
         terms: What is drawn; lists among them are taken apart.
         seed: Seed of all draws, 0 to 2**31 - 1.
-        first_environment: Index of environment 0 in the batch that these environments are a part of, so that
-            a part draws the numbers that it would draw in the whole.
+        identities: What the draws of each environment depend on, whole numbers from 0 to 2**31 - 1, shape
+            [environment]; its index if None. A part of a batch draws what it draws in the whole if they are
+            the indices there, and environments of equal identity draw equal numbers.
 
     Raises:
         KeyError: If a pattern finds nothing.
@@ -76,16 +77,11 @@ class Randomizer:
         terms: Sequence[Term | Sequence[Term]],
         *,
         seed: int = 0,
-        first_environment: int = 0,
+        identities: Any = None,
     ) -> None:
         self._model: Model = target if isinstance(target, Model) else target.model
         if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**31:
             raise ValueError(f"Randomizer: seed is {seed!r}, but it must be a whole number, 0 to 2**31 - 1.")
-        if not isinstance(first_environment, int | np.integer) or not 0 <= first_environment < 2**31:
-            raise ValueError(
-                f"Randomizer: first_environment is {first_environment!r}, but it must be a whole number >= 0."
-            )
-        self._first = int(first_environment)
         model, device = self._model, self._model.device
         # A simulation of variants knows the defaults of each variant, and which world an environment is in.
         self._defaults: dict[str, Any] = dict(getattr(target, "per_world_default_fields", {}))
@@ -97,6 +93,7 @@ class Randomizer:
             worlds=wp.array(np.arange(world.size), dtype=wp.int32, device=device),
         )
         self._world = world
+        self._identity = _identities(identities, world.size, device)
         self._seed = int(seed)
         self._count: wp.array[int] = wp.zeros(world.size, dtype=wp.int32, device=device)
         self._launches: list[tuple[Any, list[Any], list[Any]]] = []
@@ -158,7 +155,7 @@ class Randomizer:
         episode.mask = choice.mask
         episode.world = self._world
         episode.count = self._count
-        episode.first = self._first
+        episode.identity = self._identity
         episode.seed = self._seed
         return episode
 
@@ -402,6 +399,22 @@ class Randomizer:
         self._restores.append(([targets, words, _flat(default)], [_flat(value)]))
         self._moves_bodies |= name in _MOVES_BODIES
         self.flags |= flag_of(name)
+
+
+def _identities(identities: Any, count: int, device: Any) -> wp.array[int]:
+    """Return what the draws of each environment depend on, on the device."""
+    values = np.arange(count) if identities is None else np.asarray(identities)
+    if values.shape != (count,) or not np.issubdtype(values.dtype, np.integer):
+        raise ValueError(
+            f"Randomizer: identities have shape {values.shape} and type {values.dtype}, but must be one "
+            f"whole number for each of the {count} environments."
+        )
+    if count and not 0 <= values.min() <= values.max() < 2**31:
+        raise ValueError(
+            f"Randomizer: identities are from {values.min()} to {values.max()}, but must be from 0 to "
+            "2**31 - 1."
+        )
+    return wp.array(values.astype(np.int32), dtype=wp.int32, device=device)
 
 
 def _flattened(terms: Sequence[Term | Sequence[Term]]) -> Iterable[Term]:

@@ -52,7 +52,7 @@ def write_initial_state(
         return
     world = episode.world[environment]
     count = episode.count[environment]
-    identity = episode.first + environment
+    identity = episode.identity[environment]
     seed = episode.seed
     for target in range(targets.start[world], targets.start[world + 1]):
         joint = targets.entity[target]

@@ -42,8 +42,8 @@ class Episode:
     """World of each environment, shape [environment]."""
     count: wp.array[int]
     """How often each environment was drawn for, shape [environment]."""
-    first: int
-    """What environment 0 is in draws: its index in the batch that this one is a part of."""
+    identity: wp.array[int]
+    """What the draws of each environment depend on, by default its index, shape [environment]."""
     seed: int
     """Seed of all draws."""
 
@@ -104,7 +104,7 @@ def write_property(
         return
     world = episode.world[environment]
     count = episode.count[environment]
-    identity = episode.first + environment
+    identity = episode.identity[environment]
     for target in range(targets.start[world], targets.start[world + 1]):
         entity = targets.entity[target]
         local = int(0)
@@ -150,7 +150,7 @@ def write_rotation(
         return
     world = episode.world[environment]
     count = episode.count[environment]
-    identity = episode.first + environment
+    identity = episode.identity[environment]
     for target in range(targets.start[world], targets.start[world + 1]):
         entity = targets.entity[target]
         place = int(0)

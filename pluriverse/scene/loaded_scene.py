@@ -121,8 +121,13 @@ class LoadedScene:
             return self.variant_scene.simulation(solver=solver, **(arguments | options))
         return Simulation(self.model, solver, **(arguments | options))
 
-    def randomizer(self, simulation: Any) -> Any:
+    def randomizer(self, simulation: Any, *, identities: Any = None) -> Any:
         """Return a `Randomizer` of what the scene says is drawn, for a simulation of it.
+
+        Args:
+            simulation: The simulation.
+            identities: What the draws of each environment depend on (`Randomizer`); its index in the whole
+                scene if None.
 
         Raises:
             ValueError: If the scene has no block `randomize`.
@@ -132,7 +137,10 @@ class LoadedScene:
                 f"scene '{self.name}' has no block 'randomize', so there is nothing to draw. Add one, or "
                 "make a pluriverse.randomization.Randomizer."
             )
-        return self.randomize.randomizer(simulation, first_environment=self.first_world)
+        if identities is None:
+            count = getattr(simulation, "environment_count", self.model.world_count)
+            identities = range(self.first_world, self.first_world + count)
+        return self.randomize.randomizer(simulation, identities=identities)
 
     def play(self, simulation: Any, count: int) -> None:
         """Make `count` steps of a simulation of this scene, with the recorded control of each time.

@@ -188,9 +188,9 @@ class RandomizeSection(SceneMapping):
         except ValueError as error:
             raise document.error(("randomize", "terms"), str(error)) from error
 
-    def randomizer(self, target: Any, *, first_environment: int = 0) -> Any:
-        """Return the `Randomizer` of a model or a simulation, or of a part of one."""
+    def randomizer(self, target: Any, *, identities: Any = None) -> Any:
+        """Return the `Randomizer` of a model or a simulation; `identities` as there."""
         from pluriverse.randomization import Randomizer
 
         terms = [section.term() for section in self.terms]
-        return Randomizer(target, terms, seed=self.seed, first_environment=first_environment)
+        return Randomizer(target, terms, seed=self.seed, identities=identities)

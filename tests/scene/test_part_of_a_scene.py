@@ -13,13 +13,23 @@ worlds:
   - name: box
     count: 3
     joints: [{id: hover, type: free, child: box}]
-    bodies: [{id: box, mass: 1.0, inertia: [[0.01, 0, 0], [0, 0.01, 0], [0, 0, 0.01]], transform: {p: [0, 0, 0.2]}, shapes: [{type: box, hx: 0.1, hy: 0.1, hz: 0.1}]}]
+    bodies:
+      - id: box
+        mass: 1.0
+        inertia: &inertia [[0.01, 0, 0], [0, 0.01, 0], [0, 0, 0.01]]
+        transform: {p: [0, 0, 0.2]}
+        shapes: [{type: box, hx: 0.1, hy: 0.1, hz: 0.1}]
   - name: ball
     count: 2
     gravities: [[0, 0, -1], [0, 0, -2]]
     max_rigid_contact: 7
     joints: [{id: hover, type: free, child: ball}]
-    bodies: [{id: ball, mass: 1.0, inertia: [[0.01, 0, 0], [0, 0.01, 0], [0, 0, 0.01]], transform: {p: [0, 0, 0.2]}, shapes: [{type: sphere, radius: 0.1}]}]
+    bodies:
+      - id: ball
+        mass: 1.0
+        inertia: *inertia
+        transform: {p: [0, 0, 0.2]}
+        shapes: [{type: sphere, radius: 0.1}]
 simulation: {max_rigid_contact: 5}
 randomize:
   seed: 3
