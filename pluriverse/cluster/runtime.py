@@ -1,0 +1,118 @@
+"""Ray: found, connected to, and asked for workers that fit the driver."""
+
+import importlib.metadata
+import os
+import platform
+from typing import Any
+
+import pluriverse
+from pluriverse.cluster.errors import ClusterError
+
+# Packages whose versions decide the bits of a step, beside Python and this package.
+COMPARED_PACKAGES = ("warp-lang", "numpy", "mujoco")
+# A worker that has not answered for this long [s] did not find a place: it waits for cores or GPUs.
+START_TIMEOUT = 120.0
+
+
+def load_ray() -> Any:
+    """Return the module `ray`.
+
+    Raises:
+        ImportError: If it is not installed.
+    """
+    try:
+        import ray
+    except ImportError as error:
+        raise ImportError(
+            "pluriverse.cluster runs on Ray, which is not installed. Install it with: "
+            "pip install 'pluriverse[cluster]'"
+        ) from error
+    return ray
+
+
+def connect(address: str | None, worker_count: int, cpus_per_worker: float) -> Any:
+    """Return `ray`, connected to a cluster, or to one of this machine that was started for it.
+
+    A connection that exists is used.
+
+    Args:
+        address: Address of a running cluster, or "auto" for that of this machine; None to start one here.
+        worker_count: Workers that will be asked for.
+        cpus_per_worker: Cores that Ray sets aside for each of them.
+
+    Raises:
+        ImportError: If Ray is not installed.
+        ClusterError: If there is no cluster at the address, or it runs other versions of Ray or Python.
+    """
+    ray = load_ray()
+    if ray.is_initialized():
+        return ray
+    # Workers of a local cluster are counted by the user, so its size follows from theirs.
+    local = {} if address else {"num_cpus": max(os.cpu_count() or 1, int(worker_count * cpus_per_worker) + 1)}
+    try:
+        ray.init(
+            address=address,
+            include_dashboard=None if address else False,
+            logging_level="error",
+            log_to_driver=False,
+            **local,
+        )
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        where = f"at address {address!r}" if address else "on this machine"
+        raise ClusterError(
+            f"no Ray cluster can be used {where}: {error} Start one with 'ray start --head', with the Ray and "
+            "Python of this environment, or leave the address out to use this machine alone."
+        ) from error
+    return ray
+
+
+def versions() -> dict[str, str]:
+    """Return what driver and workers must agree in: the versions that decide the bits of a step."""
+    found = {"python": platform.python_version(), "pluriverse": pluriverse.__version__}
+    for name in COMPARED_PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "none"
+    return found
+
+
+def check_versions(worker: dict[str, str], node: str) -> None:
+    """Raise if a worker runs other versions than this process.
+
+    Raises:
+        ClusterError: Naming each version that differs.
+    """
+    here = versions()
+    # Another patch release of Python reads the same pickles and computes the same numbers.
+    differing = [
+        f"{name} {worker.get(name, 'none')} there and {version} here"
+        for name, version in here.items()
+        if _compared(name, worker.get(name, "none")) != _compared(name, version)
+    ]
+    if differing:
+        raise ClusterError(
+            f"the worker on node {node} does not fit this process: {', '.join(differing)}. Equal results need "
+            "equal versions: install the same ones on all nodes."
+        )
+
+
+def _compared(name: str, version: str) -> str:
+    return ".".join(version.split(".")[:2]) if name == "python" else version
+
+
+def pickled(value: Any, what: str) -> bytes:
+    """Return a value in the form in which it travels to workers.
+
+    Raises:
+        ValueError: If it cannot be sent.
+    """
+    from ray import cloudpickle
+
+    try:
+        return cloudpickle.dumps(value)
+    except Exception as error:  # noqa: BLE001 (objects raise what they like when they are pickled)
+        raise ValueError(
+            f"{what} cannot be sent to workers: {type(error).__name__}: {error}. Make it a function of a "
+            "module, and let it open files, devices and simulations itself, on the worker."
+        ) from error
