@@ -119,7 +119,13 @@ __all__ = [
 ]
 
 
+_LAZY_ROOMS = ("cluster",)
+"""Packages below this one that are attributes of it without being imported."""
+
+
 def __getattr__(name: str) -> Any:
+    if name in _LAZY_ROOMS:
+        return importlib.import_module(f"pluriverse.{name}")
     module = _LAZY_MODULES.get(name)
     if module is None:
         raise AttributeError(f"module 'pluriverse' has no attribute {name!r}")

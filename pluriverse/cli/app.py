@@ -175,6 +175,50 @@ def check(
 
 
 @app.command()
+def sweep(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A sweep file (YAML or JSON).")],
+    out: Annotated[Path, typer.Option(help="Folder for the table, in Parquet.")],
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the rows that the folder holds.")
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Worker processes; one per core of the cluster if not given.")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(help="Ray cluster: an address or auto; this machine alone if not given.")
+    ] = None,
+    batch: Annotated[int, typer.Option(min=1, help="Worlds that a worker steps at a time.")] = 64,
+    threads: Annotated[int, typer.Option(min=1, help="CPU threads of each worker.")] = 1,
+    gpus: Annotated[float, typer.Option(min=0.0, help="GPUs of each worker; parts are allowed.")] = 0.0,
+    device: DeviceOption = None,
+    solver: SolverOption = SolverChoice.SAP,
+    metrics: Annotated[
+        str | None, typer.Option(help="Function that returns further columns, as module:function.")
+    ] = None,
+    asset_root: AssetRootOption = None,
+) -> None:
+    """Run a scene with many values of its parameters, over processes and machines."""
+    from pluriverse.cli.sweep import SweepOptions, run_sweep
+
+    run_sweep(
+        file,
+        SweepOptions(
+            out=out,
+            resume=resume,
+            workers=workers,
+            address=address,
+            batch=batch,
+            threads=threads,
+            gpus=gpus,
+            device=device,
+            solver=solver,
+            metrics=metrics,
+            asset_roots=tuple(asset_root or ()),
+        ),
+    )
+
+
+@app.command()
 def scenes() -> None:
     """List the scenes that ship with the package."""
     from pluriverse.cli.info import list_scenes

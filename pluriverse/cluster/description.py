@@ -60,6 +60,8 @@ class SceneDescription:
     """One of `SOLVERS`."""
     spacing: tuple[float, float, float] | None = None
     """Distance between worlds [m], instead of the scene's."""
+    solver_options: dict[str, Any] = field(default_factory=dict)
+    """Options of the solver, instead of the scene's."""
 
     @property
     def world_count(self) -> int:
@@ -75,11 +77,12 @@ class SceneDescription:
         scene = self.read.build(
             wp.get_device(device), counts=self.counts, worlds=worlds, spacing=self.spacing
         )
-        solver = None
         if self.solver == "mujoco":
             from pluriverse.solvers.mujoco import SolverMuJoCo
 
-            solver = SolverMuJoCo(scene.model)
+            solver: Any = SolverMuJoCo(scene.model, **self.solver_options)
+        else:
+            solver = scene.solver(**self.solver_options)
         simulation = scene.simulation(solver=solver, **({"threads": threads} | self.options))
         randomizer = None
         if scene.randomize is not None and scene.randomize.terms:
@@ -168,7 +171,8 @@ def describe(
         return SceneDescription(read, tuple(read.counts), given, solver)
     if not callable(scene):
         raise TypeError(
-            f"{what}: the first argument is a {type(scene).__name__}, but must be a scene file, the name of a "
+            f"{what}: the first argument is a {type(scene).__name__}, but must be a scene file, the name "
+            "of a "
             "shipped scene, or a function of a range of worlds that returns their simulation."
         )
     if given or solver != "sap":

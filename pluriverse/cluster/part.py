@@ -1,8 +1,8 @@
 """Part: the worlds of one worker as the driver sees them, with what it takes to make good for its loss.
 
-The driver keeps the last snapshot of the worlds and what was asked of them since. Where a worker is lost, with
-its process or its node, a new one is built, restored, and asked the same again. It gives the same bits, since a
-step depends on nothing else. What is lost a second time over the same work is an error.
+The driver keeps the last snapshot of the worlds and what was asked of them since. Where a worker is lost,
+with its process or its node, a new one is built, restored, and asked the same again. It gives the same bits,
+since a step depends on nothing else. What is lost a second time over the same work is an error.
 """
 
 from collections.abc import Sequence
@@ -102,13 +102,16 @@ class Part:
             placement = self._placement
             free = ray.available_resources()
             raise ClusterError(
-                f"{self.name} found no place within {START_TIMEOUT:g} s: it needs {placement.cpus:g} cores and "
-                f"{placement.gpus:g} GPUs, and {free.get('CPU', 0.0):g} cores and {free.get('GPU', 0.0):g} GPUs "
+                f"{self.name} found no place within {START_TIMEOUT:g} s: it needs {placement.cpus:g} cores "
+                "and "
+                f"{placement.gpus:g} GPUs, and {free.get('CPU', 0.0):g} cores and {free.get('GPU', 0.0):g} "
+                "GPUs "
                 "are free in the cluster. Use fewer workers, or a cluster with more nodes."
             ) from error
         except ray.exceptions.RayError as error:
             raise ClusterError(
-                f"{self.name} could not start: {_first_line(error)} Pluriverse must be installed, in the same "
+                f"{self.name} could not start: {_first_line(error)} Pluriverse must be installed, in the "
+                "same "
                 "version, where workers run."
             ) from error
         check_versions(found, self.name)
@@ -160,7 +163,8 @@ class Part:
             return list(results)
         self._pending = None
         raise ClusterError(
-            f"{self.name} was lost twice over the same work, {_names(calls)}: {_first_line(lost)} Give workers "
+            f"{self.name} was lost twice over the same work, {_names(calls)}: {_first_line(lost)} Give "
+            "workers "
             "more memory (fewer worlds each), or look into Ray's logs for what ends them."
         ) from lost
 

@@ -84,8 +84,8 @@ def find_array(simulation: Simulation, name: str, what: str) -> tuple[Any, np.nd
         what: The caller, for messages.
 
     Returns:
-        The Warp array, and the first entry and number of entries of each world, shape [world]. The worlds of a
-        simulation with variants are those that its environments are in.
+        The Warp array, and the first entry and number of entries of each world, shape [world]. The worlds of
+        a simulation with variants are those that its environments are in.
 
     Raises:
         AttributeError: If there is no such array, or it has no entries that belong to worlds.
@@ -158,7 +158,8 @@ def write_rows(simulation: Simulation, name: str, values: Any, worlds: np.ndarra
         given = given.reshape(expected)
     elif given.ndim:
         raise ValueError(
-            f"{what}: values of {name} have shape {given.shape}, but these worlds have {len(entries)} entries "
+            f"{what}: values of {name} have shape {given.shape}, but these worlds have {len(entries)} "
+            "entries "
             f"of shape {host.shape[1:]}, {int(np.prod(expected))} numbers in all."
         )
     if not np.isfinite(given).all():

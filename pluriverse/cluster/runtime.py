@@ -3,6 +3,7 @@
 import importlib.metadata
 import os
 import platform
+from pathlib import Path
 from typing import Any
 
 import pluriverse
@@ -48,7 +49,14 @@ def connect(address: str | None, worker_count: int, cpus_per_worker: float) -> A
     if ray.is_initialized():
         return ray
     # Workers of a local cluster are counted by the user, so its size follows from theirs.
-    local = {} if address else {"num_cpus": max(os.cpu_count() or 1, int(worker_count * cpus_per_worker) + 1)}
+    local: dict[str, Any] = {}
+    if not address:
+        # Workers find what this process found, also from a checkout that is not installed.
+        paths = [str(Path(pluriverse.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+        local = {
+            "num_cpus": max(os.cpu_count() or 1, int(worker_count * cpus_per_worker) + 1),
+            "runtime_env": {"env_vars": {"PYTHONPATH": os.pathsep.join(paths)}},
+        }
     try:
         ray.init(
             address=address,
@@ -60,7 +68,8 @@ def connect(address: str | None, worker_count: int, cpus_per_worker: float) -> A
     except (ConnectionError, RuntimeError, ValueError) as error:
         where = f"at address {address!r}" if address else "on this machine"
         raise ClusterError(
-            f"no Ray cluster can be used {where}: {error} Start one with 'ray start --head', with the Ray and "
+            f"no Ray cluster can be used {where}: {error} Start one with 'ray start --head', with the Ray "
+            "and "
             "Python of this environment, or leave the address out to use this machine alone."
         ) from error
     return ray
@@ -92,7 +101,8 @@ def check_versions(worker: dict[str, str], node: str) -> None:
     ]
     if differing:
         raise ClusterError(
-            f"the worker on node {node} does not fit this process: {', '.join(differing)}. Equal results need "
+            f"the worker on node {node} does not fit this process: {', '.join(differing)}. Equal results "
+            "need "
             "equal versions: install the same ones on all nodes."
         )
 
@@ -111,7 +121,7 @@ def pickled(value: Any, what: str) -> bytes:
 
     try:
         return cloudpickle.dumps(value)
-    except Exception as error:  # noqa: BLE001 (objects raise what they like when they are pickled)
+    except Exception as error:  # objects raise what they like when they are pickled
         raise ValueError(
             f"{what} cannot be sent to workers: {type(error).__name__}: {error}. Make it a function of a "
             "module, and let it open files, devices and simulations itself, on the worker."

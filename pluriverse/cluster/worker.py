@@ -4,6 +4,7 @@ Everything here is a function of what was asked before, so asking again gives th
 work is made good: `pluriverse.cluster.part`.
 """
 
+import dataclasses
 import os
 import pickle
 import tempfile
@@ -17,6 +18,7 @@ from pluriverse.cluster.description import BuiltWorlds
 from pluriverse.cluster.rows import Rows, read_rows, write_rows
 from pluriverse.cluster.runtime import versions
 from pluriverse.simulation import SimulationReport
+from pluriverse.variants.simulation import VariantSimulation
 
 Call = tuple[str, tuple[Any, ...]]
 """Name of a method of `Worker` and its arguments."""
@@ -61,8 +63,9 @@ class Worker:
         """Put worlds, named by their indices here, back to their initial state, newly drawn if wanted."""
         built = self._worlds_built()
         if draw:
-            if hasattr(built.simulation, "reassign") and built.simulation.scene.config.reassignable:
-                built.simulation.reassign(worlds)
+            variants = built.simulation
+            if isinstance(variants, VariantSimulation) and variants.scene.config.reassignable:
+                variants.reassign(worlds)
             if built.randomizer is not None:
                 built.randomizer.apply(worlds)
         built.simulation.reset(worlds)
@@ -87,8 +90,6 @@ class Worker:
 
     def report(self) -> SimulationReport:
         """Return the figures of these worlds; frozen worlds by their indices among all."""
-        import dataclasses
-
         report = self._worlds_built().simulation.report()
         frozen = tuple(self._worlds.start + world for world in report.frozen_worlds)
         return dataclasses.replace(report, frozen_worlds=frozen)

@@ -1,0 +1,18 @@
+"""One local Ray cluster for all tests of this room."""
+
+import pytest
+
+pytest.importorskip("ray", reason="the extra 'cluster' is not installed")
+pytest.importorskip("pyarrow", reason="the extra 'cluster' is not installed")
+
+
+@pytest.fixture(scope="session")
+def ray_cluster():
+    """Ray on this machine, with places for all workers of a test."""
+    import ray
+
+    if ray.is_initialized():  # by a test of another room, with fewer places
+        ray.shutdown()
+    ray.init(num_cpus=8, include_dashboard=False, logging_level="error", log_to_driver=False)
+    yield ray
+    ray.shutdown()
