@@ -13,7 +13,7 @@ from pluriverse.cluster.farm import run_pieces
 from pluriverse.cluster.runtime import connect, pickled
 from pluriverse.cluster.samples import Samples, make_samples
 from pluriverse.cluster.table import ResultTable, fingerprint
-from pluriverse.simulation.snapshot import editable_arrays, structure_fingerprint
+from pluriverse.simulation.snapshot import editable_arrays
 
 # Worlds of one simulation of a worker: enough to keep its cores busy, few enough that a lost one costs
 # little.
@@ -323,7 +323,7 @@ def _fingerprint(job: EpisodeJob, pieces: list[Piece]) -> str:
     if isinstance(job.description, SceneDescription):
         model = _first_worlds(job)
         settings = job.description.read.settings
-        values += [structure_fingerprint(model), job.description.solver, job.description.options]
+        values += [model.structure.fingerprint, job.description.solver, job.description.options]
         values += [settings.dt, settings.solver_options]
         for name, array in editable_arrays(model).items():
             values += [name, array.numpy()]
