@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from pluriverse.geometry import Appearance, Heightfield, Mesh, Texture
     from pluriverse.model import Contacts, Control, Model, State
+    from pluriverse.render import draw
     from pluriverse.scene import load_scene
     from pluriverse.simulation import Simulation
     from pluriverse.solvers.mujoco import SolverMuJoCo
@@ -67,6 +68,7 @@ _LAZY_MODULES = {
     "SolverSAP": "pluriverse.solvers.sap",
     "State": "pluriverse.model",
     "Texture": "pluriverse.geometry",
+    "draw": "pluriverse.render",
     "eval_fk": "pluriverse.dynamics",
     "eval_ik": "pluriverse.dynamics",
     "eval_inverse_dynamics": "pluriverse.dynamics",
@@ -105,6 +107,7 @@ __all__ = [
     "SolverSAP",
     "State",
     "Texture",
+    "draw",
     "eval_fk",
     "eval_ik",
     "eval_inverse_dynamics",

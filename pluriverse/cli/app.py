@@ -87,6 +87,13 @@ def run(
     plot: Annotated[
         Path | None, typer.Option(help="Draw height, energy and joints of a world of each kind to this file.")
     ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw the last state of a world of each kind to this file.")
+    ] = None,
+    video: Annotated[
+        Path | None, typer.Option(help="Film a world of each kind: .mp4, .webm, .mov, .mkv or .gif.")
+    ] = None,
+    size: Annotated[str, typer.Option(help="Width and height of picture and video.")] = "960x600",
 ) -> None:
     """Step a scene, show the progress, and end with a summary."""
     from pluriverse.cli.run import RunOptions, run_scene
@@ -105,6 +112,9 @@ def run(
             asset_roots=tuple(asset_root or ()),
             record=record,
             plot=plot,
+            picture=picture,
+            video=video,
+            size=size,
         ),
     )
 

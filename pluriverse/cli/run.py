@@ -37,6 +37,9 @@ class RunOptions:
     asset_roots: tuple[Path, ...]
     record: Path | None
     plot: Path | None
+    picture: Path | None
+    video: Path | None
+    size: str
 
     def frame_count(self, dt: float) -> int:
         """Return the number of steps.
@@ -91,6 +94,14 @@ def _make_observers(session: Session, options: RunOptions, frame_count: int) -> 
         from pluriverse.cli.plot import Plot
 
         observers.append(Plot(session, options.plot, frame_count))
+    if options.picture is not None or options.video is not None:
+        from pluriverse.cli.pictures import Picture, Video, parse_size
+
+        size = parse_size(options.size)
+        if options.picture is not None:
+            observers.append(Picture(session, options.picture, size))
+        if options.video is not None:
+            observers.append(Video(session, options.video, size))
     return observers
 
 

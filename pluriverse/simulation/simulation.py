@@ -133,6 +133,7 @@ class Simulation:
         self._undriven_reported = False
         self.clear_report()
         self._call_count = 0
+        self._observers: list[Any] = []
         self._check_interval = 1 if on_cpu or strict else CUDA_CHECK_INTERVAL
         self._interrupted = False
 
@@ -235,6 +236,15 @@ class Simulation:
                 in a forked process, if the model is on a GPU.
         """
         _check_count("Simulation.step: count", count, lowest=0)
+        while self._observers and count > 0:
+            part = min(count, *(observer.steps_to_next() for observer in self._observers))
+            self._make_steps(part)
+            count -= part
+            for observer in list(self._observers):
+                observer.observe()
+        self._make_steps(count)
+
+    def _make_steps(self, count: int) -> None:
         if self._interrupted:
             raise SimulationError(
                 "Simulation.step: an earlier call was interrupted, so worlds stand at different times. "
@@ -418,6 +428,27 @@ class Simulation:
             truncated_step_count=_total(solver.truncated_step_count) - self._truncated_start,
             frozen_worlds=tuple(np.flatnonzero(solver.world_frozen.numpy()).tolist()),
         )
+
+    def add_observer(self, observer: Any) -> None:
+        """Let something look at the state from step to step, such as a `Recorder`.
+
+        Args:
+            observer: Has `steps_to_next()`, after how many steps it wants to look next (at least 1), and
+                `observe()`, which is called then, and at the end of every call of `step`.
+        """
+        if observer not in self._observers:
+            self._observers.append(observer)
+
+    def remove_observer(self, observer: Any) -> None:
+        """Let it look no more."""
+        if observer in self._observers:
+            self._observers.remove(observer)
+
+    def recorder(self, **options: Any) -> Any:
+        """Return a `pluriverse.render.Recorder`, which makes a video of the steps inside its `with`."""
+        from pluriverse.render import Recorder
+
+        return Recorder(self, **options)
 
     def clear_report(self) -> None:
         """Let the figures of `report` begin again with the next step."""

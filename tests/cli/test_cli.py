@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
 from pluriverse.cli.app import app
@@ -105,6 +106,18 @@ def test_plot_draws_a_picture_of_each_kind(tmp_path):
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
+def test_picture_and_video_show_a_world_of_each_kind(tmp_path, ball):
+    picture, video = tmp_path / "out.png", tmp_path / "out.gif"
+    result = invoke("run", ball, "--frames", 8, "--picture", picture, "--video", video, "--size", "48x32")
+    assert result.exit_code == 0, result.output
+    with Image.open(picture) as image:
+        assert image.size == (48, 32)
+    with Image.open(video) as film:
+        assert film.size == (48, 32)
+        assert film.n_frames == 3  # 0.08 s at 30 frames per second, and the first
+    assert "3 frames" in result.stdout
+
+
 def test_truncation_is_reported_and_stops_a_strict_run(tmp_path):
     """A box on the ground has four contacts; with room for two, the run says so, and a strict one fails."""
     path = tmp_path / "box.yaml"
@@ -151,6 +164,10 @@ WRONG = {
         "more than 8 GiB",
     ),
     "plot of no kind": (["run", "BALL", "--plot", "a.doc"], 1, "is no picture"),
+    "picture of no kind": (["run", "BALL", "--picture", "a.doc"], 1, "is no picture"),
+    "video of no kind": (["run", "BALL", "--video", "a.doc"], 1, "no format of videos"),
+    "video to nowhere": (["run", "BALL", "--video", "/none/a.gif"], 1, "the folder '/none' does not exist"),
+    "no size": (["run", "BALL", "--picture", "a.png", "--size", "0x9"], 1, "--size is '0x9'"),
     "plot to nowhere": (["run", "BALL", "--plot", "/none/a.png"], 1, "there is no folder '/none'"),
     "world counts": (["bench", "BALL", "--worlds", "1,many"], 1, "list of numbers such as 1,64,1024"),
     "world count of zero": (["bench", "BALL", "--worlds", "0"], 1, "at least 1"),

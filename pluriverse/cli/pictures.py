@@ -1,0 +1,95 @@
+"""`--picture` and `--video`: what a run looks like, one world of each kind side by side."""
+
+from pathlib import Path
+from typing import Any
+
+from pluriverse.cli.session import Session
+
+# Worlds in one picture; more could not be told apart.
+WORLD_COUNT_MAX = 16
+
+
+class Picture:
+    """Draws the last state.
+
+    Args:
+        session: What is drawn.
+        path: Picture to write, in the format of its suffix.
+        size: Width and height [pixel].
+
+    Raises:
+        ValueError: There is no folder to write to, or no such format.
+    """
+
+    def __init__(self, session: Session, path: Path, size: tuple[int, int]):
+        from PIL import Image
+
+        if not path.absolute().parent.is_dir():
+            raise ValueError(f"--picture: there is no folder '{path.parent}'; create it first")
+        if path.suffix.lower() not in Image.registered_extensions():
+            raise ValueError(f"--picture: '{path}' is no picture; end its name in .png, .jpg or .webp")
+        self._session, self._path, self._size = session, path, size
+
+    def observe(self) -> None:
+        """Do nothing: only the end counts."""
+
+    def finish(self) -> str:
+        """Write the picture and return what to tell."""
+        from pluriverse.render import draw
+
+        worlds = shown_worlds(self._session.scene)
+        draw(self._session.simulation, worlds=worlds, path=self._path, size=self._size)
+        return f"picture: {self._path}"
+
+
+class Video:
+    """Records the run, and renders it at the end.
+
+    Args:
+        session: What is recorded.
+        path: Video to write, in the format of its suffix.
+        size: Width and height [pixel].
+
+    Raises:
+        ValueError: There is no folder to write to, no such format, or PyAV is missing.
+    """
+
+    def __init__(self, session: Session, path: Path, size: tuple[int, int]):
+        from pluriverse.render.video import check_video_path
+
+        try:
+            check_video_path(path)
+        except (ImportError, FileNotFoundError) as error:
+            raise ValueError(f"--video: {error}") from error
+        self._path, self._size = path, size
+        self._recorder = session.simulation.recorder(worlds=shown_worlds(session.scene))
+        self._recorder.start()
+
+    def observe(self) -> None:
+        """Do nothing: the simulation tells the recorder itself."""
+
+    def finish(self) -> str:
+        """Write the video and return what to tell."""
+        self._recorder.stop()
+        self._recorder.save(self._path, size=self._size)
+        return f"video: {self._path}, {self._recorder.frame_count} frames"
+
+
+def shown_worlds(scene: Any) -> list[int]:
+    """Return the first world of each kind."""
+    first: dict[int, int] = {}
+    for world, kind in enumerate(scene.kind_of_world):
+        first.setdefault(kind, world)
+    return list(first.values())[:WORLD_COUNT_MAX]
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """Return width and height from a text such as 1280x720.
+
+    Raises:
+        ValueError: It is no size.
+    """
+    parts = text.lower().split("x")
+    if len(parts) != 2 or not all(part.isdigit() and 1 <= int(part) <= 16384 for part in parts):
+        raise ValueError(f"--size is '{text}', but it is width and height in pixels, for example 1280x720")
+    return int(parts[0]), int(parts[1])

@@ -1,0 +1,119 @@
+"""Draw: a picture of a simulation, a model or a scene in one call."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pluriverse.model import Model, State
+from pluriverse.render.camera import Camera
+from pluriverse.render.picture import PictureStyle, renderer_of, write_picture
+from pluriverse.render.visual import SeenGeometry
+
+
+def draw(
+    simulation: Any,
+    *,
+    worlds: Sequence[int] | int | None = None,
+    camera: Any = None,
+    path: str | Path | None = None,
+    size: tuple[int, int] = (960, 600),
+    samples: int = 12,
+    geometry: SeenGeometry | str = SeenGeometry.VISUAL,
+    style: PictureStyle | None = None,
+    spacing: float | None = None,
+    azimuth: float = -0.9,
+    elevation: float = 0.32,
+    state: State | None = None,
+) -> np.ndarray:
+    """Return a picture, and write it to a file if `path` is given. Needs no display and no graphics driver.
+
+    Several worlds stand side by side: where they are, if they do not overlap, else on a grid, and all on one
+    floor if they have none of their own.
+
+    Args:
+        simulation: A `Simulation`, or anything with a `model` and a `state`; or a `Model`, which is drawn in
+            its initial state.
+        worlds: The worlds to draw; the first if None.
+        camera: A `Camera`; its position and target as two points; the label of a camera of the model
+            (`add_camera`) in the first of the worlds; or None for a camera that sees them all.
+        path: File to write (.png, .jpg, .webp), or None.
+        size: Width and height [pixel].
+        samples: Rays per pixel: 1 is quick, 12 is smooth, 64 is for print.
+        geometry: Which shapes are drawn: "visual", "collision" or "all".
+        style: Light and surroundings.
+        spacing: Distance of worlds on a grid [m]; 0 leaves them where they are; None as said above.
+        azimuth: Direction that a camera placed by itself stands in, from x towards y [rad].
+        elevation: How far it stands above the horizon [rad].
+        state: State to draw, if not that of the simulation.
+
+    Returns:
+        Red, green and blue, top row first, shape [row, column, 3], uint8.
+
+    Raises:
+        IndexError: If there is no such world.
+        KeyError: If there is no such camera.
+        TypeError: If `simulation` or `camera` are none.
+        ValueError: If the size, the samples or the camera are out of range, or the name of the file is that
+            of no format of pictures.
+    """
+    model, now = model_and_state(simulation, "draw")
+    now = now if state is None else state
+    chosen = None if worlds is None else [int(world) for world in np.atleast_1d(np.asarray(worlds))]
+    picture = renderer_of(model, SeenGeometry(geometry)).render(
+        now,
+        worlds=chosen,
+        camera=as_camera(camera, model, now, (chosen or [0])[0]),
+        size=size,
+        samples=samples,
+        style=style,
+        spacing=spacing,
+        azimuth=azimuth,
+        elevation=elevation,
+    )
+    if path is not None:
+        write_picture(path, picture)
+    return picture
+
+
+def model_and_state(simulation: Any, what: str) -> tuple[Model, State]:
+    """Return what is to be drawn.
+
+    Raises:
+        TypeError: If there is nothing of the kind.
+    """
+    if isinstance(simulation, Model):
+        return simulation, simulation.state()
+    model = getattr(simulation, "model", None)
+    if not isinstance(model, Model):
+        hint = " Call finalize() first." if hasattr(simulation, "finalize") else ""
+        raise TypeError(
+            f"{what}: {simulation!r} is no simulation; pass a Simulation, or a Model for its initial "
+            f"state.{hint}"
+        )
+    state = getattr(simulation, "state", None)
+    return model, state if isinstance(state, State) else model.state()
+
+
+def as_camera(camera: Any, model: Model, state: State, world: int) -> Camera | None:
+    """Return a camera from what `draw` takes for one.
+
+    Raises:
+        KeyError: If there is no camera of that label.
+        TypeError: If it is none of these.
+        ValueError: If it is out of range.
+    """
+    if camera is None or isinstance(camera, Camera):
+        return camera
+    if isinstance(camera, str):
+        from pluriverse.render.model_camera import camera_of_label
+
+        return camera_of_label(model, state, camera, world)
+    points = np.asarray(camera, dtype=object)
+    if points.shape != (2, 3):
+        raise TypeError(
+            f"draw: camera is {camera!r}, but it must be a Camera, two points (position and target), the "
+            "label of a camera of the model, or None."
+        )
+    return Camera(tuple(camera[0]), tuple(camera[1]))

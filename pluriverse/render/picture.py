@@ -1,0 +1,396 @@
+"""Pictures of worlds, rendered by our own ray caster: no display, no graphics driver."""
+
+import os
+import weakref
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.builder.shapes import GROUND_COLOR
+from pluriverse.model import Model, State
+from pluriverse.render.camera import Camera, fitting_camera
+from pluriverse.render.raycast.caster import RayCaster
+from pluriverse.render.raycast.looks import LookArrays
+from pluriverse.render.raycast.shading import Light, View, render_pixels
+from pluriverse.render.visual import SeenGeometry
+
+# Largest side of a picture [pixel].
+SIZE_MAX = 16384
+# Pixels that one thread renders at a time: enough to be worth a wake-up, few enough to share work evenly.
+BLOCK_PIXELS = 8192
+# Distance between the worlds of a picture, relative to the largest of them.
+WORLD_SPACING = 1.25
+
+
+@dataclass(frozen=True)
+class PictureStyle:
+    """Light and surroundings of pictures."""
+
+    sun_direction: tuple[float, float, float] = (-0.35, -0.55, 0.9)
+    """Where the sun stands; seen from a camera that is placed by itself, it shines from behind, above."""
+    sun: float = 0.85
+    """Brightness of the sun."""
+    sun_spread: float = 0.045
+    """Tangent of half the angle under which the sun is seen: how soft shadows are."""
+    sky: float = 0.80
+    """Brightness of the sky."""
+    shadows: bool = True
+    """Whether things cast shadows."""
+    ambient_occlusion: bool = True
+    """Whether corners are darker."""
+    background: tuple[tuple[float, float, float], tuple[float, float, float]] = (
+        (0.93, 0.945, 0.96),
+        (0.70, 0.78, 0.88),
+    )
+    """Colours at the horizon and above, from 0 to 1."""
+    floor: bool | None = None
+    """Whether a floor is drawn below the worlds; None draws one where they have no ground of their own."""
+    floor_color: tuple[float, float, float] = (0.80, 0.815, 0.83)
+    """Colour of that floor, and of ground planes that were given no colour."""
+    grid: bool = True
+    """Whether endless planes have lines, a metre and a decimetre apart."""
+
+
+@dataclass(frozen=True)
+class WorldLayout:
+    """Where the worlds of a picture are."""
+
+    offsets: np.ndarray
+    """Where each world is moved to [m], shape [world, 3]."""
+    floor: float | None
+    """Height of the floor of the picture [m], None without one."""
+    extent: float
+    """Longest side of what moves in a world [m]."""
+
+
+class PictureRenderer:
+    """Renders pictures of a model, with everything that stays from picture to picture made once.
+
+    Args:
+        model: The model.
+        geometry: Which of its shapes are drawn.
+        threads: Threads on a CPU; as many as cores if None.
+    """
+
+    def __init__(
+        self, model: Model, *, geometry: SeenGeometry = SeenGeometry.VISUAL, threads: int | None = None
+    ):
+        self.model = model
+        self.caster = RayCaster(model, geometry=geometry)
+        self.looks = LookArrays(model, self.caster.arrays)
+        if threads is not None and threads < 1:
+            raise ValueError(f"PictureRenderer: threads is {threads}, but it must be at least 1.")
+        self._threads = threads or _core_count()
+
+    def render(
+        self,
+        state: State,
+        *,
+        worlds: Sequence[int] | None = None,
+        camera: Camera | Any = None,
+        size: tuple[int, int] = (960, 600),
+        samples: int = 12,
+        style: PictureStyle | None = None,
+        spacing: float | None = None,
+        azimuth: float = -0.9,
+        elevation: float = 0.32,
+        layout: "WorldLayout | None" = None,
+    ) -> np.ndarray:
+        """Return a picture of some worlds as they are in a state.
+
+        Several worlds stand side by side: where they are, if they do not overlap, else on a grid.
+
+        Args:
+            state: State of the model.
+            worlds: The worlds; the first if None.
+            camera: A `Camera`, or None for one that sees them all.
+            size: Width and height [pixel].
+            samples: Rays per pixel: 1 is quick, 12 is smooth, 64 is for print.
+            style: Light and surroundings.
+            spacing: Distance of worlds on a grid [m]; 0 leaves them where they are; None as said above.
+            azimuth: Direction that a camera placed by itself stands in, from x towards y [rad].
+            elevation: How far it stands above the horizon [rad].
+            layout: Where worlds and floor are, as `layout` returned; None to find out anew.
+
+        Returns:
+            Red, green and blue, top row first, shape [row, column, 3], uint8.
+
+        Raises:
+            IndexError: If there is no such world.
+            ValueError: If the size, the samples or the camera are out of range.
+        """
+        width, height = check_size(size, "picture")
+        if not isinstance(samples, int | np.integer) or not 1 <= samples <= 4096:
+            raise ValueError(
+                f"picture: samples is {samples!r}, but it must be a whole number from 1 to 4096."
+            )
+        chosen = self._check_worlds(worlds)
+        style = PictureStyle() if style is None else style
+        self.caster.update(state, chosen)
+        layout = self._layout(chosen, spacing, style) if layout is None else layout
+        corners = self._corners(chosen, layout)
+        if camera is None:
+            camera = fitting_camera(corners, aspect=width / height, azimuth=azimuth, elevation=elevation)
+        elif not isinstance(camera, Camera):
+            raise TypeError(
+                f"picture: camera is {camera!r}, but it must be a pluriverse.render.Camera, or None for one "
+                "that sees all worlds."
+            )
+        light = self._light(style, camera, corners, layout)
+        view = self._view(camera, chosen, layout.offsets, width, height)
+        image = wp.zeros((1, height, width), dtype=wp.uint32, device=self.model.device)
+        self._launch(view, light, image, int(samples))
+        pixels = image.numpy()[0].view(np.uint8).reshape(height, width, 4)
+        return np.ascontiguousarray(pixels[:, :, :3])
+
+    def layout(
+        self,
+        state: State,
+        worlds: Sequence[int] | None = None,
+        *,
+        spacing: float | None = None,
+        style: PictureStyle | None = None,
+    ) -> "WorldLayout":
+        """Return where `render` puts worlds in a state, to put them there in other states too."""
+        chosen = self._check_worlds(worlds)
+        self.caster.update(state, chosen)
+        return self._layout(chosen, spacing, PictureStyle() if style is None else style)
+
+    def corners(self, state: State, worlds: Sequence[int], layout: "WorldLayout") -> np.ndarray:
+        """Return the corners of boxes around what moves in worlds in a state [m], for `fitting_camera`."""
+        self.caster.update(state, list(worlds))
+        return self._corners(list(worlds), layout)
+
+    def _layout(self, worlds: list[int], spacing: float | None, style: PictureStyle) -> "WorldLayout":
+        boxes, all_boxes = self._bounds(worlds)
+        offsets = world_offsets(boxes, spacing)
+        has_floor = not self._has_ground(worlds) if style.floor is None else style.floor
+        if has_floor and len(worlds) > 1:
+            offsets[:, 2] = -all_boxes[:, 0, 2]  # all stand on the one floor
+        floor = float((all_boxes[:, 0, 2] + offsets[:, 2]).min()) if has_floor else None
+        return WorldLayout(offsets, floor, float((boxes[:, 1] - boxes[:, 0]).max()))
+
+    def _corners(self, worlds: list[int], layout: "WorldLayout") -> np.ndarray:
+        boxes, _ = self._bounds(worlds)
+        return _corners(boxes + np.repeat(layout.offsets[:, None, :], 2, axis=1))
+
+    def _check_worlds(self, worlds: Sequence[int] | None) -> list[int]:
+        chosen = [0] if worlds is None else [int(world) for world in np.atleast_1d(np.asarray(worlds))]
+        if not chosen:
+            raise ValueError("picture: no world is chosen. Pass worlds=[0], or more.")
+        for world in chosen:
+            if not 0 <= world < self.model.world_count:
+                raise IndexError(
+                    f"picture: world {world} does not exist; the model has worlds 0 to "
+                    f"{self.model.world_count - 1}."
+                )
+        return chosen
+
+    def _bounds(self, worlds: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the boxes around what moves in each world, and around all that is seen, [world, 2, 3]."""
+        scene = self.caster.arrays.scene
+        start, entry_shape = scene.entry_start.numpy(), scene.entry_shape.numpy()
+        lower, upper = scene.entry_lower.numpy().reshape(-1, 3), scene.entry_upper.numpy().reshape(-1, 3)
+        seen = scene.shape_seen.numpy()[entry_shape] == 1
+        carried = self.model.shape_body.numpy()[entry_shape] >= 0
+        boxes, everything = [], []
+        shared = np.arange(start[-2], start[-1])
+        for world in worlds:
+            own = np.arange(start[world], start[world + 1])
+            own = own[seen[own]]
+            everyone = np.concatenate([own, shared[seen[shared]]])
+            moving = own[carried[own]]
+            chosen = moving if len(moving) else everyone
+            boxes.append(_box(lower[chosen], upper[chosen]))
+            everything.append(_box(lower[everyone], upper[everyone]))
+        return np.array(boxes), np.array(everything)
+
+    def _light(
+        self, style: PictureStyle, camera: Camera, corners: np.ndarray, layout: "WorldLayout"
+    ) -> Light:
+        extent = float(np.linalg.norm(corners.max(axis=0) - corners.min(axis=0)))
+        reach = float(np.linalg.norm(np.subtract(camera.position, corners.mean(axis=0)))) + extent
+        light = Light()
+        sun = np.asarray(style.sun_direction, dtype=np.float64)
+        light.sun_direction = wp.vec3(*(sun / np.linalg.norm(sun)).tolist())
+        light.sun_color = wp.vec3(*(style.sun * np.array([1.0, 0.97, 0.92])).tolist())
+        light.sun_spread = style.sun_spread
+        light.sky_color = wp.vec3(*(style.sky * np.array([0.52, 0.56, 0.62])).tolist())
+        light.bounce_color = wp.vec3(*(style.sky * np.array([0.30, 0.29, 0.28])).tolist())
+        light.horizon_color = wp.vec3(*style.background[0])
+        light.zenith_color = wp.vec3(*style.background[1])
+        light.shadows = int(style.shadows)
+        light.occlusion_reach = float(np.clip(0.35 * layout.extent, 0.02, 2.0))
+        if not style.ambient_occlusion:
+            light.occlusion_reach = 0.0
+        light.has_floor = int(layout.floor is not None)
+        light.floor_height = 0.0 if layout.floor is None else layout.floor
+        light.floor_color = wp.vec3(*style.floor_color)
+        light.plain_color = wp.vec3(*GROUND_COLOR)
+        light.grid_spacing = _grid_spacing(layout.extent) if style.grid else 0.0
+        light.fade_distance = 4.0 * reach
+        return light
+
+    def _has_ground(self, worlds: list[int]) -> bool:
+        """Return whether a world has a ground of its own: an endless plane, or scenery that is wide."""
+        scene = self.caster.arrays.scene
+        start, planes = scene.plane_start.numpy(), scene.plane_shape.numpy()
+        seen = scene.shape_seen.numpy()
+        groups = [*worlds, self.model.world_count]
+        if any(seen[planes[start[group] : start[group + 1]]].any() for group in groups):
+            return True
+        entry_start, entry_shape = scene.entry_start.numpy(), scene.entry_shape.numpy()
+        lower, upper = scene.entry_lower.numpy().reshape(-1, 3), scene.entry_upper.numpy().reshape(-1, 3)
+        fixed = self.model.shape_body.numpy()[entry_shape] < 0
+        for group in groups:
+            entries = np.arange(entry_start[group], entry_start[group + 1])
+            still = entries[fixed[entries] & (seen[entry_shape[entries]] == 1)]
+            moving = entries[~fixed[entries] & (seen[entry_shape[entries]] == 1)]
+            if len(still) and len(moving):
+                wide = (upper[still] - lower[still])[:, :2].min(axis=1).max()
+                if wide > 1.5 * (upper[moving].max(axis=0) - lower[moving].min(axis=0))[:2].max():
+                    return True
+        return False
+
+    def _view(self, camera: Camera, worlds: list[int], offsets: np.ndarray, width: int, height: int) -> View:
+        device = self.model.device
+        view = View()
+        view.camera_position = wp.array([wp.vec3(*camera.position)], dtype=wp.vec3, device=device)
+        rotation = camera.rotation.astype(np.float32)[None]
+        view.camera_rotation = wp.array(rotation, dtype=wp.mat33, device=device)
+        view.tangent = wp.array([float(np.tan(0.5 * camera.fov))], dtype=wp.float32, device=device)
+        view.view_start = wp.array([0, len(worlds)], dtype=wp.int32, device=device)
+        view.view_world = wp.array(worlds, dtype=wp.int32, device=device)
+        view.view_offset = wp.array(offsets.astype(np.float32), dtype=wp.vec3, device=device)
+        view.width, view.height = width, height
+        return view
+
+    def _launch(self, view: View, light: Light, image: Any, samples: int) -> None:
+        """Render all pixels, in blocks on several threads where the device is a CPU."""
+        device = self.model.device
+        slots = wp.zeros(1, dtype=wp.int32, device=device)
+        camera_start: Any = wp.array([0, 1], dtype=wp.int32, device=device)
+
+        def launch(first: int, count: int) -> None:
+            render_pixels(
+                slots,
+                camera_start,
+                1,
+                self.caster.arrays.scene,
+                self.looks.looks,
+                view,
+                light,
+                image,
+                samples=samples,
+                first_pixel=first,
+                pixel_count=count,
+            )
+
+        total = view.width * view.height
+        if not device.is_cpu or self._threads == 1 or total <= BLOCK_PIXELS:
+            launch(0, total)
+            return
+        launch(0, 0)  # compiles the kernel
+        graphs = []
+        for first in range(0, total, BLOCK_PIXELS):
+            with wp.ScopedCapture(device=device, force_module_load=False) as capture:
+                launch(first, min(BLOCK_PIXELS, total - first))
+            graphs.append(capture.graph)
+
+        # Warp releases the interpreter's lock while it replays a graph.
+        with ThreadPoolExecutor(self._threads) as pool:
+            list(pool.map(wp.capture_launch, graphs))
+
+
+_RENDERERS: weakref.WeakKeyDictionary[Model, dict[SeenGeometry, PictureRenderer]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def renderer_of(model: Model, geometry: SeenGeometry = SeenGeometry.VISUAL) -> PictureRenderer:
+    """Return the renderer of a model, made once."""
+    made = _RENDERERS.setdefault(model, {})
+    if geometry not in made:
+        made[geometry] = PictureRenderer(model, geometry=geometry)
+    return made[geometry]
+
+
+def check_size(size: Any, what: str) -> tuple[int, int]:
+    """Return width and height.
+
+    Raises:
+        ValueError: If they are no size of a picture.
+    """
+    values = list(size) if isinstance(size, Sequence | np.ndarray) else []
+    if len(values) != 2 or not all(
+        isinstance(value, int | np.integer) and 1 <= value <= SIZE_MAX for value in values
+    ):
+        raise ValueError(
+            f"{what}: size is {size!r}, but it must be width and height, whole numbers of pixels from 1 to "
+            f"{SIZE_MAX}."
+        )
+    return int(values[0]), int(values[1])
+
+
+def world_offsets(boxes: np.ndarray, spacing: float | None) -> np.ndarray:
+    """Return where worlds are put beside each other [m], from the boxes around them, shape [world, 3]."""
+    count = len(boxes)
+    offsets = np.zeros((count, 3))
+    if count == 1 or spacing == 0.0:
+        return offsets
+    if spacing is not None and not 0.0 < spacing < np.inf:
+        raise ValueError(f"picture: spacing is {spacing}, but it must be a finite number >= 0 (m), or None.")
+    centre = 0.5 * (boxes[:, 0] + boxes[:, 1])[:, :2]
+    extent = (boxes[:, 1] - boxes[:, 0])[:, :2]
+    if spacing is None:
+        gap = np.abs(centre[:, None] - centre[None]) - 0.5 * (extent[:, None] + extent[None])
+        apart = (gap > 0.0).any(axis=2) | np.eye(count, dtype=bool)
+        if apart.all():
+            return offsets
+        spacing = WORLD_SPACING * float(extent.max())
+    columns = int(np.ceil(np.sqrt(count)))
+    cell = np.stack([np.arange(count) % columns, np.arange(count) // columns], axis=1).astype(np.float64)
+    offsets[:, :2] = spacing * (cell - 0.5 * (cell.max(axis=0))) - centre
+    return offsets
+
+
+def write_picture(path: str | Path, pixels: np.ndarray) -> None:
+    """Write a picture to a file; the format follows from its name (PNG, JPEG, WebP, ...).
+
+    Raises:
+        ValueError: If the name is that of no format of pictures.
+        OSError: If the file cannot be written.
+    """
+    from PIL import Image
+
+    path = Path(path)
+    if path.suffix.lower() not in Image.registered_extensions():
+        raise ValueError(
+            f"picture '{path}': '{path.suffix}' is no format of pictures. Name it .png, .jpg or .webp."
+        )
+    Image.fromarray(pixels).save(path)
+
+
+def _box(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    if not len(lower):
+        return np.array([[-0.5, -0.5, 0.0], [0.5, 0.5, 0.5]])
+    return np.array([lower.min(axis=0), upper.max(axis=0)])
+
+
+def _corners(boxes: np.ndarray) -> np.ndarray:
+    pick = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)])
+    return np.concatenate([box[pick, np.arange(3)] for box in boxes])
+
+
+def _grid_spacing(extent: float) -> float:
+    """Return the distance of lines [m]: a power of ten that fits what is seen."""
+    return float(10.0 ** np.round(np.log10(max(extent, 1.0e-3) / 2.0)))
+
+
+def _core_count() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,1 @@
+"""Ray caster: the closest shape along a ray, in every world by itself."""

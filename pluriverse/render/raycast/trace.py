@@ -1,0 +1,241 @@
+"""Trace: the closest shape of a world along a ray.
+
+Of two shapes at the same distance the one with the lower index is hit, so that the result does not depend on
+the tree.
+"""
+
+import warp as wp
+
+from pluriverse.render.raycast.primitives import MISS, primitive_normal, ray_primitive
+from pluriverse.render.raycast.scene import RayScene
+from pluriverse.render.raycast.tree import CONVEX_MESH, HFIELD, MESH, surface_of
+
+# Components of a direction that are smaller count as this much, so that no division by zero occurs.
+TINY = wp.constant(1.0e-18)
+# How far beyond the best hit a mesh is searched, relative to its distance.
+REACH = wp.constant(1.000001)
+
+
+@wp.struct
+class RayHit:
+    """Where a ray ends."""
+
+    distance: float
+    """Along the ray [m], `MISS` for nowhere."""
+    shape: int
+    """Shape, -1 for none."""
+    face: int
+    """Triangle of a mesh, -1 for others."""
+    u: float
+    """Barycentric coordinate of its first corner."""
+    v: float
+    """Barycentric coordinate of its second corner."""
+
+
+@wp.struct
+class Unseen:
+    """Shapes that a ray passes through: those of one body, or of all bodies of one tree."""
+
+    body: int
+    """Body that carries them, -1 for none."""
+    root: int
+    """Root of the tree of bodies that carries them, -1 for none."""
+
+
+@wp.func
+def no_hit(reach: float) -> RayHit:
+    """Return that a ray ends nowhere, within `reach` [m]."""
+    hit = RayHit()
+    hit.distance = reach
+    hit.shape = -1
+    hit.face = -1
+    return hit
+
+
+@wp.func
+def safe_inverse(value: float) -> float:
+    """Return 1 / value, and a large number for 0."""
+    result = 1.0 / TINY
+    if wp.abs(value) > TINY:
+        result = 1.0 / value
+    return result
+
+
+@wp.func
+def enter_box(lower: wp.vec3, upper: wp.vec3, origin: wp.vec3, inverse: wp.vec3, reach: float) -> float:
+    """Return where a ray enters a box, 0 from inside, `MISS` if it does not within `reach`."""
+    x0 = (lower[0] - origin[0]) * inverse[0]
+    x1 = (upper[0] - origin[0]) * inverse[0]
+    y0 = (lower[1] - origin[1]) * inverse[1]
+    y1 = (upper[1] - origin[1]) * inverse[1]
+    z0 = (lower[2] - origin[2]) * inverse[2]
+    z1 = (upper[2] - origin[2]) * inverse[2]
+    enter = wp.max(wp.max(wp.min(x0, x1), wp.min(y0, y1)), wp.max(wp.min(z0, z1), 0.0))
+    leave = wp.min(wp.min(wp.max(x0, x1), wp.max(y0, y1)), wp.max(z0, z1))
+    # The factor covers the rounding of the four operations.
+    result = float(MISS)
+    if enter <= 1.000001 * leave and enter <= reach and lower[0] <= upper[0]:
+        result = enter
+    return result
+
+
+@wp.func
+def hit_shape(scene: RayScene, shape: int, origin: wp.vec3, direction: wp.vec3, best: RayHit) -> RayHit:
+    """Return the hit of a shape if it is closer than the best one so far, else that."""
+    result = best
+    rotation = scene.shape_rotation[shape]
+    start = (origin - scene.shape_position[shape]) * rotation  # by the transposed matrix
+    way = direction * rotation
+    size = scene.shape_scale[shape]
+    shape_type = scene.shape_type[shape]
+    if shape_type == MESH or shape_type == CONVEX_MESH or shape_type == HFIELD:  # noqa: SIM109
+        surface = surface_of(scene, shape)
+        if surface >= 0:
+            # Scaled back to the mesh, with a direction of another length, distances stay what they are.
+            # A little beyond the best so far, so that a tie is seen as one.
+            query = wp.mesh_query_ray(
+                scene.surface_id[surface], wp.cw_div(start, size), wp.cw_div(way, size), REACH * best.distance
+            )
+            if query.result:
+                if query.t < best.distance or (query.t == best.distance and shape < best.shape):
+                    result.distance = query.t
+                    result.shape = shape
+                    result.face = query.face
+                    result.u = query.u
+                    result.v = query.v
+    else:
+        distance = ray_primitive(shape_type, start, way, size)
+        if distance < best.distance or (distance == best.distance and shape < best.shape):
+            result.distance = distance
+            result.shape = shape
+            result.face = -1
+    return result
+
+
+@wp.func
+def is_unseen(scene: RayScene, shape: int, unseen: Unseen, body_root: wp.array[int]) -> bool:
+    """Return whether a ray passes through a shape."""
+    body = scene.shape_body[shape]
+    result = bool(False)
+    if body >= 0:
+        if body == unseen.body:
+            result = True
+        elif unseen.root >= 0:
+            result = body_root[body] == unseen.root
+    return result
+
+
+@wp.func
+def trace_group(
+    scene: RayScene,
+    group: int,
+    origin: wp.vec3,
+    direction: wp.vec3,
+    unseen: Unseen,
+    body_root: wp.array[int],
+    nearest: RayHit,
+    any_hit: int,
+) -> RayHit:
+    """Return the closest hit of a group, or the one found before; with `any_hit` 1, some hit."""
+    best = nearest
+    for place in range(scene.plane_start[group], scene.plane_start[group + 1]):
+        shape = scene.plane_shape[place]
+        if scene.shape_seen[shape] == 1:
+            if not is_unseen(scene, shape, unseen, body_root):
+                best = hit_shape(scene, shape, origin, direction, best)
+    base = scene.node_start[group]
+    leaves = (scene.node_start[group + 1] - base) / 2
+    inverse = wp.vec3(safe_inverse(direction[0]), safe_inverse(direction[1]), safe_inverse(direction[2]))
+    # A walk without a stack: a bit per level says whether the other child of that level is still to be seen.
+    node = int(1)
+    level = int(0)
+    pending = int(0)
+    enter = enter_box(scene.node_lower[base + 1], scene.node_upper[base + 1], origin, inverse, best.distance)
+    walking = bool(enter < MISS)
+    if any_hit == 1 and best.shape >= 0:
+        walking = False
+    while walking:
+        deeper = bool(False)
+        if node >= leaves:
+            entry = scene.entry_order[scene.entry_start[group] + node - leaves]
+            shape = scene.entry_shape[entry]
+            if not is_unseen(scene, shape, unseen, body_root):
+                best = hit_shape(scene, shape, origin, direction, best)
+            if any_hit == 1 and best.shape >= 0:
+                walking = False
+        else:
+            left = base + 2 * node
+            enter_left = enter_box(
+                scene.node_lower[left], scene.node_upper[left], origin, inverse, best.distance
+            )
+            enter_right = enter_box(
+                scene.node_lower[left + 1], scene.node_upper[left + 1], origin, inverse, best.distance
+            )
+            if enter_left < MISS or enter_right < MISS:
+                deeper = True
+                level += 1
+                if enter_left < MISS and enter_right < MISS:
+                    pending = pending | (1 << level)
+                else:
+                    pending = pending & ~(1 << level)
+                node = 2 * node + wp.where(enter_right < enter_left, 1, 0)
+        if walking and not deeper:
+            searching = bool(True)
+            while searching:
+                if level == 0:
+                    searching = False
+                    walking = False
+                elif (pending & (1 << level)) != 0:
+                    pending = pending & ~(1 << level)
+                    node = node ^ 1
+                    enter = enter_box(
+                        scene.node_lower[base + node],
+                        scene.node_upper[base + node],
+                        origin,
+                        inverse,
+                        best.distance,
+                    )
+                    if enter < MISS:
+                        searching = False
+                else:
+                    node = node >> 1
+                    level -= 1
+    return best
+
+
+@wp.func
+def trace_world(
+    scene: RayScene,
+    world: int,
+    origin: wp.vec3,
+    direction: wp.vec3,
+    reach: float,
+    unseen: Unseen,
+    body_root: wp.array[int],
+) -> RayHit:
+    """Return the closest hit of a ray in a world, within `reach` [m]."""
+    hit = no_hit(reach)
+    hit = trace_group(scene, world, origin, direction, unseen, body_root, hit, 0)
+    return trace_group(scene, scene.node_start.shape[0] - 2, origin, direction, unseen, body_root, hit, 0)
+
+
+@wp.func
+def hit_normal(scene: RayScene, hit: RayHit, origin: wp.vec3, direction: wp.vec3) -> wp.vec3:
+    """Return the unit normal where a ray hits, in world axes, towards where the ray came from."""
+    shape = hit.shape
+    rotation = scene.shape_rotation[shape]
+    size = scene.shape_scale[shape]
+    normal = wp.vec3(0.0, 0.0, 1.0)
+    if hit.face >= 0:
+        mesh = scene.surface_id[surface_of(scene, shape)]
+        a = wp.cw_mul(wp.mesh_eval_position(mesh, hit.face, 1.0, 0.0), size)
+        b = wp.cw_mul(wp.mesh_eval_position(mesh, hit.face, 0.0, 1.0), size)
+        c = wp.cw_mul(wp.mesh_eval_position(mesh, hit.face, 0.0, 0.0), size)
+        normal = wp.normalize(wp.cross(b - a, c - a))
+    else:
+        point = (origin + hit.distance * direction - scene.shape_position[shape]) * rotation
+        normal = primitive_normal(scene.shape_type[shape], point, size)
+    normal = rotation * normal
+    if wp.dot(normal, direction) > 0.0:
+        normal = -normal
+    return normal
