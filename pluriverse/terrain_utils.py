@@ -24,6 +24,10 @@ __all__ = [
 ]
 
 
+# Samples of a patch of terrain: 8192 in each direction.
+SAMPLE_COUNT_MAX = 2**26
+
+
 class SubTerrain:
     """A patch of terrain, level to begin with.
 
@@ -47,6 +51,11 @@ class SubTerrain:
             raise ValueError(
                 f"SubTerrain '{terrain_name}': width {width} and length {length} must be at least 2, "
                 f"vertical_scale {vertical_scale} and horizontal_scale {horizontal_scale} positive."
+            )
+        if int(width) * int(length) > SAMPLE_COUNT_MAX:
+            raise ValueError(
+                f"SubTerrain '{terrain_name}': width {width} times length {length} makes more than "
+                f"{SAMPLE_COUNT_MAX:,} samples. Use fewer, or a larger horizontal_scale."
             )
         self.terrain_name = terrain_name
         self.width = int(width)

@@ -1,7 +1,10 @@
 """Mesh files: the triangles of STL, OBJ, DAE and other files, read by trimesh."""
 
+import struct
 import warnings
 import xml.etree.ElementTree as ElementTree
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,27 @@ UPRIGHT = {
     "Y_UP": np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]),
     "Z_UP": np.eye(3),
 }
+
+
+# What the parts of a packed mesh file (ZAE, 3MF) may unpack to [B]. A triangle takes some 200.
+UNPACKED_SIZE_MAX = 2**29
+# What trimesh and the parsers below it run into with a broken file.
+_DAMAGE = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OSError,
+    EOFError,
+    SyntaxError,
+    ArithmeticError,
+    AssertionError,
+    MemoryError,
+    RuntimeError,  # with RecursionError and NotImplementedError
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def load_triangles(
@@ -41,10 +65,10 @@ def load_triangles(
     if suffix == "dae":
         unit, up_axis = _collada_frame(path)
         matrix = unit * (UPRIGHT[up_axis] if apply_up_axis else matrix)
+    _check_archive(path)
     try:
         scene = _load_scene(path, suffix)
-    # what trimesh and the parsers below it run into with a broken file
-    except (ValueError, LookupError, TypeError, AttributeError, OSError, EOFError, SyntaxError) as error:
+    except _DAMAGE as error:
         raise ValueError(f"mesh file '{path}' cannot be read: {type(error).__name__}: {error}") from error
     parts = []
     for node in sorted(scene.graph.nodes_geometry):
@@ -67,6 +91,26 @@ def load_triangles(
     flipped = [bool(np.linalg.det(turn) < 0.0) for turn, _, _ in parts]
     color = _main_color(largest)
     return distinct, merged[np.concatenate(triangles)], color, _skin(geometries, flipped, color)
+
+
+def _check_archive(path: Path) -> None:
+    """Check what a packed mesh file says that it unpacks to; readers believe it no further.
+
+    Raises:
+        ValueError: If that is too much.
+    """
+    if not zipfile.is_zipfile(path):
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return  # reading it says what is wrong with it
+    if size > UNPACKED_SIZE_MAX:
+        raise ValueError(
+            f"mesh file '{path}' unpacks to {size / 2**20:.0f} MiB, more than {UNPACKED_SIZE_MAX >> 20} MiB. "
+            "Reduce the mesh, or store it as STL or OBJ."
+        )
 
 
 def _placed(vertices: Any, turn: np.ndarray, offset: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from pluriverse.importers.errors import (
     AssetError,
     AssetFileError,
+    AssetLimitError,
     AssetWarning,
     UnsupportedAssetError,
 )
@@ -11,6 +12,7 @@ from pluriverse.importers.report import ImportEntry, ImportReport, ImportSeverit
 __all__ = [
     "AssetError",
     "AssetFileError",
+    "AssetLimitError",
     "AssetWarning",
     "ImportEntry",
     "ImportReport",

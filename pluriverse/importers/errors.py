@@ -34,6 +34,10 @@ class AssetFileError(AssetError):
     """A file of an asset is missing or cannot be read."""
 
 
+class AssetLimitError(AssetError):
+    """An asset asks for more than anybody builds: counts, nesting, references."""
+
+
 class UnsupportedAssetError(AssetError):
     """An asset uses a feature that is not supported, and `strict=True` asked for an error."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.importers.errors import AssetError, AssetFileError
+from pluriverse.importers.errors import AssetError, AssetFileError, AssetLimitError
 from pluriverse.importers.mjcf_repair import BOUND, repair_spec, repair_tree
 from pluriverse.importers.mjcf_tree import MjcfTree
 from pluriverse.importers.report import ImportReport
@@ -122,6 +122,8 @@ def _read_tree(text: str, folder: Path | None, name: str) -> MjcfTree | None:
     """Return the XML tree, None for a text that is none; MuJoCo's parser says best what is wrong with it."""
     try:
         return MjcfTree(text, folder, name)
+    except AssetLimitError:
+        raise
     except (ElementTree.ParseError, AssetError):
         return None
 

@@ -6,7 +6,8 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
-from pluriverse.importers.errors import AssetError
+from pluriverse.importers.errors import AssetError, AssetLimitError
+from pluriverse.importers.limits import DOCUMENT_COUNT_MAX, check_mjcf
 
 # Elements that have the attributes of a kind of entity; `freejoint` has no defaults.
 JOINT_TAGS = ("joint", "freejoint")
@@ -22,10 +23,14 @@ class MjcfTree:
 
     Raises:
         AssetError: If an included file cannot be read.
+        AssetLimitError: If the document asks for too much.
     """
 
     def __init__(self, text: str, folder: Path | None, file: str):
-        self.root = _expand(ElementTree.fromstring(text), folder, file, depth=0)
+        root = ElementTree.fromstring(text)
+        check_mjcf(root, file)
+        self.root = _expand(root, folder, file, depth=0, included=[])
+        check_mjcf(self.root, file)
         self._defaults: dict[str, dict[str, dict[str, str]]] = {}
         for default in self.root.findall("default"):
             self._read_defaults(default, {}, top=True)
@@ -82,19 +87,28 @@ class MjcfTree:
 
 
 def _expand(
-    element: ElementTree.Element, folder: Path | None, file: str, *, depth: int
+    element: ElementTree.Element, folder: Path | None, file: str, *, depth: int, included: list[Path]
 ) -> ElementTree.Element:
     """Put the contents of included files in the place of `<include>`."""
     children: list[Any] = []
     for child in element:
         if child.tag != "include":
-            children.append(_expand(child, folder, file, depth=depth))
+            children.append(_expand(child, folder, file, depth=depth, included=included))
             continue
         path = (folder or Path()) / child.get("file", "")
         try:
             if depth > 64:
                 raise OSError("files include each other in a circle")
-            included = ElementTree.parse(path).getroot()
+            included.append(path)
+            if len(included) > DOCUMENT_COUNT_MAX:
+                raise AssetLimitError(
+                    f"more than {DOCUMENT_COUNT_MAX} documents are included",
+                    file=file,
+                    element="<include>",
+                    remedy="Include each file once.",
+                )
+            content = ElementTree.parse(path).getroot()
+            check_mjcf(content, str(path))
         except (OSError, ElementTree.ParseError) as error:
             raise AssetError(
                 f"an included file cannot be read: {error}",
@@ -103,7 +117,7 @@ def _expand(
                 value=child.get("file", ""),
                 remedy="Add the file, or correct its path (relative to the main file).",
             ) from error
-        children += list(_expand(included, folder, file, depth=depth + 1))
+        children += list(_expand(content, folder, file, depth=depth + 1, included=included))
     del element[:]
     element.extend(children)
     return element

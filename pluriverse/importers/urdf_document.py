@@ -10,7 +10,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-from pluriverse.importers.errors import AssetError, AssetFileError
+from pluriverse.importers.errors import AssetError, AssetFileError, AssetLimitError
+from pluriverse.importers.limits import LINK_COUNT_MAX, LINK_DEPTH_MAX
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.urdf_repair import describe, repair
 
@@ -81,6 +82,12 @@ def read_urdf(source: str | Path, report: ImportReport) -> UrdfDocument:
                 "text itself.",
             ) from error
     data = data.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if data.count(b"<link") > LINK_COUNT_MAX:
+        raise AssetLimitError(
+            f"it has more than {LINK_COUNT_MAX:,} links",
+            file=name,
+            remedy="Split it, or build such a robot with the ModelBuilder.",
+        )
     root = _parse(data, name)
     checker = _Checker(name, report)
     checker.check_language(root)
@@ -335,9 +342,11 @@ class _Checker:
                     "Open the loop: leave one of the joints out.",
                 )
             parent_joint[child] = joint
+        depth: dict[str, int] = {}
         for name in links:
-            seen = [name]
-            while (joint := parent_joint.get(seen[-1])) is not None:
+            seen = {name: None}  # in order
+            last = name
+            while last not in depth and (joint := parent_joint.get(last)) is not None:
                 parent = joint.find("parent").get("link")
                 if parent in seen:
                     self._fail(
@@ -346,7 +355,18 @@ class _Checker:
                         parent,
                         "Every chain of joints must begin at one root link.",
                     )
-                seen.append(parent)
+                seen[parent] = None
+                last = parent
+            below = depth.get(last, 0)
+            for place, link in enumerate(reversed(seen)):
+                depth[link] = below + place
+            if depth[name] > LINK_DEPTH_MAX:
+                self._fail(
+                    links[name],
+                    f"more than {LINK_DEPTH_MAX} links hang on one another",
+                    depth[name],
+                    "Build such a chain with the ModelBuilder.",
+                )
         roots = [name for name in links if name not in parent_joint]
         if len(roots) > 1:
             self._fail(

@@ -11,6 +11,7 @@ import numpy as np
 
 from pluriverse.importers.errors import AssetError, AssetFileError
 from pluriverse.importers.frames import IDENTITY, Frame, quat_from_axis_angle, quat_from_matrix
+from pluriverse.importers.limits import check_usd_file, check_usd_layer, check_usda_text
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.usd_options import UsdOptions
 
@@ -231,13 +232,19 @@ def read_usd(source: Any, options: UsdOptions, report: ImportReport) -> UsdSourc
                 remedy=f"Pass a file that ends in {', '.join(USD_SUFFIXES)}; MJCF is read by add_mjcf(), "
                 "URDF by add_urdf().",
             )
+        if is_text:
+            check_usda_text(text, name)
+        else:
+            check_usd_file(Path(text), name)
         with usd_errors(name):
             if is_text:
                 layer = Sdf.Layer.CreateAnonymous(".usda")
                 layer.ImportFromString(text.lstrip("\ufeff \t\r\n"))
-                stage = Usd.Stage.Open(layer)
             else:
-                stage = Usd.Stage.Open(text)
+                layer = Sdf.Layer.FindOrOpen(text)
+            if layer:
+                check_usd_layer(layer, name)
+            stage = Usd.Stage.Open(layer if is_text else text)
     report.source = name
     for problem in stage.GetCompositionErrors():
         report.add("broken reference", " ".join(str(problem).split()), "what it refers to is missing")

@@ -4,20 +4,17 @@ The importers and the libraries below them follow every path. So the documents a
 are imported; where a path is ambiguous, every place that it could mean counts.
 """
 
-import contextlib
+import html
+import json
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
+from pluriverse.importers.limits import DOCUMENT_COUNT_MAX, ELEMENT_COUNT_MAX, element_count
 from pluriverse.scene.errors import FieldError
 from pluriverse.scene.local_files import is_below, outside_message
-
-# Documents that one asset may be made of: far above what anybody splits a robot into.
-DOCUMENT_COUNT_MAX = 1000
-# Elements that the counts of an MJCF document (`<replicate count=...>` and the like) may make.
-ELEMENT_COUNT_MAX = 1_000_000
 
 
 def check_references(kind: str, source: Path | str, roots: Sequence[Path], packages: Sequence[Path]) -> None:
@@ -64,22 +61,64 @@ def _check_place(place: Path, roots: Sequence[Path]) -> None:
 
 # Where the text of a mesh names other files.
 _MESH_REFERENCES = {
-    ".obj": re.compile(rb"^\s*mtllib\s+(.+?)\s*$", re.MULTILINE),
-    ".mtl": re.compile(rb"^\s*(?:map_\w+|bump|disp|decal|refl|norm)\s+(?:.*\s)?(\S+)\s*$", re.MULTILINE),
+    ".obj": re.compile(rb"^\s*mtllib\s+(.+?)\s*$", re.MULTILINE | re.IGNORECASE),
+    ".mtl": re.compile(
+        rb"^\s*(?:map_\w+|bump|disp|decal|refl|norm)\s+(?:.*\s)?(\S+)\s*$", re.MULTILINE | re.IGNORECASE
+    ),
     ".dae": re.compile(rb"<init_from>\s*(?:<ref>)?\s*([^<]+?)\s*<"),
-    ".gltf": re.compile(rb'"uri"\s*:\s*"([^"]+)"'),
+    ".ply": re.compile(rb"^\s*comment\s+texturefile\s+(.+?)\s*$", re.MULTILINE | re.IGNORECASE),
 }
+_GLB_JSON = b"JSON"
+_PLY_END = b"end_header"
 
 
 def _mesh_places(path: Path) -> Iterator[Path]:
-    """Yield the files that a mesh or a material refers to."""
-    pattern = _MESH_REFERENCES.get(path.suffix.lower())
-    if pattern is None or not path.is_file():
+    """Yield the files that a mesh or a material refers to, by every way in which a name may be read."""
+    suffix = path.suffix.lower()
+    if not path.is_file():
         return
-    for found in dict.fromkeys(pattern.findall(path.read_bytes())):
-        reference = unquote(found.decode("utf-8", errors="replace")).removeprefix("file://")
-        if not reference.startswith("data:") and "\0" not in reference:
-            yield path.parent / reference
+    if suffix in (".gltf", ".glb"):
+        found = list(_gltf_references(path.read_bytes()))
+    elif suffix in _MESH_REFERENCES:
+        data = path.read_bytes()
+        if suffix == ".ply":
+            data = data[: data.find(_PLY_END) if _PLY_END in data else len(data)]
+        found = [
+            name.decode("utf-8", errors="replace")
+            for name in dict.fromkeys(_MESH_REFERENCES[suffix].findall(data))
+        ]
+        if suffix == ".obj":
+            found += [name for line in found for name in line.split()]
+    else:
+        return
+    for reference in found:
+        for name in dict.fromkeys((reference, unquote(reference), html.unescape(reference))):
+            bare = name.removeprefix("file://")
+            if bare.startswith("data:") or "\0" in bare:
+                continue
+            yield path.parent / bare
+            if "\\" in bare:
+                yield path.parent / bare.replace("\\", "/")
+
+
+def _gltf_references(data: bytes) -> Iterator[str]:
+    """Yield the names of files in a glTF document, text or binary, as its JSON, decoded, has them."""
+    if data[:4] == b"glTF":
+        length = int.from_bytes(data[12:16], "little")
+        data = data[20 : 20 + length] if data[16:20] == _GLB_JSON else b""
+    try:
+        waiting = [json.loads(data.decode("utf-8-sig"))]
+    except (ValueError, RecursionError):
+        return  # what reads the mesh says what is wrong with it
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            for key, part in value.items():
+                if key == "uri" and isinstance(part, str):
+                    yield part
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
 
 
 def _parse_xml(text: str, name: str) -> ElementTree.Element | None:
@@ -129,7 +168,7 @@ def _mjcf_places(source: Path | str) -> Iterator[Path]:
         root = _parse_xml(text, name)
         if root is None:
             continue
-        if _element_count(root) > ELEMENT_COUNT_MAX:
+        if element_count(root) > ELEMENT_COUNT_MAX:
             raise FieldError(
                 f"{name}: its counts make more than {ELEMENT_COUNT_MAX} elements; lower the counts of "
                 "<replicate>, <composite> or <flexcomp>"
@@ -156,20 +195,6 @@ def _mjcf_places(source: Path | str) -> Iterator[Path]:
         for below in sorted(folders):
             for reference in sorted(files):
                 yield base / below / reference
-
-
-def _element_count(element: ElementTree.Element) -> float:
-    """Return how many elements one element becomes when the counts in it are carried out."""
-    # From the leaves up, since documents may nest deeper than functions.
-    sizes: dict[ElementTree.Element, float] = {}
-    for part in reversed(list(element.iter())):
-        factor = 1.0
-        if part.tag in ("replicate", "composite", "flexcomp", "layer"):
-            for number in part.get("count", "1").split():
-                with contextlib.suppress(ValueError):  # the importer says what is wrong with it
-                    factor *= max(1.0, float(number))
-        sizes[part] = factor * (1.0 + sum(sizes.pop(child) for child in part))
-    return sizes[element]
 
 
 def _check_usd(source: Path | str, roots: Sequence[Path]) -> None:

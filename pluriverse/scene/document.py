@@ -15,9 +15,13 @@ from pluriverse.scene.json_lines import FieldPath, find_json_lines
 # A scene of thousands of bodies has some 1e5 values. The bound stops nested YAML aliases, which grow
 # exponentially from a few lines, and mistakes by the million. A value takes some 300 bytes, its error 1 kB.
 VALUE_COUNT_MAX = 500_000
-# YAML takes some 30 microseconds a value and 1 a character, so these take ten seconds.
-YAML_PART_COUNT_MAX = 200_000
+# YAML takes some 30 microseconds a value and 1 a character, so these take some seconds.
+YAML_PART_COUNT_MAX = 60_000
 YAML_SIZE_MAX = 5_000_000
+# What begins or parts values in YAML, whether it stands in a text or not.
+_YAML_PART = re.compile(r"[,\[{\n&*]|[-?:](?=\s)")
+# What aliases and merges of a YAML file may stand for: as much as its values take to read.
+YAML_EXPANSION_MAX = 100_000
 # A scene of that many values has some 10 MB; the bound stops what is no scene at all.
 SCENE_SIZE_MAX = 64 * 2**20
 
@@ -130,11 +134,9 @@ def read_scene_document(
         raise SapSceneLoaderError(
             f"{path}:1: the file has more than {value_count_max:,} values; keep large data in assets"
         )
-    if not is_json and (
-        text.count(",") + text.count("\n") > YAML_PART_COUNT_MAX or len(text) > YAML_SIZE_MAX
-    ):
+    if not is_json and (len(text) > YAML_SIZE_MAX or len(_YAML_PART.findall(text)) > YAML_PART_COUNT_MAX):
         raise SapSceneLoaderError(
-            f"{path}:1: the file is too long for YAML ({YAML_PART_COUNT_MAX:,} lines and commas, or "
+            f"{path}:1: the file is too long for YAML ({YAML_PART_COUNT_MAX:,} lines, commas and such, or "
             f"{YAML_SIZE_MAX:,} characters); write it as JSON, which is read a hundred times faster"
         )
     data, find_lines = _read_json(path, text) if is_json else _read_yaml(path, text)
@@ -274,6 +276,7 @@ class _YamlValues:
         self._path = path
         self._loader = loader
         self._lines: dict[FieldPath, int] = {}
+        self._count = 0
         self._open: set[int] = set()  # the nodes above the current one: an alias to one of them never ends
 
     def convert(self, node: yaml.Node) -> tuple[Any, dict[FieldPath, int]]:
@@ -282,12 +285,17 @@ class _YamlValues:
     def _fail(self, node: yaml.Node, message: str) -> NoReturn:
         raise SapSceneLoaderError(_printable(f"{self._path}:{node.start_mark.line + 1}: {message}"))
 
+    def _spend(self, node: yaml.Node, count: int) -> None:
+        """Count values that were made, also those of merges that another one replaces."""
+        self._count += count
+        if self._count > YAML_EXPANSION_MAX:
+            self._fail(
+                node, f"the file expands to more than {YAML_EXPANSION_MAX:,} values; use fewer YAML aliases"
+            )
+
     def _value(self, node: yaml.Node, field: FieldPath) -> Any:
         self._lines[field] = node.start_mark.line + 1
-        if len(self._lines) > VALUE_COUNT_MAX:
-            self._fail(
-                node, f"the file expands to more than {VALUE_COUNT_MAX} values; use fewer YAML aliases"
-            )
+        self._spend(node, 1)
         if id(node) in self._open:
             self._fail(node, "a YAML alias refers to a value that contains it")
         if isinstance(node, yaml.ScalarNode):
@@ -316,6 +324,7 @@ class _YamlValues:
                 for source in sources:
                     if not isinstance(source, yaml.MappingNode) or id(source) in self._open:
                         self._fail(value_node, "'<<' merges another mapping or a list of mappings")
+                    self._spend(source, len(source.value))
                     for key, value in source.value:
                         if key.tag == "tag:yaml.org,2002:merge":
                             self._fail(key, "'<<' inside a mapping that is itself merged is not supported")

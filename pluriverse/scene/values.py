@@ -101,7 +101,7 @@ def parse_number(value: Any, *path: str | int) -> float:
         raise FieldError(f"{number} is not a finite number", *path)
     if abs(number) > NUMBER_MAX:
         raise FieldError(
-            f"{number} is too large: a simulation has numbers of single precision, up to {NUMBER_MAX:.2g}",
+            f"{number} is out of range; it must be at most {NUMBER_MAX:.2g}, the largest of single precision",
             *path,
         )
     return number

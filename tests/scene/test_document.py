@@ -106,7 +106,7 @@ def test_broken_documents(tmp_path, name, text, message):
 
 def test_nested_aliases_do_not_fill_the_memory(tmp_path, monkeypatch):
     """Thirty lines that double each other would expand to a billion values."""
-    monkeypatch.setattr("pluriverse.scene.document.VALUE_COUNT_MAX", 10_000)
+    monkeypatch.setattr("pluriverse.scene.document.YAML_EXPANSION_MAX", 10_000)
     lines = ["a0: &a0 [1, 1]"] + [f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]" for i in range(1, 30)]
     with pytest.raises(SapSceneLoaderError, match="expands to more than"):
         read(tmp_path, "\n".join(lines))
