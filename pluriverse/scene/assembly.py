@@ -1,6 +1,7 @@
 """The state of loading one kind of world: its builder, its document and what was noted on the way."""
 
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -87,6 +88,10 @@ class Assembly:
     def note_unsupported(self, feature: str) -> None:
         """Note that the scene asks for something that is not done."""
         self._features.append(self.document.located(self._field, feature))
+
+    def warn(self, text: str) -> None:
+        """Warn of something at the current field."""
+        warnings.warn(self.document.located(self._field, text), UserWarning, stacklevel=2)
 
     def known_joint_ids(self) -> dict[str, int]:
         """Return the index of each inline joint that exists, by its id."""

@@ -154,6 +154,7 @@ class GitSource(SceneMapping):
         except (OSError, UnicodeDecodeError):
             return None
         complete = all((folder / wanted).is_dir() for wanted in self.folders())
+        complete = complete and (folder / self.path).exists()
         return folder if head == self.rev and complete else None
 
 
@@ -172,14 +173,14 @@ def checkout(source: GitSource, allowed_roots: Sequence[Path]) -> Path:
     if protocol == "file":
         _check_local_repository(source.repo, allowed_roots)
     files = stored_files(source.entry())
-    if files is None and is_offline():
+    if files is None:
         files = source._entry_of_others()
-        if files is None:
-            raise AssetFetchError(
-                f"{source.repo} at {source.rev} is not in the asset cache ('{source.entry()}'), and "
-                f"{OFFLINE_VARIABLE} forbids to fetch it; unset it once, or copy the cache from a machine "
-                "that has it"
-            )
+    if files is None and is_offline():
+        raise AssetFetchError(
+            f"{source.repo} at {source.rev} is not in the asset cache ('{source.entry()}'), and "
+            f"{OFFLINE_VARIABLE} forbids to fetch it; unset it once, or copy the cache from a machine "
+            "that has it"
+        )
     if files is None:
         description = {"repo": source.repo, "rev": source.rev, "sparse": source.folders()}
         files = store(

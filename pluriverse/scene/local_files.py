@@ -64,7 +64,10 @@ class LocalFiles:
         path = self._find(name)
         if path is None:
             place = self._place(name)
-            raise FieldError(f"there is no file or folder '{place}' (a path is relative to the scene file)")
+            raise FieldError(
+                f"there is no file or folder '{place}' (a path is relative to the scene file); files "
+                "elsewhere are found below a folder that asset_roots= (--asset-root) adds"
+            )
         return path
 
     def _find(self, name: str) -> Path | None:

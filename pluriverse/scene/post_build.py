@@ -39,6 +39,7 @@ from pluriverse.scene.values import (
     reported,
     shown,
 )
+from pluriverse.types import FLOATING_JOINTS, JointType
 
 OPERATIONS: dict[str, type["Operation"]] = {}
 """The operations by the name in `op`; behind `add_shape` stands the type of the shape."""
@@ -254,12 +255,31 @@ class SetJointTargets(JointSelection, Operation):
     kd: NotNegative = 0.0
 
     def apply(self, assembly: Assembly) -> None:
-        """Set mode and gains."""
+        """Set mode and gains; joints that have no such drive are left as they are, with a warning."""
         builder = assembly.builder
-        for dof in selected_dofs(assembly, self):
+        dofs = selected_dofs(assembly, self)
+        undrivable = [dof for dof in dofs if not self._drives(builder, dof)]
+        if undrivable:
+            owners = dict.fromkeys(_joint_of_dof(builder, dof) for dof in undrivable)
+            names = ", ".join(f"'{builder.joint_label[joint]}'" for joint in owners)
+            if len(undrivable) == len(dofs):
+                raise FieldError(
+                    f"{names}: a free joint has no drive, and a ball joint none of a position; select joints "
+                    "that turn or slide"
+                )
+            assembly.warn(
+                f"set_joint_targets leaves out {names}: a free joint has no drive, and a ball joint none of "
+                "a position; select the joints that turn or slide to say so"
+            )
+        for dof in sorted(set(dofs) - set(undrivable)):
             builder.joint_target_mode[dof] = self.mode
             builder.joint_target_ke[dof] = self.ke
             builder.joint_target_kd[dof] = self.kd
+
+    def _drives(self, builder: Any, dof: int) -> bool:
+        """Return whether a degree of freedom can have the drive."""
+        kind = builder.joint_type[_joint_of_dof(builder, dof)]
+        return kind not in FLOATING_JOINTS and (kind != JointType.BALL or self.ke == 0.0)
 
 
 @register_operation("set_joint_armature")
@@ -413,6 +433,10 @@ def selected_dofs(assembly: Assembly, selection: JointSelection) -> list[int]:
     if not dofs:
         raise FieldError("the selected joints have no degree of freedom; select joints that move")
     return dofs
+
+
+def _joint_of_dof(builder: Any, dof: int) -> int:
+    return int(np.searchsorted(builder.joint_qd_start, dof, side="right")) - 1
 
 
 def operation_names() -> list[str]:

@@ -152,6 +152,9 @@ def test_a_checkout_of_another_program_serves_offline(tmp_path, cache, repositor
     git(theirs, "checkout", "--quiet", "--detach", commit)
     monkeypatch.setenv("SAP_WARP_ASSET_OFFLINE", "1")
     assert checkout(source, [tmp_path]) == theirs
+    monkeypatch.delenv("SAP_WARP_ASSET_OFFLINE")
+    assert checkout(source, [tmp_path]) == theirs  # nothing is fetched twice
+    monkeypatch.setenv("SAP_WARP_ASSET_OFFLINE", "1")
     with pytest.raises(AssetFetchError, match="OFFLINE"):
         checkout(source_of(folder, commit, sparse=["robot/xml", "missing"]), [tmp_path])
 

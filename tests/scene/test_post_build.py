@@ -377,3 +377,24 @@ def test_a_visual_copy_of_an_approximated_mesh_may_stay(tmp_path):
     collides = (model.shape_flags.numpy() & ShapeFlags.COLLIDE_SHAPES) != 0
     assert not collides[kinds == GeoType.MESH].any()
     assert (kinds == GeoType.BOX).sum() == 2
+
+
+FLOATING = """
+schema_version: 1
+bodies:
+  - {id: base, mass: 2, inertia: [0.1, 0.1, 0.1]}
+  - {id: leg, mass: 1, inertia: [0.1, 0.1, 0.1]}
+joints:
+  - {id: root, type: free, child: base}
+  - {id: knee, type: revolute, parent: base, child: leg, axis: y}
+"""
+
+
+def test_targets_of_all_joints_leave_out_the_free_joint_of_a_floating_robot(tmp_path):
+    """A robot's joints are driven by one line; the joint that lets it float has no drive, which is said."""
+    with pytest.warns(UserWarning, match=r"post_build\[0\].*leaves out 'root': a free joint has no drive"):
+        model = edited(tmp_path, "{op: set_joint_targets, range: all, ke: 100, kd: 5}", text=FLOATING)
+    np.testing.assert_array_equal(model.joint_target_ke.numpy(), [0.0] * 6 + [100.0])
+    assert model.joint_target_mode.numpy()[:6].tolist() == [0] * 6
+    with pytest.raises(SapSceneLoaderError, match=r"'root': a free joint has no drive"):
+        edited(tmp_path, "{op: set_joint_targets, joint: root, ke: 100}", text=FLOATING)
