@@ -21,16 +21,21 @@ from pluriverse.gymapi.enums import (
     MouseInput,
     RigidBodyFlags,
     SimType,
+    SoftMaterialType,
     StateFlags,
     TendonType,
     TensorDataType,
     UpAxis,
+    UsdMaterialMode,
 )
 from pluriverse.gymapi.enums import JointType as JointType
 from pluriverse.gymapi.errors import GymError, GymWarning
 from pluriverse.gymapi.gym import Gym, acquire_gym
+from pluriverse.gymapi.gym_viewer import Viewer, ViewerPoint
 from pluriverse.gymapi.scene import Env, Sim
 from pluriverse.gymapi.structures import (
+    DEFAULT_VIEWER_HEIGHT,
+    DEFAULT_VIEWER_WIDTH,
     ActuatorProperties,
     AssetOptions,
     AttractorProperties,
@@ -44,8 +49,10 @@ from pluriverse.gymapi.structures import (
     RigidBodyProperties,
     RigidShapeProperties,
     SimParams,
+    SoftMaterial,
     TendonProperties,
     TriangleMeshParams,
+    UsdExportOptions,
     VhacdParams,
 )
 from pluriverse.gymapi.tensor import Tensor
@@ -75,6 +82,8 @@ if TYPE_CHECKING:  # the members of the enumerations
 
 
 __all__ = [
+    "DEFAULT_VIEWER_HEIGHT",
+    "DEFAULT_VIEWER_WIDTH",
     "INVALID_HANDLE",
     "ActorBodyView",
     "ActorDofView",
@@ -118,6 +127,8 @@ __all__ = [
     "Sim",
     "SimParams",
     "SimType",
+    "SoftMaterial",
+    "SoftMaterialType",
     "SpatialForce",
     "StateFlags",
     "TendonProperties",
@@ -127,10 +138,14 @@ __all__ = [
     "Transform",
     "TriangleMeshParams",
     "UpAxis",
+    "UsdExportOptions",
+    "UsdMaterialMode",
     "Vec3",
     "Velocity",
     "Version",
     "VhacdParams",
+    "Viewer",
+    "ViewerPoint",
     "acquire_gym",
     "actor_views",
 ]

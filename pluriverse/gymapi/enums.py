@@ -118,6 +118,21 @@ class MeshNormalMode(enum.IntEnum):
     COMPUTE_PER_FACE = 2
 
 
+class SoftMaterialType(enum.IntEnum):
+    """Kinds of soft materials. There are no soft bodies."""
+
+    MAT_COROTATIONAL = 0
+    MAT_NEOHOOKEAN = 1
+
+
+class UsdMaterialMode(enum.IntEnum):
+    """How materials are written to USD stages. No sim is."""
+
+    USD_MATERIAL_MDL = 0
+    USD_MATERIAL_PREVIEW_SURFACE = 1
+    USD_MATERIAL_DISPLAY_COLOR = 2
+
+
 class StateFlags(enum.IntFlag):
     """Which part of a state is read or written."""
 
@@ -188,6 +203,8 @@ ENUMERATIONS: tuple[type[enum.Enum], ...] = (
     TendonType,
     MeshType,
     MeshNormalMode,
+    SoftMaterialType,
+    UsdMaterialMode,
     StateFlags,
     RigidBodyFlags,
     AttractorAxes,

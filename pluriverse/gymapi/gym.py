@@ -9,6 +9,7 @@ from pluriverse.gymapi.gym_envs import EnvCalls
 from pluriverse.gymapi.gym_properties import PropertyCalls
 from pluriverse.gymapi.gym_sensors import SensorCalls
 from pluriverse.gymapi.gym_simulation import SimulationCalls
+from pluriverse.gymapi.gym_absent import AbsentCalls
 from pluriverse.gymapi.gym_states import StateCalls
 from pluriverse.gymapi.gym_tensors import TensorCalls
 from pluriverse.gymapi.gym_viewer import ViewerCalls
@@ -27,6 +28,7 @@ class Gym(
     TensorCalls,
     SensorCalls,
     ViewerCalls,
+    AbsentCalls,
 ):
     """The calls of the actor API. It has no state of its own; `acquire_gym` returns the one there is."""
 

@@ -39,20 +39,20 @@ class PropertyCalls(Checks):
         mass, com = read(actor, "body_mass"), read(actor, "body_com").reshape(-1, 3)
         inertia = read(actor, "body_inertia").reshape(-1, 3, 3)
         flags = body_flags(actor) & int(RigidBodyFlags(3))
-        result = []
-        for body in range(actor.asset.body_count):
-            singular = np.linalg.matrix_rank(inertia[body]) < 3
-            result.append(
-                RigidBodyProperties(
-                    mass=float(mass[body]),
-                    com=Vec3(*com[body].tolist()),
-                    inertia=as_mat33(inertia[body]),
-                    invMass=0.0 if mass[body] == 0.0 else 1.0 / float(mass[body]),
-                    invInertia=as_mat33(np.zeros((3, 3)) if singular else np.linalg.inv(inertia[body])),
-                    flags=RigidBodyFlags(int(flags[body])),
-                )
+        inverse = np.zeros_like(inertia)
+        regular = np.linalg.matrix_rank(inertia) == 3
+        inverse[regular] = np.linalg.inv(inertia[regular])
+        return [
+            RigidBodyProperties._of_parts(  # scripts ask for those of a hundred thousand bodies
+                mass=float(mass[body]),
+                com=Vec3._of_parts(*com[body].tolist()),
+                inertia=as_mat33(inertia[body]),
+                invMass=0.0 if mass[body] == 0.0 else 1.0 / float(mass[body]),
+                invInertia=as_mat33(inverse[body]),
+                flags=RigidBodyFlags(int(flags[body])),
             )
-        return result
+            for body in range(actor.asset.body_count)
+        ]
 
     def set_actor_rigid_body_properties(
         self,

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,16 +19,27 @@ BUDGET_VARIABLE = "PLURIVERSE_GYM_FRAMES"
 """Environment variable with another number of frames."""
 
 
+class ViewerPoint(NamedTuple):
+    """A point or size in the picture of a viewer."""
+
+    x: float
+    """To the right."""
+    y: float
+    """Down."""
+
+
 class Viewer:
     """A viewer without a window. It is closed once its sim has made `frames` steps since it was created.
 
     Args:
         sim: Its sim.
         frames: Frame budget.
+        properties: Camera, of which the size is known.
     """
 
-    def __init__(self, sim: Any, frames: int):
+    def __init__(self, sim: Any, frames: int, properties: CameraProperties):
         self.sim = sim
+        self.size = ViewerPoint(int(properties.width), int(properties.height))
         self.frames = frames
         self.first_frame = sim.frame_count
         self.draw_count = 0
@@ -50,7 +61,7 @@ class ViewerCalls(Checks):
 
         Args:
             sim: Sim.
-            properties: Ignored.
+            properties: Camera; its width and height are those of the viewer.
             frames: Steps after which `query_viewer_has_closed` is true: those of the environment variable
                 PLURIVERSE_GYM_FRAMES if None, or 600.
         """
@@ -76,7 +87,7 @@ class ViewerCalls(Checks):
             "create_viewer",
             f"frames is {budget!r}, but must be at least 1.",
         )
-        return Viewer(found, int(budget))
+        return Viewer(found, int(budget), CameraProperties() if properties is None else properties)
 
     def query_viewer_has_closed(self, viewer: Any) -> bool:
         """Return whether the frame budget is spent."""
@@ -128,15 +139,14 @@ class ViewerCalls(Checks):
         self._viewer(viewer, "query_viewer_action_events")
         return []
 
-    def get_viewer_mouse_position(self, viewer: Any) -> Vec3:
-        """Return the origin."""
+    def get_viewer_mouse_position(self, viewer: Any) -> ViewerPoint:
+        """Return the middle of the picture, relative to its size; there is no mouse."""
         self._viewer(viewer, "get_viewer_mouse_position")
-        return Vec3()
+        return ViewerPoint(0.5, 0.5)
 
-    def get_viewer_size(self, viewer: Any) -> tuple[int, int]:
-        """Return no size."""
-        self._viewer(viewer, "get_viewer_size")
-        return 0, 0
+    def get_viewer_size(self, viewer: Any) -> ViewerPoint:
+        """Return width and height [pixels], those that the viewer was created with."""
+        return self._viewer(viewer, "get_viewer_size").size
 
     def add_lines(self, viewer: Any, env: Any, count: int, vertices: Any, colors: Any) -> None:
         """Accept lines, given as `count` pairs of points."""

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import math
+import types
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,11 @@ from pluriverse.gymapi.enums import (
     UpAxis,
 )
 from pluriverse.gymapi.values import Mat33, Transform, Vec3
+
+DEFAULT_VIEWER_WIDTH = 1600
+"""Width of a viewer [pixels]."""
+DEFAULT_VIEWER_HEIGHT = 900
+"""Height of a viewer [pixels]."""
 
 _COERCED = {Vec3: Vec3._of, Transform: Transform._of, Mat33: Mat33._of}
 
@@ -41,6 +47,13 @@ class _Structure:
         elif hasattr(value, "shape"):  # an array or tensor
             value = _single(value, f"{type(self).__name__}.{name}")
         object.__setattr__(self, name, value)
+
+    @classmethod
+    def _of_parts(cls, **parts: Any) -> Self:
+        """Return a structure of all its parts, which are of the right kind and of no one else."""
+        result = object.__new__(cls)
+        result.__dict__.update(parts)
+        return result
 
     def copy(self) -> Self:
         """Return an independent copy."""
@@ -418,8 +431,8 @@ class TendonProperties(_Structure):
 class CameraProperties(_Structure):
     """Camera of a viewer. Without effect: there is nothing to see in a null viewer."""
 
-    width: int = 1600
-    height: int = 900
+    width: int = DEFAULT_VIEWER_WIDTH
+    height: int = DEFAULT_VIEWER_HEIGHT
     horizontal_fov: float = 90.0
     near_plane: float = 0.0010000000474974513
     far_plane: float = 2000000.0
@@ -442,6 +455,14 @@ class PerformanceTimers(_Structure):
     total_time: float = 0.0
 
 
+class SoftMaterial(types.SimpleNamespace):
+    """Material of a soft body, with any attributes. There are no soft bodies, so it is only stored."""
+
+
+class UsdExportOptions(types.SimpleNamespace):
+    """Options of USD exporters, with any attributes. No sim is exported, so they are only stored."""
+
+
 def matrix_of(value: Any) -> np.ndarray:
     """Return a `Mat33` as an array, shape [3, 3]."""
     return np.array([list(value.x), list(value.y), list(value.z)], dtype=np.float64)
@@ -449,4 +470,5 @@ def matrix_of(value: Any) -> np.ndarray:
 
 def as_mat33(rows: np.ndarray) -> Mat33:
     """Return an array of shape [3, 3] as a `Mat33`."""
-    return Mat33(*(Vec3(*row) for row in np.asarray(rows).tolist()))
+    single = np.asarray(rows, dtype=np.float32).tolist()
+    return Mat33._of_parts(*(Vec3._of_parts(*row) for row in single))

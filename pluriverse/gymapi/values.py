@@ -31,6 +31,13 @@ class _Record:
         object.__setattr__(self, name, kind(value))
 
     @classmethod
+    def _of_parts(cls, *parts: Any) -> Self:
+        """Return the value of parts that are of the right kind already, and of no one else."""
+        result = object.__new__(cls)
+        result.__dict__.update(zip(cls._fields, parts, strict=True))
+        return result
+
+    @classmethod
     def from_buffer(cls, record: Any) -> Self:
         """Return the value of one element of a structured array, or of as many numbers."""
         return cls._of(record)
@@ -57,7 +64,8 @@ class _Record:
         )
 
     def __copy__(self) -> Self:
-        return type(self)(*(getattr(self, name) for name in self._fields))
+        parts = (getattr(self, name) for name in self._fields)
+        return self._of_parts(*(part.__copy__() if isinstance(part, _Record) else part for part in parts))
 
     def __deepcopy__(self, memo: Any) -> Self:
         return self.__copy__()

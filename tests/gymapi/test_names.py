@@ -1,5 +1,9 @@
 """Names: everything that scripts refer to exists, with its default, and the documentation lists it."""
 
+import ast
+import importlib
+import inspect
+import re
 import sys
 from pathlib import Path
 
@@ -7,7 +11,10 @@ import numpy as np
 import pytest
 
 from pluriverse import gymapi
-from tests.gymapi.reference_names import CALLS, MEMBERS, VALUES
+from pluriverse.gymapi import structures
+from pluriverse.gymapi.gym_absent import _REFUSED as ABSENT
+from tests.gymapi.reference_names import CALLS, MEMBERS, MODULES, VALUES
+from tests.gymapi.scenes import add_env, at, make_sim
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "gymapi.md"
 BEGIN, END = "<!-- calls: begin -->\n", "<!-- calls: end -->\n"
@@ -23,6 +30,7 @@ TITLES = {
     "TensorCalls": "Tensors",
     "SensorCalls": "Contacts, sensors, attractors",
     "ViewerCalls": "Viewer",
+    "AbsentCalls": "Cameras, soft bodies, USD export",
 }
 NO_EFFECT = "accepted, without effect"
 RAISES = "not supported: raises"
@@ -38,6 +46,7 @@ STATUS = {
     "set_rigid_body_state_tensor": "yes, beyond the original: poses that the joints allow",
     "create_viewer": "a viewer without a window, closed after a number of frames",
     "query_viewer_has_closed": "yes",
+    "get_viewer_size": "yes: as created",
     "set_rigid_body_color": "stored",
     "get_rigid_body_color": "stored",
     "set_rigid_body_segmentation_id": "stored",
@@ -46,27 +55,112 @@ STATUS = {
 }
 
 
+IGNORED = re.compile(r"(Ignored|Stored|Accepted|Without effect|There are no|None has an effect)")
+"""How the docstring of a field begins that no solver reads."""
+NOT_OURS = {
+    "FlexParams": "stored: there are no soft bodies",
+    "CameraProperties": "width and height are those of the viewer, the rest is stored",
+    "SoftMaterial": "stored: there are no soft bodies",
+    "SoftMaterialType": "there are no soft bodies",
+    "UsdExportOptions": "stored: nothing is exported",
+    "UsdMaterialMode": "nothing is exported",
+    "MeshNormalMode": "stored: visual only",
+    "SimType": "either names the same physics",
+}
+"""Names of which some or all has no effect, and why."""
+
+
+def status_of(name, group):
+    """Return what a call does, in the words of the table."""
+    if name in ABSENT:
+        return f"no, raises: {ABSENT[name].rstrip('.').split('. ')[0]}"
+    if group == "AbsentCalls":
+        return "yes: there are none"
+    return STATUS.get(name, NO_EFFECT if group == "ViewerCalls" else "yes")
+
+
+def fields_of_structures():
+    """Return the fields of each structure, and whether they act: by the docstrings under them."""
+    tree = ast.parse(inspect.getsource(structures))
+    result = {}
+    for kind in (node for node in tree.body if isinstance(node, ast.ClassDef)):
+        fields = {}
+        for node, after in zip(kind.body, [*kind.body[1:], None], strict=True):
+            if isinstance(node, ast.AnnAssign):
+                text = after.value.value if isinstance(after, ast.Expr) else ""
+                fields[node.target.id] = not IGNORED.match(text)
+        result[kind.name] = fields
+    for name in ("PlaneParams", "HeightFieldParams", "TriangleMeshParams"):
+        result[name] = result["_GroundParams"] | result[name]
+    return result
+
+
 def render():
-    """Return the table of all calls, by group."""
+    """Return the tables of all names."""
     lines = []
     for kind in gymapi.Gym.__mro__:
         if kind.__name__ not in TITLES:
             continue
         lines += [f"### {TITLES[kind.__name__]}", "", "| call | status |", "|---|---|"]
         for name in [name for name in vars(kind) if not name.startswith("_")]:
-            status = STATUS.get(name, NO_EFFECT if kind.__name__ == "ViewerCalls" else "yes")
+            status = status_of(name, kind.__name__)
             if name not in CALLS:
                 status += "; not in the original"
             lines.append(f"| `{name}` | {status} |")
         lines.append("")
-    return "\n".join(lines)
+    fields = fields_of_structures()
+    lines += ["### Values, structures, enumerations", "", "| name | status |", "|---|---|"]
+    for name in VALUES:
+        status = NOT_OURS.get(name, "yes")
+        idle = [f"`{field}`" for field, acts in fields.get(name, {}).items() if not acts]
+        if idle and name not in NOT_OURS:
+            status = f"yes; without effect: {', '.join(idle)}"
+        lines.append(f"| `{name}` | {status} |")
+    lines += ["", "Their members are names of the module too.", "", "### Helper modules", ""]
+    lines += ["| module | names |", "|---|---|"]
+    for module, names in MODULES.items():
+        lines.append(f"| `{module}` | {', '.join(f'`{name}`' for name in names)} |")
+    return "\n".join([*lines, "", ""])
 
 
 def test_every_name_exists():
     missing = [name for name in CALLS if not callable(getattr(gymapi.Gym, name, None))]
     missing += [name for name in (*VALUES, *MEMBERS) if not hasattr(gymapi, name)]
     assert missing == []
-    assert len(CALLS) > 240
+    assert len(CALLS) > 290
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_name_of_the_helper_modules_exists(module):
+    if module in ("torch_utils", "gymtorch"):
+        pytest.importorskip("torch", reason="PyTorch is not installed: pip install pluriverse[torch]")
+    found = importlib.import_module(f"pluriverse.{module}")
+    assert [name for name in MODULES[module] if not hasattr(found, name)] == []
+    public = {name for name in MODULES[module] if not name.startswith("_")}
+    assert public | {"np", "torch"} >= set(found.__all__) >= public
+
+
+def test_calls_of_what_there_is_none_of_say_so(gym):
+    """Counts are zero and lists empty; what would make some raises with a remedy."""
+    sim = make_sim()
+    env = add_env(sim)
+    asset = gym.create_sphere(sim, 0.1)
+    actor = gym.create_actor(env, asset, at(), "ball", 0, 0)
+    assert gym.get_asset_soft_body_count(asset) == gym.get_actor_soft_body_count(env, actor) == 0
+    assert gym.get_sim_triangle_count(sim) == gym.get_sim_tetrahedra_count(sim) == 0
+    assert (
+        gym.get_sim_triangles(sim) == gym.get_soft_contacts(sim) == gym.get_asset_soft_materials(asset) == []
+    )
+    assert gym.get_sim_tetrahedra(sim) == ([], [])
+    for ranged in (gym.get_actor_tetrahedra_range, gym.get_actor_triangle_range):
+        assert ranged(env, actor, 0).count == 0
+    assert gym.set_actor_soft_materials(env, actor, gym.get_actor_soft_materials(env, actor))
+    with pytest.raises(NotImplementedError, match=r"set_actor_soft_materials: soft bodies"):
+        gym.set_actor_soft_materials(env, actor, [gymapi.SoftMaterial(youngs=1e5)])
+    assert gym.reset_actor_particles_to_rest(env, actor)
+    for name, reason in ABSENT.items():
+        with pytest.raises(NotImplementedError, match=re.escape(f"{name}: {reason}")):
+            getattr(gym, name)(sim, env, gymapi.UsdExportOptions(export_physics=False))
 
 
 def test_documentation_lists_every_call():
