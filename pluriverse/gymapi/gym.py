@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from pluriverse.gymapi.gym_absent import AbsentCalls
 from pluriverse.gymapi.gym_assets import AssetCalls
 from pluriverse.gymapi.gym_components import ComponentCalls
 from pluriverse.gymapi.gym_controls import ControlCalls
@@ -9,7 +10,6 @@ from pluriverse.gymapi.gym_envs import EnvCalls
 from pluriverse.gymapi.gym_properties import PropertyCalls
 from pluriverse.gymapi.gym_sensors import SensorCalls
 from pluriverse.gymapi.gym_simulation import SimulationCalls
-from pluriverse.gymapi.gym_absent import AbsentCalls
 from pluriverse.gymapi.gym_states import StateCalls
 from pluriverse.gymapi.gym_tensors import TensorCalls
 from pluriverse.gymapi.gym_viewer import ViewerCalls
