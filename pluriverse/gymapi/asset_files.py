@@ -1,5 +1,7 @@
 """Asset files: URDF, MJCF and USD files, and primitive bodies, as assets."""
 
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,8 +28,8 @@ LIMIT_DAMPING = 1.0e6
 # Dimensions of contacts from which on MuJoCo resists turning about the normal, and rolling.
 CONDIM_TORSION, CONDIM_ROLLING = 4, 6
 
-# Least concavity that CoACD takes.
-CONCAVITY_MIN = 0.01
+# Time [s] after which decompositions tell how far they are.
+PROGRESS_TIME = 2.0
 
 # Mass [kg] and rotational inertia [kg·m²] of moving bodies without any: far below that of what robots carry.
 MASS_FLOOR = 1.0e-3
@@ -195,13 +197,24 @@ def _decompose(builder: ModelBuilder, options: AssetOptions) -> None:
         return
     params = options.vhacd_params
     chosen: dict[str, Any] = {
-        "max_convex_hull": int(params.max_convex_hulls),
-        "decimate": True,
-        "max_ch_vertex": int(params.max_num_vertices_per_ch),
+        "maxConvexHulls": int(params.max_convex_hulls),
+        "maxNumVerticesPerCH": int(params.max_num_vertices_per_ch),
+        "resolution": int(params.resolution),
+        "asyncACD": False,
     }
     if params.concavity > 0.0:
-        chosen["threshold"] = float(min(max(params.concavity, CONCAVITY_MIN), 1.0))
-    builder.approximate_meshes("coacd", shapes, **chosen)
+        chosen["minimumVolumePercentErrorAllowed"] = 100.0 * float(params.concavity)
+    begin = time.monotonic()
+    for number, shape in enumerate(shapes.tolist(), start=1):
+        triangle_count = len(builder.meshes[int(builder.shape_source_index[shape])].triangles)
+        if time.monotonic() - begin > PROGRESS_TIME:
+            print(
+                f"V-HACD: mesh {number} of {len(shapes)} ({builder.shape_label[shape]}, {triangle_count} "
+                "triangles); decompositions are kept for the next time",
+                file=sys.stderr,
+                flush=True,
+            )
+        builder.approximate_meshes("vhacd", [shape], **chosen)
 
 
 def _raise_to_floor(builder: ModelBuilder) -> None:

@@ -218,19 +218,33 @@ class VhacdParams(_Structure):
     """Parameters of convex decomposition."""
 
     resolution: int = 100000
+    """Number of voxels that the mesh is seen as."""
     max_convex_hulls: int = 64
+    """Greatest number of pieces."""
     max_num_vertices_per_ch: int = 64
+    """Greatest number of vertices of a piece."""
     concavity: float = 0.0
+    """Volume by which a piece may exceed what it stands for, relative; 0 for 0.01."""
     alpha: float = 0.05
+    """Ignored: of another version of the method."""
     beta: float = 0.05
+    """Ignored: of another version of the method."""
     plane_downsampling: int = 4
+    """Ignored: of another version of the method."""
     convex_hull_downsampling: int = 4
+    """Ignored: of another version of the method."""
     pca: int = 0
+    """Ignored: of another version of the method."""
     mode: int = 0
+    """Ignored: of another version of the method."""
     min_volume_per_ch: float = 1e-4
+    """Ignored: of another version of the method."""
     convex_hull_approximation: int = 1
+    """Ignored: of another version of the method."""
     ocl_acceleration: int = 1
+    """Ignored: of another version of the method."""
     project_hull_vertices: bool = True
+    """Ignored: of another version of the method."""
 
 
 @dataclasses.dataclass
@@ -272,9 +286,9 @@ class AssetOptions(_Structure):
     override_inertia: bool = False
     """Whether inertias follow from the shapes, whatever the file says."""
     vhacd_enabled: bool = False
-    """Whether collision meshes are decomposed into convex pieces, by CoACD; otherwise each is one hull."""
+    """Whether collision meshes are decomposed into convex pieces, by V-HACD; otherwise each is one hull."""
     vhacd_params: VhacdParams = dataclasses.field(default_factory=VhacdParams)
-    """Parameters of the decomposition: those for the number of hulls, their vertices, and concavity act."""
+    """Parameters of the decomposition."""
     convex_decomposition_from_submeshes: bool = False
     """Whether the connected pieces of a mesh are its convex pieces; takes the place of `vhacd_enabled`."""
     replace_cylinder_with_capsule: bool = False

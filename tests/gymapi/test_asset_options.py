@@ -149,7 +149,7 @@ def test_joints_that_are_not_to_collapse_stay(gym, folder):
 def test_ball_falls_between_convex_pieces(gym, folder, monkeypatch, tmp_path, option):
     """Two posts in one mesh are one hull, on which a ball lies; as pieces they let it through."""
     if option == "vhacd_enabled":
-        pytest.importorskip("coacd", reason="coacd is not installed: pip install pluriverse[mesh]")
+        pytest.importorskip("vhacdx", reason="vhacdx is not installed: pip install pluriverse[mesh]")
     monkeypatch.setenv("PLURIVERSE_MESH_CACHE", str(tmp_path / "cache"))
     sim = make_sim()
     ball = gym.create_sphere(sim, 0.05, undamped())
@@ -165,3 +165,21 @@ def test_ball_falls_between_convex_pieces(gym, folder, monkeypatch, tmp_path, op
     heights = [position_of(env, 1)[2] for env in envs]
     assert heights[0] > 0.09
     assert heights[1] < -0.5
+
+
+def test_long_decompositions_tell_how_far_they_are(gym, folder, monkeypatch, tmp_path, capfd):
+    """And the next time they are read from disk."""
+    pytest.importorskip("vhacdx", reason="vhacdx is not installed: pip install pluriverse[mesh]")
+    from pluriverse.gymapi import asset_files
+
+    monkeypatch.setenv("PLURIVERSE_MESH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(asset_files, "PROGRESS_TIME", -1.0)
+    options = undamped(vhacd_enabled=True)
+    options.vhacd_params.max_convex_hulls = 2
+    gym.load_asset(make_sim(), folder, "posts.urdf", options)
+    assert "V-HACD: mesh 1 of 1 (" in capfd.readouterr().err
+    kept = list((tmp_path / "cache").glob("*.npz"))
+    assert len(kept) == 1
+    time = kept[0].stat().st_mtime_ns
+    gym.load_asset(make_sim(), folder, "posts.urdf", options)
+    assert kept[0].stat().st_mtime_ns == time
