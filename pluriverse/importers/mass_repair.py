@@ -1,8 +1,7 @@
 """Masses of a described robot: what cannot be is repaired and reported, what cannot be repaired is refused.
 
-Refused are masses that are negative or not finite. Repaired are inertias with negative principal moments, and
-joints that find nothing to accelerate. An inertia whose largest moment exceeds the sum of the others belongs
-to no body but has equations of motion, so it is used as authored and reported.
+Refused are masses that are negative or not finite. Repaired are inertias with negative principal moments or
+with one that exceeds the sum of the others, and joints that find nothing to accelerate.
 """
 
 import numpy as np
@@ -103,10 +102,8 @@ def _repair_link(
     size = max(largest, float(_ball_inertia(mass)[0, 0]))
     if largest < POINT_ROUNDING * size and smallest > -INERTIA_ROUNDING * size:
         link.mass_properties = MassProperties(mass, com, np.zeros((3, 3)))
-    elif smallest < 0.0 and smallest >= -INERTIA_ROUNDING * size:
-        inertia = axes @ np.diag(np.maximum(moments, 0.0)) @ axes.T
-        link.mass_properties = MassProperties(mass, com, inertia)
-    elif smallest < 0.0:
+        return
+    if smallest < -INERTIA_ROUNDING * size:
         link.mass_properties, instead = _possible_inertia(link, mesh_maxhullvert)
         report.add(
             "negative principal moment of inertia",
@@ -114,13 +111,22 @@ def _repair_link(
             instead,
             ImportSeverity.REPAIR,
         )
-    elif smallest + middle < largest * (1.0 - INERTIA_ROUNDING):
+        moments, axes = np.linalg.eigh(link.mass_properties.inertia)
+    elif smallest >= 0.0 and smallest + middle >= largest * (1.0 - INERTIA_ROUNDING):
+        return
+    moments = np.maximum(moments, 0.0)
+    smallest, middle, largest = moments
+    if smallest + middle < largest * (1.0 - INERTIA_ROUNDING):
+        # The least change of the second moments of mass, of which one is negative: it becomes 0.
+        moments[:2] += 0.5 * (largest * (1.0 + AXIS_ROUNDING) - smallest - middle)
         report.add(
             "impossible inertia",
             link.element,
-            "the largest principal moment exceeds the sum of the others, which no body has; used as authored",
-            ImportSeverity.NOTE,
+            "the largest principal moment exceeds the sum of the others, which no body has; they are raised",
+            ImportSeverity.REPAIR,
         )
+    inertia = axes @ np.diag(moments) @ axes.T
+    link.mass_properties = MassProperties(mass, link.mass_properties.com, inertia)
 
 
 def _possible_inertia(link: LinkDescription, mesh_maxhullvert: int) -> tuple[MassProperties, str]:

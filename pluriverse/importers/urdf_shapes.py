@@ -169,7 +169,8 @@ class UrdfShapes:
         if material.color is not None:
             red, green, blue, alpha = (float(channel) for channel in material.color.rgba)
             shape.color = (red, green, blue)
-        texture = None if material.texture is None else self._texture(material.texture.filename)
+        image = None if material.texture is None else material.texture.filename
+        texture = self._texture(image) if image else None  # exporters leave an empty <texture> behind
         alpha = min(max(alpha, 0.0), 1.0) if np.isfinite(alpha) else 1.0
         if alpha == 0.0:
             shape.is_visible = False

@@ -448,11 +448,11 @@ def test_real_robot_reads_all_three_formats(robot_assets, tmp_path):
     np.testing.assert_allclose(turn @ turn.T, np.eye(3), atol=1e-12)
 
 
-def test_impossible_inertia_is_used_as_given_with_a_warning():
-    """Real files hold principal moments that no body has; the mechanics are sound all the same."""
+def test_impossible_inertia_becomes_possible_with_a_warning():
+    """Real files hold principal moments that no body has: tr(I)/2 - 0.05 = -0.015 becomes 0."""
     link = '<inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.05"/></inertial>'
-    builder, report = import_urdf(arm(link=link), strict=True)
-    assert "impossible inertia" in [entry.feature for entry in report.entries]
-    with pytest.warns(UserWarning, match="belong to no body"):
-        model = builder.finalize("cpu")
-    np.testing.assert_allclose(model.body_inertia.numpy()[1], np.diag([0.01, 0.01, 0.05]), rtol=1e-6)
+    with pytest.warns(AssetWarning, match="impossible inertia"):
+        builder, report = import_urdf(arm(link=link))
+    assert [entry.feature for entry in report.repairs] == ["impossible inertia"]
+    model = builder.finalize("cpu")
+    np.testing.assert_allclose(model.body_inertia.numpy()[1], np.diag([0.025, 0.025, 0.05]), rtol=1e-6)
