@@ -109,6 +109,13 @@ def replace_shallowest(
 
 
 @wp.func
+def write_counts(output: ContactOutput, world: int, found: int):
+    """Write how many contacts a world has so far, -1 where its shapes have no places."""
+    output.found[world] = found
+    output.count[world] = wp.clamp(found, 0, output.start[world + 1] - output.start[world])
+
+
+@wp.func
 def find_slot(output: ContactOutput, world: int, found: int, separation: float) -> int:
     """Return the slot for the next contact of a world that has `found` already, or -1 if it is not kept.
 

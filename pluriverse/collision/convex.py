@@ -13,7 +13,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.collision.components import column
-from pluriverse.collision.contact_output import ContactOutput, add_contact
+from pluriverse.collision.contact_output import ContactOutput, add_contact, write_counts
 from pluriverse.collision.convex_feature import Feature, find_feature
 from pluriverse.collision.convex_support import ConvexPair, core_radius, support_first, support_second
 from pluriverse.collision.epa import make_penetration
@@ -407,8 +407,7 @@ def collide_convex_pairs(
                 shape0, shape1 = shape1, shape0
             pair = make_shape_pair(state, world, shape0, shape1)
             found = collide_convex(output, model, hulls, pair, found)
-    output.found[world] = found
-    output.count[world] = wp.min(found, output.start[world + 1] - output.start[world])
+    write_counts(output, world, found)
 
 
 def collide_convex_shapes(

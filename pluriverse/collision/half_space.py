@@ -13,7 +13,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.collision.components import largest_component
-from pluriverse.collision.contact_output import ContactOutput, add_contact
+from pluriverse.collision.contact_output import ContactOutput, add_contact, write_counts
 from pluriverse.collision.hull import HullData, facing_face, support_vertex
 from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
 from pluriverse.collision.rim import rim_direction
@@ -237,8 +237,7 @@ def collide_half_space_pairs(
         if is_near_plane(state, plane, shape):
             pair = make_shape_pair(state, world, plane, shape)
             found = collide_half_space(output, model, hulls, pair, found)
-    output.found[world] = found
-    output.count[world] = wp.min(found, output.start[world + 1] - output.start[world])
+    write_counts(output, world, found)
 
 
 def collide_half_spaces(

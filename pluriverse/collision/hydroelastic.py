@@ -17,7 +17,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.collision.contact_output import ContactOutput, store_contact
+from pluriverse.collision.contact_output import ContactOutput, store_contact, write_counts
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.hydroelastic_field import direction_of
 from pluriverse.collision.hydroelastic_pair import SECTOR_COUNT, PatchPair, levels_of
@@ -290,8 +290,7 @@ def collide_hydroelastic_pairs(
         if is_near:
             pair = make_shape_pair(state, world, shape0, shape1)
             found = collide_hydroelastic(output, model, hulls, pressures, pair, found)
-    output.found[world] = found
-    output.count[world] = wp.min(found, output.start[world + 1] - output.start[world])
+    write_counts(output, world, found)
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.collision.hydroelastic")

@@ -10,7 +10,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.collision.contact_output import ContactOutput
+from pluriverse.collision.contact_output import ContactOutput, write_counts
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.hydroelastic import (
     PressureModel,
@@ -104,8 +104,7 @@ def collide_hydroelastic_mesh_pairs(
         if is_near:
             pair = make_shape_pair(state, world, shape0, shape1)
             found = collide_hydroelastic_mesh(output, model, hulls, data, pressures, pair, found)
-    output.found[world] = found
-    output.count[world] = wp.min(found, output.start[world + 1] - output.start[world])
+    write_counts(output, world, found)
 
 
 def collide_hydroelastic_meshes(

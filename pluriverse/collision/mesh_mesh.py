@@ -10,7 +10,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.collision.contact_output import ContactOutput
+from pluriverse.collision.contact_output import ContactOutput, write_counts
 from pluriverse.collision.contact_reduction import (
     PATCH_COUNT,
     SLOT_COUNT,
@@ -210,8 +210,7 @@ def collide_mesh_mesh_pairs(
         if bounds_overlap(state.bounds[shape0], state.bounds[shape1]):
             pair = make_shape_pair(state, world, shape0, shape1)
             found = collide_mesh_mesh(output, model, data, pair, found)
-    output.found[world] = found
-    output.count[world] = wp.min(found, output.start[world + 1] - output.start[world])
+    write_counts(output, world, found)
 
 
 def collide_meshes(

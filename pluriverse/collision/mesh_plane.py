@@ -4,7 +4,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.collision.contact_output import ContactOutput
+from pluriverse.collision.contact_output import ContactOutput, write_counts
 from pluriverse.collision.contact_reduction import (
     PATCH_COUNT,
     SLOT_COUNT,
@@ -63,8 +63,7 @@ def collide_mesh_plane_pairs(
             pair = make_shape_pair(state, world, plane, shape)
             pair.extent = state.extent[shape]
             found = collide_mesh_plane(output, model, data, pair, found)
-    output.found[world] = found
-    output.count[world] = wp.min(found, output.start[world + 1] - output.start[world])
+    write_counts(output, world, found)
 
 
 def collide_meshes_and_planes(

@@ -5,7 +5,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.collision.contact_output import ContactOutput
+from pluriverse.collision.contact_output import ContactOutput, write_counts
 from pluriverse.collision.pair_table import COLLIDER_COUNT, PairTable
 from pluriverse.collision.shape_state import ShapeModel, ShapeState, bounds_vector
 
@@ -132,8 +132,7 @@ def make_pair_kernel(name: str, collide: Any, *, is_symmetric: bool = False) -> 
                     if is_larger(state, shape0, shape1):
                         shape0, shape1 = shape1, shape0
                 found = collide(output, model, make_shape_pair(state, world, shape0, shape1), found)
-        output.found[world] = found
-        output.count[world] = wp.min(found, output.start[world + 1] - output.start[world])
+        write_counts(output, world, found)
 
     return collide_pairs
 

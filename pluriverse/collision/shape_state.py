@@ -226,7 +226,10 @@ def slab_half_extents(scale: wp.vec3) -> wp.vec3:
 
 @wp.func
 def update_shape(shape: int, model: ShapeModel, body_q: wp.array[wp.transform], state: ShapeState) -> bool:
-    """Write rotation, position and bounds of one shape; return whether pose and mesh are sound."""
+    """Write rotation, position and bounds of one shape; return whether pose, sizes and mesh are sound.
+
+    A shape that is switched off is sound whatever it is.
+    """
     if not has_its_mesh(model, shape):
         # An index that somebody wrote there: it is reported, and must not be followed.
         state.bounds[shape] = bounds_vector(0.0, 0.0, 0.0, NOTHING, NOTHING, NOTHING)
@@ -287,23 +290,25 @@ def update_shape(shape: int, model: ShapeModel, body_q: wp.array[wp.transform], 
     # Written so that NaN fails each comparison.
     norm = wp.dot(q, q)
     is_valid = distance < POSITION_LIMIT and norm > QUATERNION_NORM_MIN and norm < POSITION_LIMIT
+    is_valid = is_valid and wp.isfinite(half[0] + half[1] + half[2] + reach)
     if is_valid and is_enabled:
         state.bounds[shape] = bounds_vector(
             center[0], center[1], center[2], half[0] + inflation, half[1] + inflation, half[2] + inflation
         )
     else:
         state.bounds[shape] = bounds_vector(0.0, 0.0, 0.0, NOTHING, NOTHING, NOTHING)
-    return is_valid
+    return is_valid or not is_enabled
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.collision.shape_state")
 def update_world_shapes(
     worlds: wp.array[int],  # [slot] the worlds of this launch
+    global_shapes: wp.array[int],  # [global shape] flat shape index
     model: ShapeModel,
     body_q: wp.array[wp.transform],  # [body] m, xyzw
     # out
     state: ShapeState,
-    contact_found: wp.array[int],  # [world]
+    contact_found: wp.array[int],  # [world] -1: nothing could be looked for
     contact_count: wp.array[int],  # [world]
 ):
     """Place those shapes of one world that may touch something, and forget its contacts."""
@@ -315,14 +320,19 @@ def update_world_shapes(
     start = model.collider_start[template]
     end = model.collider_start[template + 1]
     is_valid = bool(True)
+    for entry in range(global_shapes.shape[0]):
+        shape = global_shapes[entry]
+        if state.bounds[shape][3] == NOTHING and model.shape_enabled[shape]:
+            is_valid = False
     for entry in range(start, end):
         is_valid = update_shape(first_shape + model.collider[entry], model, body_q, state) and is_valid
     if not is_valid:
-        # One diverged body makes the whole world meaningless: it touches nothing, and the solver freezes it.
+        # One diverged body makes the whole world meaningless, and so does NaN that somebody wrote into the
+        # place or the size of a shape: the world touches nothing, and the solver freezes it.
         for entry in range(start, end):
             shape = first_shape + model.collider[entry]
             state.bounds[shape] = bounds_vector(0.0, 0.0, 0.0, NOTHING, NOTHING, NOTHING)
-    contact_found[world] = 0
+    contact_found[world] = wp.where(is_valid, 0, -1)
     contact_count[world] = 0
 
 
@@ -364,7 +374,7 @@ def update_shapes(
     launch_kernel(
         update_world_shapes,
         dim=worlds.size,
-        inputs=[worlds, model, body_q],
+        inputs=[worlds, global_shapes, model, body_q],
         outputs=[state, contact_found, contact_count],
         device=device,
     )

@@ -39,7 +39,9 @@ class Contacts:
     rigid_contact_count: wp.array[int]
     """Number of contacts stored, shape [world]."""
     rigid_contact_found: wp.array[int]
-    """Number of contacts found, shape [world]; above the world's capacity the surplus was not stored."""
+    """Number of contacts found, shape [world]; above the world's capacity the surplus was not stored. -1
+    where none could be looked for, as a body or shape has no finite place or size; a solver freezes such a
+    world."""
     rigid_contact_shape0: wp.array[int]
     """First shape, shape [slot]. Its type has the lower `GeoType` of the two."""
     rigid_contact_shape1: wp.array[int]

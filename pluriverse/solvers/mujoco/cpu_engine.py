@@ -37,7 +37,7 @@ from pluriverse.solvers.mujoco.follow_bodies import upload
 from pluriverse.solvers.mujoco.group import MujocoGroup
 from pluriverse.solvers.mujoco.joints import dof_joints
 from pluriverse.solvers.mujoco.kinematic_exchange import pull_kinematic_joints, push_kinematic_joints
-from pluriverse.solvers.mujoco.outcome import keep_worlds
+from pluriverse.solvers.mujoco.outcome import count_coordinates, keep_worlds
 from pluriverse.solvers.mujoco.state_exchange import pull_worlds, push_worlds
 from pluriverse.solvers.thaw import thaw_worlds
 from pluriverse.warnings import PluriverseWarning
@@ -89,6 +89,7 @@ class CpuEngine(Engine):
         self.world_stepped = wp.zeros(count, dtype=int, device=device)
         self.failed_step_count = wp.zeros(count, dtype=int, device=device)
         self._unlisted_step_count = wp.zeros(count, dtype=int, device=device)
+        self._coord_count = count_coordinates(model)
         self._seen_full = np.zeros(count, dtype=np.int32)
         self._seen_failed = np.zeros(count, dtype=np.int32)
         self._make_data()
@@ -156,7 +157,15 @@ class CpuEngine(Engine):
             self.model, worlds, self.maps, state_in, state_out, control, self.world_stepped, dt
         )
         place_worlds(self.model, worlds, state_out)
-        keep_worlds(self.model, worlds, state_in, state_out, self.world_stepped)
+        keep_worlds(
+            self.model,
+            worlds,
+            self._coord_count,
+            state_in,
+            state_out,
+            self.world_stepped,
+            solver.world_frozen,
+        )
 
     def fields_changed(self, group_index: int, names: set[str]) -> None:
         """Take in what was written to a group; names are those of its fields, or of its `model`."""

@@ -132,6 +132,9 @@ def step_world(
         and are_finite(rows.xfrc_applied, 6 * body, 6 * nbody)
     )
 
+    if feed != 0 and contacts.found[world] < 0:
+        sound = False  # a body or shape has no finite place, so nothing is known about contacts
+
     count = int(0)
     iterations = int(0)
     converged = int(1)

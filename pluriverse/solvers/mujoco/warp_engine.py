@@ -21,7 +21,7 @@ from pluriverse.solvers.mujoco.engine import Engine, Overflow
 from pluriverse.solvers.mujoco.exchange_maps import ExchangeRows, assign_rotations, make_maps
 from pluriverse.solvers.mujoco.group import MujocoGroup
 from pluriverse.solvers.mujoco.kinematic_exchange import pull_kinematic_joints, push_kinematic_joints
-from pluriverse.solvers.mujoco.outcome import keep_worlds
+from pluriverse.solvers.mujoco.outcome import count_coordinates, keep_worlds
 from pluriverse.solvers.mujoco.state_exchange import pull_worlds, push_worlds
 from pluriverse.solvers.mujoco.warp_feed import (
     ForceGains,
@@ -92,6 +92,7 @@ class WarpEngine(Engine):
         self._feeds: list[WarpFeed] = []
         self._fed: Any = wp.zeros(count if self._feed else 0, dtype=int, device=device)
         self.maps = make_maps(model, groups)
+        self._coord_count = count_coordinates(model)
         self.rows, self._kept = (ExchangeRows(groups, wp.float32, device) for _ in range(2))
         self._nconmax: list[int | None] = [nconmax] * len(groups)
         self._njmax: list[int | None] = [njmax] * len(groups)
@@ -179,7 +180,7 @@ class WarpEngine(Engine):
         pull_worlds(model, worlds, self.maps, self.rows, state_in, state_out, arrays["stepped"])
         pull_kinematic_joints(model, worlds, self.maps, state_in, state_out, control, arrays["stepped"], dt)
         place_worlds(model, worlds, state_out)
-        keep_worlds(model, worlds, state_in, state_out, arrays["stepped"])
+        keep_worlds(model, worlds, self._coord_count, state_in, state_out, arrays["stepped"], frozen)
 
     def fields_changed(self, group_index: int, names: set[str]) -> None:
         """Take in what was written to a group; names are those of its fields, or of its `model`."""

@@ -192,6 +192,8 @@ def conclude_row(
     for k in range(maps.count[group, NV]):
         if not wp.abs(rows.qvel[qvel + k]) < VALUE_MAX:
             sound = False
+    if fed.shape[0] != 0 and contacts.found[world] < 0:
+        sound = False  # a body or shape has no finite place, so nothing is known about contacts
     outcome.full_now[world] = 0
     outcome.iterations[world] = 0
     outcome.converged[world] = 1

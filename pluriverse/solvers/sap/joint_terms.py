@@ -186,6 +186,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
             if inputs.enforce_velocity_limit != 0 and scalar:
                 speed_limit = real(inputs.velocity_limit[public])
             terms = int(0)
+            is_number = not wp.isnan(torque)
             if mode != 0 or has_limit or torque > zero or speed_limit < real(SPEED_UNLIMITED):
                 diagonal = real(
                     dynamics.mass_row[
@@ -226,6 +227,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                                 rate = ke / kd
                                 kd = one / (dt * (one + dt * rate) * near_rigid)
                                 ke = rate * kd
+                    is_number = is_number and not wp.isnan(ke + kd)
+                    is_number = is_number and not wp.isnan(inputs.effort_limit[public])
                     offset = kd * target_velocity + real(inputs.act[public])
                     if ke > zero:
                         target = bounded_target(
@@ -256,6 +259,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                         wp.abs(real(dynamics.dof_velocity_free[dof])),
                     )
                     window = real(2.0) * dt * speed
+                    is_number = is_number and not wp.isnan(inputs.limit_lower[public])
+                    is_number = is_number and not wp.isnan(inputs.limit_upper[public])
                     lower = q - real(inputs.limit_lower[public])
                     upper = real(inputs.limit_upper[public]) - q
                     sap.limit_regularization[dof] = wp.max(near_rigid, one / (dt * ke * (dt + tau)))
@@ -273,6 +278,13 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     terms += SPEED_LIMIT
                     sap.speed_limit[dof] = speed_limit
                     sap.speed_regularization[dof] = near_rigid
+            if not is_number or wp.isnan(speed_limit):
+                # No comparison above holds with NaN, which would switch the term off: let the cost be NaN, by
+                # which the world is frozen.
+                terms = DRIVE
+                sap.drive_offset[dof] = real(wp.nan)
+                sap.drive_gain[dof] = one
+                sap.drive_limit[dof] = real(EFFORT_UNLIMITED)
             sap.dof_terms[dof] = terms
         first_tree = topology.template_tree[template]
         for tree in range(topology.template_tree[template + 1] - first_tree):

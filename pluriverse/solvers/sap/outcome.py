@@ -14,6 +14,7 @@ from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Contacts, Model, State, Topology
 from pluriverse.solvers.base import SolverBase
+from pluriverse.solvers.finite import are_finite_bodies
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
 
 # Speeds beyond this [m/s or rad/s] overflow the squares in single-precision stages within a few steps.
@@ -75,12 +76,20 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
         # NaN in forces: Newton's method has stopped at its start, which may be finite.
         if not wp.isfinite(sap.cost[world]):
             frozen = 1
+        if arrays.contact_found[world] < 0:
+            frozen = 1  # a body or shape has no finite place, so nothing is known about contacts
         for coord in range(coord0, coord_end):
             if not wp.isfinite(arrays.joint_q_out[coord]):
                 frozen = 1
         for dof in range(dof0, dof_end):
             if not wp.abs(arrays.joint_qd_out[dof]) < SPEED_MAX:
                 frozen = 1
+
+        # Coordinates may be finite where poses are not: joint frames and centres of mass are written to, too.
+        body0 = topology.world_body[world]
+        body_end = body0 + topology.template_body[template + 1] - topology.template_body[template]
+        if not are_finite_bodies(arrays.body_q_out, arrays.body_qd_out, body0, body_end):
+            frozen = 1
 
         start = sap.contact_start[world]
         count = sap.contact_count[world]
@@ -90,10 +99,7 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
                 arrays.joint_q_out[coord] = arrays.joint_q_in[coord]
             for dof in range(dof0, dof_end):
                 arrays.joint_qd_out[dof] = arrays.joint_qd_in[dof]
-            body0 = topology.world_body[world]
-            for body in range(
-                body0, body0 + topology.template_body[template + 1] - topology.template_body[template]
-            ):
+            for body in range(body0, body_end):
                 arrays.body_q_out[body] = arrays.body_q_in[body]
                 arrays.body_qd_out[body] = arrays.body_qd_in[body]
             for slot in range(start, start + count):
