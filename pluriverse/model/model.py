@@ -11,11 +11,17 @@ from pluriverse.model.batches import Batch
 from pluriverse.model.control import Control
 from pluriverse.model.derived import DerivedArrays
 from pluriverse.model.drive_targets import DriveTargets
+from pluriverse.model.edits import Edits
 from pluriverse.model.seal import Seal
 from pluriverse.model.state import State
 from pluriverse.model.structure import Structure
 from pluriverse.model.topology import Template, Topology
 from pluriverse.model.world_list import WorldListErrors, trust_worlds
+
+FRAME_ARRAYS = ("joint_X_p", "joint_X_c", "joint_axis", "body_com")
+"""Arrays that place bodies, beside the coordinates of joints."""
+INITIAL_ARRAYS = (*FRAME_ARRAYS, "joint_q", "joint_qd", "body_q", "body_qd")
+"""Arrays of the initial state, and those that place its bodies."""
 
 
 class Model(DerivedArrays):
@@ -300,6 +306,8 @@ class Model(DerivedArrays):
     """Number of packed row entries of all worlds."""
     worlds: wp.array[int]
     """All worlds, to launch over, shape [world]."""
+    initial_edits: Edits
+    """In which worlds the arrays of the initial state were written to since it was last made consistent."""
     _targets: DriveTargets
     batches: list[Batch]
     """The worlds by size class."""
@@ -344,6 +352,7 @@ class Model(DerivedArrays):
         """
         object.__setattr__(self, "_structure", Structure(self, frozenset(live)))
         trust_worlds(self.structure.worlds)
+        object.__setattr__(self, "initial_edits", Edits(self, INITIAL_ARRAYS))
         self._seal = Seal(self, live)
 
     @property

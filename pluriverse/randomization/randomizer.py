@@ -53,8 +53,9 @@ class Randomizer:
     for; not on the batch, nor on the order of calls. `apply` only launches kernels and may be recorded.
 
     Args:
-        target: A `Simulation` or a `Model`. With a simulation of variants, defaults are those of the variant
-            that an environment holds, and indices are those of environments.
+        target: A `Simulation` or a `Model`. The snapshots of a simulation hold how often was drawn, so draws
+            after `restore` are those that followed `save`. With a simulation of variants, defaults are those
+            of the variant that an environment holds, and indices are those of environments.
         terms: What is drawn; lists among them are taken apart.
         seed: Seed of all draws, 0 to 2**31 - 1.
         identities: What the draws of each environment depend on, whole numbers from 0 to 2**31 - 1, shape
@@ -112,6 +113,8 @@ class Randomizer:
         self._solver = solver if keeps_copies else None
         if self._solver is not None:
             self._solver.follow_model(self._drawn_entries())
+        if hasattr(target, "add_snapshot_array"):
+            target.add_snapshot_array("randomizer", self._count)
         if hasattr(target, "add_restorer"):
             target.add_restorer(self.restore)
 

@@ -14,11 +14,12 @@ import numpy as np
 import warp as wp
 
 from pluriverse.collision import CollisionPipeline
-from pluriverse.dynamics import eval_fk
 from pluriverse.launch import RECORDING, load_kernels
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_state
 from pluriverse.model.attributes import find_attribute
+from pluriverse.model.edits import Edits
+from pluriverse.model.model import FRAME_ARRAYS
 from pluriverse.model.world_choice import choose_worlds
 from pluriverse.model.world_list import list_worlds
 from pluriverse.simulation.carry_over import CarryOver
@@ -118,6 +119,8 @@ class Simulation:
         self._carry_over = CarryOver(model, self._state, self._last_sound, solver.world_frozen)
         self._statistics = Statistics(model.world_count, model.device)
         self._world_copy = WorldCopy(model)
+        self._added_arrays: dict[str, wp.array] = {}
+        self._frame_edits = Edits(model, FRAME_ARRAYS)
 
         on_cpu = model.device.is_cpu
         self._thread_count = (threads or _core_count()) if on_cpu and record else 1
@@ -344,16 +347,42 @@ class Simulation:
             editable_arrays(self._model),
             self._model.structure.fingerprint,
             {name: wp.clone(array) for name, array in self._solver.runtime_arrays.items()},
+            {name: wp.clone(array) for name, array in self._added_arrays.items()},
         )
         if path is not None:
             snapshot.write(path)
         return snapshot
 
+    def add_snapshot_array(self, name: str, array: wp.array) -> None:
+        """Have an array of your own saved and restored together with the simulation.
+
+        A `Randomizer` of a simulation does so with the number of draws. Arrays are found again by their
+        names, so add them in the same order in the simulation that restores a file.
+
+        Args:
+            name: Name. If it is taken, the array is called `name 2`, `name 3` and so on.
+            array: Array on the device of the model; it is kept, and written to by `restore`.
+
+        Raises:
+            ValueError: If the array is on another device.
+        """
+        if array.device != self._model.device:
+            raise ValueError(
+                f"Simulation.add_snapshot_array: '{name}' is on {array.device}, but the model is on "
+                f"{self._model.device}."
+            )
+        number, unique = 1, name
+        while unique in self._added_arrays:
+            number += 1
+            unique = f"{name} {number}"
+        self._added_arrays[unique] = array
+
     def restore(self, snapshot: SimulationSnapshot | str | Path) -> None:
         """Come back to a snapshot of this simulation, or of another of an equal model, with equal bits.
 
-        State, control, the arrays of the model, time and frozen worlds return, and what the solver carries
-        from step to step, if it is of the same kind; contacts are those of the next step.
+        State, control, the arrays of the model, time, frozen worlds and arrays that were added return, and
+        what the solver carries from step to step, if it is of the same kind; contacts are those of the next
+        step. Arrays that were added since, or elsewhere only, stay as they are.
 
         Args:
             snapshot: What `save` returned, or the file it wrote.
@@ -367,8 +396,20 @@ class Simulation:
         if not isinstance(snapshot, SimulationSnapshot):
             snapshot = SimulationSnapshot.read(snapshot, self._model)
         check_structure(snapshot.structure, self._model, "Simulation.restore")
+        added = {name: array for name, array in self._added_arrays.items() if name in snapshot.added_arrays}
+        for name, array in added.items():
+            saved = snapshot.added_arrays[name]
+            if (saved.shape, saved.dtype) != (array.shape, array.dtype):
+                raise ValueError(
+                    f"Simulation.restore: '{name}' has shape {array.shape} and type {array.dtype.__name__}, "
+                    f"but shape {saved.shape} and type {saved.dtype.__name__} in the snapshot. Add the same "
+                    "arrays in the same order as where it was saved."
+                )
+        for name, array in added.items():
+            wp.copy(array, snapshot.added_arrays[name])
         for name, array in snapshot.model_arrays.items():
             wp.copy(find_attribute(self._model, name), array)
+        self._frame_edits.forget()
         self._solver.take_in_model()
         self._control.assign(snapshot.control)
         self._copy_all(snapshot.state)
@@ -386,7 +427,7 @@ class Simulation:
 
         Steps read the arrays of the model as they are, so an edit acts on the next step with or without
         notice. After changes of joint frames or centres of mass, the poses and velocities of bodies in the
-        state are made to follow from its joint coordinates at once.
+        state are made to follow from its joint coordinates at once, in the worlds that were edited.
 
         Args:
             flags: What was written to (`ModelFlags`).
@@ -397,7 +438,9 @@ class Simulation:
         """
         self._solver.notify_model_changed(flags)
         if int(flags) & (ModelFlags.JOINT_PROPERTIES | ModelFlags.BODY_INERTIAL_PROPERTIES):
-            eval_fk(self._model, self.state.joint_q, self.state.joint_qd, self.state)
+            edited = list_worlds(self._frame_edits.worlds(), self._model.device)
+            self._solver.place_bodies(edited, self._state)
+            self._frame_edits.forget()
 
     def report(self) -> SimulationReport:
         """Return the figures so far. Warns of trouble that was not reported yet, or raises in strict mode.

@@ -24,6 +24,7 @@ from pluriverse.model.archive import (
 FILE_VERSION = 1
 _WHAT = "a snapshot of a simulation"
 _SOLVER = "solver/"
+_ADDED = "added/"
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class SimulationSnapshot:
     """Fingerprint of the structure of the model."""
     solver_arrays: dict[str, wp.array] = field(default_factory=dict)
     """Copies of the solver's `runtime_arrays`, by name."""
+    added_arrays: dict[str, wp.array] = field(default_factory=dict)
+    """Copies of what was added with `Simulation.add_snapshot_array`, by name."""
 
     def write(self, path: str | Path) -> None:
         """Write the snapshot to a file, bit for bit."""
@@ -61,6 +64,8 @@ class SimulationSnapshot:
             arrays[f"model/{name}"] = array.numpy()
         for name, array in self.solver_arrays.items():
             arrays[f"{_SOLVER}{name}"] = array.numpy()
+        for name, array in self.added_arrays.items():
+            arrays[f"{_ADDED}{name}"] = array.numpy()
         write_arrays(path, arrays)
 
     @staticmethod
@@ -102,16 +107,19 @@ class SimulationSnapshot:
             frozen,
             model_arrays,
             model.structure.fingerprint,
-            {
-                name.removeprefix(_SOLVER): _solver_array(values, model, f"'{path}': {name}")
-                for name, values in arrays.items()
-                if name.startswith(_SOLVER)
-            },
+            *(
+                {
+                    name.removeprefix(prefix): _read_array(values, model, f"'{path}': {name}")
+                    for name, values in arrays.items()
+                    if name.startswith(prefix)
+                }
+                for prefix in (_SOLVER, _ADDED)
+            ),
         )
 
 
-def _solver_array(values: np.ndarray, model: Model, what: str) -> wp.array:
-    """Return an array of a file that a solver carries; whether it fits is seen where it is copied.
+def _read_array(values: np.ndarray, model: Model, what: str) -> wp.array:
+    """Return an array of a file that is not the model's; whether it fits is seen where it is copied.
 
     Raises:
         ValueError: If it cannot be one.

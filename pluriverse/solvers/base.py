@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.dynamics.forward_kinematics import place_worlds
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_contacts, check_control, check_state
 from pluriverse.model.world_choice import choose_worlds
@@ -134,6 +135,10 @@ class SolverBase(abc.ABC):
             The buffer, or None if a `CollisionPipeline` has to find the contacts.
         """
         return None
+
+    def place_bodies(self, worlds: wp.array, state: State) -> None:
+        """Write poses and velocities of bodies from the joint state, with the bits that `step` gives them."""
+        place_worlds(self.model, worlds, state)
 
     def take_in_model(self) -> None:  # noqa: B027, most solvers keep nothing of them
         """Bring up to date what the solver keeps of the arrays of the model, after all were written to."""

@@ -11,8 +11,10 @@ import numpy as np
 import warp as wp
 
 from pluriverse.builder.shape_bounds import compute_shape_bounds
-from pluriverse.dynamics import eval_fk, eval_ik
+from pluriverse.dynamics import eval_ik
+from pluriverse.dynamics.forward_kinematics import place_worlds
 from pluriverse.model import Model
+from pluriverse.model.world_list import list_worlds
 from pluriverse.types import BodyFlags, GeoType, JointTargetMode, JointType, ModelFlags
 
 # Largest error of the length of a unit quaternion or axis [relative]: as in the checks of the builder.
@@ -38,7 +40,7 @@ _DOF_FLAGS = (
 
 
 def apply_model_change(model: Model, flags: ModelFlags) -> None:
-    """Check the arrays that the flags name, then compute anew what is kept of them.
+    """Check the arrays that the flags name, then compute anew what is kept of them, in the worlds edited.
 
     Raises:
         ValueError: If a value is not allowed, or the structure of the model was written to.
@@ -65,14 +67,17 @@ def apply_model_change(model: Model, flags: ModelFlags) -> None:
         )
         # Every step begins from joint coordinates. Where those were written to as well, they count.
         if not flags & (ModelFlags.JOINT_PROPERTIES | ModelFlags.JOINT_REFERENCE_POSE_PROPERTIES):
-            eval_ik(model, model, model.joint_q, model.joint_qd)  # type: ignore[arg-type]
+            moved = list_worlds(model.initial_edits.worlds(("body_q", "body_qd")), model.device)
+            eval_ik(model, model, model.joint_q, model.joint_qd, worlds=moved)  # type: ignore[arg-type]
     if flags & (
         ModelFlags.JOINT_PROPERTIES
         | ModelFlags.JOINT_REFERENCE_POSE_PROPERTIES
         | ModelFlags.BODY_PROPERTIES
         | ModelFlags.BODY_INERTIAL_PROPERTIES
     ):
-        eval_fk(model, model.joint_q, model.joint_qd, model)  # type: ignore[arg-type]
+        edited = list_worlds(model.initial_edits.worlds(), model.device)
+        place_worlds(model, edited, model)  # type: ignore[arg-type]
+        model.initial_edits.forget()
 
 
 def check_structure(model: Model) -> None:

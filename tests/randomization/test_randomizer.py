@@ -417,3 +417,52 @@ def test_a_model_without_worlds_is_one_world():
         Randomizer(model, terms).apply()
     for name in ("joint_target_ke", "gravity", "joint_q", "body_q"):
         np.testing.assert_array_equal(*(getattr(model, name).numpy() for model in models))
+
+
+def make_drawing_simulation():
+    """Return a simulation and two randomizers of it."""
+    simulation = pv.Simulation(make_model(4), dt=0.005, threads=1)
+    first = Randomizer(simulation, [Property("joint_target_ke", Uniform(0.5, 2.0), Operation.SCALE)], seed=1)
+    second = Randomizer(simulation, [gravity(Uniform(-1.0, 1.0))], seed=2)
+    return simulation, first, second
+
+
+@pytest.mark.parametrize("place", ["memory", "file", "file of another program"])
+def test_draws_after_a_restore_are_those_that_followed_the_snapshot(place, tmp_path):
+    """How often was drawn for each environment is in the snapshot, for each randomizer by itself."""
+    simulation, first, second = make_drawing_simulation()
+    model, path = simulation.model, tmp_path / "snapshot.npz"
+
+    def draw():
+        drawn = []
+        for choice in ([0, 2], None):
+            first.apply(choice)
+            second.apply([1])
+            drawn += [model.joint_target_ke.numpy().copy(), model.gravity.numpy().copy()]
+        return drawn
+
+    first.apply([3])
+    first.apply()
+    snapshot = simulation.save(path)
+    expected = draw()
+    episodes = first.episode.numpy().copy()
+    if place == "file of another program":
+        simulation, first, second = make_drawing_simulation()
+        model = simulation.model
+    simulation.restore(snapshot if place == "memory" else path)
+    once = np.ones(model.world_count)
+    np.testing.assert_array_equal(first.episode.numpy(), np.where(np.arange(len(once)) == 3, 2, once))
+    np.testing.assert_array_equal(second.episode.numpy(), 0)
+    for found, values in zip(draw(), expected, strict=True):
+        np.testing.assert_array_equal(found, values)
+    np.testing.assert_array_equal(first.episode.numpy(), episodes)
+
+
+def test_a_snapshot_whose_added_arrays_do_not_fit_is_refused():
+    """The same name with another size is not what was saved; nothing is restored then."""
+    simulation, first, _ = make_drawing_simulation()
+    other = pv.Simulation(make_model(4), dt=0.005, threads=1)
+    other.add_snapshot_array("randomizer", wp.zeros(7, dtype=int, device="cpu"))
+    first.apply()
+    with pytest.raises(ValueError, match=r"'randomizer' has shape \(7,\).* shape \(8,\)"):
+        other.restore(simulation.save())

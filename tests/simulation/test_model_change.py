@@ -146,3 +146,60 @@ def test_unknown_flags_and_bad_gravity_are_refused():
     model.gravity.fill_(float("nan"))
     with pytest.raises(ValueError, match="gravity was set to"):
         solver.notify_model_changed(FLAGS.MODEL_PROPERTIES)
+
+
+def _edit_joint_frame(model: pv.Model) -> pv.ModelFlags:
+    frames = model.joint_X_p.numpy().copy()
+    frames[model.joint_world_start.numpy()[1], 2] += 0.01
+    model.joint_X_p = frames
+    return FLAGS.JOINT_PROPERTIES
+
+
+def _edit_centre_of_mass(model: pv.Model) -> pv.ModelFlags:
+    com = model.body_com.numpy().copy()
+    com[model.body_world_start.numpy()[1], 0] += 0.01
+    model.body_com = com
+    return FLAGS.BODY_INERTIAL_PROPERTIES
+
+
+def _edit_initial_pose(model: pv.Model) -> pv.ModelFlags:
+    poses = model.body_q.numpy().copy()
+    poses[model.body_world_start.numpy()[1] :, 2][:3] += 0.01
+    model.body_q = poses
+    return FLAGS.BODY_PROPERTIES
+
+
+def _edit_nothing(model: pv.Model) -> pv.ModelFlags:
+    return FLAGS.ALL
+
+
+@pytest.mark.parametrize("solver", [pv.SolverSAP, pv.SolverMuJoCo])
+@pytest.mark.parametrize("edit", [_edit_joint_frame, _edit_centre_of_mass, _edit_initial_pose, _edit_nothing])
+def test_notice_of_an_edit_changes_no_bit_of_worlds_that_nobody_edited(edit, solver):
+    """Poses follow from frames again in world 1 only; others go on and begin anew as without it."""
+    kinds = ["arm", "pile", "round things", "flyer"]
+    others = [0, 2, 3] if edit is not _edit_nothing else [0, 1, 2, 3]
+    model, plain = make_model(kinds), make_model(kinds)
+    with (
+        pv.Simulation(model, solver(model), dt=DT, threads=1) as simulation,
+        pv.Simulation(plain, solver(plain), dt=DT, threads=1) as expected,
+    ):
+
+        def compare(what: str) -> None:
+            for world in others:
+                ours, theirs = (world_bits(each.model, each.state, world) for each in (simulation, expected))
+                assert_same_bits(ours, theirs, f"{what}, world {world}")
+                ours, theirs = world_bits(model, model, world), world_bits(plain, plain, world)
+                assert_same_bits(ours, theirs, f"initial state, {what}, world {world}")
+
+        for steps in (0, 7):  # before the first step, and in the middle
+            simulation.step(steps)
+            expected.step(steps)
+            simulation.notify_model_changed(edit(model))
+            compare(f"after notice at {steps}")
+            simulation.step(5)
+            expected.step(5)
+            compare(f"5 steps after notice at {steps}")
+        simulation.reset()
+        expected.reset()
+        compare("after a reset")

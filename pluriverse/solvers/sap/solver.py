@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.dynamics.forward_kinematics import eval_body_state
 from pluriverse.dynamics.free_motion import eval_free_motion
 from pluriverse.dynamics.integration import PositionIntegration, integrate
 from pluriverse.dynamics.kinematics import eval_kinematics
@@ -295,6 +296,10 @@ class SolverSAP(SolverBase):
         super().notify_model_changed(flags)
         if int(flags) & ModelFlags.SHAPE_PROPERTIES:
             self.take_in_model()
+
+    def place_bodies(self, worlds: wp.array, state: State) -> None:
+        """Write poses and velocities of bodies from the joint state, with the bits that `step` gives them."""
+        eval_body_state(self.model, worlds, state, self.dynamics)
 
     def take_in_model(self) -> None:
         """Find out whether shapes have restitution."""
