@@ -7,6 +7,7 @@ import warp as wp
 
 from pluriverse.gymapi.enums import TensorDataType
 from pluriverse.gymapi.errors import GymError
+from pluriverse.model.indices import INDEX_TYPES, narrow_indices
 
 _TYPES: dict[Any, TensorDataType] = {
     wp.float32: TensorDataType.DTYPE_FLOAT32,
@@ -84,10 +85,23 @@ class Tensor:
         return f"Tensor(shape={self.shape}, dtype={self.dtype.name}, device={self.array.device})"
 
 
+def _check_indices(indices: np.ndarray, call: str, what: str) -> None:
+    """Raise if indices on the host have more than 32 bits.
+
+    Raises:
+        IndexError: If one has.
+    """
+    limits = np.iinfo(np.int32)
+    bad = indices[(indices < limits.min) | (indices > limits.max)]
+    if bad.size:
+        raise IndexError(f"{call}: {what} holds {int(bad.flat[0])}, which is no index of anything.")
+
+
 def as_array(value: Any, dtype: Any, device: Any, call: str, what: str) -> wp.array:
     """Return a flat array of a type on the device of a sim, of what a caller passes; shared where possible.
 
     Raises:
+        IndexError: If an index on the host has more than 32 bits; on a GPU it names nothing then.
         TypeError: If it is no array.
         ValueError: If it is on another device.
     """
@@ -104,6 +118,8 @@ def as_array(value: Any, dtype: Any, device: Any, call: str, what: str) -> wp.ar
         wanted = np.int32 if dtype is wp.int32 else np.float32
         if dtype is wp.int32 and host.dtype.kind not in "iu" and host.size:
             raise TypeError(f"{call}: {what} has type {host.dtype}, but must be whole numbers.")
+        if dtype is wp.int32:
+            _check_indices(host, call, what)
         host = host.astype(wanted, copy=False)
         array = wp.array(host.reshape(-1), dtype=dtype, device=device, copy=not device.is_cpu)
     else:
@@ -119,9 +135,12 @@ def as_array(value: Any, dtype: Any, device: Any, call: str, what: str) -> wp.ar
     if not array.is_contiguous:
         array = array.contiguous()
     if array.dtype is not dtype:
-        if dtype is wp.int32 and array.dtype in (wp.int64, wp.uint32, wp.uint64, wp.int16):
-            host = array.numpy().astype(np.int32)
-            return wp.array(host.reshape(-1), dtype=wp.int32, device=device)
+        if dtype is wp.int32 and array.dtype is wp.int16:
+            return wp.array(array.numpy().astype(np.int32).reshape(-1), dtype=wp.int32, device=device)
+        if dtype is wp.int32 and array.dtype in INDEX_TYPES:
+            if device.is_cpu:
+                _check_indices(array.numpy(), call, what)
+            return narrow_indices(array.flatten())
         if getattr(array.dtype, "_wp_scalar_type_", None) is not dtype:
             name = getattr(array.dtype, "__name__", array.dtype)
             raise TypeError(

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.model.indices import INDEX_TYPES, MASK_TYPES, device_array, narrow_indices, read_mask
 from pluriverse.model.model import Model
 
 
@@ -27,7 +28,8 @@ def choose_worlds(model: Model, worlds: Any, *, what: str) -> WorldChoice:
     Args:
         model: Model that the worlds are in.
         worlds: None for all; indices; or one truth value per world. On the host or, as a Warp array or by
-            DLPack, on the device of the model. A choice made before is returned as it is.
+            DLPack, on the device of the model: indices of 32 or 64 bits, masks of bool or uint8. A choice
+            made before is returned as it is.
         what: The operation, for messages.
 
     Raises:
@@ -41,17 +43,17 @@ def choose_worlds(model: Model, worlds: Any, *, what: str) -> WorldChoice:
     everywhere: wp.array[bool] = wp.zeros(0, dtype=wp.bool, device=device)
     if worlds is None:
         return WorldChoice(model.worlds, everywhere, np.arange(model.world_count))
-    if isinstance(worlds, wp.array) or (hasattr(worlds, "__dlpack__") and not isinstance(worlds, np.ndarray)):
-        chosen: Any = worlds if isinstance(worlds, wp.array) else wp.from_dlpack(worlds)
-        if chosen.device != device:
-            raise ValueError(f"{what}: worlds are on {chosen.device}, but the model is on {device}.")
-        if chosen.dtype is wp.bool and chosen.shape == (model.world_count,):
-            return WorldChoice(model.worlds, chosen, None)
-        if chosen.dtype is wp.int32 and chosen.ndim == 1:
-            return WorldChoice(chosen, everywhere, None)
-        raise (TypeError if chosen.dtype not in (wp.bool, wp.int32) else ValueError)(
-            f"{what}: worlds have the type {chosen.dtype.__name__} and the shape {chosen.shape}, but must be "
-            f"int32 indices with one axis, or {model.world_count} truth values."
+    given = device_array(worlds)
+    if given is not None:
+        if given.device != device:
+            raise ValueError(f"{what}: worlds are on {given.device}, but the model is on {device}.")
+        if given.dtype in MASK_TYPES and given.shape == (model.world_count,):
+            return WorldChoice(model.worlds, read_mask(given), None)
+        if given.dtype in INDEX_TYPES and given.ndim == 1:
+            return WorldChoice(narrow_indices(given), everywhere, None)
+        raise (ValueError if given.dtype in (*MASK_TYPES, *INDEX_TYPES) else TypeError)(
+            f"{what}: worlds have the type {given.dtype.__name__} and the shape {given.shape}, but must be "
+            f"indices of 32 or 64 bits with one axis, or {model.world_count} truth values (bool or uint8)."
         )
     chosen = np.asarray(worlds)
     if chosen.dtype == bool:

@@ -6,6 +6,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.launch import launch_kernel
+from pluriverse.model.indices import INDEX_TYPES, MASK_TYPES, device_array, narrow_indices, read_mask
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.selection.row_mask")
@@ -74,9 +75,10 @@ class RowMask:
     def _from_mask(self, mask: Any, what: str) -> wp.array[bool]:
         on_host = _on_host(mask)
         values = np.asarray(mask) if on_host else _on_device(mask, self.device, f"{what}: mask")
-        if values.dtype not in ((np.dtype(bool),) if on_host else (wp.bool,)):
+        if values.dtype not in ((np.dtype(bool),) if on_host else MASK_TYPES):
             raise TypeError(
-                f"{what}: mask is of type {_name(values.dtype)}, but must be made of truth values."
+                f"{what}: mask is of type {_name(values.dtype)}, but must be made of truth values (bool, or "
+                "uint8 on the device)."
             )
         shape = tuple(values.shape)
         accepted = dict.fromkeys([self.row_shape, (self.count,), (self.world_count,)])
@@ -89,7 +91,7 @@ class RowMask:
         if on_host:
             rows = values[self._slots_host] if of_worlds else values.reshape(-1)
             return wp.array(np.ascontiguousarray(rows), dtype=wp.bool, device=self.device)
-        values = values if values.is_contiguous else values.contiguous()
+        values = read_mask(values if values.is_contiguous else values.contiguous())
         if not of_worlds:
             return values.flatten()
         launch_kernel(
@@ -117,11 +119,12 @@ class RowMask:
             chosen[rows] = True
             return wp.array(chosen, dtype=wp.bool, device=self.device)
         rows = _on_device(indices, self.device, f"{what}: indices")
-        if rows.dtype is not wp.int32 or rows.ndim != 1:
+        if rows.dtype not in INDEX_TYPES or rows.ndim != 1:
             raise TypeError(
-                f"{what}: indices are of type {_name(rows.dtype)} with {rows.ndim} axes, but must be int32 "
-                "with one axis."
+                f"{what}: indices are of type {_name(rows.dtype)} with {rows.ndim} axes, but must be of 32 "
+                "or 64 bits with one axis."
             )
+        rows = narrow_indices(rows)
         self._chosen.zero_()
         launch_kernel(mark_row, dim=rows.size, inputs=[rows], outputs=[self._chosen], device=self.device)
         return self._chosen
@@ -133,8 +136,8 @@ def _on_host(values: Any) -> bool:
     )
 
 
-def _on_device(values: Any, device: Any, what: str) -> wp.array:
-    array = values if isinstance(values, wp.array) else wp.from_dlpack(values)
+def _on_device(values: Any, device: Any, what: str) -> Any:
+    array: Any = device_array(values)
     if array.device != device:
         raise ValueError(
             f"{what} is on {array.device}, but the view's model is on {device}. Move it there first."

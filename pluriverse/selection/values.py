@@ -76,7 +76,10 @@ def _upload(
                 f"{what}: the numbers have shape {numbers.shape}, but must have {_alternatives(accepted)}, "
                 "or one that broadcasts to the first of these."
             ) from None
-    array: wp.array = wp.array(np.ascontiguousarray(numbers, dtype=number_type), dtype=scalar, device=device)
+    converted = np.ascontiguousarray(numbers, dtype=number_type)
+    if number_type.kind in "iu" and not np.array_equal(converted, numbers):
+        raise TypeError(f"{what}: a number does not fit into {number_type}, as which it is stored.")
+    array: wp.array = wp.array(converted, dtype=scalar, device=device)
     return array, shape
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import warp as wp
 
 from pluriverse import gymapi
 from tests.gymapi.scenes import add_env, at, make_params, make_sim, undamped
@@ -189,6 +190,10 @@ def test_wrong_tensors_say_what_is_wrong(gym, scene):
         IndexError, match=r"index 5 names no actor; the sim has actors 0 to 0\. Indices are those of"
     ):
         gym.set_dof_state_tensor_indexed(sim, states, np.array([5], dtype=np.int32), 1)
+    wide = np.array([2**32])  # whose lower half is 0, the index of an actor
+    for indices in (wide, wp.array(wide, dtype=wp.int64, device="cpu")):
+        with pytest.raises(IndexError, match="the index tensor holds 4294967296, which is no index"):
+            gym.set_dof_state_tensor_indexed(sim, states, indices, 1)
     with pytest.raises(ValueError, match="the count is 2, but the index tensor has 1 entries"):
         gym.set_dof_state_tensor_indexed(sim, states, np.array([0], dtype=np.int32), 2)
     with pytest.raises(TypeError, match="the index tensor has type float64, but must be whole numbers"):

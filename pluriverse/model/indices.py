@@ -1,0 +1,83 @@
+"""Indices and masks that a caller has on the device, in the types that kernels take.
+
+Reads   indices of 32 or 64 bits; masks of truth values or of bytes, as PyTorch had them once
+Writes  indices of 32 bits, -1 for those that do not fit; truth values
+
+Nothing is read back to the host, so a recorded call takes in what the arrays hold when it is replayed.
+"""
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.launch import launch_kernel
+
+INDEX_TYPES = (wp.int32, wp.int64, wp.uint32, wp.uint64)
+"""Types of indices that are accepted."""
+MASK_TYPES = (wp.bool, wp.uint8)
+"""Types of masks that are accepted."""
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.model.indices")
+def narrow_index(
+    words: wp.array2d[int],  # [entry, 1 or 2] the number in words of 32 bits, the lower one first
+    narrow: wp.array[int],  # [entry]
+):
+    """Copy one index, as -1 if it is negative or has more than 31 bits."""
+    entry = wp.tid()
+    value = words[entry, 0]
+    if words.shape[1] > 1:
+        if words[entry, 1] != 0:
+            value = -1
+    narrow[entry] = wp.max(value, -1)
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.model.indices")
+def read_byte(
+    values: wp.array[wp.uint8],  # [entry]
+    mask: wp.array[bool],  # [entry]
+):
+    """Copy one truth value: every byte but 0 is true."""
+    entry = wp.tid()
+    mask[entry] = values[entry] != wp.uint8(0)
+
+
+def device_array(values: Any) -> wp.array | None:
+    """Return what is on a device as a Warp array in the same memory, None for what is on the host."""
+    if isinstance(values, wp.array):
+        return values
+    if isinstance(values, np.ndarray) or not hasattr(values, "__dlpack__"):
+        return None
+    values = values.detach() if hasattr(values, "detach") else values
+    array: wp.array = wp.from_dlpack(values)
+    return array
+
+
+def narrow_indices(indices: wp.array) -> wp.array[int]:
+    """Return indices with one axis, of one of `INDEX_TYPES`, as 32-bit ones; -1 for those that do not fit."""
+    if indices.dtype is wp.int32:
+        return indices
+    indices = indices if indices.is_contiguous else indices.contiguous()
+    words: wp.array[int] = wp.array(
+        ptr=indices.ptr,
+        dtype=wp.int32,
+        shape=(indices.size, wp.types.type_size_in_bytes(indices.dtype) // 4),
+        device=indices.device,
+    )
+    words._ref = indices  # keeps the memory alive
+    narrow = wp.empty(indices.size, dtype=wp.int32, device=indices.device)
+    launch_kernel(narrow_index, dim=indices.size, inputs=[words], outputs=[narrow], device=indices.device)
+    return narrow
+
+
+def read_mask(mask: wp.array) -> wp.array[bool]:
+    """Return a mask of one of `MASK_TYPES` as truth values of the same shape."""
+    if mask.dtype is wp.bool:
+        return mask
+    mask = mask if mask.is_contiguous else mask.contiguous()
+    result = wp.empty(mask.shape, dtype=wp.bool, device=mask.device)
+    launch_kernel(
+        read_byte, dim=mask.size, inputs=[mask.flatten()], outputs=[result.flatten()], device=mask.device
+    )
+    return result
