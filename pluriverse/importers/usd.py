@@ -76,8 +76,9 @@ def add_usd(
 ) -> ImportReport:
     """Add the rigid bodies, joints, colliders and display geometry of a USD stage to `builder`.
 
-    The physics scene of the stage, if there is one, sets `builder.gravity`. See `docs/importers.md` for what
-    becomes of each schema.
+    Lengths are in `metersPerUnit` of the stage; one that does not say is in centimetres, as USD has it, which
+    is warned about. The physics scene of the stage, if there is one, sets `builder.gravity`. See
+    `docs/importers.md` for what becomes of each schema.
 
     Args:
         builder: The `ModelBuilder` to add to; its `default_shape_cfg` and `default_joint_cfg` give what the
@@ -98,7 +99,7 @@ def add_usd(
             otherwise they move as the others.
         only_load_enabled_joints: Whether joints with `jointEnabled = false` are left out.
         skip_mesh_approximation: Whether the bounding cubes and spheres of collision meshes are not used.
-        load_sites: Whether prims with `MjcSiteAPI` are added as sites.
+        load_sites: Whether prims with `MjcSiteAPI` or `NewtonSiteAPI` are added as sites.
         load_visual_shapes: Whether display geometry is added.
         hide_collision_shapes: Whether colliders of bodies with display geometry are invisible.
         force_show_colliders: Whether all colliders are visible.

@@ -24,7 +24,7 @@ from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.usd_joints import JOINT_KINDS, UsdJoint, UsdJoints, joint_frames
 from pluriverse.importers.usd_mass import NOTHING
 from pluriverse.importers.usd_options import UsdOptions
-from pluriverse.importers.usd_source import UsdSource, applied_schemas
+from pluriverse.importers.usd_source import UsdSource, applied_schemas, authored
 from pluriverse.types import GeoType, JointType
 
 ARTICULATION_ROOT = "PhysicsArticulationRootAPI"
@@ -59,6 +59,7 @@ class _Edge:
     joint: UsdJoint
     other: str
     reverse: bool  # the other is body 0
+    stacked: list[UsdJoint] = dataclasses.field(default_factory=list)  # further joints of the same two bodies
 
 
 def read_bodies(source: UsdSource, options: UsdOptions, report: ImportReport) -> dict[str, UsdBody]:
@@ -119,6 +120,8 @@ def add_links(
                     "it stands still until its state is written, or joint_target_vel in the mode VELOCITY",
                     ImportSeverity.NOTE,
                 )
+        if root != STAGE and not edges[root] and not bodies[root].articulation:
+            robot.tree_labels[bodies[root].link] = root  # a loose body, whatever else the stage holds
         for parent, edge in _walk(source, root, edges, options):
             _add_link(robot, bodies, parent, edge, maker)
             if parent == STAGE and options.floating and bodies[edge.other].articulation:
@@ -235,7 +238,7 @@ def _spanning_trees(
     for path, body in bodies.items():
         if body.is_held:
             part[find(path)] = find(STAGE)
-    closing = []
+    closing: list[UsdJoint] = []
     for joint in sorted(joints, key=lambda joint: bool(joint.description.excludeFromArticulation)):
         if all(path == STAGE or bodies[path].is_held for path in joint.bodies):
             report.add("joint of kinematic bodies", joint.path, "it holds nothing", ImportSeverity.NOTE)
@@ -243,14 +246,32 @@ def _spanning_trees(
         ends = [find(path) for path in joint.bodies]
         moves_nothing = joint.kind == "DistanceJoint" or not joint.description.jointEnabled
         if ends[0] == ends[1] or moves_nothing:
-            closing.append(joint)
+            adds = not moves_nothing and _adds_mobility(source, bodies, joint)
+            stack = _same_pair(edges, joint) if adds else None
+            (closing if stack is None else stack).append(joint)
             continue
         part[ends[1]] = ends[0]
-        edges[joint.bodies[0]].append(_Edge(joint, joint.bodies[1], reverse=False))
-        edges[joint.bodies[1]].append(_Edge(joint, joint.bodies[0], reverse=True))
+        stacked: list[UsdJoint] = []
+        edges[joint.bodies[0]].append(_Edge(joint, joint.bodies[1], reverse=False, stacked=stacked))
+        edges[joint.bodies[1]].append(_Edge(joint, joint.bodies[0], reverse=True, stacked=stacked))
     for around in edges.values():
         around.sort(key=lambda edge: source.order(edge.joint.path))
     return edges, closing
+
+
+def _adds_mobility(source: UsdSource, bodies: dict[str, UsdBody], joint: UsdJoint) -> bool:
+    """Return whether several joints between the same two bodies move them one after the other."""
+    paths = {bodies[path].articulation for path in joint.bodies if path in bodies}
+    prims = [source.stage.GetPrimAtPath(path) for path in paths if path]
+    return any(prim and authored(prim, "newton:jointsAddMobility") is True for prim in prims)
+
+
+def _same_pair(edges: dict[str, list[_Edge]], joint: UsdJoint) -> list[UsdJoint] | None:
+    """Return what is stacked on the joint that joins the same bodies the same way round, if there is one."""
+    for edge in edges[joint.bodies[0]]:
+        if edge.joint.bodies == joint.bodies:
+            return edge.stacked
+    return None
 
 
 def _roots(source: UsdSource, bodies: dict[str, UsdBody], edges: dict[str, list[_Edge]]) -> list[str]:
@@ -331,7 +352,17 @@ def _add_link(
 ) -> None:
     body = bodies[edge.other]
     link = WORLD if parent == STAGE else bodies[parent].link
-    link, joint = _add_chain(robot, bodies, link, edge.joint, maker, reverse=edge.reverse)
+    joints = [edge.joint, *edge.stacked]
+    link, joint = _add_chain(robot, bodies, link, joints[0], maker, reverse=edge.reverse)
+    for below in joints[1:]:
+        # What stands between has the frame of the child, which all joints of a stack start from.
+        link = _add_intermediate(robot, joint, joints[0].path, link)
+        side = 0 if edge.reverse else 1
+        frame = below.frames[side]
+        again = dataclasses.replace(
+            below, frames=(frame, frame), bodies=(below.bodies[side], below.bodies[side])
+        )
+        link, joint = _add_chain(robot, bodies, link, again, maker, reverse=edge.reverse)
     _append(robot, body, edge.other, link, joint)
 
 
@@ -373,19 +404,24 @@ def _add_chain(
     poses = [bodies[path].frame if path else Frame(np.zeros(3), np.eye(4)[3]) for path in edge.bodies]
     chain = maker.chain(edge, (poses[0], poses[1]), reverse=reverse)
     for joint in chain[:-1]:
-        robot.links.append(
-            LinkDescription(
-                name=joint.label,
-                label=f"{joint.label}_link",
-                element=f"prim '{edge.path}'",
-                parent=link,
-                joint=joint,
-                mass_properties=NOTHING,
-                is_intermediate=True,
-            )
-        )
-        link = len(robot.links) - 1
+        link = _add_intermediate(robot, joint, edge.path, link)
     return link, chain[-1]
+
+
+def _add_intermediate(robot: RobotDescription, joint: JointDescription, path: str, parent: int) -> int:
+    """Add a link that only stands between two joints, and return its index."""
+    robot.links.append(
+        LinkDescription(
+            name=joint.label,
+            label=f"{joint.label}_link",
+            element=f"prim '{path}'",
+            parent=parent,
+            joint=joint,
+            mass_properties=NOTHING,
+            is_intermediate=True,
+        )
+    )
+    return len(robot.links) - 1
 
 
 def _append(robot: RobotDescription, body: UsdBody, path: str, parent: int, joint: JointDescription) -> None:

@@ -33,24 +33,37 @@ def _filter_groups(source: UsdSource, shapes: dict[str, tuple[Any, list[ShapeDes
     """Give the shapes bit masks by which those of filtered groups do not collide.
 
     Shapes in the same set of groups share a bit; two sets collide unless a group of one filters one of the
-    other.
+    other. A group with inverted filters collides with the groups that it names and with nothing else, be it
+    in a group or in none.
     """
     groups = dict(source.objects("CollisionGroup"))
     if not groups:
         return
-    filtered: set[frozenset[str]] = set()
-    for path, description in groups.items():
-        named = {str(other) for other in description.filteredGroups}
-        merged = description.mergeGroupName
-        alike = {
+
+    def alike(path: str) -> set[str]:
+        merged = groups[path].mergeGroupName
+        return {
             other
             for other, its in groups.items()
             if other == path or (merged and its.mergeGroupName == merged)
         }
+
+    rules = []  # groups, those that they name, whether they collide with these and nothing else
+    for path, description in groups.items():
+        named = {
+            merged
+            for other in description.filteredGroups
+            if str(other) in groups
+            for merged in alike(str(other))
+        }
         # From the attribute: usd-core 25 leaves this field of the description undefined.
-        if authored(source.stage.GetPrimAtPath(path), "physics:invertFilteredGroups"):  # only these collide
-            named = set(groups) - named
-        filtered |= {frozenset((one, other)) for one in alike for other in named}
+        inverted = bool(authored(source.stage.GetPrimAtPath(path), "physics:invertFilteredGroups"))
+        rules.append((alike(path), named, inverted))
+
+    def apart(first: frozenset[str], second: frozenset[str]) -> bool:
+        """Return whether colliders of some groups do not collide with those of others, if any."""
+        return any(bool(second & named) is not inverted for of, named, inverted in rules if first & of)
+
     sets: list[frozenset[str]] = []
     for description, _ in shapes.values():
         members = frozenset(map(str, description.collisionGroups))
@@ -60,7 +73,7 @@ def _filter_groups(source: UsdSource, shapes: dict[str, tuple[Any, list[ShapeDes
         sum(
             1 << number
             for number, other in enumerate(sets)
-            if not any(frozenset((a, b)) in filtered for a in members for b in other)
+            if not (apart(members, other) or apart(other, members))
         )
         for members in sets
     ]

@@ -302,10 +302,13 @@ class UsdJoints:
         word = "Angular" if axis.is_angular else "Linear"
         factor = self._stiffness_unit(axis.is_angular)
         for field, name in (("limit_ke", "Ke"), ("limit_kd", "Kd")):
-            value = self._read(path, f"newton:limit{word}{name}")
-            if value is not None:
-                what = f"newton:limit{word}{name}"
-                setattr(dof, field, factor * self.source.number(path, what, value, minimum=0.0))
+            official = "newton:limitStiffness" if name == "Ke" else "newton:limitDamping"
+            for what in (official, f"newton:limit{word}{name}"):
+                value = self._read(path, what)
+                # -inf leaves it to the solver; limits of the model are soft, as hard as the solver's own.
+                if value is not None and not np.isinf(value):
+                    setattr(dof, field, factor * self.source.number(path, what, value, minimum=0.0))
+                    break
         self._soften_limits(path, axis, dof)
 
     def _soften_limits(self, path: str, axis: _Axis, dof: DofDescription) -> None:
@@ -366,6 +369,8 @@ class UsdJoints:
         if value is None:
             return None
         unit = self.source.mass * (self.source.length**2 if is_angular else 1.0)
+        if name == "damping" and is_angular and self._read(path, names[0]) is not None:
+            unit *= 180.0 / np.pi  # newton:damping is per degree, mjc:damping per radian
         if name == "friction" and not is_angular:
             unit *= self.source.length
         return unit * self.source.number(path, name, value, minimum=0.0)

@@ -97,6 +97,10 @@ def _overridden(source: UsdSource, prim: Any, body: Any, part: MassProperties) -
         shift = moved - com
         inertia = inertia + mass * (shift @ shift * np.eye(3) - np.outer(shift, shift))
         com = moved
+    whole = authored(prim, "newton:inertia")
+    if whole is not None and len(whole) > 0:
+        turn = split_matrix(matrix)[0].matrix
+        return MassProperties(mass, com, turn @ _tensor(source, prim, list(whole)) @ turn.T)
     diagonal = authored(prim, "physics:diagonalInertia")
     if diagonal is not None and np.any(np.array(diagonal) != 0.0):  # 0: that of the colliders
         moments = np.array(
@@ -105,6 +109,19 @@ def _overridden(source: UsdSource, prim: Any, body: Any, part: MassProperties) -
         turn = split_matrix(matrix)[0].matrix @ _principal_turn(source, prim)
         inertia = turn @ np.diag(source.mass * source.length**2 * moments) @ turn.T
     return MassProperties(mass, com, inertia)
+
+
+def _tensor(source: UsdSource, prim: Any, entries: list[float]) -> np.ndarray:
+    """Return the inertia of `newton:inertia`: xx, yy, zz, xy, xz, yz, axes of the prim."""
+    if len(entries) != 6 or not np.isfinite(entries).all():
+        raise source.error(
+            prim,
+            f"newton:inertia is {entries}",
+            value=entries,
+            remedy="Write six finite numbers: Ixx, Iyy, Izz, Ixy, Ixz, Iyz.",
+        )
+    xx, yy, zz, xy, xz, yz = (source.mass * source.length**2 * entry for entry in entries)
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def _principal_turn(source: UsdSource, prim: Any) -> np.ndarray:

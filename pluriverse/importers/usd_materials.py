@@ -33,7 +33,11 @@ class UsdMaterials:
             material = self._materials[bound[0]]
             if bound[0] not in self._surfaces:
                 self._surfaces[bound[0]] = self._surface(bound[0], material)
-            cfg |= self._surfaces[bound[0]]
+            surface = self._surfaces[bound[0]]
+            if authored(prim, "mjc:solref") is not None or "ke" in cfg:
+                # A material of a converter repeats the solref of the collider as if for 1 kg, in N/m.
+                surface = {name: value for name, value in surface.items() if name not in ("ke", "tau")}
+            cfg |= surface
             if material.density > 0.0:
                 density = float(material.density) * self.source.mass / self.source.length**3
         if len(set(bound)) > 1:
@@ -57,6 +61,8 @@ class UsdMaterials:
                 "static friction other than dynamic", path, "the dynamic coefficient holds at rest too"
             )
         for field, unit, name in (
+            ("mu_torsional", self.source.length, "newton:torsionalFriction"),
+            ("mu_rolling", self.source.length, "newton:rollingFriction"),
             ("mu_torsional", 1.0, "newton:mu_torsional"),
             ("mu_rolling", 1.0, "newton:mu_rolling"),
             ("mu_torsional", self.source.length, "mjc:torsionalfriction"),
@@ -69,8 +75,24 @@ class UsdMaterials:
                     "torsional and rolling friction",
                     path,
                     "SolverSAP uses it with torsional_friction=True only",
+                    ImportSeverity.NOTE,
                 )
-        return cfg
+        return cfg | self._softness(path, prim)
+
+    def _softness(self, path: str, prim: Any) -> dict[str, float]:
+        """Return stiffness and dissipation time of a material; -inf leaves them to the solver."""
+        given = {}
+        for name in ("contactStiffness", "contactDamping"):
+            value = authored(prim, f"newton:{name}")
+            if value is not None and value != -np.inf:
+                number = self.source.number(path, f"newton:{name}", value, minimum=0.0)
+                given[name] = self.source.mass * number
+        stiffness, damping = given.get("contactStiffness", 0.0), given.get("contactDamping")
+        if stiffness > 0.0:
+            return {"ke": stiffness} | ({} if damping is None else {"tau": damping / stiffness})
+        if damping:
+            self.report.add("newton:contactDamping", path, "there is no contactStiffness that it is beside")
+        return {}
 
     def _contact(self, path: str, prim: Any) -> dict[str, float]:
         """Return the fields that attributes of the collider give."""

@@ -303,4 +303,4 @@ class UsdShapes:
 
 def is_site(prim: Any) -> bool:
     """Return whether a prim only marks a frame."""
-    return "MjcSiteAPI" in applied_schemas(prim)
+    return bool({"MjcSiteAPI", "NewtonSiteAPI"} & set(applied_schemas(prim)))

@@ -15,7 +15,9 @@ NAMESPACES = re.compile(r"(physx\w*|newton|mjc|warpSim|isaac\w*):")
 READ = re.compile(
     r"newton:(armature|jointArmature|friction|jointFriction|damping|velocityLimit"
     r"|limit(Angular|Linear)K[ed]|selfCollisionEnabled|contactMargin|contactGap|contactKe|margin|gap|ke|tau"
-    r"|mu_torsional|mu_rolling|maxHullVertices|mimic(Coef[01]|Enabled))"
+    r"|mu_torsional|mu_rolling|torsionalFriction|rollingFriction|contactStiffness|contactDamping"
+    r"|limit(Stiffness|Damping)|inertia|jointsAddMobility|gravityEnabled"
+    r"|maxHullVertices|mimic(Coef[01]|Enabled))"
     r"|mjc:(armature|damping|frictionloss|coef[0-4]|margin|gap|solref|maxhullvert"
     r"|torsionalfriction|rollingfriction|actuatorfrc(range:(min|max)|limited))"
     r"|physxJoint:(armature|maxJointVelocity)"
@@ -26,7 +28,8 @@ READ = re.compile(
 )
 # Attributes that steer another solver, or only matter there.
 HARMLESS = re.compile(
-    r"physxScene:.*|newton:(solver|scene|timeStep|maxSolverIterations).*|mjc:(option|flag|group).*"
+    r"physxScene:.*|newton:(solver|scene|timeStep|maxSolverIterations).*"
+    r"|newton:(xpbd|kamino|vbd|mpm):.*|newton:contactFrictionGain|mjc:(option|flag|group|compiler).*"
     r"|physxArticulation:(solver.*|sleep.*|stabilization.*|articulationEnabled)"
     r"|physxRigidBody:(solver.*|sleep.*|stabilization.*|enableCCD|enableSpeculativeCCD|contactSlopCoefficient"
     r"|cfmScale|max.*Velocity|maxContactImpulse|retainAccelerations|solveContact|lockedPosAxis)"
@@ -93,7 +96,8 @@ def set_gravity(source: UsdSource, builder: Any, report: ImportReport) -> None:
         report.add("second physics scene", other, f"all bodies are in that of '{path}'")
     direction = np.array(scene.gravityDirection, dtype=np.float64)
     magnitude = float(scene.gravityMagnitude)
-    if authored(source.stage.GetPrimAtPath(path), "mjc:flag:gravity") is False:
+    prim = source.stage.GetPrimAtPath(path)
+    if any(authored(prim, name) is False for name in ("mjc:flag:gravity", "newton:gravityEnabled")):
         magnitude = 0.0
     if not np.isfinite(direction).all() or np.isnan(magnitude) or magnitude == np.inf:
         raise source.error(
@@ -135,6 +139,8 @@ def _is_neutral(name: str, value: Any) -> bool:
         return bool(value)  # without them is the exception
     if name == "physxRigidBody:disableGravity":
         return not value
+    if name.startswith("newton:") and isinstance(value, float) and value == -np.inf:
+        return True  # leaves it to the solver
     try:
         return value in NEUTRAL or bool(np.all(np.asarray(value, dtype=np.float64) == 0.0))
     except (TypeError, ValueError):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from pluriverse.importers import AssetError, AssetWarning
+from pluriverse.importers import AssetError, ImportSeverity
 from pluriverse.types import GeoType
-from tests.importers.usd_text import MESH, ROUNDING, at, body, collider, joint, load, prim, stage
+from tests.importers.usd_text import MESH, ROUNDING, at, body, collider, entries, joint, load, prim, stage
 
 pytest.importorskip("pxr", reason="usd-core is not installed: pip install pluriverse[usd]")
 
@@ -284,8 +284,8 @@ def test_shapes_have_the_contact_properties_of_mujoco():
         )
         + body("b", collider("Sphere", "ball", "double radius = 10\ndouble[] mjc:solref = [-900, -30]"))
     )
-    with pytest.warns(AssetWarning, match="torsional and rolling friction"):
-        builder, report = load(content, meters=0.01)
+    builder, report = load(content, meters=0.01)
+    assert entries(report)["torsional and rolling friction"].severity is ImportSeverity.NOTE
     first, second = (builder.shape_label.index(f"/{name}/ball") for name in "ab")
     assert builder.shape_margin[first] == pytest.approx(0.02)
     assert builder.shape_gap[first] == pytest.approx(0.01)
