@@ -6,8 +6,9 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.builder.cameras import CameraMode, add_camera
 from pluriverse.builder.custom_attribute import CustomAttribute, CustomFrequency
-from pluriverse.builder.inputs import Vector
+from pluriverse.builder.inputs import Transform, Vector
 from pluriverse.builder.joint_config import JointDofConfig
 from pluriverse.builder.shape_config import ShapeConfig
 from pluriverse.builder.worlds import WorldBuilder
@@ -69,6 +70,49 @@ class ModelBuilder(WorldBuilder):
         from pluriverse.importers.usd import add_usd
 
         return add_usd(self, source, **options)
+
+    def add_camera(
+        self,
+        body: int = -1,
+        *,
+        xform: Transform | None = None,
+        fov: float = 0.785,
+        width: int = 64,
+        height: int = 64,
+        mode: CameraMode = CameraMode.FIXED,
+        target: int = -1,
+        label: str | None = None,
+    ) -> int:
+        """Add a camera, for `CameraSensor` and for pictures (`pv.draw(..., camera=label)`).
+
+        Args:
+            body: Body that carries it, -1 for the world.
+            xform: Pose in the frame of the body. The camera looks along -z, with y up.
+            fov: Vertical field of view [rad].
+            width: Columns of its image.
+            height: Rows of its image.
+            mode: Whether it is fixed to its body, keeps its orientation, or turns towards another body.
+            target: Body that it turns towards, with `CameraMode.TARGET`.
+            label: Name; `camera_INDEX` if None.
+
+        Returns:
+            Index of the camera.
+
+        Raises:
+            IndexError: If there is no such body.
+            ValueError: If a value is out of range.
+        """
+        return add_camera(
+            self,
+            body,
+            xform=xform,
+            fov=fov,
+            width=width,
+            height=height,
+            mode=mode,
+            target=target,
+            label=label,
+        )
 
     def approximate_meshes(
         self,

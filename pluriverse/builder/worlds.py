@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pluriverse.builder.cameras import camera_count, move_camera_copies
 from pluriverse.builder.custom_attribute import FREQUENCY_OF_KEY
 from pluriverse.builder.custom_attributes import JOINT_CONSTRAINT_COUNT
 from pluriverse.builder.custom_merge import append_custom_copies, declare_custom_attributes
@@ -267,8 +268,10 @@ class WorldBuilder(EqualityBuilder):
         }
         steps = {kind: builder.custom_entity_count(FREQUENCY_OF_KEY[kind]) for kind in first}
         begins = {kind: begin + steps[kind] * np.arange(count) for kind, begin in first.items()}
+        first_camera = camera_count(self)
         append_custom_copies(self, builder, worlds, begins, prefixes)
         if (offsets != IDENTITY).any():
+            move_camera_copies(self, offsets, first_camera)
             self._move_copies(builder, offsets, bodies, joints, coords, dofs, shapes)
 
     def _move_copies(

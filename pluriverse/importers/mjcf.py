@@ -25,7 +25,7 @@ from pluriverse.importers.mjcf_keyframe import (
     select_keyframe,
     set_initial_state,
 )
-from pluriverse.importers.mjcf_observers import add_cameras, add_sensors
+from pluriverse.importers.mjcf_observers import add_cameras, add_sensors, add_visual_cameras
 from pluriverse.importers.mjcf_options import MjcfOptions
 from pluriverse.importers.mjcf_rows import RowWriter
 from pluriverse.importers.mjcf_source import check_numbers, read_mjcf
@@ -214,6 +214,7 @@ def add_mjcf(
         rows.add_actuators(servos, controls, options)
         cameras = add_cameras(builder, document, placement, pose, scale)
         add_sensors(builder, document, custom.sensors, placement, cameras)
+    add_visual_cameras(builder, document, placement, pose, scale, report)
     report.keyframes = read_keyframes(builder, document.model, placement, pose, options, report)
     return report
 

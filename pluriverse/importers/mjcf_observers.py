@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.builder.cameras import CameraMode
 from pluriverse.importers.description import Placement
 from pluriverse.importers.frames import Frame, make_frame, quat_from_wxyz
 from pluriverse.importers.mjcf_source import MjcfSource
+from pluriverse.importers.report import ImportReport
 
 # Kinds of objects (`mujoco.mjtObj`) that sensors are on, and what they become.
 BODY, XBODY, JOINT, GEOM, SITE, CAMERA = 1, 2, 3, 5, 6, 7
@@ -19,6 +21,16 @@ KINDS = {
     SITE: "shape",
     CAMERA: "mujoco:camera",
 }
+
+CAMERA_MODES = (
+    CameraMode.FIXED,
+    CameraMode.TRACK,
+    CameraMode.TRACK,
+    CameraMode.TARGET,
+    CameraMode.TARGET,
+)
+"""By mujoco.mjtCamLight."""
+DEFAULT_RESOLUTION = (64, 64)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +96,49 @@ def add_cameras(
         )
         rows[camera] = added["mujoco:camera_body"]
     return rows
+
+
+def add_visual_cameras(
+    builder: Any,
+    source: MjcfSource,
+    placement: Placement,
+    xform: Frame,
+    scale: float,
+    report: ImportReport,
+) -> None:
+    """Add the cameras as those of `ModelBuilder.add_camera`, which pictures and sensors look through."""
+    model = source.model
+    for camera in range(model.ncam):
+        body = int(model.cam_bodyid[camera])
+        place = -1 if body == 0 else placement.bodies.get(("body", body))
+        if place is None:
+            continue
+        name = model.camera(camera).name or f"camera_{camera}"
+        frame = make_frame(scale * model.cam_pos[camera], quat_from_wxyz(model.cam_quat[camera]))
+        pose = xform @ frame if body == 0 else placement.frames["body", body] @ frame
+        mode = CAMERA_MODES[int(model.cam_mode[camera])]
+        target = placement.bodies.get(("body", int(model.cam_targetbodyid[camera])), -1)
+        if int(model.cam_mode[camera]) in (2, 4):
+            report.add("camera that follows a centre of mass", name, "it follows the origin of the body")
+        if mode is CameraMode.TARGET and target < 0:
+            mode = CameraMode.FIXED
+        fov = float(np.deg2rad(model.cam_fovy[camera]))
+        width, height = (int(value) for value in model.cam_resolution[camera])
+        if width * height <= 1:
+            width, height = DEFAULT_RESOLUTION  # MuJoCo's default is a single pixel
+        if not 0.0 < fov < np.pi or int(model.cam_projection[camera]) != 0:
+            report.add("orthographic camera", name, "it is left out")
+            continue
+        builder.add_camera(
+            place,
+            xform=[*pose.position, *pose.quat],
+            fov=fov,
+            width=width,
+            height=height,
+            mode=mode,
+            target=target,
+            label=f"{report.label}/{name}",
+        )
 
 
 def add_sensors(

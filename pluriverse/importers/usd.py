@@ -19,6 +19,7 @@ from pluriverse.importers.mounting import mount, read_mounting
 from pluriverse.importers.report import ImportReport
 from pluriverse.importers.urdf_links import JointOrdering
 from pluriverse.importers.usd_bodies import UsdBody, add_links, fix_what_cannot_move, read_bodies
+from pluriverse.importers.usd_cameras import add_cameras
 from pluriverse.importers.usd_couplings import add_couplings
 from pluriverse.importers.usd_custom import UsdCustom
 from pluriverse.importers.usd_filters import add_filters
@@ -205,6 +206,8 @@ def add_usd(
         mesh_maxhullvert=mesh_maxhullvert,
     )
     custom.describe(robot)
+    for link in robot.links:
+        link.origins.setdefault(link.label, IDENTITY)
     if collapse_fixed_joints:
         robot = merge_welded_links(robot, report)
     if not bodies_follow_joint_ordering:
@@ -220,6 +223,8 @@ def add_usd(
         mesh_maxhullvert=mesh_maxhullvert,
         report=report,
     )
+    stands = pose if override_root_xform else pose @ stage.turn
+    add_cameras(builder, stage, bodies, placement, stands, report)
     custom.set_rest(placement, report.articulations)
     return report
 

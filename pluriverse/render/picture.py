@@ -215,25 +215,9 @@ class PictureRenderer:
     ) -> Light:
         extent = float(np.linalg.norm(corners.max(axis=0) - corners.min(axis=0)))
         reach = float(np.linalg.norm(np.subtract(camera.position, corners.mean(axis=0)))) + extent
-        light = Light()
-        sun = np.asarray(style.sun_direction, dtype=np.float64)
-        light.sun_direction = wp.vec3(*(sun / np.linalg.norm(sun)).tolist())
-        light.sun_color = wp.vec3(*(style.sun * np.array([1.0, 0.97, 0.92])).tolist())
-        light.sun_spread = style.sun_spread
-        light.sky_color = wp.vec3(*(style.sky * np.array([0.52, 0.56, 0.62])).tolist())
-        light.bounce_color = wp.vec3(*(style.sky * np.array([0.30, 0.29, 0.28])).tolist())
-        light.horizon_color = wp.vec3(*style.background[0])
-        light.zenith_color = wp.vec3(*style.background[1])
-        light.shadows = int(style.shadows)
-        light.occlusion_reach = float(np.clip(0.35 * layout.extent, 0.02, 2.0))
-        if not style.ambient_occlusion:
-            light.occlusion_reach = 0.0
+        light = sky_light(style, extent=layout.extent, reach=reach)
         light.has_floor = int(layout.floor is not None)
         light.floor_height = 0.0 if layout.floor is None else layout.floor
-        light.floor_color = wp.vec3(*style.floor_color)
-        light.plain_color = wp.vec3(*GROUND_COLOR)
-        light.grid_spacing = _grid_spacing(layout.extent) if style.grid else 0.0
-        light.fade_distance = 4.0 * reach
         return light
 
     def _has_ground(self, worlds: list[int]) -> bool:
@@ -305,6 +289,33 @@ class PictureRenderer:
         # Warp releases the interpreter's lock while it replays a graph.
         with ThreadPoolExecutor(self._threads) as pool:
             list(pool.map(wp.capture_launch, graphs))
+
+
+def sky_light(style: PictureStyle, *, extent: float, reach: float) -> Any:
+    """Return light and surroundings for kernels, without a floor.
+
+    Args:
+        style: What they are like.
+        extent: Size of what is looked at [m].
+        reach: How far away it is [m].
+    """
+    light = Light()
+    sun = np.asarray(style.sun_direction, dtype=np.float64)
+    light.sun_direction = wp.vec3(*(sun / np.maximum(np.linalg.norm(sun), 1.0e-9)).tolist())
+    light.sun_color = wp.vec3(*(style.sun * np.array([1.0, 0.97, 0.92])).tolist())
+    light.sun_spread = style.sun_spread
+    light.sky_color = wp.vec3(*(style.sky * np.array([0.52, 0.56, 0.62])).tolist())
+    light.bounce_color = wp.vec3(*(style.sky * np.array([0.30, 0.29, 0.28])).tolist())
+    light.horizon_color = wp.vec3(*style.background[0])
+    light.zenith_color = wp.vec3(*style.background[1])
+    light.shadows = int(style.shadows)
+    light.occlusion_reach = float(np.clip(0.35 * extent, 0.02, 2.0)) if style.ambient_occlusion else 0.0
+    light.has_floor = 0
+    light.floor_color = wp.vec3(*style.floor_color)
+    light.plain_color = wp.vec3(*GROUND_COLOR)
+    light.grid_spacing = _grid_spacing(extent) if style.grid else 0.0
+    light.fade_distance = 4.0 * reach
+    return light
 
 
 _RENDERERS: weakref.WeakKeyDictionary[Model, dict[SeenGeometry, PictureRenderer]] = (
