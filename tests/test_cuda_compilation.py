@@ -72,7 +72,7 @@ def variant_kernels():
         import_module("pluriverse.variants.row_copy")._copy_kernel(wp.int32),
         import_module("pluriverse.variants.row_copy")._copy_kernel(wp.bool),
         import_module("pluriverse.randomization.write").write_property,
-        import_module("pluriverse.randomization.inertia").write_pseudo_inertia,
+        import_module("pluriverse.randomization.inertia").transform_pseudo_inertia,
         import_module("pluriverse.randomization.bounds").update_bounds,
         import_module("pluriverse.randomization.state").write_initial_state,
     ]

@@ -10,6 +10,7 @@ from pluriverse.randomization.distributions import (
 )
 from pluriverse.randomization.randomizer import Randomizer
 from pluriverse.randomization.terms import (
+    InertiaFactor,
     InitialState,
     Operation,
     Property,
@@ -22,6 +23,7 @@ from pluriverse.randomization.terms import (
     friction,
     geometry_size,
     gravity,
+    inertia_factor,
     joint_armature,
     joint_limits,
     pseudo_inertia,
@@ -32,6 +34,7 @@ __all__ = [
     "Constant",
     "Distribution",
     "Gaussian",
+    "InertiaFactor",
     "InitialState",
     "LogUniform",
     "Operation",
@@ -47,6 +50,7 @@ __all__ = [
     "friction",
     "geometry_size",
     "gravity",
+    "inertia_factor",
     "joint_armature",
     "joint_limits",
     "pseudo_inertia",

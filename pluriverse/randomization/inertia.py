@@ -6,6 +6,8 @@ Writes  body_mass, body_com, body_inertia
 With the second moment of mass about the centre of mass, Σ = tr(I)/2 1 - I, the pseudo-inertia matrix is
 J = [[Σ + m c cᵀ, m c], [m cᵀ, m]] ([Wensing2018]). Its factor U of [RuckerWensing2022] has
 m = exp(2α), t = c, and the upper triangular F of Σ = m F Fᵀ with diagonal exp(d) and the shears s above it.
+Two kernels draw: one a U that J is multiplied with from both sides, one what is added to the parameters of
+its own factor.
 """
 
 import warp as wp
@@ -19,7 +21,7 @@ PARAMETER_COUNT = wp.constant(10)
 
 @wp.struct
 class InertiaSamplers:
-    """Distributions of what is added to the parameters."""
+    """Distributions of the parameters."""
 
     alpha: Sampler
     d: Sampler
@@ -28,7 +30,7 @@ class InertiaSamplers:
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.randomization.inertia")
-def write_pseudo_inertia(
+def transform_pseudo_inertia(
     episode: Episode,
     targets: Targets,
     samplers: InertiaSamplers,
@@ -41,7 +43,78 @@ def write_pseudo_inertia(
     body_com: wp.array[wp.vec3],  # [body] m, body frame
     body_inertia: wp.array[wp.mat33],  # [body] kg·m² about the centre of mass, body axes
 ):
-    """Draw the inertias of the bodies of one world."""
+    """Draw U and multiply J from both sides, J' = U J Uᵀ, for the bodies of one world.
+
+    With U = exp(α) [[A, t], [0, 1]] the mass at x goes to A x + t: m' = exp(2α) m, c' = A c + t and
+    Σ' = exp(2α) A Σ Aᵀ.
+    """
+    environment = chosen_environment(episode, wp.tid())
+    if environment < 0:
+        return
+    world = episode.world[environment]
+    count = episode.count[environment]
+    seed = episode.seed
+    half = wp.float64(0.5)
+    zero = wp.float64(0.0)
+    for target in range(targets.start[world], targets.start[world + 1]):
+        body = targets.entity[target]
+        place = targets.local[target] * PARAMETER_COUNT
+        share = wp.exp(wp.float64(2.0) * draw(samplers.alpha, 0, environment, count, place, term, seed))
+        map = wp.mat33d(
+            wp.exp(draw(samplers.d, 0, environment, count, place + 1, term, seed)),
+            draw(samplers.s, 0, environment, count, place + 4, term, seed),
+            draw(samplers.s, 1, environment, count, place + 5, term, seed),
+            zero,
+            wp.exp(draw(samplers.d, 1, environment, count, place + 2, term, seed)),
+            draw(samplers.s, 2, environment, count, place + 6, term, seed),
+            zero,
+            zero,
+            wp.exp(draw(samplers.d, 2, environment, count, place + 3, term, seed)),
+        )
+        shift = wp.vec3d(
+            draw(samplers.t, 0, environment, count, place + 7, term, seed),
+            draw(samplers.t, 1, environment, count, place + 8, term, seed),
+            draw(samplers.t, 2, environment, count, place + 9, term, seed),
+        )
+        inertia = wp.mat33d(default_inertia[body])
+        inertia = half * (inertia + wp.transpose(inertia))
+        second = half * wp.trace(inertia) * wp.identity(n=3, dtype=wp.float64) - inertia
+        second = share * (map * second * wp.transpose(map))
+        body_mass[body] = wp.float32(share * wp.float64(default_mass[body]))
+        body_com[body] = wp.vec3(map * wp.vec3d(default_com[body]) + shift)
+        s12 = half * (second[0, 1] + second[1, 0])
+        s13 = half * (second[0, 2] + second[2, 0])
+        s23 = half * (second[1, 2] + second[2, 1])
+        body_inertia[body] = wp.mat33(
+            wp.mat33d(
+                second[1, 1] + second[2, 2],
+                -s12,
+                -s13,
+                -s12,
+                second[0, 0] + second[2, 2],
+                -s23,
+                -s13,
+                -s23,
+                second[0, 0] + second[1, 1],
+            )
+        )
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.randomization.inertia")
+def write_inertia_factor(
+    episode: Episode,
+    targets: Targets,
+    samplers: InertiaSamplers,
+    term: int,
+    default_mass: wp.array[float],  # [body] kg
+    default_com: wp.array[wp.vec3],  # [body] m, body frame
+    default_inertia: wp.array[wp.mat33],  # [body] kg·m² about the centre of mass, body axes
+    # out
+    body_mass: wp.array[float],  # [body] kg
+    body_com: wp.array[wp.vec3],  # [body] m, body frame
+    body_inertia: wp.array[wp.mat33],  # [body] kg·m² about the centre of mass, body axes
+):
+    """Draw what is added to the parameters of the factors of the bodies of one world."""
     environment = chosen_environment(episode, wp.tid())
     if environment < 0:
         return

@@ -17,8 +17,8 @@ from pluriverse.randomization.sampling import make_sampler
 from pluriverse.randomization.targets import (
     POSES,
     EntityKind,
+    check_inertia_factor,
     check_property,
-    check_pseudo_inertia,
     check_scalar_joints,
     find_targets,
     flag_of,
@@ -26,7 +26,14 @@ from pluriverse.randomization.targets import (
     property_components,
     upload_targets,
 )
-from pluriverse.randomization.terms import InitialState, Property, PseudoInertia, Rotation, Term
+from pluriverse.randomization.terms import (
+    InertiaFactor,
+    InitialState,
+    Property,
+    PseudoInertia,
+    Rotation,
+    Term,
+)
 from pluriverse.randomization.write import (
     OPERATION_CODE,
     Episode,
@@ -190,14 +197,14 @@ class Randomizer:
             self._add_property(term, index)
         elif isinstance(term, Rotation):
             self._add_rotation(term, index)
-        elif isinstance(term, PseudoInertia):
-            self._add_pseudo_inertia(term, index)
+        elif isinstance(term, PseudoInertia | InertiaFactor):
+            self._add_inertia(term, index)
         elif isinstance(term, InitialState):
             self._add_initial_state(term, index)
         else:
             raise TypeError(
                 f"Randomizer: term {index} is a {type(term).__name__}, but must be a Property, a "
-                "Rotation, a PseudoInertia or an InitialState."
+                "Rotation, a PseudoInertia, an InertiaFactor or an InitialState."
             )
 
     def _default(self, name: str) -> Any:
@@ -270,17 +277,18 @@ class Randomizer:
             self._default(name)
             self._remember(name, targets)
 
-    def _add_pseudo_inertia(self, term: PseudoInertia, index: int) -> None:
+    def _add_inertia(self, term: PseudoInertia | InertiaFactor, index: int) -> None:
         model, device = self._model, self._model.device
-        what = "PseudoInertia"
+        what = type(term).__name__
+        is_factor = isinstance(term, InertiaFactor)
         names = ("body_mass", "body_com", "body_inertia")
         defaults = [self._default(name) for name in names]
         # Bodies without mass have no parameters, and stay as they are.
         heavy = defaults[0].numpy() > 0.0
         found, targets = self._targets(EntityKind.BODY, term.entities, what, keep=heavy)
-        for _, entities, values in self._rows("body_inertia"):
+        for _, entities, values in self._rows("body_inertia") if is_factor else ():
             meant = found[entities]
-            check_pseudo_inertia(model, np.tile(entities[meant], len(values)), values[:, meant])
+            check_inertia_factor(model, np.tile(entities[meant], len(values)), values[:, meant])
         for name in names:
             self._claim(name, found, index)
         samplers = inertia.InertiaSamplers()
@@ -289,7 +297,7 @@ class Randomizer:
             setattr(samplers, name, make_sampler(distribution, count, device))
         self._launches.append(
             (
-                inertia.write_pseudo_inertia,
+                inertia.write_inertia_factor if is_factor else inertia.transform_pseudo_inertia,
                 [targets, samplers, index, *defaults],
                 [getattr(model, name) for name in names],
             )

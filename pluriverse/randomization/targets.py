@@ -327,7 +327,7 @@ def _check_given(term: Property, model: Model, chosen: np.ndarray, values: np.nd
         )
 
 
-def check_pseudo_inertia(model: Model, chosen: np.ndarray, inertia: np.ndarray) -> None:
+def check_inertia_factor(model: Model, chosen: np.ndarray, inertia: np.ndarray) -> None:
     """Check that the inertias of bodies have parameters.
 
     Args:
@@ -345,10 +345,10 @@ def check_pseudo_inertia(model: Model, chosen: np.ndarray, inertia: np.ndarray) 
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(
-            f"PseudoInertia: {entity_name(model, 'body_mass', int(chosen[row]))} has the inertia "
+            f"InertiaFactor: {entity_name(model, 'body_mass', int(chosen[row]))} has the inertia "
             f"{tensors[row].tolist()} kg·m², which belongs to mass in a plane or to no body at all, so it "
             "has no log-Cholesky parameters. Give it an inertia whose principal moments satisfy the triangle "
-            "inequality strictly, or leave it out with entities=."
+            "inequality strictly, draw a PseudoInertia, or leave it out with entities=."
         )
 
 

@@ -66,9 +66,34 @@ class Rotation(Term):
 
 @dataclass(frozen=True)
 class PseudoInertia(Term):
-    """Mass, centre of mass and inertia of bodies together, in the parameters of [RuckerWensing2022].
+    """Mass, centre of mass and inertia of bodies together: the mass of a body is moved by a linear map.
 
-    The pseudo-inertia matrix J = U Uᵀ of a body has the factor
+    The pseudo-inertia matrix J of a body becomes J' = U J Uᵀ with
+
+        U = exp(α) [[exp(d1), s12, s13, t1], [0, exp(d2), s23, t2], [0, 0, exp(d3), t3], [0, 0, 0, 1]],
+
+    of which the parameters are drawn ([RuckerWensing2022]). Mass at x goes to A x + t, A being the upper left
+    of U / exp(α): extents and the centre of mass are scaled by exp(d) and sheared by s, whatever the size of
+    the body. `InertiaFactor` has shears and shifts in metres.
+    """
+
+    alpha: Distribution | None = None
+    """α: the mass is multiplied by exp(2α), and the inertia with it."""
+    d: Distribution | None = None
+    """d1, d2, d3: what lies at x along an axis of the body goes to exp(d) x, the centre of mass too."""
+    s: Distribution | None = None
+    """s12, s13, s23: shears, without unit, which turn the principal axes."""
+    t: Distribution | None = None
+    """Shift of the mass as a whole [m], body axes."""
+    entities: Patterns = "*"
+    """Labels of the bodies meant."""
+
+
+@dataclass(frozen=True)
+class InertiaFactor(Term):
+    """Mass, centre of mass and inertia of bodies together, by the parameters of the factor of each.
+
+    The pseudo-inertia matrix J = U Uᵀ of a body has the factor ([RuckerWensing2022])
 
         U = exp(α) [[exp(d1), s12, s13, t1], [0, exp(d2), s23, t2], [0, 0, exp(d3), t3], [0, 0, 0, 1]],
 
@@ -133,6 +158,18 @@ def pseudo_inertia(
 ) -> PseudoInertia:
     """Return a term that draws mass, centre of mass and inertia together; see `PseudoInertia`."""
     return PseudoInertia(alpha, d, s, t, entities)
+
+
+def inertia_factor(
+    *,
+    alpha: Distribution | None = None,
+    d: Distribution | None = None,
+    s: Distribution | None = None,
+    t: Distribution | None = None,
+    entities: Patterns = "*",
+) -> InertiaFactor:
+    """Return a term that draws mass, centre of mass and inertia together; see `InertiaFactor`."""
+    return InertiaFactor(alpha, d, s, t, entities)
 
 
 def centre_of_mass(distribution: Distribution, *, entities: Patterns = "*") -> Property:

@@ -90,6 +90,10 @@ class PseudoInertiaSection(SceneMapping):
     entities: Patterns = "*"
 
 
+class InertiaFactorSection(PseudoInertiaSection):
+    """Mass, centre of mass and inertia together, by what is added to the parameters of their factor."""
+
+
 class InitialStateSection(SceneMapping):
     """Where worlds begin."""
 
@@ -112,6 +116,7 @@ class TermSection(SceneMapping):
     same_for_entities: bool = False
     same_for_components: bool = False
     pseudo_inertia: PseudoInertiaSection | None = None
+    inertia_factor: InertiaFactorSection | None = None
     initial_state: InitialStateSection | None = None
     rotation: Name | None = Field(default=None, description="array of poses, such as shape_transform")
 
@@ -119,12 +124,13 @@ class TermSection(SceneMapping):
     def _one_kind(self) -> "TermSection":
         kinds = [
             kind
-            for kind in ("property", "rotation", "pseudo_inertia", "initial_state")
+            for kind in ("property", "rotation", "pseudo_inertia", "inertia_factor", "initial_state")
             if getattr(self, kind)
         ]
         if len(kinds) != 1:
             raise ValueError(
-                "give exactly one of property, rotation, pseudo_inertia, initial_state; there are "
+                "give exactly one of property, rotation, pseudo_inertia, inertia_factor and initial_state; "
+                "there are "
                 f"{', '.join(kinds) or 'none'}"
             )
         named = kinds[0] in ("property", "rotation")
@@ -138,9 +144,20 @@ class TermSection(SceneMapping):
 
     def term(self) -> "Term":
         """Return the term."""
-        from pluriverse.randomization import InitialState, Operation, Property, PseudoInertia, Rotation
+        from pluriverse.randomization import (
+            InertiaFactor,
+            InitialState,
+            Operation,
+            Property,
+            PseudoInertia,
+            Rotation,
+        )
 
-        for kind, section in ((PseudoInertia, self.pseudo_inertia), (InitialState, self.initial_state)):
+        for kind, section in (
+            (PseudoInertia, self.pseudo_inertia),
+            (InertiaFactor, self.inertia_factor),
+            (InitialState, self.initial_state),
+        ):
             if section is not None:
                 return kind(
                     **{

@@ -13,6 +13,7 @@ from pluriverse.randomization import (
     Property,
     Randomizer,
     Uniform,
+    inertia_factor,
     pseudo_inertia,
 )
 
@@ -44,13 +45,18 @@ def random_body(seed):
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10**6), st.floats(0.0, 2.0), st.integers(0, 10**6))
-def test_every_drawn_inertia_is_that_of_a_body(body, spread, seed):
+@given(
+    st.sampled_from([pseudo_inertia, inertia_factor]),
+    st.integers(0, 10**6),
+    st.floats(0.0, 2.0),
+    st.integers(0, 10**6),
+)
+def test_every_drawn_inertia_is_that_of_a_body(draw, body, spread, seed):
     """Masses stay positive and principal moments satisfy the triangle inequalities, however much is drawn."""
     mass, com, inertia = random_body(body)
     model = make_model(16, mass=mass, com=com, inertia=inertia)
     size = float(np.sqrt(np.trace(inertia) / mass))
-    term = pseudo_inertia(
+    term = draw(
         alpha=Uniform(-spread, spread),
         d=Uniform(-spread, spread),
         s=Uniform(-spread * size, spread * size),
@@ -66,12 +72,13 @@ def test_every_drawn_inertia_is_that_of_a_body(body, spread, seed):
     assert (moments[:, 0] > -3.0 * ROUNDING * moments[:, 2]).all()
 
 
-def test_without_perturbation_nothing_changes():
+@pytest.mark.parametrize("draw", [pseudo_inertia, inertia_factor])
+def test_without_perturbation_nothing_changes(draw):
     """Factoring and multiplying again is exact to the rounding of single precision."""
     mass, com, inertia = random_body(7)
     model = make_model(1, mass=mass, com=com, inertia=inertia)
     before = [getattr(model, name).numpy().copy() for name in ("body_mass", "body_com", "body_inertia")]
-    Randomizer(model, [pseudo_inertia()]).apply()
+    Randomizer(model, [draw()]).apply()
     for name, values in zip(("body_mass", "body_com", "body_inertia"), before, strict=True):
         scale = np.abs(values).max()
         np.testing.assert_allclose(
@@ -97,11 +104,40 @@ def test_d_stretches_the_body_along_its_axes():
     assert model.body_mass.numpy()[0] == 1.0
 
 
+def test_pseudo_inertia_moves_the_points_of_a_body():
+    """J' = U J Uᵀ is what a cloud of points has after x -> A x + t, each heavier by exp(2 alpha)."""
+    rng = np.random.default_rng(3)
+    points, masses = rng.normal(size=(12, 3)) * (0.3, 0.1, 0.2) + (0.2, 0.0, -0.1), rng.uniform(0.1, 1.0, 12)
+    linear = np.array([[np.exp(0.2), 0.3, -0.1], [0.0, np.exp(-0.4), 0.2], [0.0, 0.0, np.exp(0.1)]])
+    shift = np.array([0.05, -0.02, 0.01])
+
+    def properties(points, masses):
+        com = masses @ points / masses.sum()
+        second = np.einsum("i,ij,ik->jk", masses, points - com, points - com)
+        return masses.sum(), com, np.trace(second) * np.eye(3) - second
+
+    mass, com, inertia = properties(points, masses)
+    model = make_model(1, mass=mass, com=com, inertia=inertia)
+    term = pseudo_inertia(
+        alpha=Constant(0.15),
+        d=Constant((0.2, -0.4, 0.1)),
+        s=Constant((0.3, -0.1, 0.2)),
+        t=Constant(tuple(shift)),
+    )
+    Randomizer(model, [term]).apply()
+    expected = properties(points @ linear.T + shift, np.exp(0.3) * masses)
+    rounding = 8.0 * ROUNDING  # of the inputs and the results
+    np.testing.assert_allclose(model.body_mass.numpy()[0], expected[0], rtol=rounding)
+    np.testing.assert_allclose(model.body_com.numpy()[0], expected[1], rtol=0.0, atol=rounding)
+    tolerance = rounding * np.abs(expected[2]).max()
+    np.testing.assert_allclose(model.body_inertia.numpy()[0], expected[2], rtol=0.0, atol=tolerance)
+
+
 def test_s_shears_and_t_shifts():
     """A shear s12 turns the second moment as the factor F does; t moves the centre of mass by itself."""
     model = make_model(com=(0.1, 0.0, 0.0))
     factor = np.diag(np.sqrt(np.diag(second_moments(model)[0])))
-    term = pseudo_inertia(s=Constant((0.1, 0.0, 0.0)), t=Constant((0.0, 0.0, 0.2)))
+    term = inertia_factor(s=Constant((0.1, 0.0, 0.0)), t=Constant((0.0, 0.0, 0.2)))
     Randomizer(model, [term]).apply()
     factor[0, 1] += 0.1
     np.testing.assert_allclose(second_moments(model)[0], factor @ factor.T, atol=1e-8)
@@ -121,7 +157,8 @@ def test_flat_bodies_are_named():
     """A plate without thickness has no parameters: its inertia is at the edge of what is possible."""
     model = make_model(inertia=np.diag([0.01, 0.02, 0.03]))
     with pytest.raises(ValueError, match=r"body 'body' .*mass in a plane or to no body at all"):
-        Randomizer(model, [pseudo_inertia(alpha=Uniform(-0.1, 0.1))])
+        Randomizer(model, [inertia_factor(alpha=Uniform(-0.1, 0.1))])
+    Randomizer(model, [pseudo_inertia(alpha=Uniform(-0.1, 0.1))]).apply()  # which needs none
 
 
 def test_parts_of_a_cut_body_are_drawn_together():
