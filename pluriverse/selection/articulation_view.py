@@ -274,14 +274,21 @@ class ArticulationView(View):
 
     # states and forces
 
-    def get_root_transforms(self, source: Model | State) -> Any:
+    def get_root_transforms(self, source: Model | State, *, copy: bool = False) -> Any:
         """Return the pose of each root [m, xyzw], of the shape of the rows.
 
         With a floating base these are the coordinates of the free or distance joint: the pose of the child's
         joint frame in the parent's. Otherwise they are the frame of the root joint in the world
-        (`Model.joint_X_p`). As for `get_attribute`, it is the memory of the array where possible.
+        (`Model.joint_X_p`). It is the memory of these arrays, as for `get_attribute`, or a copy.
+
+        Raises:
+            ValueError: If roots stand at irregular distances (as where some bases float and others are
+                fixed), and no copy is asked for.
         """
-        return self._roots.get_transforms(source)
+        transforms = None if copy else self._roots.alias_transforms(source)
+        if transforms is None and not copy:
+            raise ValueError(self.irregular_message("the pose of roots"))
+        return self._roots.copy_transforms(source) if transforms is None else transforms
 
     def set_root_transforms(
         self, target: Model | State, values: Any, mask: Any = None, *, indices: Any = None
@@ -293,12 +300,19 @@ class ArticulationView(View):
         chosen = self._masks.chosen(mask, indices, what="set_root_transforms")
         self._roots.set_transforms(target, values, chosen)
 
-    def get_root_velocities(self, source: Model | State) -> Any:
+    def get_root_velocities(self, source: Model | State, *, copy: bool = False) -> Any:
         """Return the velocity of each root, of the shape of the rows; zero for a fixed base.
 
-        That is the velocity of the centre of mass [m/s], then the angular velocity [rad/s], in world axes.
+        That is the velocity of the centre of mass [m/s], then the angular velocity [rad/s], in world axes. It
+        is the memory of `joint_qd`, as for `get_attribute`, a copy, or an array of zeros if all are fixed.
+
+        Raises:
+            ValueError: If roots stand at irregular distances, and no copy is asked for.
         """
-        return self._roots.get_velocities(source)
+        velocities = None if copy else self._roots.alias_velocities(source)
+        if velocities is None and not copy and self._roots.is_floating.any():
+            raise ValueError(self.irregular_message("the velocity of roots"))
+        return self._roots.copy_velocities(source) if velocities is None else velocities
 
     def set_root_velocities(
         self, target: Model | State, values: Any, mask: Any = None, *, indices: Any = None
@@ -311,9 +325,9 @@ class ArticulationView(View):
         chosen = self._masks.chosen(mask, indices, what="set_root_velocities")
         self._roots.set_velocities(target, values, chosen)
 
-    def get_dof_positions(self, source: Model | State) -> Any:
+    def get_dof_positions(self, source: Model | State, *, copy: bool = False) -> Any:
         """Return the joint coordinates [m, rad or quaternion xyzw]; see `get_attribute`."""
-        return self.get_attribute("joint_q", source)
+        return self.get_attribute("joint_q", source, copy=copy)
 
     def set_dof_positions(
         self, target: Model | State, values: Any, mask: Any = None, *, indices: Any = None
@@ -321,9 +335,9 @@ class ArticulationView(View):
         """Set the joint coordinates; then call `eval_fk`. See `set_attribute`."""
         self.set_attribute("joint_q", target, values, mask, indices=indices)
 
-    def get_dof_velocities(self, source: Model | State) -> Any:
+    def get_dof_velocities(self, source: Model | State, *, copy: bool = False) -> Any:
         """Return the joint velocities [m/s or rad/s]; see `get_attribute`."""
-        return self.get_attribute("joint_qd", source)
+        return self.get_attribute("joint_qd", source, copy=copy)
 
     def set_dof_velocities(
         self, target: Model | State, values: Any, mask: Any = None, *, indices: Any = None
@@ -331,24 +345,24 @@ class ArticulationView(View):
         """Set the joint velocities; then call `eval_fk`. See `set_attribute`."""
         self.set_attribute("joint_qd", target, values, mask, indices=indices)
 
-    def get_dof_forces(self, source: Control) -> Any:
+    def get_dof_forces(self, source: Control, *, copy: bool = False) -> Any:
         """Return the generalized forces [N or N·m]; see `get_attribute`."""
-        return self.get_attribute("joint_f", source)
+        return self.get_attribute("joint_f", source, copy=copy)
 
     def set_dof_forces(self, target: Control, values: Any, mask: Any = None, *, indices: Any = None) -> None:
         """Set the generalized forces [N or N·m]; see `set_attribute`."""
         self.set_attribute("joint_f", target, values, mask, indices=indices)
 
-    def get_link_transforms(self, source: Model | State) -> Any:
+    def get_link_transforms(self, source: Model | State, *, copy: bool = False) -> Any:
         """Return the poses of the links [m, xyzw]; see `get_attribute`."""
-        return self.get_attribute("body_q", source)
+        return self.get_attribute("body_q", source, copy=copy)
 
-    def get_link_velocities(self, source: Model | State) -> Any:
+    def get_link_velocities(self, source: Model | State, *, copy: bool = False) -> Any:
         """Return the velocities of the links; see `get_attribute`.
 
         They are those of the centres of mass [m/s], then the angular velocities [rad/s], in world axes.
         """
-        return self.get_attribute("body_qd", source)
+        return self.get_attribute("body_qd", source, copy=copy)
 
     def get_model_articulation_mask(self, mask: Any = None, *, indices: Any = None) -> wp.array[bool]:
         """Return which articulations of the model are meant, shape [articulation of the model].

@@ -51,13 +51,18 @@ class RootState:
         """Whether some bases float and others are fixed."""
         return bool(self.is_floating.any() and not self.is_floating.all())
 
-    def get_transforms(self, source: Model | State) -> wp.array:
-        """Return the poses, of the shape of the rows."""
+    def alias_transforms(self, source: Model | State) -> wp.array | None:
+        """Return the poses, of the shape of the rows, in the memory of their array; None if irregular."""
         joint_q, _ = check_source(source, "joint_q", self.model, what="get_root_transforms")
         if self.is_floating.all() and self._floating_q.strides is not None:
             return self._floating_q.alias(joint_q, wp.transform)
         if not self.is_floating.any() and self._fixed_frame.strides is not None:
             return self._fixed_frame.alias(_floats(self.model.joint_X_p), wp.transform)
+        return None
+
+    def copy_transforms(self, source: Model | State) -> wp.array:
+        """Return a copy of the poses, of the shape of the rows."""
+        joint_q, _ = check_source(source, "joint_q", self.model, what="get_root_transforms")
         out = wp.empty(self.row_shape, dtype=wp.transform, device=self.model.device)
         self._floating_q.gather(joint_q, out)
         self._fixed_frame.gather(_floats(self.model.joint_X_p), out)
@@ -71,11 +76,16 @@ class RootState:
         self._floating_q.scatter(poses, chosen, joint_q)
         self._fixed_frame.scatter(poses, chosen, _floats(self.model.joint_X_p))
 
-    def get_velocities(self, source: Model | State) -> wp.array:
-        """Return the velocities, of the shape of the rows."""
+    def alias_velocities(self, source: Model | State) -> wp.array | None:
+        """Return the velocities, of the shape of the rows, in the memory of `joint_qd`; None if irregular."""
         joint_qd, _ = check_source(source, "joint_qd", self.model, what="get_root_velocities")
         if self.is_floating.all() and self._floating_qd.strides is not None:
             return self._floating_qd.alias(joint_qd, wp.spatial_vectorf)
+        return None
+
+    def copy_velocities(self, source: Model | State) -> wp.array:
+        """Return a copy of the velocities, of the shape of the rows; zero for a fixed base."""
+        joint_qd, _ = check_source(source, "joint_qd", self.model, what="get_root_velocities")
         out = wp.zeros(shape=self.row_shape, dtype=wp.spatial_vectorf, device=self.model.device)
         self._floating_qd.gather(joint_qd, out)
         return out

@@ -116,16 +116,23 @@ class View:
         ]
 
     def get_attribute(
-        self, name: str, source: Model | State | Control, *, out: wp.array | None = None
+        self,
+        name: str,
+        source: Model | State | Control,
+        *,
+        copy: bool = False,
+        out: wp.array | None = None,
     ) -> Any:
-        """Return the entries of an array that belong to the view.
+        """Return the entries of an array that belong to the view, in the memory of the array itself.
 
-        Where they stand at regular distances, the result is the memory of the array itself: to write to it is
-        to write to the array. Else it is a copy, to be put back with `set_attribute`.
+        To write to the result is to write to the array. That needs entries at regular distances in memory, as
+        worlds of one kind have them. Where worlds differ, ask for a copy, to be put back with
+        `set_attribute`, or make a view per kind of world.
 
         Args:
             name: Name of the array, such as `joint_q`, or of a custom attribute, such as `mujoco.condim`.
             source: Model, state or control that has the array.
+            copy: Return a copy instead, wherever entries stand.
             out: Array to copy into, contiguous, of the type and shape of the result; None for a view or a
                 new array.
 
@@ -134,14 +141,27 @@ class View:
 
         Raises:
             AttributeError: If there is no such array.
-            ValueError: If the array belongs to another model, or `out` has another shape.
+            ValueError: If the array belongs to another model, `out` has another shape, or entries stand at
+                irregular distances and no copy is asked for.
         """
         array, layout = self._find(name, source, "get_attribute")
-        if out is None and layout.strides is not None:
-            return _alias(array, layout)
+        if out is None and not copy:
+            if layout.strides is None and len(layout.index):
+                raise ValueError(self.irregular_message(name))
+            if layout.strides is not None:
+                return _alias(array, layout)
         out = self._output(out, array, layout.shape, "get_attribute")
         gather(layout.index_array, layout.in_order, array, out, len(layout.index))
         return out
+
+    def irregular_message(self, name: str) -> str:
+        """Return what to say where entries stand at irregular distances."""
+        return (
+            f"{type(self).__name__}: {name} of the {self.count} rows of this view stands at irregular "
+            "distances in memory, as worlds or rows differ, so no array can share that memory. Pass "
+            "copy=True (or out=) for a copy and put it back with the setter, or make a view per kind of "
+            "world (worlds=kind.worlds.tolist() for each kind of model.templates)."
+        )
 
     def get_attribute_padded(
         self,

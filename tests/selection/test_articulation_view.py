@@ -70,7 +70,9 @@ def test_different_robots_are_ragged_or_padded(name, source, frequency):
     assert view.count_per_world is None
     expected = [numbers[owned_entries(model, row, frequency)] for row in rows]
 
-    ragged = view.get_attribute(name, container).numpy()
+    with pytest.raises(ValueError, match=rf"{name} of the \d+ rows .* irregular .* Pass copy=True"):
+        view.get_attribute(name, container)  # a write to a copy would be lost in silence
+    ragged = view.get_attribute(name, container, copy=True).numpy()
     padded = view.get_attribute_padded(name, container, fill=-5.0).numpy()
     mask = view.padding_mask(frequency).numpy()
     offsets = view.offsets(frequency)
@@ -183,11 +185,15 @@ def test_root_states_of_floating_and_fixed_bases():
     poses[:, 3:] /= np.linalg.norm(poses[:, 3:], axis=1, keepdims=True)
     view.set_root_transforms(state, poses)
     view.eval_fk(state)
-    np.testing.assert_array_equal(view.get_root_transforms(state).numpy(), poses)
+    np.testing.assert_array_equal(view.get_root_transforms(state, copy=True).numpy(), poses)
+    for getter in (view.get_root_transforms, view.get_root_velocities):
+        with pytest.raises(ValueError, match=r"of roots of the \d+ rows .* irregular .* Pass copy=True"):
+            getter(state)
     base = state.body_q.numpy()[view.layout(Frequency.BODY).index[view.offsets(Frequency.BODY)[:-1]]]
     # float32 rounding of unit quaternions and of positions of a few metres
     np.testing.assert_allclose(base, poses, rtol=0.0, atol=1e-6)
-    np.testing.assert_array_equal(view.get_root_velocities(state).numpy(), np.zeros((view.count, 6)))
+    found = view.get_root_velocities(state, copy=True).numpy()
+    np.testing.assert_array_equal(found, np.zeros((view.count, 6)))
     with pytest.raises(ValueError, match=r"row \d of the view has a fixed base.*REVOLUTE"):
         view.set_root_velocities(state, 1.0)
 
@@ -197,7 +203,7 @@ def test_root_states_of_floating_and_fixed_bases():
     velocities = velocities.reshape(*walkers.row_shape, 6)
     walkers.set_root_velocities(state, velocities)
     walkers.eval_fk(state)
-    np.testing.assert_array_equal(walkers.get_root_velocities(state).numpy(), velocities)
+    np.testing.assert_array_equal(walkers.get_root_velocities(state, copy=True).numpy(), velocities)
     first_link = walkers.layout(Frequency.BODY).index[walkers.offsets(Frequency.BODY)[:-1]]
     np.testing.assert_allclose(
         state.body_qd.numpy()[first_link].reshape(velocities.shape), velocities, rtol=0.0, atol=1e-6
@@ -326,3 +332,21 @@ def test_bad_attributes_are_refused():
         view.get_attribute("gravity", model)
     with pytest.raises(ValueError, match="out has shape"):
         view.get_attribute("joint_q", model.state(), out=wp.zeros(3, dtype=float, device="cpu"))
+
+
+def test_views_per_kind_of_world_share_memory_where_worlds_differ():
+    """Worlds of a kind that follow on each other, or alternate, have one distance; a copy is always one."""
+    kinds = [make_robot(1, floating=True), make_robot(3, floating=False)]
+    model = make_model([[kinds[0]], [kinds[1]], [kinds[0]], [kinds[1]]])
+    state = model.state()
+    everyone = ArticulationView(model, "*", homogeneous=False)
+    for number, kind in enumerate(model.templates, start=1):
+        view = ArticulationView(model, "*", worlds=kind.worlds.tolist())
+        view.get_dof_velocities(state).fill_(float(number))
+        copied = view.get_dof_velocities(state, copy=True)
+        copied.zero_()
+        assert (view.get_dof_velocities(state).numpy() == number).all()
+    assert (state.joint_qd.numpy() > 0.0).all()
+    velocities = everyone.get_dof_velocities(state)  # all entries in a row: their own memory, ragged
+    velocities.zero_()
+    assert (state.joint_qd.numpy() == 0.0).all()
