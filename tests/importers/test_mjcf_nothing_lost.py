@@ -1,5 +1,7 @@
 """What MJCF says about pairs, ranges and limits arrives; MuJoCo is the oracle."""
 
+import warnings
+
 import mujoco
 import numpy as np
 import pytest
@@ -81,7 +83,10 @@ def test_geoms_that_a_pair_names_are_there_even_without_visuals(options):
     expected, _ = in_mujoco(PAIRED, 500)
     model = builder.finalize("cpu")
     with pv.Simulation(model, pv.SolverMuJoCo(model), dt=DT) as simulation:
-        simulation.step(500)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pv.warnings.ContactTruncationWarning)
+            simulation.step(500)
+        assert simulation.contacts.rigid_contact_count.numpy().tolist() == [1]
         assert simulation.state.joint_q.numpy()[2] == pytest.approx(expected[2], abs=SINGLE)
 
 

@@ -13,6 +13,8 @@ from pluriverse.solvers.base import SolverBase, name_worlds
 from pluriverse.solvers.mujoco.body_force import sum_contact_forces
 from pluriverse.solvers.mujoco.contact_copy import copy_contacts
 from pluriverse.solvers.mujoco.engine import Engine
+from pluriverse.solvers.mujoco.namespace_rows import rows_of_worlds
+from pluriverse.solvers.mujoco.rows import ModelRows
 from pluriverse.warnings import ContactTruncationError, ContactTruncationWarning
 
 # Contacts that a shape has at once, for the automatic size of the list of contacts: MuJoCo finds up to 8 for
@@ -83,7 +85,10 @@ class EngineSolver(SolverBase):
             shapes = np.union1d(template.pair_shape0, template.pair_shape1)
             bound = LIST_BASE + CONTACTS_PER_SHAPE * len(shapes)
             capacities[index] = min(CONTACTS_PER_SHAPE * len(template.pair_shape0), bound)
-        return Contacts(self.model, capacities[self.model.world_template])
+        # Contact pairs of the namespace may name geoms that are no candidates by themselves.
+        pairs = rows_of_worlds(ModelRows(self.model), "pair", np.arange(self.model.world_count))
+        named = CONTACTS_PER_SHAPE * (pairs >= 0).sum(axis=1)
+        return Contacts(self.model, capacities[self.model.world_template] + named)
 
     def prepare(self, contacts: Contacts) -> None:
         """Allocate everything that `step` needs for a contact buffer, so that it can be recorded.

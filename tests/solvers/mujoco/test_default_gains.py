@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import pluriverse as pv
+from pluriverse.selection import ArticulationView
 
 DT = 0.005
 # A light shank that begins half a radian beyond its limit, as robots do whose zero pose is not among theirs.
@@ -224,3 +225,32 @@ def test_a_shape_without_gains_is_as_in_mujoco_where_gains_are_forces():
                 depths[mode.name, given] = 0.1 - simulation.state.body_q.numpy()[0, 2]
     assert depths["FORCE_SPACE", None] == depths["MJCF_DEFAULT", None]
     assert depths["FORCE_SPACE", 1000.0] > 5.0 * depths["FORCE_SPACE", None]
+
+
+def test_what_is_not_given_survives_copies_snapshots_and_views(tmp_path):
+    """NaN is carried by replicate, files and views as any number is, beside worlds that have one."""
+    single = pv.ModelBuilder()
+    single.add_mjcf(LEG)
+    builder = pv.ModelBuilder()
+    builder.replicate(single, 2)
+    model = builder.finalize("cpu")
+    assert np.isnan(model.joint_limit_ke.numpy()).all()
+    simulation = pv.Simulation(model, pv.SolverMuJoCo(model), dt=DT)
+    (group,) = simulation.solver.groups
+    model.joint_limit_ke.assign(np.array([np.nan, 300.0, np.nan, np.nan], dtype=np.float32))
+    simulation.save(tmp_path / "state.npz")
+    model.joint_limit_ke.fill_(50.0)
+    simulation.restore(tmp_path / "state.npz")
+    np.testing.assert_array_equal(model.joint_limit_ke.numpy(), [np.nan, 300.0, np.nan, np.nan])
+    solref = group.value("jnt_solref")
+    np.testing.assert_array_equal(solref[0, 0], [0.02, 1.0])
+    assert solref[0, 1, 1] == pytest.approx(1.0)
+    assert solref[0, 1, 0] != 0.02
+    np.testing.assert_array_equal(solref[1], [[0.02, 1.0]] * 2)
+    view = ArticulationView(model, "*")
+    gains = view.get_attribute("joint_limit_ke", model).numpy()
+    assert np.isnan(gains).sum() == 3
+    view.set_attribute("joint_limit_ke", model, np.full_like(gains, np.nan))
+    assert np.isnan(model.joint_limit_ke.numpy()).all()
+    simulation.step(3)
+    assert not simulation.report().frozen_worlds
