@@ -348,8 +348,13 @@ def _add_joint_terms(problem: DenseProblem, dense: DenseWorld, control, *, speed
             "limit_kd",
         )
     }
+    for name, default in (("limit_ke", 1e4), ("limit_kd", 10.0)):  # what the solver has where nobody gave any
+        arrays[name] = np.where(np.isnan(arrays[name]), default, arrays[name])
     mode = model.joint_target_mode.numpy()
+    bounds = model.joint_target_lower.numpy(), model.joint_target_upper.numpy()
     target_pos, target_vel = control.joint_target_pos.numpy(), control.joint_target_vel.numpy()
+    target_pos = np.clip(target_pos, *bounds)
+    target_vel = np.where(mode == VELOCITY, np.clip(target_vel, *bounds), target_vel)
     act, friction = control.joint_act.numpy(), model.joint_friction.numpy()
     for joint in dense.joints:
         kind = int(model.joint_type.numpy()[joint])
