@@ -239,8 +239,11 @@ def write_mjcf(scene: Scene, path: Path) -> None:
     path.write_text(spec.to_xml())
 
 
-def _urdf_for_mujoco(path: Path) -> str:
-    """Return a URDF without what is only seen, with absolute file names, since MuJoCo knows no packages."""
+def _urdf_for_mujoco(path: Path, *, floats: bool = False) -> str:
+    """Return a URDF without what is only seen, with absolute file names, since MuJoCo knows no packages.
+
+    MuJoCo makes the root of a URDF part of the world, unless it is told that the robot floats.
+    """
     tree = ElementTree.parse(path)
     robot = tree.getroot()
     for link in robot.iter("link"):
@@ -248,8 +251,21 @@ def _urdf_for_mujoco(path: Path) -> str:
             link.remove(visual)
     for mesh in robot.iter("mesh"):
         mesh.set("filename", mesh.get("filename", "").replace("package:/", str(ASSETS)))
+    for inertia in robot.iter("inertia"):
+        xx, yy, zz, xy, xz, yz = (
+            float(inertia.get(name, 0.0)) for name in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+        )
+        if np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])[0] <= 0.0:
+            for name in ("ixy", "ixz", "iyz"):  # a placeholder, which MuJoCo refuses
+                inertia.set(name, "0")
     options = ElementTree.SubElement(robot, "mujoco")
-    ElementTree.SubElement(options, "compiler", strippath="false", balanceinertia="true")
+    ElementTree.SubElement(
+        options,
+        "compiler",
+        strippath="false",
+        balanceinertia="true",
+        fusestatic="false" if floats else "true",
+    )
     return ElementTree.tostring(robot, encoding="unicode")
 
 
@@ -351,7 +367,10 @@ def _robot_spec(scene: RobotScene) -> "mujoco.MjSpec":
     import mujoco
 
     source = _find_asset(scene.file)
-    spec = _make_spec(_urdf_for_mujoco(source) if source.suffix == ".urdf" else str(source))
+    floats = scene.height is not None
+    spec = _make_spec(_urdf_for_mujoco(source, floats=floats) if source.suffix == ".urdf" else str(source))
+    if source.suffix == ".urdf" and floats:
+        spec.worldbody.first_body().add_freejoint()
     if source.suffix != ".urdf":
         spec.meshdir = str((source.parent / spec.meshdir).resolve())
     for item in [*spec.lights, *spec.cameras]:

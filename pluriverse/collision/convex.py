@@ -21,7 +21,7 @@ from pluriverse.collision.gjk import APART, NEAR, make_closest_points
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
 from pluriverse.collision.polygon import POLYGON_CAPACITY, clip_to_face, drop_corner
-from pluriverse.collision.shape_pair import ShapePair, bounds_overlap, flat_shape, is_larger, make_shape_pair
+from pluriverse.collision.shape_pair import ShapePair, flat_shape, is_larger, is_near, make_shape_pair
 from pluriverse.collision.shape_state import ShapeModel, ShapeState, hull_of
 from pluriverse.launch import launch_kernel
 
@@ -402,7 +402,7 @@ def collide_convex_pairs(
     for index in range(table.pair_start[row], table.pair_start[row + 1]):
         shape0 = flat_shape(table.pair_shape0[index], first_shape)
         shape1 = flat_shape(table.pair_shape1[index], first_shape)
-        if bounds_overlap(state.bounds[shape0], state.bounds[shape1]):
+        if is_near(state, shape0, shape1):
             if is_larger(state, shape0, shape1):
                 shape0, shape1 = shape1, shape0
             pair = make_shape_pair(state, world, shape0, shape1)

@@ -18,7 +18,7 @@ from pluriverse.collision.contact_reduction import (
 from pluriverse.collision.height_field_data import HeightFieldData, grid_point
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
-from pluriverse.collision.shape_pair import ShapePair, bounds_overlap, flat_shape, make_shape_pair
+from pluriverse.collision.shape_pair import ShapePair, flat_shape, is_near, make_shape_pair
 from pluriverse.collision.shape_state import ShapeModel, ShapeState
 from pluriverse.collision.triangle_convex import make_triangle_collider
 from pluriverse.collision.triangle_pair import TrianglePair, make_triangle_pair
@@ -354,7 +354,7 @@ def collide_height_field_pairs(
     for index in range(table.pair_start[row], table.pair_start[row + 1]):
         shape0 = flat_shape(table.pair_shape0[index], first_shape)
         shape1 = flat_shape(table.pair_shape1[index], first_shape)
-        if bounds_overlap(state.bounds[shape0], state.bounds[shape1]):
+        if is_near(state, shape0, shape1):
             pair = make_shape_pair(state, world, shape0, shape1)
             found = collide_height_field(output, model, hulls, data, pair, found)
     write_counts(output, world, found)

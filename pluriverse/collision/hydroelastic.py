@@ -25,9 +25,9 @@ from pluriverse.collision.hydroelastic_patch import clear_bins, find_patch
 from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
 from pluriverse.collision.shape_pair import (
     ShapePair,
-    bounds_overlap,
     flat_shape,
     is_larger,
+    is_near,
     is_near_plane,
     make_shape_pair,
 )
@@ -280,14 +280,14 @@ def collide_hydroelastic_pairs(
     for index in range(table.pair_start[row], table.pair_start[row + 1]):
         shape0 = flat_shape(table.pair_shape0[index], first_shape)
         shape1 = flat_shape(table.pair_shape1[index], first_shape)
-        is_near = bool(False)
+        touches = bool(False)
         if is_plane:
-            is_near = is_near_plane(state, shape0, shape1)
+            touches = is_near_plane(state, shape0, shape1)
         else:
-            is_near = bounds_overlap(state.bounds[shape0], state.bounds[shape1])
+            touches = is_near(state, shape0, shape1)
             if is_larger(state, shape0, shape1):
                 shape0, shape1 = shape1, shape0
-        if is_near:
+        if touches:
             pair = make_shape_pair(state, world, shape0, shape1)
             found = collide_hydroelastic(output, model, hulls, pressures, pair, found)
     write_counts(output, world, found)

@@ -26,9 +26,9 @@ from pluriverse.collision.mesh_data import MeshData
 from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
 from pluriverse.collision.shape_pair import (
     ShapePair,
-    bounds_overlap,
     flat_shape,
     is_larger,
+    is_near,
     is_near_plane,
     make_shape_pair,
 )
@@ -94,14 +94,14 @@ def collide_hydroelastic_mesh_pairs(
     for index in range(table.pair_start[row], table.pair_start[row + 1]):
         shape0 = flat_shape(table.pair_shape0[index], first_shape)
         shape1 = flat_shape(table.pair_shape1[index], first_shape)
-        is_near = bool(False)
+        touches = bool(False)
         if is_plane:
-            is_near = is_near_plane(state, shape0, shape1)
+            touches = is_near_plane(state, shape0, shape1)
         else:
-            is_near = bounds_overlap(state.bounds[shape0], state.bounds[shape1])
+            touches = is_near(state, shape0, shape1)
             if is_larger(state, shape0, shape1):
                 shape0, shape1 = shape1, shape0
-        if is_near:
+        if touches:
             pair = make_shape_pair(state, world, shape0, shape1)
             found = collide_hydroelastic_mesh(output, model, hulls, data, pressures, pair, found)
     write_counts(output, world, found)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import warp as wp
 
+from pluriverse.collision.contact_horizon import ContactHorizon, make_horizon_data
 from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, HostPairs, sort_pairs, upload_pairs
 from pluriverse.geometry import Heightfield
 from pluriverse.model import Contacts, Model, State
@@ -90,6 +91,7 @@ class CollisionPipeline:
         global_shapes = np.unique(np.concatenate([-1 - some[some < 0] for some in shapes]))
         self._global_shapes = wp.array(global_shapes.astype(np.int32), dtype=int, device=device)
         table = upload_pairs(self._pairs, model.topology.world_template, model.topology.world_shape, device)
+        self._table = table
         self._broad_phase = stages.BroadPhase(model, self._pairs, table, broad_phase)
         self._stages = stages.Stages(
             model,
@@ -105,16 +107,26 @@ class CollisionPipeline:
         """Return new contacts with the capacity of this pipeline."""
         return Contacts(self.model, self.rigid_contact_capacity)
 
-    def collide(self, state: State, contacts: Contacts, *, worlds: wp.array | None = None) -> None:
+    def collide(
+        self,
+        state: State,
+        contacts: Contacts,
+        *,
+        worlds: wp.array | None = None,
+        horizon: ContactHorizon | None = None,
+    ) -> None:
         """Write the contacts of `state` into `contacts`. Only launches: a step may be recorded.
 
-        Reads `body_q` of the state. Two shapes have contacts where their distance, less both margins, is at
-        most the sum of their gaps.
+        Reads `body_q` of the state, and `body_qd` with a horizon. Two shapes have contacts where their
+        distance, less both margins, is at most the sum of their gaps.
 
         Args:
-            state: Poses.
+            state: Poses and velocities.
             contacts: Contacts made by this pipeline.
             worlds: Worlds concerned, int32; all if None. Other worlds keep their contacts.
+            horizon: What `contact_horizon` of the solver returned for its step: contacts that cannot act in
+                it are left out. The solver checks what was assumed, and has the rest found where it did not
+                hold, so that its result is the same. None for all contacts within the gaps.
 
         Raises:
             TypeError: If an argument is of another type.
@@ -129,11 +141,26 @@ class CollisionPipeline:
                 f"collide: the contacts have {contacts.slot_count} slots, this pipeline "
                 f"{self._separation.size}. Pass contacts made by contacts() of the same pipeline."
             )
+        contacts.culling = None
+        if horizon is not None:
+            contacts.culling = Culling(self, horizon, state, contacts)
+        self._collide(state, contacts, self.model.worlds if worlds is None else worlds, horizon)
+
+    def _collide(
+        self,
+        state: State,
+        contacts: Contacts,
+        worlds: wp.array,
+        horizon: ContactHorizon | None,
+        *,
+        is_repeated: bool = False,
+    ) -> None:
         self._stages.collide(
             worlds,
             self._global_shapes,
             self._broad_phase,
             state.body_q,
+            make_horizon_data(horizon, state.body_qd, self.model.body_com, is_repeated=is_repeated),
             contacts,
             self._separation,
             self._heap,
@@ -174,6 +201,32 @@ class CollisionPipeline:
             some_touch = CAPACITY_BASE + PATCHES_PER_SHAPE * int(largest.sum())
             capacities[template] = min(int(pairs.contact_max[rows].sum()), some_touch)
         return capacities
+
+
+class Culling:
+    """What a solver needs to find out whether contacts were left out that it would have needed."""
+
+    horizon: ContactHorizon
+    """What was assumed about the solver."""
+    stages: Any
+    """Where the shapes are, how they move, and by how much that was assumed to change (`Stages`)."""
+    pairs: Any
+    """The candidate pairs of all templates (`PairTable`)."""
+    separation: wp.array
+    """Distance of the surfaces less both margins at each contact [m], shape [slot]."""
+
+    def __init__(
+        self, pipeline: CollisionPipeline, horizon: ContactHorizon, state: State, contacts: Contacts
+    ):
+        self.horizon = horizon
+        self.stages = pipeline._stages
+        self.pairs = pipeline._table
+        self.separation = pipeline._separation
+        self._pipeline, self._state, self._contacts = pipeline, state, contacts
+
+    def collide_again(self, worlds: wp.array) -> None:
+        """Find the contacts of `worlds` again, with the changes of velocity in `stages.state.change`."""
+        self._pipeline._collide(self._state, self._contacts, worlds, self.horizon, is_repeated=True)
 
 
 def find_hydroelastic_shapes(model: Model, is_solid: np.ndarray) -> np.ndarray:

@@ -8,10 +8,12 @@ import numpy as np
 import warp as wp
 
 from pluriverse.collision.broad_phase import BroadPhase
+from pluriverse.collision.contact_horizon import HorizonData
 from pluriverse.collision.contact_output import make_contact_output
 from pluriverse.collision.hull import HullData, make_hull_data
+from pluriverse.collision.idle_contacts import set_idle_contacts_aside
 from pluriverse.collision.pair_table import Collider
-from pluriverse.collision.shape_state import ShapeModel, make_shape_state, update_shapes
+from pluriverse.collision.shape_state import ShapeModel, ShapeState, make_shape_state, update_shapes
 from pluriverse.geometry import Heightfield
 from pluriverse.model import Contacts, Model
 from pluriverse.types import GeoType, ShapeFlags
@@ -42,6 +44,13 @@ class Stages:
         collider_shapes: World-local shapes with a candidate pair, for each template.
         colliders: Algorithms of the narrow phase that the model needs, in order.
     """
+
+    shapes: ShapeModel
+    """What kernels read of the model."""
+    state: ShapeState
+    """Where the shapes were when `collide` was called last."""
+    idle_count: wp.array[int]
+    """Contacts behind those of a world that do not act by what was assumed, shape [world]."""
 
     def __init__(
         self,
@@ -84,7 +93,8 @@ class Stages:
         shapes.mesh_lower = wp.array(lower.reshape(-1, 3), dtype=wp.vec3, device=device)
         shapes.mesh_upper = wp.array(upper.reshape(-1, 3), dtype=wp.vec3, device=device)
         mesh_types = np.where(mesh_hull >= 0, 1 << int(GeoType.CONVEX_MESH), 0)
-        self._state = make_shape_state(model.shape_count, device)
+        self.state = make_shape_state(model.shape_count, device)
+        self.idle_count = wp.zeros(model.world_count, dtype=int, device=device)
         surfaces = _make_surfaces(model, colliders)
         # Warp's meshes live as long as this set.
         self._surfaces = surfaces
@@ -93,7 +103,7 @@ class Stages:
         fields = [index for index, mesh in enumerate(model.meshes) if isinstance(mesh, Heightfield)]
         mesh_types[fields] |= 1 << int(GeoType.HFIELD)
         shapes.mesh_types = wp.array(mesh_types.astype(np.int32), dtype=int, device=device)
-        self._shapes = shapes
+        self.shapes = shapes
         self._patches: Any = None
         if model.has_hydroelastic_shapes:
             from pluriverse.collision.hydroelastic import PatchCollider
@@ -111,6 +121,7 @@ class Stages:
         global_shapes: wp.array,
         broad_phase: BroadPhase,
         body_q: wp.array,
+        horizon: HorizonData,
         contacts: Contacts,
         separation: wp.array,
         heap: wp.array,
@@ -118,19 +129,40 @@ class Stages:
         """Write the contacts of `worlds`: place shapes, find near pairs, run one collider after another."""
         output = make_contact_output(contacts, separation, heap)
         update_shapes(
-            worlds, global_shapes, self._shapes, body_q, self._state, output.found, output.count, self._device
+            worlds,
+            global_shapes,
+            self.shapes,
+            body_q,
+            horizon,
+            self.state,
+            output.found,
+            output.count,
+            self._device,
         )
-        broad_phase.find_near_pairs(worlds, self._state)
+        broad_phase.find_near_pairs(worlds, self.state)
         for launch in self._collider_launches:
-            launch(worlds, broad_phase.table, self._shapes, self._state, output, self._device)
+            launch(worlds, broad_phase.table, self.shapes, self.state, output, self._device)
+        stiffness = contacts.rigid_contact_stiffness
         if self._patches is not None:
             self._patches.collide(
                 worlds,
                 broad_phase.table,
-                self._shapes,
-                self._state,
+                self.shapes,
+                self.state,
                 output,
-                contacts.rigid_contact_stiffness,
+                stiffness,
+            )
+        if horizon.is_limited:
+            set_idle_contacts_aside(
+                worlds,
+                self.shapes,
+                self.state,
+                body_q,
+                horizon,
+                output,
+                stiffness,
+                self.idle_count,
+                self._device,
             )
 
 

@@ -64,6 +64,9 @@ class Contacts:
     rigid_contact_force: wp.array[wp.vec3]
     """Force on the body of shape 1 [N], world axes, shape [slot]; on that of shape 0 acts the opposite.
     Written by the solver."""
+    culling: Any
+    """Who left contacts out that cannot act in a step (see `CollisionPipeline.collide`), for the solver to
+    ask for more; None if all contacts within the gaps are here."""
     custom_arrays: dict[str, Any]
     """The custom attributes of contacts, by their keys."""
 
@@ -107,6 +110,7 @@ class Contacts:
         if model.has_hydroelastic_shapes:
             self.rigid_contact_stiffness = wp.zeros(slot_count, dtype=wp.float32, device=device)
         self.rigid_contact_force = wp.zeros(slot_count, dtype=wp.vec3, device=device)
+        self.culling = None
         self.custom_arrays = {}
         model.attach_custom_arrays(self, AttributeAssignment.CONTACT)
 

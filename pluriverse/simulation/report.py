@@ -27,6 +27,9 @@ class SimulationReport:
     """Steps that ended without convergence, summed over worlds."""
     truncated_step_count: int
     """Steps that lost contacts for want of slots, summed over worlds."""
+    readmitted_step_count: int
+    """Steps that were solved again since a contact that had been left out could have acted, summed over
+    worlds. It costs time and changes nothing."""
     frozen_worlds: tuple[int, ...]
     """Worlds that are frozen now."""
 

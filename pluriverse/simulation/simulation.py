@@ -54,6 +54,8 @@ SLICES_PER_CHUNK = 8
 class Simulation:
     """Steps all worlds of a model: `collide`, `solver.step`, swap, with the same bits as that loop by hand.
 
+    (By hand, `collide` is told `horizon=solver.contact_horizon(dt)`; see `cull_contacts`.)
+
     The result does not depend on `threads` or `record`, and a world does not depend on the other worlds. The
     arrays of `state`, `control` and `contacts` keep their addresses, so they may be held on to, as may
     tensors made of them.
@@ -68,6 +70,8 @@ class Simulation:
         record: Record the step once and replay it. Switched off, every step launches its kernels from Python.
         strict: Raise where a warning would be given.
         rigid_contact_max: Contact slots per world: one number, one per world, or None to estimate them.
+        cull_contacts: Leave out contacts that cannot act in a step, for speed. The motion is the same up to
+            the tolerance of the solver; switched off, `contacts` lists everything within the gaps.
 
     Raises:
         TypeError: If `solver` is not a solver.
@@ -85,6 +89,7 @@ class Simulation:
         record: bool = True,
         strict: bool = False,
         rigid_contact_max: int | Sequence[int] | None = None,
+        cull_contacts: bool = True,
     ) -> None:
         if not (dt > 0.0 and math.isfinite(dt)):
             raise ValueError(f"Simulation: dt is {dt} s, but must be a positive, finite time step.")
@@ -103,6 +108,7 @@ class Simulation:
         self._decimation = decimation
         self._strict = strict
         self._record = record
+        self._culls_contacts = bool(cull_contacts)
         contacts = solver.contacts(rigid_contact_max)
         self._pipeline: CollisionPipeline | None = None
         if contacts is None:
@@ -468,6 +474,7 @@ class Simulation:
             iteration_count_mean=float(statistics.iteration_total.numpy().sum()) / world_step_count,
             iteration_count_peak=int(statistics.iteration_peak.numpy().max(initial=0)),
             unconverged_step_count=_total(solver.unconverged_step_count) - self._unconverged_start,
+            readmitted_step_count=_total(solver.readmitted_step_count) - self._readmitted_start,
             truncated_step_count=_total(solver.truncated_step_count) - self._truncated_start,
             frozen_worlds=tuple(np.flatnonzero(solver.world_frozen.numpy()).tolist()),
         )
@@ -498,6 +505,7 @@ class Simulation:
         self._statistics.clear()
         self._report_start = self.step_count
         self._unconverged_start = _total(self._solver.unconverged_step_count)
+        self._readmitted_start = _total(self._solver.readmitted_step_count)
         self._truncated_start = _total(self._solver.truncated_step_count)
         self._wall_time = 0.0
 
@@ -548,7 +556,8 @@ class Simulation:
         """Launch one solver step of some worlds, from one of the two states to the other."""
         state_in, state_out = self._states[source], self._states[target]
         if self._pipeline is not None:
-            self._pipeline.collide(state_in, self._contacts, worlds=worlds)
+            horizon = self._solver.contact_horizon(self._dt) if self._culls_contacts else None
+            self._pipeline.collide(state_in, self._contacts, worlds=worlds, horizon=horizon)
         self._solver.step(state_in, state_out, self._control, self._contacts, self._dt, worlds=worlds)
         self._statistics.accumulate(
             worlds, self._solver.last_contact_count, self._solver.last_solve_iterations

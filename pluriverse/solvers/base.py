@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.collision.contact_horizon import ContactHorizon
 from pluriverse.dynamics.forward_kinematics import place_worlds
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_contacts, check_control, check_state
@@ -63,6 +64,9 @@ class SolverBase(abc.ABC):
     """Steps so far that lost a contact for want of slots, shape [world]."""
     needed_contact_count: wp.array[int]
     """Largest number of contacts that a step so far has found, shape [world]."""
+    readmitted_step_count: wp.array[int]
+    """Steps so far that were solved again since contacts which were left out could have acted, shape
+    [world]."""
     world_frozen: wp.array[int]
     """1 where a world was stopped because its state was no longer finite, shape [world]."""
     convergence_remedy = (
@@ -88,6 +92,7 @@ class SolverBase(abc.ABC):
             "unconverged_step_count",
             "truncated_step_count",
             "needed_contact_count",
+            "readmitted_step_count",
             "world_frozen",
         ):
             setattr(self, name, wp.zeros(model.world_count, dtype=wp.int32, device=model.device))
@@ -139,6 +144,13 @@ class SolverBase(abc.ABC):
     def place_bodies(self, worlds: wp.array, state: State) -> None:
         """Write poses and velocities of bodies from the joint state, with the bits that `step` gives them."""
         place_worlds(self.model, worlds, state)
+
+    def contact_horizon(self, dt: float) -> ContactHorizon | None:
+        """Return which contacts a step of `dt` [s] can do without, for `CollisionPipeline.collide`.
+
+        None, the answer of a solver that knows no better, is for all contacts within the gaps.
+        """
+        return None
 
     def take_in_model(self) -> None:  # noqa: B027, most solvers keep nothing of them
         """Bring up to date what the solver keeps of the arrays of the model, after all were written to."""

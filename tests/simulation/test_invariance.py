@@ -23,7 +23,7 @@ def alone() -> dict[str, dict[str, np.ndarray]]:
         solver = pv.SolverSAP(model)
         state, other, control = model.state(), model.state(), model.control()
         for _ in range(STEP_COUNT):
-            pipeline.collide(state, contacts)
+            pipeline.collide(state, contacts, horizon=solver.contact_horizon(DT))
             solver.step(state, other, control, contacts, DT)
             state, other = other, state
         ends[kind] = world_bits(model, state, 0)

@@ -88,6 +88,7 @@ class ContactOptions:
     weight_mode: int
     point_mode: int
     capacity: int
+    approach_damping: int
     dt: wp.float64
 
 
@@ -319,7 +320,13 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
             rn = wp.max(near_rigid, one / (dt * stiffness * (dt + tau)))
             sap.contact_rn[slot] = wp.max(rn, real(REGULARIZATION_MIN))
             sap.contact_rt[slot] = wp.max(real(options.sigma) * w, real(REGULARIZATION_MIN))
-            sap.contact_bias[slot] = -phi0 / (dt + tau)
+            duration = dt + tau
+            if phi0 > zero and options.approach_damping == 0:
+                # With p the depth at the end of the step, the impulse is then k (dt + tau) p: that of the
+                # spring, and that of the damper over the part p / |v_n| of the step in which there is
+                # contact.
+                duration = dt
+            sap.contact_bias[slot] = -phi0 / duration
             sap.contact_gap[slot] = phi0
             sap.contact_weight[slot] = w
             sap.contact_mu[slot] = mu

@@ -33,6 +33,11 @@ from pluriverse.solvers.sap.options import SapOptions
 from pluriverse.solvers.sap.sweeps import sweep_functions
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
 
+# Where the iteration starts: from the velocities of the last step, from the solution that `SapWorkspace`
+# holds of this step, or from the same as it was written to the dynamics.
+START_OLD = wp.constant(0)
+START_SOLUTION = wp.constant(1)
+START_WRITTEN = wp.constant(2)
 # The Hessian was not positive definite to rounding, or held NaN.
 FACTORIZATION_FAILED = wp.constant(-6)
 
@@ -50,6 +55,7 @@ def newton_options_struct(real: Any) -> Any:
     @wp.struct
     class NewtonOptions:
         dt: real
+        start: int
         iterations_max: int
         optimality_abs_tol: real
         optimality_rel_tol: real
@@ -151,6 +157,10 @@ def _kernels(
                 v = free
                 if takes_part != 0:
                     v = real(dynamics.dof_velocity[dof0 + dof])
+                    if options.start == START_SOLUTION:
+                        v = sap.velocity[dof0 + dof]
+                    elif options.start == START_WRITTEN:
+                        v = real(dynamics.dof_velocity_next[dof0 + dof])
                 sap.velocity[dof0 + dof] = v
                 sap.direction[dof0 + dof] = v - free
                 sap.gradient[dof0 + dof] = free
@@ -280,6 +290,9 @@ def _kernels(
         for dof in range(dof0, dof0 + dof_count):
             dynamics.dof_velocity_next[dof] = dynamics_real(sap.velocity[dof])
         sap.cost[world] = cost
+        if options.start != START_OLD:
+            iteration += sap.iterations[world]
+            trials += sap.line_search_iterations[world]
         sap.iterations[world] = iteration
         sap.line_search_iterations[world] = trials
         sap.optimality_reached[world] = by_optimality
@@ -290,10 +303,11 @@ def _kernels(
     return SimpleNamespace(minimize_objective=minimize_objective)
 
 
-def newton_options(options: SapOptions, real: Any, dt: float) -> Any:
+def newton_options(options: SapOptions, real: Any, dt: float, start: int) -> Any:
     """Return the kernel's options for a step of `dt` [s]."""
     result = newton_options_struct(real)()
     result.dt = dt
+    result.start = start
     result.iterations_max = (
         options.static_substep_iterations if options.static_substep else options.max_iterations
     )
@@ -315,12 +329,25 @@ def newton_options(options: SapOptions, real: Any, dt: float) -> Any:
 
 
 def minimize_objectives(
-    model: Model, worlds: wp.array, dynamics: Workspace, sap: SapWorkspace, options: SapOptions, *, dt: float
+    model: Model,
+    worlds: wp.array,
+    dynamics: Workspace,
+    sap: SapWorkspace,
+    options: SapOptions,
+    *,
+    dt: float,
+    start: int,
 ) -> None:
-    """Find the velocities at the end of a step of `dt` [s]."""
+    """Find the velocities at the end of a step of `dt` [s], beginning at `start` (`START_OLD` and so on)."""
     launch_kernel(
         _kernels(sap.real, sap.linear, dynamics.real, sap.has_equality, sap.has_moments).minimize_objective,
         dim=worlds.size,
-        inputs=[worlds, model.topology, newton_options(options, sap.real, dt), dynamics.data, sap.data],
+        inputs=[
+            worlds,
+            model.topology,
+            newton_options(options, sap.real, dt, start),
+            dynamics.data,
+            sap.data,
+        ],
         device=model.device,
     )

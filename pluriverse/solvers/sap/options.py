@@ -17,6 +17,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "contact_weight_mode": "body_inertia",
         "contact_point_mode": "witness_point",
         "position_integration": "midpoint",
+        "approach_damping": True,
     },
     "approx64": {
         "use_f64_boundary_pose": True,
@@ -27,6 +28,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "contact_weight_mode": "body_inertia",
         "contact_point_mode": "witness_point",
         "position_integration": "midpoint",
+        "approach_damping": True,
     },
     "drake": {
         "use_f64_boundary_pose": True,
@@ -37,6 +39,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "contact_weight_mode": "diag_delassus",
         "contact_point_mode": "contact_midpoint",
         "position_integration": "sap_euler",
+        "approach_damping": True,
     },
 }
 """Values that `contact_preset_variant` stands for; a keyword given explicitly overrides its entry."""
@@ -136,6 +139,7 @@ class SapOptions:
     check_line_search_errors: bool = False
     graph_conditional: bool = True
     enforce_velocity_limit: bool = False
+    approach_damping: bool | None = None
     restitution_threshold: float = 0.2
     torsional_friction: bool = False
     static_substep: bool = False
@@ -148,6 +152,8 @@ class SapOptions:
         Raises:
             ValueError: If an option is out of range; the message names it, its value and what is allowed.
         """
+        if self.contact_preset_variant is None and self.approach_damping is None:
+            self.approach_damping = False
         preset = normalize_choice("contact_preset_variant", self.contact_preset_variant or "approx32")
         self.contact_preset_variant = preset
         for name, value in PRESETS[preset].items():
@@ -185,7 +191,7 @@ class SapOptions:
             self._require_count(
                 "max_rigid_contact", 1, "contact slots per world, or None for the buffer's capacity"
             )
-        for name in ("enforce_velocity_limit", "torsional_friction"):
+        for name in ("enforce_velocity_limit", "torsional_friction", "approach_damping"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"SolverSAP: {name} is {getattr(self, name)!r}, but must be True or False.")
         self._require_count("max_iterations", 0, "Newton iterations")

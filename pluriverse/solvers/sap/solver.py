@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.collision.contact_horizon import ContactHorizon
 from pluriverse.dynamics.forward_kinematics import eval_body_state
 from pluriverse.dynamics.free_motion import eval_free_motion
 from pluriverse.dynamics.integration import PositionIntegration, integrate
@@ -15,6 +16,7 @@ from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_contacts
 from pluriverse.solvers.base import SolverBase
 from pluriverse.solvers.sap.body_force import sum_contact_forces
+from pluriverse.solvers.sap.candidates import CandidateCheck
 from pluriverse.solvers.sap.contact import (
     ARITHMETIC_MEAN,
     BODY_INERTIA,
@@ -29,7 +31,12 @@ from pluriverse.solvers.sap.equality_terms import set_equality_terms
 from pluriverse.solvers.sap.inspection import ConvexProblem, convex_problem
 from pluriverse.solvers.sap.joint_terms import set_joint_terms
 from pluriverse.solvers.sap.moment_terms import set_moment_terms
-from pluriverse.solvers.sap.newton import minimize_objectives
+from pluriverse.solvers.sap.newton import (
+    START_OLD,
+    START_SOLUTION,
+    START_WRITTEN,
+    minimize_objectives,
+)
 from pluriverse.solvers.sap.options import SapOptions
 from pluriverse.solvers.sap.outcome import conclude_steps
 from pluriverse.solvers.sap.restitution import add_restitutions
@@ -70,6 +77,10 @@ class SolverSAP(SolverBase):
     - `friction_combination`: friction of a pair of shapes, `harmonic_mean` (default) or `arithmetic_mean`.
     - `fallback_stiffness` [N/m], `contact_tau_d` [s], `fallback_mu`: for shapes whose own value is missing
       (NaN or invalid). A friction coefficient of zero is a value: it means frictionless.
+    - `approach_damping`: whether a contact damps an approach before there is contact: at the distance phi0
+      it then resists from phi0 / (dt + tau) on, as the three presets do and [Castro2022] has it, so that a
+      foot is braked in the air; otherwise from phi0 / dt, where it would penetrate within the step. Off
+      unless a preset is named.
     - `restitution_threshold` [m/s]: approach of a contact below which it does not bounce, whatever its
       `restitution`.
     - `torsional_friction`: whether contacts resist turning, by `mu_torsional` about their normal and by
@@ -126,6 +137,9 @@ class SolverSAP(SolverBase):
         )
         limit = self.options.max_rigid_contact
         self._contact_limit = _UNLIMITED if limit is None else limit
+        self._candidate_check = CandidateCheck(
+            model, self.dynamics, self.world_frozen, self.readmitted_step_count
+        )
         self._contacts: Contacts | None = None
         self._no_control: Control | None = None
         self._no_contacts: Contacts | None = None
@@ -222,6 +236,57 @@ class SolverSAP(SolverBase):
             enforce_velocity_limit=self.options.enforce_velocity_limit,
             dt=dt,
         )
+        self._solve(state_in, contacts, worlds, sap, dt, start=START_OLD)
+        if contacts.culling is not None:
+            self._check_horizon(contacts.culling.horizon, dt)
+            # What was found without the missing contacts is near; the stage of restitution overwrites one
+            # copy.
+            again = START_WRITTEN if self._bounces else START_SOLUTION
+            self._candidate_check.repeat(
+                worlds,
+                contacts,
+                lambda some: self._solve(state_in, contacts, some, sap, dt, start=again),
+                check_free=self._bounces,
+            )
+        integrate(
+            model,
+            worlds,
+            state_in,
+            state_out,
+            self.dynamics,
+            dt,
+            mode=self._position_integration,
+            control=control,
+        )
+        conclude_steps(
+            model,
+            worlds,
+            self._coord_count,
+            state_in,
+            state_out,
+            contacts,
+            sap,
+            self,
+            contact_capacity=self._contact_limit,
+            dt=dt,
+        )
+        self._step_duration = dt
+        self.sim_time += dt
+        self.frame_id += 1
+        return state_out
+
+    def _solve(
+        self,
+        state_in: State,
+        contacts: Contacts,
+        worlds: wp.array,
+        sap: SapWorkspace,
+        dt: float,
+        *,
+        start: int,
+    ) -> None:
+        """Find the velocities at the end of the step from the contacts and the terms of joints."""
+        model = self.model
         set_contact_terms(
             model,
             worlds,
@@ -253,33 +318,31 @@ class SolverSAP(SolverBase):
                 threshold=self.options.restitution_threshold,
                 dt=dt,
             )
-        minimize_objectives(model, worlds, self.dynamics, sap, self.options, dt=dt)
-        integrate(
-            model,
-            worlds,
-            state_in,
-            state_out,
-            self.dynamics,
-            dt,
-            mode=self._position_integration,
-            control=control,
-        )
-        conclude_steps(
-            model,
-            worlds,
-            self._coord_count,
-            state_in,
-            state_out,
-            contacts,
-            sap,
-            self,
-            contact_capacity=self._contact_limit,
+        minimize_objectives(model, worlds, self.dynamics, sap, self.options, dt=dt, start=start)
+
+    def contact_horizon(self, dt: float) -> ContactHorizon | None:
+        """Return which contacts a step of `dt` [s] can do without, for `CollisionPipeline.collide`."""
+        if self.model.device.is_cuda and not wp.is_conditional_graph_supported():
+            return None  # worlds could not be solved again within a recorded step
+        model, options = self.model, self.options
+        return ContactHorizon(
             dt=dt,
+            shape_tau=model.shape_material_tau if options.approach_damping else None,
+            fallback_tau=options.contact_tau_d or 0.0,
+            shape_mu=model.shape_material_mu,
+            fallback_mu=options.fallback_mu or 0.0,
+            shape_mu_torsional=model.shape_material_mu_torsional if options.torsional_friction else None,
+            shape_mu_rolling=model.shape_material_mu_rolling if options.torsional_friction else None,
+            is_midway=options.contact_point_mode == "contact_midpoint",
         )
-        self._step_duration = dt
-        self.sim_time += dt
-        self.frame_id += 1
-        return state_out
+
+    def _check_horizon(self, horizon: ContactHorizon, dt: float) -> None:
+        """Raise if contacts were left out for another step than this one."""
+        if horizon.dt != dt or horizon != self.contact_horizon(dt):
+            raise ValueError(
+                f"SolverSAP.step: dt is {dt} s, but the contacts were found for a step of {horizon.dt} s or "
+                "for another solver. Pass horizon=solver.contact_horizon(dt) to collide(), or none."
+            )
 
     def notify_model_changed(self, flags: ModelFlags | int) -> None:
         """Check what was written into the model, and bring up to date what follows from it.
@@ -368,6 +431,7 @@ class SolverSAP(SolverBase):
             self.unconverged_step_count,
             self.truncated_step_count,
             self.needed_contact_count,
+            self.readmitted_step_count,
             self.world_frozen,
         ):
             counts.zero_()
@@ -387,5 +451,6 @@ class SolverSAP(SolverBase):
         midpoint = options.contact_point_mode == "contact_midpoint"
         result.point_mode = CONTACT_MIDPOINT if midpoint else WITNESS_POINT
         result.capacity = self._contact_limit
+        result.approach_damping = int(bool(options.approach_damping))
         result.dt = dt
         return result

@@ -1,0 +1,408 @@
+"""Robots in motion with nothing set: both solvers beside `mujoco.rollout` on the same MJCF file.
+
+`python -m benchmarks.motion [--robots go1 g1 anymal hand arm] [--motions standing random limp falling]
+[--worlds 64] [--threads 1] [--check]`
+
+One call makes the four steps of 5 ms of a control step, as in reinforcement learning. All contestants read
+one file, get the same starts and the same random targets, and take turns in one process, so that whatever
+else the machine does falls on all of them. With one thread the time is that of the processor, otherwise that
+of the clock.
+
+A faster wrong answer does not count, so each row says how deep shapes are in each other, and how far the
+last step of `SolverSAP` is from that of a solver in double precision, with a tolerance of 1e-10, that was
+given all contacts within the default gap.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import gc
+import statistics
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+import warp as wp
+from mujoco import rollout
+from rich.console import Console
+from rich.table import Table
+
+import pluriverse as pv
+from benchmarks.contact_rich import contact_distances
+from benchmarks.motion_scenes import (
+    DECIMATION,
+    DT,
+    FALL_CONTROL_STEPS,
+    ROBOTS,
+    Motion,
+    MovingScene,
+    write_motion,
+)
+from pluriverse.solvers.mujoco.clock import clock_pointer
+from pluriverse.warnings import PluriverseWarning
+
+CONTESTANTS = ("sap", "sap_2mm", "sap_all", "mujoco")
+"""`SolverSAP` with nothing set, with a gap of 2 mm, with all contacts within the default gap,
+`SolverMuJoCo`."""
+# Contact gap of `sap_2mm` [m], what a user who knows would set for robots.
+TUNED_GAP = 0.002
+# Control steps before the clock runs: a second, for robots to fall or to come to rest.
+SETTLING_CONTROL_STEPS = 50
+# Least ratios of world-steps per second: of each solver to rollout, and of nothing set to the tuned gap.
+GOAL_SAP, GOAL_MUJOCO, GOAL_DEFAULTS = 2.0, 1.0, 0.95
+TABLE_WIDTH = 160
+
+
+class Rollout:
+    """`mujoco.rollout` on the scene."""
+
+    def __init__(self, scene: MovingScene, world_count: int, threads: int):
+        self._model = mujoco.MjModel.from_xml_path(str(scene.path))
+        self._data = [mujoco.MjData(self._model) for _ in range(threads)]
+        self._pool = rollout.Rollout(nthread=threads)
+        self._targets = scene.targets
+        full = mujoco.mjtState.mjSTATE_FULLPHYSICS
+        mujoco.mj_resetDataKeyframe(self._model, self._data[0], 0)
+        start = np.empty(mujoco.mj_stateSize(self._model, full))
+        mujoco.mj_getState(self._model, self._data[0], start, full)
+        self._starts = np.tile(start, (world_count, 1))
+        self._starts[:, 1 : 1 + self._model.nq] = scene.qpos
+        self._control_step = 0
+        self._contacts: list[int] = []
+        pointer = clock_pointer()
+        self._clock = None if pointer is None else pointer.value
+        self.restart()
+
+    def restart(self) -> None:
+        """Put all worlds back to their starts."""
+        self._states = self._starts.copy()
+
+    def advance(self, count: int) -> None:
+        """Make so many control steps."""
+        pointer = clock_pointer()
+        if pointer is not None:  # MuJoCo as it is without us, who stop its clock
+            pointer.value = self._clock
+        for _ in range(count):
+            control = None
+            if self._model.nu:
+                target = self._targets[self._control_step % len(self._targets)]
+                control = np.repeat(target[:, None], DECIMATION, axis=1)
+            trajectory, _ = self._pool.rollout(
+                [self._model] * len(self._states), self._data, self._states, control, nstep=DECIMATION
+            )
+            self._states = trajectory[:, -1]
+            self._control_step += 1
+        if pointer is not None:
+            pointer.value = None
+        self._contacts += [data.ncon for data in self._data]
+
+    def quality(self) -> dict[str, str]:
+        """Return what is known of how it goes, as cells of the table."""
+        return {"contacts": f"{np.mean(self._contacts):.0f}"}
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.close()
+
+
+class Ours:
+    """A `Simulation` of the scene."""
+
+    def __init__(self, name: str, scene: MovingScene, world_count: int, threads: int):
+        self._name, self._targets = name, scene.targets
+        self._scene, self._world_count = scene, world_count
+        model = make_model(scene, world_count, name)
+        solver = pv.SolverMuJoCo(model) if name == "mujoco" else pv.SolverSAP(model)
+        self._simulation = make_simulation(name, model, solver, threads)
+        self._joint_q = starts_of(scene, model)
+        self._driven = driven_dofs(scene, model)
+        self._control_step = 0
+        self._target = np.array(model.joint_target_pos.numpy()).reshape(world_count, -1)
+        ctrl = getattr(getattr(self._simulation.control, "mujoco", None), "ctrl", None)
+        self._ctrl = ctrl
+        self.restart()
+        self._simulation.prepare()
+
+    def restart(self) -> None:
+        """Put all worlds back to their starts."""
+        model = self._simulation.model
+        self._simulation.reset()
+        state = self._simulation.state
+        state.joint_q.assign(self._joint_q)
+        state.joint_qd.zero_()
+        pv.eval_fk(model, state.joint_q, state.joint_qd, state)
+
+    def advance(self, count: int) -> None:
+        """Make so many control steps."""
+        control = self._simulation.control
+        for _ in range(count):
+            if len(self._driven):
+                target = self._targets[self._control_step % len(self._targets)]
+                self._target[:, self._driven] = target
+                control.joint_target_pos.assign(self._target.reshape(-1))
+                if self._ctrl is not None and self._ctrl.size == target.size:
+                    self._ctrl.assign(target.astype(np.float32).reshape(self._ctrl.shape))
+            self._simulation.step()
+            self._control_step += 1
+
+    def clear_report(self) -> None:
+        """Let the figures begin anew."""
+        self._simulation.clear_report()
+
+    def quality(self) -> dict[str, str]:
+        """Return how it goes, as cells of the table."""
+        report = self._simulation.report()
+        distance = contact_distances(self._simulation)
+        step_count = report.step_count * report.world_count
+        cells = {
+            "contacts": f"{report.contact_count_mean:.0f}",
+            "iterations": f"{report.iteration_count_mean:.1f}",
+            "most": f"{report.iteration_count_peak}",
+            "unconverged": f"{report.unconverged_step_count}",
+            "frozen": f"{len(report.frozen_worlds)}",
+            "deepest, mm": f"{1e3 * max(0.0, -distance.min(initial=0.0)):.2f}",
+        }
+        again = report.readmitted_step_count / max(step_count, 1)
+        cells["solved again"] = f"{100.0 * again:.2f} %"
+        if self._name != "mujoco":
+            cells["error"] = f"{self._error():.1e}"
+        return cells
+
+    def _error(self) -> float:
+        """Return how far the next step's change of velocity is from that of an exact solver, relative."""
+        before = self._simulation.save()
+        model = make_model(self._scene, self._world_count, "sap_all")
+        exact = pv.SolverSAP(
+            model,
+            contact_solve_precision="fp64",
+            contact_linear_solve_precision="fp64",
+            optimality_rel_tol=1e-10,
+            cost_rel_tol=0.0,
+            max_iterations=300,
+        )
+        other = make_simulation("sap_all", model, exact, threads=1, decimation=1)
+        other.state.assign(before.state)
+        other.control.assign(before.control)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            other.step()
+        mine = make_simulation(self._name, self._simulation.model, None, threads=1, decimation=1)
+        mine.state.assign(before.state)
+        mine.control.assign(before.control)
+        mine.step()
+        expected, found = (simulation.state.joint_qd.numpy() for simulation in (other, mine))
+        change = np.abs(expected - before.state.joint_qd.numpy()).max()
+        return float(np.abs(found - expected).max() / max(change, 1e-3))
+
+    def close(self) -> None:
+        """End the threads."""
+        self._simulation.close()
+
+
+def make_model(scene: MovingScene, world_count: int, contestant: str) -> pv.Model:
+    """Return the worlds of a scene with nothing set but what the name of the contestant says."""
+    builder, robot = pv.ModelBuilder(), pv.ModelBuilder()
+    if contestant == "mujoco":
+        for some in (builder, robot):
+            pv.SolverMuJoCo.register_custom_attributes(some)
+    if contestant == "sap_2mm":
+        robot.rigid_gap = TUNED_GAP
+    robot.add_mjcf(scene.path)
+    builder.replicate(robot, world_count)
+    return builder.finalize("cpu")
+
+
+def make_simulation(
+    contestant: str, model: pv.Model, solver: Any, threads: int, decimation: int = DECIMATION
+) -> pv.Simulation:
+    """Return the simulation of a contestant."""
+    culls = contestant != "sap_all"
+    return pv.Simulation(model, solver, dt=DT, decimation=decimation, threads=threads, cull_contacts=culls)
+
+
+def starts_of(scene: MovingScene, model: pv.Model) -> np.ndarray:
+    """Return `joint_q` of the worlds' starts, shape [coord]."""
+    authored = mujoco.MjModel.from_xml_path(str(scene.path))
+    joints = moving_joints(authored, model)
+    start = model.joint_q_start.numpy()
+    joint_q = model.joint_q.numpy().reshape(model.world_count, -1).copy()
+    for joint, place in enumerate(start[joints]):
+        address = authored.jnt_qposadr[joint]
+        if authored.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE:
+            pose = scene.qpos[:, address : address + 7]
+            joint_q[:, place : place + 7] = pose[:, [0, 1, 2, 4, 5, 6, 3]]  # quaternions as xyzw
+        else:
+            joint_q[:, place] = scene.qpos[:, address]
+    return joint_q.reshape(-1).astype(np.float32)
+
+
+def driven_dofs(scene: MovingScene, model: pv.Model) -> np.ndarray:
+    """Return the degree of freedom within a world of each actuator, shape [actuator]."""
+    authored = mujoco.MjModel.from_xml_path(str(scene.path))
+    joints = moving_joints(authored, model)[authored.actuator_trnid[:, 0]]
+    return np.asarray(model.joint_qd_start.numpy()[joints], dtype=np.int64)
+
+
+def moving_joints(authored: mujoco.MjModel, model: pv.Model) -> np.ndarray:
+    """Return the joint of the first world for each joint of the file, shape [joint]."""
+    in_world = np.arange(*model.joint_world_start.numpy()[:2])
+    joints = in_world[model.joint_type.numpy()[in_world] != pv.JointType.FIXED]
+    for joint, row in enumerate(joints):  # both list joints depth first
+        name = authored.joint(joint).name
+        if name and name not in model.joint_label[row]:
+            raise LookupError(f"joint {joint} is {name!r} in the file and {model.joint_label[row]!r} here")
+    return np.asarray(joints)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.motion", description=__doc__)
+    parser.add_argument("--robots", nargs="+", default=list(ROBOTS), choices=list(ROBOTS))
+    motions = [motion.value for motion in Motion]
+    parser.add_argument("--motions", nargs="+", default=motions, choices=motions)
+    parser.add_argument("--contestants", nargs="+", default=list(CONTESTANTS), choices=list(CONTESTANTS))
+    parser.add_argument("--worlds", type=int, default=64)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--control-steps", type=int, default=25, help="control steps of a round")
+    parser.add_argument("--check", action="store_true", help="exit with 1 below the goals")
+    arguments = parser.parse_args()
+    wp.config.log_level = wp.LOG_WARNING
+    warnings.simplefilter("ignore", PluriverseWarning)
+    console = Console(width=TABLE_WIDTH)
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for robot in arguments.robots:
+            for name in arguments.motions:
+                try:
+                    scene = write_motion(robot, Motion(name), arguments.worlds, Path(folder))
+                except FileNotFoundError as error:
+                    console.print(f"{robot} {name}: left out: {error}", highlight=False)
+                    continue
+                new = measure(f"{robot} {name}", scene, arguments)
+                rows += new
+                for row in new:
+                    console.print(row.text(), highlight=False, soft_wrap=True)
+    console.print(make_table(rows, arguments))
+    failures = below_goals(rows)
+    for failure in failures:
+        console.print(f"below its goal: {failure}", highlight=False)
+    sys.exit(int(arguments.check and (bool(failures) or not rows)))
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """What was measured of one contestant in one scene."""
+
+    scene: str
+    contestant: str
+    rate: float
+    """World-steps per second of the processor time, or of the clock."""
+    ratios: list[float]
+    """Rate over that of rollout, one for each round."""
+    cells: dict[str, str]
+
+    @property
+    def ratio(self) -> float:
+        """The median of the ratios."""
+        return statistics.median(self.ratios)
+
+    @property
+    def spread(self) -> str:
+        """The quartiles of the ratios."""
+        low, high = np.quantile(self.ratios, [0.25, 0.75])
+        return f"{low:.2f} to {high:.2f}"
+
+    def text(self) -> str:
+        """Return the row as a line."""
+        cells = ", ".join(f"{name} {value}" for name, value in self.cells.items())
+        return (
+            f"{self.scene}: {self.contestant} {self.rate:,.0f}/s, {self.ratio:.2f} ({self.spread}), {cells}"
+        )
+
+
+def measure(name: str, scene: MovingScene, arguments: argparse.Namespace) -> list[Row]:
+    """Return the rows of a scene: rollout, and the contestants asked for."""
+    gc.collect()
+    worlds, threads = arguments.worlds, arguments.threads
+    runs: dict[str, Rollout | Ours] = {"rollout": Rollout(scene, worlds, threads)}
+    for contestant in arguments.contestants:
+        runs[contestant] = Ours(contestant, scene, worlds, threads)
+    clock = time.process_time if threads == 1 else time.perf_counter
+    for run in runs.values():
+        run.advance(SETTLING_CONTROL_STEPS)
+        if isinstance(run, Ours):
+            run.clear_report()
+    durations: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(arguments.rounds):
+        for contestant, run in runs.items():
+            durations[contestant].append(_time_round(run, scene, arguments.control_steps, clock))
+    steps = worlds * arguments.control_steps * DECIMATION
+    rows = []
+    for contestant, run in runs.items():
+        taken = durations[contestant]
+        ratios = [base / own for base, own in zip(durations["rollout"], taken, strict=True)]
+        rows.append(Row(name, contestant, steps / statistics.median(taken), ratios, run.quality()))
+        run.close()
+    return rows
+
+
+def _time_round(
+    run: Rollout | Ours, scene: MovingScene, control_steps: int, clock: Callable[[], float]
+) -> float:
+    """Return how long a round takes [s]. Worlds that fall begin anew every so often, off the clock."""
+    taken = 0.0
+    while control_steps > 0:
+        count = min(control_steps, FALL_CONTROL_STEPS) if scene.restarts else control_steps
+        if scene.restarts:
+            run.restart()
+        begin = clock()
+        with contextlib.suppress(PluriverseWarning):
+            run.advance(count)
+        taken += clock() - begin
+        control_steps -= count
+    return taken
+
+
+def below_goals(rows: list[Row]) -> list[str]:
+    """Return the goals that are not reached, in words."""
+    found = {(row.scene, row.contestant): row for row in rows}
+    failures = []
+    for (scene, contestant), row in found.items():
+        goal = {"sap": GOAL_SAP, "mujoco": GOAL_MUJOCO}.get(contestant)
+        if goal is not None and row.ratio < goal:
+            failures.append(f"{scene}: {contestant} is {row.ratio:.2f} times rollout, the goal is {goal}")
+        tuned = found.get((scene, "sap_2mm"))
+        if contestant == "sap" and tuned is not None:
+            ratio = statistics.median(a / b for a, b in zip(row.ratios, tuned.ratios, strict=True))
+            if ratio < GOAL_DEFAULTS:
+                failures.append(
+                    f"{scene}: nothing set is {ratio:.2f} times as fast as a gap of 2 mm, the goal is "
+                    f"{GOAL_DEFAULTS}"
+                )
+    return failures
+
+
+def make_table(rows: list[Row], arguments: argparse.Namespace) -> Table:
+    """Return all rows as a table."""
+    table = Table(
+        title=f"{arguments.worlds} worlds, {arguments.threads} thread(s), "
+        f"{DECIMATION} steps of {1e3 * DT:g} ms a call"
+    )
+    names = list(dict.fromkeys(name for row in rows for name in row.cells))
+    for title in ("scene", "contestant", "world-steps/s", "/ rollout", "quartiles", *names):
+        table.add_column(title, justify="left" if title in ("scene", "contestant") else "right")
+    for row in rows:
+        cells = [row.cells.get(name, "") for name in names]
+        table.add_row(row.scene, row.contestant, f"{row.rate:,.0f}", f"{row.ratio:.2f}", row.spread, *cells)
+    return table
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""Idle stage: contacts that will not act go behind those that may, where the solver does not look.
+
+Reads   contacts of a world, motion of their shapes
+Writes  the same contacts in another order; `count` without the idle ones, and how many these are
+
+Pairs are looked at as far as shapes may come with any change of velocity that is at all common, so that few
+steps have to be repeated. Of what is found there, a contact that would not act if velocities changed by less
+is *idle*. The solver checks it by the velocities that it found (`solvers.sap.candidates`), which is cheaper
+than a contact in all of its iterations. Contacts that may act keep their order.
+"""
+
+from typing import Any
+
+import warp as wp
+
+from pluriverse.collision.contact_horizon import HorizonData
+from pluriverse.collision.contact_output import ContactOutput
+from pluriverse.collision.shape_state import ShapeModel, ShapeState, rotation_of
+from pluriverse.launch import launch_kernel
+
+# Change of velocity [m/s²] for the length of the step by which a contact is idle or not. Found by trial on
+# robots that walk, fall and lie: less repeats a tenth of all steps.
+ACCELERATION_IDLE = wp.constant(50.0)
+
+
+@wp.func
+def contact_arm(
+    model: ShapeModel, state: ShapeState, body_q: wp.array[wp.transform], shape: int, point: wp.vec3
+) -> wp.vec3:
+    """Return a contact point, from the middle of its shape, in world axes [m]."""
+    body = model.shape_body[shape]
+    arm = point - state.origin[shape]
+    if body >= 0:
+        arm = rotation_of(wp.transform_get_rotation(body_q[body])) * point
+    return arm - state.middle[shape]
+
+
+@wp.func
+def acting_distance(
+    state: ShapeState,
+    shape0: int,
+    shape1: int,
+    normal: wp.vec3,
+    velocity: wp.vec3,
+    spin0: wp.vec3,
+    spin1: wp.vec3,
+    distance: float,
+) -> float:
+    """Return up to which distance a contact acts, whose points part at `velocity` (`contact_horizon`) [m]."""
+    friction = wp.max(state.friction[shape0], state.friction[shape1])
+    time = wp.max(state.lead[shape0], state.lead[shape1]) / wp.sqrt(1.0 + friction * friction)
+    parting = wp.dot(normal, velocity)
+    sliding = wp.length(velocity - parting * normal)
+    # It may act anywhere between its points, and by its moments.
+    turning = wp.length(spin1 - spin0) * wp.max(state.spin_length[shape0], state.spin_length[shape1])
+    between = wp.max(wp.length(spin0), wp.length(spin1)) * wp.max(distance, 0.0)
+    return time * (friction * (sliding + between) + turning - parting)
+
+
+@wp.func
+def is_idle(
+    model: ShapeModel,
+    state: ShapeState,
+    body_q: wp.array[wp.transform],
+    output: ContactOutput,
+    slot: int,
+    dt: float,
+    is_repeated: int,
+) -> bool:
+    """Return whether a contact does not act if velocities change by no more than is usual."""
+    shape0, shape1 = output.shape0[slot], output.shape1[slot]
+    lead = wp.max(state.lead[shape0], state.lead[shape1])
+    change = state.change[shape0] + state.change[shape1]
+    if is_repeated == 0:
+        change = wp.min(change, 2.0 * ACCELERATION_IDLE * dt)
+    spin0, spin1 = state.spin[shape0], state.spin[shape1]
+    arm0 = contact_arm(model, state, body_q, shape0, output.point0[slot])
+    arm1 = contact_arm(model, state, body_q, shape1, output.point1[slot])
+    velocity = state.velocity[shape1] + wp.cross(spin1, arm1) - state.velocity[shape0] - wp.cross(spin0, arm0)
+    distance = output.separation[slot]
+    acting = acting_distance(state, shape0, shape1, output.normal[slot], velocity, spin0, spin1, distance)
+    return distance > acting + lead * change and distance > 0.0
+
+
+@wp.func
+def swap_contacts(output: ContactOutput, a: int, b: int):
+    """Exchange two contacts."""
+    shape0 = output.shape0[a]
+    shape1 = output.shape1[a]
+    point0 = output.point0[a]
+    point1 = output.point1[a]
+    normal = output.normal[a]
+    margin0 = output.margin0[a]
+    margin1 = output.margin1[a]
+    separation = output.separation[a]
+    output.shape0[a] = output.shape0[b]
+    output.shape1[a] = output.shape1[b]
+    output.point0[a] = output.point0[b]
+    output.point1[a] = output.point1[b]
+    output.normal[a] = output.normal[b]
+    output.margin0[a] = output.margin0[b]
+    output.margin1[a] = output.margin1[b]
+    output.separation[a] = output.separation[b]
+    output.shape0[b] = shape0
+    output.shape1[b] = shape1
+    output.point0[b] = point0
+    output.point1[b] = point1
+    output.normal[b] = normal
+    output.margin0[b] = margin0
+    output.margin1[b] = margin1
+    output.separation[b] = separation
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.collision.idle_contacts")
+def set_idle_contact_aside(
+    worlds: wp.array[int],  # [slot] the worlds of this launch
+    model: ShapeModel,
+    state: ShapeState,
+    body_q: wp.array[wp.transform],  # [body] m, xyzw
+    horizon: HorizonData,
+    has_stiffness: int,
+    # out
+    output: ContactOutput,
+    stiffness: wp.array[float],  # [slot] N/m
+    idle_count: wp.array[int],  # [world]
+):
+    """Put the idle contacts of one world behind the others."""
+    world = worlds[wp.tid()]
+    start = output.start[world]
+    count = output.count[world]
+    kept = int(0)
+    for index in range(count):
+        slot = start + index
+        idle = bool(False)
+        own = float(0.0)
+        if has_stiffness != 0:
+            own = stiffness[slot]
+        # A pressure patch acts as it was found.
+        if own == 0.0:
+            idle = is_idle(model, state, body_q, output, slot, horizon.dt, horizon.is_repeated)
+        if not idle:
+            if kept != index:
+                swap_contacts(output, start + kept, slot)
+                if has_stiffness != 0:
+                    stiffness[slot] = stiffness[start + kept]
+                    stiffness[start + kept] = own
+            kept += 1
+    idle_count[world] = count - kept
+    output.count[world] = kept
+    output.found[world] = output.found[world] - (count - kept)
+
+
+def set_idle_contacts_aside(
+    worlds: wp.array[int],
+    model: ShapeModel,
+    state: ShapeState,
+    body_q: wp.array[wp.transform],
+    horizon: HorizonData,
+    output: ContactOutput,
+    stiffness: wp.array[float] | None,
+    idle_count: wp.array[int],
+    device: Any,
+) -> None:
+    """Put the idle contacts of the worlds behind the others, and write how many they are."""
+    launch_kernel(
+        set_idle_contact_aside,
+        dim=worlds.size,
+        inputs=[worlds, model, state, body_q, horizon, int(stiffness is not None)],
+        outputs=[output, stiffness, idle_count],
+        device=device,
+    )
