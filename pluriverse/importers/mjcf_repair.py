@@ -3,6 +3,7 @@
 Each is reported. What stays is MuJoCo's own complaint.
 """
 
+import itertools
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.geometry.mesh_file import load_triangles
 from pluriverse.importers.mjcf_tree import MjcfTree
 from pluriverse.importers.report import ImportReport, ImportSeverity
 
@@ -22,7 +24,12 @@ INERTIA_ROUNDING = 1e-5
 # How much more than the least change repaired moments get, relative: MuJoCo compares them without tolerance.
 MARGIN = 1e-9
 
+# Half the range of a joint that is locked, in the units of the file: MuJoCo wants one of some width.
+LOCKED = 1e-5
+
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX = range(7)  # mujoco.mjtGeom
+_MUJOCO_MESHES = (".stl", ".obj", ".msh")
+"""Endings of mesh files that MuJoCo reads."""
 _SIZE_COUNT = {SPHERE: 1, CAPSULE: 2, ELLIPSOID: 3, CYLINDER: 2, BOX: 3}
 
 
@@ -69,6 +76,11 @@ def repair_tree(
     if "repeated name" in message and element.tag in ("texture", "material"):
         _parent_of(tree.root, element).remove(element)
         return note(f"two of a name: {element.tag}", "the first one counts")
+    if "repeated name" in message and element.tag in ("body", "joint", "geom", "site", "camera", "light"):
+        known = {other.get("name") for other in tree.root.iter(element.tag)}
+        given = next(new for k in itertools.count(1) if (new := f"{name}_{k}") not in known)
+        element.set("name", given)
+        return note(f"two of a name: {element.tag}", f"this one is called '{given}'")
     if "rgba" in message and "enough data" in message:
         element.attrib.pop("rgba", None)
         return note("colour of too few numbers", "it has the default colour")
@@ -82,13 +94,31 @@ def _parent_of(root: ElementTree.Element, element: ElementTree.Element) -> Eleme
 def repair_spec(spec: Any, report: ImportReport) -> None:
     """Repair the elements of a document (`mujoco.MjSpec`) that keep it from being compiled."""
     spec.memory = -1  # nobody simulates with what is compiled, so no file has to reserve memory for that
+    _read_meshes(spec)
     _drop_pictures(spec, report)
     _drop_contacts(spec, report)
     for number, geom in enumerate(list(spec.geoms)):
         _repair_size(spec, geom, geom.name or f"geom {number}", report)
+    for joint in spec.joints:
+        if joint.limited == 1 and joint.range[0] == joint.range[1]:  # mjLIMITED_TRUE
+            joint.range = joint.range + np.array([-LOCKED, LOCKED])
+            report.add("range of no width", joint.name, "the joint is locked there", ImportSeverity.REPAIR)
     for body in spec.bodies:
         if body.explicitinertial and body.mass > 0.0:
             _repair_inertia(body, report)
+
+
+def _read_meshes(spec: Any) -> None:
+    """Read the mesh files that MuJoCo has no decoder for."""
+    folder = Path(spec.modelfiledir) / spec.meshdir
+    for mesh in spec.meshes:
+        path = folder / mesh.file
+        if not mesh.file or path.suffix.lower() in _MUJOCO_MESHES or not path.is_file():
+            continue
+        vertices, triangles, _, _ = load_triangles(path, apply_up_axis=True)
+        mesh.name = mesh.name or path.stem
+        mesh.file = ""
+        mesh.uservert, mesh.userface = vertices.astype(float).reshape(-1), triangles.reshape(-1)
 
 
 def _drop_pictures(spec: Any, report: ImportReport) -> None:

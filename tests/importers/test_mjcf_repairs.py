@@ -103,6 +103,21 @@ REPAIRED = {
         mass,
         SPHERE_MASS,
     ),
+    "two joints of a name": (
+        mjcf(world='<body name="leg" pos="0 0 1"><joint name="hinge"/><geom size="0.1"/></body>'),
+        "two of a name: joint",
+        mass,
+        SPHERE_MASS,
+    ),
+    "joint that cannot move": (
+        mjcf(
+            world='<body name="leg" pos="0 0 1"><joint name="knee" limited="true" range="0 0"/>'
+            '<geom size="0.1"/></body>'
+        ),
+        "range of no width",
+        mass,
+        SPHERE_MASS,
+    ),
     "two textures of a name": (
         mjcf(top=f"<asset>{2 * TEXTURE}</asset>"),
         "two of a name: texture",
@@ -144,3 +159,18 @@ def test_moments_off_by_rounding_are_no_repair():
     builder = ModelBuilder()
     builder.add_mjcf(document, strict=True)
     np.testing.assert_allclose(inertia(builder), (0.0, 0.5, 0.5), atol=1e-6)
+
+
+def test_meshes_are_read_in_formats_that_mujoco_does_not_know(tmp_path):
+    """A box from a binary glTF file has the mass of the box."""
+    import trimesh
+
+    trimesh.creation.box((0.2, 0.4, 0.6)).export(tmp_path / "box.glb")
+    (tmp_path / "robot.xml").write_text(
+        '<mujoco><asset><mesh file="box.glb"/></asset><worldbody><body><freejoint/>'
+        '<geom type="mesh" mesh="box"/></body></worldbody></mujoco>'
+    )
+    builder = ModelBuilder()
+    builder.add_mjcf(tmp_path / "robot.xml")
+    np.testing.assert_allclose(builder.body_mass[0], 1000.0 * 0.2 * 0.4 * 0.6, rtol=1e-5)
+    assert builder.shape_count == 1
