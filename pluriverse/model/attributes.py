@@ -131,9 +131,11 @@ def write_array(target: wp.array, value: Any, *, what: str) -> None:
             "model are fixed by finalize."
         )
     number_type = np.dtype(wp.dtype_to_numpy(scalar))
-    numbers = values.astype(number_type, copy=False)
-    is_exact = number_type.kind == "f" or np.array_equal(numbers, values)  # whole numbers must fit
-    if not is_exact or not (number_type.kind == "b" or np.can_cast(values.dtype, number_type, "same_kind")):
+    is_kind = values.dtype.kind in "biuf" and (
+        number_type.kind == "b" or np.can_cast(values.dtype, number_type, "same_kind")
+    )
+    numbers = values.astype(number_type, copy=False) if is_kind else values
+    if not is_kind or (number_type.kind != "f" and not np.array_equal(numbers, values)):
         raise TypeError(
             f"{what} holds numbers of type {number_type.name}, which cannot take the {values.dtype.name} "
             "values assigned. Convert them first."

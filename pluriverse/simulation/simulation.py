@@ -439,9 +439,11 @@ class Simulation:
             flags: What was written to (`ModelFlags`).
 
         Raises:
+            RuntimeError: If somebody is recording, since nothing is computed meanwhile.
             ValueError: If a value is not allowed, an array of the structure was written to, or a flag is
                 unknown.
         """
+        self._refuse_recording("notify_model_changed")
         self._solver.notify_model_changed(flags)
         if int(flags) & (ModelFlags.JOINT_PROPERTIES | ModelFlags.BODY_INERTIAL_PROPERTIES):
             edited = list_worlds(self._frame_edits.worlds(), self._model.device)

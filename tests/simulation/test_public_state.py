@@ -106,6 +106,8 @@ def test_assignments_take_tensors_and_refuse_what_does_not_fit():
             state.joint_qd = [0.0, 1.0, 2.0]
         with pytest.raises(TypeError, match=r"Model.body_flags holds .*int32.* float64"):
             model.body_flags = np.full(model.body_count, 1.5)
+        with pytest.raises(TypeError, match=r"State.joint_qd holds .*float32.* complex128"):
+            state.joint_qd = np.zeros(model.joint_dof_count, dtype=complex)
         with pytest.raises(TypeError, match=r"Model.body_flags holds .*int32.* int64"):
             model.body_flags = np.full(model.body_count, 2**32)
 

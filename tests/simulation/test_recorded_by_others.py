@@ -84,12 +84,13 @@ def test_a_step_count_that_was_replayed_is_saved_and_restored():
         assert simulation.step_count == 5
 
 
-@pytest.mark.parametrize("call", ["save", "report", "restore"])
+@pytest.mark.parametrize("call", ["save", "report", "restore", "notify_model_changed"])
 def test_what_reads_results_is_refused_in_a_recording(call):
     """Nothing is computed meanwhile, so a snapshot would hold what memory held before."""
     with make_simulation() as simulation:
         simulation.step()
-        arguments = [simulation.save()] if call == "restore" else []
+        given = {"restore": [simulation.save()], "notify_model_changed": [pv.ModelFlags.ALL]}
+        arguments = given.get(call, [])
         with (
             wp.ScopedCapture(device="cpu"),
             pytest.raises(RuntimeError, match=f"Simulation.{call}: a recording is under way on cpu"),
