@@ -93,6 +93,10 @@ class VariantSimulation(Simulation):
             if entity.has_variants
         }
 
+    def world_to_variant_tensors(self) -> dict[str, Any]:
+        """Return `world_to_variant` as PyTorch tensors on the memory of its arrays, which they follow."""
+        return {name: wp.to_torch(variant) for name, variant in self.world_to_variant.items()}
+
     @property
     def per_world_default_fields(self) -> dict[str, Any]:
         """Default values of the arrays of the model that depend on variants, in the shapes of those arrays.

@@ -115,6 +115,9 @@ def test_several_entities_each_have_their_own_variants():
     assert list(simulation.world_to_variant) == ["arm", "thing"]
     assert simulation.world_to_variant["arm"].numpy().tolist() == [0, 1, 0, 1, 0, 1]
     assert simulation.world_to_variant["thing"].numpy().tolist() == [0, 0, 1, 1, 2, 2]
+    torch = pytest.importorskip("torch")
+    tensors = simulation.world_to_variant_tensors()
+    assert torch.equal(tensors["thing"], torch.tensor([0, 0, 1, 1, 2, 2], dtype=torch.int32))
     model = scene.model
     ball, box = alone(ball_builder()), alone(box_builder())
     for world, single in ((0, ball), (1, ball), (2, box), (3, box)):
