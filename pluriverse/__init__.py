@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         ModelFlags,
         ShapeFlags,
     )
+    from pluriverse.viewer import view
 
 __version__ = "0.1.0"
 
@@ -80,6 +81,7 @@ _LAZY_MODULES = {
     "eval_momenta": "pluriverse.dynamics",
     "eval_world_momenta": "pluriverse.dynamics",
     "load_scene": "pluriverse.scene",
+    "view": "pluriverse.viewer",
 }
 """Module that each public name is loaded from on first use."""
 
@@ -119,6 +121,7 @@ __all__ = [
     "eval_momenta",
     "eval_world_momenta",
     "load_scene",
+    "view",
 ]
 
 

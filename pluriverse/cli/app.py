@@ -21,7 +21,10 @@ app = typer.Typer(
 )
 
 SceneArgument = Annotated[
-    str, typer.Argument(metavar="SCENE", help="A scene file (YAML or JSON) or the name of a shipped scene.")
+    str,
+    typer.Argument(
+        metavar="SCENE", help="A scene file (YAML or JSON), the name of a shipped scene, or a robot."
+    ),
 ]
 DtOption = Annotated[float | None, typer.Option("--dt", help="Time step in seconds, instead of the scene's.")]
 DeviceOption = Annotated[str | None, typer.Option(help="Device to step on: cpu, cuda:0, ...")]
@@ -115,6 +118,55 @@ def run(
             picture=picture,
             video=video,
             size=size,
+        ),
+    )
+
+
+@app.command()
+def view(
+    scene: SceneArgument,
+    worlds: Annotated[
+        int | None,
+        typer.Option("--worlds", "--num-worlds", min=1, help="Number of worlds, instead of the scene's."),
+    ] = None,
+    show: Annotated[
+        str | None, typer.Option(help="Worlds to show, separated by commas; some of all if not given.")
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines see the viewer.")
+    ] = "127.0.0.1",
+    port: Annotated[int | None, typer.Option(help="Port to listen on; a free one if not given.")] = None,
+    geometry: Annotated[str, typer.Option(help="Shapes to draw: visual, collision or all.")] = "visual",
+    duration: Annotated[
+        float | None, typer.Option(help="Wall time in seconds after which to end; until Ctrl-C if not given.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write what is shown at the end as one page of HTML.")
+    ] = None,
+    dt: DtOption = None,
+    device: DeviceOption = None,
+    solver: SolverOption = SolverChoice.SAP,
+    threads: ThreadsOption = None,
+    asset_root: AssetRootOption = None,
+) -> None:
+    """Step a scene or a robot in real time and show it in the browser."""
+    from pluriverse.cli.view import ViewOptions, view_scene
+
+    view_scene(
+        scene,
+        ViewOptions(
+            worlds=worlds,
+            show=show,
+            host=host,
+            port=port,
+            geometry=geometry,
+            duration=duration,
+            html=html,
+            dt=dt,
+            device=device,
+            solver=solver,
+            threads=threads,
+            asset_roots=tuple(asset_root or ()),
         ),
     )
 

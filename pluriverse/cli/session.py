@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pluriverse.cli.console import output, quiet_warp
+from pluriverse.cli.robot_file import scene_of
 from pluriverse.cli.solver_choice import SolverChoice, make_solver
 from pluriverse.scene import LoadedScene, load_scene
 
@@ -40,7 +41,7 @@ def open_session(
     """Load a scene and prepare its simulation.
 
     Args:
-        name: File or name of a shipped scene.
+        name: File of a scene or a robot, or name of a shipped scene.
         worlds: Number of worlds, or None for the scene's.
         dt: Time step [s], or None for the scene's.
         device: Device, or None for Warp's default.
@@ -56,13 +57,13 @@ def open_session(
         raise ValueError(f"--dt is {dt}, but a time step is a positive number of seconds, for example 0.005")
     quiet_warp()
     begin = time.perf_counter()
-    with output.status(f"Loading {name}"):
+    with output.status(f"Loading {name}"), scene_of(name, tuple(asset_roots)) as (source, roots):
         scene = load_scene(
-            name,
+            source,
             device=check_device(device),
             num_worlds=worlds,
             strict=strict is not False,
-            asset_roots=asset_roots,
+            asset_roots=roots,
         )
     loaded = time.perf_counter()
     with output.status("Preparing kernels (a first run compiles them)"):

@@ -502,6 +502,12 @@ class Simulation:
 
         return Recorder(self, **options)
 
+    def viewer(self, worlds: Any = None, **options: Any) -> Any:
+        """Return a `pluriverse.viewer.Viewer`, which shows this simulation in a browser while it goes on."""
+        from pluriverse.viewer import Viewer
+
+        return Viewer(self, worlds, **options)
+
     def clear_report(self) -> None:
         """Let the figures of `report` begin again with the next step."""
         self._statistics.clear()

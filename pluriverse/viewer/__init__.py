@@ -1,0 +1,9 @@
+"""Viewer in the browser, on Viser (extra `pluriverse[view]`), loaded on first use.
+
+`view` is public as `pluriverse.view`.
+"""
+
+from pluriverse.viewer.viewer import Viewer
+from pluriverse.viewer.viewer import view as view
+
+__all__ = ["Viewer"]

@@ -1,0 +1,78 @@
+"""Layout: where each of the shown worlds is drawn, so that they stand side by side."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pluriverse.model import Model
+
+# Worlds that a viewer shows if nobody says which: enough to see a mix, few enough for any browser.
+SHOWN_WORLD_COUNT = 16
+# Room between worlds, relative to the largest of them, and at least so many metres.
+SPACING_FACTOR = 1.15
+SPACING_MIN = 0.4
+
+
+def shown_worlds(model: Model, worlds: Any, what: str) -> np.ndarray:
+    """Return the worlds to show.
+
+    Args:
+        model: Model that has them.
+        worlds: Indices; one index; or None for the first ones, spread over all where there are many.
+        what: The caller, for messages.
+
+    Raises:
+        IndexError: If there is no such world.
+        ValueError: If none is named.
+    """
+    if worlds is None:
+        count = min(SHOWN_WORLD_COUNT, model.world_count)
+        return np.unique(np.linspace(0, model.world_count - 1, count).round().astype(np.int64))
+    chosen = np.atleast_1d(np.asarray(worlds))
+    if chosen.size == 0 or not np.issubdtype(chosen.dtype, np.integer):
+        raise ValueError(f"{what}: worlds are {worlds!r}, but must be indices of worlds, at least one.")
+    bad = chosen[(chosen < 0) | (chosen >= model.world_count)]
+    if bad.size:
+        raise IndexError(
+            f"{what}: world {int(bad[0])} does not exist; the model has worlds 0 to {model.world_count - 1}."
+        )
+    return np.unique(chosen.astype(np.int64))
+
+
+def grid_offsets(
+    model: Model, body_q: np.ndarray, worlds: Sequence[int] | np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Return where each world is drawn relative to where it is, and the distance between neighbours.
+
+    Worlds that stand apart by themselves (`replicate(spacing=)`) come to the same grid.
+
+    Args:
+        model: Model that has the worlds.
+        body_q: Poses of all bodies [m, xyzw], shape [body, 7].
+        worlds: The worlds.
+
+    Returns:
+        Offsets [m], shape [world, 3], and the distance [m].
+    """
+    start = model.body_world_start.numpy()
+    positions = np.asarray(body_q).reshape(-1, 7)[:, :3]
+    centres, extents = np.zeros((len(worlds), 3)), np.zeros(len(worlds))
+    for place, world in enumerate(np.asarray(worlds).tolist()):
+        own = positions[start[world] : start[world + 1]] if model.world_count > 1 else positions
+        own = own[np.isfinite(own).all(axis=1)]
+        if len(own):
+            # The first body is the base: a thrown object must not move the robot off its place.
+            centres[place, :2] = own[0, :2]
+            extents[place] = float(np.quantile(np.abs(own[:, :2] - own[0, :2]), 0.9)) if len(own) > 1 else 0.0
+    if len(worlds) == 1:
+        return np.zeros((1, 3)), 0.0
+    distance = max(SPACING_MIN, SPACING_FACTOR * (2.0 * float(extents.max()) + SPACING_MIN))
+    side = math.ceil(math.sqrt(len(worlds)))
+    places = np.arange(len(worlds))
+    grid = np.zeros((len(worlds), 3))
+    grid[:, 0] = distance * (places // side)
+    grid[:, 1] = distance * (places % side)
+    grid[:, :2] -= 0.5 * (grid[:, :2].min(axis=0) + grid[:, :2].max(axis=0))
+    return grid - centres, distance

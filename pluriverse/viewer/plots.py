@@ -1,0 +1,100 @@
+"""Plots: figures of one world over time."""
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from pluriverse.model import Model
+from pluriverse.viewer.source import Moment, energies
+
+# Points kept per curve: ten seconds at thirty frames a second.
+POINT_COUNT = 300
+
+
+class Plot(enum.Enum):
+    """What can be plotted of a world."""
+
+    JOINTS = "Joint positions"
+    ENERGY = "Energies [J]"
+    CONTACTS = "Contacts"
+    ITERATIONS = "Solver iterations"
+
+
+# Curves of joints that are still told apart.
+JOINT_COUNT_MAX = 8
+_COLORS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#7f7f7f")
+
+
+class History:
+    """The last figures of one world."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self.plot = Plot.JOINTS
+        """What is kept."""
+        self.world = 0
+        """Whose."""
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all figures."""
+        self._rows: list[list[float]] = []
+
+    def keep(self, moment: Moment) -> None:
+        """Keep the figures of a moment; going back in time begins anew."""
+        if self._rows and moment.time < self._rows[-1][0]:
+            self.clear()
+        if self._rows and moment.time == self._rows[-1][0]:
+            return
+        self._rows.append([moment.time, *self._values(moment)])
+        del self._rows[:-POINT_COUNT]
+
+    def names(self) -> list[str]:
+        """Return the names of the curves."""
+        if self.plot is Plot.JOINTS:
+            joints = scalar_joints(self._model, self.world)[:JOINT_COUNT_MAX]
+            return [label for _, label in joints] or ["height [m]"]
+        return {
+            Plot.ENERGY: ["kinetic", "potential"],
+            Plot.CONTACTS: ["contacts"],
+            Plot.ITERATIONS: ["iterations"],
+        }[self.plot]
+
+    def columns(self) -> tuple[np.ndarray, ...]:
+        """Return times and the values of each curve."""
+        width = 1 + len(self.names())
+        table = np.array(self._rows or [[0.0] * width], dtype=np.float64)
+        return tuple(np.ascontiguousarray(column) for column in np.nan_to_num(table).T)
+
+    def series(self) -> tuple[dict[str, Any], ...]:
+        """Return how the curves are drawn."""
+        curves = [
+            {"label": name, "stroke": _COLORS[index % len(_COLORS)], "width": 1.5}
+            for index, name in enumerate(self.names())
+        ]
+        return ({"label": "time [s]"}, *curves)
+
+    def _values(self, moment: Moment) -> list[float]:
+        if self.plot is Plot.JOINTS:
+            entries = scalar_joints(self._model, self.world)[:JOINT_COUNT_MAX]
+            if entries:
+                return [float(moment.joint_q[coord]) for coord, _ in entries]
+            # A world of loose things has no such joints; the height of the first one tells most.
+            bodies = np.flatnonzero(self._model.body_world.numpy() == self.world)
+            return [float(moment.body_q[bodies[0], 2]) if len(bodies) else 0.0]
+        if self.plot is Plot.ENERGY:
+            return list(energies(self._model, moment, self.world))
+        counts = moment.contact_count if self.plot is Plot.CONTACTS else moment.iterations
+        return [float(counts[self.world])]
+
+
+def scalar_joints(model: Model, world: int) -> list[tuple[int, str]]:
+    """Return the coordinates of joints with one in a world, with the last part of their labels."""
+    start, world_of = model.joint_q_start.numpy(), model.joint_world.numpy()
+    mine = np.flatnonzero((world_of == world) | ((world_of < 0) & (model.world_count == 1)))
+    return [
+        (int(start[joint]), model.joint_label[joint].rpartition("/")[2])
+        for joint in mine.tolist()
+        if start[joint + 1] - start[joint] == 1
+    ]

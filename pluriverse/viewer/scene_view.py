@@ -1,0 +1,244 @@
+"""Scene view: the shapes of chosen worlds in the browser, as instances of one mesh per look."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pluriverse.model import Model
+from pluriverse.render.visual import SeenGeometry, ShapeGroup, VisualMesh, VisualModel
+from pluriverse.types import GeoType
+
+# Colour of frozen worlds: nothing in a robot is of this red.
+FROZEN_COLOR = (255, 20, 20)
+# Sides [m] of the ground grid.
+GROUND_SIZE = 200.0
+
+
+class _Instances:
+    """Shapes of equal looks, drawn as one batch."""
+
+    def __init__(self, group: ShapeGroup, place: np.ndarray, handles: list[tuple[Any, np.ndarray | None]]):
+        self.shapes = group.shapes
+        """Shapes of the model, shape [instance]."""
+        self.place = place
+        """Place of the world of each among those shown, shape [instance]."""
+        self.handles = handles
+        """Drawn batches, one per part of the mesh, with the colours of the instances if they can change."""
+
+
+class SceneView:
+    """The shapes of chosen worlds, drawn into a Viser scene.
+
+    Args:
+        scene: `viser.SceneApi` to draw into.
+        model: Model to draw.
+        worlds: The worlds.
+        offsets: Where each of them is drawn relative to where it is [m], shape [world, 3].
+        geometry: Which shapes are drawn.
+        name: Beginning of the names of all that is drawn.
+    """
+
+    def __init__(
+        self,
+        scene: Any,
+        model: Model,
+        worlds: np.ndarray,
+        offsets: np.ndarray,
+        *,
+        geometry: SeenGeometry = SeenGeometry.VISUAL,
+        name: str = "/worlds",
+    ) -> None:
+        self._scene = scene
+        self._model = model
+        self._worlds = np.asarray(worlds)
+        self._offsets = offsets
+        self._name = name
+        self._place = np.full(model.world_count, -1)
+        self._place[self._worlds] = np.arange(len(self._worlds))
+        self.visual = VisualModel(model, geometry=geometry)
+        """What there is to be seen."""
+        self._drawn: list[_Instances] = []
+        self._frozen = np.zeros(len(self._worlds), dtype=bool)
+        self._grid: Any = None
+        self._build()
+
+    @property
+    def instance_count(self) -> int:
+        """Number of shapes drawn."""
+        return sum(len(each.shapes) for each in self._drawn)
+
+    @property
+    def batch_count(self) -> int:
+        """Number of batches that they are drawn in."""
+        return sum(len(each.handles) for each in self._drawn)
+
+    def shape_at(self, handle: Any, instance: int) -> int:
+        """Return the shape that an instance of a drawn batch is, -1 if none."""
+        for each in self._drawn:
+            if any(handle is drawn for drawn, _ in each.handles) and 0 <= instance < len(each.shapes):
+                return int(each.shapes[instance])
+        return -1
+
+    @property
+    def handles(self) -> list[Any]:
+        """All drawn batches."""
+        return [handle for each in self._drawn for handle, _ in each.handles]
+
+    def set_geometry(self, geometry: SeenGeometry) -> None:
+        """Draw other shapes of the same worlds."""
+        self.remove()
+        self.visual = VisualModel(self._model, geometry=geometry)
+        self._build()
+
+    def remove(self) -> None:
+        """Take everything out of the scene."""
+        for handle in self.handles:
+            handle.remove()
+        if self._grid is not None:
+            self._grid.remove()
+            self._grid = None
+        self._drawn = []
+
+    def refresh(self) -> bool:
+        """Draw anew if shapes changed: other variants, sizes or colours. Return whether they did."""
+        if not self.visual.refresh():
+            return False
+        self.remove()
+        self._build()
+        return True
+
+    def update(self, body_q: np.ndarray, frozen: np.ndarray | None = None) -> None:
+        """Move everything to where bodies are.
+
+        Args:
+            body_q: Poses of all bodies [m, xyzw], shape [body, 7].
+            frozen: Whether each world of the model is frozen, shape [world].
+        """
+        for each in self._drawn:
+            pose = self.visual.poses(body_q, each.shapes)
+            position = (pose[:, :3] + self._offsets[each.place]).astype(np.float32)
+            # A pose that is no number would make the browser drop the whole batch.
+            sound = np.isfinite(pose).all(axis=1)
+            position[~sound] = (0.0, 0.0, -1e3)
+            wxyz = np.where(sound[:, None], pose[:, [6, 3, 4, 5]], [1.0, 0.0, 0.0, 0.0]).astype(np.float32)
+            for handle, _ in each.handles:
+                handle.batched_positions = position
+                handle.batched_wxyzs = wxyz
+        if frozen is not None:
+            self._color(np.asarray(frozen, dtype=bool)[self._worlds])
+
+    def _color(self, frozen: np.ndarray) -> None:
+        if np.array_equal(frozen, self._frozen):
+            return
+        self._frozen = frozen
+        for each in self._drawn:
+            for handle, colors in each.handles:
+                if colors is not None:
+                    shown = np.where(
+                        frozen[each.place][:, None], np.array(FROZEN_COLOR, dtype=np.uint8), colors
+                    )
+                    handle.batched_colors = shown.astype(np.uint8)
+
+    def _build(self) -> None:
+        grid_height: float | None = None
+        for index, group in enumerate(self.visual.groups(self._worlds.tolist())):
+            shape = int(group.shapes[0])
+            kind = int(self._model.shape_type.numpy()[shape])
+            world = self._model.shape_world.numpy()[group.shapes]
+            if kind == int(GeoType.PLANE) and (self.visual.shape_body[group.shapes] < 0).all():
+                grid_height = float(self.visual.shape_transform[shape, 2])
+                continue
+            instances = self._instances(group, world)
+            name = f"{self._name}/{index}"
+            handles = self._draw(name, instances[0], group.mesh)
+            self._drawn.append(_Instances(ShapeGroup(instances[0], group.mesh), instances[1], handles))
+        if grid_height is not None:
+            self._grid = self._scene.add_grid(
+                f"{self._name}/ground",
+                GROUND_SIZE,
+                GROUND_SIZE,
+                cell_size=0.5,
+                section_size=1.0,
+                infinite_grid=True,
+                fade_distance=40.0,
+                plane_color=(170, 178, 188),
+                plane_opacity=1.0,
+                position=(0.0, 0.0, grid_height - 1e-3),
+            )
+        self._frozen = np.zeros(len(self._worlds), dtype=bool)
+
+    def _instances(self, group: ShapeGroup, world: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the shapes to draw and the place of the world of each; shared ones stand in every world."""
+        own, shared = group.shapes[world >= 0], group.shapes[world < 0]
+        count = len(self._worlds)
+        shapes = np.concatenate([own, np.repeat(shared, count)])
+        places = np.concatenate([self._place[world[world >= 0]], np.tile(np.arange(count), len(shared))])
+        return shapes.astype(np.int64), places.astype(np.int64)
+
+    def _draw(self, name: str, shapes: np.ndarray, mesh: VisualMesh) -> list[tuple[Any, np.ndarray | None]]:
+        """Draw instances of a mesh, one batch per part of it."""
+        count = len(shapes)
+        identity = np.tile(np.array([1.0, 0.0, 0.0, 0.0], dtype=np.float32), (count, 1))
+        origin = np.zeros((count, 3), dtype=np.float32)
+        handles: list[tuple[Any, np.ndarray | None]] = []
+        for part, (rgba, texture) in enumerate(zip(mesh.part_rgba, mesh.part_texture, strict=True)):
+            member = mesh.triangle_part == part
+            if not member.any():
+                continue
+            vertices, faces, uv = unshared(mesh, member)
+            label = f"{name}/{part}"
+            if texture is not None and uv is not None:
+                textured = textured_mesh(vertices, faces, uv, texture, rgba)
+                handle = self._scene.add_batched_meshes_trimesh(label, textured, identity, origin, lod="off")
+                handles.append((handle, None))
+                continue
+            colors = np.tile((255.0 * np.clip(rgba[:3], 0.0, 1.0)).round().astype(np.uint8), (count, 1))
+            handle = self._scene.add_batched_meshes_simple(
+                label,
+                vertices,
+                faces,
+                identity,
+                origin,
+                batched_colors=colors,
+                opacity=float(rgba[3]) if rgba[3] < 1.0 else None,
+                side="double" if mesh.is_double_sided else "front",
+                lod="off",
+            )
+            handles.append((handle, colors))
+        return handles
+
+
+def unshared(mesh: VisualMesh, member: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return some triangles of a mesh, with vertices of their own where normals differ: edges stay sharp.
+
+    Returns:
+        Vertices [m], shape [vertex, 3]; indices, shape [triangle, 3]; texture coordinates, shape [vertex, 2].
+    """
+    corner = mesh.triangles[member].reshape(-1)
+    normal = np.round(mesh.corner_normals[member].reshape(-1, 3), 3)
+    keys = [corner[:, None].astype(np.float64), normal]
+    uv = None
+    if mesh.corner_uv is not None:
+        uv = mesh.corner_uv[member].reshape(-1, 2)
+        keys.append(uv.astype(np.float64))
+    _, first, inverse = np.unique(np.hstack(keys), axis=0, return_index=True, return_inverse=True)
+    vertices = np.ascontiguousarray(mesh.vertices[corner[first]], dtype=np.float32)
+    faces = inverse.reshape(-1, 3).astype(np.uint32)
+    return vertices, faces, None if uv is None else uv[first].astype(np.float64)
+
+
+def textured_mesh(
+    vertices: np.ndarray, faces: np.ndarray, uv: np.ndarray, texture: Any, rgba: Sequence[float] | np.ndarray
+) -> Any:
+    """Return a mesh of trimesh with an image on it."""
+    import trimesh
+    from PIL import Image
+
+    pixels = texture.pixels.astype(np.float64) * np.array([*rgba[:3], 1.0])
+    image = Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8), mode="RGBA").convert("RGB")
+    material = trimesh.visual.material.PBRMaterial(
+        baseColorTexture=image, metallicFactor=0.0, roughnessFactor=0.8
+    )
+    visual = trimesh.visual.TextureVisuals(uv=uv, material=material)
+    return trimesh.Trimesh(vertices, faces, visual=visual, process=False)

@@ -1,0 +1,141 @@
+"""The viewer in a real browser, without a display: what a person would see and click."""
+
+import io
+import shutil
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import pluriverse as pv
+
+playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (Debian: chromium)")
+# Software rendering on a shared core takes seconds a picture.
+PATIENCE = 90.0
+# Left of the panel and above the hint about software rendering there is nothing but the scene.
+SCENE_BOX = {"x": 0, "y": 160, "width": 900, "height": 560}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as run:
+        browser = run.chromium.launch(
+            executable_path=CHROMIUM,
+            args=[
+                "--no-sandbox",
+                "--use-angle=swiftshader",
+                "--enable-unsafe-swiftshader",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                "--no-first-run",
+            ],
+        )
+        yield browser
+        browser.close()
+
+
+def open_page(browser, viewer):
+    page = browser.new_page(viewport={"width": 1240, "height": 760})
+    page.troubles = []
+    page.on("pageerror", lambda error: page.troubles.append(str(error)))
+    page.on("console", lambda text: page.troubles.append(text.text) if text.type == "error" else None)
+    page.goto(viewer.url)
+    page.get_by_role("button", name="Step", exact=True).wait_for(timeout=1e3 * PATIENCE)
+    return page
+
+
+def picture(page) -> np.ndarray:
+    from PIL import Image
+
+    return np.asarray(Image.open(io.BytesIO(page.screenshot(clip=SCENE_BOX))).convert("RGB"), dtype=int)
+
+
+def settled_picture(page) -> np.ndarray:
+    """Return a picture once two in a row are equal."""
+    end = time.monotonic() + PATIENCE
+    before = picture(page)
+    while True:
+        page.wait_for_timeout(700)
+        now = picture(page)
+        if (np.abs(now - before).max(axis=2) > 24).mean() < 1e-4:
+            return now
+        assert time.monotonic() < end, "the picture never came to rest"
+        before = now
+
+
+def differing(first, second) -> float:
+    """Return the part of the pixels that differ clearly."""
+    return float((np.abs(first - second).max(axis=2) > 24).mean())
+
+
+def until(page, condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "the page did not do it in time"
+        page.wait_for_timeout(100)
+
+
+def test_a_person_sees_robots_and_the_buttons_work(browser):
+    scene = pv.load_scene("mixed")
+    with scene.simulation(threads=1) as simulation, pv.view(simulation, verbose=False) as viewer:
+        viewer.is_playing = False
+        runner = threading.Thread(target=viewer.run, daemon=True)
+        runner.start()
+        page = open_page(browser, viewer)
+        standing = settled_picture(page)
+        with viewer.changing() as stage:
+            for handle in stage.view.handles:
+                handle.visible = False
+        empty = settled_picture(page)
+        assert differing(standing, empty) > 0.01  # the robots fill a hundredth of the picture at least
+        with viewer.changing() as stage:
+            for handle in stage.view.handles:
+                handle.visible = True
+        page.get_by_role("button", name="Step", exact=True).click()
+        until(page, lambda: simulation.step_count == 1)
+        page.get_by_role("button", name="Play", exact=True).click()
+        until(page, lambda: simulation.step_count > 30)
+        page.get_by_role("button", name="Pause", exact=True).click()
+        until(page, lambda: not viewer.is_playing)
+        before = settled_picture(page)
+        page.get_by_label("Bounding boxes").check(force=True)
+        until(page, lambda: bool(viewer.stage.overlays.shown))
+        assert differing(before, settled_picture(page)) > 0.001
+        page.get_by_role("button", name="Reset", exact=True).click()
+        until(page, lambda: simulation.step_count == 0)
+        assert page.troubles == []
+        page.close()
+        simulation.step(1)  # a client that has gone takes nothing along
+
+
+def test_a_person_sees_a_world_change_its_variant(browser):
+    from pluriverse.variants import SceneCfg, VariantEntityCfg, make_scene
+
+    def thing(add):
+        builder = pv.ModelBuilder()
+        add(builder, builder.add_body(xform=(0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0)))
+        return builder
+
+    variants = {
+        "ball": thing(lambda builder, body: builder.add_shape_sphere(body, radius=0.5)),
+        "plate": thing(lambda builder, body: builder.add_shape_box(body, hx=0.6, hy=0.6, hz=0.02)),
+    }
+    scene = make_scene(
+        SceneCfg(
+            num_envs=1,
+            entities={"thing": VariantEntityCfg(variants=variants, assignment=lambda count: [0] * count)},
+            reassignable=True,
+        )
+    )
+    with scene.simulation(dt=0.005, threads=1) as simulation, pv.view(simulation, verbose=False) as viewer:
+        page = open_page(browser, viewer)
+        before = settled_picture(page)
+        simulation.reassign(variants={"thing": [1]})
+        simulation.reset()
+        until(page, lambda: differing(before, picture(page)) > 0.01)
+        assert page.troubles == []
+        page.close()

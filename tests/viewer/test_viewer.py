@@ -1,0 +1,252 @@
+"""The viewer without a browser: what it would draw, and what its controls do to the simulation."""
+
+import socket
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import pluriverse as pv
+from pluriverse.render import SeenGeometry
+from pluriverse.viewer.layout import grid_offsets, shown_worlds
+from pluriverse.viewer.overlays import Overlay
+from pluriverse.viewer.panel import trouble_text
+from pluriverse.viewer.plots import History, Plot
+from pluriverse.viewer.pull import Pull
+from pluriverse.viewer.source import contacts_of, energies, moment_of
+
+
+def wait_until(condition, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "the viewer did not do it in time"
+        time.sleep(0.02)
+
+
+def test_every_seen_shape_is_drawn_once_where_it_is(viewer, simulation):
+    """Instances stand at the poses of their shapes, moved by the offset of their world and nothing else."""
+    stage, model = viewer.stage, simulation.model
+    moment = moment_of(simulation)
+    with viewer.changing():
+        stage.update(moment)
+        drawn = 0
+        for each in stage.view._drawn:
+            pose = stage.view.visual.poses(moment.body_q, each.shapes)
+            for handle, _ in each.handles:
+                expected = pose[:, :3] + stage.offsets[each.place]
+                np.testing.assert_allclose(handle.batched_positions, expected, atol=1e-6)
+            drawn += len(each.shapes)
+    world = model.shape_world.numpy()
+    own = stage.view.visual.shape_seen & (world >= 0)
+    assert drawn == own.sum()  # the shared ground is drawn as a grid
+    assert stage.view.batch_count < drawn / 2
+
+
+def test_worlds_stand_apart(simulation):
+    """No two shown worlds overlap, although all of them stand at the origin of the model."""
+    model, body_q = simulation.model, simulation.state.body_q.numpy()
+    offsets, distance = grid_offsets(model, body_q, np.arange(model.world_count))
+    start = model.body_world_start.numpy()
+    roots = np.array([body_q[start[world], :2] for world in range(model.world_count)]) + offsets[:, :2]
+    apart = np.linalg.norm(roots[:, None] - roots[None], axis=2)[np.triu_indices(model.world_count, 1)]
+    assert apart.min() >= distance - 1e-6
+
+
+def test_a_running_simulation_is_followed(viewer, simulation):
+    before = [np.array(handle.batched_positions) for handle in viewer.stage.view.handles]
+    simulation.step(40)
+    wait_until(
+        lambda: any(
+            np.abs(handle.batched_positions - old).max() > 1e-4
+            for handle, old in zip(viewer.stage.view.handles, before, strict=True)
+        )
+    )
+
+
+def test_run_plays_pauses_steps_and_resets(viewer, simulation):
+    viewer.is_playing = False
+    runner = threading.Thread(target=viewer.run)
+    runner.start()
+    wait_until(lambda: viewer.is_attended)
+    assert simulation.step_count == 0
+    viewer.step_once()
+    wait_until(lambda: simulation.step_count == 1)
+    viewer.is_playing = True
+    wait_until(lambda: simulation.step_count > 20)
+    viewer.is_playing = False
+    viewer.reset()
+    wait_until(lambda: simulation.step_count == 0)
+    viewer.close()
+    runner.join(timeout=10.0)
+    assert not runner.is_alive()
+    assert not viewer.is_running
+    simulation.step(1)  # goes on without
+
+
+def test_a_loop_of_ones_own_waits_while_it_is_paused(viewer, simulation):
+    viewer.is_playing = False
+    loop = threading.Thread(target=lambda: [(viewer.sync(), simulation.step()) for _ in range(3)])
+    loop.start()
+    time.sleep(0.2)
+    assert simulation.step_count == 0
+    viewer.step_once()
+    wait_until(lambda: simulation.step_count == 1)
+    viewer.is_playing = True
+    loop.join(timeout=30.0)
+    assert simulation.step_count == 3
+
+
+def test_looking_changes_no_bits():
+    states = []
+    for looked_at in (False, True):
+        with pv.load_scene("quadruped").simulation(threads=1) as simulation:
+            viewer = pv.view(simulation, verbose=False) if looked_at else None
+            for _ in range(20):
+                simulation.step(5)
+            states.append(simulation.state.joint_q.numpy().copy())
+            if viewer is not None:
+                viewer.close()
+    np.testing.assert_array_equal(*states)
+
+
+@pytest.mark.parametrize("solver", ["sap", "mujoco"])
+def test_a_pulled_body_comes_to_the_handle(solver):
+    """A critically damped spring holds a floating ball against its weight, g / (2 π f)² below the handle."""
+    builder = pv.ModelBuilder()
+    body = builder.add_body(xform=(0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 1.0))
+    builder.add_shape_sphere(body, radius=0.1)
+    model = builder.finalize("cpu")
+    chosen = pv.SolverMuJoCo(model) if solver == "mujoco" else None
+    with pv.Simulation(model, chosen, dt=0.002, threads=1) as simulation:
+        pull = Pull(simulation, 0)
+        pull.target = np.array([0.5, 0.0, 2.5])
+        for _ in range(400):
+            pull.apply()
+            simulation.step(2)
+        sag = 9.81 / (2.0 * np.pi * 1.5) ** 2
+        np.testing.assert_allclose(pull.position, [0.5, 0.0, 2.5 - sag], atol=2e-3)
+        pull.release()
+        assert not simulation.state.body_f.numpy().any()
+
+
+def test_contacts_carry_the_weight(simulation):
+    """The forces drawn on a standing pile, from the ground up, add up to its weight."""
+    simulation.step(400)
+    model = simulation.model
+    world = model.world_count - 1
+    contacts = contacts_of(simulation, np.array([world]))
+    on_ground = np.abs(contacts.point[:, 2]) < 0.02
+    bodies = model.body_world.numpy() == world
+    weight = 9.81 * model.body_mass.numpy()[bodies].sum()
+    assert abs(contacts.force[on_ground, 2].sum()) == pytest.approx(weight, rel=0.02)
+
+
+def test_energies_of_a_fall_follow_the_closed_form():
+    """What a falling ball loses in height it gains in speed, to the first order in the step."""
+    builder = pv.ModelBuilder()
+    body = builder.add_body(xform=(0.0, 0.0, 5.0, 0.0, 0.0, 0.0, 1.0))
+    builder.add_shape_sphere(body, radius=0.1)
+    with pv.Simulation(builder.finalize("cpu"), dt=0.001, threads=1) as simulation:
+        kinetic, potential = energies(simulation.model, moment_of(simulation), 0)
+        simulation.step(500)
+        later = energies(simulation.model, moment_of(simulation), 0)
+    fallen = potential - later[1]
+    assert kinetic == 0.0
+    assert later[0] == pytest.approx(fallen, rel=0.01)
+
+
+def test_overlays_and_geometry_are_drawn_and_taken_away(viewer, simulation):
+    simulation.step(100)
+    with viewer.changing() as stage:
+        for overlay in Overlay:
+            stage.show(overlay, is_shown=True)
+        stage.update(moment_of(simulation))
+        handles = stage.overlays._handles
+        drawn = {name.split()[0] for name in handles}
+        assert drawn == {overlay.name for overlay in Overlay}
+        stage.set_geometry(SeenGeometry.COLLISION)
+        stage.update(moment_of(simulation))
+        for overlay in Overlay:
+            stage.show(overlay, is_shown=False)
+        assert stage.overlays._handles == {}
+
+
+def test_plots_keep_the_last_figures_of_a_world(simulation):
+    history = History(simulation.model)
+    for plot in Plot:
+        history.plot = plot
+        history.clear()
+        for _ in range(5):
+            simulation.step(2)
+            history.keep(moment_of(simulation))
+            history.keep(moment_of(simulation))  # the same moment counts once
+        columns = history.columns()
+        assert len(columns) == 1 + len(history.names()) == len(history.series())
+        assert all(len(column) == 5 for column in columns)
+        assert (np.diff(columns[0]) > 0.0).all()
+
+
+def test_trouble_is_told_and_frozen_worlds_are_coloured(viewer, simulation):
+    q = simulation.state.joint_q.numpy().copy()
+    start = simulation.model.joint_coord_world_start.numpy()
+    q[start[3]] = np.nan
+    simulation.state.joint_q.assign(q)
+    with pytest.warns(UserWarning, match="frozen|froze"):
+        simulation.step(1)
+    moment = moment_of(simulation)
+    assert "**Frozen:** world 3" in trouble_text(moment)
+    with viewer.changing() as stage:
+        stage.update(moment)
+        colors = [
+            (place, tuple(color))
+            for each in stage.view._drawn
+            for handle, own in each.handles
+            if own is not None
+            for place, color in zip(each.place, handle.batched_colors, strict=True)
+        ]
+    reds = {place for place, color in colors if color == (255, 20, 20)}
+    assert reds == {3}
+
+
+def test_html_pages_stand_alone(viewer, tmp_path):
+    path = tmp_path / "page.html"
+    viewer.save_html(path)
+    text = path.read_text()
+    assert text.lstrip().lower().startswith("<!doctype html")
+    assert len(text) > 100_000
+
+
+def test_other_worlds_can_be_chosen(viewer):
+    viewer.show([2, 5])
+    assert viewer.stage.environments.tolist() == [2, 5]
+    with pytest.raises(IndexError, match="world 8 does not exist"):
+        viewer.show([8])
+
+
+def test_wrong_arguments_are_refused(simulation):
+    with pytest.raises(TypeError, match="a Model cannot be viewed"):
+        pv.view(simulation.model)
+    with pytest.raises(IndexError, match="world 99 does not exist"):
+        pv.view(simulation, worlds=[99])
+    with pytest.raises(ValueError, match="at least one"):
+        pv.view(simulation, worlds=[])
+    with pytest.raises(ValueError, match="port is 0"):
+        pv.view(simulation, port=0)
+    with pytest.raises(ValueError, match="'wireframe'"):
+        pv.view(simulation, geometry="wireframe")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match=rf"port {port} of 127\.0\.0\.1 cannot be had"):
+            pv.view(simulation, port=port)
+
+
+def test_many_worlds_are_thinned_out():
+    class Many:
+        world_count = 1000
+
+    chosen = shown_worlds(Many(), None, "Viewer")
+    assert len(chosen) == 16
+    assert (chosen[0], chosen[-1]) == (0, 999)
