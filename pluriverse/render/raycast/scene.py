@@ -19,6 +19,22 @@ MESHED = (GeoType.MESH, GeoType.CONVEX_MESH, GeoType.HFIELD)
 
 
 @wp.struct
+class PlacedShape:
+    """What a ray needs to know of a shape, in one place: functions take arguments by value."""
+
+    rotation: wp.mat33
+    """Axes as columns, in the world."""
+    position: wp.vec3
+    """Origin [m], in the world."""
+    size: wp.vec3
+    """As `Model.shape_scale`."""
+    kind: int
+    """`GeoType`."""
+    mesh: wp.uint64
+    """Warp mesh, 0 for none."""
+
+
+@wp.struct
 class RayScene:
     """What rays are cast against.
 
@@ -57,6 +73,7 @@ class RayScene:
     shape_rotation: wp.array[wp.mat33]  # [shape]
     shape_position: wp.array[wp.vec3]  # [shape] m
     shape_seen: wp.array[int]  # [shape] 1 or 0
+    placed: wp.array[PlacedShape]  # [shape] the same and more, for rays
     entry_order: wp.array[int]  # [entry] shapes along a curve that fills space
     entry_code: wp.array[int]  # [entry] place on that curve
     entry_lower: wp.array[wp.vec3]  # [entry] m, in the order of entry_shape
@@ -89,6 +106,7 @@ class SceneArrays:
         scene.shape_rotation = wp.zeros(count, dtype=wp.mat33, device=device)
         scene.shape_position = wp.zeros(count, dtype=wp.vec3, device=device)
         scene.shape_seen = wp.zeros(count, dtype=wp.int32, device=device)
+        scene.placed = wp.zeros(count, dtype=PlacedShape, device=device)
 
     def _make_surfaces(self, model: Model, geometry: SeenGeometry) -> None:
         """Make Warp's meshes of the meshes that shapes have, or may come to have."""

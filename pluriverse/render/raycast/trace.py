@@ -7,11 +7,12 @@ the tree.
 import warp as wp
 
 from pluriverse.render.raycast.primitives import MISS, primitive_normal, ray_primitive
-from pluriverse.render.raycast.scene import RayScene
+from pluriverse.render.raycast.scene import PlacedShape, RayScene
 from pluriverse.render.raycast.tree import CONVEX_MESH, HFIELD, MESH, surface_of
 
 # Components of a direction that are smaller count as this much, so that no division by zero occurs.
 TINY = wp.constant(1.0e-18)
+NO_MESH = wp.constant(wp.uint64(0))
 # How far beyond the best hit a mesh is searched, relative to its distance.
 REACH = wp.constant(1.000001)
 
@@ -80,21 +81,24 @@ def enter_box(lower: wp.vec3, upper: wp.vec3, origin: wp.vec3, inverse: wp.vec3,
 
 
 @wp.func
-def hit_shape(scene: RayScene, shape: int, origin: wp.vec3, direction: wp.vec3, best: RayHit) -> RayHit:
+def hit_shape(
+    placed: wp.array[PlacedShape], shape: int, origin: wp.vec3, direction: wp.vec3, best: RayHit
+) -> RayHit:
     """Return the hit of a shape if it is closer than the best one so far, else that."""
     result = best
-    rotation = scene.shape_rotation[shape]
-    start = (origin - scene.shape_position[shape]) * rotation  # by the transposed matrix
-    way = direction * rotation
-    size = scene.shape_scale[shape]
-    shape_type = scene.shape_type[shape]
-    if shape_type == MESH or shape_type == CONVEX_MESH or shape_type == HFIELD:  # noqa: SIM109
-        surface = surface_of(scene, shape)
-        if surface >= 0:
+    record = placed[shape]
+    start = (origin - record.position) * record.rotation  # by the transposed matrix
+    way = direction * record.rotation
+    kind = record.kind
+    if kind == MESH or kind == CONVEX_MESH or kind == HFIELD:  # noqa: SIM109 (Warp has no `in`)
+        if record.mesh != NO_MESH:
             # Scaled back to the mesh, with a direction of another length, distances stay what they are.
             # A little beyond the best so far, so that a tie is seen as one.
             query = wp.mesh_query_ray(
-                scene.surface_id[surface], wp.cw_div(start, size), wp.cw_div(way, size), REACH * best.distance
+                record.mesh,
+                wp.cw_div(start, record.size),
+                wp.cw_div(way, record.size),
+                REACH * best.distance,
             )
             if query.result:
                 if query.t < best.distance or (query.t == best.distance and shape < best.shape):
@@ -104,7 +108,7 @@ def hit_shape(scene: RayScene, shape: int, origin: wp.vec3, direction: wp.vec3, 
                     result.u = query.u
                     result.v = query.v
     else:
-        distance = ray_primitive(shape_type, start, way, size)
+        distance = ray_primitive(kind, start, way, record.size)
         if distance < best.distance or (distance == best.distance and shape < best.shape):
             result.distance = distance
             result.shape = shape
@@ -113,9 +117,9 @@ def hit_shape(scene: RayScene, shape: int, origin: wp.vec3, direction: wp.vec3, 
 
 
 @wp.func
-def is_unseen(scene: RayScene, shape: int, unseen: Unseen, body_root: wp.array[int]) -> bool:
+def is_unseen(shape_body: wp.array[int], shape: int, unseen: Unseen, body_root: wp.array[int]) -> bool:
     """Return whether a ray passes through a shape."""
-    body = scene.shape_body[shape]
+    body = shape_body[shape]
     result = bool(False)
     if body >= 0:
         if body == unseen.body:
@@ -141,8 +145,8 @@ def trace_group(
     for place in range(scene.plane_start[group], scene.plane_start[group + 1]):
         shape = scene.plane_shape[place]
         if scene.shape_seen[shape] == 1:
-            if not is_unseen(scene, shape, unseen, body_root):
-                best = hit_shape(scene, shape, origin, direction, best)
+            if not is_unseen(scene.shape_body, shape, unseen, body_root):
+                best = hit_shape(scene.placed, shape, origin, direction, best)
     base = scene.node_start[group]
     leaves = (scene.node_start[group + 1] - base) / 2
     inverse = wp.vec3(safe_inverse(direction[0]), safe_inverse(direction[1]), safe_inverse(direction[2]))
@@ -159,8 +163,8 @@ def trace_group(
         if node >= leaves:
             entry = scene.entry_order[scene.entry_start[group] + node - leaves]
             shape = scene.entry_shape[entry]
-            if not is_unseen(scene, shape, unseen, body_root):
-                best = hit_shape(scene, shape, origin, direction, best)
+            if not is_unseen(scene.shape_body, shape, unseen, body_root):
+                best = hit_shape(scene.placed, shape, origin, direction, best)
             if any_hit == 1 and best.shape >= 0:
                 walking = False
         else:
@@ -204,6 +208,12 @@ def trace_group(
 
 
 @wp.func
+def is_occupied(entry_start: wp.array[int], plane_start: wp.array[int], group: int) -> bool:
+    """Return whether a group has shapes, which saves the call for those that have none."""
+    return entry_start[group + 1] > entry_start[group] or plane_start[group + 1] > plane_start[group]
+
+
+@wp.func
 def trace_world(
     scene: RayScene,
     world: int,
@@ -216,7 +226,10 @@ def trace_world(
     """Return the closest hit of a ray in a world, within `reach` [m]."""
     hit = no_hit(reach)
     hit = trace_group(scene, world, origin, direction, unseen, body_root, hit, 0)
-    return trace_group(scene, scene.node_start.shape[0] - 2, origin, direction, unseen, body_root, hit, 0)
+    shared = scene.node_start.shape[0] - 2
+    if is_occupied(scene.entry_start, scene.plane_start, shared):
+        hit = trace_group(scene, shared, origin, direction, unseen, body_root, hit, 0)
+    return hit
 
 
 @wp.func

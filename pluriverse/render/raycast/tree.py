@@ -13,7 +13,7 @@ import warp as wp
 from pluriverse.collision.shape_state import half_extents, rotation_of
 from pluriverse.launch import launch_kernel
 from pluriverse.render.raycast.primitives import PLANE
-from pluriverse.render.raycast.scene import RayScene, SceneArrays
+from pluriverse.render.raycast.scene import PlacedShape, RayScene, SceneArrays
 from pluriverse.types import GeoType
 
 MESH = wp.constant(int(GeoType.MESH))
@@ -67,8 +67,18 @@ def place_shape(scene: RayScene, shape: int, body_q: wp.array[wp.transform]) -> 
         turn = rotation_of(wp.transform_get_rotation(pose))
         position = wp.transform_get_translation(pose) + turn * position
         q = wp.transform_get_rotation(pose) * q
-    scene.shape_rotation[shape] = rotation_of(q)
+    rotation = rotation_of(q)
+    scene.shape_rotation[shape] = rotation
     scene.shape_position[shape] = position
+    placed = PlacedShape()
+    placed.rotation = rotation
+    placed.position = position
+    placed.size = scene.shape_scale[shape]
+    placed.kind = scene.shape_type[shape]
+    surface = surface_of(scene, shape)
+    if surface >= 0:
+        placed.mesh = scene.surface_id[surface]
+    scene.placed[shape] = placed
     seen = (scene.shape_flags[shape] & scene.seen_flags) != 0
     if scene.only_enabled == 1 and not scene.shape_enabled[shape]:
         seen = False
