@@ -36,8 +36,8 @@ class SolrefMode(enum.IntEnum):
     RAW = 1
     """The authored `solref`, as it is."""
     MJCF_DEFAULT = 2
-    """MuJoCo's default, until stiffness or damping of the model are given: those of a limit as forces, those
-    of a shape as for a mass of 1 kg."""
+    """MuJoCo's default, until stiffness or damping of the model are given, which are then forces of a limit,
+    and those for a mass of 1 kg of a shape."""
 
 
 def solref_of_gains(stiffness: np.ndarray, damping: np.ndarray, factor: np.ndarray | float) -> np.ndarray:
