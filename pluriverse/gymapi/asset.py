@@ -201,9 +201,7 @@ class Asset:
     def rigid_sizes(self) -> list[str]:
         """Labels of what has lengths that another size of an actor does not change: loops, mostly."""
         builder = self.builder
-        slides = np.append(builder.joint_dof_dim[:, 0] > 0, False)  # the last is that of no joint
-        coupled = slides[builder.equality_constraint_joint1] | slides[builder.equality_constraint_joint2]
-        rows = np.flatnonzero(coupled | (builder.equality_constraint_type != EqType.JOINT))
+        rows = np.flatnonzero(builder.equality_constraint_type != EqType.JOINT)
         loose = np.flatnonzero((builder.joint_parent < 0) & (builder.joint_articulation < 0))
         return [
             *(builder.equality_constraint_label[row] for row in rows),

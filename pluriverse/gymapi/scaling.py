@@ -12,7 +12,7 @@ from pluriverse.gymapi.drives import ROWS, drive_rows
 from pluriverse.gymapi.enums import DofType
 from pluriverse.gymapi.scene import Actor
 from pluriverse.gymapi.store import read, write
-from pluriverse.types import GeoType
+from pluriverse.types import EqType, GeoType
 
 GAINS = ("stiffness", "damping", "effort", "friction", "armature")
 """Properties of degrees of freedom that change with the inertia."""
@@ -43,8 +43,28 @@ def scale_actor(actor: Actor, scale: float, *, gains: bool) -> None:
     parent_frame[asset.root_joint] = root_frame
     write(actor, "joint_X_p", parent_frame)
     write(actor, "joint_X_c", child_frame)
+    _scale_couplings(actor, factor)
     _scale_positions(actor, factor)
     _scale_dofs(actor, factor, gains)
+
+
+def _scale_couplings(actor: Actor, factor: float) -> None:
+    """Scale the polynomials by which joints follow others, as `<mimic>` has it: y = sum of c_k x^k."""
+    builder = actor.asset.builder
+    joints = [builder.equality_constraint_joint1, builder.equality_constraint_joint2]
+    coupled = np.flatnonzero(builder.equality_constraint_type == EqType.JOINT)
+    if not len(coupled):
+        return
+    # The last entry stands for no joint. Of a joint that slides and turns the axis tells which is meant.
+    linear = np.append(builder.joint_dof_dim[:, 0], 0)
+    axes = [builder.equality_constraint_joint1_axis, builder.equality_constraint_joint2_axis]
+    follows, leads = (
+        axis[coupled] < linear[joint[coupled]] for joint, axis in zip(joints, axes, strict=True)
+    )
+    rows = read(actor, "equality_constraint_polycoef").reshape(-1, 5)
+    powers = follows[:, None].astype(int) - leads[:, None] * np.arange(5)
+    rows[coupled] *= float(factor) ** powers
+    write(actor, "equality_constraint_polycoef", rows)
 
 
 def _scale_positions(actor: Actor, factor: float) -> None:

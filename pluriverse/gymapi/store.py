@@ -22,6 +22,7 @@ KINDS: dict[str, str] = {
     **dict.fromkeys(("body_mass", "body_com", "body_inertia", "body_flags", "body_q", "body_qd"), "body"),
     **dict.fromkeys(("joint_X_p", "joint_X_c"), "joint"),
     "joint_q": "coord",
+    "equality_constraint_polycoef": "equality",
     **dict.fromkeys(
         (
             "joint_qd",
@@ -67,6 +68,7 @@ _FLAGS = {
     "joint": ModelFlags.JOINT_PROPERTIES,
     "dof": ModelFlags.JOINT_DOF_PROPERTIES,
     "shape": ModelFlags.SHAPE_PROPERTIES,
+    "equality": ModelFlags.CONSTRAINT_PROPERTIES,
 }
 
 
@@ -158,6 +160,7 @@ def _count(asset: Asset, kind: str) -> int:
         "coord": builder.joint_coord_count,
         "dof": builder.joint_dof_count,
         "shape": builder.shape_count,
+        "equality": builder.equality_constraint_count,
     }[kind]
 
 

@@ -100,3 +100,54 @@ def test_jacobian_of_a_body_in_a_loop_is_that_of_the_tree(gym, tmp_path):
     shoulder = np.array([-1.0, 1.0, 0.0, 0.0, 0.0, 1.0])  # z x (1, 1, 0), and z
     np.testing.assert_allclose(hand[:, :, 0], np.tile(shoulder, (3, 1)), rtol=0.0, atol=1e-5)
     assert not hand[:, :, gym.get_asset_dof_names(asset).index("guide")].any()
+
+
+MIMIC = """
+<robot name="gripper">
+  <link name="palm"/>
+  {links}
+  <joint name="lead" type="prismatic"><axis xyz="0 1 0"/><parent link="palm"/><child link="left"/>
+    <limit effort="1000" lower="-1" upper="1" velocity="10"/></joint>
+  <joint name="follow" type="prismatic"><axis xyz="0 -1 0"/><parent link="palm"/><child link="right"/>
+    <limit effort="1000" lower="-1" upper="1" velocity="10"/>
+    <mimic joint="lead" multiplier="0.5" offset="0.02"/></joint>
+  <joint name="turn" type="revolute"><axis xyz="1 0 0"/><parent link="palm"/><child link="dial"/>
+    <limit effort="1000" lower="-3" upper="3" velocity="10"/>
+    <mimic joint="lead" multiplier="4" offset="0.1"/></joint>
+</robot>
+""".format(
+    links="".join(
+        f'<link name="{name}"><inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" '
+        'ixz="0" iyz="0"/></inertial></link>'
+        for name in ("left", "right", "dial")
+    )
+)
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+def test_joints_that_follow_others_do_so_at_any_size(gym, tmp_path, prepared):
+    """Slides follow by lengths, turns by angles: twice the size is the same shape."""
+    (tmp_path / "gripper.urdf").write_text(MIMIC)
+    sim = make_sim(gravity=0.0)
+    asset = gym.load_asset(sim, str(tmp_path), "gripper.urdf", undamped(fix_base_link=True))
+    envs = [add_env(sim)]
+    gym.create_actor(envs[0], asset, at(), "gripper", 0, 1)
+    envs.append(add_env(sim))
+    gym.create_actor(envs[1], asset, at(), "gripper", 1, 1)
+    drives = gym.get_asset_dof_properties(asset)
+    lead, follow, turn = (gym.find_asset_dof_index(asset, name) for name in ("lead", "follow", "turn"))
+    drives["driveMode"][lead], drives["stiffness"][lead], drives["damping"][lead] = 1, 1e5, 1e4
+    for env in envs:
+        gym.set_actor_dof_properties(env, 0, drives)
+    if prepared:
+        gym.prepare_sim(sim)
+    gym.set_actor_scale(envs[1], 0, 2.0)
+    for env, target in zip(envs, (0.1, 0.2), strict=True):
+        targets = np.zeros(3, dtype=np.float32)
+        targets[lead] = target
+        gym.set_actor_dof_position_targets(env, 0, targets)
+    for _ in range(90):
+        gym.simulate(sim)
+    small, large = (gym.get_actor_dof_states(env, 0, gymapi.STATE_ALL)["pos"] for env in envs)
+    np.testing.assert_allclose(small[[lead, follow, turn]], [0.1, 0.07, 0.5], atol=2e-3)
+    np.testing.assert_allclose(large[[lead, follow, turn]], [0.2, 0.14, 0.5], atol=2e-3)
