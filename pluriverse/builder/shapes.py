@@ -556,8 +556,14 @@ class ShapeBuilder(ArticulationBuilder):
         return index
 
 
+# Sizes [m] whose volumes and inertias are beyond single precision, and soon beyond double.
+SIZE_MAX = 1e18
+
+
 def _check_size(geometry: GeoType, size: np.ndarray, name: str) -> np.ndarray:
     """Return the size with unused components zero, or raise."""
+    if not (np.abs(size[np.isfinite(size)]) < SIZE_MAX).all():
+        raise ValueError(f"{name}: the size is {size.tolist()}, but shapes are smaller than {SIZE_MAX:g} m.")
     if geometry is GeoType.PLANE:
         if size[0] < 0.0 or size[1] < 0.0:
             raise ValueError(

@@ -269,7 +269,7 @@ class TensorCalls(Checks):
         if indices is None:
             return runtime.no_indices, sim.actor_count
         array = as_array(indices, wp.int32, sim.device, call, "the index tensor")
-        slots = array.size if count is None else int(count)
+        slots = array.size if count is None else whole(count, "count", call)
         if not 0 <= slots <= array.size:
             raise ValueError(f"{call}: the count is {count}, but the index tensor has {array.size} entries.")
         if slots == 0:

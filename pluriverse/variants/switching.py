@@ -198,6 +198,11 @@ class Switching:
                 array: Any = values
             else:
                 indices = np.asarray(values)
+                if not np.issubdtype(indices.dtype, np.integer):
+                    raise ValueError(
+                        f"VariantSimulation.reassign: the variants of '{name}' are {values!r}, but must "
+                        "be whole numbers."
+                    )
                 if indices.shape == (count,):
                     self._check_indices(entity, indices, choice)
                 array = self._upload(indices)

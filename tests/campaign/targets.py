@@ -166,7 +166,7 @@ def step_targets(folder: Path) -> Iterator[Target]:
         "Simulation of a solver",
         lambda solver: Simulation(model, solver, dt=0.01),
         {"solver": lambda: SolverSAP(model)},
-        {"solver": wrong.one_of("x", 3, wrong.Stranger, lambda: SolverSAP(other), SolverSAP)},
+        {"solver": wrong.one_of("x", 3, wrong.Stranger, lambda: SolverSAP(other), lambda: SolverSAP)},
     )
     pipeline = CollisionPipeline(model)
     yield Target(
@@ -286,7 +286,8 @@ def builder_targets() -> Iterator[Target]:
         {"count": wrong.one_of(-1, 1.5, "x", wrong.NAN, wrong.Stranger, None),
          "builder": wrong.one_of("x", 3, wrong.Stranger, None)},
     )  # fmt: skip
-    mjcf = '<mujoco><worldbody><body><freejoint/><geom type="box" size="0.1 0.1 0.1"/></body></worldbody></mujoco>'
+    geom = '<geom type="box" size="0.1 0.1 0.1"/>'
+    mjcf = f"<mujoco><worldbody><body><freejoint/>{geom}</body></worldbody></mujoco>"
     usda = (
         '#usda 1.0\n(\n metersPerUnit = 1\n upAxis = "Z"\n)\ndef Cube "a" (\n prepend apiSchemas = '
         '["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]\n)\n{\n double size = 0.2\n}\n'
@@ -524,8 +525,9 @@ def command_targets(folder: Path) -> Iterator[Target]:
 
     good = Path(pv.__file__).parent / "scenes" / "pile.yaml"
     option = wrong.one_of(
-        ["--steps", "-1"], ["--worlds", "0"], ["--worlds", "many"], ["--no-such-option"], ["--solver", "magic"],
-        ["--threads", "-3"], ["--dt", "nan"], ["--record", "/nowhere/at/all.npz", "--steps", "1"], ["surplus"],
+        ["--steps", "-1"], ["--worlds", "0"], ["--worlds", "many"], ["--no-such-option"],
+        ["--solver", "magic"], ["--threads", "-3"], ["--dt", "nan"], ["surplus"],
+        ["--record", "/nowhere/at/all.npz", "--steps", "1"],
     )  # fmt: skip
     yield Target(
         "pluriverse run",

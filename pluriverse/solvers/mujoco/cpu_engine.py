@@ -90,6 +90,7 @@ class CpuEngine(Engine):
         self.failed_step_count = wp.zeros(count, dtype=int, device=device)
         self._unlisted_step_count = wp.zeros(count, dtype=int, device=device)
         self._coord_count = count_coordinates(model)
+        self._outgrown: list[wp.array] = []
         self._seen_full = np.zeros(count, dtype=np.int32)
         self._seen_failed = np.zeros(count, dtype=np.int32)
         self._make_data()
@@ -109,6 +110,8 @@ class CpuEngine(Engine):
     def prepare(self, contacts: Contacts) -> None:
         """Allocate what a step needs for a contact buffer."""
         if self._feed and self._data.slot_contact.shape[0] < contacts.slot_count:
+            # Steps recorded with other contacts know the memory of the array before.
+            self._outgrown.append(self._data.slot_contact)
             self._data.slot_contact = wp.full(contacts.slot_count, -1, dtype=int, device=self.model.device)
 
     def step(

@@ -1,6 +1,7 @@
 """SolverSAP: the stages of one step, in order."""
 
 import math
+import weakref
 from typing import Any
 
 import numpy as np
@@ -140,7 +141,8 @@ class SolverSAP(SolverBase):
         self._candidate_check = CandidateCheck(
             model, self.dynamics, self.world_frozen, self.readmitted_step_count
         )
-        self._contacts: Contacts | None = None
+        # A recorded step knows the memory of its workspace, which therefore lives as long as the contacts.
+        self._workspaces: weakref.WeakKeyDictionary[Contacts, SapWorkspace] = weakref.WeakKeyDictionary()
         self._no_control: Control | None = None
         self._no_contacts: Contacts | None = None
 
@@ -159,17 +161,16 @@ class SolverSAP(SolverBase):
                 `contacts` belong to another model.
         """
         check_contacts(self.model, contacts, "SolverSAP.prepare: contacts")
-        if self.workspace is not None and self.workspace.data.contact_start.ptr == contacts.slot_start.ptr:
-            self._contacts = contacts
-            return
-        self.workspace = SapWorkspace(
-            self.model,
-            contacts,
-            self.options.real("contact_solve_precision"),
-            self.options.real("contact_linear_solve_precision"),
-            has_moments=self.options.torsional_friction,
-        )
-        self._contacts = contacts
+        workspace = self._workspaces.get(contacts)
+        if workspace is None:
+            workspace = self._workspaces[contacts] = SapWorkspace(
+                self.model,
+                contacts,
+                self.options.real("contact_solve_precision"),
+                self.options.real("contact_linear_solve_precision"),
+                has_moments=self.options.torsional_friction,
+            )
+        self.workspace = workspace
 
     @property
     def contact_capacity(self) -> np.ndarray:
@@ -390,7 +391,8 @@ class SolverSAP(SolverBase):
             RuntimeError: If no step was made with these contacts.
             ValueError: If `out` has another shape or type, or is on another device.
         """
-        if self.workspace is None or self._contacts is not contacts:
+        workspace = self._workspaces.get(contacts) if isinstance(contacts, Contacts) else None
+        if workspace is None:
             raise RuntimeError(
                 "SolverSAP.body_contact_force: the last step was not made with these contacts. Call "
                 "step() first."
@@ -401,7 +403,7 @@ class SolverSAP(SolverBase):
             self.model.structure.worlds,
             contacts,
             self.dynamics,
-            self.workspace,
+            workspace,
             wrench,
             dt=self._step_duration,
         )
