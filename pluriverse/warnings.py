@@ -36,6 +36,10 @@ class ConvergenceWarning(SimulationWarning):
     """A solve ended at its limit of iterations, before its residual was small enough."""
 
 
+class DeepContactWarning(SimulationWarning):
+    """Shapes rest deep in each other: their contact is too soft for the load that it carries."""
+
+
 class FrozenWorldWarning(SimulationWarning):
     """The state of a world became NaN or infinite; it keeps its last good state and no longer moves."""
 
@@ -59,6 +63,10 @@ class ContactTruncationError(SimulationError):
 
 class ConvergenceError(SimulationError):
     """A solve ended at its limit of iterations, before its residual was small enough."""
+
+
+class DeepContactError(SimulationError):
+    """Shapes rest deep in each other: their contact is too soft for the load that it carries."""
 
 
 class FrozenWorldError(SimulationError):

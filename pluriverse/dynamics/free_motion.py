@@ -1,20 +1,23 @@
 """Free motion stage: the velocity after the step if there were no contacts, limits and drives.
 
 Reads   joint_f, body_f, gravity; model properties; the workspace of the kinematics stage
-Writes  workspace: dof_force, mass_row, factor_row, dof_velocity_free
+Writes  workspace: dof_force, mass_row, factor_row, dof_velocity_free; tree_spin
 
     v* = v0 + dt A^-1 (tau - c - D v0),    A = M + armature + dt D
 
 The damping force is implicit: v* satisfies (M + armature) (v* - v0) = dt (tau - c - D v*). Kinematic roots
-have the velocity that they are given instead (`prescribed.py`).
+have the velocity that they are given instead (`prescribed.py`), and where integration keeps angular momentum,
+bodies that spin have another gyroscopic force (`spin.py`).
 """
 
 import warp as wp
 
 from pluriverse.dynamics.bias import eval_bias
 from pluriverse.dynamics.factorization import factorize_mass_matrix, solve_free_velocity
+from pluriverse.dynamics.integration import PositionIntegration
 from pluriverse.dynamics.mass_matrix import assemble_mass_matrix
 from pluriverse.dynamics.prescribed import prescribe_roots
+from pluriverse.dynamics.spin import replace_gyroscopic_forces
 from pluriverse.dynamics.workspace import Workspace, check_workspace
 from pluriverse.model import Control, Model, State
 from pluriverse.model.arguments import check_control, check_state
@@ -22,9 +25,19 @@ from pluriverse.model.world_list import check_worlds
 
 
 def eval_free_motion(
-    model: Model, worlds: wp.array, state: State, control: Control, workspace: Workspace, dt: float
+    model: Model,
+    worlds: wp.array,
+    state: State,
+    control: Control,
+    workspace: Workspace,
+    dt: float,
+    *,
+    mode: PositionIntegration = PositionIntegration.MIDPOINT,
 ) -> None:
-    """Compute the free-motion velocity and the factors of A for a step `dt` [s], after `eval_kinematics`."""
+    """Compute the free-motion velocity and the factors of A for a step `dt` [s], after `eval_kinematics`.
+
+    `mode` is how the step will be integrated.
+    """
     worlds = check_worlds(model, worlds, what="eval_free_motion")
     check_state(model, state, "eval_free_motion: state")
     check_control(model, control, "eval_free_motion: control")
@@ -33,5 +46,7 @@ def eval_free_motion(
     assemble_mass_matrix(model, worlds, workspace, dt)
     if model.has_kinematic_bodies:
         prescribe_roots(model, worlds, state, control, workspace, dt)
+    if mode is PositionIntegration.SEMI_IMPLICIT:
+        replace_gyroscopic_forces(model, worlds, workspace, dt)
     factorize_mass_matrix(model, worlds, workspace)
     solve_free_velocity(model, worlds, workspace, dt)

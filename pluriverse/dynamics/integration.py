@@ -1,6 +1,6 @@
 """Integration stage: advance the joint coordinates by one step at the new velocity.
 
-Reads   joint_q of the old state; workspace: dof_velocity, dof_velocity_next, node_rotation
+Reads   joint_q of the old state; workspace: dof_velocity, dof_velocity_next, node_rotation, tree_spin
 Writes  joint_q, joint_qd, body_q, body_qd of the new state; overwrites workspace node_quat, node_offset
 
 A free joint's coordinates move with the body origin, whatever its joint frames are; its public velocity is
@@ -17,6 +17,7 @@ import warp as wp
 from pluriverse.dynamics.forward_kinematics import eval_body_state
 from pluriverse.dynamics.kinematics import BALL, FREE
 from pluriverse.dynamics.prescribed import carry_roots
+from pluriverse.dynamics.spin import spin_functions
 from pluriverse.dynamics.workspace import Workspace, check_workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
@@ -32,7 +33,7 @@ class PositionIntegration(enum.Enum):
     """Which velocity moves the coordinates, and how rotations are advanced."""
 
     MIDPOINT = "midpoint"  # mean of old and new velocity, exponential map of the rotation; second order
-    SEMI_IMPLICIT = "semi_implicit"  # new velocity, exponential map; a passive swing keeps its amplitude
+    SEMI_IMPLICIT = "semi_implicit"  # new velocity; a swing keeps its amplitude, a spin its angular momentum
     SAP_EULER = "sap_euler"  # new velocity, first-order quaternion step; what Drake's discrete solver does
 
 
@@ -49,6 +50,9 @@ def _kernels(real: Any) -> SimpleNamespace:
     read_rotation = conversion_functions(real).read_rotation
     write_vec3 = conversion_functions(real).write_vec3
     write_rotation = conversion_functions(real).write_rotation
+    spin = spin_functions(real)
+    does_spin, spin_inertia, drift = spin.does_spin, spin.spin_inertia, spin.drift
+    turned_velocity = spin.turned_velocity
 
     @wp.func
     def turn(omega: vec3, dt: real, exponential: int) -> quat:
@@ -77,6 +81,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         dt: real,  # s
         old_share: real,  # of the old velocity in the velocity of the coordinates
         exponential: int,  # 1: exponential map, 0: first order
+        keeps_momentum: int,  # 1: bodies that spin move by their momenta
         # state out
         joint_q_out: wp.array[float],  # [coord]
         joint_qd_out: wp.array[float],  # [dof]
@@ -99,6 +104,10 @@ def _kernels(real: Any) -> SimpleNamespace:
             coord = coord_base + topology.node_coord[index]
             dof = dof_base + topology.node_dof[index]
             public_dof = dof_base + topology.node_qd[index]
+            tree = topology.node_tree[index]
+            spins = False
+            if keeps_momentum != 0 and (joint_type == FREE or joint_type == BALL):  # noqa: SIM109
+                spins = does_spin(topology, data, world, tree)
             if joint_type == FREE:
                 joint = node_base + topology.node_joint[index]
                 omega_next = dof_vec3(data.dof_velocity_next, dof)
@@ -107,6 +116,20 @@ def _kernels(real: Any) -> SimpleNamespace:
                 velocity = old_share * dof_vec3(data.dof_velocity, dof + 3) + new_share * velocity_next
                 rotation = data.node_quat[node_base + local_node]
                 step = turn(omega, dt, exponential)
+                if spins:
+                    omega = dof_vec3(data.dof_velocity, dof)
+                    composite = data.node_composite[node_base + local_node]
+                    centre = vec3(composite[1], composite[2], composite[3]) / composite[0]
+                    # The velocity of the origin has taken on what turning about the centre of mass gives it.
+                    of_centre = velocity_next + wp.cross(omega_next, centre)
+                    of_centre += dt * wp.cross(omega, wp.cross(omega, centre))
+                    inertia = spin_inertia(topology, data, world, tree)
+                    momentum = inertia * omega_next + data.tree_spin[topology.world_tree[world] + tree]
+                    step = drift(inertia, momentum, dt)
+                    omega_next = turned_velocity(inertia, momentum, step)
+                    centre_next = wp.quat_rotate(step, centre)
+                    velocity_next = of_centre - wp.cross(omega_next, centre_next)
+                    velocity = of_centre + (centre - centre_next) / dt
                 rotation_next = quat_normalize(step * rotation)
 
                 # Joint coordinates: X_J = X_p^-1 X_WB X_c, in increments so that nothing cancels.
@@ -146,7 +169,13 @@ def _kernels(real: Any) -> SimpleNamespace:
             elif joint_type == BALL:
                 omega_next = dof_vec3(data.dof_velocity_next, dof)
                 omega = old_share * dof_vec3(data.dof_velocity, dof) + new_share * omega_next
-                rotation_next = turn(omega, dt, exponential) * read_rotation(joint_q, coord)
+                step = turn(omega, dt, exponential)
+                if spins:
+                    inertia = spin_inertia(topology, data, world, tree)
+                    momentum = inertia * omega_next + data.tree_spin[topology.world_tree[world] + tree]
+                    step = drift(inertia, momentum, dt)
+                    omega_next = turned_velocity(inertia, momentum, step)
+                rotation_next = step * read_rotation(joint_q, coord)
                 write_rotation(joint_q_out, coord, quat_normalize(rotation_next))
                 write_vec3(joint_qd_out, public_dof, omega_next)
             else:
@@ -172,7 +201,8 @@ def integrate(
 ) -> None:
     """Advance the coordinates by `dt` [s] and refresh the body poses and velocities of `state_out`.
 
-    Needs `eval_kinematics(state_in)` and `workspace.dof_velocity_next`. `state_out` may be `state_in`, unless
+    Needs `eval_kinematics(state_in)`, with `SEMI_IMPLICIT` `eval_free_motion(..., mode=mode)` too, and
+    `workspace.dof_velocity_next`. `state_out` may be `state_in`, unless
     the model has kinematic bodies, which follow the targets of `control` (those of the model if None).
     """
     worlds = check_worlds(model, worlds, what="integrate")
@@ -197,6 +227,7 @@ def integrate(
             workspace.real(dt),
             workspace.real(old_share),
             int(exponential),
+            int(mode is PositionIntegration.SEMI_IMPLICIT),
         ],
         outputs=[state_out.joint_q, state_out.joint_qd],
         device=model.device,

@@ -49,6 +49,8 @@ def workspace_struct(real: Any) -> Any:
         # free motion and the solver's result
         dof_velocity_free: wp.array(dtype=real)
         dof_velocity_next: wp.array(dtype=real)
+        # bodies that spin
+        tree_spin: wp.array(dtype=vec3)
         # kinematic roots
         tree_prescribed: wp.array(dtype=int)
         tree_drift: wp.array(dtype=vec6)
@@ -103,12 +105,17 @@ class Workspace:
     mass_row: wp.array
     """A = mass matrix + armature + dt * damping, packed rows, shape [row entry]."""
     factor_row: wp.array
-    """L and D of A = L^T D L, packed rows with D on the diagonal, shape [row entry]."""
+    """L and D of A = L^T D L, packed rows with 1 / D on the diagonal, shape [row entry]."""
 
     dof_velocity_free: wp.array
     """Velocity at the end of the step without any constraint [rad/s or m/s], shape [dof]."""
     dof_velocity_next: wp.array
     """Velocity at the end of the step, from the solver to `integrate` [rad/s or m/s], shape [dof]."""
+
+    tree_spin: wp.array
+    """Impulse that the inertia gives by turning, of trees that spin (`spin.py`), in the axes of the
+    rotational
+    velocity [N·m·s], shape [tree]."""
 
     tree_prescribed: wp.array
     """1 where the root of the tree is kinematic and moves as told, shape [tree]. `dof_motion` of its degrees
@@ -145,6 +152,7 @@ class Workspace:
             "factor_row": (row, real),
             "dof_velocity_free": (dof, real),
             "dof_velocity_next": (dof, real),
+            "tree_spin": (model.tree_count, vec3),
             "tree_prescribed": (model.tree_count, int),
             "tree_drift": (model.tree_count, vec6),
         }

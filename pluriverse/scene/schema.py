@@ -61,6 +61,7 @@ class SolverOptions(SceneMapping):
     friction_combination: str | None = None
     position_integration: str | None = None
     restitution_threshold: Number | None = None
+    resting_depth_limit: Number | None = None
     torsional_friction: bool | None = None
     capture_contact_jacobian_snapshots: bool | None = None
     collect_iteration_stats: bool | None = None

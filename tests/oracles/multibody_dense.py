@@ -24,6 +24,7 @@ from tests.oracles.sap_dense import (
     SpeedLaw,
     contact_frame,
     weight_diag_delassus,
+    weights_delassus,
 )
 
 PRISMATIC, REVOLUTE, BALL, FIXED, FREE, DISTANCE, D6 = range(7)
@@ -283,7 +284,9 @@ def _body_inertia_weight(model, motion: dict[int, BodyMotion], body: int, point:
     return total
 
 
-def _add_contacts(problem, dense: DenseWorld, contacts, *, weight_mode, point_mode, softening) -> None:
+def _add_contacts(
+    problem, dense: DenseWorld, contacts, *, weight_mode, point_mode, softening, **law_options
+) -> None:
     model, world = dense.model, dense.world
     first = int(contacts.rigid_contact_start.numpy()[world])
     count = int(contacts.rigid_contact_count.numpy()[world])
@@ -314,7 +317,10 @@ def _add_contacts(problem, dense: DenseWorld, contacts, *, weight_mode, point_mo
             dense.motion[bodies[1]].point_jacobian(points[1])
             - dense.motion[bodies[0]].point_jacobian(points[0])
         )
-        if weight_mode == "diag_delassus":
+        weight_t = None
+        if weight_mode == "delassus":
+            weight_t, weight = weights_delassus(jacobian, problem.a)
+        elif weight_mode == "diag_delassus":
             weight = weight_diag_delassus(jacobian, np.diag(problem.a))
         else:
             # Bodies that nothing can move count as the world does: fixed ones, and kinematic ones.
@@ -326,7 +332,10 @@ def _add_contacts(problem, dense: DenseWorld, contacts, *, weight_mode, point_mo
             )
         mu_sum = friction[shapes].sum()
         mu = 2.0 * friction[shapes].prod() / mu_sum if mu_sum > 1e-12 else 0.0
-        law = ContactLaw(phi0, k0 * k1 / (k0 + k1), tau[shapes].sum(), mu, weight, dense.dt)
+        law = ContactLaw(phi0, k0 * k1 / (k0 + k1), tau[shapes].sum(), mu, weight, dense.dt, **law_options)
+        if weight_t is not None:
+            law.weight_t = weight_t
+            law.__post_init__()
         if softening is not None:
             law.softening = softening(law)
         problem.jacobians.append(jacobian)
@@ -401,6 +410,8 @@ def dense_problem(
     weight_mode: str = "diag_delassus",
     point_mode: str = "contact_midpoint",
     softening=None,
+    beta: float = 1.0,
+    damps_approach: bool = True,
     prepare=None,
     speed_limits: bool = False,
 ) -> DenseProblem:
@@ -413,10 +424,12 @@ def dense_problem(
         contacts: Contacts of `state`; only those of `world` are read. None for no contacts.
         dt: Time step [s].
         world: Which world.
-        weight_mode: `diag_delassus` or `body_inertia`.
+        weight_mode: `delassus`, `diag_delassus` or `body_inertia`.
         point_mode: `contact_midpoint` or `witness_point`.
         softening: Function from a `ContactLaw` to the impulse [N·s] that rounds its tangential norm; None
             keeps 1e-7 N·s.
+        beta: Near-rigid bound.
+        damps_approach: Whether dissipation acts before surfaces touch.
         prepare: Called with the problem and its `DenseWorld` before terms are added.
         speed_limits: Whether `joint_velocity_limit` is enforced.
     """
@@ -426,7 +439,14 @@ def dense_problem(
         prepare(problem, dense)
     if contacts is not None:
         _add_contacts(
-            problem, dense, contacts, weight_mode=weight_mode, point_mode=point_mode, softening=softening
+            problem,
+            dense,
+            contacts,
+            weight_mode=weight_mode,
+            point_mode=point_mode,
+            softening=softening,
+            beta=beta,
+            damps_approach=damps_approach,
         )
     _add_joint_terms(problem, dense, control, speed_limits=speed_limits)
     return problem

@@ -44,12 +44,18 @@ class ContactLaw:
     sigma: float = 1e-3
     softening: float = 1e-7
     """Impulse [N·s] that rounds the norm of the tangential impulse at zero."""
+    weight_t: float | None = None
+    """Weight [1/kg] of the tangential directions; None for that of all."""
+    damps_approach: bool = True
+    """Whether dissipation acts before the surfaces touch."""
 
     def __post_init__(self) -> None:
         compliant = 1.0 / (self.dt * self.stiffness * (self.dt + self.tau))
         self.r_n = max(near_rigid_regularization(self.beta, self.weight), compliant)
-        self.r_t = self.sigma * self.weight
-        self.v_hat = np.array([0.0, 0.0, -self.phi0 / (self.dt + self.tau)])
+        self.r_t = self.sigma * (self.weight if self.weight_t is None else self.weight_t)
+        damped = self.damps_approach or self.phi0 <= 0.0
+        duration = self.dt + (self.tau if damped else 0.0)
+        self.v_hat = np.array([0.0, 0.0, -self.phi0 / duration])
         self.r = np.array([self.r_t, self.r_t, self.r_n])
         self.mu_hat = self.mu * self.r_t / self.r_n
         self.factor = 1.0 / (1.0 + self.mu * self.mu_hat)
@@ -125,6 +131,12 @@ def contact_frame(normal: np.ndarray) -> np.ndarray:
 def weight_diag_delassus(jacobian: np.ndarray, a_diagonal: np.ndarray) -> float:
     """Contact weight [1/kg]: rms norm of J diag(A)^-1 J^T."""
     return max(float(np.linalg.norm((jacobian / np.maximum(a_diagonal, 1e-12)) @ jacobian.T)) / 3.0, 1e-12)
+
+
+def weights_delassus(jacobian: np.ndarray, a: np.ndarray) -> tuple[float, float]:
+    """Tangential and normal weight [1/kg]: of W = J A^-1 J^T, half a trace and an entry."""
+    delassus = jacobian @ np.linalg.solve(a, jacobian.T)
+    return max(0.5 * (delassus[0, 0] + delassus[1, 1]), 1e-12), max(delassus[2, 2], 1e-12)
 
 
 # ------------------------------------------------------------------------------------- one-dof potentials

@@ -215,8 +215,8 @@ def test_bodies_become_dynamic_and_kinematic_between_recorded_steps():
         model.body_flags.fill_(int(BodyFlags.DYNAMIC))
         simulation.notify_model_changed(ModelFlags.BODY_PROPERTIES)
         simulation.step(40)
-        # Positions are at the mean of both velocities of a step: exact for a constant acceleration.
-        fallen = 0.5 * GRAVITY * (40 * DT) ** 2
+        # Positions move at the new velocity of each step: g h^2 (1 + 2 + ... + n).
+        fallen = 0.5 * GRAVITY * 40 * 41 * DT**2
         assert simulation.state.body_q.numpy()[ball][2] == pytest.approx(5.0 - fallen, abs=1e-5)
         model.body_flags.fill_(int(BodyFlags.KINEMATIC))
         height = simulation.state.body_q.numpy()[ball][2]

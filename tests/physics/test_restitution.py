@@ -1,7 +1,7 @@
 """Restitution of contact: bounces, oblique impacts, chains of balls, and energy that never grows.
 
-Contacts are rigid while they bounce up to a regularization of 1e-4, which takes some 3e-4 of the change of
-velocity for a ball (its contact weight is 8/3 of its mobility along the normal).
+Contacts are rigid while they bounce up to a regularization of 1e-4 of their mobility along the normal,
+which takes as much of the change of velocity.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from pluriverse import ModelBuilder, ModelFlags, ShapeConfig, Simulation, Solver
 GRAVITY = 9.81
 RADIUS = 0.1
 MASS = 4.0
-SHORTFALL = 1e-4 * 8.0 / 3.0
+SHORTFALL = 1e-4
 """Of the speed after a bounce, relative to the change of speed."""
 
 
@@ -82,16 +82,22 @@ def test_bounces_are_e_squared_as_high_each(dt):
         np.testing.assert_allclose(
             found[:count], expected[:count] * (1.0 - lost[:count]), atol=2.0 * early + between + 1e-5
         )
-    energy = GRAVITY * height + 0.5 * (qd[:, :, :3] ** 2).sum(axis=2)
+    # The velocity of a step moves the ball through it, so at its end it is that of half a step before.
+    now = qd[:, :, 2] - 0.5 * GRAVITY * dt
+    energy = GRAVITY * height + 0.5 * now**2
     assert np.diff(energy, axis=0).max() < 1e-5
 
 
 def test_pair_takes_the_mean_and_without_restitution_nothing_bounces():
-    """A ball of 0.8 on ground of 0.4 comes back with 0.6 of its speed; one of 0 on ground of 0 stays."""
+    """A ball of 0.8 on ground of 0.4 comes back with 0.6 of its speed; one of 0 on ground of 0 stays.
+
+    What its contact of 5e7 N/m is compressed by when it lands, v sqrt(m / k) at most, is given back at the
+    rate of its dissipation time of 20 ms: 0.03 m/s.
+    """
     _, qd = run(worlds_of_balls([0.8, 0.0], ground=[0.4, 0.0]), 0.002, 300)
     struck = qd[:, :, 2].min(axis=0)
     assert qd[:, 0, 2].max() == pytest.approx(-0.6 * struck[0], rel=2.0 * SHORTFALL / 0.6)
-    assert qd[:, 1, 2].max() < 1e-3
+    assert qd[:, 1, 2].max() < 0.03
 
 
 @pytest.mark.parametrize(("speed", "spin"), [(3.0, 0.0), (0.3, 30.0), (0.2, 0.0)])
@@ -101,8 +107,13 @@ def test_oblique_impact_follows_coulomb(speed, spin):
     The last of the three ends rolling. The normal velocity is -e v_n whatever the friction does.
     """
     e, mu, dt = 0.7, 0.3, 0.002
+    # The ball turns up to a step before it touches; its own surface point then has the lever arm of the
+    # touch.
     q, qd = run(
-        worlds_of_balls([e], mu=mu, height=0.5, velocity=(speed, 0, 0, 0, spin, 0)), dt, round(0.45 / dt)
+        worlds_of_balls([e], mu=mu, height=0.5, velocity=(speed, 0, 0, 0, spin, 0)),
+        dt,
+        round(0.45 / dt),
+        contact_point_mode="witness_point",
     )
     after = int(np.argmax(qd[:, 0, 2]))
     before = qd[after - 1, 0]
@@ -229,7 +240,8 @@ def test_paddle_throws_a_ball(preset):
     add_ball(builder, (0.0, 0.0, 0.0), material(e))
     _, qd = run(builder, 0.002, 150, contact_preset_variant=preset)
     np.testing.assert_allclose(qd[-1, 0], (0.0, 0.0, speed, 0.0, 0.0, 0.0), atol=1e-6)
-    np.testing.assert_allclose(qd[-1, 1, 2], (1.0 + e) * speed, rtol=2.0 * SHORTFALL)
+    # The weight that approx32 makes of a ball is 8/3 of its mobility along the normal.
+    np.testing.assert_allclose(qd[-1, 1, 2], (1.0 + e) * speed, rtol=8.0 / 3.0 * SHORTFALL)
 
 
 @pytest.mark.parametrize("preset", ["approx32", "drake"])

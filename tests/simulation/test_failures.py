@@ -43,7 +43,7 @@ def test_nan_freezes_the_one_world_and_no_other_bit_changes(record):
             simulation.state.body_f.assign(force)
             with pytest.warns(FrozenWorldWarning, match=r"world 1: .*unfreeze|world 1: .*reset") as caught:
                 simulation.step(30)
-            assert len(caught) == 1
+            assert len([warning for warning in caught if warning.category is FrozenWorldWarning]) == 1
             assert simulation.report().frozen_worlds == (1,)
             for world in (0, 2, 3, 4):
                 ours = world_bits(model, simulation.state, world)

@@ -85,7 +85,11 @@ def batch():
 
 
 def solve(batch: Batch, **options) -> SolverSAP:
-    options = {"line_search_variant": "exact_root", "contact_preset_variant": "drake"} | options
+    options = {
+        "line_search_variant": "exact_root",
+        "contact_preset_variant": "drake",
+        "position_integration": "midpoint",
+    } | options
     solver = SolverSAP(batch.model, **options)
     solver.step(batch.state, batch.model.state(), batch.control, batch.contacts, DT)
     return solver
@@ -116,6 +120,7 @@ def test_gradient_and_hessian_of_the_others_equal_the_reference(batch, iteration
 
 
 MODES_OF_PRESET = {
+    "standard": {"weight_mode": "delassus", "beta": 0.1, "damps_approach": False},
     "drake": {},
     "approx64": {"weight_mode": "body_inertia", "point_mode": "witness_point"},
 }

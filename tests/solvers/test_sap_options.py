@@ -21,7 +21,8 @@ def model():
         (" approx-64 ", "approx64"),
         ("approx_32", "approx32"),
         ("DRAKE", "drake"),
-        (None, "approx32"),
+        ("Standard", "standard"),
+        (None, "standard"),
     ],
 )
 def test_preset_spellings(given, canonical):
@@ -61,9 +62,9 @@ def test_cost_tolerances_follow_line_search_and_precision(variant, preset, absol
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"contact_preset_variant": "Approx 32"}, "approx32, approx64, drake"),
+        ({"contact_preset_variant": "Approx 32"}, "standard, approx32, approx64, drake"),
         ({"line_search_variant": "newton"}, "monotone_decay, armijo_decay, exact_root"),
-        ({"contact_weight_mode": "mass"}, "diag_delassus, body_inertia"),
+        ({"contact_weight_mode": "mass"}, "delassus, diag_delassus, body_inertia"),
         ({"contact_point_mode": "centre"}, "witness_point, contact_midpoint"),
         ({"position_integration": "euler"}, "midpoint, semi_implicit, sap_euler"),
         ({"contact_solve_precision": "fp16"}, "fp32, fp64"),

@@ -4,6 +4,11 @@ Reads   contacts, body poses and motion subspaces of the dynamics, materials and
 per contact: bodies, frame, lever arms, phi0, regularization R and bias v_hat; node_contact, tree_active
 
 Regularization is that of [Castro2022] section V: dissipation and compliance give R_n, stiction R_t = sigma w.
+
+The weight w of a contact, its inverse effective mass, bounds R_n from below and sets R_t. `DELASSUS` takes
+it from W = J A^-1 J^T itself. With the factors A = L^T D L, W = Z^T D^-1 Z for Z = L^-T J^T, and since L
+has entries between a degree of freedom and its ancestors only, Z is zero off the chains of the two bodies:
+the exact W costs the square of their length and no factorization of its own.
 """
 
 import functools
@@ -13,8 +18,10 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.dynamics.kinematics import FREE
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
+from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import kernel_module, mat33_type, vec3_type, vec6_type
 from pluriverse.model import Contacts, Model, Topology
 from pluriverse.model.contacts import stored_contact_count
@@ -23,6 +30,7 @@ from pluriverse.solvers.sap.workspace import PRESCRIBED, VISITED, SapWorkspace, 
 
 BODY_INERTIA = wp.constant(0)
 DIAG_DELASSUS = wp.constant(1)
+DELASSUS = wp.constant(2)
 WITNESS_POINT = wp.constant(0)
 CONTACT_MIDPOINT = wp.constant(1)
 HARMONIC_MEAN = wp.constant(0)
@@ -99,6 +107,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     names = (real, linear, dynamics_real, weight_real)
     last_free_dof = chain_functions(dynamics_real).last_free_dof
+    chain_mobility = packed_rows(dynamics_real, real).chain_mobility
 
     @wp.func
     def contact_frame(n: vec3) -> mat33:
@@ -177,6 +186,175 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
             )
             W += wp.outer(column, column) / wp.max(diagonal, weight_real(DIAGONAL_MIN))
         return wp.sqrt(wp.ddot(W, W)) / weight_real(3.0)
+
+    @wp.func
+    def write_columns(
+        topology: Topology,
+        dynamics: DynamicsData,
+        world: int,
+        tree: int,
+        leaf: int,
+        arm: weight3,
+        sign: weight_real,
+        frame_transposed: weight33,
+        x: wp.array(dtype=real),
+        y: wp.array(dtype=real),
+        z: wp.array(dtype=real),
+    ):
+        """Write J of one body along its chain, a component of the contact frame per array, by depth."""
+        template = topology.world_template[world]
+        first = topology.template_dof[template]
+        dof0 = topology.world_dof[world]
+        root = topology.template_node[template] + topology.tree_node[topology.template_tree[template] + tree]
+        bottom = int(-1)
+        sign_root = weight_real(sign)
+        if topology.node_type[root] == FREE:
+            bottom = topology.node_dof[root] + 5  # its motion subspace is the identity, or zero if prescribed
+            if dynamics.tree_prescribed[topology.world_tree[world] + tree] != 0:
+                sign_root = weight_real(0.0)
+            for axis in range(3):
+                direction = sign_root * weight3(
+                    frame_transposed[axis, 0], frame_transposed[axis, 1], frame_transposed[axis, 2]
+                )
+                moment = wp.cross(arm, direction)
+                for k in range(3):
+                    if axis == 0:
+                        x[dof0 + k] = real(moment[k])
+                        x[dof0 + 3 + k] = real(direction[k])
+                    elif axis == 1:
+                        y[dof0 + k] = real(moment[k])
+                        y[dof0 + 3 + k] = real(direction[k])
+                    else:
+                        z[dof0 + k] = real(moment[k])
+                        z[dof0 + 3 + k] = real(direction[k])
+        dof = int(leaf)
+        while dof > bottom:
+            motion = weight6(dynamics.dof_motion[dof0 + dof])
+            column = sign * jacobian_column(motion, arm, frame_transposed)
+            entry = dof0 + topology.dof_depth[first + dof]
+            x[entry] = real(column[0])
+            y[entry] = real(column[1])
+            z[entry] = real(column[2])
+            if topology.dof_depth[first + dof] == 0:
+                break
+            dof = topology.dof_parent[first + dof]
+
+    @wp.func
+    def exact_weights(
+        topology: Topology,
+        dynamics: DynamicsData,
+        sap: SapData,
+        world: int,
+        node_a: int,
+        node_b: int,
+        dof_a: int,
+        dof_b: int,
+        arm0: weight3,
+        arm1: weight3,
+        frame_transposed: weight33,
+    ) -> weight3:
+        """Return (w_t, w_n, 0): half the trace of the tangential part of W = J A^-1 J^T, its normal entry.
+
+        Overwrites vectors of the Newton stage, which come later: the columns of Z along the chains, by depth.
+        """
+        first = topology.template_dof[topology.world_template[world]]
+        dof0 = topology.world_dof[world]
+        row0 = topology.world_row[world]
+        first_node = topology.template_node[topology.world_template[world]]
+        one = weight_real(1.0)
+        tangential, normal = weight_real(0.0), weight_real(0.0)
+        # The last degree of freedom that carries both bodies. Children have larger indices than parents.
+        common, other = int(dof_a), int(dof_b)
+        while common != other:
+            if common > other:
+                common = topology.dof_parent[first + common]
+            else:
+                other = topology.dof_parent[first + other]
+        shared = int(0)
+        if common >= 0:
+            shared = topology.dof_depth[first + common] + 1
+        if dof_a >= 0:
+            write_columns(
+                topology,
+                dynamics,
+                world,
+                topology.node_tree[first_node + node_a],
+                dof_a,
+                arm0,
+                -one,
+                frame_transposed,
+                sap.residual,
+                sap.momentum_free,
+                sap.direction_momentum,
+            )
+            chain_mobility(
+                dynamics.factor_row,
+                row0,
+                topology.dof_parent,
+                topology.dof_depth,
+                topology.dof_row,
+                first,
+                dof_a,
+                common,
+                sap.residual,
+                sap.momentum_free,
+                sap.direction_momentum,
+                dof0,
+            )
+            for entry in range(dof0 + shared, dof0 + topology.dof_depth[first + dof_a] + 1):
+                tangential += weight_real(sap.residual[entry])
+                normal += weight_real(sap.direction_momentum[entry])
+        if dof_b >= 0:
+            write_columns(
+                topology,
+                dynamics,
+                world,
+                topology.node_tree[first_node + node_b],
+                dof_b,
+                arm1,
+                one,
+                frame_transposed,
+                sap.direction,
+                sap.gradient,
+                sap.impulse,
+            )
+            chain_mobility(
+                dynamics.factor_row,
+                row0,
+                topology.dof_parent,
+                topology.dof_depth,
+                topology.dof_row,
+                first,
+                dof_b,
+                common,
+                sap.direction,
+                sap.gradient,
+                sap.impulse,
+                dof0,
+            )
+            if common >= 0:
+                for entry in range(dof0, dof0 + shared):
+                    sap.direction[entry] = sap.direction[entry] + sap.residual[entry]
+                    sap.gradient[entry] = sap.gradient[entry] + sap.momentum_free[entry]
+                    sap.impulse[entry] = sap.impulse[entry] + sap.direction_momentum[entry]
+                chain_mobility(
+                    dynamics.factor_row,
+                    row0,
+                    topology.dof_parent,
+                    topology.dof_depth,
+                    topology.dof_row,
+                    first,
+                    common,
+                    -1,
+                    sap.direction,
+                    sap.gradient,
+                    sap.impulse,
+                    dof0,
+                )
+            for entry in range(dof0, dof0 + topology.dof_depth[first + dof_b] + 1):
+                tangential += weight_real(sap.direction[entry])
+                normal += weight_real(sap.impulse[entry])
+        return weight3(weight_real(0.5) * tangential, normal, weight_real(0.0))
 
     @wp.kernel(enable_backward=False, module=kernel_module("pluriverse.solvers.sap.contact", *names))
     def set_contact_terms(
@@ -292,7 +470,24 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
             dof_b = last_free_dof(topology, dynamics, world, node_b)
 
             weight = weight_real(0.0)
-            if options.weight_mode == DIAG_DELASSUS:
+            weight_tangential = weight_real(-1.0)
+            if options.weight_mode == DELASSUS:
+                weights = exact_weights(
+                    topology,
+                    dynamics,
+                    sap,
+                    world,
+                    node_a,
+                    node_b,
+                    dof_a,
+                    dof_b,
+                    weight3(arm0),
+                    weight3(arm1),
+                    wp.transpose(weight33(frame)),
+                )
+                weight_tangential = weights[0]
+                weight = weights[1]
+            elif options.weight_mode == DIAG_DELASSUS:
                 weight = delassus_weight(
                     topology,
                     dynamics,
@@ -314,12 +509,15 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
                     weight += mobility(inputs.body_mass[body_b], inputs.body_inertia[body_b], arm)
                 weight = weight / weight_real(3.0)
             w = wp.max(real(weight), real(WEIGHT_MIN))
+            wt = w
+            if weight_tangential >= weight_real(0.0):
+                wt = wp.max(real(weight_tangential), real(WEIGHT_MIN))
 
             beta = real(options.beta)
             near_rigid = beta * beta * real(NEAR_RIGID) * w
             rn = wp.max(near_rigid, one / (dt * stiffness * (dt + tau)))
             sap.contact_rn[slot] = wp.max(rn, real(REGULARIZATION_MIN))
-            sap.contact_rt[slot] = wp.max(real(options.sigma) * w, real(REGULARIZATION_MIN))
+            sap.contact_rt[slot] = wp.max(real(options.sigma) * wt, real(REGULARIZATION_MIN))
             duration = dt + tau
             if phi0 > zero and options.approach_damping == 0:
                 # With p the depth at the end of the step, the impulse is then k (dt + tau) p: that of the

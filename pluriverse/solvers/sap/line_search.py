@@ -6,7 +6,10 @@ slope and curvature of one trial are evaluated together.
 
 `monotone_decay` halves alpha until the cost has not grown. `armijo_decay` backtracks from alpha_max = 1 / rho
 until the cost stops falling and satisfies Armijo's criterion ([Castro2022] section IV.D). `exact_root` finds
-the root of the slope in [0, 1.5] by Newton's method, safeguarded by bisection.
+the root of the slope in [0, 1.5] by Newton's method, safeguarded by bisection. The first two take over from
+it: where backtracking is exhausted, as at stiff limits, whose cost rises at once, the root is still to be
+found. On a convex function a bracket with a falling lower end always holds a better point, so that a search
+along a direction of descent does not fail before rounding.
 """
 
 import functools
@@ -157,6 +160,8 @@ def line_search_functions(
         zero, one, half = real(0.0), real(1.0), real(0.5)
         failure = int(0)
         iteration = int(0)
+        trial_count = int(-1)
+        exhausted = int(0)
         accepted = real(0.0)
         searching = int(1)
         if not slope < zero:
@@ -169,6 +174,7 @@ def line_search_functions(
         if variant == EXACT_ROOT:
             first_alpha = real(EXACT_ALPHA_MAX)
         # Declared as copies: variables that the loop changes must not share their storage with others.
+        method = int(variant)
         alpha = real(first_alpha)
         alpha_previous = real(first_alpha)
         step_previous = real(first_alpha)
@@ -179,11 +185,12 @@ def line_search_functions(
         tolerance = real(EXACT_TOLERANCE)
 
         while searching != 0:
-            trial = trial_objective(topology, sap, world, alpha, dt, variant == EXACT_ROOT)
+            trial = trial_objective(topology, sap, world, alpha, dt, method == EXACT_ROOT)
+            trial_count += 1
             value = energy + alpha * (energy_slope + half * alpha * energy_curvature) + trial[0]
             derivative = energy_slope + alpha * energy_curvature + trial[1]
 
-            if variant == MONOTONE_DECAY:
+            if method == MONOTONE_DECAY:
                 slack = real(MONOTONE_ABSOLUTE_SLACK) + real(MONOTONE_RELATIVE_SLACK) * wp.abs(cost)
                 if value <= cost + slack:
                     accepted = alpha
@@ -192,10 +199,9 @@ def line_search_functions(
                     alpha = half * alpha
                     iteration += 1
                     if alpha < real(MONOTONE_ALPHA_MIN) or iteration >= iterations_max:
-                        failure = DECAY_EXHAUSTED
-                        searching = 0
+                        exhausted = 1
 
-            elif variant == ARMIJO_DECAY:
+            elif method == ARMIJO_DECAY:
                 armijo = value < cost + armijo_c * alpha * slope
                 if iteration == 0:
                     slop = real(0.1) * relative_slop * wp.max(one, half * (wp.abs(value) + wp.abs(cost)))
@@ -219,11 +225,11 @@ def line_search_functions(
                         searching = 0
                 if searching != 0:
                     if iteration + 1 >= iterations_max:
-                        searching = 0
                         if armijo:
                             accepted = alpha
+                            searching = 0
                         else:
-                            failure = DECAY_EXHAUSTED
+                            exhausted = 1
                     else:
                         alpha_previous = alpha
                         value_previous = value
@@ -278,8 +284,24 @@ def line_search_functions(
                             accepted = alpha
                             searching = 0
                         elif iteration >= iterations_max:
-                            failure = ROOT_ITERATIONS_EXHAUSTED
+                            # The slope still falls at the lower end: less than the best, but better than
+                            # before.
+                            accepted = low
+                            if not low > zero:
+                                failure = ROOT_ITERATIONS_EXHAUSTED
                             searching = 0
-        return vec3(accepted, real(iteration), real(failure))
+
+            if exhausted != 0:
+                exhausted = 0
+                if method == EXACT_ROOT or not derivative < real(wp.inf):
+                    failure = DECAY_EXHAUSTED
+                    searching = 0
+                else:
+                    method = EXACT_ROOT
+                    alpha = real(EXACT_ALPHA_MAX)
+                    step_previous = real(EXACT_ALPHA_MAX)
+                    high = real(EXACT_ALPHA_MAX)
+                    iteration = 0
+        return vec3(accepted, real(wp.max(trial_count, 0)), real(failure))
 
     return SimpleNamespace(search_line=search_line)

@@ -8,6 +8,18 @@ from typing import Any
 import warp as wp
 
 PRESETS: dict[str, dict[str, Any]] = {
+    "standard": {
+        "use_f64_boundary_pose": True,
+        "free_motion_solve_precision": "fp64",
+        "contact_solve_precision": "fp64",
+        "contact_linear_solve_precision": "fp64",
+        "sap_contact_weight_precision": "fp64",
+        "contact_weight_mode": "delassus",
+        "contact_point_mode": "contact_midpoint",
+        "contact_beta": 0.1,
+        "position_integration": "semi_implicit",
+        "approach_damping": False,
+    },
     "approx32": {
         "use_f64_boundary_pose": False,
         "free_motion_solve_precision": "fp32",
@@ -16,6 +28,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "sap_contact_weight_precision": "fp32",
         "contact_weight_mode": "body_inertia",
         "contact_point_mode": "witness_point",
+        "contact_beta": 1.0,
         "position_integration": "midpoint",
         "approach_damping": True,
     },
@@ -27,6 +40,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "sap_contact_weight_precision": "fp64",
         "contact_weight_mode": "body_inertia",
         "contact_point_mode": "witness_point",
+        "contact_beta": 1.0,
         "position_integration": "midpoint",
         "approach_damping": True,
     },
@@ -38,16 +52,20 @@ PRESETS: dict[str, dict[str, Any]] = {
         "sap_contact_weight_precision": "fp64",
         "contact_weight_mode": "diag_delassus",
         "contact_point_mode": "contact_midpoint",
+        "contact_beta": 1.0,
         "position_integration": "sap_euler",
         "approach_damping": True,
     },
 }
 """Values that `contact_preset_variant` stands for; a keyword given explicitly overrides its entry."""
 
+DEFAULT_PRESET = "standard"
+"""The preset of a solver that is given none."""
+
 CHOICES: dict[str, tuple[str, ...]] = {
     "contact_preset_variant": tuple(PRESETS),
     "line_search_variant": ("monotone_decay", "armijo_decay", "exact_root"),
-    "contact_weight_mode": ("diag_delassus", "body_inertia"),
+    "contact_weight_mode": ("delassus", "diag_delassus", "body_inertia"),
     "contact_point_mode": ("witness_point", "contact_midpoint"),
     "position_integration": ("midpoint", "semi_implicit", "sap_euler"),
     "friction_combination": ("harmonic_mean", "arithmetic_mean"),
@@ -109,7 +127,7 @@ class SapOptions:
     max_rigid_contact: int | None = None
     fallback_mu: float | None = None
     fallback_stiffness: float = 1e10
-    contact_beta: float = 1.0
+    contact_beta: float | None = None
     contact_sigma: float = 1e-3
     friction_combination: str = "harmonic_mean"
     contact_tau_d: float | None = None
@@ -141,6 +159,7 @@ class SapOptions:
     enforce_velocity_limit: bool = False
     approach_damping: bool | None = None
     restitution_threshold: float = 0.2
+    resting_depth_limit: float = 0.005
     torsional_friction: bool = False
     static_substep: bool = False
     static_substep_iterations: int = 8
@@ -152,9 +171,7 @@ class SapOptions:
         Raises:
             ValueError: If an option is out of range; the message names it, its value and what is allowed.
         """
-        if self.contact_preset_variant is None and self.approach_damping is None:
-            self.approach_damping = False
-        preset = normalize_choice("contact_preset_variant", self.contact_preset_variant or "approx32")
+        preset = normalize_choice("contact_preset_variant", self.contact_preset_variant or DEFAULT_PRESET)
         self.contact_preset_variant = preset
         for name, value in PRESETS[preset].items():
             if getattr(self, name) is None:
@@ -208,6 +225,7 @@ class SapOptions:
             "line_search_relative_slop",
             "diag_shift",
             "restitution_threshold",
+            "resting_depth_limit",
         ):
             self._require_real(name)
         for name in ("fallback_mu", "contact_tau_d"):

@@ -6,19 +6,26 @@ Writes  rigid_contact_force, the status arrays of the solver; restores state_in 
 
 import functools
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import warp as wp
 
 from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Contacts, Model, State, Topology
-from pluriverse.solvers.base import SolverBase
 from pluriverse.solvers.finite import are_finite_bodies
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
 
+if TYPE_CHECKING:
+    from pluriverse.solvers.sap.solver import SolverSAP
+
 # Speeds beyond this [m/s or rad/s] overflow the squares in single-precision stages within a few steps.
 SPEED_MAX = wp.constant(1.0e12)
+# A contact rests if its surfaces approach or part slower than this [m/s]: what falls by a millimetre is
+# faster.
+RESTING_SPEED = wp.constant(0.01)
+# Time [s] for which a world has to rest too deep before it is told: longer than an impact turns round.
+RESTING_TIME = wp.constant(0.2)
 
 
 @wp.struct
@@ -44,6 +51,9 @@ class OutcomeArrays:
     truncated_step_count: wp.array[int]
     needed_contact_count: wp.array[int]
     world_frozen: wp.array[int]
+    resting_depth: wp.array[float]
+    deep_time: wp.array[float]
+    rested_deep: wp.array[int]
 
 
 @functools.cache
@@ -61,6 +71,7 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
         sap: SapData,
         arrays: OutcomeArrays,
         contact_capacity: int,
+        depth_limit: real,  # m
         dt: real,
     ):
         world = worlds[wp.tid()]
@@ -121,6 +132,19 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
                 arrays.needed_contact_count[world] = needed
             if sap.converged[world] == 0:
                 arrays.unconverged_step_count[world] = arrays.unconverged_step_count[world] + 1
+        depth = real(0.0)
+        if frozen == 0:
+            for slot in range(start, start + count):
+                slow = wp.abs(sap.contact_velocity[slot][2]) < real(RESTING_SPEED)
+                if slow and sap.contact_impulse[slot][2] > real(0.0):
+                    depth = wp.max(depth, -sap.contact_gap[slot])
+        arrays.resting_depth[world] = float(depth)
+        deep_time = float(0.0)
+        if depth > depth_limit:
+            deep_time = arrays.deep_time[world] + float(dt)
+            if deep_time >= float(RESTING_TIME):
+                arrays.rested_deep[world] = 1
+        arrays.deep_time[world] = deep_time
         arrays.solve_iterations[world] = sap.iterations[world]
         arrays.line_search_iterations[world] = sap.line_search_iterations[world]
         arrays.converged[world] = sap.converged[world]
@@ -138,9 +162,10 @@ def conclude_steps(
     state_out: State,
     contacts: Contacts,
     sap: SapWorkspace,
-    solver: SolverBase,
+    solver: "SolverSAP",
     *,
     contact_capacity: int,
+    depth_limit: float,
     dt: float,
 ) -> None:
     """Finish a step of `dt` [s]: write contact forces and status, put frozen worlds back to `state_in`."""
@@ -159,9 +184,12 @@ def conclude_steps(
     arrays.truncated_step_count = solver.truncated_step_count
     arrays.needed_contact_count = solver.needed_contact_count
     arrays.world_frozen = solver.world_frozen
+    arrays.resting_depth = solver.last_resting_depth
+    arrays.deep_time = solver.deep_time
+    arrays.rested_deep = solver.rested_deep
     launch_kernel(
         _kernels(sap.real, sap.linear).conclude_step,
         dim=worlds.size,
-        inputs=[worlds, model.topology, coord_count, sap.data, arrays, contact_capacity, dt],
+        inputs=[worlds, model.topology, coord_count, sap.data, arrays, contact_capacity, depth_limit, dt],
         device=model.device,
     )

@@ -15,13 +15,14 @@ from pluriverse.dynamics.kinematics import eval_kinematics
 from pluriverse.dynamics.workspace import Workspace
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_contacts
-from pluriverse.solvers.base import SolverBase
+from pluriverse.solvers.base import SolverBase, name_worlds
 from pluriverse.solvers.sap.body_force import sum_contact_forces
 from pluriverse.solvers.sap.candidates import CandidateCheck
 from pluriverse.solvers.sap.contact import (
     ARITHMETIC_MEAN,
     BODY_INERTIA,
     CONTACT_MIDPOINT,
+    DELASSUS,
     DIAG_DELASSUS,
     HARMONIC_MEAN,
     WITNESS_POINT,
@@ -44,9 +45,15 @@ from pluriverse.solvers.sap.restitution import add_restitutions
 from pluriverse.solvers.sap.unsimulated import warn_of_unsimulated
 from pluriverse.solvers.sap.workspace import SapWorkspace
 from pluriverse.types import ModelFlags
+from pluriverse.warnings import DeepContactError, DeepContactWarning
 
 # Largest contact slot count of a world without limit given by `max_rigid_contact`.
 _UNLIMITED = 2**31 - 1
+_WEIGHT_MODES = {
+    "body_inertia": int(BODY_INERTIA),
+    "diag_delassus": int(DIAG_DELASSUS),
+    "delassus": int(DELASSUS),
+}
 
 
 class SolverSAP(SolverBase):
@@ -111,6 +118,12 @@ class SolverSAP(SolverBase):
     """Kinematics, mass matrix and free motion of the last step."""
     workspace: SapWorkspace | None
     """Contact problem and solution of the last step; None before the first."""
+    last_resting_depth: wp.array[float]
+    """Depth of the deepest contact at rest in the last step [m], shape [world]."""
+    deep_time: wp.array[float]
+    """Time for which a contact has rested deeper than `resting_depth_limit` [s], shape [world]."""
+    rested_deep: wp.array[int]
+    """1 where that lasted for longer than an impact takes, shape [world]."""
     sim_time: float
     """Sum of the time steps of all calls of `step` [s]. Replays of a recorded graph are not counted."""
 
@@ -127,6 +140,8 @@ class SolverSAP(SolverBase):
         self.workspace = None
         self.sim_time = 0.0
         self.frame_id = 0
+        for name, kind in (("last_resting_depth", float), ("deep_time", float), ("rested_deep", int)):
+            setattr(self, name, wp.zeros(model.world_count, dtype=kind, device=model.device))
         self._bounces = self._has_restitution()
         self._step_duration = math.inf
         self._position_integration = PositionIntegration(self.options.position_integration)
@@ -225,7 +240,8 @@ class SolverSAP(SolverBase):
 
         control.unify_targets(worlds)
         eval_kinematics(model, worlds, state_in, self.dynamics)
-        eval_free_motion(model, worlds, state_in, control, self.dynamics, dt)
+        mode = self._position_integration
+        eval_free_motion(model, worlds, state_in, control, self.dynamics, dt, mode=mode)
         set_joint_terms(
             model,
             worlds,
@@ -256,7 +272,7 @@ class SolverSAP(SolverBase):
             state_out,
             self.dynamics,
             dt,
-            mode=self._position_integration,
+            mode=mode,
             control=control,
         )
         conclude_steps(
@@ -269,6 +285,7 @@ class SolverSAP(SolverBase):
             sap,
             self,
             contact_capacity=self._contact_limit,
+            depth_limit=self.options.resting_depth_limit,
             dt=dt,
         )
         self._step_duration = dt
@@ -343,6 +360,31 @@ class SolverSAP(SolverBase):
             raise ValueError(
                 f"SolverSAP.step: dt is {dt} s, but the contacts were found for a step of {horizon.dt} s or "
                 "for another solver. Pass horizon=solver.contact_horizon(dt) to collide(), or none."
+            )
+
+    def report(self, *, strict: bool = False) -> None:
+        """Turn failures since the last call into one warning per kind, each world being named once.
+
+        Besides those of every solver, worlds that rest deeper than `resting_depth_limit` are named.
+
+        Raises:
+            FrozenWorldError: In strict mode, if a world was frozen.
+            ContactTruncationError: In strict mode, if a world had fewer contact slots than contacts.
+            ConvergenceError: In strict mode, if a step did not converge.
+            DeepContactError: In strict mode, if a world rests deeper than the limit.
+        """
+        super().report(strict=strict)
+        deep = self._new_worlds("deep", self.rested_deep)
+        if deep.size:
+            depths = self.last_resting_depth.numpy()[deep]
+            self._raise_or_warn(
+                f"{name_worlds(deep)}: shapes rest deeper in each other than resting_depth_limit = "
+                f"{self.options.resting_depth_limit:g} m, up to {depths.max():.3g} m now. If their contact "
+                "stiffness (ShapeConfig.ke, N/m) is low for the load that they carry, raise it, or leave "
+                "it out to have contacts as stiff as the step resolves; if joints hold them in each other, "
+                "filter the pair; if they are meant to be soft, raise resting_depth_limit.",
+                DeepContactError if strict else DeepContactWarning,
+                deep,
             )
 
     def notify_model_changed(self, flags: ModelFlags | int) -> None:
@@ -435,6 +477,9 @@ class SolverSAP(SolverBase):
             self.needed_contact_count,
             self.readmitted_step_count,
             self.world_frozen,
+            self.last_resting_depth,
+            self.deep_time,
+            self.rested_deep,
         ):
             counts.zero_()
         self._reported.clear()
@@ -447,7 +492,7 @@ class SolverSAP(SolverBase):
         result.fallback_stiffness = options.fallback_stiffness
         result.fallback_tau = options.contact_tau_d or 0.0
         result.fallback_mu = options.fallback_mu or 0.0
-        result.weight_mode = DIAG_DELASSUS if options.contact_weight_mode == "diag_delassus" else BODY_INERTIA
+        result.weight_mode = _WEIGHT_MODES[options.contact_weight_mode]
         arithmetic = options.friction_combination == "arithmetic_mean"
         result.friction_mode = ARITHMETIC_MEAN if arithmetic else HARMONIC_MEAN
         midpoint = options.contact_point_mode == "contact_midpoint"

@@ -1,0 +1,180 @@
+"""Spin stage: turn bodies that turn by themselves such that their angular momentum is kept.
+
+Reads   workspace, after the mass matrix stage: dof_velocity, node_composite, dof_motion
+Writes  workspace: tree_spin; dof_force, whose gyroscopic part it replaces
+
+A tree *spins* if it is one rigid body (with what is fixed to it) that is free, or on a ball joint of the
+world. Its inertia turns with it, I(t) = R(t) I_0 R(t)^T in fixed axes, and without torque L = I omega is
+constant. Euler's equations taken explicitly, v* = v_0 - h I_0^-1 (omega_0 x I_0 omega_0), change L in every
+step. Here a step is a kick and a drift, as semi-implicit Euler is for a particle:
+
+    L_1 = L_0 + h torque,   R_1 = exp(theta) R_0 with theta = h I_half^-1 L_1,   omega_1 = I_1^-1 L_1,
+
+I_half being the inertia half way, exp(theta / 2) I_0 exp(-theta / 2). The drift is the implicit midpoint
+rule on the rotation group ([Hairer2006] section VII.5): it keeps L exactly and, being symmetric, the energy
+up to an oscillation of second order in h. A fast turn is made in several parts, so that this holds at any
+speed.
+
+The solver needs one velocity for the step, at the inertia I_0. It starts from omega_g, to which omega_0
+would turn without torque: the gyroscopic impulse is I_0 (omega_g - omega_0) = `-tree_spin`. From the
+velocity omega_s that it finds the momentum follows, L_1 = I_0 omega_s + tree_spin.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.dynamics.kinematics import BALL, FREE
+from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.launch import launch_kernel
+from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type
+from pluriverse.math.rotations import rotation_functions
+from pluriverse.math.spatial import spatial_functions
+from pluriverse.model import Model, Topology
+
+# Angle of one part of a turn [rad]: up to here the fixed-point iteration of the midpoint rule gains a digit
+# or more per pass, whatever the inertia.
+TURN_MAX = wp.constant(0.25)
+# Parts of a turn, at most: 16 rad in a step is beyond what a time step resolves of anything else.
+PART_COUNT_MAX = wp.constant(64)
+# Passes of the fixed-point iteration of a part, and the change [relative to the angle] at which it stops.
+PASS_COUNT_MAX = wp.constant(12)
+PASS_TOLERANCE = wp.constant(1e-9)
+
+
+@functools.cache
+def spin_functions(real: Any) -> SimpleNamespace:
+    """Return `does_spin`, `spin_inertia`, `drift` and `turned_velocity`, for scalars of type `real`."""
+    vec3 = vec3_type(real)
+    mat33 = mat33_type(real)
+    quat = quat_type(real)
+    DynamicsData = workspace_struct(real)
+    quat_from_rotation_vector = rotation_functions(real).quat_from_rotation_vector
+    quat_normalize = rotation_functions(real).quat_normalize
+    inertia_times_motion = spatial_functions(real).inertia_times_motion
+
+    @wp.func
+    def does_spin(topology: Topology, data: DynamicsData, world: int, tree: int) -> bool:
+        """Return whether a tree, counted from the first of its template, is one body that spins."""
+        template = topology.world_template[world]
+        index = topology.template_tree[template] + tree
+        root = topology.template_node[template] + topology.tree_node[index]
+        joint_type = topology.node_type[root]
+        count = topology.tree_dof_end[index] - topology.tree_dof[index]
+        turns = joint_type == FREE
+        if joint_type == BALL:
+            turns = True
+        one_body = turns and count == topology.node_dof_count[root]
+        return one_body and data.tree_prescribed[topology.world_tree[world] + tree] == 0
+
+    @wp.func
+    def spin_inertia(topology: Topology, data: DynamicsData, world: int, tree: int) -> mat33:
+        """Return the inertia [kg m^2] at the start of the step, in the axes of the rotational velocity.
+
+        That of a free body is about its centre of mass, in world axes; that of a ball joint about the joint,
+        in the axes of the joint on the world.
+        """
+        template = topology.world_template[world]
+        index = topology.template_tree[template] + tree
+        root = topology.tree_node[index]
+        composite = data.node_composite[topology.world_joint[world] + root]
+        result = mat33()
+        if topology.node_type[topology.template_node[template] + root] == FREE:
+            scale = real(1.0) / wp.max(composite[0], real(1.0e-30))
+            hx, hy, hz = composite[1], composite[2], composite[3]
+            xx = composite[4] - scale * (hy * hy + hz * hz)
+            yy = composite[7] - scale * (hx * hx + hz * hz)
+            zz = composite[9] - scale * (hx * hx + hy * hy)
+            xy = composite[5] + scale * hx * hy
+            xz = composite[6] + scale * hx * hz
+            yz = composite[8] + scale * hy * hz
+            result = mat33(xx, xy, xz, xy, yy, yz, xz, yz, zz)
+        else:
+            dof = topology.world_dof[world] + topology.tree_dof[index]
+            for i in range(3):
+                momentum = inertia_times_motion(composite, data.dof_motion[dof + i])
+                for j in range(3):
+                    result[i, j] = wp.dot(momentum, data.dof_motion[dof + j])
+        return result
+
+    @wp.func
+    def drift(inertia: mat33, momentum: vec3, dt: real) -> quat:
+        """Return how a body turns in `dt` at constant angular momentum, for its inertia at the start."""
+        inverse = wp.inverse(inertia)
+        turned = quat(real(0.0), real(0.0), real(0.0), real(1.0))
+        rate = wp.length(inverse * momentum)
+        part_count = int(1)
+        if rate * dt > real(TURN_MAX):
+            part_count = int(wp.ceil(wp.min(rate * dt / real(TURN_MAX), real(PART_COUNT_MAX))))
+        part = dt / real(part_count)
+        for _part in range(part_count):
+            # In the axes of the body at the start of the part.
+            local = wp.quat_rotate_inv(turned, momentum)
+            theta = part * (inverse * local)
+            for _pass in range(PASS_COUNT_MAX):
+                half = quat_from_rotation_vector(real(0.5) * theta)
+                following = part * wp.quat_rotate(half, inverse * wp.quat_rotate_inv(half, local))
+                change = wp.length(following - theta)
+                theta = following
+                if change <= real(PASS_TOLERANCE) * wp.length(theta):
+                    break
+            turned = turned * quat_from_rotation_vector(theta)
+        return quat_normalize(turned)
+
+    @wp.func
+    def turned_velocity(inertia: mat33, momentum: vec3, turn: quat) -> vec3:
+        """Return the angular velocity of a body that has turned, at an angular momentum in fixed axes."""
+        return wp.quat_rotate(turn, wp.inverse(inertia) * wp.quat_rotate_inv(turn, momentum))
+
+    return SimpleNamespace(
+        does_spin=does_spin, spin_inertia=spin_inertia, drift=drift, turned_velocity=turned_velocity
+    )
+
+
+@functools.cache
+def _kernels(real: Any) -> SimpleNamespace:
+    vec3 = vec3_type(real)
+    data_struct = workspace_struct(real)
+    spin = spin_functions(real)
+    does_spin, spin_inertia = spin.does_spin, spin.spin_inertia
+    drift, turned_velocity = spin.drift, spin.turned_velocity
+
+    @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.spin.{precision_name(real)}")
+    def replace_gyroscopic_force(
+        worlds: wp.array[int],  # [slot]
+        topology: Topology,
+        dt: real,  # s
+        data: data_struct,
+    ):
+        world = worlds[wp.tid()]
+        template = topology.world_template[world]
+        first_tree = topology.template_tree[template]
+        tree_base = topology.world_tree[world]
+        for tree in range(topology.template_tree[template + 1] - first_tree):
+            if not does_spin(topology, data, world, tree):
+                continue
+            dof = topology.world_dof[world] + topology.tree_dof[first_tree + tree]
+            omega = vec3(data.dof_velocity[dof], data.dof_velocity[dof + 1], data.dof_velocity[dof + 2])
+            inertia = spin_inertia(topology, data, world, tree)
+            momentum = inertia * omega
+            # The bias stage has taken off omega x I omega.
+            force = wp.cross(omega, momentum)
+            turn = drift(inertia, momentum, dt)
+            impulse = momentum - inertia * turned_velocity(inertia, momentum, turn)
+            data.tree_spin[tree_base + tree] = impulse
+            for k in range(3):
+                data.dof_force[dof + k] = data.dof_force[dof + k] + force[k] - impulse[k] / dt
+
+    return SimpleNamespace(replace_gyroscopic_force=replace_gyroscopic_force)
+
+
+def replace_gyroscopic_forces(model: Model, worlds: wp.array, workspace: Workspace, dt: float) -> None:
+    """Let bodies that spin keep their angular momentum in a step of `dt` [s] (module docstring)."""
+    launch_kernel(
+        _kernels(workspace.real).replace_gyroscopic_force,
+        dim=worlds.size,
+        inputs=[worlds, model.topology, workspace.real(dt), workspace.data],
+        device=model.device,
+    )
