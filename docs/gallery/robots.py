@@ -14,8 +14,8 @@ import pluriverse as pv
 from pluriverse.render import VisualModel
 
 HERE = Path(__file__).resolve().parent
-# Robots taller or flatter than this do not go well with others [m].
-SIZES = (0.12, 2.6)
+# Smaller and larger robots do not go well with others [m].
+SIZES = (0.3, 2.6)
 
 
 def robot_files() -> list[Path]:
@@ -24,8 +24,8 @@ def robot_files() -> list[Path]:
     return sorted(Path(str(file.locate())).resolve() for file in files if file.suffix == ".urdf")
 
 
-def load(path: Path) -> pv.ModelBuilder | None:
-    """Return a builder of one robot, None where it has nothing to show or is of another size."""
+def load(path: Path) -> tuple[float, pv.ModelBuilder] | None:
+    """Return the height and a builder of one robot, None where it shows nothing or is of another size."""
     robots = next(folder for folder in path.parents if folder.name == "robots")
     builder = pv.ModelBuilder()
     try:
@@ -39,25 +39,27 @@ def load(path: Path) -> pv.ModelBuilder | None:
     if not len(shapes):
         return None
     poses = visual.poses(model.body_q.numpy(), shapes)
-    size = np.ptp(poses[:, :3], axis=0).max()
-    return builder if SIZES[0] < size < SIZES[1] else None
+    size = np.ptp(poses[:, :3], axis=0)
+    return (float(size[2]), builder) if SIZES[0] < size.max() < SIZES[1] else None
 
 
 def main(count: int, path: Path, width: int, height: int, samples: int) -> None:
     """Draw up to `count` robots."""
     warnings.simplefilter("ignore")
-    scene = pv.ModelBuilder()
+    robots: list[tuple[float, pv.ModelBuilder]] = []
     for file in robot_files():
-        if scene.world_count < count and (robot := load(file)) is not None:
-            scene.add_world(robot)
+        if len(robots) < count and (robot := load(file)) is not None:
+            robots.append(robot)
+    scene = pv.ModelBuilder()
+    for _, builder in sorted(robots, key=lambda robot: robot[0]):  # the low ones in front
+        scene.add_world(builder)
     model = scene.finalize()
     print(model)
-    worlds = np.random.default_rng(7).permutation(model.world_count).tolist()
-    pv.draw(
-        model, worlds=worlds, path=path, size=(width, height), samples=samples, spacing=1.7, elevation=0.5
-    )
+    worlds = list(range(model.world_count))
+    view = {"azimuth": -1.75, "elevation": 0.36, "spacing": 1.15}
+    pv.draw(model, worlds=worlds, path=path, size=(width, height), samples=samples, **view)
 
 
 if __name__ == "__main__":
-    numbers = [int(argument) for argument in sys.argv[1:]] or [100, 1600, 900, 8]
+    numbers = [int(argument) for argument in sys.argv[1:]] or [100, 1200, 600, 8]
     main(numbers[0], HERE / "robots.jpg", *numbers[1:])
