@@ -6,7 +6,6 @@ is written beside its place and then renamed to it, so a file that is there is w
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.cluster.errors import ClusterError
+from pluriverse.files import replace_file
 
 MANIFEST = "_manifest.json"
 """What the results in a folder are results of. Readers of Parquet leave files with an underscore out."""
@@ -142,10 +142,6 @@ class ResultTable:
 
 
 def _write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that it is there whole or not at all, also if the machine stops."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(beside, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
+    """Write a file so that it is there whole or not at all."""
+    with replace_file(path) as part:
+        part.write_bytes(data)
