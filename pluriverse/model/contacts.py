@@ -71,7 +71,12 @@ class Contacts:
     """The custom attributes of contacts, by their keys."""
 
     def __init__(self, model: "Model", capacity: int | Sequence[int] | np.ndarray):
-        capacities = np.asarray(capacity, dtype=np.int64)
+        capacities = np.asarray(capacity)
+        if capacities.dtype.kind not in "iu":
+            raise ValueError(
+                f"Contacts: the capacity is {capacity!r}, but it must be a whole number, or one per world."
+            )
+        capacities = capacities.astype(np.int64)
         if capacities.ndim == 0:
             capacities = np.full(model.world_count, capacities)
         if capacities.shape != (model.world_count,):
