@@ -326,30 +326,30 @@ def test_a_long_chain_accelerates_as_its_forces_say(link_count):
     assert np.abs(changes[0] - changes[1]).max() < 1e-6 * np.abs(changes[1]).max()
 
 
-@pytest.mark.parametrize("variant", ["armijo_decay", "monotone_decay"])
-def test_a_search_that_runs_out_of_trials_falls_back(variant):
-    """With a single trial of backtracking every step of arms that fall into rigid stops still converges."""
-    builder = ModelBuilder()
-    rng = np.random.default_rng(4)
-    parent, joints = -1, []
-    dt = 0.005
-    for _link in range(5):
-        body = builder.add_link(mass=float(rng.uniform(0.1, 2.0)), inertia=1e-3 * np.eye(3))
-        joints.append(
-            builder.add_joint_revolute(
+def test_a_search_that_runs_out_of_trials_falls_back():
+    """Arms thrown into rigid stops converge in every step; backtracking alone gave up in a tenth of them.
+
+    Six worlds of eight links from 10 g to 10 kg, with stops of 1e12 N m/rad.
+    """
+    dt, builder = 0.005, ModelBuilder()
+    for seed in range(6):
+        rng, world, parent, joints = np.random.default_rng(seed), ModelBuilder(), -1, []
+        for _link in range(8):
+            body = world.add_link(mass=float(10.0 ** rng.uniform(-2.0, 1.0)), inertia=1e-3 * np.eye(3))
+            joint = world.add_joint_revolute(
                 parent,
                 body,
-                axis=(0.0, 1.0, 0.0),
+                axis=tuple(np.eye(3)[rng.integers(3)]),
                 child_xform=((0.0, 0.0, 0.2), UPRIGHT),
-                limit_lower=-0.3,
-                limit_upper=0.3,
+                limit_lower=-0.1,
+                limit_upper=0.1,
                 limit_ke=1e12,
                 limit_kd=1e12 * dt,
             )
-        )
-        parent = body
-    builder.add_articulation(joints)
-    options = {"line_search_variant": variant, "line_search_max_iterations": 12, "rho": 0.99}
-    tight = {"optimality_rel_tol": 1e-6, "cost_rel_tol": 1e-15, "cost_abs_tol": 1e-30}
-    with simulate(builder, dt, 2.0, joint_qd=[3.0, -8.0, 9.0, -7.0, 5.0], **options, **tight) as simulation:
-        assert not simulation.solver.unconverged_step_count.numpy().any()
+            joints.append(joint)
+            parent = body
+        world.add_articulation(joints)
+        builder.add_world(world)
+    start = np.random.default_rng(1).uniform(-15.0, 15.0, 48)
+    with simulate(builder, dt, 1.5, joint_qd=start) as simulation:
+        np.testing.assert_array_equal(simulation.solver.unconverged_step_count.numpy(), 0)
