@@ -70,10 +70,12 @@ class SolverSAP(SolverBase):
 
     Keyword options (defaults in `SapOptions`):
 
-    - `contact_preset_variant`: `approx32` (default), `approx64` or `drake`; stands for the eight options
-      below, each of which may be given by itself: `free_motion_solve_precision`, `contact_solve_precision`,
+    - `contact_preset_variant`: `standard` (default), `approx32`, `approx64` or `drake`; stands for these
+      options, for `contact_beta` and for `approach_damping`, each of which may be given by itself:
+      `free_motion_solve_precision`, `contact_solve_precision`,
       `contact_linear_solve_precision`, `sap_contact_weight_precision` (`fp32` or `fp64`),
-      `contact_weight_mode` (`body_inertia`, `diag_delassus`), `contact_point_mode` (`witness_point`,
+      `contact_weight_mode` (`delassus`, `body_inertia`, `diag_delassus`),
+      `contact_point_mode` (`witness_point`,
       `contact_midpoint`), `position_integration` (`midpoint`, `semi_implicit`, `sap_euler`) and
       `use_f64_boundary_pose` (accepted; poses at the boundary are single precision, and every stage computes
       in its own precision from joint coordinates).
@@ -89,6 +91,7 @@ class SolverSAP(SolverBase):
       it then resists from phi0 / (dt + tau) on, as the three presets do and [Castro2022] has it, so that a
       foot is braked in the air; otherwise from phi0 / dt, where it would penetrate within the step. Off
       unless a preset is named.
+    - `resting_depth_limit` [m]: depth of a contact at rest from which `report` warns.
     - `restitution_threshold` [m/s]: approach of a contact below which it does not bounce, whatever its
       `restitution`.
     - `torsional_friction`: whether contacts resist turning, by `mu_torsional` about their normal and by
