@@ -35,6 +35,8 @@ PATCH_SLOPE = wp.constant(0.14)
 # its inside.
 TOUCHING = wp.constant(1.0e-3)
 ON_PLANE = wp.constant(1.0e-6)
+# `MeshData.edge_spread` [rad] of an edge with one triangle.
+BORDER = wp.constant(3.14159265)
 
 
 @wp.struct
@@ -128,6 +130,27 @@ def bound_placed(data: MeshData, placed: MeshPlacement, point: wp.vec3) -> Dista
 
 
 @wp.func
+def is_on_border(
+    data: MeshData, triangle: int, a: wp.vec3, b: wp.vec3, c: wp.vec3, point: wp.vec3, size: float
+) -> bool:
+    """Return whether a point of a triangle with these corners lies on an edge that has no other triangle."""
+    result = bool(False)
+    for edge in range(int(3)):
+        start = a
+        end = b
+        if edge == 1:
+            start = b
+            end = c
+        elif edge == 2:
+            start = c
+            end = a
+        away = wp.cross(wp.normalize(end - start), point - start)
+        if data.edge_spread[3 * triangle + edge] >= BORDER and wp.length(away) < ON_PLANE * size:
+            result = True
+    return result
+
+
+@wp.func
 def touch_surface(
     data: MeshData, placed: MeshPlacement, point: wp.vec3, bounds: DistanceBounds, reach: float, size: float
 ) -> SurfaceTouch:
@@ -162,6 +185,19 @@ def touch_surface(
         if wp.dot(normal, center - a) < 0.0:
             normal = -normal
             height = -height
+        # Behind a sheet is what has gone through it, not what is beyond its border or came from there.
+        over = length - wp.abs(height) < ON_PLANE * size
+        if height < 0.0:
+            passes = not over and is_on_border(data, closest.triangle, a, b, c, point - closest.offset, size)
+            if not passes:
+                from_point = wp.cw_div(point + placed.position, scale)
+                way = wp.cw_div(center + placed.position, scale) - from_point
+                far = wp.length(way)
+                hit = wp.mesh_query_ray(data.id[surface], from_point, way / far, far)
+                passes = not hit.result
+            if passes:
+                normal = -normal
+                height = -height
         side = wp.where(height < 0.0, -1.0, 1.0)
     elif kind == GROUND:
         side = wp.where(is_below(data.id[surface], wp.cw_div(point + placed.position, scale)), -1.0, 1.0)
