@@ -35,6 +35,8 @@ WITNESS_POINT = wp.constant(0)
 CONTACT_MIDPOINT = wp.constant(1)
 HARMONIC_MEAN = wp.constant(0)
 ARITHMETIC_MEAN = wp.constant(1)
+MINIMUM = wp.constant(2)
+MAXIMUM = wp.constant(3)
 
 # Floor of the contact weight w [1/kg], of diag(A) [kg or kg·m²] and of R [1/kg]: guards of divisions only.
 WEIGHT_MIN = wp.constant(1e-12)
@@ -457,6 +459,10 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
             mu = real(0.0)
             if options.friction_mode == ARITHMETIC_MEAN:
                 mu = real(0.5) * (mu0 + mu1)
+            elif options.friction_mode == MINIMUM:
+                mu = wp.min(mu0, mu1)
+            elif options.friction_mode == MAXIMUM:
+                mu = wp.max(mu0, mu1)
             elif mu0 + mu1 > zero:
                 mu = real(2.0) * mu0 * mu1 / (mu0 + mu1)
 

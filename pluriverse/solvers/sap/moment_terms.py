@@ -16,7 +16,7 @@ import warp as wp
 from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module, mat33_type, vec3_type
 from pluriverse.model import Contacts, Model
-from pluriverse.solvers.sap.contact import ARITHMETIC_MEAN
+from pluriverse.solvers.sap.contact import ARITHMETIC_MEAN, MAXIMUM, MINIMUM
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
 
 # Floor of R_a [1/(kg·m²)]: a guard of divisions only.
@@ -47,6 +47,10 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
         result = real(0.0)
         if mode == ARITHMETIC_MEAN:
             result = real(0.5) * (a + b)
+        elif mode == MINIMUM:
+            result = wp.min(a, b)
+        elif mode == MAXIMUM:
+            result = wp.max(a, b)
         elif a + b > real(0.0):
             result = real(2.0) * a * b / (a + b)
         return result

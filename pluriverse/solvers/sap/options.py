@@ -68,7 +68,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "contact_weight_mode": ("delassus", "diag_delassus", "body_inertia"),
     "contact_point_mode": ("witness_point", "contact_midpoint"),
     "position_integration": ("midpoint", "semi_implicit", "sap_euler"),
-    "friction_combination": ("harmonic_mean", "arithmetic_mean"),
+    "friction_combination": ("harmonic_mean", "arithmetic_mean", "minimum", "maximum"),
 }
 
 _PRECISIONS = {"fp32": "fp32", "f32": "fp32", "fp64": "fp64", "f64": "fp64"}

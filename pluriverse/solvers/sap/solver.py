@@ -25,6 +25,8 @@ from pluriverse.solvers.sap.contact import (
     DELASSUS,
     DIAG_DELASSUS,
     HARMONIC_MEAN,
+    MAXIMUM,
+    MINIMUM,
     WITNESS_POINT,
     ContactOptions,
     set_contact_terms,
@@ -47,6 +49,12 @@ from pluriverse.solvers.sap.workspace import SapWorkspace
 from pluriverse.types import ModelFlags
 from pluriverse.warnings import DeepContactError, DeepContactWarning
 
+_FRICTION_MODES = {
+    "harmonic_mean": HARMONIC_MEAN,
+    "arithmetic_mean": ARITHMETIC_MEAN,
+    "minimum": MINIMUM,
+    "maximum": MAXIMUM,
+}
 # Largest contact slot count of a world without limit given by `max_rigid_contact`.
 _UNLIMITED = 2**31 - 1
 _WEIGHT_MODES = {
@@ -84,7 +92,8 @@ class SolverSAP(SolverBase):
     - `max_iterations`, `optimality_abs_tol`, `optimality_rel_tol`, `cost_abs_tol`, `cost_rel_tol`: when to
       stop.
     - `contact_beta`, `contact_sigma`: near-rigid bound and stiction regularization.
-    - `friction_combination`: friction of a pair of shapes, `harmonic_mean` (default) or `arithmetic_mean`.
+    - `friction_combination`: friction of a pair of shapes, `harmonic_mean` (default), `arithmetic_mean`,
+      `minimum` or `maximum`. With `minimum` and a ground of large friction the value of the robot holds.
     - `fallback_stiffness` [N/m], `contact_tau_d` [s], `fallback_mu`: for shapes whose own value is missing
       (NaN or invalid). A friction coefficient of zero is a value: it means frictionless.
     - `approach_damping`: whether a contact damps an approach before there is contact: at the distance phi0
@@ -496,8 +505,7 @@ class SolverSAP(SolverBase):
         result.fallback_tau = options.contact_tau_d or 0.0
         result.fallback_mu = options.fallback_mu or 0.0
         result.weight_mode = _WEIGHT_MODES[options.contact_weight_mode]
-        arithmetic = options.friction_combination == "arithmetic_mean"
-        result.friction_mode = ARITHMETIC_MEAN if arithmetic else HARMONIC_MEAN
+        result.friction_mode = _FRICTION_MODES[options.friction_combination]
         midpoint = options.contact_point_mode == "contact_midpoint"
         result.point_mode = CONTACT_MIDPOINT if midpoint else WITNESS_POINT
         result.capacity = self._contact_limit
