@@ -386,7 +386,9 @@ def test_objects_come_to_rest_in_and_on_meshes():
     for world in worlds.values():
         builder.add_world(world)
     model = builder.finalize("cpu")
-    pipeline, solver, control = pv.CollisionPipeline(model), pv.SolverSAP(model), model.control()
+    # Nothing else would stop a ball that rolls in a bowl: its contacts brake what they come near to.
+    solver = pv.SolverSAP(model, approach_damping=True)
+    pipeline, control = pv.CollisionPipeline(model), model.control()
     contacts, states = pipeline.contacts(), [model.state(), model.state()]
     for _ in range(1000):
         pipeline.collide(states[0], contacts)
