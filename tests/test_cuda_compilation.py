@@ -102,6 +102,15 @@ def mujoco_kernels():
     ]
 
 
+def render_kernels():
+    return [
+        import_module("pluriverse.render.raycast.tree").make_world_tree,
+        import_module("pluriverse.render.raycast.caster").cast_ray,
+        import_module("pluriverse.render.raycast.sensing").sense_pixel,
+        import_module("pluriverse.render.raycast.shading").render_pixel,
+    ]
+
+
 @pytest.mark.parametrize(
     "make_kernels",
     [
@@ -112,6 +121,7 @@ def mujoco_kernels():
         data_kernels,
         variant_kernels,
         mujoco_kernels,
+        render_kernels,
     ],
 )
 def test_native_snippets_and_generated_code_are_valid_cuda(make_kernels, tmp_path):
