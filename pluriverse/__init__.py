@@ -125,8 +125,17 @@ __all__ = [
 ]
 
 
-_LAZY_ROOMS = ("cluster",)
-"""Packages below this one that are attributes of it without being imported."""
+_LAZY_ROOMS = (
+    "cluster",
+    "geometry",
+    "math",
+    "selection",
+    "sensors",
+    "solvers",
+    "viewer",
+    "warnings",
+)
+"""Modules below this one that are attributes of it without being imported."""
 
 
 def __getattr__(name: str) -> Any:

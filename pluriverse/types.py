@@ -18,6 +18,38 @@ class Axis(enum.IntEnum):
         """Unit vector along the axis."""
         return (float(self is Axis.X), float(self is Axis.Y), float(self is Axis.Z))
 
+    def to_vector(self) -> tuple[float, float, float]:
+        """Return the unit vector along the axis."""
+        return self.vector
+
+    @classmethod
+    def from_any(cls, value: "Axis | str | int") -> "Axis":
+        """Return the axis that a name, a number or an axis means.
+
+        Args:
+            value: An axis, its name ("x", "Y"), or its number, 0 to 2.
+
+        Raises:
+            ValueError: If it is none of these.
+        """
+        if isinstance(value, str) and value.upper() in cls.__members__:
+            return cls[value.upper()]
+        # Numbers of NumPy count as well; a truth value or 1.5 is a slip.
+        if not isinstance(value, str | bool) and hasattr(value, "__index__") and int(value) in (0, 1, 2):
+            return cls(int(value))
+        raise ValueError(
+            f"Axis: {value!r} is no axis. Give Axis.X, Axis.Y or Axis.Z, 'x', 'y' or 'z', or 0 to 2."
+        )
+
+    @classmethod
+    def from_string(cls, name: str) -> "Axis":
+        """Return the axis of a name, "x", "y" or "z" in either case.
+
+        Raises:
+            ValueError: If no axis has this name.
+        """
+        return cls.from_any(str(name))
+
 
 class JointType(enum.IntEnum):
     """What a joint lets its child body do relative to its parent body."""

@@ -1,5 +1,6 @@
 """ModelBuilder: what a user assembles on the host."""
 
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from pluriverse.builder.shape_config import ShapeConfig
 from pluriverse.builder.worlds import WorldBuilder
 from pluriverse.model import Model
 from pluriverse.types import Axis
+from pluriverse.warnings import PluriverseWarning
 
 
 class ModelBuilder(WorldBuilder):
@@ -56,20 +58,38 @@ class ModelBuilder(WorldBuilder):
     def add_mjcf(self, source: Any, **options: Any) -> Any:
         """Add a MuJoCo model (MJCF file, XML text, MjSpec); see `pluriverse.importers.mjcf.add_mjcf`."""
         from pluriverse.importers.mjcf import add_mjcf
+        from pluriverse.importers.other_options import read_other_options
 
-        return add_mjcf(self, source, **options)
+        own_options, is_verbose = read_other_options("add_mjcf", options)
+        report = add_mjcf(self, source, **own_options)
+        report.map_labels(self.body_label, self.joint_label, self.shape_label)
+        if is_verbose:
+            print(report.summary())
+        return report
 
     def add_urdf(self, source: Any, **options: Any) -> Any:
         """Add the links of a URDF file or XML text; see `pluriverse.importers.urdf.add_urdf`."""
+        from pluriverse.importers.other_options import read_other_options
         from pluriverse.importers.urdf import add_urdf
 
-        return add_urdf(self, source, **options)
+        own_options, is_verbose = read_other_options("add_urdf", options)
+        report = add_urdf(self, source, **own_options)
+        report.map_labels(self.body_label, self.joint_label, self.shape_label)
+        if is_verbose:
+            print(report.summary())
+        return report
 
     def add_usd(self, source: Any, **options: Any) -> Any:
         """Add the bodies of a USD file, text or stage; see `pluriverse.importers.usd.add_usd`."""
+        from pluriverse.importers.other_options import read_other_options
         from pluriverse.importers.usd import add_usd
 
-        return add_usd(self, source, **options)
+        own_options, is_verbose = read_other_options("add_usd", options)
+        report = add_usd(self, source, **own_options)
+        report.map_labels(self.body_label, self.joint_label, self.shape_label)
+        if is_verbose:
+            print(report.summary())
+        return report
 
     def add_camera(
         self,
@@ -157,17 +177,57 @@ class ModelBuilder(WorldBuilder):
             self, method, shape_indices, raise_on_failure, keep_visual_shapes, cache_dir, options
         )
 
-    def finalize(self, device: Any = None) -> Model:
+    def finalize(
+        self,
+        device: Any = None,
+        *,
+        requires_grad: bool = False,
+        skip_all_validations: bool = False,
+        skip_validation_worlds: bool = False,
+        skip_validation_joints: bool = False,
+        skip_validation_shapes: bool = False,
+        skip_validation_structure: bool = False,
+        skip_validation_joint_ordering: bool = True,
+    ) -> Model:
         """Check everything and make a model of it. The builder can be used further.
 
         Args:
             device: Device of the model, for example "cpu" or "cuda:0"; Warp's default device if None.
+            requires_grad: Must be False: steps are not differentiable.
+            skip_all_validations: As in Newton, but every check runs. This and the following can be given and
+                change nothing; True is warned about.
+            skip_validation_worlds: See above.
+            skip_validation_joints: See above.
+            skip_validation_shapes: See above.
+            skip_validation_structure: See above.
+            skip_validation_joint_ordering: Changes nothing, since joints may be added in any order.
 
         Raises:
             RuntimeError: If a world is still open.
-            ValueError: If the description is not a valid model; the message names the entity, the value and
-                the remedy.
+            ValueError: If the description is not a valid model, or `requires_grad` is set; the message names
+                the entity, the value and the remedy.
         """
         from pluriverse.builder.finalize import make_model
+
+        if requires_grad:
+            raise ValueError(
+                "ModelBuilder.finalize: requires_grad is True, but steps are not differentiable. "
+                "Leave it out."
+            )
+        skipped = {
+            "skip_all_validations": skip_all_validations,
+            "skip_validation_worlds": skip_validation_worlds,
+            "skip_validation_joints": skip_validation_joints,
+            "skip_validation_shapes": skip_validation_shapes,
+            "skip_validation_structure": skip_validation_structure,
+        }
+        if any(skipped.values()):
+            given = ", ".join(name for name, is_given in skipped.items() if is_given)
+            warnings.warn(
+                f"ModelBuilder.finalize: {given}: every check runs all the same, since a model that is not "
+                "valid would be simulated wrongly.",
+                PluriverseWarning,
+                stacklevel=2,
+            )
 
         return make_model(self, wp.get_device(device))

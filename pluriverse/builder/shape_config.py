@@ -1,6 +1,7 @@
 """ShapeConfig: material, mass and collision behaviour of a shape."""
 
 import copy
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from pluriverse.builder.other_names import other_names
 from pluriverse.geometry.signed_distance import check_options
 from pluriverse.types import ShapeFlags
+from pluriverse.warnings import PluriverseWarning
 
 
 def _damping(config: "ShapeConfig") -> float:
@@ -27,13 +29,33 @@ def _set_damping(config: "ShapeConfig", kd: float) -> None:
     config.tau = kd / config.ke
 
 
-@other_names(kd=property(_damping, _set_damping))
+def _without_effect(name: str, meaning: str) -> property:
+    """Return an attribute of Newton's that can only be 0 here: writing another number warns."""
+
+    def put(config: "ShapeConfig", value: float) -> None:
+        if not _is_number(value) or not 0.0 <= value < np.inf:
+            raise ValueError(f"ShapeConfig: {name} is {value}, but it must be a finite number >= 0.")
+        if value != 0.0:
+            warnings.warn(
+                f"ShapeConfig: {name} is {value}, but it changes nothing: {meaning}.",
+                PluriverseWarning,
+                stacklevel=3,
+            )
+
+    return property(lambda config: 0.0, put, doc=f"Always 0: {meaning}.")
+
+
+@other_names(
+    kd=property(_damping, _set_damping),
+    kf=_without_effect("kf", "friction is Coulomb's with stiction, and mu alone describes it"),
+    ka=_without_effect("ka", "no surface sticks to another"),
+)
 @dataclass
 class ShapeConfig:
     """Material, mass and collision behaviour of a shape.
 
     A contact damping `kd` [N·s/m], as argument or attribute, is another way to give `tau` = kd / ke. As an
-    attribute, set it after `ke`.
+    attribute, set it after `ke`. Newton's `kf` and `ka` can be given and change nothing, with a warning.
     """
 
     density: float = 1000.0

@@ -15,6 +15,7 @@ from pluriverse.geometry.appearance import MeshSkin
 from pluriverse.geometry.convex_hull import compute_convex_hull
 from pluriverse.geometry.inertia import MassProperties
 from pluriverse.geometry.mesh_normals import compute_corner_normals
+from pluriverse.geometry.mesh_shapes import MeshShapes
 from pluriverse.geometry.signed_distance import SignedDistance, check_options, compute_signed_distance
 from pluriverse.geometry.surface_edges import is_closed_surface
 from pluriverse.geometry.vertex_merge import merge_vertices
@@ -24,7 +25,7 @@ from pluriverse.geometry.vertex_merge import merge_vertices
 MESH_HULL_VERTEX_COUNT = 64
 
 
-class Mesh:
+class Mesh(MeshShapes):
     """Triangles in the local frame of the mesh [m].
 
     Meshes are immutable and compare by identity; `content_key` tells meshes of equal content.
@@ -312,6 +313,32 @@ class Mesh:
             )
             self._signed_distances[key] = grid
         return grid
+
+    def copy(self, vertices: Any = None, indices: Any = None, recompute_inertia: bool = False) -> "Mesh":
+        """Return a mesh of its own with the same content, or with other vertices or triangles.
+
+        Args:
+            vertices: Vertex positions [m], shape [vertex, 3]; those of this mesh if None.
+            indices: Three vertex indices per triangle; those of this mesh if None. Colours and textures of
+                triangles are kept if there are as many.
+            recompute_inertia: Changes nothing: mass properties are always those of the triangles.
+
+        Raises:
+            ValueError: As the constructor.
+        """
+        has_skin = indices is None or np.size(indices) == len(self.indices)
+        other = Mesh(
+            self.vertices if vertices is None else vertices,
+            self.indices if indices is None else indices,
+            compute_inertia=self.compute_inertia,
+            is_solid=self.is_solid,
+            color=self.color,
+            name=self.name,
+            skin=self.skin if has_skin else None,
+        )
+        other.is_convex_hull = self.is_convex_hull and vertices is None and indices is None
+        other.signed_distance_options = dict(self.signed_distance_options)
+        return other
 
     def scaled(self, scale: float | Sequence[float]) -> "Mesh":
         """Return this mesh scaled by one factor, or one per axis (negative ones mirror).

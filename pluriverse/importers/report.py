@@ -3,6 +3,7 @@
 import dataclasses
 import enum
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -90,6 +91,43 @@ class ImportReport:
     entries: list[ImportEntry] = dataclasses.field(default_factory=list)
     """Features that are lost or changed, one entry per feature and consequence."""
 
+    path_body_map: dict[str, int] = dataclasses.field(default_factory=dict)
+    """Index of each body by its label; a merged link has that of the body it became part of. Also
+    `report["path_body_map"]`, and likewise the next two."""
+    path_joint_map: dict[str, int] = dataclasses.field(default_factory=dict)
+    """Index of each joint by its label."""
+    path_shape_map: dict[str, int] = dataclasses.field(default_factory=dict)
+    """Index of each shape by its label."""
+
+    def __getitem__(self, name: str) -> dict[str, int]:
+        """Return `path_body_map`, `path_joint_map` or `path_shape_map`.
+
+        Raises:
+            KeyError: For any other name.
+        """
+        if name not in _MAPS:
+            raise KeyError(
+                f"an import report has no entry {name!r}; there are {', '.join(_MAPS)}. "
+                "All else are attributes: bodies, joints, shapes, articulations, keyframes, entries."
+            )
+        return dict(getattr(self, name))
+
+    def map_labels(
+        self, body_label: Sequence[str], joint_label: Sequence[str], shape_label: Sequence[str]
+    ) -> None:
+        """Fill the maps from labels to indices, given all labels of the builder."""
+        self.path_body_map = {body_label[index]: index for index in self.bodies}
+        self.path_joint_map = {joint_label[index]: index for index in self.joints}
+        self.path_shape_map = {shape_label[index]: index for index in self.shapes}
+        for link, body in self.merged_links.items():
+            if body in self.path_body_map:
+                self.path_body_map.setdefault(link, self.path_body_map[body])
+
+    def summary(self) -> str:
+        """Return what was added and what was changed, in lines of text."""
+        added = f"{len(self.bodies)} bodies, {len(self.joints)} joints, {len(self.shapes)} shapes"
+        return f"{self.source}: {added}{_lines(self.entries)}"
+
     @property
     def losses(self) -> list[ImportEntry]:
         """The entries after which bodies may move other than authored."""
@@ -132,6 +170,9 @@ class ImportReport:
                 AssetWarning,
                 stacklevel=4,
             )
+
+
+_MAPS = ("path_body_map", "path_joint_map", "path_shape_map")
 
 
 def _lines(entries: list[ImportEntry]) -> str:

@@ -116,6 +116,35 @@ class SolverMuJoCo(EngineSolver):
         if save_to_mjcf is not None:
             self.save_to_mjcf(save_to_mjcf)
 
+    @property
+    def mj_model(self) -> Any:
+        """MuJoCo's model (`mujoco.MjModel`) of the first world, where all worlds have one structure.
+
+        Values that differ between the worlds are in `groups[0].fields`.
+
+        Raises:
+            AttributeError: If worlds are of several structures.
+        """
+        if len(self.groups) != 1:
+            raise AttributeError(
+                f"SolverMuJoCo.mj_model: the worlds are of {len(self.groups)} structures, each with a "
+                "model of its own. Take groups[k].model; world_group[w] is the group of world w."
+            )
+        return self.groups[0].model
+
+    @staticmethod
+    def import_mujoco() -> tuple[Any, Any]:
+        """Return the modules `mujoco` and `mujoco_warp`.
+
+        Raises:
+            ImportError: If MuJoCo Warp is not installed, or made for another MuJoCo.
+        """
+        import mujoco
+
+        from pluriverse.solvers.mujoco.warp_group import load_mujoco_warp
+
+        return mujoco, load_mujoco_warp()
+
     @staticmethod
     def register_custom_attributes(builder: Any) -> None:
         """Declare the attributes that only MuJoCo knows, so that importers keep them; see there.

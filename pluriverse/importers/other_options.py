@@ -1,0 +1,72 @@
+"""Options of Newton's importers: taken, so that scripts run, with a warning where they mean nothing."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from pluriverse.geometry import MESH_HULL_VERTEX_COUNT
+from pluriverse.importers.errors import AssetWarning
+
+_DRIVE_MODES = (
+    "a drive whose gains and target velocity are all given follows both; set builder.joint_target_mode"
+)
+_MARGINS = "margin and gap are read as MuJoCo means them"
+_MASSLESS = "a massless base is kept where it is fixed; use collapse_fixed_joints=True to merge it"
+_CONSTRAINTS = "equality constraints always become those of the model, which both solvers hold"
+
+# What a script can ask for: the value that asks for nothing, and why another one changes nothing here.
+_WITHOUT_MEANING: Mapping[str, Mapping[str, tuple[Any, str]]] = {
+    "add_mjcf": {
+        "collapse_massless_fixed_root": (False, _MASSLESS),
+        "convert_3d_hinge_to_ball_joints": (
+            False,
+            "three hinges keep their own coordinates, limits and drives",
+        ),
+        "convert_mjc_equality_constraints": (True, _CONSTRAINTS),
+        "ctrl_direct": (
+            False,
+            "actuators become drives, which follow the targets of `Control`; those that no drive can express "
+            "take control.mujoco.ctrl, see SolverMuJoCo.register_custom_attributes",
+        ),
+        "legacy_margin_gap": (False, _MARGINS),
+        "parse_mujoco_options": (
+            True,
+            "options of the file are only kept where SolverMuJoCo.register_custom_attributes was called",
+        ),
+    },
+    "add_urdf": {
+        "collapse_massless_fixed_root": (False, _MASSLESS),
+        "force_position_velocity_actuation": (False, _DRIVE_MODES),
+    },
+    "add_usd": {
+        "convert_mjc_equality_constraints": (True, _CONSTRAINTS),
+        "legacy_margin_gap": (False, _MARGINS),
+        "parse_mujoco_options": (
+            True,
+            "options of the stage are only kept where SolverMuJoCo.register_custom_attributes was called",
+        ),
+        "return_deformable_results": (False, "there are no deformable bodies"),
+    },
+}
+
+
+def read_other_options(importer: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Return the options that the importer itself has, and whether its report shall be printed.
+
+    Warns of each option that asks for what does not exist here.
+
+    Args:
+        importer: Name of the method, for example `add_mjcf`.
+        options: What it was called with.
+    """
+    own = dict(options)
+    is_verbose = bool(own.pop("verbose", False))
+    if own.get("mesh_maxhullvert", 0) is None:
+        own["mesh_maxhullvert"] = MESH_HULL_VERTEX_COUNT
+    for name, (neutral, reason) in _WITHOUT_MEANING[importer].items():
+        value = own.pop(name, neutral)
+        if bool(value) != neutral:
+            warnings.warn(
+                f"{importer}: {name}={value!r} changes nothing: {reason}.", AssetWarning, stacklevel=3
+            )
+    return own, is_verbose

@@ -1,0 +1,208 @@
+"""Names, keywords and habits that scripts written for Newton bring along."""
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pluriverse as pv
+from pluriverse.importers.errors import AssetWarning
+from pluriverse.warnings import PluriverseWarning
+
+ARM = """<mujoco model="arm"><worldbody><body name="link"><joint name="hinge" axis="0 1 0"/>
+<geom name="rod" type="capsule" fromto="0 0 0 0 0 1" size="0.05"/></body></worldbody></mujoco>"""
+
+
+def test_rooms_are_attributes_of_the_package():
+    program = (
+        "import sys, pluriverse as pv; assert 'warp' not in sys.modules;"
+        "print(pv.solvers.SolverSAP.__name__, pv.selection.ArticulationView.__name__,"
+        "pv.geometry.Mesh is pv.Mesh, pv.math.__name__,"
+        "pv.sensors.__name__, pv.warnings.PluriverseWarning.__name__)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=Path(pv.__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.splitlines()[-1] == (
+        "SolverSAP ArticulationView True pluriverse.math pluriverse.sensors PluriverseWarning"
+    )
+
+
+@pytest.mark.parametrize("value", ["y", "Y", 1, np.int64(1), pv.Axis.Y])
+def test_axis_of_anything(value):
+    assert pv.Axis.from_any(value) is pv.Axis.Y
+    assert pv.Axis.from_any(value).to_vector() == (0.0, 1.0, 0.0)
+
+
+@pytest.mark.parametrize("value", ["up", "", 3, -1, 1.0, True, None, "1"])
+def test_what_is_no_axis_is_refused(value):
+    with pytest.raises(ValueError, match=r"is no axis. Give Axis\.X"):
+        pv.Axis.from_any(value)
+
+
+def test_finalize_takes_the_keywords_and_still_checks():
+    builder = pv.ModelBuilder()
+    builder.add_shape_sphere(builder.add_body(), radius=0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        builder.finalize("cpu", requires_grad=False, skip_validation_joint_ordering=True)
+    with pytest.raises(ValueError, match="requires_grad is True, but steps are not differentiable"):
+        builder.finalize("cpu", requires_grad=True)
+    builder.add_link(mass=1.0)
+    with (
+        pytest.warns(PluriverseWarning, match="skip_all_validations: every check runs"),
+        pytest.raises(ValueError, match="has no joint"),
+    ):
+        builder.finalize("cpu", skip_all_validations=True)
+
+
+def test_contact_gains_without_meaning_are_taken_with_a_warning():
+    for name in ("kf", "ka"):
+        with pytest.warns(PluriverseWarning, match=f"{name} is 5.0, but it changes nothing") as caught:
+            config = pv.ShapeConfig(ke=1.0e4, **{name: 5.0})
+        assert len(caught) == 1
+        assert caught[0].filename == __file__
+        assert getattr(config, name) == 0.0
+        with pytest.raises(ValueError, match=f"{name} is nan"):
+            setattr(config, name, float("nan"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pv.ShapeConfig(kf=0.0, ka=0.0)
+
+
+def test_importers_take_the_keywords(capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pv.ModelBuilder().add_mjcf(
+            ARM,
+            verbose=True,
+            ctrl_direct=False,
+            convert_mjc_equality_constraints=True,
+            mesh_maxhullvert=None,
+        )
+    assert "1 bodies, 1 joints, 1 shapes" in capsys.readouterr().out
+    with pytest.warns(AssetWarning, match="ctrl_direct=True changes nothing: actuators become") as caught:
+        pv.ModelBuilder().add_mjcf(ARM, ctrl_direct=True)
+    assert caught[0].filename == __file__
+    with pytest.raises(TypeError, match="ctrl_directly"):
+        pv.ModelBuilder().add_mjcf(ARM, ctrl_directly=True)
+
+
+def test_a_report_maps_labels_to_indices():
+    builder = pv.ModelBuilder()
+    builder.add_body(label="before")
+    report = builder.add_mjcf(ARM)
+    assert list(report["path_body_map"].values()) == [1]
+    for name, labels in (
+        ("body", builder.body_label),
+        ("joint", builder.joint_label),
+        ("shape", builder.shape_label),
+    ):
+        assert all(labels[index] == label for label, index in report[f"path_{name}_map"].items())
+        assert report[f"path_{name}_map"]
+    with pytest.raises(KeyError, match="no entry 'fps'; there are path_body_map"):
+        report["fps"]
+
+
+def test_links_that_were_merged_are_mapped_to_their_body():
+    text = ARM.replace("</body>", '<body name="tip"><geom name="ball" size="0.1"/></body></body>')
+    builder = pv.ModelBuilder()
+    report = builder.add_mjcf(text, collapse_fixed_joints=True)
+    (tip,) = [label for label in report.path_body_map if label.endswith("tip")]
+    assert builder.body_count == 1
+    assert report.path_body_map[tip] == 0
+
+
+def test_the_mujoco_model_of_one_group():
+    one, two = pv.ModelBuilder(), pv.ModelBuilder()
+    one.add_mjcf(ARM)
+    two.add_mjcf(ARM)
+    two.add_shape_sphere(two.add_body(), radius=0.1)
+    builder = pv.ModelBuilder()
+    builder.replicate(one, 2)
+    solver = pv.SolverMuJoCo(builder.finalize("cpu"))
+    assert solver.mj_model is solver.groups[0].model
+    assert solver.mj_model.nq == 1
+    builder.add_world(two)
+    solver = pv.SolverMuJoCo(builder.finalize("cpu"))
+    with pytest.raises(AttributeError, match=r"the worlds are of 2 structures.*groups\[k\]\.model"):
+        _ = solver.mj_model
+
+
+def test_the_modules_of_mujoco():
+    mujoco_warp = pytest.importorskip("mujoco_warp")
+    assert pv.SolverMuJoCo.import_mujoco() == (pytest.importorskip("mujoco"), mujoco_warp)
+
+
+SOLIDS = {
+    "box": (lambda: pv.Mesh.create_box(0.1, 0.2, 0.3), 8 * 0.006, (0.1, 0.2, 0.3)),
+    "cube": (lambda: pv.Mesh.create_box(0.1, duplicate_vertices=False), 8e-3, (0.1, 0.1, 0.1)),
+    "sphere": (lambda: pv.Mesh.create_sphere(0.2), 4 / 3 * np.pi * 0.008, (0.2, 0.2, 0.2)),
+    "ellipsoid": (lambda: pv.Mesh.create_ellipsoid(0.1, 0.2, 0.3), 4 / 3 * np.pi * 0.006, (0.1, 0.2, 0.3)),
+    "capsule": (
+        lambda: pv.Mesh.create_capsule(0.1, 0.3),
+        np.pi * 0.01 * 0.6 + 4 / 3 * np.pi * 0.001,
+        (0.1, 0.4, 0.1),
+    ),
+    "cylinder": (lambda: pv.Mesh.create_cylinder(0.1, 0.3, up_axis="x"), np.pi * 0.01 * 0.6, (0.3, 0.1, 0.1)),
+    "frustum": (
+        lambda: pv.Mesh.create_cylinder(0.2, 0.3, top_radius=0.1, up_axis=pv.Axis.Z),
+        np.pi * 0.6 * (0.04 + 0.02 + 0.01) / 3,
+        (0.2, 0.2, 0.3),
+    ),
+    "cone": (
+        lambda: pv.Mesh.create_cone(0.2, 0.3, up_axis=pv.Axis.Z),
+        np.pi * 0.04 * 0.6 / 3,
+        (0.2, 0.2, 0.3),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SOLIDS)
+def test_solids_are_closed_and_have_the_volume_of_the_shape(kind):
+    """An inscribed polyhedron of 32 sectors has up to 1.3 % less volume, never more."""
+    make, volume, half = SOLIDS[kind]
+    mesh = make()
+    assert mesh.is_closed
+    mass = mesh.mass_properties(1.0).mass
+    assert 0.98 * volume < mass <= volume * (1.0 + 1e-6)
+    np.testing.assert_allclose(mesh.aabb[1], half, rtol=1e-6)
+    np.testing.assert_allclose(-mesh.aabb[0], half, rtol=1e-6)
+
+
+def test_the_tip_of_a_cone_points_along_its_axis():
+    tip = pv.Mesh.create_cone(0.2, 0.3).vertices[-1]
+    np.testing.assert_allclose(tip, (0.0, 0.3, 0.0), atol=1e-7)
+
+
+def test_a_plane_is_a_sheet_that_faces_up():
+    mesh = pv.Mesh.create_plane(2.0, 3.0)
+    corner = mesh.vertices[mesh.triangles]
+    normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
+    np.testing.assert_allclose(normal, [[0.0, 0.0, 6.0]] * 2)
+    assert mesh.mass_properties(10.0, thickness=0.01).mass == pytest.approx(0.6)
+
+
+def test_solids_of_impossible_size_are_refused():
+    with pytest.raises(ValueError, match="create_box: hy is -1"):
+        pv.Mesh.create_box(1.0, -1.0)
+    with pytest.raises(ValueError, match="create_sphere: radius is nan"):
+        pv.Mesh.create_sphere(float("nan"))
+    with pytest.raises(ValueError, match="create_cylinder: segments is 2"):
+        pv.Mesh.create_cylinder(0.1, 0.1, segments=2)
+
+
+def test_a_copy_of_a_mesh_is_another_mesh_of_equal_content():
+    mesh = pv.Mesh.create_box(0.1)
+    other = mesh.copy()
+    assert other is not mesh
+    assert other.content_key == mesh.content_key
+    larger = mesh.copy(vertices=2.0 * mesh.vertices, recompute_inertia=True)
+    assert larger.mass_properties(1.0).mass == pytest.approx(8.0 * mesh.mass_properties(1.0).mass)
