@@ -63,6 +63,17 @@ def test_finalize_takes_the_keywords_and_still_checks():
         builder.finalize("cpu", skip_all_validations=True)
 
 
+def test_a_pipeline_takes_the_keywords():
+    builder = pv.ModelBuilder()
+    builder.add_shape_sphere(builder.add_body(), radius=0.1)
+    model = builder.finalize("cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pv.CollisionPipeline(model, broad_phase="sap", requires_grad=False, deterministic=True)
+    with pytest.raises(ValueError, match="contacts are not differentiable"):
+        pv.CollisionPipeline(model, requires_grad=True)
+
+
 def test_contact_gains_without_meaning_are_taken_with_a_warning():
     for name in ("kf", "ka"):
         with pytest.warns(PluriverseWarning, match=f"{name} is 5.0, but it changes nothing") as caught:

@@ -40,10 +40,13 @@ class CollisionPipeline:
             every two shapes, `"sap"` (sweep and prune) sorts the shapes along an axis. By default worlds of
             4000 candidate pairs or more are swept, others test their pairs. The contacts are the same, bit
             for bit.
+        requires_grad: Must not be True: contacts are not differentiable.
+        deterministic: Changes nothing: contacts are always the same, bit for bit.
 
     Raises:
-        ValueError: If there is no such broad phase, a shape that collides has no geometry, all triangles of a
-            mesh are degenerate, a hydroelastic shape has no stiffness, or a capacity is not valid.
+        ValueError: If `requires_grad` is set, there is no such broad phase, a shape that collides has no
+            geometry, all triangles of a mesh are degenerate, a hydroelastic shape has no stiffness, or a
+            capacity is not valid.
     """
 
     model: Model
@@ -57,7 +60,13 @@ class CollisionPipeline:
         *,
         rigid_contact_max: int | Sequence[int] | np.ndarray | None = None,
         broad_phase: Literal["explicit", "nxn", "sap"] | None = None,
+        requires_grad: bool | None = None,
+        deterministic: bool = True,
     ):
+        if requires_grad:
+            raise ValueError(
+                "CollisionPipeline: requires_grad is True, but contacts are not differentiable. Leave it out."
+            )
         # Kernels are parsed when a module that declares them loads: not before a pipeline exists.
         from pluriverse.collision import stages
 
