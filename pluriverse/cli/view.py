@@ -41,7 +41,7 @@ def view_scene(name: str, options: ViewOptions) -> None:
         if options.geometry not in ("visual", "collision", "all"):
             raise ValueError(f"--geometry is {options.geometry!r}, but it is visual, collision or all")
         try:
-            from pluriverse.viewer import Viewer
+            from pluriverse.viewer import BrowserViewer
             from pluriverse.viewer.extras import load_viser
 
             load_viser()
@@ -58,7 +58,7 @@ def view_scene(name: str, options: ViewOptions) -> None:
             asset_roots=options.asset_roots,
         )
         try:
-            viewer = Viewer(
+            viewer = BrowserViewer(
                 session.simulation,
                 shown,
                 host=options.host,

@@ -438,6 +438,9 @@ def update_shape(
     norm = wp.dot(q, q)
     is_valid = distance < POSITION_LIMIT and norm > QUATERNION_NORM_MIN and norm < POSITION_LIMIT
     is_valid = is_valid and wp.isfinite(half[0] + half[1] + half[2] + reach)
+    if horizon.is_limited != 0 and body >= 0:
+        # What is looked for depends on the velocity, and limits of the reach would hide that it is no number.
+        is_valid = is_valid and wp.isfinite(horizon.body_qd[body])
     if is_valid and is_enabled:
         state.bounds[shape] = bounds_vector(
             center[0], center[1], center[2], half[0] + inflation, half[1] + inflation, half[2] + inflation

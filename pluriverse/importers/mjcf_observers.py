@@ -9,7 +9,7 @@ from pluriverse.builder.cameras import CameraMode
 from pluriverse.importers.description import Placement
 from pluriverse.importers.frames import Frame, make_frame, quat_from_wxyz
 from pluriverse.importers.mjcf_source import MjcfSource
-from pluriverse.importers.report import ImportReport
+from pluriverse.importers.report import ImportReport, ImportSeverity
 
 # Kinds of objects (`mujoco.mjtObj`) that sensors are on, and what they become.
 BODY, XBODY, JOINT, GEOM, SITE, CAMERA = 1, 2, 3, 5, 6, 7
@@ -119,7 +119,12 @@ def add_visual_cameras(
         mode = CAMERA_MODES[int(model.cam_mode[camera])]
         target = placement.bodies.get(("body", int(model.cam_targetbodyid[camera])), -1)
         if int(model.cam_mode[camera]) in (2, 4):
-            report.add("camera that follows a centre of mass", name, "it follows the origin of the body")
+            report.add(
+                "camera that follows a centre of mass",
+                name,
+                "it follows the origin of the body",
+                ImportSeverity.NOTE,
+            )
         if mode is CameraMode.TARGET and target < 0:
             mode = CameraMode.FIXED
         fov = float(np.deg2rad(model.cam_fovy[camera]))

@@ -503,10 +503,10 @@ class Simulation:
         return Recorder(self, **options)
 
     def viewer(self, worlds: Any = None, **options: Any) -> Any:
-        """Return a `pluriverse.viewer.Viewer`, which shows this simulation in a browser while it goes on."""
-        from pluriverse.viewer import Viewer
+        """Return a `pluriverse.viewer.BrowserViewer`, which shows this simulation in a browser while it goes on."""
+        from pluriverse.viewer import BrowserViewer
 
-        return Viewer(self, worlds, **options)
+        return BrowserViewer(self, worlds, **options)
 
     def clear_report(self) -> None:
         """Let the figures of `report` begin again with the next step."""

@@ -3,7 +3,7 @@
 `view` is public as `pluriverse.view`.
 """
 
-from pluriverse.viewer.viewer import Viewer
+from pluriverse.viewer.viewer import BrowserViewer
 from pluriverse.viewer.viewer import view as view
 
-__all__ = ["Viewer"]
+__all__ = ["BrowserViewer"]

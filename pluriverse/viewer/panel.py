@@ -11,7 +11,7 @@ from pluriverse.viewer.plots import Plot, scalar_joints
 from pluriverse.viewer.source import Moment
 
 if TYPE_CHECKING:
-    from pluriverse.viewer.viewer import Viewer
+    from pluriverse.viewer.viewer import BrowserViewer
 
 # Sliders that fit into a panel.
 SLIDER_COUNT_MAX = 48
@@ -30,7 +30,7 @@ class Panel:
         viewer: The viewer.
     """
 
-    def __init__(self, viewer: "Viewer") -> None:
+    def __init__(self, viewer: "BrowserViewer") -> None:
         self._viewer = viewer
         self._gui = viewer.server.gui
         self._frame = 0

@@ -1,8 +1,8 @@
 """Viewer: a simulation in the browser, with controls, while it goes on.
 
 The viewer draws in a thread of its own. It shows what the arrays of the simulation hold at the moment, so a
-program may step as it likes. `Viewer.run` steps the simulation itself, in real time; a loop of one's own
-calls `Viewer.sync`, which lets the buttons of the viewer act on it.
+program may step as it likes. `BrowserViewer.run` steps the simulation itself, in real time; a loop of one's own
+calls `BrowserViewer.sync`, which lets the buttons of the viewer act on it.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ PORT_FIRST, PORT_COUNT = 8080, 100
 CATCH_UP_TIME = 0.1
 
 
-class Viewer:
+class BrowserViewer:
     """Shows worlds of a simulation in a browser.
 
     Args:
@@ -67,7 +67,7 @@ class Viewer:
 
         if not isinstance(simulation, Simulation):
             raise TypeError(
-                f"Viewer: a {type(simulation).__name__} cannot be viewed. Pass a Simulation, such as that of "
+                f"BrowserViewer: a {type(simulation).__name__} cannot be viewed. Pass a Simulation, such as that of "
                 "load_scene(...).simulation()."
             )
         geometry = SeenGeometry(geometry)
@@ -298,9 +298,9 @@ class Viewer:
         camera.position = tuple(centre + reach * np.array([1.0, 0.9, 0.6]))
 
 
-def view(simulation: Any, worlds: Any = None, **options: Any) -> Viewer:
-    """Show a simulation in a browser while it goes on, and return its `Viewer`; options are those of it."""
-    return Viewer(simulation, worlds, **options)
+def view(simulation: Any, worlds: Any = None, **options: Any) -> BrowserViewer:
+    """Show a simulation in a browser while it goes on, and return its `BrowserViewer`; options are those of it."""
+    return BrowserViewer(simulation, worlds, **options)
 
 
 def _light(scene: Any) -> None:
@@ -321,7 +321,9 @@ def free_port(host: str, port: int | None) -> int:
         ValueError: If it is no port.
     """
     if port is not None and (not isinstance(port, int) or isinstance(port, bool) or not 0 < port < 65536):
-        raise ValueError(f"Viewer: port is {port!r}, but must be a whole number from 1 to 65535, or None.")
+        raise ValueError(
+            f"BrowserViewer: port is {port!r}, but must be a whole number from 1 to 65535, or None."
+        )
     for candidate in [port] if port is not None else range(PORT_FIRST, PORT_FIRST + PORT_COUNT):
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -330,20 +332,22 @@ def free_port(host: str, port: int | None) -> int:
             except OSError as error:
                 if port is not None:
                     raise OSError(
-                        f"Viewer: port {port} of {host} cannot be had: {error.strerror}. Name another "
+                        f"BrowserViewer: port {port} of {host} cannot be had: {error.strerror}. Name another "
                         "port, or "
                         "none to get a free one."
                     ) from error
                 continue
         return candidate
-    raise OSError(f"Viewer: no port from {PORT_FIRST} to {PORT_FIRST + PORT_COUNT - 1} of {host} is free.")
+    raise OSError(
+        f"BrowserViewer: no port from {PORT_FIRST} to {PORT_FIRST + PORT_COUNT - 1} of {host} is free."
+    )
 
 
 def _shown(simulation: Any, worlds: Any, count: int) -> np.ndarray:
     """Return the worlds, or environments, to show."""
     if count == simulation.model.world_count:
-        return shown_worlds(simulation.model, worlds, "Viewer")
+        return shown_worlds(simulation.model, worlds, "BrowserViewer")
     from types import SimpleNamespace
 
     counted: Any = SimpleNamespace(world_count=count)  # environments of prepared worlds
-    return shown_worlds(counted, worlds, "Viewer")
+    return shown_worlds(counted, worlds, "BrowserViewer")

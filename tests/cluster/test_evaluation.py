@@ -23,7 +23,7 @@ bodies:
     mass: 1.0
     inertia: [[0.01, 0, 0], [0, 0.01, 0], [0, 0, 0.01]]
     transform: {p: [0, 0, 5]}
-    shapes: [{type: sphere, radius: 0.1}]
+    shapes: [{type: sphere, radius: 0.1, cfg: {density: 0}}]
 joints: [{id: hover, type: free, child: block}]
 randomize:
   seed: 3

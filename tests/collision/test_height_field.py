@@ -230,7 +230,9 @@ def test_bodies_dropped_on_terrain_come_to_rest(terrain: str):
         shapes[index % len(shapes)].add(world, world.add_body(xform=place), **material)
         builder.add_world(world)
     model = builder.finalize("cpu")
-    pipeline, solver, control = pv.CollisionPipeline(model), pv.SolverSAP(model), model.control()
+    # Under the default preset one of these boxes goes on rocking at some cm/s (docs/solver_sap.md, limits).
+    solver = pv.SolverSAP(model, contact_preset_variant="approx32")
+    pipeline, control = pv.CollisionPipeline(model), model.control()
     contacts, states = pipeline.contacts(), [model.state(), model.state()]
     energies = []
     for step in range(1100):

@@ -28,7 +28,7 @@ def make_world(friction: float) -> pv.ModelBuilder:
 
 
 def simulate(
-    friction: list[float], *, seconds: float, is_turned: list[bool]
+    friction: list[float], *, seconds: float, is_turned: list[bool], **options: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the heights [m] and the angles turned [rad], shape [step, world]."""
     builder = pv.ModelBuilder()
@@ -36,7 +36,7 @@ def simulate(
         builder.add_world(make_world(value))
     model = builder.finalize("cpu")
     states, control = [model.state(), model.state()], model.control()
-    pipeline, solver = pv.CollisionPipeline(model), pv.SolverSAP(model)
+    pipeline, solver = pv.CollisionPipeline(model), pv.SolverSAP(model, **options)
     contacts = pipeline.contacts()
     heights, yaws = [], []
     force = np.zeros((len(friction), 6), dtype=np.float32)
@@ -74,7 +74,8 @@ def test_nut_is_held_by_its_thread_and_screws_down_by_a_pitch_a_turn():
 
 def test_frictionless_nut_falls_as_its_helix_lets_it():
     """The weight drives mass and turning inertia by the lead: a = g / (1 + I (2 pi / P)² / m)."""
-    heights, _ = simulate([0.0], seconds=0.4, is_turned=[False])
+    # Contacts that give way ride over the facets; near rigid ones lose a quarter of the acceleration there.
+    heights, _ = simulate([0.0], seconds=0.4, is_turned=[False], contact_preset_variant="approx32")
     nut = nut_mesh(DIAMETER, PITCH, 0.01, clearance=CLEARANCE)
     properties = nut.mass_properties(7800.0)
     inertia = properties.inertia[2, 2]

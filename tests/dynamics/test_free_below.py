@@ -40,7 +40,9 @@ def moving(kind: str, steps: int, dt: float, gravity: float):
     reference.joint_qd.assign(qd)
     initial = reference.state()
     eval_fk(reference, reference.joint_q, reference.joint_qd, initial)
-    eval_ik(model, initial, state.joint_q, state.joint_qd)
+    state.body_q.assign(initial.body_q)  # other joints, the same bodies
+    state.body_qd.assign(initial.body_qd)
+    eval_ik(model, state, state.joint_q, state.joint_qd)
     eval_fk(model, state.joint_q, state.joint_qd, state)
     np.testing.assert_allclose(state.body_q.numpy(), initial.body_q.numpy(), atol=1e-5)
     np.testing.assert_allclose(state.body_qd.numpy(), initial.body_qd.numpy(), atol=1e-5)

@@ -185,7 +185,6 @@ MALFORMED_MJCF = {
         mjcf(joint='<joint axis="0 x 0"/>'),
         ("element 'joint' (line 1)", "axis", "Write numbers"),
     ),
-    "two bodies of a name": (mjcf(body='<body name="arm"/>'), ("'arm'", "name of its own")),
     "unknown class": (mjcf(joint='<joint class="no"/>'), ("'no'", "Define the default class")),
     "unknown mesh": (mjcf(geom='<geom type="mesh" mesh="m"/>'), ("mesh 'm' not found", "Define")),
     "unknown joint of an actuator": (

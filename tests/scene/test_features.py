@@ -25,7 +25,7 @@ FOLDER = Path(__file__).parent / "features"
 FILES = sorted(path for path in FOLDER.iterdir() if path.suffix in (".yaml", ".json"))
 
 # Blocks with pages and tests of their own.
-ELSEWHERE = ("pluriverse.scene.randomize", "pluriverse.scene.variants")
+ELSEWHERE = ("pluriverse.scene.randomize", "pluriverse.scene.variants", "pluriverse.scene.sweep_file")
 ELSEWHERE_CLASSES = ("VariantContent", "VariantEntity", "VariantsSection", "SolverOptions")
 
 

@@ -172,7 +172,7 @@ BAD_CHOICES = [
     ([0.5], TypeError, r"worlds are \[0.5\]"),
     (np.zeros(3, dtype=bool), ValueError, r"shape \(3,\), but the model has 4 worlds"),
     (wp.zeros(3, dtype=bool, device="cpu"), ValueError, "4 truth values"),
-    (wp.zeros(4, dtype=float, device="cpu"), TypeError, "float32.*int32 indices"),
+    (wp.zeros(4, dtype=float, device="cpu"), TypeError, "float32.*indices of 32 or 64 bits"),
 ]
 
 

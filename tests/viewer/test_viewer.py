@@ -247,6 +247,6 @@ def test_many_worlds_are_thinned_out():
     class Many:
         world_count = 1000
 
-    chosen = shown_worlds(Many(), None, "Viewer")
+    chosen = shown_worlds(Many(), None, "BrowserViewer")
     assert len(chosen) == 16
     assert (chosen[0], chosen[-1]) == (0, 999)
