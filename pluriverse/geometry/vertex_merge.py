@@ -28,7 +28,7 @@ def merge_vertices(vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def order_by_position(vertices: np.ndarray) -> np.ndarray:
     """Return the indices of `vertices` [vertex, 3] in an order that depends on their positions alone."""
-    return np.argsort(_hash_rows(np.asarray(vertices)))
+    return np.lexsort(np.asarray(vertices).T[::-1])
 
 
 def _hash_rows(vertices: np.ndarray) -> np.ndarray:
