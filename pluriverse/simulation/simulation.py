@@ -503,7 +503,7 @@ class Simulation:
         return Recorder(self, **options)
 
     def viewer(self, worlds: Any = None, **options: Any) -> Any:
-        """Return a `pluriverse.viewer.BrowserViewer`, which shows this simulation in a browser while it goes on."""
+        """Return a `pluriverse.viewer.BrowserViewer`: this simulation in a browser, while it goes on."""
         from pluriverse.viewer import BrowserViewer
 
         return BrowserViewer(self, worlds, **options)

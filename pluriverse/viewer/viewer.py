@@ -1,8 +1,8 @@
 """Viewer: a simulation in the browser, with controls, while it goes on.
 
 The viewer draws in a thread of its own. It shows what the arrays of the simulation hold at the moment, so a
-program may step as it likes. `BrowserViewer.run` steps the simulation itself, in real time; a loop of one's own
-calls `BrowserViewer.sync`, which lets the buttons of the viewer act on it.
+program may step as it likes. `BrowserViewer.run` steps the simulation itself, in real time; a loop of one's
+own calls `BrowserViewer.sync`, which lets the buttons of the viewer act on it.
 """
 
 import contextlib
@@ -67,8 +67,8 @@ class BrowserViewer:
 
         if not isinstance(simulation, Simulation):
             raise TypeError(
-                f"BrowserViewer: a {type(simulation).__name__} cannot be viewed. Pass a Simulation, such as that of "
-                "load_scene(...).simulation()."
+                f"BrowserViewer: a {type(simulation).__name__} cannot be viewed. Pass a Simulation, such as "
+                "that of load_scene(...).simulation()."
             )
         geometry = SeenGeometry(geometry)
         count = getattr(simulation, "environment_count", simulation.model.world_count)
@@ -299,7 +299,7 @@ class BrowserViewer:
 
 
 def view(simulation: Any, worlds: Any = None, **options: Any) -> BrowserViewer:
-    """Show a simulation in a browser while it goes on, and return its `BrowserViewer`; options are those of it."""
+    """Show a simulation in a browser while it goes on; the options are those of `BrowserViewer`."""
     return BrowserViewer(simulation, worlds, **options)
 
 

@@ -43,10 +43,10 @@ def run_campaign(call_count: int, *, seed: int = 0, call_time: float = CALL_TIME
 def _run_worker(campaign: Campaign, seed: int, first: int, end: int, call_time: float) -> int:
     """Run a worker until it ends in one way or another; return the number of the next call."""
     reading, writing = os.pipe()
-    command = [sys.executable, "-W", "ignore", "-m", "tests.campaign.worker", str(seed), str(first), str(end)]
-    # The worker writes to descriptor 3, so that nothing that libraries print comes between.
+    # The worker writes to a descriptor of its own, so that nothing that libraries print comes between.
+    numbers = (str(number) for number in (seed, first, end, writing))
     process = subprocess.Popen(
-        ["/bin/sh", "-c", f'exec "$@" 3>&{writing}', "sh", *command],
+        [sys.executable, "-W", "ignore", "-m", "tests.campaign.worker", *numbers],
         cwd=ROOT,
         pass_fds=[writing],
         stdin=subprocess.DEVNULL,

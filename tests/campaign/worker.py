@@ -15,7 +15,7 @@ import warp as wp
 
 def say(**fields: Any) -> None:
     """Tell the parent something, at once."""
-    os.write(3, (json.dumps(fields) + "\n").encode())
+    os.write(int(sys.argv[4]), (json.dumps(fields) + "\n").encode())
 
 
 def judge(target: Any, slot: str, value: Any, arguments: dict[str, Any]) -> tuple[str, str]:

@@ -9,8 +9,8 @@ from pluriverse import gymapi
 from tests.gymapi.scenes import add_env, at, make_sim, undamped
 
 pytest.importorskip("mujoco", reason="mujoco is not installed")
-# Steps of first order, and contacts that give way: with substeps of 2 ms both solvers agree to this. MuJoCo takes the
-# velocities of a step's beginning where SolverSAP's drives are implicit in those of its end.
+# Steps of first order, and contacts that give way: with substeps of 2 ms both solvers agree to this. MuJoCo
+# takes the velocities of a step's beginning where SolverSAP's drives are implicit in those of its end.
 AGREEMENT = 1e-2
 
 
