@@ -210,9 +210,9 @@ def make_scene(
         raise ValueError(f"SceneCfg: num_envs is {count!r}, but it must be a whole number of at least 1.")
     if not config.entities:
         raise ValueError("SceneCfg: there are no entities, so the environments would be empty. Add one.")
-    for name, entity in config.entities.items():
+    for name, configured in config.entities.items():
         # A plain entity without a name has labels without a prefix; variants must be called something.
-        if not isinstance(name, str) or (not name and isinstance(entity, VariantEntityCfg)):
+        if not isinstance(name, str) or (not name and isinstance(configured, VariantEntityCfg)):
             raise ValueError(f"SceneCfg: the name of an entity is {name!r}, but must be a text, not empty.")
     entities = {name: _read_entity(name, entity, config) for name, entity in config.entities.items()}
     if environments is not None:
