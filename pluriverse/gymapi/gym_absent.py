@@ -111,10 +111,10 @@ class AbsentCalls(Checks):
         """Take back the empty list that `get_actor_soft_materials` returns.
 
         Raises:
-            NotImplementedError: If there are materials.
+            NotImplementedError: If it is another thing.
         """
         self._actor(env, actor_handle, "set_actor_soft_materials")
-        if len(materials):
+        if not (isinstance(materials, list | tuple) and not materials):
             raise NotImplementedError(f"set_actor_soft_materials: {_NO_SOFT}")
         return True
 

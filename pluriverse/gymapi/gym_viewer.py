@@ -66,6 +66,11 @@ class ViewerCalls(Checks):
                 PLURIVERSE_GYM_FRAMES if None, or 600.
         """
         found = self._sim(sim, "create_viewer")
+        require(
+            properties is None or isinstance(properties, CameraProperties),
+            "create_viewer",
+            f"properties is a {type(properties).__name__}, but must be a CameraProperties or None.",
+        )
         budget = frames
         if budget is None:
             text = os.environ.get(BUDGET_VARIABLE, str(FRAME_BUDGET))
