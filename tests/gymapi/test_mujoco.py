@@ -9,16 +9,15 @@ from pluriverse import gymapi
 from tests.gymapi.scenes import add_env, at, make_sim, undamped
 
 pytest.importorskip("mujoco", reason="mujoco is not installed")
-# Steps of first order, and contacts that give way: with substeps of 2 ms both solvers agree to this. MuJoCo
-# takes the velocities of a step's beginning where SolverSAP's drives are implicit in those of its end.
-AGREEMENT = 1e-2
+# Steps of first order, and contacts that give way: with substeps of 1 to 2 ms both solvers agree to this.
+AGREEMENT = 5e-3
 
 
-def cart_sims(gym, assets, *, envs=1):
+def cart_sims(gym, assets, *, envs=1, substeps=8):
     """Return a sim of each solver with a cartpole in each env."""
     result = {}
     for solver in ("sap", "mujoco"):
-        sim = make_sim(substeps=8)
+        sim = make_sim(substeps=substeps)
         sim.params.solver = solver
         asset = gym.load_asset(sim, assets, "cartpole.urdf", undamped(fix_base_link=True))
         for index in range(envs):
@@ -51,7 +50,7 @@ def test_drives_and_states_agree_with_those_of_sap(gym, assets):
         (gymapi.DOF_MODE_EFFORT, (0.0, 0.5), "apply_actor_dof_efforts"),
     ):
         found = []
-        for sim in cart_sims(gym, assets).values():
+        for sim in cart_sims(gym, assets, substeps=16).values():
             env = gym.get_env(sim, 0)
             drive(gym, env, mode, *gains)
             states = gym.get_actor_dof_states(env, 0, gymapi.STATE_ALL)
