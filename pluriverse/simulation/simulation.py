@@ -20,7 +20,7 @@ from pluriverse.model.arguments import check_state
 from pluriverse.model.attributes import find_attribute
 from pluriverse.model.edits import Edits
 from pluriverse.model.model import FRAME_ARRAYS
-from pluriverse.model.world_choice import choose_worlds
+from pluriverse.model.world_choice import WorldChoice, choose_worlds
 from pluriverse.model.world_list import list_worlds
 from pluriverse.simulation.carry_over import CarryOver
 from pluriverse.simulation.chunks import THREAD_WORK_BYTES, split_worlds, world_byte_counts
@@ -31,6 +31,7 @@ from pluriverse.simulation.snapshot import (
     check_structure,
     editable_arrays,
 )
+from pluriverse.simulation.stages import StepStage
 from pluriverse.simulation.statistics import Statistics, count_steps
 from pluriverse.simulation.undriven import LOOK_AFTER_CALLS, targets_without_drive, undriven_message
 from pluriverse.simulation.worker_pool import WorkerPool
@@ -143,6 +144,7 @@ class Simulation:
         self.clear_report()
         self._call_count = 0
         self._observers: list[Any] = []
+        self._stages: list[StepStage] = []
         self._check_interval = 1 if on_cpu or strict else CUDA_CHECK_INTERVAL
         self._interrupted = False
 
@@ -209,6 +211,8 @@ class Simulation:
         self._recording_key = self._solver.recording_key
         self._report_structure()
         self._solver.prepare(self._contacts)
+        for stage in self._stages:
+            stage.prepare()
         # A step of no world declares the kernels that a step needs and compiles none of them, so that all can
         # be compiled at once.
         nothing = list_worlds(np.zeros(0), self._model.device)
@@ -325,11 +329,13 @@ class Simulation:
                 source = self._model.state()
             self._copy_all(source)
             self._solver.unfreeze()
+            self._finish_reset(choose_worlds(self._model, None, what="Simulation.reset"))
             return
         choice = choose_worlds(self._model, worlds, what="Simulation.reset")
         for target in (self._state, self._last_sound):
             self._world_copy.copy_worlds(choice, source or self._model, target)
         self._solver.unfreeze(choice)
+        self._finish_reset(choice)
 
     def save(self, path: str | Path | None = None) -> SimulationSnapshot:
         """Return a copy of everything that changes from step to step or may be edited, for `restore`.
@@ -426,6 +432,8 @@ class Simulation:
                 wp.copy(array, snapshot.solver_arrays[name])
         wp.copy(self._solver.world_frozen, snapshot.world_frozen)
         self._set_step_count(snapshot.step_count)
+        for stage in self._stages:
+            stage.after_restore(self._stepped_worlds, self._state)
         self.clear_report()
 
     def notify_model_changed(self, flags: ModelFlags | int) -> None:
@@ -495,6 +503,37 @@ class Simulation:
         """Let it look no more."""
         if observer in self._observers:
             self._observers.remove(observer)
+
+    def add_stage(self, stage: StepStage) -> None:
+        """Let a stage of your own take part in every step from now on; it is recorded with the step.
+
+        Args:
+            stage: What it launches before and after steps, solver steps and resets.
+
+        Raises:
+            RuntimeError: If somebody is recording.
+            TypeError: If it is no stage.
+        """
+        self._refuse_recording("add_stage")
+        if not isinstance(stage, StepStage):
+            raise TypeError(
+                f"Simulation.add_stage: got a {type(stage).__name__}, but a stage derives from "
+                "pluriverse.simulation.StepStage."
+            )
+        if stage not in self._stages:
+            self._stages.append(stage)
+            self._chunks = None  # the next step is recorded with it
+
+    def remove_stage(self, stage: StepStage) -> None:
+        """Let a stage take part no more.
+
+        Raises:
+            RuntimeError: If somebody is recording.
+        """
+        self._refuse_recording("remove_stage")
+        if stage in self._stages:
+            self._stages.remove(stage)
+            self._chunks = None
 
     def recorder(self, **options: Any) -> Any:
         """Return a `pluriverse.render.Recorder`, which makes a video of the steps inside its `with`."""
@@ -574,8 +613,19 @@ class Simulation:
     def _launch_steps(self, worlds: wp.array[int], step_count: int) -> None:
         """Launch solver steps of some worlds, from the public state to itself."""
         for step in range(step_count):
+            before, after = self._states[step % 2], self._states[(step + 1) % 2]
+            for stage in self._stages:
+                if step % self._decimation == 0:
+                    stage.before_step(worlds, before)
+                stage.before_substep(worlds, before)
             self._launch_step(step % 2, (step + 1) % 2, worlds)
-        self._carry_over.publish_worlds(worlds, self._states[step_count % 2])
+            is_last = step + 1 == step_count
+            if is_last:
+                self._carry_over.publish_worlds(worlds, after)
+            for stage in self._stages:
+                stage.after_substep(worlds, before, after)
+                if (step + 1) % self._decimation == 0:
+                    stage.after_step(worlds, self._state if is_last else after)
 
     def _replay(self, recordings: list[list[wp.Graph]], thread_count: int) -> None:
         """Replay the graphs of each chunk in order; threads take slice after slice, and wait for none."""
@@ -596,6 +646,11 @@ class Simulation:
                     pending.append((graphs, end))
 
         self._pool.run(work, thread_count)
+
+    def _finish_reset(self, choice: WorldChoice) -> None:
+        """Let the stages see worlds that were put elsewhere."""
+        for stage in self._stages:
+            stage.after_reset(choice.worlds, choice.mask, self._state)
 
     def _copy_all(self, state: State) -> None:
         """Make `state` the state of all worlds, so that nothing else remains."""
