@@ -23,7 +23,7 @@ from benchmarks.engines import pluriverse, pluriverse_mujoco
 from benchmarks.measure import SETTLING_STEP_COUNT
 from benchmarks.scenes import DT, SCENES, PileScene, write_mjcf, write_scene
 from benchmarks.solver_mujoco import make_rollout
-from pluriverse.solvers.mujoco.clock import clock_pointer
+from pluriverse.solvers.mujoco.cpu.clock import clock_pointer
 
 # Newton iterations are those of every so many steps.
 SAMPLE_STEP_COUNT = 10

@@ -44,7 +44,7 @@ from benchmarks.motion_scenes import (
     MovingScene,
     write_motion,
 )
-from pluriverse.solvers.mujoco.clock import clock_pointer
+from pluriverse.solvers.mujoco.cpu.clock import clock_pointer
 from pluriverse.warnings import PluriverseWarning
 
 CONTESTANTS = ("sap", "sap_2mm", "sap_all", "mujoco")

@@ -28,7 +28,7 @@ from rich.table import Table
 from benchmarks.engines.pluriverse_mujoco import make_simulation
 from benchmarks.measure import SETTLING_STEP_COUNT
 from benchmarks.scenes import SCENES, write_scene
-from pluriverse.solvers.mujoco.clock import clock_pointer
+from pluriverse.solvers.mujoco.cpu.clock import clock_pointer
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

@@ -80,25 +80,31 @@ def variant_kernels():
 
 def mujoco_kernels():
     """Return the kernels around MuJoCo Warp; those of the C engine run on a CPU only."""
-    exchange = import_module("pluriverse.solvers.mujoco.state_exchange")._kernels(wp.float32)
+    exchange = import_module("pluriverse.solvers.mujoco.exchange.joints")._kernels(wp.float32)
     followers = [
-        import_module("pluriverse.solvers.mujoco.follow_bodies").body_kernels(wp.float32).follow_frames,
-        import_module("pluriverse.solvers.mujoco.follow_joints").joint_kernels(wp.float32).follow_drives,
-        import_module("pluriverse.solvers.mujoco.follow_shapes").shape_kernels(wp.float32).follow_placement,
-        import_module("pluriverse.solvers.mujoco.follow_constraints")
+        import_module("pluriverse.solvers.mujoco.mapping.body_kernels")
+        .body_kernels(wp.float32)
+        .follow_frames,
+        import_module("pluriverse.solvers.mujoco.mapping.joint_kernels")
+        .joint_kernels(wp.float32)
+        .follow_drives,
+        import_module("pluriverse.solvers.mujoco.mapping.shape_kernels")
+        .shape_kernels(wp.float32)
+        .follow_placement,
+        import_module("pluriverse.solvers.mujoco.mapping.constraint_kernels")
         .constraint_kernels(wp.float32)
         .follow_ropes,
-        import_module("pluriverse.solvers.mujoco.follow_pairs").pair_kernels(wp.float32).follow_pairs,
-        import_module("pluriverse.solvers.mujoco.follow_fields").choose_world,
+        import_module("pluriverse.solvers.mujoco.mapping.pair_kernels").pair_kernels(wp.float32).follow_pairs,
+        import_module("pluriverse.solvers.mujoco.mapping.stages").choose_world,
     ]
     return [
         *followers,
         exchange.push_world,
-        import_module("pluriverse.solvers.mujoco.warp_outcome").conclude_row,
-        import_module("pluriverse.solvers.mujoco.warp_velocity_limit").limit_row_speed,
-        import_module("pluriverse.solvers.mujoco.warp_feed").feed_contact,
-        import_module("pluriverse.solvers.mujoco.contact_copy").copy_world_contact,
-        import_module("pluriverse.solvers.mujoco.outcome").keep_world,
+        import_module("pluriverse.solvers.mujoco.warp.outcome").conclude_row,
+        import_module("pluriverse.solvers.mujoco.warp.velocity_limit").limit_row_speed,
+        import_module("pluriverse.solvers.mujoco.warp.feed").feed_contact,
+        import_module("pluriverse.solvers.mujoco.exchange.contact_copy").copy_world_contact,
+        import_module("pluriverse.solvers.mujoco.exchange.restore").keep_world,
     ]
 
 

@@ -148,7 +148,7 @@ AnyAsset = Annotated[
 
 def register_mujoco_attributes(builder: Any) -> None:
     """Let a builder keep what assets say about MuJoCo only."""
-    from pluriverse.solvers.mujoco.attributes import register_custom_attributes
+    from pluriverse.solvers.mujoco.attributes.registration import register_custom_attributes
 
     register_custom_attributes(builder)
 

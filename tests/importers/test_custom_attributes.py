@@ -10,7 +10,7 @@ import warp as wp
 from pluriverse import Model, ModelBuilder
 from pluriverse.importers import AssetError, AssetWarning, UnsupportedAssetError
 from pluriverse.model import poses
-from pluriverse.solvers.mujoco.attributes import register_custom_attributes
+from pluriverse.solvers.mujoco.attributes.registration import register_custom_attributes
 
 Frequency = Model.AttributeFrequency
 Attribute = ModelBuilder.CustomAttribute

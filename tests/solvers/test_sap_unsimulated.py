@@ -5,7 +5,7 @@ import warnings
 import pytest
 
 from pluriverse import ModelBuilder, SolverSAP
-from pluriverse.solvers.mujoco.attributes import register_custom_attributes
+from pluriverse.solvers.mujoco.attributes.registration import register_custom_attributes
 from pluriverse.solvers.sap.unsimulated import UnsimulatedWarning
 
 ARM = """

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
     from pluriverse.solvers.mujoco.engine import EngineOptions
-    from pluriverse.solvers.mujoco.group import MujocoGroup
+    from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
+    from pluriverse.solvers.mujoco.mapping.solref import SolrefMode
     from pluriverse.solvers.mujoco.options import MujocoOptions
-    from pluriverse.solvers.mujoco.solref import SolrefMode
     from pluriverse.solvers.mujoco.solver import SolverMuJoCo as SolverMuJoCo
 
 __all__ = ["EngineOptions", "MujocoCaveatWarning", "MujocoGroup", "MujocoOptions", "SolrefMode"]
@@ -16,9 +16,9 @@ __all__ = ["EngineOptions", "MujocoCaveatWarning", "MujocoGroup", "MujocoOptions
 _MODULES = {
     "EngineOptions": "engine",
     "MujocoCaveatWarning": "caveats",
-    "MujocoGroup": "group",
+    "MujocoGroup": "mapping.group",
     "MujocoOptions": "options",
-    "SolrefMode": "solref",
+    "SolrefMode": "mapping.solref",
     "SolverMuJoCo": "solver",
 }
 

@@ -4,13 +4,18 @@ import warnings
 
 import numpy as np
 
-from pluriverse.solvers.mujoco.geoms import flat_shapes
-from pluriverse.solvers.mujoco.group import MujocoGroup
-from pluriverse.solvers.mujoco.joints import KINEMATIC_ARMATURE, dof_joints, kinematic_joints, public_dofs
-from pluriverse.solvers.mujoco.namespace_rows import rows_of_worlds
+from pluriverse.solvers.mujoco.attributes.namespace_rows import rows_of_worlds
+from pluriverse.solvers.mujoco.mapping.geoms import flat_shapes
+from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
+from pluriverse.solvers.mujoco.mapping.joints import (
+    KINEMATIC_ARMATURE,
+    dof_joints,
+    kinematic_joints,
+    public_dofs,
+)
+from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
+from pluriverse.solvers.mujoco.mapping.values import GroupPlan, GroupValues
 from pluriverse.solvers.mujoco.options import MujocoOptions
-from pluriverse.solvers.mujoco.rows import ModelRows
-from pluriverse.solvers.mujoco.values import GroupPlan, GroupValues
 from pluriverse.types import GeoType, ShapeFlags
 from pluriverse.warnings import PluriverseWarning
 

@@ -163,10 +163,10 @@ def make_engine(solver: SolverBase, options: EngineOptions) -> Engine:
                 f"SolverMuJoCo: use_mujoco_cpu is True, but the model is on {model.device}. Call "
                 "finalize(device='cpu'), or leave use_mujoco_cpu out to step in MuJoCo Warp."
             )
-        from pluriverse.solvers.mujoco.cpu_engine import CpuEngine
+        from pluriverse.solvers.mujoco.cpu.engine import CpuEngine
 
         return CpuEngine(solver, groups, memory=options.memory, **arguments)
-    from pluriverse.solvers.mujoco.warp_engine import WarpEngine
+    from pluriverse.solvers.mujoco.warp.engine import WarpEngine
 
     return WarpEngine(
         solver,

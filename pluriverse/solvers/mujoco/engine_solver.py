@@ -10,11 +10,11 @@ from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_contacts, check_state
 from pluriverse.model.world_choice import choose_worlds
 from pluriverse.solvers.base import SolverBase, name_worlds
-from pluriverse.solvers.mujoco.body_force import sum_contact_forces
-from pluriverse.solvers.mujoco.contact_copy import copy_contacts
+from pluriverse.solvers.mujoco.attributes.namespace_rows import rows_of_worlds
 from pluriverse.solvers.mujoco.engine import Engine
-from pluriverse.solvers.mujoco.namespace_rows import rows_of_worlds
-from pluriverse.solvers.mujoco.rows import ModelRows
+from pluriverse.solvers.mujoco.exchange.body_force import sum_contact_forces
+from pluriverse.solvers.mujoco.exchange.contact_copy import copy_contacts
+from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
 from pluriverse.warnings import ContactTruncationError, ContactTruncationWarning
 
 # Contacts that a shape has at once, for the automatic size of the list of contacts: MuJoCo finds up to 8 for

@@ -7,14 +7,14 @@ import numpy as np
 
 from pluriverse.files import replace_file
 from pluriverse.model import Model, poses
-from pluriverse.solvers.mujoco.frames import as_wxyz
-from pluriverse.solvers.mujoco.group import JointKind, MujocoGroup
-from pluriverse.solvers.mujoco.joints import FAR
+from pluriverse.solvers.mujoco.mapping.frames import as_wxyz
+from pluriverse.solvers.mujoco.mapping.group import JointKind, MujocoGroup
+from pluriverse.solvers.mujoco.mapping.joints import FAR
+from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
+from pluriverse.solvers.mujoco.mapping.solref import SolrefMode
+from pluriverse.solvers.mujoco.mapping.spec import SpecWriter
+from pluriverse.solvers.mujoco.mapping.values import GroupPlan, GroupValues
 from pluriverse.solvers.mujoco.options import MujocoOptions
-from pluriverse.solvers.mujoco.rows import ModelRows
-from pluriverse.solvers.mujoco.solref import SolrefMode
-from pluriverse.solvers.mujoco.spec import SpecWriter
-from pluriverse.solvers.mujoco.values import GroupPlan, GroupValues
 
 
 def save_world(model: Model, options: MujocoOptions, group: MujocoGroup, world: int, path: Path) -> None:

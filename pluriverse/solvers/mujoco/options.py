@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.solvers.mujoco.rows import ModelRows
+from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "solver": ("pgs", "cg", "newton"),

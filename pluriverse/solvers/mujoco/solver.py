@@ -8,15 +8,15 @@ import numpy as np
 
 from pluriverse.model import Model
 from pluriverse.model.world_choice import choose_worlds
-from pluriverse.solvers.mujoco.attributes import register_custom_attributes
-from pluriverse.solvers.mujoco.conversion import convert_model
+from pluriverse.solvers.mujoco.attributes.registration import register_custom_attributes
 from pluriverse.solvers.mujoco.engine import EngineOptions, make_engine
 from pluriverse.solvers.mujoco.engine_solver import EngineSolver
 from pluriverse.solvers.mujoco.export import save_world
-from pluriverse.solvers.mujoco.following import Following
-from pluriverse.solvers.mujoco.group import MujocoGroup
+from pluriverse.solvers.mujoco.mapping.conversion import convert_model
+from pluriverse.solvers.mujoco.mapping.field_sync import Following
+from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
+from pluriverse.solvers.mujoco.mapping.refresh import refresh_groups
 from pluriverse.solvers.mujoco.options import OPTION_NAMES, MujocoOptions
-from pluriverse.solvers.mujoco.refresh import refresh_groups
 from pluriverse.solvers.mujoco.versions import warp_takes_margins
 from pluriverse.types import ModelFlags
 
@@ -141,7 +141,7 @@ class SolverMuJoCo(EngineSolver):
         """
         import mujoco
 
-        from pluriverse.solvers.mujoco.warp_group import load_mujoco_warp
+        from pluriverse.solvers.mujoco.warp.group import load_mujoco_warp
 
         return mujoco, load_mujoco_warp()
 
@@ -180,7 +180,7 @@ class SolverMuJoCo(EngineSolver):
         Args:
             names: Names of arrays of the model; or these with a mask each of the entries that may take any
                 value, which matters for sizes of shapes.
-            meshes: Meshes that shapes may come to have; see `following.VariantRows`.
+            meshes: Meshes that shapes may come to have; see `mapping.field_sync.VariantRows`.
 
         Raises:
             ValueError: If MuJoCo has something compiled in; the message names it.

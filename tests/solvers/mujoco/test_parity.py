@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pluriverse import ModelBuilder, SolverMuJoCo
-from pluriverse.solvers.mujoco.conversion import convert_model
+from pluriverse.solvers.mujoco.mapping.conversion import convert_model
 from pluriverse.solvers.mujoco.options import MujocoOptions
 
 DT = 0.002

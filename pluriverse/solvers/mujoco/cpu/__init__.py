@@ -1,0 +1,1 @@
+"""MuJoCo's C engine, called from kernels."""

@@ -1,0 +1,116 @@
+"""CPU derivation: what MuJoCo computes from the numbers of a world, after kernels wrote these.
+
+Reads   fields of a world
+Writes  its derived fields: inverse weights, subtree masses, lengths of tendons, mean inertia
+
+A thread puts the fields of the world into its lane, lets MuJoCo compute (`mj_setConst`), and takes what is
+derived out. What MuJoCo decides for one world, but worlds of a group share, is put back.
+"""
+
+import warp as wp
+
+from pluriverse.solvers.mujoco.cpu.lane import ADDRESS_COUNT, DATA, MODEL
+from pluriverse.solvers.mujoco.cpu.memory import GIVE_WAY, SET_CONST, CpuEngineData, call
+from pluriverse.solvers.mujoco.cpu.native_call import (
+    copy_memory,
+    leave_lane,
+    read_number,
+    take_lane,
+    write_number,
+)
+from pluriverse.solvers.mujoco.exchange.maps import ExchangeMaps
+from pluriverse.solvers.mujoco.mapping.group_fields import MEAN_INERTIA_MIN
+from pluriverse.types import BodyFlags
+
+# Fields that `mj_setConst` of some version decides for the numbers of one world. Where all worlds of a group
+# share them they are put back afterwards.
+PROTECTED = (
+    "body_sameframe",
+    "geom_sameframe",
+    "site_sameframe",
+    "eq_data",
+    "geom_aabb",
+    "geom_rbound",
+    "bvh_aabb",
+)
+PROTECTED_COUNT = wp.constant(len(PROTECTED))
+_MEAN_MIN = wp.constant(wp.float64(MEAN_INERTIA_MIN))
+_KINEMATIC = wp.constant(int(BodyFlags.KINEMATIC))
+
+
+@wp.struct
+class Derivation:
+    """What the kernel knows about the fields of each group, filled with the lanes."""
+
+    is_derived: wp.array2d[int]  # [group, field] whether MuJoCo computes the field
+    mean_field: wp.array[int]  # [group] field of the mean inertia, -1 for none
+    mass_field: wp.array[int]  # [group] field of the diagonal of the mass matrix
+    protected_target: wp.array3d[wp.uint64]  # [lane, group, number] address in the lane's model
+    protected_source: wp.array2d[wp.uint64]  # [group, number] address in the group's model
+    protected_size: wp.array2d[wp.int64]  # [group, number] bytes; 0 for none
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.cpu.derivation")
+def derive_world(
+    worlds: wp.array[int],  # [row]
+    chosen: wp.array[int],  # [world]
+    group: int,
+    maps: ExchangeMaps,
+    engine: CpuEngineData,
+    derivation: Derivation,
+    world_body: wp.array[int],  # [world] first body
+    body_flags: wp.array[int],  # [body]
+    dof_child: wp.array[int],  # [nv] world-local body that moves
+    world_frozen: wp.array[int],  # [world] out
+):
+    """Derive the fields of one world."""
+    world = worlds[wp.tid()]
+    if world < 0:
+        return
+    if chosen[world] == 0:
+        return
+    lane = take_lane(
+        engine.lane_taken, engine.world_lane[world], engine.lane_count, engine.function[GIVE_WAY]
+    )
+    base = (lane * engine.group_count + group) * ADDRESS_COUNT
+    place = wp.int64(maps.world_row[world])
+    for entry in range(engine.field_count[group]):
+        size = engine.field_size[group, entry]
+        row = engine.field_source[group, entry] + wp.uint64(place * size)
+        copy_memory(engine.field_target[lane, group, entry], row, size)
+    failed = call(engine, SET_CONST, engine.address[base + MODEL], engine.address[base + DATA])
+    if failed != 0:
+        world_frozen[world] = 1
+    else:
+        for entry in range(engine.field_count[group]):
+            if derivation.is_derived[group, entry] != 0:
+                size = engine.field_size[group, entry]
+                row = engine.field_source[group, entry] + wp.uint64(place * size)
+                copy_memory(row, engine.field_target[lane, group, entry], size)
+        mean_field = derivation.mean_field[group]
+        if mean_field >= 0:
+            # What moves as told has no part in the measure of the solver's progress, unless all does.
+            mass = engine.field_target[lane, group, derivation.mass_field[group]]
+            total = wp.float64(0.0)
+            all_total = wp.float64(0.0)
+            count = int(0)
+            for dof in range(dof_child.shape[0]):
+                number = read_number(mass, 8 * dof)
+                all_total += number
+                if (body_flags[world_body[world] + dof_child[dof]] & _KINEMATIC) == 0:
+                    total += number
+                    count += 1
+            if count == 0:
+                total = all_total
+                count = dof_child.shape[0]
+            mean = wp.max(total / wp.float64(count), _MEAN_MIN)
+            write_number(engine.field_source[group, mean_field] + wp.uint64(place * wp.int64(8)), 0, mean)
+    for number in range(PROTECTED_COUNT):
+        size = derivation.protected_size[group, number]
+        if size > wp.int64(0):
+            copy_memory(
+                derivation.protected_target[lane, group, number],
+                derivation.protected_source[group, number],
+                size,
+            )
+    leave_lane(engine.lane_taken, lane)

@@ -1,0 +1,467 @@
+"""CPU engine: MuJoCo's C engine on all worlds, from kernels, so that a step can be recorded and replayed.
+
+The stages of a step: `push_worlds`, `step_world`, `pull_worlds`, bodies, and what became of each world.
+"""
+
+import os
+import warnings
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import mujoco
+import numpy as np
+import warp as wp
+
+from pluriverse.dynamics.forward_kinematics import place_worlds
+from pluriverse.launch import launch_kernel
+from pluriverse.model import Contacts, Control, State
+from pluriverse.model.world_choice import WorldChoice
+from pluriverse.solvers.base import SolverBase
+from pluriverse.solvers.mujoco.cpu.clock import stop_clock
+from pluriverse.solvers.mujoco.cpu.derivation import PROTECTED, Derivation, derive_world
+from pluriverse.solvers.mujoco.cpu.lane import ADDRESS_COUNT, MEMORY_MIN, CpuLane
+from pluriverse.solvers.mujoco.cpu.library import (
+    address_of,
+    field_address,
+    find_layout,
+    function_addresses,
+)
+from pluriverse.solvers.mujoco.cpu.memory import LAYOUT, CpuEngineData, CpuOutcome
+from pluriverse.solvers.mujoco.cpu.step import step_world
+from pluriverse.solvers.mujoco.engine import Engine, Overflow
+from pluriverse.solvers.mujoco.exchange.contact_copy import contact_arrays
+from pluriverse.solvers.mujoco.exchange.joints import pull_worlds, push_worlds
+from pluriverse.solvers.mujoco.exchange.maps import ExchangeRows, assign_rotations, make_maps
+from pluriverse.solvers.mujoco.exchange.prescribed import pull_kinematic_joints, push_kinematic_joints
+from pluriverse.solvers.mujoco.exchange.restore import count_coordinates, keep_worlds
+from pluriverse.solvers.mujoco.mapping.body_kernels import upload
+from pluriverse.solvers.mujoco.mapping.fields import DERIVED
+from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
+from pluriverse.solvers.mujoco.mapping.joints import dof_joints
+from pluriverse.solvers.thaw import thaw_worlds
+from pluriverse.warnings import PluriverseWarning
+
+# Fields per group that may come to differ between worlds, more than `mjModel` has of them.
+FIELD_CAPACITY = 256
+
+
+class CpuEngine(Engine):
+    """Steps worlds in MuJoCo's C engine.
+
+    Args:
+        solver: Solver that the engine steps for; its status arrays are written.
+        groups: Its groups.
+        use_mujoco_contacts: Whether MuJoCo finds the contacts; otherwise those handed to `step` are fed in.
+        update_data_interval: Take the joint state from `state_in` in every so many steps; between them, and
+            always if 0, worlds go on from what MuJoCo has.
+        memory: Memory for contacts, constraints and the solver [B] that each thread begins with; None for
+            what MuJoCo asks for, and no less than `MEMORY_MIN`.
+        enforce_velocity_limit: Whether joints keep below `joint_velocity_limit`.
+    """
+
+    def __init__(
+        self,
+        solver: SolverBase,
+        groups: Sequence[MujocoGroup],
+        *,
+        use_mujoco_contacts: bool,
+        update_data_interval: int,
+        memory: int | None = None,
+        enforce_velocity_limit: bool = False,
+    ):
+        # The solver owns the engine: a proxy lets both go at once, with the memory of all lanes.
+        self.solver: SolverBase = weakref.proxy(solver)
+        self._limit_speeds = enforce_velocity_limit
+        model = self.model = solver.model
+        self.groups = groups
+        self._feed = not use_mujoco_contacts
+        self._interval = update_data_interval
+        self._memory = [max(memory or MEMORY_MIN, 0) for _ in groups]
+        self._given_memory = memory
+        stop_clock(self)
+        self._prepare_models()
+        self.maps = make_maps(model, groups)
+        self.rows = ExchangeRows(groups, wp.float64, model.device)
+        count, device = model.world_count, model.device
+        self.world_known = wp.zeros(count, dtype=int, device=device)
+        self.world_age = wp.zeros(count, dtype=int, device=device)
+        self.world_stepped = wp.zeros(count, dtype=int, device=device)
+        self.failed_step_count = wp.zeros(count, dtype=int, device=device)
+        self._unlisted_step_count = wp.zeros(count, dtype=int, device=device)
+        self._coord_count = count_coordinates(model)
+        self._outgrown: list[wp.array] = []
+        self._seen_full = np.zeros(count, dtype=np.int32)
+        self._seen_failed = np.zeros(count, dtype=np.int32)
+        self._make_data()
+        for index, group in enumerate(groups):
+            self.fields_changed(index, set(group.fields))
+
+    @property
+    def runtime_arrays(self) -> dict[str, wp.array]:
+        """What worlds carry from step to step besides their State."""
+        names = ("qpos", "qvel", "act", "qacc_warmstart", "time")
+        return {
+            **{name: getattr(self.rows, name) for name in names},
+            "world_known": self.world_known,
+            "world_age": self.world_age,
+        }
+
+    def prepare(self, contacts: Contacts) -> None:
+        """Allocate what a step needs for a contact buffer."""
+        if self._feed and self._data.slot_contact.shape[0] < contacts.slot_count:
+            # Steps recorded with other contacts know the memory of the array before.
+            self._outgrown.append(self._data.slot_contact)
+            self._data.slot_contact = wp.full(contacts.slot_count, -1, dtype=int, device=self.model.device)
+
+    def step(
+        self,
+        state_in: State,
+        state_out: State,
+        control: Control,
+        contacts: Contacts,
+        dt: float,
+        worlds: wp.array,
+    ) -> None:
+        """Write the state after `dt` [s] into `state_out`, and contacts with their forces into `contacts`."""
+        solver = self.solver
+        push_worlds(
+            self.model,
+            worlds,
+            self.maps,
+            self.rows,
+            state_in,
+            control,
+            solver.world_frozen,
+            self.world_known,
+            self.world_age,
+            interval=self._interval,
+        )
+        push_kinematic_joints(self.model, worlds, self.maps, self.rows, state_in, control, dt)
+        launch_kernel(
+            step_world,
+            dim=worlds.size,
+            inputs=[
+                worlds,
+                self.model.topology,
+                self.maps,
+                self._data,
+                self.rows.data,
+                contact_arrays(contacts),
+                int(self._feed),
+                self._lane_scratch,
+                wp.float64(dt),
+                self._outcome(),
+            ],
+            device=self.model.device,
+        )
+        pull_worlds(self.model, worlds, self.maps, self.rows, state_in, state_out, self.world_stepped)
+        pull_kinematic_joints(
+            self.model, worlds, self.maps, state_in, state_out, control, self.world_stepped, dt
+        )
+        place_worlds(self.model, worlds, state_out)
+        keep_worlds(
+            self.model,
+            worlds,
+            self._coord_count,
+            state_in,
+            state_out,
+            self.world_stepped,
+            solver.world_frozen,
+        )
+
+    def fields_changed(self, group_index: int, names: set[str]) -> None:
+        """Take in what was written to a group; names are those of its fields, or of its `model`."""
+        group = self.groups[group_index]
+        known = self._lanes[0]
+        if known.is_outdated(group_index, group):
+            self._prepare_models()
+            self._fill_lanes()
+        else:
+            shared = [name for name in names if name not in group.fields]
+            for lane in self._lanes:
+                lane.update_model(group_index, shared)
+        assign_rotations(self.maps, group)
+        for name, part in (("mocap_pos", slice(0, 3)), ("mocap_quat", slice(3, 7))):
+            if group.model.nmocap:
+                self._assign_rows(group_index, name, group.mocap_pose[:, :, part])
+        if group.model.neq:
+            self._assign_rows(group_index, "eq_active", group.value("eq_active0"))
+        if self._feed:
+            self._assign_contact_gains()
+
+    @property
+    def real(self) -> Any:
+        """Type of the numbers in fields and rows."""
+        return wp.float64
+
+    @property
+    def joint_rotation(self) -> Any:
+        """Rotation of the frame of each joint in MuJoCo's body, shape [joint]."""
+        return self.maps.joint_rotation
+
+    def knows_field(self, name: str) -> bool:
+        """Return whether a field of `mjModel` may differ between worlds: all may."""
+        return True
+
+    def followed_memory(self, group_index: int) -> dict[str, wp.array]:
+        """Return the memory of the followed fields of a group, flat; and of what goes with them."""
+        group, device = self.groups[group_index], self.model.device
+        result: dict[str, Any] = {}
+        for name in group.followed:
+            values = group.fields[name]
+            kind = wp.dtype_from_numpy(values.dtype)
+            result[name] = wp.array(ptr=address_of(values), dtype=kind, shape=(values.size,), device=device)
+        for name in ("mocap_pos", "mocap_quat", "eq_active"):
+            result[name] = self.rows.of_group(self.groups, group_index, name).flatten()
+        result["fed_ke"], result["fed_kd"] = self._data.geom_ke, self._data.geom_kd
+        return result
+
+    def derive_fields(self, group_index: int, chosen: wp.array[int]) -> None:
+        """Let MuJoCo compute what follows from the fields of worlds. Only launches."""
+        group, model = self.groups[group_index], self.model
+        launch_kernel(
+            derive_world,
+            dim=group.world_count,
+            inputs=[
+                self._group_worlds[group_index],
+                chosen,
+                group_index,
+                self.maps,
+                self._data,
+                self._derivation,
+                model.topology.world_body,
+                model.structure.body_flags,
+                self._dof_child[group_index],
+            ],
+            outputs=[self.solver.world_frozen],
+            device=model.device,
+        )
+
+    def forget(self, choice: WorldChoice) -> None:
+        """Let worlds begin anew from their State. Only launches."""
+        thaw_worlds(choice, self.world_known)
+
+    @property
+    def unlisted_step_count(self) -> wp.array:
+        """Steps so far with more contacts than the contact buffer has slots for a world, shape [world]."""
+        return self._unlisted_step_count
+
+    def take_overflow(self) -> list[Overflow]:
+        """Return where memory was too small since the last call, and double it there.
+
+        Recorded steps find the larger memory as well.
+        """
+        full, failed = self.solver.truncated_step_count.numpy(), self.failed_step_count.numpy()
+        is_full, is_failed = full > self._seen_full, failed > self._seen_failed
+        if not (is_full.any() or is_failed.any()):
+            return []
+        result = []
+        for index, group in enumerate(self.groups):
+            worlds = group.worlds[(is_full | is_failed)[group.worlds]]
+            if not len(worlds):
+                continue
+            lost = int((full - self._seen_full)[worlds].sum())
+            missed = int((failed - self._seen_failed)[worlds].sum())
+            what = [
+                f"{lost} step(s) went without some contacts or constraints" if lost else "",
+                f"{missed} step(s) were not made" if missed else "",
+            ]
+            before = self._lanes[0].data[index].narena
+            self._memory[index] = 2 * before
+            result.append(
+                Overflow(
+                    worlds.tolist(),
+                    f"{' and '.join(part for part in what if part)}, because they need more than the "
+                    f"{before} bytes of memory that MuJoCo had for them.",
+                    f"It has {2 * before} from now on; pass memory={2 * before} or more to SolverMuJoCo to "
+                    "begin with that.",
+                )
+            )
+        self._seen_full, self._seen_failed = full.copy(), failed.copy()
+        self._fill_lanes()
+        return result
+
+    def _prepare_models(self) -> None:
+        """Let MuJoCo report a bad state instead of putting the model's initial one in its place.
+
+        And let it look for no islands where all bodies hang together: there is one or none, so the result has
+        the same bits, and a step takes a twentieth to a tenth less. (With elliptic cones or conjugate
+        gradients, MuJoCo before 3.17 sums an island in another order.)
+        """
+        sleep = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
+        reset = int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
+        island = int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
+        for group in self.groups:
+            option = group.model.opt
+            option.disableflags |= reset
+            newton = option.solver == int(mujoco.mjtSolver.mjSOL_NEWTON)
+            if group.model.ntree == 1 and newton and option.cone == int(mujoco.mjtCone.mjCONE_PYRAMIDAL):
+                option.disableflags |= island
+            if option.enableflags & sleep:
+                option.enableflags &= ~sleep
+                warnings.warn(
+                    PluriverseWarning(
+                        f"SolverMuJoCo: world {int(group.worlds[0])} and those like it ask for sleeping, "
+                        "for which MuJoCo's engine on a CPU needs data of its own for each world. It is "
+                        "switched off: bodies at rest are computed like all others."
+                    ),
+                    stacklevel=2,
+                )
+            if self._feed and option.integrator == int(mujoco.mjtIntegrator.mjINT_RK4):
+                raise ValueError(
+                    f"SolverMuJoCo: world {int(group.worlds[0])} is to be integrated by RK4, for which "
+                    "MuJoCo finds contacts four times a step, so they cannot be fed in. Use another "
+                    "integrator, or use_mujoco_contacts=True."
+                )
+
+    def _make_data(self) -> None:
+        model, groups = self.model, self.groups
+        device, count = model.device, len(groups)
+        lane_count = max(1, min(_core_count(), model.world_count))
+        layout = find_layout()
+        template = mujoco.MjData(groups[0].model)
+        offsets = {"data": layout.data, "model": layout.model, "contact": layout.contact}
+        values = [
+            8 * int(getattr(mujoco.mjtWarning, f"mjWARN_{name}"))
+            if kind == "warning"
+            else offsets[kind][name]
+            for kind, name in LAYOUT
+        ]
+        values += [layout.contact_size, template.solver_niter.size]
+        geom_count = sum(group.world_count * group.model.ngeom for group in groups) if self._feed else 0
+        data: Any = CpuEngineData()
+        self._data = data
+        data.function = wp.array(function_addresses(), dtype=wp.uint64, device=device)
+        data.layout = wp.array(values, dtype=int, device=device)
+        data.lane_count = lane_count
+        data.group_count = count
+        data.lane_taken = wp.zeros(lane_count, dtype=int, device=device)
+        data.world_lane = wp.zeros(model.world_count, dtype=int, device=device)
+        data.address = wp.zeros(lane_count * count * ADDRESS_COUNT, dtype=wp.uint64, device=device)
+        data.field_count = wp.zeros(count, dtype=int, device=device)
+        data.field_source = wp.zeros((count, FIELD_CAPACITY), dtype=wp.uint64, device=device)
+        data.field_size = wp.zeros((count, FIELD_CAPACITY), dtype=wp.int64, device=device)
+        data.field_target = wp.zeros((lane_count, count, FIELD_CAPACITY), dtype=wp.uint64, device=device)
+        derivation: Any = Derivation()
+        self._derivation = derivation
+        shape = (count, len(PROTECTED))
+        derivation.is_derived = wp.zeros((count, FIELD_CAPACITY), dtype=int, device=device)
+        derivation.mean_field = wp.full(count, -1, dtype=int, device=device)
+        derivation.mass_field = wp.full(count, -1, dtype=int, device=device)
+        derivation.protected_target = wp.zeros((lane_count, *shape), dtype=wp.uint64, device=device)
+        derivation.protected_source = wp.zeros(shape, dtype=wp.uint64, device=device)
+        derivation.protected_size = wp.zeros(shape, dtype=wp.int64, device=device)
+        self._group_worlds = [upload(group.worlds, device) for group in groups]
+        structures = [group.plan.structure for group in groups]
+        self._dof_child = [
+            upload(structure.template.joint_child[dof_joints(structure)], device) for structure in structures
+        ]
+        data.geom_force_space = wp.zeros(geom_count, dtype=int, device=device)
+        data.geom_ke = wp.zeros(geom_count, dtype=wp.float64, device=device)
+        data.geom_kd = wp.zeros(geom_count, dtype=wp.float64, device=device)
+        data.slot_contact = wp.zeros(0, dtype=int, device=device)
+        self._scratch = np.zeros((lane_count, layout.contact_size // 8 + 8))
+        self._lane_scratch: Any = _row_addresses(self._scratch, device)
+        data.limit_speeds = int(self._limit_speeds)
+        data.velocity_limit, data.body_flags = model.joint_velocity_limit, model.structure.body_flags
+        dof_count = max(group.model.nv for group in groups) if self._limit_speeds else 0
+        self._speeds = np.zeros((lane_count, 3 * dof_count + 1))
+        data.speed_scratch = _row_addresses(self._speeds, device)
+        self._fill_lanes()
+
+    def _fill_lanes(self) -> None:
+        """Make the lanes, and write their addresses where kernels, recorded ones too, look for them."""
+        lane_count, groups = self._data.lane_count, self.groups
+        own_models = [bool(group.fields) or self._feed for group in groups]
+        memory = [
+            size if self._given_memory is not None else max(size, group.model.narena)
+            for size, group in zip(self._memory, groups, strict=True)
+        ]
+        self._lanes = [CpuLane(groups, memory, own_models) for _ in range(lane_count)]
+        self._data.address.assign(np.concatenate([lane.addresses().reshape(-1) for lane in self._lanes]))
+        target = np.zeros((lane_count, len(groups), FIELD_CAPACITY), dtype=np.uint64)
+        source = np.zeros((len(groups), FIELD_CAPACITY), dtype=np.uint64)
+        size = np.zeros((len(groups), FIELD_CAPACITY), dtype=np.int64)
+        for index, group in enumerate(groups):
+            for entry, (name, values) in enumerate(group.fields.items()):
+                source[index, entry] = address_of(values)
+                size[index, entry] = values.itemsize * int(np.prod(values.shape[1:]))
+                for lane_index, lane in enumerate(self._lanes):
+                    target[lane_index, index, entry] = lane.field_address(index, name)
+        self._data.field_count.assign(np.array([len(group.fields) for group in groups], dtype=np.int32))
+        self._data.field_source.assign(source)
+        self._data.field_size.assign(size)
+        self._data.field_target.assign(target)
+        self._fill_derivation()
+
+    def _fill_derivation(self) -> None:
+        """Write which fields MuJoCo derives, and what has to be put back after it did."""
+        groups, derivation = self.groups, self._derivation
+        derived = np.zeros((len(groups), FIELD_CAPACITY), dtype=np.int32)
+        mean, mass = np.full(len(groups), -1, dtype=np.int32), np.full(len(groups), -1, dtype=np.int32)
+        shape = (len(groups), len(PROTECTED))
+        source, size = np.zeros(shape, dtype=np.uint64), np.zeros(shape, dtype=np.int64)
+        target = np.zeros((len(self._lanes), *shape), dtype=np.uint64)
+        for index, group in enumerate(groups):
+            names = list(group.fields)
+            derived[index, : len(names)] = [name in DERIVED for name in names]
+            if "stat.meaninertia" in names:
+                mean[index], mass[index] = names.index("stat.meaninertia"), names.index("dof_M0")
+            if not names:
+                continue  # lanes have no models of their own
+            for number, name in enumerate(PROTECTED):
+                values = getattr(group.model, name, None)
+                if values is None or name in names:
+                    continue
+                source[index, number], size[index, number] = address_of(values), values.nbytes
+                for lane, each in enumerate(self._lanes):
+                    target[lane, index, number] = field_address(each.models[index], name)
+        derivation.is_derived.assign(derived)
+        derivation.mean_field.assign(mean)
+        derivation.mass_field.assign(mass)
+        derivation.protected_source.assign(source)
+        derivation.protected_size.assign(size)
+        derivation.protected_target.assign(target)
+
+    def _assign_rows(self, group_index: int, name: str, values: np.ndarray) -> None:
+        rows = self.rows.of_group(self.groups, group_index, name)
+        rows.assign(np.ascontiguousarray(values).reshape(rows.shape))
+
+    def _assign_contact_gains(self) -> None:
+        for name, target in (
+            ("geom_force_space", self._data.geom_force_space),
+            ("geom_ke", self._data.geom_ke),
+            ("geom_kd", self._data.geom_kd),
+        ):
+            values = np.concatenate([np.asarray(getattr(group, name)).reshape(-1) for group in self.groups])
+            target.assign(values.astype(np.int32) if name == "geom_force_space" else values)
+
+    def _outcome(self) -> CpuOutcome:
+        solver, outcome = self.solver, CpuOutcome()
+        outcome.frozen = solver.world_frozen
+        outcome.known = self.world_known
+        outcome.stepped = self.world_stepped
+        outcome.failed = self.failed_step_count
+        outcome.full = solver.truncated_step_count
+        outcome.full_now = solver.last_truncated_contact_count
+        outcome.iterations = solver.last_solve_iterations
+        outcome.converged = solver.last_converged
+        outcome.unconverged = solver.unconverged_step_count
+        outcome.contact_count = solver.last_contact_count
+        outcome.needed_count = solver.needed_contact_count
+        outcome.unlisted = self._unlisted_step_count
+        return outcome
+
+
+def _row_addresses(rows: np.ndarray, device: Any) -> Any:
+    """Return the addresses of the rows of an array on the host."""
+    addresses = address_of(rows) + np.arange(len(rows)) * rows.strides[0]
+    return wp.array(addresses, dtype=wp.uint64, device=device)
+
+
+def _core_count() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,243 @@
+"""FieldTable: the arrays of `mjModel` of all worlds of a group.
+
+A field of `mjModel` is either given by the values of the group, or follows from others by `mj_setConst`
+(inverse weights, subtree masses, lengths of tendons), or by the bounds of geoms.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
+
+DERIVED = (
+    "body_subtreemass",
+    "body_invweight0",
+    "dof_invweight0",
+    "dof_M0",
+    "dof_length",
+    "tendon_length0",
+    "tendon_invweight0",
+    "tendon_lengthspring",
+    "actuator_acc0",
+    "actuator_length0",
+)
+"""Fields that `mj_setConst` computes."""
+
+SOURCES = (
+    "body_gravcomp",
+    "body_mass",
+    "body_inertia",
+    "body_ipos",
+    "body_iquat",
+    "body_pos",
+    "body_quat",
+    "jnt_pos",
+    "jnt_axis",
+    "dof_armature",
+    "site_pos",
+    "site_quat",
+    "geom_pos",
+    "geom_quat",
+    "geom_size",
+    "tendon_stiffness",
+    "tendon_armature",
+    "wrap_prm",
+    "actuator_gear",
+    "actuator_armature",
+)
+"""Fields that the derived ones follow from."""
+
+SHORTCUTS = ("body_sameframe", "geom_sameframe", "site_sameframe")
+"""Fields that say which frames are the same as others."""
+
+# Difference up to which MuJoCo takes frames for equal [m, parts of a quaternion]: that of its compiler.
+FRAME_ERROR = 1e-6
+
+SPECIAL_FRAME = ("body_ipos", "body_iquat", "jnt_pos", "jnt_axis")
+"""Fields that decide whether MuJoCo takes a body for a simple one, whose mass matrix is diagonal."""
+
+
+class FieldTable:
+    """Collects the fields of all worlds of a group, then puts them into it.
+
+    Args:
+        group: Group with its compiled model.
+    """
+
+    def __init__(self, group: MujocoGroup):
+        self.group = group
+        self._edits: dict[str, np.ndarray] = {}
+
+    def edit(self, name: str) -> np.ndarray:
+        """Return a field of all worlds to write to, shape [row, ...], as it is now to begin with."""
+        if name not in self._edits:
+            self._edits[name] = self.group.value(name).copy()
+        return self._edits[name]
+
+    def put(self, name: str, values: np.ndarray) -> None:
+        """Give a field of all worlds."""
+        field = self.group.shared(name)
+        self._edits[name] = np.broadcast_to(values, (self.group.world_count, *field.shape)).astype(
+            field.dtype
+        )
+
+    def apply(self) -> set[str]:
+        """Write the fields into `group.model` and `group.fields`; return the names of those that changed."""
+        changed = {name for name, values in self._edits.items() if put_field(self.group, name, values)}
+        self._edits.clear()
+        return changed
+
+
+def put_field(group: MujocoGroup, name: str, values: np.ndarray) -> bool:
+    """Write a field of all worlds, shape [row, ...]; return whether it changed."""
+    shared = group.shared(name)
+    if values.size == 0 or np.array_equal(values, group.value(name)):
+        return False
+    differs = name in group.fields or bool((values != values[:1]).any())
+    if name in group.fields:
+        group.fields[name][...] = values
+    elif differs:
+        group.fields[name] = np.array(values, dtype=shared.dtype, order="C")  # rows are copied by address
+    write_shared(group.model, name, values[0])
+    return True
+
+
+def write_shared(model: Any, name: str, value: np.ndarray) -> None:
+    """Write a field of a MuJoCo model; `opt.gravity` is one of its options."""
+    owner = model
+    *path, last = name.split(".")
+    for part in path:
+        owner = getattr(owner, part)
+    if np.ndim(getattr(owner, last)):
+        getattr(owner, last)[...] = value
+    else:
+        setattr(owner, last, type(getattr(owner, last))(value))
+
+
+def update_derived(group: MujocoGroup, changed: set[str]) -> set[str]:
+    """Compute anew what `mj_setConst` computes, where its sources changed; return the changed names."""
+    if not changed & set(SOURCES):
+        return set()
+    import mujoco
+
+    model, data = group.model, mujoco.MjData(group.model)
+    # Newer versions decide these anew, for one world; `set_shortcuts` does it for all.
+    shortcuts = {name: getattr(model, name).copy() for name in SHORTCUTS}
+    try:
+        return _update_derived(group, data)
+    finally:
+        for name, flags in shortcuts.items():
+            getattr(model, name)[...] = flags
+
+
+def _update_derived(group: MujocoGroup, data: Any) -> set[str]:
+    import mujoco
+
+    model = group.model
+    varying = [name for name in SOURCES if name in group.fields]
+    derived = [name for name in DERIVED if hasattr(model, name) and getattr(model, name).size]
+    if not varying:
+        before = {name: getattr(model, name).copy() for name in derived}
+        mujoco.mj_setConst(model, data)
+        after = {name: getattr(model, name).copy() for name in derived}
+        result = set()
+        for name in derived:
+            write_shared(model, name, before[name])
+            values = np.broadcast_to(after[name], (group.world_count, *after[name].shape))
+            if put_field(group, name, values):
+                result.add(name)
+        return result
+    tables = np.concatenate([group.fields[name].reshape(group.world_count, -1) for name in varying], axis=1)
+    _, first, inverse = np.unique(_keys(tables), return_index=True, return_inverse=True)
+    results = {name: np.zeros((len(first), *getattr(model, name).shape)) for name in derived}
+    before = {name: getattr(model, name).copy() for name in derived}
+    preserved = model.eq_data.copy()
+    for number, row in enumerate(first):
+        for name in varying:
+            getattr(model, name)[...] = group.fields[name][row]
+        mujoco.mj_setConst(model, data)
+        for name in derived:
+            results[name][number] = getattr(model, name)
+    for name in varying:
+        getattr(model, name)[...] = group.fields[name][0]
+    model.eq_data[...] = preserved
+    for name in derived:
+        write_shared(model, name, before[name])
+    inverse = inverse.reshape(-1)
+    return {name for name in derived if put_field(group, name, results[name][inverse])}
+
+
+def _keys(table: np.ndarray) -> np.ndarray:
+    """Return one value per row that rows share exactly if they are equal, bit by bit."""
+    rows = np.ascontiguousarray(table, dtype=np.float64)
+    return rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).reshape(-1)
+
+
+def set_shortcuts(group: MujocoGroup) -> set[str]:
+    """Tell MuJoCo which frames are the same in every world, and no others; return the changed names.
+
+    Where a geom or site is in the place of its body or of its centre of mass, MuJoCo does not compute its
+    pose anew. It decides that when it compiles the first world.
+    """
+    model = group.model
+    body_pos, body_quat = group.value("body_ipos"), group.value("body_iquat")
+    none, body, inertia, body_turn, inertia_turn = range(5)  # mujoco.mjtSameFrame
+    placed, turned = _is_zero(body_pos), _is_identity(body_quat)
+    result = {"body_sameframe": np.select([placed & turned, turned], [body, body_turn], none)}
+    if "body_ipos" in group.followed:  # kernels move frames on the device, so none stays where it is
+        result["body_sameframe"][:] = none
+    result["body_sameframe"][:1] = model.body_sameframe[:1]
+    for kind, carrier in (("geom", model.geom_bodyid), ("site", model.site_bodyid)):
+        pos, quat = group.value(f"{kind}_pos"), group.value(f"{kind}_quat")
+        frame_pos, frame_quat = body_pos[:, carrier], body_quat[:, carrier]
+        placed, turned = _is_zero(pos), _is_identity(quat)
+        at_mass, along_axes = _is_zero(pos - frame_pos), _is_same_turn(quat, frame_quat)
+        result[f"{kind}_sameframe"] = np.select(
+            [placed & turned, turned, at_mass & along_axes, along_axes],
+            [body, body_turn, inertia, inertia_turn],
+            none,
+        )
+        if group.followed & {"body_ipos", f"{kind}_pos"}:
+            result[f"{kind}_sameframe"][:] = none
+    changed = set()
+    for name, values in result.items():
+        if not np.array_equal(getattr(model, name), values):
+            getattr(model, name)[...] = values
+            changed.add(name)
+    return changed
+
+
+def _is_zero(vectors: np.ndarray) -> np.ndarray:
+    """Return which vectors, shape [row, entry, 3], are zero in all rows."""
+    result: np.ndarray = (np.abs(vectors) < FRAME_ERROR).all(axis=(0, 2))
+    return result
+
+
+def _is_identity(quats: np.ndarray) -> np.ndarray:
+    """Return which quaternions wxyz, shape [row, entry, 4], are no rotation in all rows."""
+    return _is_same_turn(quats, np.array([1.0, 0.0, 0.0, 0.0]))
+
+
+def _is_same_turn(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return which quaternions, shape [row, entry, 4], are the same rotation in all rows."""
+    same = (np.abs(a - b) < FRAME_ERROR).all(axis=2) | (np.abs(a + b) < FRAME_ERROR).all(axis=2)
+    result: np.ndarray = same.all(axis=0)
+    return result
+
+
+def keep_free_of_trees(group: MujocoGroup, changed: set[str]) -> bool:
+    """Let MuJoCo do without the trees of boxes that it compiled, where boxes moved; return whether it does.
+
+    The trees only save tests of pairs of geoms of the same two bodies; the contacts are the same without.
+    """
+    import mujoco
+
+    sources = {"geom_pos", "geom_quat", "geom_aabb", "body_ipos", "body_iquat"}
+    bit = int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
+    if not (changed | group.followed) & sources or group.model.opt.disableflags & bit:
+        return False
+    if not (group.model.body_geomnum > 1).any():
+        return False
+    group.model.opt.disableflags |= bit
+    return True

@@ -1,0 +1,289 @@
+"""Shapes as MuJoCo's geoms and sites, for all worlds of a group at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pluriverse.geometry import Mesh
+from pluriverse.model import poses
+from pluriverse.solvers.mujoco.attributes.pairs import paired_shapes
+from pluriverse.solvers.mujoco.attributes.tendons import wrapped_shapes
+from pluriverse.solvers.mujoco.mapping.frames import as_wxyz
+from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
+from pluriverse.solvers.mujoco.mapping.solref import DEFAULT_SOLIMP, SolrefMode, solref_of_gains
+from pluriverse.solvers.mujoco.mapping.structure import StructurePlan
+from pluriverse.types import GeoType, ShapeFlags
+
+PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
+"""`mujoco.mjtGeom`."""
+
+GEOM_OF_SHAPE = {
+    GeoType.PLANE: PLANE,
+    GeoType.HFIELD: HFIELD,
+    GeoType.SPHERE: SPHERE,
+    GeoType.CAPSULE: CAPSULE,
+    GeoType.ELLIPSOID: ELLIPSOID,
+    GeoType.CYLINDER: CYLINDER,
+    GeoType.BOX: BOX,
+    GeoType.MESH: MESH,
+    GeoType.CONVEX_MESH: MESH,
+    GeoType.CONE: MESH,
+}
+"""What geom each shape becomes. A finite plane becomes a box, a cone the hull of points on its surface."""
+
+# Corners of the base of the hull that stands for a cone: the sagitta of an edge is 0.005 of the radius.
+CONE_CORNER_COUNT = 32
+# Distance of the lines of the grid that MuJoCo draws on a plane [m].
+PLANE_GRID = 1.0
+# Size [m] of a site that is only a point.
+POINT_SIZE = 0.005
+
+
+@dataclass
+class ShapePlan:
+    """Geoms and sites of a group, each in the order of MuJoCo: body by body."""
+
+    shape: np.ndarray
+    """World-local shape where >= 0, else `-1 - flat index` of a global one, shape [entry]."""
+    kind: np.ndarray
+    """Type of the geom, shape [entry]."""
+    body: np.ndarray
+    """MuJoCo's body, shape [entry]."""
+    is_slab: np.ndarray
+    """Whether the entry is a finite plane, shape [entry]."""
+    collides: np.ndarray
+    """Whether the entry collides with others, shape [entry]."""
+    mesh: list[str] = field(default_factory=list)
+    """Name of the mesh or height field of each entry, empty for none."""
+
+    def __len__(self) -> int:
+        return len(self.shape)
+
+
+def plan_shapes(
+    rows: ModelRows,
+    plan: StructurePlan,
+    worlds: np.ndarray,
+    *,
+    skip_visual: bool,
+    include_sites: bool,
+) -> tuple[ShapePlan, ShapePlan]:
+    """Return the geoms and the sites of worlds of one structure."""
+    template = plan.template
+    own = rows.indices("shape", worlds[:1])[0]
+    flat = np.concatenate([rows.global_shapes, own]).astype(np.int64)
+    code = np.concatenate([-1 - rows.global_shapes, np.arange(template.shape_count)]).astype(np.int64)
+    carrier = rows.array("shape_body")[flat]
+    local = np.where(carrier >= 0, carrier - rows.first["body"][worlds[0]], -1)
+    body = np.append(plan.body_mj, 0)[local]  # the last entry is for the world
+    kind = rows.array("shape_type")[flat]
+    flags = rows.array("shape_flags")[flat]
+    scale = rows.array("shape_scale")[flat]
+    slab = (kind == GeoType.PLANE) & (scale[:, 0] > 0.0) & (scale[:, 1] > 0.0)
+    is_site = (flags & ShapeFlags.SITE) != 0
+    collides = ((flags & ShapeFlags.COLLIDE_SHAPES) != 0) & ~is_site & (kind != GeoType.NONE)
+    geoms = collides if skip_visual else ~is_site & (kind != GeoType.NONE)
+    named = np.concatenate([wrapped_shapes(rows), paired_shapes(rows)])  # by tendons and contact pairs
+    geoms |= np.isin(flat, named) & ~is_site
+    mujoco_kind = np.array([GEOM_OF_SHAPE.get(GeoType(int(value)), SPHERE) for value in kind], dtype=np.int64)
+    mujoco_kind[slab] = BOX
+    result = []
+    for chosen in (np.flatnonzero(geoms), np.flatnonzero(is_site & include_sites)):
+        order = chosen[np.argsort(body[chosen], kind="stable")]
+        result.append(ShapePlan(code[order], mujoco_kind[order], body[order], slab[order], collides[order]))
+    geom_plan, site_plan = result
+    # A site is a frame, which stays where it is: one of a plane is no slab below it.
+    site_plan.kind = np.where(site_plan.is_slab, PLANE, site_plan.kind)
+    site_plan.is_slab = np.zeros_like(site_plan.is_slab)
+    # Sites have no meshes: what MuJoCo draws no site of becomes a point.
+    site_plan.kind = np.where(
+        np.isin(site_plan.kind, [SPHERE, CAPSULE, CYLINDER, BOX, ELLIPSOID]), site_plan.kind, SPHERE
+    )
+    geom_plan.mesh = [
+        _mesh_name(rows, int(index)) if kind in (MESH, HFIELD) else ""
+        for index, kind in zip(flat_shapes(rows, geom_plan, worlds[:1])[0], geom_plan.kind, strict=True)
+    ]
+    site_plan.mesh = [""] * len(site_plan)
+    return geom_plan, site_plan
+
+
+def flat_shapes(rows: ModelRows, shapes: ShapePlan, worlds: np.ndarray) -> np.ndarray:
+    """Return the flat shape of each entry, shape [row, entry]."""
+    return np.where(shapes.shape >= 0, rows.first["shape"][worlds][:, None] + shapes.shape, -1 - shapes.shape)
+
+
+def mesh_name(kind: int, source: int, scale: Sequence[float]) -> str:
+    """Return the name of the mesh or height field of a shape with this type, source and size."""
+    return f"{GeoType(kind).name.lower()}_{source}_" + "_".join(f"{value:.9g}" for value in scale)
+
+
+def _mesh_name(rows: ModelRows, flat: int) -> str:
+    kind = int(rows.array("shape_type")[flat])
+    source = -1 if kind == GeoType.CONE else int(rows.array("shape_source_index")[flat])
+    return mesh_name(kind, source, rows.array("shape_scale")[flat].tolist())
+
+
+@dataclass
+class GeomValues:
+    """Shape properties of one group, row by row, in the order of a `ShapePlan`."""
+
+    pos: np.ndarray
+    """Position in the body [m], shape [row, entry, 3]; of a mesh that of its own frame."""
+    quat: np.ndarray
+    """Rotation in the body (wxyz), shape [row, entry, 4]."""
+    size: np.ndarray
+    """Sizes as MuJoCo has them [m], shape [row, entry, 3]; of meshes not used."""
+
+
+def compute_placement(rows: ModelRows, shapes: ShapePlan, worlds: np.ndarray) -> GeomValues:
+    """Return poses and sizes of geoms or sites."""
+    flat = flat_shapes(rows, shapes, worlds)
+    pose = rows.array("shape_transform")[flat]
+    scale = rows.array("shape_scale")[flat]
+    pos, quat = pose[..., :3].copy(), pose[..., 3:]
+    quat = quat / np.linalg.norm(quat, axis=-1, keepdims=True)
+    size = scale.copy()
+    plane = shapes.kind == PLANE
+    size[:, plane, :2] *= 0.5
+    size[:, plane, 2] = PLANE_GRID
+    for entry in np.flatnonzero(shapes.kind == HFIELD):  # MuJoCo's heights begin at its origin
+        lift = np.zeros((len(flat), 3))
+        for row, index in enumerate(rows.array("shape_source_index")[flat[:, entry]]):
+            lift[row, 2] = rows.model.meshes[index].min_z * scale[row, entry, 2]
+        pos[:, entry] += poses.rotate(quat[:, entry], lift)
+    slab = shapes.is_slab
+    if slab.any():  # the box that the plane collides as elsewhere, with its top in the plane
+        half = 0.5 * scale[:, slab]
+        half[..., 2] = 0.5 * half[..., :2].min(axis=-1)
+        size[:, slab] = half
+        down = np.zeros_like(half)
+        down[..., 2] = -half[..., 2]
+        pos[:, slab] += poses.rotate(quat[:, slab], down)
+    return GeomValues(pos, as_wxyz(quat), size)
+
+
+@dataclass
+class MaterialValues:
+    """Contact properties of one group, row by row, in the order of its geoms."""
+
+    friction: np.ndarray
+    """Sliding, torsional [m] and rolling [m] coefficients, shape [row, geom, 3]."""
+    solref: np.ndarray
+    """Shape [row, geom, 2]."""
+    solimp: np.ndarray
+    """Shape [row, geom, 5]."""
+    solmix: np.ndarray
+    """Weight of the geom where two are mixed, shape [row, geom]."""
+    margin: np.ndarray
+    """Distance of the contact surface from the geom [m], as authored, shape [row, geom]."""
+    force_space: np.ndarray
+    """Whether stiffness and damping are forces where they are given, shape [row, geom]."""
+    stiffness: np.ndarray
+    """[N/m], NaN where not given, shape [row, geom]."""
+    damping: np.ndarray
+    """[N·s/m], NaN where not given, shape [row, geom]."""
+    condim: np.ndarray
+    """Dimensions of a contact, shape [geom]."""
+    priority: np.ndarray
+    """Whose properties win, shape [geom]."""
+    group: np.ndarray
+    """Group for display, shape [geom]."""
+
+
+def compute_materials(rows: ModelRows, shapes: ShapePlan, worlds: np.ndarray) -> MaterialValues:
+    """Return contact properties of geoms.
+
+    Without the custom attributes of `SolverMuJoCo` a shape whose stiffness is not given (NaN) has MuJoCo's
+    own `solref`; others follow `solref_of_gains` for a mass of 1 kg, which is what the importer
+    makes of an authored `solref`, backwards.
+    """
+    flat = flat_shapes(rows, shapes, worlds)
+
+    def shape(name: str) -> np.ndarray:
+        return rows.array(f"shape_{name}")[flat]
+
+    def custom(name: str, default: Any) -> np.ndarray:
+        values = rows.custom_array(name)
+        if values is None:
+            return np.broadcast_to(np.array(default, dtype=np.float64), (*flat.shape, *np.shape(default)))
+        return values.reshape(len(values), *np.shape(default))[flat]
+
+    stiffness = shape("material_ke")
+    damping = stiffness * shape("material_tau")
+    mode = custom("solref_mode", SolrefMode.MJCF_DEFAULT)
+    authored = custom("solref", (0.0, 0.0))
+    gains = solref_of_gains(stiffness, damping, 1.0)
+    solref = np.where((mode == SolrefMode.RAW)[..., None], authored, gains)
+    return MaterialValues(
+        friction=np.stack(
+            [shape("material_mu"), shape("material_mu_torsional"), shape("material_mu_rolling")], axis=-1
+        ),
+        solref=solref,
+        solimp=custom("geom_solimp", DEFAULT_SOLIMP),
+        solmix=custom("geom_solmix", 1.0),
+        margin=shape("margin"),
+        force_space=mode == SolrefMode.FORCE_SPACE,
+        stiffness=stiffness,
+        damping=damping,
+        condim=custom("condim", 3.0)[0].astype(np.int64),
+        priority=custom("geom_priority", 0.0)[0].astype(np.int64),
+        group=custom("geom_group", 0.0)[0].astype(np.int64),
+    )
+
+
+def bounding_radius(kind: np.ndarray, size: np.ndarray, compiled: np.ndarray) -> np.ndarray:
+    """Return radii of spheres about the geoms [m], shape [row, geom]; `compiled` for meshes and planes."""
+    return np.select(
+        [kind == SPHERE, kind == CAPSULE, kind == ELLIPSOID, kind == CYLINDER, kind == BOX],
+        [
+            size[..., 0],
+            size[..., 0] + size[..., 1],
+            size.max(axis=-1, initial=0.0),
+            np.hypot(size[..., 0], size[..., 1]),
+            np.linalg.norm(size, axis=-1),
+        ],
+        compiled,
+    )
+
+
+def half_extents(kind: np.ndarray, size: np.ndarray, compiled: np.ndarray) -> np.ndarray:
+    """Return half extents of boxes about the geoms [m], shape [row, geom, 3]; `compiled` where none."""
+    radius, half = size[..., 0], size[..., 1]
+    kind = kind[..., None]
+    return np.select(
+        [kind == SPHERE, kind == CAPSULE, kind == CYLINDER, (kind == BOX) | (kind == ELLIPSOID)],
+        [
+            np.stack([radius] * 3, axis=-1),
+            np.stack([radius, radius, radius + half], axis=-1),
+            np.stack([radius, radius, half], axis=-1),
+            size,
+        ],
+        compiled,
+    )
+
+
+def hull_of_shape(rows: ModelRows, kind: int, source: int, scale: Sequence[float]) -> Mesh:
+    """Return the convex mesh that a mesh or cone collides as, in the frame of the shape.
+
+    Args:
+        rows: Arrays of the model.
+        kind: `GeoType` of the shape.
+        source: Its mesh, an index into `Model.meshes`.
+        scale: Its size.
+
+    Raises:
+        ValueError: If a mesh is flat, and so has no hull.
+    """
+    if kind == GeoType.CONE:
+        radius, half = float(scale[0]), float(scale[1])
+        angle = 2.0 * np.pi * np.arange(CONE_CORNER_COUNT) / CONE_CORNER_COUNT
+        base = np.stack([radius * np.cos(angle), radius * np.sin(angle), np.full_like(angle, -half)], axis=1)
+        ring = np.arange(CONE_CORNER_COUNT)
+        following = (ring + 1) % CONE_CORNER_COUNT
+        side = np.stack([ring, following, np.full_like(ring, CONE_CORNER_COUNT)], axis=1)
+        floor = np.stack([np.zeros_like(ring), following, ring], axis=1)[1:-1]
+        return Mesh(np.vstack([base, [0.0, 0.0, half]]), np.vstack([side, floor]), name="cone")
+    mesh: Mesh = rows.model.meshes[source]
+    return mesh.convex_hull().scaled(list(scale))

@@ -1,0 +1,65 @@
+"""Grouping: which worlds can share one MuJoCo model.
+
+They have the same template, and agree in all else that MuJoCo compiles in: which drives there are, what has
+no mass, the sizes of height fields, whole-number options. Everything else may differ.
+"""
+
+import numpy as np
+
+from pluriverse.model.templates import find_equal_worlds
+from pluriverse.solvers.mujoco.attributes.extensions import EXTENSIONS
+from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
+from pluriverse.solvers.mujoco.mapping.values import weightless_bodies
+from pluriverse.solvers.mujoco.options import MujocoOptions
+from pluriverse.types import GeoType, ShapeFlags
+
+_FIXED_SIZE = (GeoType.HFIELD,)
+"""Shapes whose geometry is compiled, size included, and can be no other."""
+
+
+def find_groups(rows: ModelRows, options: MujocoOptions) -> list[np.ndarray]:
+    """Return the worlds of each group, ascending; groups in the order of their first worlds."""
+    shared = np.stack(list(options.shared(rows).values()), axis=1)
+    kinds = np.zeros(rows.model.world_count, dtype=np.int64)
+    count = 0
+    for index in range(len(rows.model.templates)):
+        worlds = np.flatnonzero(rows.model.world_template == index)
+        table = np.concatenate([compiled_numbers(rows, worlds), as_integers(shared[worlds])], axis=1)
+        starts = np.arange(len(worlds) + 1)
+        kinds[worlds] = count + find_equal_worlds([(table, starts)])
+        count = int(kinds[worlds].max(initial=count)) + 1
+    groups = [np.flatnonzero(kinds == kind) for kind in np.unique(kinds)]
+    return sorted(groups, key=lambda worlds: int(worlds[0]))
+
+
+def compiled_numbers(rows: ModelRows, worlds: np.ndarray) -> np.ndarray:
+    """Return what of worlds of one template is compiled in beside the template, shape [row, column]."""
+    kind = rows.take("shape_type", "shape", worlds)
+    scale = rows.take("shape_scale", "shape", worlds)
+    fixed = np.isin(kind, _FIXED_SIZE)[..., None] & np.ones(3, dtype=bool)
+    slab = (kind == GeoType.PLANE) & (scale[..., :2] > 0.0).all(axis=-1)
+    visible = rows.take("shape_flags", "shape", worlds) & int(ShapeFlags.COLLIDE_SHAPES | ShapeFlags.SITE)
+    columns = [
+        rows.take("joint_target_mode", "dof", worlds),
+        weightless_bodies(rows, worlds).astype(np.int64),
+        slab.astype(np.int64),
+        visible,
+        as_integers(np.where(fixed, scale, 0.0)).reshape(len(worlds), -1),
+    ]
+    for name in ("condim", "geom_priority", "geom_group"):
+        values = rows.custom(name, "shape", worlds)
+        if values is not None:
+            columns.append(values.reshape(len(worlds), -1).astype(np.int64))
+    columns += [extension.compiled_numbers(rows, worlds) for extension in EXTENSIONS]
+    values = rows.custom("sleep_policy", "body", worlds)
+    if values is not None:
+        columns.append(values)
+    values = rows.custom("jnt_actgravcomp", "dof", worlds)
+    if values is not None:
+        columns.append(values.reshape(len(worlds), -1).astype(np.int64))
+    return np.concatenate([column.reshape(len(worlds), -1) for column in columns], axis=1)
+
+
+def as_integers(values: np.ndarray) -> np.ndarray:
+    """Return integers that are equal where the numbers are, bit by bit."""
+    return np.ascontiguousarray(values, dtype=np.float64).view(np.int64)

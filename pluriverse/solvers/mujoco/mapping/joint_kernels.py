@@ -1,0 +1,267 @@
+"""Following, joints: losses, armature, ranges and drives of the worlds of a group, one world per thread.
+
+Reads   joint_armature, _damping, _friction; joint_limit_*, joint_effort_limit; joint_target_*
+Writes  dof_armature, _damping, _frictionloss; jnt_range, _actfrcrange, _solref; actuator_gainprm, _biasprm,
+        _gear, _forcerange
+
+The formulas are those of `joints` and `drives`, which compute the same on the host.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.math.precision import kernel_module
+from pluriverse.model import Topology
+from pluriverse.solvers.mujoco.exchange.contact_mixing import mixing_functions
+from pluriverse.solvers.mujoco.mapping.body_kernels import renew, upload
+from pluriverse.solvers.mujoco.mapping.drives import POSITION, VELOCITY, DrivePlan
+from pluriverse.solvers.mujoco.mapping.joints import (
+    EFFORT_UNLIMITED,
+    FAR,
+    KINEMATIC_ARMATURE,
+    RANGE_MIN,
+    dof_joints,
+    public_dofs,
+)
+from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
+from pluriverse.solvers.mujoco.mapping.solref import SolrefMode
+from pluriverse.solvers.mujoco.mapping.stages import chosen_world, fields_struct, putters, turned
+from pluriverse.solvers.mujoco.mapping.structure import MujocoJoint, StructurePlan
+from pluriverse.types import BodyFlags, JointTargetMode
+
+_FAR = wp.constant(wp.float64(FAR))
+_RANGE_MIN = wp.constant(wp.float64(RANGE_MIN))
+_UNLIMITED = wp.constant(wp.float64(EFFORT_UNLIMITED))
+_TOLD = wp.constant(wp.float64(KINEMATIC_ARMATURE))
+_KINEMATIC = wp.constant(int(BodyFlags.KINEMATIC))
+_TARGET_POSITION = wp.constant(int(JointTargetMode.POSITION))
+_POSITION = wp.constant(POSITION)
+_VELOCITY = wp.constant(VELOCITY)
+# Numbers that an actuator has for gain and bias in `mjModel`, and axes of its gear.
+_PRM = wp.constant(10)
+_GEAR = wp.constant(6)
+
+solref_of_gains = mixing_functions(wp.float64).solref_of_gains
+
+
+@wp.struct
+class JointMaps:
+    """Where MuJoCo's joints, degrees of freedom and drives come from."""
+
+    joint_dof: wp.array[int]  # [njnt] world-local public degree of freedom
+    joint_qvel: wp.array[int]  # [njnt]
+    is_scalar: wp.array[int]  # [njnt]
+    limited: wp.array[int]  # [njnt] whether it has a range
+    force_limited: wp.array[int]  # [njnt] whether its drives have one
+    dof_public: wp.array[int]  # [nv] world-local
+    dof_child: wp.array[int]  # [nv] world-local body that moves
+    # drives, [drive]
+    drive_control: wp.array[int]
+    drive_dof: wp.array[int]
+    drive_joint: wp.array[int]  # world-local
+    drive_place: wp.array[int]  # -1: not of a ball joint
+    actuator_count: int
+    public_count: int  # joints of a world
+    # limits, [row joint]
+    limit_is_raw: wp.array[int]  # whether its `solref` stays what the asset says
+    limit_softness: wp.array[wp.float64]  # 1 - dmax
+
+
+def make_joint_maps(plan: StructurePlan, drives: DrivePlan, actuator_count: int, device: Any) -> JointMaps:
+    """Return the maps of a group on a device, without those of limits."""
+    scalar = [joint.kind in (MujocoJoint.SLIDE, MujocoJoint.HINGE) for joint in plan.joints]
+    maps = JointMaps()
+    maps.actuator_count, maps.public_count = actuator_count, plan.template.node_count
+    joints = np.array(drives.joint, dtype=np.int64)
+    for name, values in {
+        "joint_dof": [joint.dof for joint in plan.joints],
+        "joint_qvel": [joint.qvel for joint in plan.joints],
+        "is_scalar": scalar,
+        "dof_public": public_dofs(plan),
+        "dof_child": plan.template.joint_child[dof_joints(plan)],
+        "drive_control": drives.control,
+        "drive_dof": drives.dof,
+        "drive_joint": [plan.joints[joint].joint for joint in joints],
+        "drive_place": drives.place,
+    }.items():
+        setattr(maps, name, upload(values, device))
+    return maps
+
+
+def assign_limits(maps: JointMaps, rows: ModelRows, plan: StructurePlan, group: Any, device: Any) -> None:
+    """Write what decides the `solref` of limits, which custom attributes say, into maps; and who has any."""
+    flags = {"limited": group.model.jnt_limited, "force_limited": group.model.jnt_actfrclimited}
+    for name, given in flags.items():
+        renew(maps, name, given.astype(np.int32), wp.int32, device)
+    shape = (group.world_count, len(plan.joints))
+    first = np.array([joint.qvel for joint in plan.joints], dtype=np.int64)
+    dofs = public_dofs(plan)[first]
+    is_raw = np.zeros(shape, dtype=bool)
+    mode = rows.custom("solreflimit_mode", "dof", group.worlds)
+    if mode is not None and rows.custom("solreflimit", "dof", group.worlds) is not None:
+        is_raw = mode[:, dofs] == SolrefMode.RAW
+    renew(maps, "limit_is_raw", is_raw.reshape(-1).astype(np.int32), wp.int32, device)
+    softness = 1.0 - group.value("jnt_solimp")[:, :, 1]
+    renew(maps, "limit_softness", softness.reshape(-1), wp.float64, device)
+
+
+@functools.cache
+def joint_kernels(real: Any) -> SimpleNamespace:
+    """Return the kernels for fields with numbers of type `real`."""
+    fields_type, put = fields_struct(real), putters(real).put
+    module = kernel_module("pluriverse.solvers.mujoco.mapping.joint_kernels", real)
+
+    @wp.kernel(enable_backward=False, module=module)
+    def follow_dofs(
+        worlds: wp.array[int],
+        chosen: wp.array[int],
+        topology: Topology,
+        maps: JointMaps,
+        body_flags: wp.array[int],
+        joint_armature: wp.array[float],
+        joint_damping: wp.array[float],
+        joint_friction: wp.array[float],
+        fields: fields_type,
+    ):
+        """Write losses and armature of one world."""
+        row = wp.tid()
+        world = chosen_world(worlds, chosen, row)
+        if world < 0:
+            return
+        count = maps.dof_public.shape[0]
+        for dof in range(count):
+            flat = topology.world_dof[world] + maps.dof_public[dof]
+            armature = wp.float64(joint_armature[flat])
+            if (body_flags[topology.world_body[world] + maps.dof_child[dof]] & _KINEMATIC) != 0:
+                armature = _TOLD
+            put(fields.dof_armature, row * count + dof, armature)
+            put(fields.dof_damping, row * count + dof, wp.float64(joint_damping[flat]))
+            put(fields.dof_frictionloss, row * count + dof, wp.float64(joint_friction[flat]))
+
+    @wp.kernel(enable_backward=False, module=module)
+    def follow_ranges(
+        worlds: wp.array[int],
+        chosen: wp.array[int],
+        topology: Topology,
+        maps: JointMaps,
+        joint_limit_lower: wp.array[float],
+        joint_limit_upper: wp.array[float],
+        joint_effort_limit: wp.array[float],
+        fields: fields_type,
+    ):
+        """Write the ranges of the joints of one world."""
+        row = wp.tid()
+        world = chosen_world(worlds, chosen, row)
+        if world < 0:
+            return
+        count = maps.joint_dof.shape[0]
+        for joint in range(count):
+            flat = topology.world_dof[world] + maps.joint_dof[joint]
+            entry = 2 * (row * count + joint)
+            if maps.limited[joint] != 0:
+                lower = wp.max(wp.float64(joint_limit_lower[flat]), -_FAR)
+                upper = wp.min(wp.float64(joint_limit_upper[flat]), _FAR)
+                if upper - lower < _RANGE_MIN:
+                    middle = wp.float64(0.5) * (lower + upper)
+                    lower = middle - wp.float64(0.5) * _RANGE_MIN
+                    upper = middle + wp.float64(0.5) * _RANGE_MIN
+                put(fields.jnt_range, entry, lower)
+                put(fields.jnt_range, entry + 1, upper)
+            if maps.force_limited[joint] != 0:
+                effort = wp.min(wp.float64(joint_effort_limit[flat]), _UNLIMITED)
+                put(fields.jnt_actfrcrange, entry, -effort)
+                put(fields.jnt_actfrcrange, entry + 1, effort)
+
+    @wp.kernel(enable_backward=False, module=module)
+    def follow_drives(
+        worlds: wp.array[int],
+        chosen: wp.array[int],
+        topology: Topology,
+        maps: JointMaps,
+        joint_target_mode: wp.array[int],
+        joint_target_ke: wp.array[float],
+        joint_target_kd: wp.array[float],
+        joint_effort_limit: wp.array[float],
+        row_rotation: wp.array[wp.quatd],  # [row joint] of its frame; empty where frames stay
+        fields: fields_type,
+    ):
+        """Write the gains of the drives of one world."""
+        row = wp.tid()
+        world = chosen_world(worlds, chosen, row)
+        if world < 0:
+            return
+        for drive in range(maps.drive_dof.shape[0]):
+            flat = topology.world_dof[world] + maps.drive_dof[drive]
+            control = maps.drive_control[drive]
+            place = maps.drive_place[drive]
+            ke = wp.float64(joint_target_ke[flat])
+            kd = wp.float64(joint_target_kd[flat])
+            if place >= 0:
+                ke = wp.float64(0.0)  # without a position target that could be told
+            gain = wp.float64(1.0)
+            stiffness = wp.float64(0.0)
+            damping = wp.float64(0.0)
+            if control == _POSITION:
+                gain = ke
+                stiffness = -ke
+                if joint_target_mode[flat] == _TARGET_POSITION:
+                    damping = -kd
+            elif control == _VELOCITY:
+                gain = kd
+                damping = -kd
+            entry = row * maps.actuator_count + drive
+            put(fields.actuator_gainprm, _PRM * entry, gain)
+            put(fields.actuator_biasprm, _PRM * entry + 1, stiffness)
+            put(fields.actuator_biasprm, _PRM * entry + 2, damping)
+            if place >= 0:
+                effort = wp.min(wp.float64(joint_effort_limit[flat]), _UNLIMITED)
+                put(fields.actuator_forcerange, 2 * entry, -effort)
+                put(fields.actuator_forcerange, 2 * entry + 1, effort)
+                if row_rotation.shape[0] > 0:
+                    unit = wp.vec3d()
+                    unit[place] = wp.float64(1.0)
+                    turn = row_rotation[row * maps.public_count + maps.drive_joint[drive]]
+                    axis = turned(turn, unit)
+                    for k in range(3):
+                        put(fields.actuator_gear, _GEAR * entry + k, axis[k])
+
+    @wp.kernel(enable_backward=False, module=module)
+    def follow_limits(
+        worlds: wp.array[int],
+        chosen: wp.array[int],
+        topology: Topology,
+        maps: JointMaps,
+        joint_limit_ke: wp.array[float],
+        joint_limit_kd: wp.array[float],
+        inverse_weight: wp.array[real],  # [row nv]
+        fields: fields_type,
+    ):
+        """Write how the limits of the joints of one world push."""
+        row = wp.tid()
+        world = chosen_world(worlds, chosen, row)
+        if world < 0:
+            return
+        count = maps.joint_dof.shape[0]
+        dof_count = maps.dof_public.shape[0]
+        for joint in range(count):
+            entry = row * count + joint
+            if maps.limit_is_raw[entry] != 0:
+                continue
+            flat = topology.world_dof[world] + maps.joint_dof[joint]
+            ke = wp.float64(joint_limit_ke[flat])
+            kd = wp.float64(joint_limit_kd[flat])
+            weight = wp.float64(inverse_weight[row * dof_count + maps.joint_qvel[joint]])
+            solref = solref_of_gains(ke, kd, weight * maps.limit_softness[entry])
+            put(fields.jnt_solref, 2 * entry, solref[0])
+            put(fields.jnt_solref, 2 * entry + 1, solref[1])
+
+    return SimpleNamespace(
+        follow_dofs=follow_dofs,
+        follow_ranges=follow_ranges,
+        follow_drives=follow_drives,
+        follow_limits=follow_limits,
+    )

@@ -1,0 +1,110 @@
+"""Refresh: bring the groups of a model up to date after its arrays were written to."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pluriverse.model import Model
+from pluriverse.solvers.mujoco.mapping.conversion import compile_group, find_general_bodies
+from pluriverse.solvers.mujoco.mapping.fields import SPECIAL_FRAME
+from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
+from pluriverse.solvers.mujoco.mapping.group_fields import write_fields
+from pluriverse.solvers.mujoco.mapping.grouping import compiled_numbers
+from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
+from pluriverse.solvers.mujoco.mapping.values import GroupPlan, GroupValues
+from pluriverse.solvers.mujoco.options import MujocoOptions
+from pluriverse.types import ModelFlags
+
+_FRAMES = (
+    ModelFlags.JOINT_PROPERTIES
+    | ModelFlags.BODY_PROPERTIES
+    | ModelFlags.BODY_INERTIAL_PROPERTIES
+    | ModelFlags.JOINT_REFERENCE_POSE_PROPERTIES
+)
+"""What inertial frames and joint frames depend on."""
+
+
+def refresh_groups(
+    model: Model, options: MujocoOptions, groups: Sequence[MujocoGroup], flags: ModelFlags
+) -> list[set[str]]:
+    """Write what changed in a model into its groups.
+
+    The numbers that the flags name are computed anew and compared with what the groups have.
+
+    Returns:
+        Per group, the names of the fields that changed.
+
+    Raises:
+        ValueError: If something changed that is compiled in.
+    """
+    if not flags:
+        return [set() for _ in groups]
+    rows = ModelRows(model)
+    for group in groups:
+        _check_structure(rows, group)
+    return [_refresh_group(rows, options, group, flags) for group in groups]
+
+
+def _refresh_group(
+    rows: ModelRows, options: MujocoOptions, group: MujocoGroup, flags: ModelFlags
+) -> set[str]:
+    plan: GroupPlan = group.plan
+    values = GroupValues(rows, plan)
+    simple = frozenset(np.flatnonzero(group.model.body_simple > 0).tolist())
+    if simple and flags & _FRAMES:
+        general = find_general_bodies(plan, values) | _moved_bodies(group, values)
+        if general & simple:
+            # The compiled model takes these bodies for simpler than they are now.
+            fresh = compile_group(rows, options, plan, values, group.general_bodies | general)
+            return replace_model(group, fresh)
+    return write_fields(group, rows, options, plan, values, flags)
+
+
+def _moved_bodies(group: MujocoGroup, values: GroupValues) -> frozenset[int]:
+    """Return the bodies of MuJoCo whose inertial frame or joint frames are no longer as they were."""
+    moved = np.zeros(group.model.nbody, dtype=bool)
+    for name in SPECIAL_FRAME:
+        now = getattr(values.inertias if name.startswith("body") else values.frames, name)
+        differs = (now != group.value(name)).any(axis=(0, 2))
+        moved[np.flatnonzero(differs) if name.startswith("body") else group.model.jnt_bodyid[differs]] = True
+    return frozenset(np.flatnonzero(moved).tolist())
+
+
+def replace_model(group: MujocoGroup, fresh: MujocoGroup) -> set[str]:
+    """Take over the model of a group compiled anew, keeping the memory of the fields that there were."""
+    group.spec, group.model = fresh.spec, fresh.model
+    group.general_bodies = fresh.general_bodies
+    for name, rows in group.fields.items():
+        rows[...] = fresh.value(name)
+    for name, rows in fresh.fields.items():
+        group.fields.setdefault(name, rows)
+    for name in (
+        "joint_rotation",
+        "mocap_pose",
+        "geom_force_space",
+        "geom_ke",
+        "geom_kd",
+        "geom_margin_authored",
+    ):
+        setattr(group, name, getattr(fresh, name))
+    group.revision += 1
+    return set(group.fields) | {"model"}
+
+
+def _check_structure(rows: ModelRows, group: MujocoGroup) -> None:
+    """Raise if something that is compiled in was written to.
+
+    Raises:
+        ValueError: If so.
+    """
+    now = compiled_numbers(rows, group.worlds)
+    if group.compiled is None or np.array_equal(now, np.broadcast_to(group.compiled, now.shape)):
+        return
+    row = int(np.argmax((now != group.compiled).any(axis=1)))
+    world = int(group.worlds[row])
+    raise ValueError(
+        f"SolverMuJoCo.notify_model_changed: world {world} ('{rows.model.world_label[world]}') has other "
+        "drive modes, bodies without mass, or sizes of meshes, cones or finite planes than "
+        "when the solver was made, and MuJoCo has these compiled in. Undo the change, or make a new "
+        "SolverMuJoCo."
+    )

@@ -1,0 +1,396 @@
+"""Following, shapes: poses, sizes, meshes and materials of geoms and sites, one world per thread.
+
+Reads   shape_transform, shape_scale, shape_source_index; shape_material_*, shape_margin; shape_enabled
+Writes  geom_pos, _quat, _size, _rbound, _aabb, _dataid; geom_friction, _solref, _margin, body_margin;
+        geom_contype, _conaffinity; site_pos, _quat
+
+The formulas are those of `geoms`, which computes the same on the host.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.math.precision import kernel_module
+from pluriverse.model import Topology
+from pluriverse.solvers.mujoco.exchange.contact_mixing import mixing_functions
+from pluriverse.solvers.mujoco.mapping import geoms
+from pluriverse.solvers.mujoco.mapping.body_kernels import renew, upload
+from pluriverse.solvers.mujoco.mapping.frames import as_xyzw
+from pluriverse.solvers.mujoco.mapping.group import NO_SHAPE, MujocoGroup
+from pluriverse.solvers.mujoco.mapping.group_fields import FAR_APART
+from pluriverse.solvers.mujoco.mapping.mesh_assets import MeshAsset, mesh_box
+from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
+from pluriverse.solvers.mujoco.mapping.solref import SolrefMode
+from pluriverse.solvers.mujoco.mapping.stages import (
+    chosen_world,
+    composed,
+    fields_struct,
+    putters,
+    turned,
+    widen,
+    widen_pose,
+)
+
+_PLANE, _HFIELD, _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH = (
+    wp.constant(kind)
+    for kind in (
+        geoms.PLANE,
+        geoms.HFIELD,
+        geoms.SPHERE,
+        geoms.CAPSULE,
+        geoms.ELLIPSOID,
+        geoms.CYLINDER,
+        geoms.BOX,
+        geoms.MESH,
+    )
+)
+_FAR_APART = wp.constant(wp.float64(FAR_APART))
+_HALF = wp.constant(wp.float64(0.5))
+
+solref_of_gains = mixing_functions(wp.float64).solref_of_gains
+
+
+@wp.struct
+class ShapeMaps:
+    """Where MuJoCo's geoms and sites come from."""
+
+    geom_shape: wp.array[int]  # [ngeom] world-local, or -1 - flat index of a shared one
+    geom_kind: wp.array[int]  # [ngeom]
+    geom_slab: wp.array[int]  # [ngeom] whether it is a plane of finite size
+    geom_body: wp.array[int]  # [ngeom] MuJoCo's body
+    contype: wp.array[int]  # [ngeom]
+    conaffinity: wp.array[int]  # [ngeom]
+    has_margin: int  # 0: MuJoCo is told none
+    body_count: int
+    site_shape: wp.array[int]  # [site of a shape]
+    site: wp.array[int]  # [site of a shape] MuJoCo's
+    site_count: int
+    gain_first: int  # place of the first geom of the group among those of all worlds
+    is_raw: wp.array[int]  # [row geom] whether its `solref` stays what the asset says
+    # meshes: those of shapes with source s are asset_start[s] to [s + 1]; cones come last
+    asset_start: wp.array[int]
+    asset_mesh: wp.array[int]  # MuJoCo's mesh
+    asset_scale: wp.array[wp.vec3]
+    asset_pose: wp.array[wp.transformd]  # of the principal axes in the frame of the shape
+    asset_centre: wp.array[wp.vec3d]  # of its box, in its principal axes
+    asset_half: wp.array[wp.vec3d]  # half extents of its box
+    # geoms that have a mesh alone, whose size changes: a mesh by its vertices and faces in its compiled size
+    asset_geom: wp.array[int]  # -1: of any geom of this size
+    asset_base: wp.array[wp.vec3d]  # extent along each axis, of meshes 1 if not scaled
+    asset_is_cone: wp.array[int]
+    asset_vertex: wp.array[int]  # first vertex
+    asset_vertex_count: wp.array[int]
+    asset_face: wp.array[int]  # first face
+    asset_face_count: wp.array[int]
+    vertex: wp.array[wp.vec3]  # [vertex] m, principal axes
+    face_normal: wp.array[wp.vec3d]  # [face] principal axes
+    field_lift: wp.array[float]  # [mesh] least height of height fields
+
+
+def make_shape_maps(group: MujocoGroup, device: Any) -> ShapeMaps:
+    """Return the maps of a group on a device, without those of meshes and materials."""
+    plan, model = group.plan, group.model
+    own = np.flatnonzero(group.site_shape != NO_SHAPE)
+    maps = ShapeMaps()
+    maps.body_count, maps.site_count = int(model.nbody), int(model.nsite)
+    for name, values in {
+        "geom_shape": plan.geoms.shape,
+        "geom_kind": plan.geoms.kind,
+        "geom_slab": plan.geoms.is_slab,
+        "geom_body": plan.geoms.body,
+        "contype": plan.masks.contype,
+        "conaffinity": plan.masks.conaffinity,
+        "site_shape": group.site_shape[own],
+        "site": own,
+    }.items():
+        setattr(maps, name, upload(values, device))
+    return maps
+
+
+def assign_assets(maps: ShapeMaps, rows: ModelRows, group: MujocoGroup, assets: list[MeshAsset]) -> None:
+    """Write the meshes that geoms may have into maps."""
+    device, model = rows.model.device, group.model
+    last = len(rows.model.meshes)
+    order = sorted(assets, key=lambda asset: asset.source if asset.source >= 0 else last)
+    sources = np.array([asset.source if asset.source >= 0 else last for asset in order], dtype=np.int64)
+    maps.asset_start = upload(np.searchsorted(sources, np.arange(last + 2)), device)
+    ids = np.array([model.mesh(asset.name).id for asset in order], dtype=np.int64)
+    maps.asset_mesh = upload(ids, device)
+    scale = np.array([asset.scale for asset in order], dtype=np.float32).reshape(-1, 3)
+    maps.asset_scale = wp.array(scale, dtype=wp.vec3, device=device)
+    pose, centre, half = np.zeros((len(ids), 7)), np.zeros((len(ids), 3)), np.zeros((len(ids), 3))
+    for index, mesh in enumerate(ids.tolist()):
+        pose[index] = np.concatenate([model.mesh_pos[mesh], as_xyzw(model.mesh_quat[mesh])])
+        centre[index], half[index] = mesh_box(model, mesh)
+    maps.asset_pose = wp.array(pose, dtype=wp.transformd, device=device)
+    maps.asset_centre = wp.array(centre, dtype=wp.vec3d, device=device)
+    maps.asset_half = wp.array(half, dtype=wp.vec3d, device=device)
+    cone = np.array([asset.source < 0 for asset in order], dtype=bool)
+    base = np.where(cone[:, None], scale[:, [0, 0, 1]], scale).astype(np.float64)
+    maps.asset_base = wp.array(base, dtype=wp.vec3d, device=device)
+    for name, values in {
+        "asset_geom": [asset.geom for asset in order],
+        "asset_is_cone": cone,
+        "asset_vertex": model.mesh_vertadr[ids],
+        "asset_vertex_count": model.mesh_vertnum[ids],
+        "asset_face": model.mesh_polyadr[ids],
+        "asset_face_count": model.mesh_polynum[ids],
+    }.items():
+        setattr(maps, name, upload(values, device))
+    maps.vertex = wp.array(model.mesh_vert, dtype=wp.vec3, device=device)
+    maps.face_normal = wp.array(model.mesh_polynormal, dtype=wp.vec3d, device=device)
+    lift = np.array([getattr(mesh, "min_z", 0.0) for mesh in rows.model.meshes], dtype=np.float32)
+    maps.field_lift = wp.array(lift, dtype=wp.float32, device=device)
+
+
+def assign_materials(maps: ShapeMaps, rows: ModelRows, group: MujocoGroup, *, margins: bool) -> None:
+    """Write what decides the `solref` of geoms, which custom attributes say, into maps."""
+    maps.has_margin = int(margins)
+    mode = rows.custom_array("solref_mode")
+    flat = geoms.flat_shapes(rows, group.plan.geoms, group.worlds)
+    is_raw = np.zeros(flat.shape, dtype=bool) if mode is None else mode.reshape(-1)[flat] == SolrefMode.RAW
+    renew(maps, "is_raw", is_raw.reshape(-1).astype(np.int32), wp.int32, rows.model.device)
+
+
+@wp.func
+def shape_of_code(topology: Topology, world: int, code: int) -> int:
+    """Return the flat shape of a world-local or shared one."""
+    if code >= 0:
+        return topology.world_shape[world] + code
+    return -1 - code
+
+
+@wp.func
+def find_asset(maps: ShapeMaps, geom: int, source: int, scale: wp.vec3) -> int:
+    """Return the asset of a mesh that a geom has alone, or of this size; -1 if there is none."""
+    bucket = source
+    if source < 0:
+        bucket = maps.asset_start.shape[0] - 2
+    for asset in range(maps.asset_start[bucket], maps.asset_start[bucket + 1]):
+        if maps.asset_geom[asset] == geom:
+            return asset
+        if maps.asset_geom[asset] < 0 and maps.asset_scale[asset] == scale:
+            return asset
+    return -1
+
+
+@functools.cache
+def shape_kernels(real: Any) -> SimpleNamespace:
+    """Return the kernels for fields with numbers of type `real`."""
+    fields_type, to = fields_struct(real), putters(real)
+    put, put_vec3, put_quat = to.put, to.put_vec3, to.put_quat
+    module = kernel_module("pluriverse.solvers.mujoco.mapping.shape_kernels", real)
+
+    @wp.func
+    def resize_mesh(maps: ShapeMaps, asset: int, row: int, scale: wp.vec3, fields: fields_type):
+        """Write the vertices and normals of a mesh in another size; return centre and half of its box.
+
+        Its frame in the shape stays, so vertices move as S x does in the axes of the shape, and normals
+        with the inverse of S.
+        """
+        size = widen(scale)
+        if maps.asset_is_cone[asset] != 0:
+            size = wp.vec3d(size[0], size[0], size[1])
+        factor = wp.cw_div(size, maps.asset_base[asset])
+        place = wp.transform_get_translation(maps.asset_pose[asset])
+        turn = wp.transform_get_rotation(maps.asset_pose[asset])
+        back = wp.quat_inverse(turn)
+        first = maps.asset_vertex[asset]
+        lower = wp.vec3d()
+        upper = wp.vec3d()
+        for index in range(first, first + maps.asset_vertex_count[asset]):
+            point = wp.cw_mul(factor, turned(turn, widen(maps.vertex[index])) + place)
+            moved = turned(back, point - place)
+            if index == first:
+                lower = moved
+                upper = moved
+            lower = wp.min(lower, moved)
+            upper = wp.max(upper, moved)
+            entry = 3 * (row * maps.vertex.shape[0] + index)
+            if entry < fields.mesh_vert.shape[0]:
+                for k in range(3):
+                    fields.mesh_vert[entry + k] = wp.float32(moved[k])
+        face = maps.asset_face[asset]
+        for index in range(face, face + maps.asset_face_count[asset]):
+            normal = wp.normalize(wp.cw_div(turned(turn, maps.face_normal[index]), factor))
+            put_vec3(fields.mesh_polynormal, row * maps.face_normal.shape[0] + index, turned(back, normal))
+        return wp.float64(0.5) * (lower + upper), wp.float64(0.5) * (upper - lower)
+
+    @wp.kernel(enable_backward=False, module=module)
+    def follow_placement(
+        worlds: wp.array[int],
+        chosen: wp.array[int],
+        topology: Topology,
+        maps: ShapeMaps,
+        shape_transform: wp.array[wp.transform],
+        shape_scale: wp.array[wp.vec3],
+        shape_source_index: wp.array[int],
+        fields: fields_type,
+    ):
+        """Write poses, sizes and meshes of one world."""
+        row = wp.tid()
+        world = chosen_world(worlds, chosen, row)
+        if world < 0:
+            return
+        count = maps.geom_shape.shape[0]
+        for geom in range(count):
+            entry = row * count + geom
+            shape = shape_of_code(topology, world, maps.geom_shape[geom])
+            kind = maps.geom_kind[geom]
+            scale = shape_scale[shape]
+            size = widen(scale)
+            given = widen_pose(shape_transform[shape])
+            turn = wp.normalize(wp.transform_get_rotation(given))
+            place = wp.transform_get_translation(given)
+            sized = int(1)
+            half = size
+            centre = wp.vec3d()
+            radius = wp.length(size)
+            if maps.geom_slab[geom] != 0:  # its top is in the plane
+                size = _HALF * size
+                size[2] = _HALF * wp.min(size[0], size[1])
+                place = place - turned(turn, wp.vec3d(wp.float64(0.0), wp.float64(0.0), size[2]))
+                half = size
+                radius = wp.length(size)
+            elif kind == _PLANE:
+                size = wp.vec3d(_HALF * size[0], _HALF * size[1], wp.float64(1.0))
+                for k in range(3):
+                    put(fields.geom_size, 3 * entry + k, size[k])
+                sized = int(0)
+            elif kind == _HFIELD:  # MuJoCo's heights begin at its origin
+                lift = wp.float64(maps.field_lift[shape_source_index[shape]]) * size[2]
+                place = place + turned(turn, wp.vec3d(wp.float64(0.0), wp.float64(0.0), lift))
+                sized = int(0)
+            elif kind == _MESH:
+                sized = int(0)
+                asset = find_asset(maps, geom, shape_source_index[shape], scale)
+                if asset >= 0:
+                    if entry < fields.geom_dataid.shape[0]:
+                        fields.geom_dataid[entry] = maps.asset_mesh[asset]
+                    pose = composed(wp.transformd(place, turn), maps.asset_pose[asset])
+                    place = wp.transform_get_translation(pose)
+                    turn = wp.transform_get_rotation(pose)
+                    centre = maps.asset_centre[asset]
+                    half = maps.asset_half[asset]
+                    if maps.asset_geom[asset] == geom:
+                        centre, half = resize_mesh(maps, asset, row, scale, fields)
+                    size = wp.vec3d(
+                        wp.abs(centre[0]) + half[0],
+                        wp.abs(centre[1]) + half[1],
+                        wp.abs(centre[2]) + half[2],
+                    )
+                    radius = wp.length(size)
+                    sized = int(1)
+            elif kind == _SPHERE:
+                half = wp.vec3d(size[0], size[0], size[0])
+                radius = size[0]
+            elif kind == _CAPSULE:
+                half = wp.vec3d(size[0], size[0], size[0] + size[1])
+                radius = size[0] + size[1]
+            elif kind == _CYLINDER:
+                half = wp.vec3d(size[0], size[0], size[1])
+                radius = wp.length(wp.vec2d(size[0], size[1]))
+            elif kind == _ELLIPSOID:
+                radius = wp.max(size[0], wp.max(size[1], size[2]))
+            put_vec3(fields.geom_pos, entry, place)
+            put_quat(fields.geom_quat, entry, turn)
+            if sized != 0:
+                put_vec3(fields.geom_size, entry, size)
+                put_vec3(fields.geom_aabb, 2 * entry, centre)
+                put_vec3(fields.geom_aabb, 2 * entry + 1, half)
+                put(fields.geom_rbound, entry, radius)
+        for site in range(maps.site.shape[0]):
+            shape = shape_of_code(topology, world, maps.site_shape[site])
+            entry = row * maps.site_count + maps.site[site]
+            mark = widen_pose(shape_transform[shape])
+            put_vec3(fields.site_pos, entry, wp.transform_get_translation(mark))
+            put_quat(fields.site_quat, entry, wp.normalize(wp.transform_get_rotation(mark)))
+
+    @wp.kernel(enable_backward=False, module=module)
+    def follow_materials(
+        worlds: wp.array[int],
+        chosen: wp.array[int],
+        topology: Topology,
+        maps: ShapeMaps,
+        shape_material_ke: wp.array[float],
+        shape_material_tau: wp.array[float],
+        shape_material_mu: wp.array[float],
+        shape_material_mu_torsional: wp.array[float],
+        shape_material_mu_rolling: wp.array[float],
+        shape_margin: wp.array[float],
+        fields: fields_type,
+    ):
+        """Write the contact properties of one world."""
+        row = wp.tid()
+        world = chosen_world(worlds, chosen, row)
+        if world < 0:
+            return
+        count = maps.geom_shape.shape[0]
+        largest = wp.float64(0.0)
+        for geom in range(count):
+            entry = row * count + geom
+            shape = shape_of_code(topology, world, maps.geom_shape[geom])
+            put(fields.geom_friction, 3 * entry, wp.float64(shape_material_mu[shape]))
+            put(fields.geom_friction, 3 * entry + 1, wp.float64(shape_material_mu_torsional[shape]))
+            put(fields.geom_friction, 3 * entry + 2, wp.float64(shape_material_mu_rolling[shape]))
+            ke = shape_material_ke[shape]
+            tau = shape_material_tau[shape]
+            kd = wp.float64(ke) * wp.float64(tau)
+            put(fields.fed_ke, maps.gain_first + entry, wp.float64(ke))
+            put(fields.fed_kd, maps.gain_first + entry, kd)
+            if maps.is_raw[entry] == 0:
+                solref = solref_of_gains(wp.float64(ke), kd, wp.float64(1.0))
+                put(fields.geom_solref, 2 * entry, solref[0])
+                put(fields.geom_solref, 2 * entry + 1, solref[1])
+            margin = wp.float64(0.0)
+            if maps.has_margin != 0:
+                margin = wp.float64(shape_margin[shape])
+            put(fields.geom_margin, entry, margin)
+            # Geoms are in the order of their bodies.
+            body = maps.geom_body[geom]
+            largest = wp.max(largest, margin)
+            is_last = geom == count - 1
+            if not is_last:
+                is_last = maps.geom_body[geom + 1] != body
+            if is_last:
+                put(fields.body_margin, row * maps.body_count + body, largest)
+                largest = wp.float64(0.0)
+
+    @wp.kernel(enable_backward=False, module=module)
+    def follow_switches(
+        worlds: wp.array[int],
+        chosen: wp.array[int],
+        topology: Topology,
+        maps: ShapeMaps,
+        shape_enabled: wp.array[bool],
+        fields: fields_type,
+    ):
+        """Write which geoms of one world collide."""
+        row = wp.tid()
+        world = chosen_world(worlds, chosen, row)
+        if world < 0:
+            return
+        count = maps.geom_shape.shape[0]
+        for geom in range(count):
+            entry = row * count + geom
+            contype = int(0)
+            conaffinity = int(0)
+            gap = -_FAR_APART  # MuJoCo Warp knows the bits when it starts only
+            if shape_enabled[shape_of_code(topology, world, maps.geom_shape[geom])]:
+                contype = maps.contype[geom]
+                conaffinity = maps.conaffinity[geom]
+                gap = wp.float64(0.0)
+            if entry < fields.geom_contype.shape[0]:
+                fields.geom_contype[entry] = contype
+                fields.geom_conaffinity[entry] = conaffinity
+            put(fields.geom_gap, entry, gap)
+
+    return SimpleNamespace(
+        follow_placement=follow_placement,
+        follow_materials=follow_materials,
+        follow_switches=follow_switches,
+    )

@@ -1,0 +1,273 @@
+"""Follow fields: which fields of `mjModel` follow from which arrays of the model, and their memory.
+
+A group *follows* arrays of the model if kernels bring its fields up to date after these were written to. The
+stages of that read arrays and write fields; what MuJoCo itself derives from fields comes last.
+"""
+
+import functools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import warp as wp
+
+from pluriverse.solvers.mujoco.mapping.fields import DERIVED
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A step of following."""
+
+    reads: frozenset[str]
+    """Arrays of `Model` that it reads."""
+    fields: tuple[str, ...]
+    """Fields of `mjModel` that it writes."""
+
+
+def _stage(reads: Iterable[str], fields: Iterable[str]) -> Stage:
+    return Stage(frozenset(reads), tuple(fields))
+
+
+FRAME_ARRAYS = ("joint_X_p", "joint_X_c", "joint_axis")
+STAGES: dict[str, Stage] = {
+    "gravity": _stage(["gravity"], ["opt.gravity"]),
+    "inertia": _stage(
+        ["body_mass", "body_com", "body_inertia"], ["body_mass", "body_ipos", "body_iquat", "body_inertia"]
+    ),
+    "frames": _stage(FRAME_ARRAYS, ["body_pos", "body_quat", "jnt_pos", "jnt_axis"]),
+    "dofs": _stage(
+        ["joint_armature", "joint_damping", "joint_friction"],
+        ["dof_armature", "dof_damping", "dof_frictionloss"],
+    ),
+    "ranges": _stage(
+        ["joint_limit_lower", "joint_limit_upper", "joint_effort_limit"], ["jnt_range", "jnt_actfrcrange"]
+    ),
+    "drives": _stage(
+        ["joint_target_ke", "joint_target_kd", "joint_effort_limit", *FRAME_ARRAYS],
+        ["actuator_gainprm", "actuator_biasprm", "actuator_gear", "actuator_forcerange"],
+    ),
+    "placement": _stage(
+        ["shape_transform", "shape_scale", "shape_source_index"],
+        [
+            "geom_pos",
+            "geom_quat",
+            "geom_size",
+            "geom_rbound",
+            "geom_aabb",
+            "geom_dataid",
+            "site_pos",
+            "site_quat",
+        ],
+    ),
+    "materials": _stage(
+        [
+            "shape_material_ke",
+            "shape_material_tau",
+            "shape_material_mu",
+            "shape_material_mu_torsional",
+            "shape_material_mu_rolling",
+            "shape_margin",
+        ],
+        ["geom_friction", "geom_solref", "geom_margin", "body_margin"],
+    ),
+    "switches": _stage(["shape_enabled"], ["geom_contype", "geom_conaffinity"]),
+    "pairs": _stage(
+        [
+            "shape_material_ke",
+            "shape_material_tau",
+            "shape_material_mu",
+            "shape_material_mu_torsional",
+            "shape_material_mu_rolling",
+            "shape_margin",
+            "shape_enabled",
+        ],
+        ["pair_friction", "pair_solref", "pair_margin", "pair_gap"],
+    ),
+    "constraints": _stage(
+        [
+            "equality_constraint_anchor",
+            "equality_constraint_axis",
+            "equality_constraint_torquescale",
+            "equality_constraint_relpose",
+            "equality_constraint_polycoef",
+            "equality_constraint_enabled",
+            "joint_limit_lower",
+            "joint_limit_upper",
+            "joint_X_p",
+            "joint_X_c",
+        ],
+        ["eq_data", "site_pos", "site_quat", "tendon_range"],
+    ),
+    "derived": _stage(
+        ["body_mass", "body_com", "body_inertia", "joint_armature", *FRAME_ARRAYS],
+        [*DERIVED, "stat.meaninertia"],
+    ),
+    "limits": _stage(
+        [
+            "joint_limit_ke",
+            "joint_limit_kd",
+            "body_mass",
+            "body_com",
+            "body_inertia",
+            "joint_armature",
+            *FRAME_ARRAYS,
+        ],
+        ["jnt_solref"],
+    ),
+    "tendon_limits": _stage(
+        ["body_mass", "body_com", "body_inertia", "joint_armature", *FRAME_ARRAYS], ["tendon_solref_lim"]
+    ),
+}
+"""The stages, in their order."""
+
+KNOWN_ARRAYS = frozenset(name for stage in STAGES.values() for name in stage.reads)
+"""Arrays of `Model` that can be followed."""
+WITHOUT_EFFECT = frozenset(
+    [
+        *("body_q", "body_qd", "joint_q", "joint_qd", "joint_f", "joint_act"),
+        *(
+            "joint_target_lower",
+            "joint_target_upper",
+            "joint_target_pos",
+            "joint_target_vel",
+            "joint_target_q",
+            "joint_target_qd",
+        ),
+        *("joint_velocity_limit", "shape_color", "shape_appearance", "shape_flags", "shape_gap"),
+        "shape_material_kh",
+        *("shape_material_restitution", "shape_aabb_lower", "shape_aabb_upper", "shape_collision_radius"),
+    ]
+)
+"""Arrays of `Model` of which MuJoCo reads nothing once a solver is made, or which engines read themselves."""
+# What lengths of tendons follow from beside what `derived` reads: the sites that tendons run through.
+TENDON_ARRAYS = STAGES["placement"].reads | STAGES["constraints"].reads
+BESIDE_FIELDS = ("mocap_pos", "mocap_quat", "eq_active", "fed_ke", "fed_kd", "geom_gap")
+"""Memory that is written along with the fields: rows of `mjData` that change with the model only, gains that
+contacts which are fed in are mixed from, and what switches geoms off in MuJoCo Warp."""
+MESH_FIELDS = ("mesh_vert", "mesh_polynormal")
+"""Fields of meshes whose sizes change."""
+INTEGERS = ("geom_dataid", "geom_contype", "geom_conaffinity")
+
+
+def field_names() -> tuple[str, ...]:
+    """Return the names of all fields that may be followed."""
+    return tuple(dict.fromkeys(name for stage in STAGES.values() for name in stage.fields))
+
+
+def attribute_of(name: str) -> str:
+    """Return how the structs of kernels call a field."""
+    return name.replace(".", "_")
+
+
+@functools.cache
+def fields_struct(real: Any) -> Any:
+    """Return the `wp.struct` of the fields of a group, flat, with numbers of type `real`.
+
+    A field that a group does not follow, or that its engine does not know, is empty. `BESIDE_FIELDS` come
+    behind.
+    """
+    annotations: dict[str, Any] = {
+        attribute_of(name): wp.array(dtype=wp.int32 if name in INTEGERS else real) for name in field_names()
+    }
+    annotations["mesh_vert"] = wp.array(dtype=wp.float32)
+    annotations["mesh_polynormal"] = wp.array(dtype=real)
+    for name in BESIDE_FIELDS:
+        annotations[name] = wp.array(dtype=wp.uint8 if name == "eq_active" else real)
+    return wp.struct(type("FollowedFields", (), {"__annotations__": annotations, "__module__": __name__}))
+
+
+@functools.cache
+def putters(real: Any) -> Any:
+    """Return the `wp.func`s that write numbers, 3-vectors and quaternions (as wxyz) into flat fields.
+
+    Fields without entries are left alone.
+    """
+    from types import SimpleNamespace
+
+    @wp.func
+    def put(field: wp.array(dtype=real), entry: int, value: wp.float64):
+        if entry < field.shape[0]:
+            field[entry] = real(value)
+
+    @wp.func
+    def put_vec3(field: wp.array(dtype=real), entry: int, value: wp.vec3d):
+        if 3 * entry < field.shape[0]:
+            for k in range(3):
+                field[3 * entry + k] = real(value[k])
+
+    @wp.func
+    def put_quat(field: wp.array(dtype=real), entry: int, value: wp.quatd):
+        if 4 * entry < field.shape[0]:
+            field[4 * entry] = real(value[3])
+            for k in range(3):
+                field[4 * entry + 1 + k] = real(value[k])
+
+    return SimpleNamespace(put=put, put_vec3=put_vec3, put_quat=put_quat)
+
+
+@wp.func
+def widen(value: wp.vec3) -> wp.vec3d:
+    """Return a vector in double precision."""
+    return wp.vec3d(wp.float64(value[0]), wp.float64(value[1]), wp.float64(value[2]))
+
+
+@wp.func
+def widen_quat(value: wp.quat) -> wp.quatd:
+    """Return a quaternion in double precision."""
+    return wp.quatd(wp.float64(value[0]), wp.float64(value[1]), wp.float64(value[2]), wp.float64(value[3]))
+
+
+@wp.func
+def widen_pose(pose: wp.transform) -> wp.transformd:
+    """Return a pose in double precision."""
+    return wp.transformd(
+        widen(wp.transform_get_translation(pose)), widen_quat(wp.transform_get_rotation(pose))
+    )
+
+
+@wp.func
+def turned(turn: wp.quatd, vector: wp.vec3d) -> wp.vec3d:
+    """Return a vector turned by a quaternion, as `poses.rotate` does where its length is not quite 1."""
+    axis = wp.vec3d(turn[0], turn[1], turn[2])
+    across = wp.float64(2.0) * wp.cross(axis, vector)
+    return vector + turn[3] * across + wp.cross(axis, across)
+
+
+@wp.func
+def composed(a: wp.transformd, b: wp.transformd) -> wp.transformd:
+    """Return the pose `b` given in the frame `a`."""
+    turn = wp.transform_get_rotation(a)
+    place = wp.transform_get_translation(a) + turned(turn, wp.transform_get_translation(b))
+    return wp.transformd(place, turn * wp.transform_get_rotation(b))
+
+
+@wp.func
+def inverted(pose: wp.transformd) -> wp.transformd:
+    """Return the inverse of a pose."""
+    turn = wp.quat_inverse(wp.transform_get_rotation(pose))
+    return wp.transformd(-turned(turn, wp.transform_get_translation(pose)), turn)
+
+
+@wp.func
+def chosen_world(worlds: wp.array[int], chosen: wp.array[int], row: int) -> int:
+    """Return the world of a row of a group, -1 if it is not meant."""
+    world = worlds[row]
+    if chosen[world] == 0:
+        return -1
+    return world
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.mapping.stages")
+def choose_world(
+    worlds: wp.array[int],  # [slot] entries that name no world are ignored
+    mask: wp.array[bool],  # [world] which of them; empty: all
+    chosen: wp.array[int],  # [world] out
+):
+    """Mark one world."""
+    world = worlds[wp.tid()]
+    if world < 0 or world >= chosen.shape[0]:
+        return
+    if mask.shape[0] > 0:
+        if not mask[world]:
+            return
+    chosen[world] = 1

@@ -1,0 +1,1 @@
+"""MuJoCo Warp, a model and data per group."""

@@ -1,0 +1,481 @@
+"""Warp engine: one MuJoCo Warp model per group, with a row per world; groups run side by side on a GPU.
+
+On a CPU this is an emulation, many times slower than MuJoCo's C engine, of what runs on a GPU.
+"""
+
+import math
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.dynamics.forward_kinematics import place_worlds
+from pluriverse.launch import launch_kernel
+from pluriverse.model import Contacts, Control, State
+from pluriverse.model.world_choice import WorldChoice
+from pluriverse.solvers.base import SolverBase
+from pluriverse.solvers.mujoco.engine import Engine, Overflow
+from pluriverse.solvers.mujoco.exchange.contact_copy import contact_arrays
+from pluriverse.solvers.mujoco.exchange.joints import pull_worlds, push_worlds
+from pluriverse.solvers.mujoco.exchange.maps import ExchangeRows, assign_rotations, make_maps
+from pluriverse.solvers.mujoco.exchange.prescribed import pull_kinematic_joints, push_kinematic_joints
+from pluriverse.solvers.mujoco.exchange.restore import count_coordinates, keep_worlds
+from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
+from pluriverse.solvers.mujoco.warp.feed import (
+    ForceGains,
+    WarpFeed,
+    clear_fed_count,
+    feed_contact,
+    group_slots,
+    read_fed_force,
+)
+from pluriverse.solvers.mujoco.warp.group import WarpGroup, load_mujoco_warp
+from pluriverse.solvers.mujoco.warp.outcome import (
+    WarpOutcome,
+    clear_world_contact,
+    conclude_row,
+    keep_row,
+    list_contact,
+    list_world,
+)
+from pluriverse.solvers.mujoco.warp.velocity_limit import limit_row_speeds
+from pluriverse.solvers.thaw import thaw_worlds
+
+# Growth of what was too small.
+GROWTH = 2
+
+
+class WarpEngine(Engine):
+    """Steps worlds in MuJoCo Warp, all of a group together.
+
+    Args:
+        solver: Solver that the engine steps for; its status arrays are written.
+        groups: The groups of its model.
+        use_mujoco_contacts: Whether MuJoCo Warp finds the contacts; otherwise those handed to `step` are fed
+            in.
+        update_data_interval: Take the joint state from `state_in` in every so many steps.
+        nconmax: Contacts per world that there is room for; None for an estimate.
+        njmax: Constraint rows per world that there is room for; None for an estimate.
+        graph_conditional: Whether iterations end on a GPU once all worlds of a group have converged.
+        enforce_velocity_limit: Whether joints keep below `joint_velocity_limit`.
+
+    Raises:
+        ImportError: If MuJoCo Warp is not installed.
+        ValueError: If worlds differ in what MuJoCo Warp has once per group.
+    """
+
+    splits_worlds = False
+
+    def __init__(
+        self,
+        solver: SolverBase,
+        groups: Sequence[MujocoGroup],
+        *,
+        use_mujoco_contacts: bool,
+        update_data_interval: int,
+        nconmax: int | None = None,
+        njmax: int | None = None,
+        graph_conditional: bool = True,
+        enforce_velocity_limit: bool = False,
+    ):
+        load_mujoco_warp()
+        # The solver owns the engine: a proxy lets both go at once, with the memory of all groups.
+        self.solver: SolverBase = weakref.proxy(solver)
+        self.groups = groups
+        model = self.model = solver.model
+        device, count = model.device, model.world_count
+        self._interval = update_data_interval
+        self._feed = not use_mujoco_contacts
+        self._fed_buffer: Contacts | None = None
+        self._feeds: list[WarpFeed] = []
+        self._fed: Any = wp.zeros(count if self._feed else 0, dtype=int, device=device)
+        self.maps = make_maps(model, groups)
+        self._coord_count = count_coordinates(model)
+        self.rows, self._kept = (ExchangeRows(groups, wp.float32, device) for _ in range(2))
+        self._nconmax: list[int | None] = [nconmax] * len(groups)
+        self._njmax: list[int | None] = [njmax] * len(groups)
+        self._retired: list[WarpGroup] = []
+        arrays = {
+            name: wp.zeros(count, dtype=int, device=device)
+            for name in ("listed", "known", "age", "stepped", "overflow", "row_count", "unlisted")
+        }
+        self._arrays: dict[str, wp.array] = arrays
+        self._graph_conditional = graph_conditional
+        self._limit_speeds = enforce_velocity_limit
+        # A loop that ends on the device can be recorded on the stream of the recording only.
+        side_by_side = device.is_cuda and len(groups) > 1 and not graph_conditional
+        self._streams = [wp.Stream(device) for _ in groups] if side_by_side else []
+        self._groups = [self._make_group(index) for index in range(len(groups))]
+        self._gains = ForceGains()
+        self._assign_gains()
+        for index in range(len(groups)):
+            self._assign_rows(index)
+
+    @property
+    def runtime_arrays(self) -> dict[str, wp.array]:
+        """What worlds carry from step to step besides their State."""
+        names = ("qpos", "qvel", "act", "qacc_warmstart", "time")
+        return {
+            **{name: getattr(self.rows, name) for name in names},
+            "world_known": self._arrays["known"],
+            "world_age": self._arrays["age"],
+        }
+
+    @property
+    def unlisted_step_count(self) -> wp.array:
+        """Steps so far with more contacts than the contact buffer has slots for a world, shape [world]."""
+        return self._arrays["unlisted"]
+
+    def prepare(self, contacts: Contacts) -> None:
+        """Allocate what a step needs for a contact buffer."""
+        if not self._feed or contacts is self._fed_buffer:
+            return
+        self._fed_buffer = contacts
+        for index, group in enumerate(self.groups):
+            if len(group_slots(group, contacts)[0]) > self._groups[index].data.naconmax:
+                self._replace_group(index)
+        self._make_feeds()
+
+    def _make_feeds(self) -> None:
+        if self._fed_buffer is None:
+            return
+        self._feeds = [
+            WarpFeed(group, self._fed_buffer, part.model, part.data, self.model.device)
+            for group, part in zip(self.groups, self._groups, strict=True)
+        ]
+
+    def step(
+        self,
+        state_in: State,
+        state_out: State,
+        control: Control,
+        contacts: Contacts,
+        dt: float,
+        worlds: wp.array,
+    ) -> None:
+        """Write the state after `dt` [s] into `state_out`, and contacts with their forces into `contacts`."""
+        model, device = self.model, self.model.device
+        arrays, frozen = self._arrays, self.solver.world_frozen
+        arrays["listed"].zero_()
+        launch_kernel(list_world, dim=worlds.size, inputs=[worlds], outputs=[arrays["listed"]], device=device)
+        push_worlds(
+            model,
+            worlds,
+            self.maps,
+            self.rows,
+            state_in,
+            control,
+            frozen,
+            arrays["known"],
+            arrays["age"],
+            interval=self._interval,
+        )
+        push_kinematic_joints(model, worlds, self.maps, self.rows, state_in, control, dt)
+        listing = contact_arrays(contacts)
+        if not self._feed:
+            launch_kernel(clear_world_contact, dim=worlds.size, inputs=[worlds, listing], device=device)
+        self._fork(lambda index: self._step_group(index, state_in, listing, dt))
+        pull_worlds(model, worlds, self.maps, self.rows, state_in, state_out, arrays["stepped"])
+        pull_kinematic_joints(model, worlds, self.maps, state_in, state_out, control, arrays["stepped"], dt)
+        place_worlds(model, worlds, state_out)
+        keep_worlds(model, worlds, self._coord_count, state_in, state_out, arrays["stepped"], frozen)
+
+    def fields_changed(self, group_index: int, names: set[str]) -> None:
+        """Take in what was written to a group; names are those of its fields, or of its `model`."""
+        part = self._groups[group_index]
+        if part.is_outdated:
+            self._replace_group(group_index)
+        else:
+            for name in names:
+                part.write_field(name)
+        assign_rotations(self.maps, self.groups[group_index])
+        self._assign_gains()
+        self._assign_rows(group_index)
+
+    @property
+    def real(self) -> Any:
+        """Type of the numbers in fields and rows."""
+        return wp.float32
+
+    @property
+    def joint_rotation(self) -> Any:
+        """Rotation of the frame of each joint in MuJoCo's body, shape [joint]."""
+        return self.maps.joint_rotation
+
+    def knows_field(self, name: str) -> bool:
+        """Return whether a field of `mjModel` may differ between worlds in MuJoCo Warp."""
+        return name == "opt.gravity" or self._groups[0].is_batched(name)
+
+    def followed_memory(self, group_index: int) -> dict[str, wp.array]:
+        """Return the memory of the followed fields of a group, flat; and of what goes with them."""
+        result = self._groups[group_index].followed_memory()
+        for name in ("mocap_pos", "mocap_quat", "eq_active"):
+            result[name] = self.rows.of_group(self.groups, group_index, name).flatten()
+        if self._feed:
+            result["fed_ke"], result["fed_kd"] = self._gains.ke, self._gains.kd
+        return result
+
+    def derive_fields(self, group_index: int, chosen: wp.array[int]) -> None:
+        """Let MuJoCo Warp compute what follows from the fields of a group. Only launches.
+
+        It does so for all worlds of the group; for those that did not change the result is what there is.
+        """
+        self._groups[group_index].derive_fields()
+
+    def forget(self, choice: WorldChoice) -> None:
+        """Let worlds begin anew from their State. Only launches."""
+        thaw_worlds(choice, self._arrays["known"])
+
+    def take_overflow(self) -> list[Overflow]:
+        """Return where memory was too small since the last call, and double it; recorded steps keep theirs.
+
+        MuJoCo Warp has one store of contacts for all worlds of a group, so if that is full, it is so for all.
+        """
+        bits = self._arrays["overflow"].numpy().copy()
+        if not bits.any():
+            return []
+        self._arrays["overflow"].zero_()
+        rows_needed = self._arrays["row_count"].numpy()
+        kinds = load_mujoco_warp().OverflowType
+        result = []
+        for index, (group, part) in enumerate(zip(self.groups, self._groups, strict=True)):
+            worlds = group.worlds[bits[group.worlds] != 0]
+            if not len(worlds):
+                continue
+            data, seen = part.data, int(np.bitwise_or.reduce(bits[worlds]))
+            per_world = data.naconmax // group.world_count
+            what, remedy = [], []
+            if seen & int(kinds.NEFC | kinds.NJMAX_NNZ):
+                needed = int(rows_needed[worlds].max())
+                self._njmax[index] = max(GROWTH * data.njmax, needed)
+                what.append(f"{needed} constraint rows are needed and {data.njmax} fit")
+                remedy.append(f"njmax={self._njmax[index]}")
+            if seen & ~int(kinds.NEFC | kinds.NJMAX_NNZ):
+                found = max(int(data.nacon.numpy()[0]), int(data.ncollision.numpy()[0]))
+                self._nconmax[index] = max(GROWTH * per_world, math.ceil(found / group.world_count))
+                what.append(f"{found} contacts were found in all worlds like these and {data.naconmax} fit")
+                remedy.append(f"nconmax={self._nconmax[index]}")
+            self._replace_group(index)
+            result.append(
+                Overflow(
+                    worlds.tolist(),
+                    f"contacts or constraints were lost: {' and '.join(what)}.",
+                    f"There is room from now on, but not in steps that were recorded before; pass "
+                    f"{', '.join(remedy)} or more to SolverMuJoCo to begin with that.",
+                )
+            )
+        return result
+
+    def _make_group(self, index: int) -> WarpGroup:
+        slot_count = None
+        if self._feed:
+            buffer = self._fed_buffer
+            slot_count = 0 if buffer is None else len(group_slots(self.groups[index], buffer)[0])
+        return WarpGroup(
+            self.groups,
+            index,
+            self.rows,
+            self.model.device,
+            None if self._feed else self._nconmax[index],
+            self._njmax[index],
+            slot_count,
+            graph_conditional=self._graph_conditional,
+            limit_speeds=self._limit_speeds,
+        )
+
+    def _replace_group(self, index: int) -> None:
+        """Make model and data of a group anew. The old ones stay, for steps that were recorded with them."""
+        self._retired.append(self._groups[index])
+        self._groups[index] = self._make_group(index)
+        self._make_feeds()
+        self.recording_key += 1
+        if self.on_renewal is not None:
+            self.on_renewal()
+
+    def _fork(self, work: Any) -> None:
+        """Do the work of all groups, on a GPU side by side."""
+        if not self._streams:
+            for index in range(len(self.groups)):
+                work(index)
+            return
+        main = wp.get_stream(self.model.device)
+        begin = main.record_event()
+        for index, stream in enumerate(self._streams):
+            stream.wait_event(begin)
+            with wp.ScopedStream(stream, sync_enter=False):
+                work(index)
+        for stream in self._streams:
+            main.wait_event(stream.record_event())
+
+    def _step_group(self, index: int, state_in: State, listing: Any, dt: float) -> None:
+        part, model, arrays = self._groups[index], self.model, self._arrays
+        device, group = model.device, self.groups[index]
+        solver, data = self.solver, part.data
+        with wp.ScopedDevice(device):  # MuJoCo Warp launches on the current device
+            launch_kernel(
+                keep_row,
+                dim=group.world_count,
+                inputs=[
+                    part.worlds,
+                    self.maps,
+                    index,
+                    part.model.qpos0,
+                    arrays["listed"],
+                    solver.world_frozen,
+                    self.rows.data,
+                    self._kept.data,
+                ],
+                device=device,
+            )
+            if self._feed:
+                self._feed_group(index, state_in, listing)
+            part.step(dt)
+            if part.masses is not None:
+                limit_row_speeds(
+                    part.worlds,
+                    model.topology,
+                    self.maps,
+                    model.joint_velocity_limit,
+                    model.structure.body_flags,
+                    part.masses,
+                    dt,
+                    self.rows.data,
+                )
+            if self._feed:
+                self._read_fed_forces(index, listing)
+            else:
+                launch_kernel(
+                    list_contact,
+                    dim=data.naconmax,
+                    inputs=[
+                        part.worlds,
+                        model.topology,
+                        self.maps,
+                        model.structure.shape_body,
+                        state_in.body_q,
+                        arrays["listed"],
+                        solver.world_frozen,
+                        part.contacts,
+                        listing,
+                    ],
+                    device=device,
+                )
+            launch_kernel(
+                conclude_row,
+                dim=group.world_count,
+                inputs=[
+                    part.worlds,
+                    self.maps,
+                    index,
+                    int(part.model.opt.iterations),
+                    data.overflow,
+                    _lost_bits(part.module),
+                    data.nefc,
+                    data.solver_niter,
+                    listing,
+                    self._fed,
+                    self.rows.data,
+                    self._kept.data,
+                    self._outcome(),
+                ],
+                device=device,
+            )
+
+    def _feed_group(self, index: int, state_in: State, listing: Any) -> None:
+        """Hand the contacts of a group over."""
+        part, feed, model = self._groups[index], self._feeds[index], self.model
+        device = model.device
+        launch_kernel(clear_fed_count, dim=part.worlds.size, inputs=[part.worlds, self._fed], device=device)
+        launch_kernel(
+            feed_contact,
+            dim=feed.slots.size,
+            inputs=[
+                feed.slots,
+                feed.rows,
+                part.worlds,
+                model.topology,
+                self.maps,
+                model.structure.shape_body,
+                state_in.body_q,
+                self._arrays["listed"],
+                self.solver.world_frozen,
+                listing,
+                feed.properties,
+                self._gains,
+                feed.target,
+                self._fed,
+            ],
+            device=device,
+        )
+
+    def _read_fed_forces(self, index: int, listing: Any) -> None:
+        """Bring the forces of the contacts of a group back."""
+        part, feed = self._groups[index], self._feeds[index]
+        launch_kernel(
+            read_fed_force,
+            dim=feed.slots.size,
+            inputs=[
+                feed.slots,
+                feed.rows,
+                part.worlds,
+                self._arrays["listed"],
+                feed.target.dist,
+                part.contact_force,
+                listing.force,
+            ],
+            device=self.model.device,
+        )
+
+    def _assign_gains(self) -> None:
+        """Write stiffness and damping as forces, for contacts that are fed in."""
+        if not self._feed:
+            return
+        device = self.model.device
+        for name, field in (("is_force", "geom_force_space"), ("ke", "geom_ke"), ("kd", "geom_kd")):
+            values = np.concatenate([np.asarray(getattr(group, field)).reshape(-1) for group in self.groups])
+            kind = np.int32 if name == "is_force" else np.float32
+            array = getattr(self._gains, name)
+            if array is None or array.size != values.size:
+                fresh: Any = wp.array(values.astype(kind), device=device)
+                setattr(self._gains, name, fresh)
+            else:
+                array.assign(values.astype(kind))
+
+    def _assign_rows(self, group_index: int) -> None:
+        """Write what a step does not change into the rows: poses of mocap bodies, constraints that act."""
+        group = self.groups[group_index]
+        values = {
+            "mocap_pos": group.mocap_pose[:, :, :3],
+            "mocap_quat": group.mocap_pose[:, :, 3:],
+            "eq_active": group.value("eq_active0"),
+        }
+        for name, value in values.items():
+            rows = self.rows.of_group(self.groups, group_index, name)
+            if rows.size:
+                rows.assign(np.ascontiguousarray(value).reshape(rows.shape))
+
+    def _outcome(self) -> WarpOutcome:
+        solver, outcome = self.solver, WarpOutcome()
+        for name in ("listed", "known", "stepped", "overflow", "row_count", "unlisted"):
+            setattr(outcome, name, self._arrays[name])
+        outcome.frozen = solver.world_frozen
+        outcome.full = solver.truncated_step_count
+        outcome.full_now = solver.last_truncated_contact_count
+        outcome.iterations = solver.last_solve_iterations
+        outcome.converged = solver.last_converged
+        outcome.unconverged = solver.unconverged_step_count
+        outcome.contact_count = solver.last_contact_count
+        outcome.needed_count = solver.needed_contact_count
+        return outcome
+
+
+def _lost_bits(module: Any) -> int:
+    """Return the overflow bits that mean that contacts or constraints were lost."""
+    kinds = module.OverflowType
+    names = ("NEFC", "NJMAX_NNZ", "BROADPHASE", "NARROWPHASE", "CCD", "HFIELD")
+    result = 0
+    for name in names:
+        result |= int(getattr(kinds, name))
+    return result

@@ -1,0 +1,237 @@
+"""Warp outcome: what became of each world of a group in MuJoCo Warp, and its contacts.
+
+Reads   rows, contacts, counters and overflow bits of MuJoCo Warp's data
+Writes  contacts with their forces; status of each world; rows of worlds that were not to be stepped
+"""
+
+import warp as wp
+
+from pluriverse.model import Topology
+from pluriverse.solvers.mujoco.exchange.contact_copy import ContactArrays
+from pluriverse.solvers.mujoco.exchange.maps import NA, NQ, NV, ExchangeMaps, rows_struct, shape_of_geom
+
+# Values from here on overflow their squares within a few steps.
+VALUE_MAX = wp.constant(1e10)
+
+Rows = rows_struct(wp.float32)
+
+
+@wp.struct
+class WarpContacts:
+    """Contacts in MuJoCo Warp's data, shape [contact]."""
+
+    count: wp.array[int]  # [1] found, of all worlds of the group
+    world: wp.array[int]  # row
+    geom: wp.array[wp.vec2i]
+    dist: wp.array[float]
+    pos: wp.array[wp.vec3]
+    frame: wp.array[wp.mat33]
+    margin: wp.array[float]
+    efc_address: wp.array2d[int]
+    force: wp.array[wp.spatial_vector]  # force and torque, world axes
+
+
+@wp.struct
+class WarpOutcome:
+    """What became of each world, shape [world]."""
+
+    listed: wp.array[int]  # 1 where the world is to be stepped
+    frozen: wp.array[int]
+    known: wp.array[int]
+    stepped: wp.array[int]
+    overflow: wp.array[int]  # bits of all overflows since they were last reported
+    row_count: wp.array[int]  # most constraint rows of a step so far
+    full: wp.array[int]
+    full_now: wp.array[int]
+    iterations: wp.array[int]
+    converged: wp.array[int]
+    unconverged: wp.array[int]
+    contact_count: wp.array[int]
+    needed_count: wp.array[int]
+    unlisted: wp.array[int]
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.outcome")
+def list_world(worlds: wp.array[int], listed: wp.array[int]):
+    """Mark a world as one to be stepped."""
+    listed[worlds[wp.tid()]] = 1
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.outcome")
+def keep_row(
+    group_worlds: wp.array[int],  # [row]
+    maps: ExchangeMaps,
+    group: int,
+    qpos0: wp.array2d[float],
+    listed: wp.array[int],  # [world]
+    frozen: wp.array[int],  # [world]
+    rows: Rows,
+    kept: Rows,
+):
+    """Remember the rows of a world that is not listed; give a frozen one a sound state to go through."""
+    row = wp.tid()
+    world = group_worlds[row]
+    qpos = maps.world_start[world, NQ]
+    qvel = maps.world_start[world, NV]
+    act = maps.world_start[world, NA]
+    if listed[world] == 0:
+        for k in range(maps.count[group, NQ]):
+            kept.qpos[qpos + k] = rows.qpos[qpos + k]
+        for k in range(maps.count[group, NV]):
+            kept.qvel[qvel + k] = rows.qvel[qvel + k]
+            kept.qacc_warmstart[qvel + k] = rows.qacc_warmstart[qvel + k]
+        for k in range(maps.count[group, NA]):
+            kept.act[act + k] = rows.act[act + k]
+        kept.time[world] = rows.time[world]
+    if frozen[world] != 0:
+        for k in range(maps.count[group, NQ]):
+            rows.qpos[qpos + k] = qpos0[row % qpos0.shape[0], k]
+        for k in range(maps.count[group, NV]):
+            rows.qvel[qvel + k] = 0.0
+            rows.qacc_warmstart[qvel + k] = 0.0
+        for k in range(maps.count[group, NA]):
+            rows.act[act + k] = 0.0
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.outcome")
+def clear_world_contact(worlds: wp.array[int], contacts: ContactArrays):
+    """Forget the contacts of a world."""
+    world = worlds[wp.tid()]
+    if world < 0:
+        return
+    contacts.found[world] = 0
+    contacts.count[world] = 0
+
+
+@wp.func
+def in_body(shape_body: wp.array[int], body_q: wp.array[wp.transform], shape: int, point: wp.vec3) -> wp.vec3:
+    """Return a point of the world in the frame of the body of a shape."""
+    body = shape_body[shape]
+    if body < 0:
+        return point
+    return wp.transform_point(wp.transform_inverse(body_q[body]), point)
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.outcome")
+def list_contact(
+    group_worlds: wp.array[int],
+    topology: Topology,
+    maps: ExchangeMaps,
+    shape_body: wp.array[int],
+    body_q: wp.array[wp.transform],
+    listed: wp.array[int],
+    frozen: wp.array[int],
+    source: WarpContacts,
+    contacts: ContactArrays,
+):
+    """List one contact that took part in the step."""
+    contact = wp.tid()
+    if contact >= source.count[0] or source.efc_address[contact, 0] < 0:
+        return
+    world = group_worlds[source.world[contact]]
+    if listed[world] == 0 or frozen[world] != 0:
+        return
+    place = wp.atomic_add(contacts.found, world, 1)
+    slot = contacts.start[world] + place
+    if slot >= contacts.start[world + 1]:
+        return
+    geom = source.geom[contact]
+    shape0 = shape_of_geom(topology, maps, world, geom[0])
+    shape1 = shape_of_geom(topology, maps, world, geom[1])
+    frame = source.frame[contact]
+    normal = wp.vec3(frame[0, 0], frame[0, 1], frame[0, 2])
+    half = 0.5 * source.dist[contact] * normal
+    contacts.shape0[slot] = shape0
+    contacts.shape1[slot] = shape1
+    contacts.point0[slot] = in_body(shape_body, body_q, shape0, source.pos[contact] - half)
+    contacts.point1[slot] = in_body(shape_body, body_q, shape1, source.pos[contact] + half)
+    contacts.normal[slot] = normal
+    contacts.margin0[slot] = 0.5 * source.margin[contact]
+    contacts.margin1[slot] = 0.5 * source.margin[contact]
+    contacts.force[slot] = wp.spatial_top(source.force[contact])
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.outcome")
+def conclude_row(
+    group_worlds: wp.array[int],
+    maps: ExchangeMaps,
+    group: int,
+    iteration_limit: int,
+    overflow: wp.array[int],  # [row] bits of MuJoCo Warp, taken here
+    lost_mask: int,  # the bits that mean lost contacts or constraints
+    row_count: wp.array[int],  # [row] constraint rows
+    solver_iterations: wp.array[int],  # [row]
+    contacts: ContactArrays,
+    fed: wp.array[int],  # [world] contacts that were fed in and press; empty where MuJoCo found them
+    rows: Rows,
+    kept: Rows,
+    outcome: WarpOutcome,
+):
+    """Take note of what became of one world."""
+    row = wp.tid()
+    world = group_worlds[row]
+    qpos = maps.world_start[world, NQ]
+    qvel = maps.world_start[world, NV]
+    act = maps.world_start[world, NA]
+    bits = overflow[row]
+    overflow[row] = 0
+    if outcome.listed[world] == 0:
+        for k in range(maps.count[group, NQ]):
+            rows.qpos[qpos + k] = kept.qpos[qpos + k]
+        for k in range(maps.count[group, NV]):
+            rows.qvel[qvel + k] = kept.qvel[qvel + k]
+            rows.qacc_warmstart[qvel + k] = kept.qacc_warmstart[qvel + k]
+        for k in range(maps.count[group, NA]):
+            rows.act[act + k] = kept.act[act + k]
+        rows.time[world] = kept.time[world]
+        return
+    sound = outcome.frozen[world] == 0
+    for k in range(maps.count[group, NQ]):
+        if not wp.abs(rows.qpos[qpos + k]) < VALUE_MAX:
+            sound = False
+    for k in range(maps.count[group, NV]):
+        if not wp.abs(rows.qvel[qvel + k]) < VALUE_MAX:
+            sound = False
+    if fed.shape[0] != 0 and contacts.found[world] < 0:
+        sound = False  # a body or shape has no finite place, so nothing is known about contacts
+    outcome.full_now[world] = 0
+    outcome.iterations[world] = 0
+    outcome.converged[world] = 1
+    outcome.contact_count[world] = 0
+    if not sound:
+        outcome.frozen[world] = 1
+        outcome.known[world] = 0
+        outcome.stepped[world] = 0
+        if fed.shape[0] == 0:
+            contacts.found[world] = 0
+            contacts.count[world] = 0
+        return
+    found = int(0)
+    capacity = contacts.start[world + 1] - contacts.start[world]
+    if fed.shape[0] == 0:
+        found = contacts.found[world]
+        contacts.count[world] = wp.min(found, capacity)
+    else:
+        found = fed[world]
+    outcome.stepped[world] = 1
+    outcome.known[world] = 1
+    outcome.contact_count[world] = found
+    outcome.needed_count[world] = wp.max(outcome.needed_count[world], found)
+    outcome.row_count[world] = wp.max(outcome.row_count[world], row_count[row])
+    if found > capacity:
+        outcome.unlisted[world] = outcome.unlisted[world] + 1
+    iterations = solver_iterations[row]
+    outcome.iterations[world] = iterations
+    if iteration_limit > 0 and iterations >= iteration_limit:
+        outcome.converged[world] = 0
+        outcome.unconverged[world] = outcome.unconverged[world] + 1
+    if (bits & lost_mask) != 0:
+        outcome.overflow[world] = outcome.overflow[world] | bits
+        outcome.full_now[world] = 1
+        outcome.full[world] = outcome.full[world] + 1
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.outcome")
+def set_time_step(timestep: wp.array[float], dt: float):
+    """Set the time step of a group [s]."""
+    timestep[wp.tid()] = dt
