@@ -80,6 +80,7 @@ def assemble(
     _make_labels_unique(robot)
     first = _counts(builder)
     bodies = _add_bodies(builder, robot, poses, placement)
+    filters_parent = _find_filtering_joints(robot)
     trees: dict[int, list[int]] = {}  # joints below each link that hangs on the world
     tree_of_link: list[int] = []
     joint_of_link: list[int] = []
@@ -87,7 +88,15 @@ def assemble(
         is_root = link.parent == WORLD
         parent = parent_body if is_root else bodies[link.parent]
         stands = xform if is_root else IDENTITY
-        joint = _add_joint(builder, link.joint, parent, bodies[index], stands, placement)
+        joint = _add_joint(
+            builder,
+            link.joint,
+            parent,
+            bodies[index],
+            stands,
+            placement,
+            filters_parent=filters_parent[index],
+        )
         joint_of_link.append(joint)
         tree_of_link.append(index if is_root or index in robot.tree_labels else tree_of_link[link.parent])
         trees.setdefault(tree_of_link[index], []).append(joint)
@@ -176,13 +185,13 @@ def _add_joint(
     placement: Placement,
     *,
     enabled: bool = True,
+    filters_parent: bool = False,
 ) -> int:
     """Add the joint that holds `child` to `parent`, its frame turned and moved by `xform`."""
     coord, dof = builder.joint_coord_count, builder.joint_dof_count
-    # The importers decide which shapes collide for the robot as a whole, see _add_filters.
     common: dict[str, Any] = {
         "label": joint.label,
-        "collision_filter_parent": False,
+        "collision_filter_parent": filters_parent,
         "enabled": enabled,
         "custom_attributes": joint.custom | _custom_of_dofs(joint),
     }
@@ -306,7 +315,8 @@ def _add_shapes(
         config.is_visible = shape.is_visible
         config.has_shape_collision = config.has_shape_collision and shape.collides
         config.has_particle_collision = config.has_particle_collision and shape.collides
-        config.collision_filter_parent = False
+        if link == WORLD:
+            config.collision_filter_parent = False  # scenery may touch what is mounted on it
         if shape.is_site:
             config.mark_as_site()
         mesh = shape.mesh
@@ -330,6 +340,28 @@ def _add_shapes(
     return colliding
 
 
+def _find_filtering_joints(robot: RobotDescription) -> list[bool]:
+    """Return, per link, whether its joint keeps the shapes of the link from those of its parent.
+
+    The shapes of the asset are filtered pair by pair, see `_add_filters`. The joints say the same of shapes
+    that are added to the links afterwards.
+    """
+    groups = find_rigid_groups(robot)
+    parents = find_group_parents(robot, groups)
+    link_of = {id(shape): index for index, link in enumerate(robot.links) for shape in link.shapes}
+    touching = {
+        frozenset(groups[link_of[id(shape)]] if id(shape) in link_of else WORLD for shape in pair)
+        for pair in robot.paired_shapes
+    }
+    result = []
+    for index, link in enumerate(robot.links):
+        group = groups[index]
+        fixed_base = link.parent != WORLD and groups[link.parent] == WORLD
+        filters = group in parents and (robot.filter_static_parent or not fixed_base)
+        result.append(filters and frozenset((group, parents[group])) not in touching)
+    return result
+
+
 def _add_filters(
     builder: Any,
     robot: RobotDescription,
@@ -339,18 +371,21 @@ def _add_filters(
     """Filter the pairs of shapes that do not collide.
 
     These are neighbours across one joint (links welded together count as one), excluded links and shapes, and
-    pairs that the bit masks rule out.
+    pairs that the bit masks rule out. Shapes that the asset pairs collide whatever these say.
     """
     groups = find_rigid_groups(robot)
     parents = find_group_parents(robot, groups)
     excluded = {frozenset(pair) for pair in robot.excluded_pairs}
     excluded_shapes = {frozenset((id(a), id(b))) for a, b in robot.excluded_shapes}
+    paired_shapes = {frozenset((id(a), id(b))) for a, b in robot.paired_shapes}
     for number, (index_a, link_a, shape_a) in enumerate(shapes):
         group_a = WORLD if link_a == WORLD else groups[link_a]
         for index_b, link_b, shape_b in shapes[:number]:
             group_b = WORLD if link_b == WORLD else groups[link_b]
             if group_a == group_b:
                 continue  # the builder knows that shapes welded together do not collide
+            if frozenset((id(shape_a), id(shape_b))) in paired_shapes:
+                continue
             keep = frozenset((link_a, link_b)) not in excluded
             keep = keep and frozenset((id(shape_a), id(shape_b))) not in excluded_shapes
             if not enable_self_collisions and WORLD not in (link_a, link_b):

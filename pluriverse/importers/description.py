@@ -278,6 +278,8 @@ class RobotDescription:
     """Pairs of links (or `WORLD`) whose shapes do not collide with each other."""
     excluded_shapes: list[tuple[ShapeDescription, ShapeDescription]] = dataclasses.field(default_factory=list)
     """Pairs of shapes that do not collide with each other."""
+    paired_shapes: list[tuple[ShapeDescription, ShapeDescription]] = dataclasses.field(default_factory=list)
+    """Pairs of shapes that collide with each other, whatever links they are on and what their bits say."""
     tree_labels: dict[int, str] = dataclasses.field(default_factory=dict)
     """Labels of articulations, by the link that each begins at: of those at the world where the asset has
     names for them, and of those that begin further out."""

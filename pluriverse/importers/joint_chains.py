@@ -111,5 +111,6 @@ def _make_d6(joints: list[JointDescription]) -> JointDescription | None:
         linear_count=linear_count,
         q=[joint.q[0] for joint in joints],
         qd=[joint.qd[0] for joint in joints],
+        filter_parent=joints[-1].filter_parent,
         custom={key: value for joint in joints[::-1] for key, value in joint.custom.items()},
     )

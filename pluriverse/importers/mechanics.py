@@ -116,6 +116,9 @@ def merge_welded_links(robot: RobotDescription, report: ImportReport) -> RobotDe
         excluded_shapes=[
             (moved_shapes.get(id(a), a), moved_shapes.get(id(b), b)) for a, b in robot.excluded_shapes
         ],
+        paired_shapes=[
+            (moved_shapes.get(id(a), a), moved_shapes.get(id(b), b)) for a, b in robot.paired_shapes
+        ],
         loops=[loop for loop in loops if loop.links[0] != loop.links[1]],
         loop_joints=[loop for loop in loop_joints if loop.links[0] != loop.links[1]],
         couplings=couplings,

@@ -40,6 +40,8 @@ def add_links(
     robot: RobotDescription, source: MjcfSource, options: MjcfOptions, report: ImportReport
 ) -> tuple[dict[int, int], dict[int, int]]:
     """Add a link per body and per further joint of a body; return the links of MuJoCo's joints and bodies."""
+    import mujoco
+
     model = source.model
     paths = {0: f"{robot.label}/worldbody"}
     link_of_body = {0: WORLD}
@@ -81,6 +83,9 @@ def add_links(
                 origins={("body", body): IDENTITY},
             )
         )
+    if model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_FILTERPARENT:
+        for link in robot.links:
+            link.joint.filter_parent = False
     for exclude in source.spec.excludes:
         first_body, second_body = (model.body(name).id for name in (exclude.bodyname1, exclude.bodyname2))
         robot.excluded_pairs.append((link_of_body[first_body], link_of_body[second_body]))

@@ -37,7 +37,7 @@ def add_shapes(
     named = paired | _wrapped_geoms(model) if options.custom.namespace.is_registered else set()
     meshes: dict[int, Mesh] = {}
     looks = MjcfAppearances(model, report)
-    added: set[int] = set()
+    added: dict[int, ShapeDescription] = {}
     for body in range(model.nbody):
         link = link_of_body[body]
         shapes = robot.world_shapes if body == 0 else robot.links[link].shapes
@@ -72,7 +72,7 @@ def add_shapes(
                 shape.is_visible &= options.parse_visuals and not options.hide_visuals
                 shape.custom = options.custom.of_geom(geom)
             shapes.append(shape)
-            added.add(geom)
+            added[geom] = shape
         if options.parse_sites:
             _add_sites(shapes, model, body, path, options)
     for pair in range(model.npair):
@@ -81,6 +81,8 @@ def add_shapes(
         if lost and options.custom.namespace.is_registered:
             name = model.pair(pair).name or f"pair {pair}"
             report.add("contact pair", name, f"it is left out, as its geom '{lost[0]}' is")
+        if not lost and all(added[geom].collides for geom in ends):
+            robot.paired_shapes.append((added[ends[0]], added[ends[1]]))
 
 
 def _geom_name(model: Any, geom: int) -> str:

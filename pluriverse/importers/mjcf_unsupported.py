@@ -23,7 +23,7 @@ def report_unsupported(source: MjcfSource, builder: Any, options: MjcfOptions, r
         report_rows(source, options, report)
     for kind, elements, consequence in (
         ("tendon", spec.tendons, "it exerts nothing"),
-        ("contact pair", spec.pairs, "its geoms collide by their own contact bits and materials"),
+        ("contact pair", spec.pairs, "its geoms collide with the materials of their own"),
         ("flex", spec.flexes, "it is left out"),
         ("plugin", spec.plugins, "it does not run"),
     ):
