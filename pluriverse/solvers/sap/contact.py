@@ -26,6 +26,7 @@ from pluriverse.math.precision import kernel_module, mat33_type, vec3_type, vec6
 from pluriverse.model import Contacts, Model, Topology
 from pluriverse.model.contacts import stored_contact_count
 from pluriverse.solvers.sap.chains import chain_functions
+from pluriverse.solvers.sap.recovery import recovery_functions
 from pluriverse.solvers.sap.workspace import PRESCRIBED, VISITED, SapWorkspace, sap_struct
 
 BODY_INERTIA = wp.constant(0)
@@ -99,6 +100,7 @@ class ContactOptions:
     point_mode: int
     capacity: int
     approach_damping: int
+    recovery_limited: int
     dt: wp.float64
 
 
@@ -110,6 +112,12 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
     names = (real, linear, dynamics_real, weight_real)
     last_free_dof = chain_functions(dynamics_real).last_free_dof
     chain_mobility = packed_rows(dynamics_real, real).chain_mobility
+    recovery = recovery_functions(real, linear, dynamics_real)
+    moved_mass, recovery_speed, recovery_work = (
+        recovery.moved_mass,
+        recovery.recovery_speed,
+        recovery.recovery_work,
+    )
 
     @wp.func
     def contact_frame(n: vec3) -> mat33:
@@ -433,9 +441,14 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
 
             # Material of the pair.
             k0, k1 = real(inputs.shape_ke[shape0]), real(inputs.shape_ke[shape1])
-            if not (k0 > zero and k0 < real(wp.inf)):
+            is_given = int(0)
+            if k0 > zero and k0 < real(wp.inf):
+                is_given = 1
+            else:
                 k0 = real(options.fallback_stiffness)
-            if not (k1 > zero and k1 < real(wp.inf)):
+            if k1 > zero and k1 < real(wp.inf):
+                is_given = 1
+            else:
                 k1 = real(options.fallback_stiffness)
             tau0, tau1 = real(inputs.shape_tau[shape0]), real(inputs.shape_tau[shape1])
             if not (tau0 >= zero and tau0 < real(wp.inf)):
@@ -452,6 +465,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
             if inputs.has_stiffness:
                 own = real(inputs.stiffness[slot])
                 if own > zero:
+                    is_given = 1
                     # The pressure centre of a patch is halfway between the two points.
                     stiffness = own
                     share = real(0.5)
@@ -530,7 +544,15 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
                 # spring, and that of the damper over the part p / |v_n| of the step in which there is
                 # contact.
                 duration = dt
-            sap.contact_bias[slot] = -phi0 / duration
+            bias = -phi0 / duration
+            sap.contact_work_max[slot] = real(wp.inf)
+            if options.recovery_limited != 0 and phi0 < zero:
+                if is_given == 0:
+                    stiffness = zero
+                mass = moved_mass(topology, dynamics, world, node_a, node_b, dof_a, dof_b)
+                bias = wp.min(bias, recovery_speed(-phi0, w, sap.contact_rn[slot], mass, stiffness))
+                sap.contact_work_max[slot] = recovery_work(-phi0, mass, stiffness, dt)
+            sap.contact_bias[slot] = bias
             sap.contact_gap[slot] = phi0
             sap.contact_weight[slot] = w
             sap.contact_mu[slot] = mu

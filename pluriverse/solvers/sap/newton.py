@@ -30,6 +30,7 @@ from pluriverse.solvers.sap.line_search import (
 )
 from pluriverse.solvers.sap.objective import objective_functions
 from pluriverse.solvers.sap.options import SapOptions
+from pluriverse.solvers.sap.recovery import recovery_functions
 from pluriverse.solvers.sap.sweeps import sweep_functions
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
 
@@ -89,6 +90,7 @@ def _kernels(
         hessian.factorize_and_solve,
     )
     search_line = line_search_functions(real, linear, equality, moments).search_line
+    limit_recovery = recovery_functions(real, linear, dynamics_real).limit_recovery
     rows_multiply = packed_rows(dynamics_real, real).rows_multiply
     held = equality_functions(real, linear)
     equality_velocities, equality_cost = held.equality_velocities, held.equality_cost
@@ -168,7 +170,7 @@ def _kernels(
 
         cost, cost_previous = real(0.0), real(0.0)
         alpha = real(1.0)
-        iteration, trials, failure = int(0), int(0), int(0)
+        iteration, trials, failure, round = int(0), int(0), int(0), int(0)
         by_optimality, by_cost = int(0), int(0)
         running = int(active > 0)
         if active == 0:
@@ -183,6 +185,7 @@ def _kernels(
                 equality_velocities(topology, sap, world, sap.velocity, sap.equality_velocity)
 
         while running != 0:
+            again = int(0)
             term_cost = evaluate_terms(topology, sap, world, options.dt)
             if wp.static(equality):
                 term_cost += equality_cost(sap, world)
@@ -207,10 +210,18 @@ def _kernels(
                 if wp.abs(cost - cost_previous) < slack:
                     by_cost = 1
                     running = 0
+            if running == 0 and limit_recovery(sap, world, round) != 0:
+                # Solved, but some contact does more work than it may, so the problem is another one now. The
+                # two costs are not to be compared: as after a step of no length.
+                again = 1
+                round += 1
+                alpha = real(0.0)
+                by_optimality, by_cost = 0, 0
+                running = 1
             if iteration >= options.iterations_max or not norms[0] < real(wp.inf):
                 running = 0
 
-            if running != 0:
+            if running != 0 and again == 0:
                 coupled_count = find_coupling(topology, sap, world)
                 assemble(topology, dynamics, sap, world, coupled_count, options.diag_shift)
                 for tree in range(tree_count):

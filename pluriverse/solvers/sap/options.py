@@ -19,6 +19,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "contact_beta": 0.1,
         "position_integration": "semi_implicit",
         "approach_damping": False,
+        "recovery_limited": True,
     },
     "approx32": {
         "use_f64_boundary_pose": False,
@@ -31,6 +32,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "contact_beta": 1.0,
         "position_integration": "midpoint",
         "approach_damping": True,
+        "recovery_limited": False,
     },
     "approx64": {
         "use_f64_boundary_pose": True,
@@ -43,6 +45,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "contact_beta": 1.0,
         "position_integration": "midpoint",
         "approach_damping": True,
+        "recovery_limited": False,
     },
     "drake": {
         "use_f64_boundary_pose": True,
@@ -55,6 +58,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "contact_beta": 1.0,
         "position_integration": "sap_euler",
         "approach_damping": True,
+        "recovery_limited": False,
     },
 }
 """Values that `contact_preset_variant` stands for; a keyword given explicitly overrides its entry."""
@@ -158,6 +162,7 @@ class SapOptions:
     graph_conditional: bool = True
     enforce_velocity_limit: bool = False
     approach_damping: bool | None = None
+    recovery_limited: bool | None = None
     restitution_threshold: float = 0.2
     resting_depth_limit: float = 0.005
     torsional_friction: bool = False
@@ -208,7 +213,7 @@ class SapOptions:
             self._require_count(
                 "max_rigid_contact", 1, "contact slots per world, or None for the buffer's capacity"
             )
-        for name in ("enforce_velocity_limit", "torsional_friction", "approach_damping"):
+        for name in ("enforce_velocity_limit", "torsional_friction", "approach_damping", "recovery_limited"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"SolverSAP: {name} is {getattr(self, name)!r}, but must be True or False.")
         self._require_count("max_iterations", 0, "Newton iterations")

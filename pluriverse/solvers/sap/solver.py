@@ -79,8 +79,8 @@ class SolverSAP(SolverBase):
     Keyword options (defaults in `SapOptions`):
 
     - `contact_preset_variant`: `standard` (default), `approx32`, `approx64` or `drake`; stands for these
-      options, for `contact_beta` and for `approach_damping`, each of which may be given by itself:
-      `free_motion_solve_precision`, `contact_solve_precision`,
+      options, for `contact_beta`, `approach_damping` and `recovery_limited`, each of which may be given by
+      itself: `free_motion_solve_precision`, `contact_solve_precision`,
       `contact_linear_solve_precision`, `sap_contact_weight_precision` (`fp32` or `fp64`),
       `contact_weight_mode` (`delassus`, `body_inertia`, `diag_delassus`),
       `contact_point_mode` (`witness_point`,
@@ -100,6 +100,8 @@ class SolverSAP(SolverBase):
       it then resists from phi0 / (dt + tau) on, as the three presets do and [Castro2022] has it, so that a
       foot is braked in the air; otherwise from phi0 / dt, where it would penetrate within the step. Off
       unless a preset is named.
+    - `recovery_limited`: whether a contact pushes overlapping shapes apart with no more work than it takes to
+      lift them, besides what a stiffness that was given has stored (`recovery.py`). On in `standard` only.
     - `resting_depth_limit` [m]: depth of a contact at rest from which `report` warns.
     - `restitution_threshold` [m/s]: approach of a contact below which it does not bounce, whatever its
       `restitution`.
@@ -510,5 +512,6 @@ class SolverSAP(SolverBase):
         result.point_mode = CONTACT_MIDPOINT if midpoint else WITNESS_POINT
         result.capacity = self._contact_limit
         result.approach_damping = int(bool(options.approach_damping))
+        result.recovery_limited = int(bool(options.recovery_limited))
         result.dt = dt
         return result
