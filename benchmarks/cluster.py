@@ -20,7 +20,7 @@ from pluriverse.cluster import Fleet
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cluster", description=__doc__)
-    parser.add_argument("--scene", default="quadruped", help="scene file or name of a shipped scene")
+    parser.add_argument("--scene", default="quadruped", help="scene file or name of a bundled scene")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--worlds", type=int, nargs="+", default=[64, 1024, 4096])
     parser.add_argument("--steps-per-call", type=int, nargs="+", default=[1, 4])

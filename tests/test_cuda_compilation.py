@@ -61,7 +61,7 @@ def data_kernels():
         *vars(import_module("pluriverse.selection.transfer")._kernels(wp.uint32)).values(),
         import_module("pluriverse.selection.row_mask").mark_row,
         import_module("pluriverse.simulation.world_copy").copy_world,
-        import_module("pluriverse.solvers.thaw").thaw_world,
+        import_module("pluriverse.solvers.unfreeze").unfreeze_world,
     ]
 
 

@@ -76,7 +76,7 @@ def make_model(builder: WorldBuilder, device: Any) -> Model:
     model.connect_targets()
     put_custom_attributes(model, source.builder)
     # Which bodies are kinematic may change where steps look for it.
-    model.seal(live=("body_flags",) if model.has_kinematic_bodies else ())
+    model.guard_structure(live=("body_flags",) if model.has_kinematic_bodies else ())
     return model
 
 

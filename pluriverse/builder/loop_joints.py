@@ -5,7 +5,7 @@ two bodies, a joint beside it holds. If it only holds, an equality constraint st
 connect constraint, a fixed one a weld, a revolute one a hinge, a distance joint a rope. It is none of the
 model's joints then, and has no coordinate. A joint that needs its coordinates, for what it drives, limits or
 damps or because it slides, stays a joint: it moves a part of the body, which is cut for that
-(`pluriverse.builder.cut_bodies`).
+(`pluriverse.builder.split_bodies`).
 """
 
 import copy
@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 
 from pluriverse.builder.custom_merge import given_entities, taken_custom_attributes
-from pluriverse.builder.cut_bodies import cut_bodies
+from pluriverse.builder.split_bodies import split_bodies
 from pluriverse.builder.worlds import WorldBuilder
 from pluriverse.model import poses
 from pluriverse.types import FLOATING_JOINTS, EqType, JointTargetMode, JointType
@@ -60,7 +60,7 @@ def replace_loop_joints(builder: WorldBuilder) -> tuple[WorldBuilder, CutJoints]
     off = moving & ~builder.joint_enabled[loops]
     holding, cut = loops[~moving], loops[moving & ~off]
     _check_off(builder, loops[off])
-    whole, body = cut_bodies(builder, cut)
+    whole, body = split_bodies(builder, cut)
     removed = loops[~moving | off]
     result = _replace(builder, whole, holding, loops[~off], removed)
     return result, CutJoints(cut - np.searchsorted(removed, cut), body)
@@ -96,7 +96,7 @@ def _replace(
     filtered: np.ndarray,
     removed: np.ndarray,
 ) -> Builder:
-    """Return a copy of `whole`, which is the builder or what `cut_bodies` made of it, without some joints.
+    """Return a copy of `whole`, which is the builder or what `split_bodies` made of it, without some joints.
 
     Args:
         builder: Builder.

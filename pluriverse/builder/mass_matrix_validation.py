@@ -54,7 +54,7 @@ def _find_singular_joint(source: Snapshot, joint_depth: np.ndarray, body_q: np.n
     articulated = composite.copy()
     for depth in range(int(joint_depth.max(initial=-1)), -1, -1):
         level = np.flatnonzero(joint_depth == depth)
-        # Kinematic bodies move as told, whatever inertia they have.
+        # Kinematic bodies have a prescribed motion, whatever inertia they have.
         level = level[source.body_flags[source.joint_child[level]] != BodyFlags.KINEMATIC]
         for joints in group_joints(source, level):
             joint_type = JointType(source.joint_type[joints[0]])

@@ -52,7 +52,8 @@ def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) ->
     body_joint = np.zeros(len(body_weld), dtype=np.int64)
     body_joint[source.joint_child] = np.arange(len(source.joint_child))
     moving = source.joint_type[body_joint[body_weld]] != JointType.FIXED
-    moving &= source.body_flags[body_weld] != BodyFlags.KINEMATIC  # which needs no mass to move as told
+    # A kinematic body needs no mass: its motion is prescribed.
+    moving &= source.body_flags[body_weld] != BodyFlags.KINEMATIC
     roots = np.unique(body_weld[moving])
     carried = find_carried(source, body_joint, body_weld)
     mass = _sum_at(source.body_mass[carried[0]], carried[1], len(body_weld))

@@ -23,7 +23,7 @@ app = typer.Typer(
 SceneArgument = Annotated[
     str,
     typer.Argument(
-        metavar="SCENE", help="A scene file (YAML or JSON), the name of a shipped scene, or a robot."
+        metavar="SCENE", help="A scene file (YAML or JSON), the name of a bundled scene, or a robot."
     ),
 ]
 DtOption = Annotated[float | None, typer.Option("--dt", help="Time step in seconds, instead of the scene's.")]
@@ -225,7 +225,7 @@ def info(
 def check(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE...", help="Scene files (YAML or JSON), or names of shipped scenes."),
+        typer.Argument(metavar="FILE...", help="Scene files (YAML or JSON), or names of bundled scenes."),
     ],
     asset_root: AssetRootOption = None,
     strict: Annotated[bool, typer.Option(help="Whether what is not supported makes a scene invalid.")] = True,

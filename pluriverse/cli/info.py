@@ -12,13 +12,13 @@ from pluriverse.cli.console import collected_warnings, output, quiet_warp, repor
 
 
 def list_scenes() -> None:
-    """Show name and subject of every shipped scene."""
-    from pluriverse.scene.shipped import shipped_scenes
+    """Show name and subject of every bundled scene."""
+    from pluriverse.scene.bundled import bundled_scenes
 
     table = Table(show_header=False, box=None)
     table.add_column(style="bold")
-    for name, path in shipped_scenes().items():
-        # The first line of a shipped scene is a comment that says what it shows.
+    for name, path in bundled_scenes().items():
+        # The first line of a bundled scene is a comment that says what it shows.
         with path.open(encoding="utf-8") as file:
             table.add_row(name, file.readline().lstrip("# ").strip())
     output.print(table)

@@ -41,7 +41,7 @@ def open_session(
     """Load a scene and prepare its simulation.
 
     Args:
-        name: File of a scene or a robot, or name of a shipped scene.
+        name: File of a scene or a robot, or name of a bundled scene.
         worlds: Number of worlds, or None for the scene's.
         dt: Time step [s], or None for the scene's.
         device: Device, or None for Warp's default.

@@ -145,7 +145,7 @@ def describe(
     what: str,
     **options: Any,
 ) -> Description:
-    """Return the description of a scene file, the name of a shipped scene, or a factory.
+    """Return the description of a scene file, the name of a bundled scene, or a factory.
 
     Args:
         scene: File, name, or a function of a `range` of worlds that returns their simulation.
@@ -173,7 +173,7 @@ def describe(
         raise TypeError(
             f"{what}: the first argument is a {type(scene).__name__}, but must be a scene file, the name "
             "of a "
-            "shipped scene, or a function of a range of worlds that returns their simulation."
+            "bundled scene, or a function of a range of worlds that returns their simulation."
         )
     if given or solver != "sap":
         names = ", ".join([*given, *(["solver"] if solver != "sap" else [])])

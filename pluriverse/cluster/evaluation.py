@@ -53,7 +53,7 @@ def evaluate(
             names of `observe`) and the range of their episodes. Returns arrays to write by their names, such
             as `{"joint_target_pos": ...}`, or None. It is sent to workers, so it must be a function of a
             module or hold nothing but data. None lets the recorded control of the scene act, or none.
-        scene: Scene file or name of a shipped scene; or a function that takes a `range` of episodes and
+        scene: Scene file or name of a bundled scene; or a function that takes a `range` of episodes and
             returns a `Simulation` with a world for each.
         episodes: Number of episodes, of each kind of world of the scene.
         steps: Control steps of an episode.
@@ -140,7 +140,7 @@ def sweep(
     solver options. All samples see the same draws of a seed, so that differences are those of the parameters.
 
     Args:
-        scene: Scene file or name of a shipped scene.
+        scene: Scene file or name of a bundled scene.
         samples: A mapping from parameters to lists of values, of which all combinations are made; or a list
             of mappings from parameters to a value. Parameters are `dt`, `solver.NAME` for an option of the
             solver, or an array of the model such as `shape_material_mu`, with `@PATTERN` for entities of some

@@ -26,7 +26,7 @@ class Fleet:
     replaced by one that does its work again, from the last snapshot, to the same bits.
 
     Args:
-        scene: Scene file or name of a shipped scene; or a function that takes a `range` of worlds and returns
+        scene: Scene file or name of a bundled scene; or a function that takes a `range` of worlds and returns
             a `Simulation` of them, called on the workers.
         worlds: Number of all worlds; that of the scene if None.
         workers: Number of workers; one per core of the cluster if None, but not more than worlds.

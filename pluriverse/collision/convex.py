@@ -119,11 +119,11 @@ def find_touch(pair: ConvexPair, hulls: HullData, size: float, reach: float) -> 
             point1 += weight[index] * b[index]
         normal = wp.normalize(point1 - point0)
     else:
-        way_out = find_penetration(pair, hulls, wp.float64(size), w, a, b, found[1])
-        touch.is_near = way_out.is_found
-        normal = way_out.normal
-        point0 = way_out.point0
-        point1 = way_out.point1
+        exit_direction = find_penetration(pair, hulls, wp.float64(size), w, a, b, found[1])
+        touch.is_near = exit_direction.is_found
+        normal = exit_direction.normal
+        point0 = exit_direction.point0
+        point1 = exit_direction.point1
     point0 += radius0 * normal
     point1 -= radius1 * normal
     touch.normal = to_single(normal)

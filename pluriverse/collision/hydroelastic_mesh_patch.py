@@ -16,7 +16,7 @@ import warp as wp
 
 from pluriverse.collision.hydroelastic_field import direction_of
 from pluriverse.collision.hydroelastic_mesh_field import MeshPatchPair, levels_at
-from pluriverse.collision.hydroelastic_pair import SECTOR_COUNT, range_along, yielding
+from pluriverse.collision.hydroelastic_pair import SECTOR_COUNT, effective_stiffness, range_along
 from pluriverse.collision.shape_state import PLANE
 
 # Rounds in which the box around the patch shrinks, and cells along each of its axes meanwhile; on a plane,
@@ -252,7 +252,7 @@ def integrate_box(
                             arm = point - middle
                             turn = wp.atan2(wp.dot(arm, axis_v), wp.dot(arm, axis_u)) / (2.0 * wp.pi)
                             sector = int(wp.floor(float(SECTOR_COUNT) * (turn + 1.0))) % SECTOR_COUNT
-                            stiffness = area * yielding(pair, out0, out1, normal)
+                            stiffness = area * effective_stiffness(pair, out0, out1, normal)
                             force[sector] = force[sector] + pressed * normal
                             moment[sector] = moment[sector] + pressed * point
                             weight[sector] = weight[sector] + wp.vec2(pressed, stiffness)

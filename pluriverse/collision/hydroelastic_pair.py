@@ -209,7 +209,7 @@ def turn_columns(pair: PatchPair, normal: wp.vec3) -> PatchPair:
 
 
 @wp.func
-def yielding(pair: PatchPair, out0: wp.vec3, out1: wp.vec3, normal: wp.vec3) -> float:
+def effective_stiffness(pair: PatchPair, out0: wp.vec3, out1: wp.vec3, normal: wp.vec3) -> float:
     """Return how much the pressure rises as the shapes approach along the normal of the patch [N/m³].
 
     A shape yields by its compliance where its pressure rises towards its inside; where it does not, at the

@@ -30,11 +30,11 @@ from pluriverse.collision.hydroelastic_pair import (
     PatchPair,
     approach_direction,
     direction_between,
+    effective_stiffness,
     find_deep_point,
     levels_of,
     range_along,
     turn_columns,
-    yielding,
 )
 from pluriverse.collision.hydroelastic_volume import integrate_volume
 from pluriverse.collision.shape_state import PLANE
@@ -446,7 +446,7 @@ def add_to_bins(
     normal = wp.normalize(column.across)
     surface = area / wp.max(wp.dot(normal, pair.normal), STEEPEST)
     size = column.overlap * surface / (pair.compliance0 + pair.compliance1)
-    stiffness = surface * yielding(pair, column.gradient0, column.gradient1, normal)
+    stiffness = surface * effective_stiffness(pair, column.gradient0, column.gradient1, normal)
     force[sector] = force[sector] + size * normal
     moment[sector] = moment[sector] + size * column.point
     weight[sector] = weight[sector] + wp.vec2(size, stiffness)

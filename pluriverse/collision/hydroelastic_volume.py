@@ -14,9 +14,9 @@ from pluriverse.collision.hydroelastic_field import direction_of
 from pluriverse.collision.hydroelastic_pair import (
     SECTOR_COUNT,
     PatchPair,
+    effective_stiffness,
     levels_of,
     range_along,
-    yielding,
 )
 
 # Rounds in which the box around the overlap shrinks, and cells along each of its axes meanwhile.
@@ -122,7 +122,7 @@ def integrate_volume(
             stiffness = float(0.0)
             if share > 0.0 and share < 1.0:
                 surface = inside * volume * wp.length(across) / (RAMP * width)
-                stiffness = surface * yielding(pair, out0, out1, wp.normalize(across))
+                stiffness = surface * effective_stiffness(pair, out0, out1, wp.normalize(across))
             turn = wp.atan2(place[1] - middle[1], place[0] - middle[0]) / (2.0 * wp.pi)
             sector = int(wp.floor(float(SECTOR_COUNT) * (turn + 1.0))) % SECTOR_COUNT
             force[sector] = force[sector] + piece

@@ -55,7 +55,7 @@ def note_inside(
 
 
 @wp.struct
-class WayOut:
+class ExitDirection:
     """A plane beyond which a mesh is pushed."""
 
     normal: wp.vec3
@@ -65,9 +65,9 @@ class WayOut:
 
 
 @wp.func
-def find_way_out(data: MeshData, placed: MeshPlacement, overlap: overlap_vector) -> WayOut:
+def find_exit_direction(data: MeshData, placed: MeshPlacement, overlap: overlap_vector) -> ExitDirection:
     """Return the plane at the point of the other mesh that is closest to the middle of what is inside."""
-    way_out = WayOut()
+    exit_direction = ExitDirection()
     middle = wp.vec3(overlap[0], overlap[1], overlap[2]) / wp.max(overlap[3], 1.0e-30)
     # What is inside may be hollow, and its middle outside.
     bounds = bound_placed(data, placed, middle)
@@ -78,9 +78,9 @@ def find_way_out(data: MeshData, placed: MeshPlacement, overlap: overlap_vector)
     )
     length = wp.length(closest.offset)
     if closest.is_near and length > 0.0:
-        way_out.normal = -closest.offset / length
-        way_out.offset = wp.dot(way_out.normal, middle) + length
-    return way_out
+        exit_direction.normal = -closest.offset / length
+        exit_direction.offset = wp.dot(exit_direction.normal, middle) + length
+    return exit_direction
 
 
 @wp.func
@@ -89,7 +89,7 @@ def push_out(
     placed: MeshPlacement,
     is_second: bool,
     pair: ShapePair,
-    way_out: WayOut,
+    exit_direction: ExitDirection,
     limit: float,
     is_offered: bool,
     normals: wp.array[wp.vec3],
@@ -102,7 +102,7 @@ def push_out(
         placed: The mesh of the corners.
         is_second: Whether it is the second of the pair.
         pair: The pair.
-        way_out: The plane.
+        exit_direction: The plane.
         limit: Depth that counts [m].
         is_offered: Whether the corners are offered, as the only contacts.
         normals: Normals of patches.
@@ -123,8 +123,8 @@ def push_out(
                 point = placed.rotation * surface_point(data, vertex, placed.scale)
                 touch = SurfaceTouch()
                 touch.is_near = True
-                touch.normal = way_out.normal
-                touch.distance = wp.dot(way_out.normal, point) - way_out.offset
+                touch.normal = exit_direction.normal
+                touch.distance = wp.dot(exit_direction.normal, point) - exit_direction.offset
                 if touch.distance < -limit:
                     bounds = bound_placed(data, placed, point)
                     if bounds.upper < 0.0:
@@ -197,12 +197,12 @@ def resolve_deep_overlap(
         if turn == 1:
             placed = first
         if overlaps[turn][7] > 0.0:
-            way_out = find_way_out(data, placed, overlaps[turn])
+            exit_direction = find_exit_direction(data, placed, overlaps[turn])
             limit = wp.where(step == 2, PUSHED * least, 0.0)
-            depth = push_out(data, placed, turn == 0, pair, way_out, limit, step == 2, normals, slots)
+            depth = push_out(data, placed, turn == 0, pair, exit_direction, limit, step == 2, normals, slots)
             if step < 2 and depth > 0.0:
                 # How the second mesh moves, axes of the first.
-                shift = depth * way_out.normal
+                shift = depth * exit_direction.normal
                 if turn == 1:
                     shift = -(pair.rotation * shift)
                 remaining = float(0.0)

@@ -173,11 +173,11 @@ def touch_convex(pair: TrianglePair, hulls: HullData) -> TriangleTouch:
             point1 += weight[index] * b[index]
         normal = wp.normalize(point1 - point0)
     else:
-        way_out = find_penetration(pair, hulls, size, w, a, b, found[1])
-        touch.is_near = way_out.is_found
-        normal = way_out.normal
-        point0 = way_out.point0
-        point1 = way_out.point1
+        exit_direction = find_penetration(pair, hulls, size, w, a, b, found[1])
+        touch.is_near = exit_direction.is_found
+        normal = exit_direction.normal
+        point0 = exit_direction.point0
+        point1 = exit_direction.point1
     touch.normal = single(normal)
     touch.point0 = single(point0)
     touch.distance = wp.float32(wp.dot(normal, point1 - point0)) - pair.radius

@@ -36,7 +36,7 @@ class LoopTable:
     """Whether a joint moves a part, shape [joint]."""
 
     def __init__(self, model: Model) -> None:
-        whole = model.body_whole.numpy()
+        whole = model.body_split_from.numpy()
         part = np.flatnonzero(whole != np.arange(model.body_count))
         # Without authored worlds all is in the one world, which the arrays call -1.
         world = np.maximum(model.body_world.numpy()[part], 0)

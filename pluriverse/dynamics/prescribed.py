@@ -51,7 +51,7 @@ def _kernels(real: Any) -> SimpleNamespace:
 
     @wp.func
     def is_prescribed(topology: Topology, world: int, node: int, body_flags: wp.array[int]) -> bool:
-        """Return whether the root at a template-local node moves as told."""
+        """Return whether the root at a template-local node is prescribed."""
         index = topology.template_node[topology.world_template[world]] + node
         body = topology.world_body[world] + topology.node_body[index]
         return topology.node_dof_count[index] > 0 and (body_flags[body] & KINEMATIC) != 0

@@ -118,8 +118,8 @@ class Workspace:
     velocity [N·m·s], shape [tree]."""
 
     tree_prescribed: wp.array
-    """1 where the root of the tree is kinematic and moves as told, shape [tree]. `dof_motion` of its degrees
-    of freedom is zero then, from the free-motion stage on."""
+    """1 where the root of the tree is kinematic and its motion prescribed, shape [tree]. `dof_motion` of
+    its degrees of freedom is zero then, from the free-motion stage on."""
     tree_drift: wp.array
     """Spatial velocity that a kinematic root gives all bodies of its tree [rad/s; m/s], shape [tree]."""
 

@@ -7,7 +7,7 @@ import numpy as np
 from pluriverse.gymapi.values import Transform, Vec3
 
 
-def whole(value: Any, what: str, call: str) -> int:
+def as_int(value: Any, what: str, call: str) -> int:
     """Return a whole number.
 
     Raises:
@@ -22,7 +22,7 @@ def whole(value: Any, what: str, call: str) -> int:
     raise TypeError(f"{call}: {what} is {value!r}, but must be a whole number.")
 
 
-def number(value: Any, what: str, call: str) -> float:
+def as_float(value: Any, what: str, call: str) -> float:
     """Return a number that is not NaN.
 
     Raises:
@@ -37,7 +37,7 @@ def number(value: Any, what: str, call: str) -> float:
     raise TypeError(f"{call}: {what} is {value!r}, but must be a number.")
 
 
-def items(values: Any, what: str, call: str) -> list[Any]:
+def as_list(values: Any, what: str, call: str) -> list[Any]:
     """Return a list.
 
     Raises:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.gymapi.arguments import items
+from pluriverse.gymapi.arguments import as_list
 from pluriverse.gymapi.asset import Asset
 from pluriverse.gymapi.enums import IndexDomain
 from pluriverse.gymapi.errors import GymError
@@ -130,7 +130,7 @@ class Checks:
 
     def _env_list(self, envs: Any, call: str) -> list[Env]:
         """Return envs that are given as a list."""
-        return [self._env(env, call) for env in items(envs, "envs", call)]
+        return [self._env(env, call) for env in as_list(envs, "envs", call)]
 
     def _numbers(self, values: Any, count: int, call: str, what: str) -> np.ndarray:
         """Return an array of numbers, float32, of the length wanted."""

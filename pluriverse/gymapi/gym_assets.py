@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.files import replace_file
-from pluriverse.gymapi.arguments import items, number, transform, whole
+from pluriverse.gymapi.arguments import as_float, as_int, as_list, transform
 from pluriverse.gymapi.asset import Asset, ForceSensor
 from pluriverse.gymapi.asset_files import load_mjcf, load_urdf, load_usd, primitive
 from pluriverse.gymapi.checks import Checks
@@ -240,7 +240,7 @@ class AssetCalls(Checks):
     def get_joint_type_string(self, type: JointType | int) -> str:
         """Return the name of a type of joints."""
         return (
-            JointType(whole(type, "type", "get_joint_type_string")).name.removeprefix("JOINT_").capitalize()
+            JointType(as_int(type, "type", "get_joint_type_string")).name.removeprefix("JOINT_").capitalize()
         )
 
     def get_asset_dof_count(self, asset: Any) -> int:
@@ -285,7 +285,7 @@ class AssetCalls(Checks):
 
     def get_dof_type_string(self, type: DofType | int) -> str:
         """Return the name of a type of degrees of freedom."""
-        return DofType(whole(type, "type", "get_dof_type_string")).name.removeprefix("DOF_").capitalize()
+        return DofType(as_int(type, "type", "get_dof_type_string")).name.removeprefix("DOF_").capitalize()
 
     def get_asset_actuator_count(self, asset: Any) -> int:
         """Return the number of actuators of an MJCF file."""
@@ -329,7 +329,7 @@ class AssetCalls(Checks):
         """Set the properties of each tendon, for actors created from now on."""
         call = "set_asset_tendon_properties"
         found = self._asset(asset, call)
-        parts = items(properties, "properties", call)
+        parts = as_list(properties, "properties", call)
         require(
             len(parts) == len(found.tendons),
             call,
@@ -354,14 +354,14 @@ class AssetCalls(Checks):
         """Set the coefficients of the joints of a tendon, for actors created from now on."""
         call = "set_asset_fixed_tendon_joint_coefficients"
         found = self._asset_tendon(asset, tendon, call)
-        values = items(values, "values", call)
+        values = as_list(values, "values", call)
         require(
             len(values) == len(found.dofs),
             call,
             f"{len(values)} coefficients were given, but the tendon has {len(found.dofs)} joints.",
         )
         keep_tendons(asset)
-        found.coefficients = [number(value, "a coefficient", call) for value in values]
+        found.coefficients = [as_float(value, "a coefficient", call) for value in values]
         return True
 
     def get_asset_fixed_tendon_joint_name(self, asset: Any, tendon: int, index: int) -> str:
@@ -391,7 +391,7 @@ class AssetCalls(Checks):
                 f"{call}: {found} has {found.actor_count} actors already. Add sensors before the first "
                 "create_actor()."
             )
-        body = whole(body_idx, "body_idx", call)
+        body = as_int(body_idx, "body_idx", call)
         if not 0 <= body < found.body_count:
             return -1
         chosen = ForceSensorProperties() if props is None else props.copy()
@@ -417,14 +417,14 @@ def _options(options: Any, call: str) -> AssetOptions:
     for name in ("density", "armature", "linear_damping", "angular_damping"):
         value = getattr(options, name)
         require(
-            0.0 <= number(value, f"options.{name}", call) < np.inf,
+            0.0 <= as_float(value, f"options.{name}", call) < np.inf,
             call,
             f"options.{name} is {value}, but must be >= 0 and finite.",
         )
     for name in ("max_linear_velocity", "max_angular_velocity"):
         value = getattr(options, name)
         require(
-            number(value, f"options.{name}", call) > 0.0,
+            as_float(value, f"options.{name}", call) > 0.0,
             call,
             f"options.{name} is {value}, but must be > 0, infinite for none.",
         )
@@ -434,7 +434,7 @@ def _options(options: Any, call: str) -> AssetOptions:
 def _sizes(call: str, **sizes: float) -> list[float]:
     for name, value in sizes.items():
         require(
-            0.0 < number(value, name, call) < np.inf,
+            0.0 < as_float(value, name, call) < np.inf,
             call,
             f"{name} is {value} m, but must be positive and finite.",
         )

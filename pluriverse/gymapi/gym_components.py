@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.gymapi.arguments import items, number, whole
+from pluriverse.gymapi.arguments import as_float, as_int, as_list
 from pluriverse.gymapi.checks import INVALID_HANDLE, Checks
 from pluriverse.gymapi.errors import require
 from pluriverse.gymapi.frames import dof_frames, joint_transforms
@@ -38,7 +38,9 @@ class ComponentCalls(Checks):
         """Return the handle of a body by its index in the actor, -1 if there is none."""
         actor = self._actor(env, actor_handle, "get_actor_rigid_body_handle")
         return _handle(
-            whole(index, "index", "get_actor_rigid_body_handle"), actor.asset.body_count, actor.env_body_start
+            as_int(index, "index", "get_actor_rigid_body_handle"),
+            actor.asset.body_count,
+            actor.env_body_start,
         )
 
     def find_actor_rigid_body_handle(self, env: Any, actor_handle: int, name: str) -> int:
@@ -55,7 +57,7 @@ class ComponentCalls(Checks):
         """Return the index of a body, given by its index in the actor."""
         call = "get_actor_rigid_body_index"
         actor = self._actor(env, actor_handle, call)
-        body = whole(body, "body", call)
+        body = as_int(body, "body", call)
         local = body if 0 <= body < actor.asset.body_count else INVALID_HANDLE
         return self._domain(domain, (actor.env_body_start, actor.body_start), local, call)
 
@@ -106,7 +108,7 @@ class ComponentCalls(Checks):
         """Return the handle of a joint by its index in the actor, -1 if there is none."""
         actor = self._actor(env, actor_handle, "get_actor_joint_handle")
         return _handle(
-            whole(index, "index", "get_actor_joint_handle"), len(actor.asset.joints), actor.env_joint_start
+            as_int(index, "index", "get_actor_joint_handle"), len(actor.asset.joints), actor.env_joint_start
         )
 
     def find_actor_joint_handle(self, env: Any, actor_handle: int, name: str) -> int:
@@ -118,7 +120,7 @@ class ComponentCalls(Checks):
         """Return the index of a joint, given by its index in the actor."""
         call = "get_actor_joint_index"
         actor = self._actor(env, actor_handle, call)
-        joint = whole(joint, "joint", call)
+        joint = as_int(joint, "joint", call)
         local = joint if 0 <= joint < len(actor.asset.joints) else INVALID_HANDLE
         return self._domain(domain, (actor.env_joint_start, actor.joint_start), local, call)
 
@@ -167,7 +169,7 @@ class ComponentCalls(Checks):
         """Return the handle of a degree of freedom by its index in the actor, -1 if there is none."""
         actor = self._actor(env, actor_handle, "get_actor_dof_handle")
         return _handle(
-            whole(index, "index", "get_actor_dof_handle"), actor.asset.dof_count, actor.env_dof_start
+            as_int(index, "index", "get_actor_dof_handle"), actor.asset.dof_count, actor.env_dof_start
         )
 
     def find_actor_dof_handle(self, env: Any, actor_handle: int, name: str) -> int:
@@ -179,7 +181,7 @@ class ComponentCalls(Checks):
         """Return the index of a degree of freedom, given by its index in the actor."""
         call = "get_actor_dof_index"
         actor = self._actor(env, actor_handle, call)
-        dof = whole(dof, "dof", call)
+        dof = as_int(dof, "dof", call)
         local = dof if 0 <= dof < actor.asset.dof_count else INVALID_HANDLE
         return self._domain(domain, (actor.env_dof_start, actor.dof_start), local, call)
 
@@ -247,7 +249,7 @@ class ComponentCalls(Checks):
         """Set the properties of each tendon."""
         call = "set_actor_tendon_properties"
         actor = self._actor(env, actor_handle, call)
-        tendons, parts = actor_tendons(actor), items(properties, "properties", call)
+        tendons, parts = actor_tendons(actor), as_list(properties, "properties", call)
         require(
             len(parts) == len(tendons),
             call,
@@ -269,7 +271,7 @@ class ComponentCalls(Checks):
         self._actor_tendon(actor, tendon, "set_actor_tendon_offset")
         if actor.tendon_offsets is None:
             actor.tendon_offsets = [0.0] * len(actor.asset.tendons)
-        actor.tendon_offsets[tendon] = number(offset, "offset", "set_actor_tendon_offset")
+        actor.tendon_offsets[tendon] = as_float(offset, "offset", "set_actor_tendon_offset")
         follow_tendons(actor)
         return True
 
@@ -308,14 +310,14 @@ class ComponentCalls(Checks):
         call = "set_actor_fixed_tendon_joint_coefficients"
         actor = self._actor(env, actor_handle, call)
         found = self._actor_tendon(actor, tendon, call)
-        values = items(values, "values", call)
+        values = as_list(values, "values", call)
         require(
             len(values) == len(found.dofs),
             call,
             f"{len(values)} coefficients were given, but tendon {tendon} of {actor} has "
             f"{len(found.dofs)} joints.",
         )
-        found.coefficients = [number(value, "a coefficient", call) for value in values]
+        found.coefficients = [as_float(value, "a coefficient", call) for value in values]
         follow_tendons(actor)
         return True
 

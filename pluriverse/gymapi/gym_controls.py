@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.gymapi.arguments import number, vector, whole
+from pluriverse.gymapi.arguments import as_float, as_int, vector
 from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.enums import CoordinateSpace, DofDriveMode
 from pluriverse.gymapi.errors import GymError, require
@@ -50,18 +50,18 @@ class ControlCalls(Checks):
         """Add an effort for the next `simulate` [N or N·m], if the degree of freedom is in mode EFFORT."""
         actor, dof = self._dof(env, dof_handle, "apply_dof_effort")
         efforts = np.zeros(actor.asset.dof_count)
-        efforts[dof] = number(effort, "effort", "apply_dof_effort")
+        efforts[dof] = as_float(effort, "effort", "apply_dof_effort")
         self._add_efforts(actor, efforts)
 
     def set_dof_target_position(self, env: Any, dof_handle: int, target: float) -> None:
         """Set a position target [m or rad], if the degree of freedom is in mode POS."""
         call = "set_dof_target_position"
-        self._set_target(*self._dof(env, dof_handle, call), number(target, "target", call), _POS)
+        self._set_target(*self._dof(env, dof_handle, call), as_float(target, "target", call), _POS)
 
     def set_dof_target_velocity(self, env: Any, dof_handle: int, target: float) -> None:
         """Set a velocity target [m/s or rad/s], if the degree of freedom is in mode VEL."""
         call = "set_dof_target_velocity"
-        self._set_target(*self._dof(env, dof_handle, call), number(target, "target", call), _VEL)
+        self._set_target(*self._dof(env, dof_handle, call), as_float(target, "target", call), _VEL)
 
     def get_dof_target_position(self, env: Any, dof_handle: int) -> float:
         """Return a position target [m or rad]."""
@@ -84,12 +84,12 @@ class ControlCalls(Checks):
     def set_joint_target_position(self, env: Any, joint_handle: int, target: float) -> None:
         """Set the position target of a joint of one degree of freedom [m or rad]."""
         call = "set_joint_target_position"
-        self._set_target(*self._single(env, joint_handle, call), number(target, "target", call), _POS)
+        self._set_target(*self._single(env, joint_handle, call), as_float(target, "target", call), _POS)
 
     def set_joint_target_velocity(self, env: Any, joint_handle: int, target: float) -> None:
         """Set the velocity target of a joint of one degree of freedom [m/s or rad/s]."""
         call = "set_joint_target_velocity"
-        self._set_target(*self._single(env, joint_handle, call), number(target, "target", call), _VEL)
+        self._set_target(*self._single(env, joint_handle, call), as_float(target, "target", call), _VEL)
 
     def get_joint_target_position(self, env: Any, joint_handle: int) -> float:
         """Return the position target of a joint of one degree of freedom [m or rad]."""
@@ -225,7 +225,7 @@ class ControlCalls(Checks):
 
 def _space(space: Any, call: str) -> CoordinateSpace:
     require(
-        whole(space, "space", call) in (0, 1, 2),
+        as_int(space, "space", call) in (0, 1, 2),
         call,
         f"space is {space!r}, but must be ENV_SPACE, LOCAL_SPACE or GLOBAL_SPACE.",
     )

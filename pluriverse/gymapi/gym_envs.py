@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.gymapi.arguments import items, transform, vector, whole
+from pluriverse.gymapi.arguments import as_int, as_list, transform, vector
 from pluriverse.gymapi.asset import Asset
 from pluriverse.gymapi.checks import INVALID_HANDLE, Checks
 from pluriverse.gymapi.enums import UpAxis
@@ -25,7 +25,7 @@ class EnvCalls(Checks):
         call = "create_env"
         found = self._open_sim(sim, call)
         require(
-            whole(num_per_row, "num_per_row", call) >= 1,
+            as_int(num_per_row, "num_per_row", call) >= 1,
             call,
             f"num_per_row is {num_per_row!r}, but must be at least 1.",
         )
@@ -51,7 +51,7 @@ class EnvCalls(Checks):
     def get_env(self, sim: Any, index: int) -> Env | None:
         """Return an env, None if there is none of that index."""
         envs = self._sim(sim, "get_env").envs
-        place = whole(index, "index", "get_env")
+        place = as_int(index, "index", "get_env")
         return envs[place] if 0 <= place < len(envs) else None
 
     def get_env_origin(self, env: Any) -> Vec3:
@@ -110,7 +110,7 @@ class EnvCalls(Checks):
             raise GymError(f"{call}: {blueprint} was loaded into another sim. Load it into this one.")
         for what, value in (("group", group), ("filter", filter)):
             require(
-                whole(value, what, call) >= -1,
+                as_int(value, what, call) >= -1,
                 call,
                 f"{what} is {value!r}, but must be a whole number of at least -1.",
             )
@@ -123,7 +123,7 @@ class EnvCalls(Checks):
             pose=row,
             group=int(group),
             filter=int(filter),
-            segmentation_id=whole(segmentationId, "segmentationId", call),
+            segmentation_id=as_int(segmentationId, "segmentationId", call),
         )
         if found.aggregate is not None:
             self._join_aggregate(found, found.aggregate, actor, call)
@@ -133,7 +133,7 @@ class EnvCalls(Checks):
     def get_actor_handle(self, env: Any, index: int) -> int:
         """Return the handle of an actor by position, -1 if there is none."""
         count = len(self._env(env, "get_actor_handle").actors)
-        place = whole(index, "index", "get_actor_handle")
+        place = as_int(index, "index", "get_actor_handle")
         return place if 0 <= place < count else INVALID_HANDLE
 
     def find_actor_handle(self, env: Any, name: str) -> int:
@@ -175,7 +175,7 @@ class EnvCalls(Checks):
                 f"{call}: an aggregate of env {found.index} is open already. Call end_aggregate()."
             )
         require(
-            whole(max_bodies, "max_bodies", call) >= 1 and whole(max_shapes, "max_shapes", call) >= 0,
+            as_int(max_bodies, "max_bodies", call) >= 1 and as_int(max_shapes, "max_shapes", call) >= 0,
             call,
             f"max_bodies is {max_bodies} and max_shapes {max_shapes}, but must be at least 1 and 0.",
         )
@@ -201,7 +201,7 @@ class EnvCalls(Checks):
         """Put existing actors into an aggregate. It changes no result."""
         call = "create_aggregate"
         found = self._env(env, call)
-        actors = [self._actor(env, handle, call) for handle in items(actor_handles, "actor_handles", call)]
+        actors = [self._actor(env, handle, call) for handle in as_list(actor_handles, "actor_handles", call)]
         bodies = sum(actor.asset.body_count for actor in actors)
         shapes = sum(actor.asset.shape_count for actor in actors)
         aggregate = Aggregate(max(bodies, 1), shapes, True)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.gymapi.arguments import items, number
+from pluriverse.gymapi.arguments import as_float, as_list
 from pluriverse.gymapi.asset_files import shape_mass_properties
 from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.drives import check_dof_properties
@@ -71,7 +71,7 @@ class PropertyCalls(Checks):
         """
         call = "set_actor_rigid_body_properties"
         actor = self._actor(env, actor_handle, call)
-        parts = items(properties, "properties", call)
+        parts = as_list(properties, "properties", call)
         require(
             len(parts) == actor.asset.body_count,
             call,
@@ -171,7 +171,7 @@ class PropertyCalls(Checks):
         call = "set_actor_scale"
         actor = self._actor(env, actor_handle, call)
         # Scripts that draw it pass arrays of one entry.
-        value = number(scale[0] if np.size(scale) == 1 and np.ndim(scale) > 0 else scale, "scale", call)
+        value = as_float(scale[0] if np.size(scale) == 1 and np.ndim(scale) > 0 else scale, "scale", call)
         require(0.0 < value < np.inf, call, f"scale of {actor} is {scale!r}, but must be one number > 0.")
         rigid = actor.asset.rigid_sizes
         require(

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.gymapi.arguments import whole
+from pluriverse.gymapi.arguments import as_int
 from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.contact_readings import ContactReadings, contact_records
 from pluriverse.gymapi.enums import AttractorAxes
@@ -137,7 +137,7 @@ class SensorCalls(Checks):
     def get_sensor(self, sim: Any, index: int) -> ForceSensorView | None:
         """Return a force sensor by its index in the sim, None if there is none."""
         found = self._sim(sim, "get_sensor")
-        place = whole(index, "index", "get_sensor")
+        place = as_int(index, "index", "get_sensor")
         return ForceSensorView(self, found, place) if 0 <= place < found.sensor_count else None
 
     def get_actor_force_sensor_count(self, env: Any, actor_handle: int) -> int:
@@ -147,7 +147,7 @@ class SensorCalls(Checks):
     def get_actor_force_sensor(self, env: Any, actor_handle: int, index: int) -> ForceSensorView | None:
         """Return a force sensor of an actor, None if there is none of that index."""
         actor = self._actor(env, actor_handle, "get_actor_force_sensor")
-        place = whole(index, "index", "get_actor_force_sensor")
+        place = as_int(index, "index", "get_actor_force_sensor")
         if not 0 <= place < len(actor.asset.force_sensors):
             return None
         return ForceSensorView(self, actor.env.sim, actor.sensor_start + place)

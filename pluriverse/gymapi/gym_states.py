@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.gymapi.arguments import as_int, vector
 from pluriverse.gymapi.arguments import transform as pose_of
-from pluriverse.gymapi.arguments import vector, whole
 from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.enums import StateFlags
 from pluriverse.gymapi.errors import require
@@ -30,14 +30,14 @@ class StateCalls(Checks):
         """Return the states of the bodies of an actor; what `flags` leave out is zero."""
         return body_states(
             [self._actor(env, actor_handle, "get_actor_rigid_body_states")],
-            whole(flags, "flags", "get_actor_rigid_body_states"),
+            as_int(flags, "flags", "get_actor_rigid_body_states"),
         )
 
     def get_env_rigid_body_states(self, env: Any, flags: int) -> np.ndarray:
         """Return the states of the bodies of an env; what `flags` leave out is zero."""
         return body_states(
             self._env(env, "get_env_rigid_body_states").actors,
-            whole(flags, "flags", "get_env_rigid_body_states"),
+            as_int(flags, "flags", "get_env_rigid_body_states"),
         )
 
     def get_sim_rigid_body_states(self, sim: Any, flags: int) -> np.ndarray:
@@ -45,8 +45,8 @@ class StateCalls(Checks):
         found = self._sim(sim, "get_sim_rigid_body_states")
         if found.runtime is not None:
             rows = self._read_body_rows(found)  # type: ignore[attr-defined]
-            return all_body_states(rows, whole(flags, "flags", "get_sim_rigid_body_states"))
-        return body_states(found.actors, whole(flags, "flags", "get_sim_rigid_body_states"))
+            return all_body_states(rows, as_int(flags, "flags", "get_sim_rigid_body_states"))
+        return body_states(found.actors, as_int(flags, "flags", "get_sim_rigid_body_states"))
 
     def set_actor_rigid_body_states(self, env: Any, actor_handle: int, states: Any, flags: int) -> bool:
         """Put the bodies of an actor where an array says.
@@ -69,7 +69,7 @@ class StateCalls(Checks):
 
     @staticmethod
     def _set_bodies(actors: list[Any], states: Any, flags: int, call: str) -> bool:
-        flags = whole(flags, "flags", call)
+        flags = as_int(flags, "flags", call)
         count = sum(actor.asset.body_count for actor in actors)
         what = str(actors[0]) if len(actors) == 1 else f"{len(actors)} actors"
         rows = record_rows(states, count, RigidBodyState.dtype, 13, call, what)
@@ -84,19 +84,19 @@ class StateCalls(Checks):
         """Return the states of the degrees of freedom of an actor; what `flags` leave out is zero."""
         return dof_records(
             [self._actor(env, actor_handle, "get_actor_dof_states")],
-            whole(flags, "flags", "get_actor_dof_states"),
+            as_int(flags, "flags", "get_actor_dof_states"),
         )
 
     def get_env_dof_states(self, env: Any, flags: int) -> np.ndarray:
         """Return the states of the degrees of freedom of an env."""
         return dof_records(
-            self._env(env, "get_env_dof_states").actors, whole(flags, "flags", "get_env_dof_states")
+            self._env(env, "get_env_dof_states").actors, as_int(flags, "flags", "get_env_dof_states")
         )
 
     def get_sim_dof_states(self, sim: Any, flags: int) -> np.ndarray:
         """Return the states of the degrees of freedom of a sim."""
         return dof_records(
-            self._sim(sim, "get_sim_dof_states").actors, whole(flags, "flags", "get_sim_dof_states")
+            self._sim(sim, "get_sim_dof_states").actors, as_int(flags, "flags", "get_sim_dof_states")
         )
 
     def set_actor_dof_states(self, env: Any, actor_handle: int, states: Any, flags: int) -> bool:
@@ -116,7 +116,7 @@ class StateCalls(Checks):
 
     @staticmethod
     def _set_dofs(actors: list[Any], states: Any, flags: int, call: str) -> bool:
-        flags = whole(flags, "flags", call)
+        flags = as_int(flags, "flags", call)
         count = sum(actor.asset.dof_count for actor in actors)
         what = str(actors[0]) if len(actors) == 1 else f"{len(actors)} actors"
         rows = record_rows(states, count, DofState.dtype, 2, call, what)
@@ -220,7 +220,7 @@ class StateCalls(Checks):
         chosen = self._env_list(envs, call)
         handles = _each(actor_handles, len(chosen), call)
         actors = [self._actor(env, handle, call) for env, handle in zip(chosen, handles, strict=True)]
-        return dof_records(actors, whole(flags, "flags", call))
+        return dof_records(actors, as_int(flags, "flags", call))
 
     def _of_bodies(self, envs: list[Any], handles: Any, call: str) -> np.ndarray:
         records, chosen = [], self._env_list(envs, call)

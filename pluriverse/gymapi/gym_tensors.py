@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.gymapi.arguments import text, whole
+from pluriverse.gymapi.arguments import as_int, text
 from pluriverse.gymapi.body_forces import add_body_force
 from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.enums import CoordinateSpace, DofDriveMode
@@ -187,7 +187,7 @@ class TensorCalls(Checks):
     def _apply(self, sim: Any, force: Any, torque: Any, point: Any, space: Any, call: str) -> bool:
         runtime = self._tensors(sim, call).runtime
         require(
-            whole(space, "space", call) in (0, 1, 2),
+            as_int(space, "space", call) in (0, 1, 2),
             call,
             f"space is {space!r}, but must be ENV_SPACE, LOCAL_SPACE or GLOBAL_SPACE.",
         )
@@ -269,7 +269,7 @@ class TensorCalls(Checks):
         if indices is None:
             return runtime.no_indices, sim.actor_count
         array = as_array(indices, wp.int32, sim.device, call, "the index tensor")
-        slots = array.size if count is None else whole(count, "count", call)
+        slots = array.size if count is None else as_int(count, "count", call)
         if not 0 <= slots <= array.size:
             raise ValueError(f"{call}: the count is {count}, but the index tensor has {array.size} entries.")
         if slots == 0:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pluriverse.gymapi.arguments import vector, whole
+from pluriverse.gymapi.arguments import as_int, vector
 from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.enums import KeyboardInput, MeshType
 from pluriverse.gymapi.errors import GymWarning, require
@@ -88,7 +88,7 @@ class ViewerCalls(Checks):
                     stacklevel=2,
                 )
         require(
-            whole(budget, "frames", "create_viewer") >= 1,
+            as_int(budget, "frames", "create_viewer") >= 1,
             "create_viewer",
             f"frames is {budget!r}, but must be at least 1.",
         )
@@ -159,7 +159,7 @@ class ViewerCalls(Checks):
         points = np.asarray(vertices)
         size = points.view(np.float32).size if points.dtype.names else points.size
         require(
-            size >= 6 * whole(count, "count", "add_lines"),
+            size >= 6 * as_int(count, "count", "add_lines"),
             "add_lines",
             f"vertices has {size} numbers, but {count} lines need {6 * count}.",
         )
@@ -206,7 +206,7 @@ class ViewerCalls(Checks):
         call = "set_rigid_body_segmentation_id"
         actor = self._actor(env, actor_handle, call)
         index = self._entry(body, actor.asset.body_names, "body", str(actor), call)
-        actor.segmentation_ids[index] = whole(segmentation_id, "segmentation_id", call)
+        actor.segmentation_ids[index] = as_int(segmentation_id, "segmentation_id", call)
 
     def get_rigid_body_segmentation_id(self, env: Any, actor_handle: int, body: int) -> int:
         """Return the segmentation id of a body."""

@@ -17,7 +17,7 @@ from pluriverse.gymapi.errors import GymError
 from pluriverse.gymapi.scene import Actor, Sim
 from pluriverse.gymapi.tables import (
     find_body_rows,
-    find_cut_parts,
+    find_split_parts,
     integers,
     make_actor_table,
     make_body_table,
@@ -99,7 +99,7 @@ class Runtime:
         self.bodies = make_body_table(sim, self.device)
         self.body_row = integers(find_body_rows(self.model, self.bodies), self.device)
         """Place in the sim of each body of the model; -2 - place for a part that was cut from a body."""
-        self.cut_parts = find_cut_parts(self.model, self.bodies)
+        self.split_parts = find_split_parts(self.model, self.bodies)
         """Parts of each body of the model that some were cut from."""
         self.no_indices: wp.array[int] = wp.empty(0, dtype=wp.int32, device=self.device)
         self.no_vectors: wp.array[wp.vec3] = wp.empty(0, dtype=wp.vec3, device=self.device)
@@ -191,7 +191,7 @@ class Runtime:
         return int(self.sim.params.physx.contact_collection) == ContactCollection.CC_ALL_SUBSTEPS
 
     def mark_kinematics(self, actor: Actor) -> None:
-        """Note that the bodies of an actor are not where its joints say, and thaw its world."""
+        """Note that the bodies of an actor are not where its joints say, and unfreeze its world."""
         self.any_moved = True
         articulation, world = actor.starts["articulation"], actor.env.world
         frozen = self.simulation.solver.world_frozen

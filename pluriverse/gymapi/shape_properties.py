@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.gymapi.arguments import items
+from pluriverse.gymapi.arguments import as_list
 from pluriverse.gymapi.asset import Asset
 from pluriverse.gymapi.asset_files import CONTACT_STIFFNESS
 from pluriverse.gymapi.errors import GymError, require
@@ -113,7 +113,7 @@ def _stiffness(compliance: np.ndarray) -> np.ndarray:
 
 def _columns(asset: Asset, properties: Any, call: str, whose: str) -> dict[str, np.ndarray]:
     """Return the fields of properties as arrays, checked."""
-    parts = items(properties, "properties", call)
+    parts = as_list(properties, "properties", call)
     require(
         len(parts) == asset.shape_count,
         call,

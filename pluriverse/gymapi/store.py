@@ -12,9 +12,9 @@ import warp as wp
 
 from pluriverse.dynamics import eval_fk, eval_ik
 from pluriverse.gymapi.asset import Asset
-from pluriverse.gymapi.cut_parts import find_origins
 from pluriverse.gymapi.errors import GymWarning
 from pluriverse.gymapi.scene import Actor
+from pluriverse.gymapi.split_parts import find_origins
 from pluriverse.model import Model
 from pluriverse.types import ModelFlags
 
@@ -92,7 +92,7 @@ def read(actor: Actor, name: str) -> np.ndarray:
     if runtime is None:
         return np.array(actor.rows.get(name, first_rows(actor.asset, name)))
     rows = np.array(_view(runtime, actor, name))
-    for local, parts in _cut_bodies(runtime, actor, name):
+    for local, parts in _split_bodies(runtime, actor, name):
         if name in _DIVIDED:
             rows[local] *= 1 + len(parts)
     return rows
@@ -110,7 +110,7 @@ def write(actor: Actor, name: str, rows: np.ndarray) -> None:
     if start == stop:
         return
     array = _array(runtime, name)
-    cut = _cut_bodies(runtime, actor, name)
+    cut = _split_bodies(runtime, actor, name)
     if cut:
         rows = np.array(rows, dtype=np.float32).reshape(stop - start, -1)
         for local, parts in cut:
@@ -135,13 +135,13 @@ def _put(array: Any, start: int, stop: int, rows: np.ndarray) -> None:
         array[start:stop].assign(np.ascontiguousarray(rows, dtype=kind_of))
 
 
-def _cut_bodies(runtime: Any, actor: Actor, name: str) -> list[tuple[int, list[int]]]:
+def _split_bodies(runtime: Any, actor: Actor, name: str) -> list[tuple[int, list[int]]]:
     """Return the bodies of an actor whose rows parts share, where they do: place in the actor, parts."""
-    if not runtime.cut_parts or name not in ("body_com", *_DIVIDED):
+    if not runtime.split_parts or name not in ("body_com", *_DIVIDED):
         return []
     start = actor.starts["body"]
     bodies = range(start, start + actor.asset.body_count)
-    return [(body - start, parts) for body, parts in runtime.cut_parts.items() if body in bodies]
+    return [(body - start, parts) for body, parts in runtime.split_parts.items() if body in bodies]
 
 
 def _array(runtime: Any, name: str) -> Any:

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.gymapi.cut_parts import find_origins
 from pluriverse.gymapi.scene import Sim
+from pluriverse.gymapi.split_parts import find_origins
 from pluriverse.model import Model
 from pluriverse.types import JointType
 
@@ -145,7 +145,7 @@ def make_body_table(sim: Sim, device: Any) -> BodyTable:
 def find_body_rows(model: Model, bodies: BodyTable) -> np.ndarray:
     """Return the place in the sim of each body of the model.
 
-    Of a part of a body, which a joint that closes a loop moves (`pluriverse.builder.cut_bodies`), it is -2
+    Of a part of a body, which a joint that closes a loop moves (`pluriverse.builder.split_bodies`), it is -2
     less the place of that body.
     """
     own = bodies.body.numpy()
@@ -157,7 +157,7 @@ def find_body_rows(model: Model, bodies: BodyTable) -> np.ndarray:
     return row
 
 
-def find_cut_parts(model: Model, bodies: BodyTable) -> dict[int, list[int]]:
+def find_split_parts(model: Model, bodies: BodyTable) -> dict[int, list[int]]:
     """Return the parts that were cut from bodies of the model, by body."""
     rows, own = find_body_rows(model, bodies), bodies.body.numpy()
     parts: dict[int, list[int]] = {}

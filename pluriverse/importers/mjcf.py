@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.importers.assembly import assemble, check_hull_limit, check_hulls
+from pluriverse.importers.base_attachment import mount, read_base_attachment
 from pluriverse.importers.description import RobotDescription
 from pluriverse.importers.drive_options import Gains, Limits, give_drives
 from pluriverse.importers.errors import AssetError
@@ -30,7 +31,6 @@ from pluriverse.importers.mjcf_options import MjcfOptions
 from pluriverse.importers.mjcf_rows import RowWriter
 from pluriverse.importers.mjcf_source import check_numbers, read_mjcf
 from pluriverse.importers.mjcf_unsupported import report_unsupported
-from pluriverse.importers.mounting import mount, read_mounting
 from pluriverse.importers.report import ImportReport
 
 
@@ -125,7 +125,7 @@ def add_mjcf(
         if not 0.0 < factor < np.inf and not (name == "armature_scale" and factor == 0.0):
             raise ValueError(f"add_mjcf: {name} is {factor}, but it must be finite and > 0.")
     check_hull_limit("add_mjcf", mesh_maxhullvert)
-    mounting = read_mounting(
+    attachment = read_base_attachment(
         "add_mjcf",
         builder,
         xform=xform,
@@ -175,7 +175,7 @@ def add_mjcf(
         set_initial_state(robot, document.model, link_of_joint, key, options)
     controls = controls_of(document.model, key)
     servos = add_drives(robot, document.model, link_of_joint, controls, options, report)
-    pose = mount(robot, mounting)
+    pose = mount(robot, attachment)
     add_equalities(robot, document, link_of_joint, link_of_body, options, report)
     give_drives("add_mjcf", robot, drive_gains, effort_limit)
     report_unsupported(document, builder, options, report)
@@ -195,13 +195,13 @@ def add_mjcf(
             remedy="Check that this is the file of the robot, and what ignore_names and ignore_classes leave "
             "out.",
         )
-    report.announce(strict=strict)
+    report.emit(strict=strict)
     custom.set_options()
     placement = assemble(
         builder,
         merge_joint_chains(robot),
         xform=pose,
-        parent_body=mounting.parent_body,
+        parent_body=attachment.parent_body,
         enable_self_collisions=enable_self_collisions,
         mesh_maxhullvert=mesh_maxhullvert,
         report=report,

@@ -148,7 +148,7 @@ class ImportReport:
                 return
         self.entries.append(ImportEntry(feature, consequence, [entity], severity))
 
-    def announce(self, *, strict: bool) -> None:
+    def emit(self, *, strict: bool) -> None:
         """Warn once about all entries but notes, or raise.
 
         Raises:

@@ -9,11 +9,11 @@ import numpy as np
 from pluriverse.geometry import MassProperties
 from pluriverse.importers.assembly import assemble, check_hull_limit, check_hulls
 from pluriverse.importers.asset_files import AssetFiles
+from pluriverse.importers.base_attachment import mount, read_base_attachment, split_root_articulation
 from pluriverse.importers.description import LinkDescription, RobotDescription
 from pluriverse.importers.drive_options import Gains, Limits, give_drives
 from pluriverse.importers.mass_repair import repair_masses
 from pluriverse.importers.mechanics import merge_welded_links
-from pluriverse.importers.mounting import mount, read_mounting, split_root_articulation
 from pluriverse.importers.report import ImportReport
 from pluriverse.importers.solids import mass_from_shapes
 from pluriverse.importers.urdf_custom import UrdfCustom
@@ -118,7 +118,7 @@ def add_urdf(
         raise ValueError(
             f"add_urdf: mesh_scale is {mesh_scale}, but it is one factor or three, none of them 0."
         )
-    mounting = read_mounting(
+    attachment = read_base_attachment(
         "add_urdf",
         builder,
         xform=xform,
@@ -142,7 +142,7 @@ def add_urdf(
         planar_joints_turn=planar_joints_turn,
         report=report,
     )
-    pose = mount(robot, mounting)
+    pose = mount(robot, attachment)
     custom = UrdfCustom(builder, document.root, document.name)
     custom.describe(robot)
     give_drives("add_urdf", robot, drive_gains, effort_limit)
@@ -188,12 +188,12 @@ def add_urdf(
     if not bodies_follow_joint_ordering:
         places = {link.name: place for place, link in enumerate(document.robot.links)}
         robot.body_order = sorted(range(len(robot.links)), key=lambda link: places[robot.links[link].name])
-    report.announce(strict=strict)
+    report.emit(strict=strict)
     assemble(
         builder,
         robot,
         xform=pose,
-        parent_body=mounting.parent_body,
+        parent_body=attachment.parent_body,
         enable_self_collisions=enable_self_collisions,
         mesh_maxhullvert=mesh_maxhullvert,
         report=report,

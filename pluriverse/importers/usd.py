@@ -9,13 +9,13 @@ import numpy as np
 
 from pluriverse.geometry import MassProperties
 from pluriverse.importers.assembly import assemble, check_hull_limit, check_hulls
+from pluriverse.importers.base_attachment import mount, read_base_attachment
 from pluriverse.importers.description import RobotDescription, ShapeDescription
 from pluriverse.importers.drive_options import Gains, Limits, give_drives
 from pluriverse.importers.errors import AssetError
 from pluriverse.importers.frames import IDENTITY
 from pluriverse.importers.mass_repair import repair_masses
 from pluriverse.importers.mechanics import merge_welded_links
-from pluriverse.importers.mounting import mount, read_mounting
 from pluriverse.importers.report import ImportReport
 from pluriverse.importers.urdf_links import JointOrdering
 from pluriverse.importers.usd_bodies import UsdBody, add_links, fix_what_cannot_move, read_bodies
@@ -142,7 +142,7 @@ def add_usd(
     if joint_ordering not in ("dfs", "bfs", None):
         raise ValueError(f"add_usd: joint_ordering is {joint_ordering!r}, but it is 'dfs', 'bfs' or None.")
     check_hull_limit("add_usd", mesh_maxhullvert)
-    mounting = read_mounting(
+    attachment = read_base_attachment(
         "add_usd",
         builder,
         xform=xform,
@@ -194,8 +194,8 @@ def add_usd(
             remedy="Check that this is the file of the robot, its references, and what root_path and "
             "ignore_paths leave out.",
         )
-    fix_what_cannot_move(robot, report, is_mounted=mounting.parent_body >= 0)
-    pose = mount(robot, mounting)
+    fix_what_cannot_move(robot, report, is_mounted=attachment.parent_body >= 0)
+    pose = mount(robot, attachment)
     check_hulls(robot, mesh_maxhullvert)
     _set_masses(robot, stage, bodies, colliders, densities, mesh_maxhullvert)
     give_drives("add_usd", robot, drive_gains, effort_limit)
@@ -212,13 +212,13 @@ def add_usd(
         robot = merge_welded_links(robot, report)
     if not bodies_follow_joint_ordering:
         robot.body_order = _stage_order(robot, bodies)
-    report.announce(strict=strict)
+    report.emit(strict=strict)
     set_gravity(stage, builder, report)
     placement = assemble(
         builder,
         robot,
         xform=pose if override_root_xform else pose @ stage.turn,
-        parent_body=mounting.parent_body,
+        parent_body=attachment.parent_body,
         enable_self_collisions=True,  # the filters of the stage have it
         mesh_maxhullvert=mesh_maxhullvert,
         report=report,

@@ -81,7 +81,7 @@ class DerivedArrays:
         return wp.array(inverse.astype(np.float32), dtype=wp.mat33, device=self.device)
 
     @property
-    def body_whole(self) -> wp.array:
+    def body_split_from(self) -> wp.array:
         """Body that each part of a cut body belongs to, and any other body itself, shape [body]."""
         whole = np.arange(self.body_count, dtype=np.int32)
         kind, joint = self.equality_constraint_type.numpy(), self.equality_constraint_joint1.numpy()

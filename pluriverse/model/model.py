@@ -12,9 +12,9 @@ from pluriverse.model.control import Control
 from pluriverse.model.derived import DerivedArrays
 from pluriverse.model.drive_targets import DriveTargets
 from pluriverse.model.edits import Edits
-from pluriverse.model.seal import Seal
 from pluriverse.model.state import State
 from pluriverse.model.structure import Structure
+from pluriverse.model.structure_guard import StructureGuard
 from pluriverse.model.topology import Template, Topology
 from pluriverse.model.world_list import WorldListErrors, trust_worlds
 
@@ -328,7 +328,7 @@ class Model(DerivedArrays):
 
     def __init__(self, device: wp.Device):
         self.device = device
-        self._seal: Seal | None = None
+        self._structure_guard: StructureGuard | None = None
         self._structure: Structure | None = None
         self._world_list_errors = WorldListErrors(device)
         self.attribute_specs = {}
@@ -338,12 +338,12 @@ class Model(DerivedArrays):
         self.custom_frequency_articulation = {}
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if self.__dict__.get("_seal") is None:
+        if self.__dict__.get("_structure_guard") is None:
             object.__setattr__(self, name, value)
         else:
             attributes.set_array(self, name, value, owner="Model")
 
-    def seal(self, live: Sequence[str] = ()) -> None:
+    def guard_structure(self, live: Sequence[str] = ()) -> None:
         """Take the structure for complete. Called by `ModelBuilder.finalize`.
 
         Args:
@@ -353,7 +353,7 @@ class Model(DerivedArrays):
         object.__setattr__(self, "_structure", Structure(self, frozenset(live)))
         trust_worlds(self.structure.worlds)
         object.__setattr__(self, "initial_edits", Edits(self, INITIAL_ARRAYS))
-        self._seal = Seal(self, live)
+        self._structure_guard = StructureGuard(self, live)
 
     @property
     def structure(self) -> Any:
@@ -366,13 +366,13 @@ class Model(DerivedArrays):
         return self._world_list_errors
 
     @property
-    def sealed_arrays(self) -> list[str]:
+    def guarded_arrays(self) -> list[str]:
         """Names of the arrays that only act when a model is made."""
-        return [] if self._seal is None else self._seal.names
+        return [] if self._structure_guard is None else self._structure_guard.names
 
     def changed_structure(self) -> list[str]:
         """Return the names of arrays that were written to although that has no effect since `finalize`."""
-        return [] if self._seal is None else self._seal.changed(self)
+        return [] if self._structure_guard is None else self._structure_guard.changed(self)
 
     @property
     def shape_source(self) -> list[Any]:

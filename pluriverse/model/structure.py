@@ -1,7 +1,7 @@
 """Structure: what steps read of the arrays that a model was made of, out of reach of later writes.
 
-The arrays of the structure (`seal.STRUCTURE`) hold indices. A user may write anything into them, and a kernel
-that followed such an index would read memory of somebody else. So kernels read copies, made with the model.
+The arrays of the structure (`structure_guard.STRUCTURE`) hold indices. A user may write anything into them.
+A kernel that followed such an index would read foreign memory. So kernels read copies, made with the model.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import warp as wp
 
-from pluriverse.model.seal import STRUCTURE
+from pluriverse.model.structure_guard import STRUCTURE
 
 if TYPE_CHECKING:
     from pluriverse.model.model import Model
@@ -55,7 +55,7 @@ def _fingerprint(model: "Model", structure: Structure) -> str:
     counts = [model.world_count, model.body_count, model.joint_count, model.shape_count]
     digest.update(np.array(counts, dtype=np.int64).tobytes())
     digest.update(np.ascontiguousarray(model.world_template, dtype=np.int64).tobytes())
-    for name in model.sealed_arrays:
+    for name in model.guarded_arrays:
         digest.update(np.ascontiguousarray(getattr(structure, name).numpy()).tobytes())
     for mesh in model.meshes:
         digest.update(np.ascontiguousarray(mesh.vertices).tobytes())

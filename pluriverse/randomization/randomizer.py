@@ -9,7 +9,7 @@ import warp as wp
 
 from pluriverse.dynamics.forward_kinematics import place_worlds
 from pluriverse.model import Model
-from pluriverse.model.world_choice import WorldChoice, choose_worlds
+from pluriverse.model.world_selection import WorldSelection, resolve_worlds
 from pluriverse.randomization import inertia, state
 from pluriverse.randomization.bounds import update_bounds
 from pluriverse.randomization.distributions import Constant, Distribution
@@ -116,10 +116,10 @@ class Randomizer:
             self._add(term, index)
         # Solvers that keep copies of what they read of a model have to take it in.
         solver = getattr(target, "solver", None)
-        keeps_copies = type(solver).take_in_worlds is not SolverBase.take_in_worlds if solver else False
+        keeps_copies = type(solver).sync_worlds is not SolverBase.sync_worlds if solver else False
         self._solver = solver if keeps_copies else None
         if self._solver is not None:
-            self._solver.follow_model(self._drawn_entries())
+            self._solver.track_model(self._drawn_entries())
         if hasattr(target, "add_snapshot_array"):
             target.add_snapshot_array("randomizer", self._count)
         if hasattr(target, "add_restorer"):
@@ -159,7 +159,7 @@ class Randomizer:
         self._conclude(episode)
 
     def _episode(self, environments: Any, what: str) -> Episode:
-        choice = choose_worlds(self._environments, environments, what=what)
+        choice = resolve_worlds(self._environments, environments, what=what)
         episode = Episode()
         episode.environments = choice.worlds
         episode.mask = choice.mask
@@ -190,7 +190,7 @@ class Randomizer:
         if self._moves_bodies:
             place_worlds(self._model, worlds, self._model)  # type: ignore[arg-type]
         if self._solver is not None:
-            self._solver.take_in_worlds(WorldChoice(worlds, self._everywhere, None))
+            self._solver.sync_worlds(WorldSelection(worlds, self._everywhere, None))
 
     def _add(self, term: Any, index: int) -> None:
         if isinstance(term, Property):

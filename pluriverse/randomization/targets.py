@@ -7,7 +7,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.model import Model
-from pluriverse.model.seal import STRUCTURE
+from pluriverse.model.structure_guard import STRUCTURE
 from pluriverse.randomization.terms import Operation, Property
 from pluriverse.randomization.write import Targets
 from pluriverse.selection.frequency import ATTRIBUTE_FREQUENCY, Frequency
@@ -190,7 +190,7 @@ def find_targets(model: Model, kind: EntityKind, patterns: Any, what: str) -> np
     }.get(kind, model.joint_label)
     found = match_labels(labels, np.arange(len(labels)), patterns, what=what, kind=kind.value)
     if kind is EntityKind.BODY:
-        whole = model.body_whole.numpy()
+        whole = model.body_split_from.numpy()
         found = np.isin(whole, whole[found])  # a body with all its parts
     if kind is EntityKind.DOF:
         found = np.repeat(found, np.diff(model.joint_qd_start.numpy()))
@@ -234,7 +234,7 @@ def upload_targets(model: Model, kind: EntityKind, found: np.ndarray) -> Targets
     )
     place = np.arange(_size(model, kind))
     if kind is EntityKind.BODY:
-        place = model.body_whole.numpy()
+        place = model.body_split_from.numpy()
     local = place[chosen] - first[np.maximum(np.searchsorted(first, chosen, side="right") - 1, 0)]
     targets = Targets()
     for name, values in (("start", bounds), ("entity", chosen), ("local", local)):
@@ -266,7 +266,7 @@ def check_property(
         ValueError: If it may draw a value that is not; the message names the entity and the remedy.
     """
     if term.name == "body_mass" and term.operation is not Operation.SCALE:
-        whole = model.body_whole.numpy()
+        whole = model.body_split_from.numpy()
         cut = chosen[np.isin(whole[chosen], whole[whole != np.arange(len(whole))])]
         if len(cut):
             raise ValueError(

@@ -5,6 +5,7 @@
 
 from typing import Any
 
+from pluriverse.scene.bundled import bundled_scenes
 from pluriverse.scene.check import SceneCheck, check_scene
 from pluriverse.scene.control_sequence import ControlSequence, Recording, load_sap_control_sequence
 from pluriverse.scene.errors import SapSceneLoaderError, SapUnsupportedSceneFeature
@@ -13,7 +14,6 @@ from pluriverse.scene.loader import load_scene as load_scene
 from pluriverse.scene.loader import load_scene_config
 from pluriverse.scene.sap_names import SapLoadedScene, load_sap_scene, load_sap_scene_config
 from pluriverse.scene.schema import scene_json_schema
-from pluriverse.scene.shipped import shipped_scenes
 
 __all__ = [
     "ControlSequence",
@@ -24,13 +24,13 @@ __all__ = [
     "SapUnsupportedSceneFeature",
     "SceneCheck",
     "SceneSettings",
+    "bundled_scenes",
     "check_scene",
     "load_sap_control_sequence",
     "load_sap_scene",
     "load_sap_scene_config",
     "load_scene_config",
     "scene_json_schema",
-    "shipped_scenes",
 ]
 
 

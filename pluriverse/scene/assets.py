@@ -211,11 +211,11 @@ def _check_kind(content: Path | str, kind: str) -> None:
 
 def _import(assembly: Assembly, content: Path | str, asset: Asset, kind: str) -> tuple[Any, int]:
     """Add an asset, and return the importer's report and the first shape of the asset."""
+    from pluriverse.importers.base_attachment import BaseAttachmentError
     from pluriverse.importers.errors import AssetWarning
-    from pluriverse.importers.mounting import MountingError
 
     builder = assembly.builder
-    mounting = _mounting(assembly, asset)
+    attachment = _attachment(assembly, asset)
     default = builder.default_shape_cfg
     first_shape = builder.shape_count
     builder.default_shape_cfg = shape_configuration(default, asset.configuration())
@@ -224,8 +224,8 @@ def _import(assembly: Assembly, content: Path | str, asset: Asset, kind: str) ->
             # What the importer warns about is in its report, and from there in the features not supported.
             warnings.simplefilter("ignore", AssetWarning)
             try:
-                return ASSET_IMPORTERS[kind](assembly, content, asset, mounting), first_shape
-            except MountingError as error:
+                return ASSET_IMPORTERS[kind](assembly, content, asset, attachment), first_shape
+            except BaseAttachmentError as error:
                 wrong = error
         with assembly.at(wrong.option):
             raise wrong
@@ -248,7 +248,7 @@ def _hide_colliders(builder: Any, first_shape: int) -> None:
     flags[(flags & ShapeFlags.COLLIDE_SHAPES) != 0] &= ~int(ShapeFlags.VISIBLE)
 
 
-def _mounting(assembly: Assembly, asset: Asset) -> dict[str, Any]:
+def _attachment(assembly: Assembly, asset: Asset) -> dict[str, Any]:
     """Return the importer's options that say what holds the asset, and where."""
     options: dict[str, Any] = {
         "xform": asset.xform.as_list(),
@@ -342,24 +342,24 @@ def _options(asset: Asset, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: getattr(asset, name) for name in (*_COMMON_OPTIONS, *names) if asset.wrote(name)}
 
 
-def _import_urdf(assembly: Assembly, content: Path | str, asset: Any, mounting: dict[str, Any]) -> Any:
+def _import_urdf(assembly: Assembly, content: Path | str, asset: Any, attachment: dict[str, Any]) -> Any:
     options = _options(asset, _URDF_OPTIONS)
     options["package_dirs"] = [assembly.files.find_folder(folder) for folder in asset.package_dirs] or None
     if asset.source.mesh_scale is not None:
         options["mesh_scale"] = asset.source.mesh_scale
-    return assembly.builder.add_urdf(content, **mounting, **options)
+    return assembly.builder.add_urdf(content, **attachment, **options)
 
 
-def _import_mjcf(assembly: Assembly, content: Path | str, asset: Any, mounting: dict[str, Any]) -> Any:
+def _import_mjcf(assembly: Assembly, content: Path | str, asset: Any, attachment: dict[str, Any]) -> Any:
     options = _options(asset, _MJCF_OPTIONS)
     options["parse_visuals"] = asset.parse_visuals and options.pop("load_visual_shapes", True)
-    return assembly.builder.add_mjcf(content, **mounting, **options)
+    return assembly.builder.add_mjcf(content, **attachment, **options)
 
 
-def _import_usd(assembly: Assembly, content: Path | str, asset: Any, mounting: dict[str, Any]) -> Any:
+def _import_usd(assembly: Assembly, content: Path | str, asset: Any, attachment: dict[str, Any]) -> Any:
     options = {name: getattr(asset, name) for name in _USD_OPTIONS if asset.wrote(name)}
     try:
-        return assembly.builder.add_usd(content, **mounting, **options)
+        return assembly.builder.add_usd(content, **attachment, **options)
     except ImportError as error:
         raise FieldError(str(error)) from error
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 # Host memory [bytes] at the peak of making a model, per body, joint, shape or degree of freedom: 650 to 1000
-# were measured on the shipped scenes of 13, 22 and 64 bodies with 4000 worlds.
+# were measured on the bundled scenes of 13, 22 and 64 bodies with 4000 worlds.
 ENTITY_BYTES = 1000
 # Per world, whatever it holds: ranges, gravity, counters and statistics.
 WORLD_BYTES = 1000

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pluriverse.scene.bundled import find_scene_file
 from pluriverse.scene.errors import SapSceneLoaderError, SapUnsupportedSceneFeature
 from pluriverse.scene.loader import read_scene
-from pluriverse.scene.shipped import find_scene_file
 
 
 @dataclass(frozen=True)

@@ -282,9 +282,9 @@ def load_sap_control_sequence(
     import warp as wp
 
     from pluriverse.builder.worlds import world_offsets
+    from pluriverse.scene.bundled import find_scene_file
     from pluriverse.scene.layout import SPACING_DEFAULT
     from pluriverse.scene.local_files import LocalFiles
-    from pluriverse.scene.shipped import find_scene_file
     from pluriverse.scene.validation import validate_scene
 
     if device is not None and wp.get_device(device) != model.device:

@@ -359,7 +359,7 @@ def articulate_remaining_joints(assembly: Assembly) -> None:
         builder.add_articulation(sorted(tree))
 
 
-def hold_loose_bodies(assembly: Assembly) -> None:
+def fix_unjointed_bodies(assembly: Assembly) -> None:
     """Fix the inline bodies that no joint holds where they stand, and warn of it."""
     builder = assembly.builder
     held = set(np.asarray(builder.joint_child).tolist())

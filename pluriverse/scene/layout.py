@@ -8,7 +8,7 @@ SPACING_DEFAULT: Vector3 = (2.0, 2.0, 0.0)
 """Distance [m] between replicated worlds where neither scene nor caller gives one."""
 
 
-def share_worlds(total: int, counts: Sequence[int]) -> list[int]:
+def allocate_worlds(total: int, counts: Sequence[int]) -> list[int]:
     """Return how many of `total` worlds each kind gets, in proportion to `counts`.
 
     Raises:

@@ -16,6 +16,7 @@ import numpy as np
 from pluriverse.scene.assembly import Assembly
 from pluriverse.scene.assets import import_asset, register_mujoco_attributes
 from pluriverse.scene.bodies import add_body
+from pluriverse.scene.bundled import find_scene_file
 from pluriverse.scene.capacity import check_capacity
 from pluriverse.scene.constraints import add_constraint
 from pluriverse.scene.control_sequence import ControlSequence, Recording, find_recording
@@ -26,15 +27,14 @@ from pluriverse.scene.joints import (
     add_joint,
     add_loop_joint,
     articulate_remaining_joints,
-    hold_loose_bodies,
+    fix_unjointed_bodies,
     set_initial_joint_q,
 )
-from pluriverse.scene.layout import SPACING_DEFAULT, share_worlds
+from pluriverse.scene.layout import SPACING_DEFAULT, allocate_worlds
 from pluriverse.scene.loaded_scene import LoadedScene, SceneSettings
 from pluriverse.scene.local_files import LocalFiles
 from pluriverse.scene.schema import BuilderSection, Scene, SimulationSection
 from pluriverse.scene.shapes import shape_configuration
-from pluriverse.scene.shipped import find_scene_file
 from pluriverse.scene.validation import check_version, validate_scene
 from pluriverse.scene.values import IDENTITY_ROTATION, Vector3
 from pluriverse.scene.variants import build_variant_scene
@@ -207,7 +207,7 @@ def read_scene(
     counts = [plan.count for plan in plans]
     if wanted is not None:
         try:
-            counts = share_worlds(wanted, counts)
+            counts = allocate_worlds(wanted, counts)
         except ValueError as error:
             raise document.error(("worlds",), str(error)) from error
     kinds = [_assemble(plan, features) for plan in plans]
@@ -314,7 +314,7 @@ def _assemble(plan: KindPlan, features: list[str]) -> _Kind:
             add_articulation(assembly, articulation, index)
     with assembly.at("joints"):
         articulate_remaining_joints(assembly)
-        hold_loose_bodies(assembly)
+        fix_unjointed_bodies(assembly)
     for index, entry in enumerate(content.initial_joint_q):
         with assembly.entry("initial_joint_q", index):
             set_initial_joint_q(assembly, entry)

@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
+from pluriverse.scene.bundled import bundled_scenes
 from pluriverse.scene.document import SceneDocument, read_scene_document
 from pluriverse.scene.errors import FieldError
 from pluriverse.scene.local_files import LocalFiles
 from pluriverse.scene.mapping import SceneMapping
-from pluriverse.scene.shipped import shipped_scenes
 from pluriverse.scene.validation import validate_document
 from pluriverse.scene.values import Count, Name, Positive
 
@@ -19,7 +19,7 @@ class SweepSection(SceneMapping):
     """What a sweep file says."""
 
     schema_version: Any = 1
-    scene: Name = Field(description="file beside this one, or name of a shipped scene")
+    scene: Name = Field(description="file beside this one, or name of a bundled scene")
     grid: dict[Name, Any] | None = Field(default=None, description="values by parameter; all combinations")
     samples: list[dict[Name, Any]] | None = Field(default=None, description="values by parameter, each")
     seeds: Count = 1
@@ -42,7 +42,7 @@ class SweepPlan:
     document: SceneDocument
     """The file."""
     scene: str
-    """The scene file, or the name of a shipped scene."""
+    """The scene file, or the name of a bundled scene."""
     samples: Any
     """What `pluriverse.cluster.sweep` takes as samples."""
     seeds: int
@@ -62,7 +62,7 @@ def read_sweep_file(path: str | Path, asset_roots: Any = ()) -> SweepPlan:
     document = read_scene_document(Path(path), "a sweep file")
     section = validate_document(document, SweepSection, strict=True, features=[])
     scene = section.scene
-    if scene not in shipped_scenes():
+    if scene not in bundled_scenes():
         try:
             scene = str(LocalFiles(document.path.parent, asset_roots).find_file(scene, "scene file"))
         except FieldError as error:

@@ -9,7 +9,7 @@ from pluriverse.model import Model
 from pluriverse.selection.frequency import Frequency
 from pluriverse.selection.layout import owned_by, ranges
 from pluriverse.selection.patterns import Patterns
-from pluriverse.selection.view import View, choose, choose_worlds, simulated_worlds
+from pluriverse.selection.view import View, choose, resolve_worlds, simulated_worlds
 
 
 class BodyView(View):
@@ -116,7 +116,7 @@ class WorldView(View):
     """
 
     def __init__(self, model: Model, worlds: Patterns = "*") -> None:
-        rows = choose_worlds(model, worlds, what=type(self).__name__)
+        rows = resolve_worlds(model, worlds, what=type(self).__name__)
         super().__init__(model, Frequency.WORLD, rows, rows)
         for frequency in (
             Frequency.BODY,

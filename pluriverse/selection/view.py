@@ -222,7 +222,7 @@ class View:
         """
         what = f"set_attribute('{name}')"
         array, layout = self._find(name, target, what)
-        if isinstance(target, Model) and name in target.sealed_arrays:
+        if isinstance(target, Model) and name in target.guarded_arrays:
             raise ValueError(
                 f"{what}: the structure of a model was evaluated in finalize, so a change would have no "
                 "effect. Set it on the ModelBuilder and finalize again."
@@ -304,13 +304,13 @@ def choose(
     places = np.arange(entity_count(model, frequency))
     found = match_labels(labels, places, pattern, what=what, kind=frequency.value)
     if worlds is not None:
-        found &= np.isin(entity_world, choose_worlds(model, worlds, what=what))
+        found &= np.isin(entity_world, resolve_worlds(model, worlds, what=what))
         if not found.any():
             raise KeyError(f"{what}: no {frequency.value} that matches {pattern!r} is in worlds {worlds!r}.")
     return np.flatnonzero(found)
 
 
-def choose_worlds(model: Model, worlds: Patterns, *, what: str) -> np.ndarray:
+def resolve_worlds(model: Model, worlds: Patterns, *, what: str) -> np.ndarray:
     """Return the worlds meant by names or indices."""
     labels = model.world_label or ["world_0"]
     return np.flatnonzero(

@@ -107,11 +107,11 @@ class Sensor:
             raise ValueError(f"sensor: every is {every!r}, but it must be a number of steps, 1 or more.")
         if simulation.model is not self.model:
             raise ValueError("sensor: the simulation has another model than the sensor was made for.")
-        simulation.add_observer(_Follower(self, simulation, int(every)))
+        simulation.add_observer(_Observer(self, simulation, int(every)))
         self.update(simulation.state)
 
 
-class _Follower:
+class _Observer:
     """Updates a sensor while a simulation runs."""
 
     def __init__(self, sensor: Sensor, simulation: Any, every: int):

@@ -20,8 +20,8 @@ from pluriverse.model.arguments import check_state
 from pluriverse.model.attributes import find_attribute
 from pluriverse.model.edits import Edits
 from pluriverse.model.model import FRAME_ARRAYS
-from pluriverse.model.world_choice import WorldChoice, choose_worlds
 from pluriverse.model.world_list import list_worlds
+from pluriverse.model.world_selection import WorldSelection, resolve_worlds
 from pluriverse.simulation.carry_over import CarryOver
 from pluriverse.simulation.chunks import THREAD_WORK_BYTES, split_worlds, world_byte_counts
 from pluriverse.simulation.recording import ChunkRecording, outside_recordings
@@ -133,7 +133,7 @@ class Simulation:
         self._thread_count = (threads or _core_count()) if on_cpu and record else 1
         self._pool = WorkerPool(self._thread_count)
         self._chunks: list[ChunkRecording] | None = None
-        self._recording_key = solver.recording_key
+        self._graph_version = solver.graph_version
         self._step_bytes = 0.0
         self._step_count = 0
         # Steps replayed from a recording of somebody else, which only the device can count.
@@ -202,13 +202,13 @@ class Simulation:
 
     def prepare(self) -> None:
         """Compile and record the step, which the first `step` would do otherwise."""
-        if self._chunks is not None and self._recording_key == self._solver.recording_key:
+        if self._chunks is not None and self._graph_version == self._solver.graph_version:
             return
         with outside_recordings(self._model.device):
             self._prepare()
 
     def _prepare(self) -> None:
-        self._recording_key = self._solver.recording_key
+        self._graph_version = self._solver.graph_version
         self._report_structure()
         self._solver.prepare(self._contacts)
         for stage in self._stages:
@@ -219,7 +219,7 @@ class Simulation:
         self._launch_steps(nothing, 1)
         count_steps(self._replayed_step_count, 0)
         load_kernels(self._model.device, max_workers=_core_count())
-        if not self._record or self._model.device.is_cuda or not self._solver.splits_worlds:
+        if not self._record or self._model.device.is_cuda or not self._solver.is_thread_safe:
             worlds = [self._stepped_worlds]
         else:
             byte_counts = world_byte_counts(self._model, self._contacts)
@@ -297,7 +297,7 @@ class Simulation:
             self._report_undriven()
 
     def reset(self, worlds: Any = None, *, state: State | SimulationSnapshot | None = None) -> None:
-        """Put worlds (default: all) back to a state, thawed; the solver forgets what it carried of them.
+        """Put worlds (default: all) back to a state, unfrozen; the solver forgets what it carried of them.
 
         Control stays as it is. With all worlds and no state given, time begins at zero again, unless the call
         is recorded. Indices and masks on the device are not read back, and the call may then be recorded into
@@ -329,9 +329,9 @@ class Simulation:
                 source = self._model.state()
             self._copy_all(source)
             self._solver.unfreeze()
-            self._finish_reset(choose_worlds(self._model, None, what="Simulation.reset"))
+            self._finish_reset(resolve_worlds(self._model, None, what="Simulation.reset"))
             return
-        choice = choose_worlds(self._model, worlds, what="Simulation.reset")
+        choice = resolve_worlds(self._model, worlds, what="Simulation.reset")
         for target in (self._state, self._last_sound):
             self._world_copy.copy_worlds(choice, source or self._model, target)
         self._solver.unfreeze(choice)
@@ -422,7 +422,7 @@ class Simulation:
         for name, array in snapshot.model_arrays.items():
             wp.copy(find_attribute(self._model, name), array)
         self._frame_edits.forget()
-        self._solver.take_in_model()
+        self._solver.sync_from_model()
         self._control.assign(snapshot.control)
         self._copy_all(snapshot.state)
         self._solver.unfreeze()
@@ -455,7 +455,7 @@ class Simulation:
         self._solver.notify_model_changed(flags)
         if int(flags) & (ModelFlags.JOINT_PROPERTIES | ModelFlags.BODY_INERTIAL_PROPERTIES):
             edited = list_worlds(self._frame_edits.worlds(), self._model.device)
-            self._solver.place_bodies(edited, self._state)
+            self._solver.update_body_poses(edited, self._state)
             self._frame_edits.forget()
 
     def report(self) -> SimulationReport:
@@ -647,7 +647,7 @@ class Simulation:
 
         self._pool.run(work, thread_count)
 
-    def _finish_reset(self, choice: WorldChoice) -> None:
+    def _finish_reset(self, choice: WorldSelection) -> None:
         """Let the stages see worlds that were put elsewhere."""
         for stage in self._stages:
             stage.after_reset(choice.worlds, choice.mask, self._state)

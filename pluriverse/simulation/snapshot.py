@@ -134,11 +134,11 @@ def _read_array(values: np.ndarray, model: Model, what: str) -> wp.array:
 
 def editable_arrays(model: Model) -> dict[str, Any]:
     """Return copies of the arrays of a model that may be written to, custom attributes by their keys."""
-    sealed = model.sealed_arrays
+    guarded = model.guarded_arrays
     return {
         name: wp.clone(array)
         for name, array in sorted({**vars(model), **model.custom_arrays}.items())
-        if isinstance(array, wp.array) and name not in sealed
+        if isinstance(array, wp.array) and name not in guarded
     }
 
 

@@ -14,7 +14,7 @@ import warp as wp
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, State
 from pluriverse.model.attributes import AttributeAssignment, AttributeFrequency, AttributeSpec
-from pluriverse.model.world_choice import WorldChoice
+from pluriverse.model.world_selection import WorldSelection
 from pluriverse.simulation.world_bounds import bounds_of, world_bounds
 
 
@@ -102,7 +102,7 @@ class WorldCopy:
             and (rows := _rows_by_world(model, spec)) is not None
         }
 
-    def copy_worlds(self, choice: WorldChoice, source: State | Model, target: State) -> None:
+    def copy_worlds(self, choice: WorldSelection, source: State | Model, target: State) -> None:
         """Copy worlds from `source` to `target`; those of a model begin without external forces."""
         joint_state = (source.joint_q, source.joint_qd, source.body_q, source.body_qd)
         force = source.body_f if isinstance(source, State) else self._no_force

@@ -17,10 +17,10 @@ from pluriverse.collision.contact_horizon import ContactHorizon
 from pluriverse.dynamics.forward_kinematics import place_worlds
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_contacts, check_control, check_state
-from pluriverse.model.world_choice import choose_worlds
 from pluriverse.model.world_list import check_worlds
+from pluriverse.model.world_selection import resolve_worlds
 from pluriverse.solvers.model_change import apply_model_change, check_structure
-from pluriverse.solvers.thaw import thaw_worlds
+from pluriverse.solvers.unfreeze import unfreeze_worlds
 from pluriverse.types import ModelFlags
 from pluriverse.warnings import (
     ContactTruncationError,
@@ -121,12 +121,12 @@ class SolverBase(abc.ABC):
         return {}
 
     @property
-    def splits_worlds(self) -> bool:
+    def is_thread_safe(self) -> bool:
         """Whether threads may step different worlds at the same time."""
         return True
 
     @property
-    def recording_key(self) -> int:
+    def graph_version(self) -> int:
         """Another number whenever steps recorded before are out of date."""
         return 0
 
@@ -141,7 +141,7 @@ class SolverBase(abc.ABC):
         """
         return None
 
-    def place_bodies(self, worlds: wp.array, state: State) -> None:
+    def update_body_poses(self, worlds: wp.array, state: State) -> None:
         """Write poses and velocities of bodies from the joint state, with the bits that `step` gives them."""
         place_worlds(self.model, worlds, state)
 
@@ -152,10 +152,10 @@ class SolverBase(abc.ABC):
         """
         return None
 
-    def take_in_model(self) -> None:  # noqa: B027, most solvers keep nothing of them
+    def sync_from_model(self) -> None:  # noqa: B027, most solvers keep nothing of them
         """Bring up to date what the solver keeps of the arrays of the model, after all were written to."""
 
-    def follow_model(  # noqa: B027, most solvers read the arrays themselves
+    def track_model(  # noqa: B027, most solvers read the arrays themselves
         self, names: Iterable[str] | Mapping[str, np.ndarray | None], *, meshes: Sequence[Any] = ()
     ) -> None:
         """Prepare for arrays of the model that are written to on the device.
@@ -169,8 +169,8 @@ class SolverBase(abc.ABC):
             ValueError: If the solver cannot do with such a change; the message names it.
         """
 
-    def take_in_worlds(self, worlds: Any = None) -> None:  # noqa: B027
-        """Bring up to date what the solver keeps of the arrays named to `follow_model`. Only launches.
+    def sync_worlds(self, worlds: Any = None) -> None:  # noqa: B027
+        """Bring up to date what the solver keeps of the arrays named to `track_model`. Only launches.
 
         Args:
             worlds: Indices, or one truth value per world, on host or device; None for all.
@@ -188,8 +188,8 @@ class SolverBase(abc.ABC):
             TypeError: If `worlds` are neither whole numbers nor truth values.
             ValueError: If a mask has not one entry per world, or an array is on another device.
         """
-        choice = choose_worlds(self.model, worlds, what=f"{type(self).__name__}.unfreeze")
-        thaw_worlds(choice, self.world_frozen)
+        choice = resolve_worlds(self.model, worlds, what=f"{type(self).__name__}.unfreeze")
+        unfreeze_worlds(choice, self.world_frozen)
         if choice.indices is None:
             self._reported.pop("frozen", None)  # the host cannot know which, so all are reported again
         elif "frozen" in self._reported:

@@ -42,7 +42,7 @@ class WorldPool:
     first: wp.array[int]  # [kind + 1] first world
     free_count: wp.array[int]  # [kind]
     free_world: wp.array[int]  # [world] those of a kind that are free come first, from its first world on
-    substituted: wp.array[int]  # [environment] how often it got another kind than it had drawn
+    substitution_count: wp.array[int]  # [environment] how often it got another kind than it had drawn
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.variants.pool")
@@ -107,8 +107,8 @@ def substitute_worlds(
                 pool.free_count[kind] = free
                 environment_world[environment] = pool.free_world[pool.first[kind] + free]
                 environment_tuple[environment] = kind
-                times = pool.substituted[environment]
-                pool.substituted[environment] = times + 1
+                times = pool.substitution_count[environment]
+                pool.substitution_count[environment] = times + 1
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.variants.pool")
@@ -154,7 +154,7 @@ def make_pool(
         "first": first,
         "free_count": np.diff(first) - taken,
         "free_world": free_world,
-        "substituted": np.zeros(len(environment_world)),
+        "substitution_count": np.zeros(len(environment_world)),
     }.items():
         array: Any = wp.array(np.asarray(values, dtype=np.int32), dtype=wp.int32, device=device)
         setattr(pool, name, array)

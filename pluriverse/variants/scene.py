@@ -247,7 +247,7 @@ def make_scene(
             rows.name_sources(meshes, np.array(looks, dtype=np.int32))
             tables.add(entity.name, rows, variant_row, offsets)
     if not tables.is_empty:
-        model.seal(live=LIVE_STRUCTURE)
+        model.guard_structure(live=LIVE_STRUCTURE)
     before = [offsets for _, offsets in composed]
     scene = VariantScene(
         config,

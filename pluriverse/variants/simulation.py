@@ -18,7 +18,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.dynamics.forward_kinematics import place_worlds
-from pluriverse.model.world_choice import WorldChoice, choose_worlds
+from pluriverse.model.world_selection import WorldSelection, resolve_worlds
 from pluriverse.simulation import Simulation, SimulationReport, SimulationSnapshot
 from pluriverse.simulation.chunks import split_worlds
 from pluriverse.simulation.snapshot import check_structure
@@ -48,13 +48,13 @@ class VariantSimulation(Simulation):
         solver = options.pop("solver", None)
         super().__init__(scene.model, solver, **options)
         if scene.config.reassignable and not scene.tables.is_empty:
-            self.solver.follow_model(dict.fromkeys(scene.tables.names), meshes=list(scene.mesh_rows()))
+            self.solver.track_model(dict.fromkeys(scene.tables.names), meshes=list(scene.mesh_rows()))
         self._scene = scene
         self._switching = Switching(scene)
-        self._restorers: list[Callable[[WorldChoice], None]] = []
+        self._restorers: list[Callable[[WorldSelection], None]] = []
         self._reported_substitutes = 0
         device = scene.model.device
-        self._environments: Any = SimpleNamespace(  # what choose_worlds asks of a model
+        self._environments: Any = SimpleNamespace(  # what resolve_worlds asks of a model
             device=device,
             world_count=scene.environment_count,
             worlds=wp.array(np.arange(scene.environment_count), dtype=wp.int32, device=device),
@@ -106,16 +106,16 @@ class VariantSimulation(Simulation):
         return self._scene.per_world_default_fields
 
     @property
-    def substituted(self) -> wp.array[int] | None:
+    def substitution_count(self) -> wp.array[int] | None:
         """How often each environment got a variant of another layout than it had drawn.
 
         That is where environments share worlds (`SceneCfg.prepared_worlds`) and none was free; None where
         they do not. On the device, shape [environment].
         """
         pool = self._switching.pool
-        return None if pool is None else pool.substituted
+        return None if pool is None else pool.substitution_count
 
-    def add_restorer(self, restore: Callable[[WorldChoice], None]) -> None:
+    def add_restorer(self, restore: Callable[[WorldSelection], None]) -> None:
         """Have properties of environments put back to their defaults when they get a world of others.
 
         A `Randomizer` of this simulation does so itself. Where no worlds are shared nothing is called.
@@ -130,8 +130,8 @@ class VariantSimulation(Simulation):
 
         Warns of environments that found no free world too, or raises in strict mode (`SimulationError`).
         """
-        if self.substituted is not None:
-            self._report_substitutes(self.substituted.numpy())
+        if self.substitution_count is not None:
+            self._report_substitutes(self.substitution_count.numpy())
         return super().report()
 
     def _report_substitutes(self, counts: np.ndarray) -> None:
@@ -155,11 +155,11 @@ class VariantSimulation(Simulation):
         """Yield the defaults of all variants that share layouts; see `VariantScene.variant_rows`."""
         return self._scene.variant_rows(name)
 
-    def choose_environments(self, environments: Any, *, what: str) -> WorldChoice:
-        """Return the environments meant by indices or truth values, as `choose_worlds` does for worlds."""
-        return choose_worlds(self._environments, environments, what=what)
+    def choose_environments(self, environments: Any, *, what: str) -> WorldSelection:
+        """Return the environments meant by indices or truth values, as `resolve_worlds` does for worlds."""
+        return resolve_worlds(self._environments, environments, what=what)
 
-    def worlds_of(self, environments: Any, *, what: str = "VariantSimulation.worlds_of") -> WorldChoice:
+    def worlds_of(self, environments: Any, *, what: str = "VariantSimulation.worlds_of") -> WorldSelection:
         """Return the worlds in which environments are simulated now, without reading anything back.
 
         Args:
@@ -205,7 +205,7 @@ class VariantSimulation(Simulation):
             for restore in self._restorers:  # a world forgets what was drawn for whoever had it before
                 restore(choice)
         if not self._scene.tables.is_empty:
-            self.solver.take_in_worlds(self._switching.worlds_of(choice))
+            self.solver.sync_worlds(self._switching.worlds_of(choice))
         self._switching.set_targets(choice, self.control)
         self._put_back(choice)
 
@@ -264,7 +264,7 @@ class VariantSimulation(Simulation):
         self._switching.apply_tables(self.choose_environments(None, what="VariantSimulation.restore"))
         super().restore(dataclasses.replace(snapshot, solver_arrays=rest))
 
-    def _put_back(self, choice: WorldChoice) -> None:
+    def _put_back(self, choice: WorldSelection) -> None:
         """Put environments back to the initial state of the model, whose bodies are placed first."""
         worlds = self._switching.list_worlds(choice)
         place_worlds(self.model, worlds.worlds, self.model)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import warp as wp
 
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Control
-from pluriverse.model.world_choice import WorldChoice
+from pluriverse.model.world_selection import WorldSelection
 from pluriverse.variants.config import PreparedWorlds
 from pluriverse.variants.environments import (
     begin_episode,
@@ -30,7 +30,7 @@ from pluriverse.variants.pool import (
 from pluriverse.variants.scene import VariantScene
 
 # Arrays of the pool that change.
-_POOL_ARRAYS = ("free_count", "free_world", "substituted")
+_POOL_ARRAYS = ("free_count", "free_world", "substitution_count")
 
 
 class Switching:
@@ -90,7 +90,7 @@ class Switching:
         bounds = np.concatenate([[0], np.cumsum(dof_count[scene.model.world_template])])
         self._world_dof = self._upload(bounds + int(scene.model.topology.world_dof.numpy()[0]))
 
-    def switch(self, choice: WorldChoice, variants: Mapping[str, Any] | None) -> None:
+    def switch(self, choice: WorldSelection, variants: Mapping[str, Any] | None) -> None:
         """Give environments new variants, drawn or wanted, with the worlds and numbers that go with them."""
         scene, chosen = self._scene, [choice.worlds, choice.mask]
         wanted = None if variants is None else self._wanted(variants, choice)
@@ -117,7 +117,7 @@ class Switching:
                 self._take_from_pool(choice)
         self.apply_tables(choice)
 
-    def _take_from_pool(self, choice: WorldChoice) -> None:
+    def _take_from_pool(self, choice: WorldSelection) -> None:
         """Give environments worlds of the kinds that they drew, or of others where there are none left."""
         self._exchange(acquire_worlds, choice)
         self._exchange(substitute_worlds, choice, dim=1)
@@ -125,7 +125,7 @@ class Switching:
             inputs = [choice.worlds, choice.mask, self.environment_tuple, *self._fits[name]]
             self._launch(fit_variant, choice, inputs, [self.variant[name]])
 
-    def _exchange(self, kernel: Any, choice: WorldChoice, *, dim: int | None = None) -> None:
+    def _exchange(self, kernel: Any, choice: WorldSelection, *, dim: int | None = None) -> None:
         inputs = [choice.worlds, choice.mask, self.environment_tuple, self.environment_world, self.pool]
         launch_kernel(kernel, dim=dim or len(self._scene.tuples), inputs=inputs, device=self._device)
 
@@ -140,7 +140,7 @@ class Switching:
         variants = [by_layout.get(layout, 0) for layout in layouts]
         return [self._upload(np.asarray(values)) for values in (entity.layout_of, layouts, variants)]
 
-    def apply_tables(self, choice: WorldChoice) -> None:
+    def apply_tables(self, choice: WorldSelection) -> None:
         """Give the worlds of environments the numbers of the variants that they hold."""
         self._scene.tables.apply(
             choice.worlds, choice.mask, self.environment_world, self.environment_tuple, self.variant
@@ -156,11 +156,11 @@ class Switching:
             **{f"pool/{name}": getattr(self.pool, name) for name in _POOL_ARRAYS if self.pool is not None},
         }
 
-    def worlds_of(self, choice: WorldChoice) -> WorldChoice:
+    def worlds_of(self, choice: WorldSelection) -> WorldSelection:
         """Return the worlds of environments. The list is overwritten by the next call."""
         return self.list_worlds(choice) if self.has_spare_worlds else choice
 
-    def list_worlds(self, choice: WorldChoice) -> WorldChoice:
+    def list_worlds(self, choice: WorldSelection) -> WorldSelection:
         """Return the worlds of environments as a list without a mask, -1 for those that are not meant."""
         size = choice.worlds.size
         worlds = self._worlds
@@ -170,9 +170,9 @@ class Switching:
             worlds = self._other_worlds[size]
         worlds = worlds[:size]
         self._launch(list_world, choice, [choice.worlds, choice.mask, self.environment_world], [worlds])
-        return WorldChoice(worlds, self._everywhere, None)
+        return WorldSelection(worlds, self._everywhere, None)
 
-    def set_targets(self, choice: WorldChoice, control: Control) -> None:
+    def set_targets(self, choice: WorldSelection, control: Control) -> None:
         """Write the forces and targets of the model into those of the worlds of environments."""
         worlds, model = self.worlds_of(choice), self._scene.model
         names = ("joint_f", "joint_act", "joint_target_pos", "joint_target_vel")
@@ -183,7 +183,7 @@ class Switching:
             [getattr(control, name) for name in names],
         )
 
-    def _wanted(self, variants: Mapping[str, Any], choice: WorldChoice) -> dict[str, Any]:
+    def _wanted(self, variants: Mapping[str, Any], choice: WorldSelection) -> dict[str, Any]:
         """Return the variants that were asked for as arrays on the device."""
         result = {}
         count = self._scene.environment_count
@@ -215,7 +215,7 @@ class Switching:
             result[name] = array
         return result
 
-    def _check_indices(self, entity: Any, indices: np.ndarray, choice: WorldChoice) -> None:
+    def _check_indices(self, entity: Any, indices: np.ndarray, choice: WorldSelection) -> None:
         """Check variants on the host."""
         rows = np.arange(len(indices)) if choice.indices is None else choice.indices
         allowed = self._allowed[entity.name]
@@ -254,5 +254,5 @@ class Switching:
     def _upload(self, values: np.ndarray) -> Any:
         return wp.array(np.asarray(values).astype(np.int32), dtype=wp.int32, device=self._device)
 
-    def _launch(self, kernel: Any, choice: WorldChoice, inputs: list[Any], outputs: list[Any]) -> None:
+    def _launch(self, kernel: Any, choice: WorldSelection, inputs: list[Any], outputs: list[Any]) -> None:
         launch_kernel(kernel, dim=choice.worlds.size, inputs=inputs, outputs=outputs, device=self._device)

@@ -13,7 +13,7 @@ import warp as wp
 from pluriverse.builder.shape_bounds import compute_shape_bounds
 from pluriverse.builder.snapshot import COLUMN_NAMES
 from pluriverse.model import Model
-from pluriverse.model.seal import STRUCTURE
+from pluriverse.model.structure_guard import STRUCTURE
 from pluriverse.selection.frequency import ATTRIBUTE_FREQUENCY, Frequency
 from pluriverse.types import ShapeFlags
 from pluriverse.variants.layout import Layout, used_meshes

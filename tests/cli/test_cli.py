@@ -10,7 +10,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from pluriverse.cli.app import app
-from pluriverse.scene import shipped_scenes
+from pluriverse.scene import bundled_scenes
 
 runner = CliRunner()
 
@@ -153,7 +153,7 @@ def test_a_frozen_world_is_reported_and_sets_the_exit_code(tmp_path):
 
 WRONG = {
     "missing file": (["run", "none.yaml"], 1, "there is no such scene file"),
-    "unknown shipped scene": (["run", "quadrupet"], 1, "did you mean quadruped?"),
+    "unknown bundled scene": (["run", "quadrupet"], 1, "did you mean quadruped?"),
     "time step": (["run", "BALL", "--dt", -1], 1, "--dt is -1.0"),
     "duration": (["run", "BALL", "--duration", 0], 1, "--duration is 0.0"),
     "device": (["run", "BALL", "--device", "cuda:99"], 1, "--device is 'cuda:99', but this machine has cpu"),
@@ -247,7 +247,7 @@ def test_check_names_every_problem_of_every_file(tmp_path, ball):
         f"{wrong}:4: bodies[0].mas: unknown key 'mas'; did you mean mass?",
         f"{ball}: valid",
         f"{loose}:4: joints[0].child: there is no body 'bal'; did you mean ball?",
-        "quadrupet: there is no such file, nor a shipped scene of this name; did you mean quadruped?",
+        "quadrupet: there is no such file, nor a bundled scene of this name; did you mean quadruped?",
     ]
     assert "3 of 4 scenes are not valid" in result.stderr
 
@@ -272,7 +272,7 @@ def test_check_of_nothing_is_a_wrong_command_line():
 
 def test_scenes_and_schema():
     result = invoke("scenes")
-    for name in shipped_scenes():
+    for name in bundled_scenes():
         assert name in result.stdout
     assert json.loads(invoke("schema").stdout)["title"] == "Scene"
 

@@ -129,7 +129,7 @@ def test_loops_with_limits_are_cut_without_shifting_what_comes_behind(gym, robot
         np.testing.assert_allclose(np.subtract(bodies[index], bodies[0])[:, 2], index, atol=1e-5)
 
 
-def test_gravity_leaves_parts_of_cut_bodies_alone_as_well(gym, robot_assets):
+def test_gravity_leaves_parts_of_split_bodies_alone_as_well(gym, robot_assets):
     """A linkage without gravity, cut at a joint of its loop, stays where it is; so does its damping act."""
     pytest.importorskip("pxr", reason="usd-core is not installed: pip install pluriverse[usd]")
     sim = make_sim()

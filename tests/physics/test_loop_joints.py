@@ -293,7 +293,7 @@ def test_peaucellier_cell_is_not_locked_by_a_guide_along_its_line(solver_type):
 
 @pytest.mark.parametrize("solver_type", SOLVERS)
 def test_springs_that_close_loops_carry_weights(solver_type):
-    """Sag m g / k of a weight on a post that stands still, on one that moves as told, and in a bushing."""
+    """Sag m g / k of a weight on a post that stands still, on one that is prescribed, and in a bushing."""
     mass, stiffness, damping = 2.0, 1000.0, 50.0
     spring = {"target_ke": stiffness, "target_kd": damping}
     scene = pv.ModelBuilder()

@@ -170,7 +170,7 @@ def test_parts_of_a_cut_body_are_drawn_together():
     scene = pv.ModelBuilder()
     scene.replicate(one, 8)
     model = scene.finalize("cpu")
-    assert model.body_whole.numpy()[:6].tolist() == [0, 1, 0, 3, 4, 3]
+    assert model.body_split_from.numpy()[:6].tolist() == [0, 1, 0, 3, 4, 3]
     spread = pseudo_inertia(alpha=Uniform(-0.3, 0.3), t=Uniform(-0.1, 0.1), entities="sled")
     Randomizer(model, [spread], seed=1).apply()
     mass, com = model.body_mass.numpy().reshape(8, 3), model.body_com.numpy().reshape(8, 3, 3)

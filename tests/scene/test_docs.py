@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pluriverse.cli.app import app
-from pluriverse.scene import load_scene, shipped_scenes
+from pluriverse.scene import bundled_scenes, load_scene
 from pluriverse.scene.document import read_scene_document
 from pluriverse.scene.mapping import SceneMapping
 from pluriverse.scene.schema import SolverOptions
@@ -30,8 +30,8 @@ def test_scenes_of_the_page_are_valid(tmp_path, index):
     validate_scene(read_scene_document(path), strict=True, features=features)
     assert features == []
     if "assets:" not in text and "schema_version" in text:
-        shutil.copytree(shipped_scenes()["quadruped"].parent / "robots", tmp_path / "robots")
-        (tmp_path / "quadruped.yaml").write_text(shipped_scenes()["quadruped"].read_text())
+        shutil.copytree(bundled_scenes()["quadruped"].parent / "robots", tmp_path / "robots")
+        (tmp_path / "quadruped.yaml").write_text(bundled_scenes()["quadruped"].read_text())
         assert load_scene(path, device="cpu").model.body_count > 0
 
 

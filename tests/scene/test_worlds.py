@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pluriverse.scene import SapSceneLoaderError, load_scene
-from pluriverse.scene.layout import share_worlds
+from pluriverse.scene.layout import allocate_worlds
 
 from .scene_files import BOX, CHAIN, load_text, write_scene
 
@@ -153,7 +153,7 @@ def test_a_cap_for_some_kinds_only_is_an_error(tmp_path):
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=8), st.integers(0, 500))
 def test_shares_add_up_and_are_within_one_of_proportion(counts, extra):
     total = len(counts) + extra
-    shares = share_worlds(total, counts)
+    shares = allocate_worlds(total, counts)
     assert sum(shares) == total
     assert min(shares) >= 1
     exact = np.array(counts) * total / sum(counts)

@@ -51,7 +51,7 @@ def test_nan_freezes_the_one_world_and_no_other_bit_changes(record):
             assert_same_bits(world_bits(model, simulation.state, 1), before, "the frozen world")
 
 
-def test_frozen_world_is_reported_once_and_thaws_with_reset():
+def test_frozen_world_is_reported_once_and_unfreezes_with_reset():
     """One warning however many steps follow; after `reset` of the world it runs as from the beginning."""
     model = make_model(KINDS)
     with pv.Simulation(model, dt=DT, threads=1) as simulation:

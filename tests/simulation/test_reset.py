@@ -66,7 +66,7 @@ def test_recorded_reset_follows_its_mask_while_steps_go_on():
                 assert_same_bits(bits, (start if other == world else before)[other], f"world {other}")
 
 
-def test_frozen_worlds_thaw_with_a_mask_on_the_device():
+def test_frozen_worlds_unfreeze_with_a_mask_on_the_device():
     """The mask of frozen worlds itself is the usual choice; a world that fails again is named again."""
     model = make_model(KINDS)
     with pv.Simulation(model, dt=DT, threads=1) as simulation:

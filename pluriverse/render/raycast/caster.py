@@ -7,7 +7,7 @@ import warp as wp
 
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, State
-from pluriverse.model.world_choice import choose_worlds
+from pluriverse.model.world_selection import resolve_worlds
 from pluriverse.render.raycast.scene import RayScene, SceneArrays
 from pluriverse.render.raycast.trace import Unseen, hit_normal, trace_world
 from pluriverse.render.raycast.tree import make_shared_trees, make_world_trees
@@ -79,7 +79,7 @@ class RayCaster:
         Raises:
             IndexError: If there is no such world.
         """
-        choice = choose_worlds(self.model, worlds, what="RayCaster.update")
+        choice = resolve_worlds(self.model, worlds, what="RayCaster.update")
         make_shared_trees(self.arrays, state.body_q)
         make_world_trees(choice.worlds, choice.mask, self.arrays, state.body_q)
 

@@ -113,7 +113,7 @@ class SceneArrays:
         device, scene = model.device, self.scene
         types, source = model.shape_type.numpy(), model.shape_source_index.numpy()
         seen = (model.shape_flags.numpy() & scene.seen_flags) != 0
-        if "shape_source_index" not in model.sealed_arrays:
+        if "shape_source_index" not in model.guarded_arrays:
             seen[:] = True  # variants may give a shape another mesh
             as_mesh = {index for index, mesh in enumerate(model.meshes) if not mesh_is_hull(mesh)}
             as_hull = {index for index, mesh in enumerate(model.meshes) if mesh_is_hull(mesh)}

@@ -8,7 +8,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.model import Contacts, Control, State
-from pluriverse.model.world_choice import WorldChoice
+from pluriverse.model.world_selection import WorldSelection
 from pluriverse.solvers.base import SolverBase
 
 
@@ -56,9 +56,9 @@ class EngineOptions:
 class Engine(abc.ABC):
     """Steps the worlds of a `SolverMuJoCo`."""
 
-    splits_worlds = True
+    is_thread_safe = True
     """Whether threads may step different worlds at the same time."""
-    recording_key = 0
+    graph_version = 0
     """Another number whenever steps recorded before are out of date."""
     on_renewal: Callable[[], None] | None = None
     """Called after fields on the device were made anew from those of the groups, which do not follow."""
@@ -103,7 +103,7 @@ class Engine(abc.ABC):
         """Return whether a field of `mjModel` may differ between worlds on the device."""
 
     @abc.abstractmethod
-    def followed_memory(self, group_index: int) -> dict[str, wp.array]:
+    def tracked_memory(self, group_index: int) -> dict[str, wp.array]:
         """Return the memory of the followed fields of a group, flat; and of what goes with them.
 
         That are the rows `mocap_pos`, `mocap_quat` and `eq_active` of the group, and `fed_ke` and `fed_kd`,
@@ -120,7 +120,7 @@ class Engine(abc.ABC):
         """
 
     @abc.abstractmethod
-    def forget(self, choice: WorldChoice) -> None:
+    def forget(self, choice: WorldSelection) -> None:
         """Let worlds begin anew from their State. Only launches."""
 
     @abc.abstractmethod

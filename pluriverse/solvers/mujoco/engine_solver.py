@@ -8,7 +8,7 @@ import warp as wp
 
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_contacts, check_state
-from pluriverse.model.world_choice import choose_worlds
+from pluriverse.model.world_selection import resolve_worlds
 from pluriverse.solvers.base import SolverBase, name_worlds
 from pluriverse.solvers.mujoco.attributes.namespace_rows import rows_of_worlds
 from pluriverse.solvers.mujoco.engine import Engine
@@ -53,14 +53,14 @@ class EngineSolver(SolverBase):
         return self.engine.runtime_arrays
 
     @property
-    def splits_worlds(self) -> bool:
+    def is_thread_safe(self) -> bool:
         """Whether threads may step different worlds at the same time."""
-        return self.engine.splits_worlds
+        return self.engine.is_thread_safe
 
     @property
-    def recording_key(self) -> int:
+    def graph_version(self) -> int:
         """Another number whenever steps recorded before are out of date."""
-        return self.engine.recording_key
+        return self.engine.graph_version
 
     @property
     def contact_capacity(self) -> np.ndarray:
@@ -200,7 +200,7 @@ class EngineSolver(SolverBase):
             copy_contacts(self.model, self.model.structure.worlds, self._contacts, contacts)
 
     def unfreeze(self, worlds: Any = None) -> None:
-        """Let worlds begin anew from their State, thawed and without warm start.
+        """Let worlds begin anew from their State, unfrozen and without warm start.
 
         Args:
             worlds: Indices, or one truth value per world; on the host or on the device, where they are not
@@ -211,7 +211,7 @@ class EngineSolver(SolverBase):
             TypeError: If `worlds` are neither whole numbers nor truth values.
             ValueError: If a mask has not one entry per world, or an array is on another device.
         """
-        choice = choose_worlds(self.model, worlds, what=f"{type(self).__name__}.unfreeze")
+        choice = resolve_worlds(self.model, worlds, what=f"{type(self).__name__}.unfreeze")
         super().unfreeze(choice)
         self.engine.forget(choice)
 

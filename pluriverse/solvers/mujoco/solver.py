@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.model import Model
-from pluriverse.model.world_choice import choose_worlds
+from pluriverse.model.world_selection import resolve_worlds
 from pluriverse.solvers.mujoco.attributes.registration import register_custom_attributes
 from pluriverse.solvers.mujoco.engine import EngineOptions, make_engine
 from pluriverse.solvers.mujoco.engine_solver import EngineSolver
@@ -157,7 +157,7 @@ class SolverMuJoCo(EngineSolver):
         """Bring MuJoCo's models up to date after arrays of the model were written to.
 
         In contrast to `SolverSAP`, nothing that was written acts before this call, or that of
-        `take_in_worlds` for arrays that are followed.
+        `sync_worlds` for arrays that are followed.
 
         Args:
             flags: What was written to.
@@ -169,12 +169,12 @@ class SolverMuJoCo(EngineSolver):
         super().notify_model_changed(flags)
         self._refresh(ModelFlags(flags))
 
-    def follow_model(
+    def track_model(
         self, names: Iterable[str] | Mapping[str, np.ndarray | None], *, meshes: Sequence[Any] = ()
     ) -> None:
         """Prepare for arrays of the model that are written to on the device, and taken in there.
 
-        From then on `take_in_worlds` brings MuJoCo's models up to date with these arrays, and no others. Call
+        From then on `sync_worlds` brings MuJoCo's models up to date with these arrays, and no others. Call
         it before anything is recorded: fields get other memory.
 
         Args:
@@ -187,7 +187,7 @@ class SolverMuJoCo(EngineSolver):
         """
         self._following.add(names if isinstance(names, Mapping) else dict.fromkeys(names), meshes)
 
-    def take_in_worlds(self, worlds: Any = None) -> None:
+    def sync_worlds(self, worlds: Any = None) -> None:
         """Bring MuJoCo's models up to date for worlds whose followed arrays were written to.
 
         Only kernels are launched, so the call may be recorded.
@@ -201,10 +201,10 @@ class SolverMuJoCo(EngineSolver):
             TypeError: If `worlds` are neither whole numbers nor truth values.
             ValueError: If a mask has not one entry per world, or an array is on another device.
         """
-        what = f"{type(self).__name__}.take_in_worlds"
-        self._following.launch(choose_worlds(self.model, worlds, what=what))
+        what = f"{type(self).__name__}.sync_worlds"
+        self._following.launch(resolve_worlds(self.model, worlds, what=what))
 
-    def take_in_model(self) -> None:
+    def sync_from_model(self) -> None:
         """Bring MuJoCo's models up to date after all arrays of the model were written to."""
         self._refresh(ModelFlags.ALL)
 
@@ -213,7 +213,7 @@ class SolverMuJoCo(EngineSolver):
         for index, names in enumerate(changes):
             if names:
                 self.engine.fields_changed(index, names)
-        self._following.take_in_host()
+        self._following.sync_from_host()
 
     def save_to_mjcf(self, path: str | Path, *, world: int = 0) -> None:
         """Write a world as MuJoCo has it into an MJCF file, with its initial state as a keyframe.

@@ -21,7 +21,7 @@ from pluriverse.solvers.sap.workspace import sap_struct
 OFF = wp.constant(0)
 BODIES = wp.constant(1)
 DOFS = wp.constant(2)
-SPAN = wp.constant(3)
+DISTANCE = wp.constant(3)
 """Kinds of terms: not acting; on the relative velocity of two bodies; on that of two degrees of freedom; on
 that of two points along their line."""
 
@@ -70,7 +70,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
     @wp.func(inline=True)
     def is_slack(sap: SapData, index: int) -> bool:
         """Return whether a term has no stiffness at `sap.equality_velocity`."""
-        if sap.equality[index].kind == SPAN:
+        if sap.equality[index].kind == DISTANCE:
             return span_objective(sap, index, sap.equality_velocity[index][0])[2] == real(0.0)
         return sap.equality[index].kind == OFF
 
@@ -78,7 +78,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
     def point_stiffness(sap: SapData, index: int) -> linear33:
         """Return the stiffness against shifts of the two points, world axes, of a term that is not slack."""
         k = linear(sap.equality[index].stiffness_linear)
-        if sap.equality[index].kind == SPAN:
+        if sap.equality[index].kind == DISTANCE:
             axis = linear3(sap.equality[index].axis)
             return k * wp.outer(axis, axis)
         return k * wp.identity(n=3, dtype=linear)
@@ -112,7 +112,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
                     spin -= angular_part(rate)
                     velocity -= linear_part(rate) + wp.cross(angular_part(rate), sap.equality[index].arm1)
                 result = vec6(spin[0], spin[1], spin[2], velocity[0], velocity[1], velocity[2])
-                if kind == SPAN:
+                if kind == DISTANCE:
                     result = vec6()
                     result[0] = wp.dot(sap.equality[index].axis, velocity)
             equality_rate[index] = result
@@ -122,7 +122,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
         """Write the impulse of every constraint at `sap.equality_velocity`; return their cost."""
         cost = real(0.0)
         for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
-            if sap.equality[index].kind == SPAN:
+            if sap.equality[index].kind == DISTANCE:
                 span = span_objective(sap, index, sap.equality_velocity[index][0])
                 impulse = vec6()
                 impulse[0] = span[1]
@@ -150,7 +150,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
                     dof = dof0 + sap.equality[index].dof2
                     sap.impulse[dof] = sap.impulse[dof] - sap.equality[index].ratio * impulse[0]
             elif kind != OFF:
-                if kind == SPAN:
+                if kind == DISTANCE:
                     pull = impulse[0] * sap.equality[index].axis
                     impulse = vec6(real(0.0), real(0.0), real(0.0), pull[0], pull[1], pull[2])
                 force = linear_part(impulse)
@@ -172,7 +172,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
         """Return cost, slope and curvature of all constraints at step alpha along the direction."""
         value, slope, curvature = real(0.0), real(0.0), real(0.0)
         for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
-            if sap.equality[index].kind == SPAN:
+            if sap.equality[index].kind == DISTANCE:
                 along = sap.equality_slope[index][0]
                 span = span_objective(sap, index, sap.equality_velocity[index][0] + alpha * along)
                 value += span[0]

@@ -21,7 +21,7 @@ from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module, mat33_type, quat_type, vec3_type, vec6_type
 from pluriverse.model import Model, State, Topology
 from pluriverse.solvers.sap.chains import chain_functions
-from pluriverse.solvers.sap.equality import BODIES, DOFS, OFF, SPAN
+from pluriverse.solvers.sap.equality import BODIES, DISTANCE, DOFS, OFF
 from pluriverse.solvers.sap.workspace import PRESCRIBED, VISITED, SapWorkspace, sap_struct
 from pluriverse.types import EqType
 
@@ -104,7 +104,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
 
     @wp.func(inline=True)
     def is_prescribed(topology: Topology, dynamics: DynamicsData, world: int, node: int) -> int:
-        """Return whether the joint of a node moves as told."""
+        """Return whether the joint of a node is prescribed."""
         index = topology.template_node[topology.world_template[world]] + node
         result = int(0)
         if topology.node_parent[index] < 0:
@@ -190,7 +190,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                 stiffness = real(1.0) / (real(NEAR_RIGID) * wp.max(w, real(DIAGONAL_MIN)))
                 bias = -rate * error
                 if given2 != 0:
-                    # The leader moves as told: v_1 is to be v_hat + ratio v_2.
+                    # The leader is prescribed: v_1 is to be v_hat + ratio v_2.
                     bias += ratio * real(dynamics.dof_velocity_free[dof0 + dof2])
                     dof2 = -1
                 elif given1 != 0:
@@ -334,7 +334,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                         lower = span_rate * (real(least) - distance)
                     if most >= 0.0 and most < wp.inf:
                         upper = span_rate * (distance - real(most))
-                    sap.equality[index].kind = SPAN
+                    sap.equality[index].kind = DISTANCE
                     sap.equality[index].axis = line
                     sap.equality[index].two_sided = int(least >= 0.0 and least == most)
                     sap.equality[index].error = vec6(

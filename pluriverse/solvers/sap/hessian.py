@@ -54,7 +54,7 @@ def hessian_functions(
     is_slack, point_stiffness = held.is_slack, held.point_stiffness
 
     @wp.func(inline=True)
-    def is_above(topology: Topology, first: int, upper: int, lower: int) -> int:
+    def is_ancestor(topology: Topology, first: int, upper: int, lower: int) -> int:
         """Whether dof `upper` is on the path from dof `lower` to the root."""
         dof = int(lower)
         while dof > upper:
@@ -62,7 +62,7 @@ def hessian_functions(
         return int(dof == upper)
 
     @wp.func(inline=True)
-    def link_trees(topology: Topology, sap: SapData, world: int, a: int, b: int) -> int:
+    def couple_trees(topology: Topology, sap: SapData, world: int, a: int, b: int) -> int:
         """Mark the trees of two dofs if they are coupled; return how many of them were not so before."""
         template = topology.world_template[world]
         first = topology.template_dof[template]
@@ -79,7 +79,7 @@ def hessian_functions(
             word_b = bits + tree_b * words + tree_a / 64
             sap.adjacency[word_a] = sap.adjacency[word_a] | (wp.uint64(1) << wp.uint64(tree_b % 64))
             sap.adjacency[word_b] = sap.adjacency[word_b] | (wp.uint64(1) << wp.uint64(tree_a % 64))
-        if tree_a != tree_b or is_above(topology, first, wp.min(a, b), wp.max(a, b)) == 0:
+        if tree_a != tree_b or is_ancestor(topology, first, wp.min(a, b), wp.max(a, b)) == 0:
             if sap.tree_coupled[tree0 + tree_a] == 0:
                 added += 1
             sap.tree_coupled[tree0 + tree_a] = 1
@@ -113,7 +113,7 @@ def hessian_functions(
                     cleared = 1
                     for word in range(tree_count * words):
                         sap.adjacency[bits + word] = wp.uint64(0)
-                coupled_count += link_trees(topology, sap, world, a, b)
+                coupled_count += couple_trees(topology, sap, world, a, b)
         if wp.static(equality):
             if cleared == 0:
                 for word in range(tree_count * words):
@@ -122,7 +122,7 @@ def hessian_functions(
                 a = sap.equality[index].dof1
                 b = sap.equality[index].dof2
                 if a >= 0 and b >= 0 and not is_slack(sap, index):
-                    coupled_count += link_trees(topology, sap, world, a, b)
+                    coupled_count += couple_trees(topology, sap, world, a, b)
         if coupled_count > 0:
             used = order_blocks(
                 tree_count,

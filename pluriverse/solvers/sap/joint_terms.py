@@ -289,7 +289,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         first_tree = topology.template_tree[template]
         for tree in range(topology.template_tree[template + 1] - first_tree):
             if dynamics.tree_prescribed[topology.world_tree[world] + tree] != 0:
-                # Nothing acts on a root that moves as told.
+                # Nothing acts on a root that is prescribed.
                 root = topology.template_node[template] + topology.tree_node[first_tree + tree]
                 begin = dof0 + topology.node_dof[root]
                 for dof in range(begin, begin + topology.node_dof_count[root]):

@@ -42,9 +42,9 @@ from pluriverse.solvers.sap.newton import (
     minimize_objectives,
 )
 from pluriverse.solvers.sap.options import SapOptions
-from pluriverse.solvers.sap.outcome import conclude_steps
 from pluriverse.solvers.sap.restitution import add_restitutions
-from pluriverse.solvers.sap.unsimulated import warn_of_unsimulated
+from pluriverse.solvers.sap.step_status import finalize_steps
+from pluriverse.solvers.sap.unsupported import warn_of_unsupported
 from pluriverse.solvers.sap.workspace import SapWorkspace
 from pluriverse.types import ModelFlags
 from pluriverse.warnings import DeepContactError, DeepContactWarning
@@ -149,7 +149,7 @@ class SolverSAP(SolverBase):
                 "add_body(), or a joint that is not fixed."
             )
         self.options = SapOptions(**options)
-        warn_of_unsimulated(model)
+        warn_of_unsupported(model)
         self.dynamics = Workspace(model, self.options.real("free_motion_solve_precision"))
         self.workspace = None
         self.sim_time = 0.0
@@ -289,7 +289,7 @@ class SolverSAP(SolverBase):
             mode=mode,
             control=control,
         )
-        conclude_steps(
+        finalize_steps(
             model,
             worlds,
             self._coord_count,
@@ -415,18 +415,18 @@ class SolverSAP(SolverBase):
         """
         super().notify_model_changed(flags)
         if int(flags) & ModelFlags.SHAPE_PROPERTIES:
-            self.take_in_model()
+            self.sync_from_model()
 
-    def place_bodies(self, worlds: wp.array, state: State) -> None:
+    def update_body_poses(self, worlds: wp.array, state: State) -> None:
         """Write poses and velocities of bodies from the joint state, with the bits that `step` gives them."""
         eval_body_state(self.model, worlds, state, self.dynamics)
 
-    def take_in_model(self) -> None:
+    def sync_from_model(self) -> None:
         """Find out whether shapes have restitution."""
         self._bounces = self._bounces or self._has_restitution()
 
     @property
-    def recording_key(self) -> int:
+    def graph_version(self) -> int:
         """Another number once shapes have restitution."""
         return int(self._bounces)
 

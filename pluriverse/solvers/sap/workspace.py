@@ -80,8 +80,8 @@ def equality_term_struct(real: Any) -> Any:
 
     @wp.struct
     class EqualityTerm:
-        kind: int  # OFF, BODIES, DOFS or SPAN of `equality`
-        two_sided: int  # of a SPAN: whether it is a rod
+        kind: int  # OFF, BODIES, DOFS or DISTANCE of `equality`
+        two_sided: int  # of a DISTANCE: whether it is a rod
         node1: int  # template-local, -1 for the world
         node2: int
         dof1: int  # last dof above each body, or the two dofs themselves; -1 for none
@@ -91,7 +91,7 @@ def equality_term_struct(real: Any) -> Any:
         ratio: real  # v_c = v_1 - ratio v_2
         error: vec6  # g [rad; m], or in front that of two dofs
         bias: vec6  # v_hat [rad/s; m/s], or in front those of the least and of the largest distance
-        axis: vec3  # of a SPAN: from point 1 to point 2, world axes
+        axis: vec3  # of a DISTANCE: from point 1 to point 2, world axes
         stiffness_linear: real  # R^-1 of the point, or of two dofs
         stiffness_angular: mat33  # R^-1 of the rotation, world axes
 

@@ -398,7 +398,7 @@ def test_kinematic_roots_keep_the_state_they_are_told():
 
 
 def test_boxes_rest_on_a_kinematic_platform():
-    """A pile of three stands still: what moves as told is no heavier than the solver can bear."""
+    """A pile of three stands still: what is prescribed is no heavier than the solver can bear."""
     builder = ModelBuilder()
     platform = builder.add_link(is_kinematic=True)
     builder.add_articulation([builder.add_joint_free(platform)])

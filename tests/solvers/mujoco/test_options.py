@@ -1,4 +1,4 @@
-"""Options of MuJoCo by constructor, model and default; caveats; what moves as told."""
+"""Options of MuJoCo by constructor, model and default; caveats; what is prescribed."""
 
 import contextlib
 import warnings

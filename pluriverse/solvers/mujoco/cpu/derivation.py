@@ -89,7 +89,7 @@ def derive_world(
                 copy_memory(row, engine.field_target[lane, group, entry], size)
         mean_field = derivation.mean_field[group]
         if mean_field >= 0:
-            # What moves as told has no part in the measure of the solver's progress, unless all does.
+            # What is prescribed has no part in the measure of the solver's progress, unless all does.
             mass = engine.field_target[lane, group, derivation.mass_field[group]]
             total = wp.float64(0.0)
             all_total = wp.float64(0.0)

@@ -16,7 +16,7 @@ import warp as wp
 from pluriverse.dynamics.forward_kinematics import place_worlds
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Contacts, Control, State
-from pluriverse.model.world_choice import WorldChoice
+from pluriverse.model.world_selection import WorldSelection
 from pluriverse.solvers.base import SolverBase
 from pluriverse.solvers.mujoco.cpu.clock import stop_clock
 from pluriverse.solvers.mujoco.cpu.derivation import PROTECTED, Derivation, derive_world
@@ -39,7 +39,7 @@ from pluriverse.solvers.mujoco.mapping.body_kernels import upload
 from pluriverse.solvers.mujoco.mapping.fields import DERIVED
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
 from pluriverse.solvers.mujoco.mapping.joints import dof_joints
-from pluriverse.solvers.thaw import thaw_worlds
+from pluriverse.solvers.unfreeze import unfreeze_worlds
 from pluriverse.warnings import PluriverseWarning
 
 # Fields per group that may come to differ between worlds, more than `mjModel` has of them.
@@ -204,7 +204,7 @@ class CpuEngine(Engine):
         """Return whether a field of `mjModel` may differ between worlds: all may."""
         return True
 
-    def followed_memory(self, group_index: int) -> dict[str, wp.array]:
+    def tracked_memory(self, group_index: int) -> dict[str, wp.array]:
         """Return the memory of the followed fields of a group, flat; and of what goes with them."""
         group, device = self.groups[group_index], self.model.device
         result: dict[str, Any] = {}
@@ -238,9 +238,9 @@ class CpuEngine(Engine):
             device=model.device,
         )
 
-    def forget(self, choice: WorldChoice) -> None:
+    def forget(self, choice: WorldSelection) -> None:
         """Let worlds begin anew from their State. Only launches."""
-        thaw_worlds(choice, self.world_known)
+        unfreeze_worlds(choice, self.world_known)
 
     @property
     def unlisted_step_count(self) -> wp.array:

@@ -1,4 +1,4 @@
-"""Exchange of kinematic joints: what moves as told reaches its targets, and what it carries feels it.
+"""Exchange of kinematic joints: what is prescribed reaches its targets, and what it carries feels it.
 
 Reads   joint_q, joint_qd of the old state; targets and modes of drives
 Writes  rows before the step; joint_q, joint_qd of the new state after it
@@ -64,7 +64,7 @@ def end_velocity(targets: Targets, coord: int, dof: int, dt: wp.float64) -> wp.f
 
 @wp.func
 def is_told(targets: Targets, topology: Topology, maps: ExchangeMaps, world: int, index: int) -> bool:
-    """Return whether a joint of a group moves as told in a world."""
+    """Return whether a joint of a group is prescribed in a world."""
     body = topology.world_body[world] + maps.joint_child[index]
     return targets.body_flags[body] & KINEMATIC != 0
 

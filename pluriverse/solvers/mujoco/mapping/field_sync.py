@@ -14,7 +14,7 @@ import warp as wp
 
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model
-from pluriverse.model.world_choice import WorldChoice
+from pluriverse.model.world_selection import WorldSelection
 from pluriverse.solvers.mujoco.attributes.actuators import driven_dofs
 from pluriverse.solvers.mujoco.engine import Engine
 from pluriverse.solvers.mujoco.mapping.body_kernels import BodyMaps, body_kernels, make_body_maps, upload
@@ -111,12 +111,12 @@ class Following:
         for name, mask in names.items():
             if not hasattr(self._model, name):
                 raise ValueError(
-                    f"SolverMuJoCo.follow_model: the model has no array {name!r}. Pass a list of names of "
+                    f"SolverMuJoCo.track_model: the model has no array {name!r}. Pass a list of names of "
                     "arrays of Model, such as ['body_mass']."
                 )
             if mask is not None and len(mask) != len(getattr(self._model, name)):
                 raise ValueError(
-                    f"SolverMuJoCo.follow_model: the mask of {name} has {len(mask)} entries, but the array "
+                    f"SolverMuJoCo.track_model: the mask of {name} has {len(mask)} entries, but the array "
                     f"{len(getattr(self._model, name))}. Pass one truth value per entry, or None."
                 )
             if name not in KNOWN_ARRAYS | WITHOUT_EFFECT:
@@ -145,7 +145,7 @@ class Following:
         self.launch_all()
         self._engine.on_renewal = self.launch_all
 
-    def take_in_host(self) -> None:
+    def sync_from_host(self) -> None:
         """Go on after the groups were brought up to date on the host."""
         if self._followers:
             rows = ModelRows(self._model)
@@ -156,9 +156,9 @@ class Following:
     def launch_all(self) -> None:
         """Bring all worlds up to date. Only launches."""
         everywhere: Any = wp.zeros(0, dtype=wp.bool, device=self._model.device)
-        self.launch(WorldChoice(self._model.structure.worlds, everywhere, None))
+        self.launch(WorldSelection(self._model.structure.worlds, everywhere, None))
 
-    def launch(self, choice: WorldChoice) -> None:
+    def launch(self, choice: WorldSelection) -> None:
         """Bring worlds up to date. Only launches."""
         if not self._followers:
             return
@@ -300,7 +300,7 @@ class _Follower:
 
     def launch(self, chosen: wp.array[int]) -> None:
         """Bring the worlds that are chosen up to date. Only launches."""
-        memory = self._engine.followed_memory(self._index)
+        memory = self._engine.tracked_memory(self._index)
         fields = fields_struct(self._engine.real)()
         for name in (*field_names(), *MESH_FIELDS, *BESIDE_FIELDS):
             if name in memory:

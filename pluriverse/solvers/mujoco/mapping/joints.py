@@ -23,7 +23,7 @@ FAR = 1e10
 RANGE_MIN = 1e-9
 # Efforts [N or N·m] from here on count as unlimited; the builder's default of 1e6 stays a limit.
 EFFORT_UNLIMITED = 1e20
-# Armature [kg or kg·m²] of what moves as told: 1e4 N change its speed by 5e-6 m/s in a step of 5 ms, before
+# Armature [kg or kg·m²] of what is prescribed: 1e4 N change its speed by 5e-6 m/s in a step of 5 ms, before
 # that is taken back. MuJoCo ends its line search too early for what rests on a larger one: with 1e10 boxes on
 # a kinematic platform shake at some rad/s, with 1e7 they are at rest to 2e-3 rad/s.
 KINEMATIC_ARMATURE = 1e7

@@ -14,7 +14,7 @@ import warp as wp
 from pluriverse.dynamics.forward_kinematics import place_worlds
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Contacts, Control, State
-from pluriverse.model.world_choice import WorldChoice
+from pluriverse.model.world_selection import WorldSelection
 from pluriverse.solvers.base import SolverBase
 from pluriverse.solvers.mujoco.engine import Engine, Overflow
 from pluriverse.solvers.mujoco.exchange.contact_copy import contact_arrays
@@ -41,7 +41,7 @@ from pluriverse.solvers.mujoco.warp.outcome import (
     list_world,
 )
 from pluriverse.solvers.mujoco.warp.velocity_limit import limit_row_speeds
-from pluriverse.solvers.thaw import thaw_worlds
+from pluriverse.solvers.unfreeze import unfreeze_worlds
 
 # Growth of what was too small.
 GROWTH = 2
@@ -66,7 +66,7 @@ class WarpEngine(Engine):
         ValueError: If worlds differ in what MuJoCo Warp has once per group.
     """
 
-    splits_worlds = False
+    is_thread_safe = False
 
     def __init__(
         self,
@@ -208,9 +208,9 @@ class WarpEngine(Engine):
         """Return whether a field of `mjModel` may differ between worlds in MuJoCo Warp."""
         return name == "opt.gravity" or self._groups[0].is_batched(name)
 
-    def followed_memory(self, group_index: int) -> dict[str, wp.array]:
+    def tracked_memory(self, group_index: int) -> dict[str, wp.array]:
         """Return the memory of the followed fields of a group, flat; and of what goes with them."""
-        result = self._groups[group_index].followed_memory()
+        result = self._groups[group_index].tracked_memory()
         for name in ("mocap_pos", "mocap_quat", "eq_active"):
             result[name] = self.rows.of_group(self.groups, group_index, name).flatten()
         if self._feed:
@@ -224,9 +224,9 @@ class WarpEngine(Engine):
         """
         self._groups[group_index].derive_fields()
 
-    def forget(self, choice: WorldChoice) -> None:
+    def forget(self, choice: WorldSelection) -> None:
         """Let worlds begin anew from their State. Only launches."""
-        thaw_worlds(choice, self._arrays["known"])
+        unfreeze_worlds(choice, self._arrays["known"])
 
     def take_overflow(self) -> list[Overflow]:
         """Return where memory was too small since the last call, and double it; recorded steps keep theirs.
@@ -290,7 +290,7 @@ class WarpEngine(Engine):
         self._retired.append(self._groups[index])
         self._groups[index] = self._make_group(index)
         self._make_feeds()
-        self.recording_key += 1
+        self.graph_version += 1
         if self.on_renewal is not None:
             self.on_renewal()
 

@@ -195,7 +195,7 @@ class WarpGroup:
         self.module.step(self.model, self.data)
         self.module.contact_force(self.model, self.data, self.contact_ids, True, self.contact_force)
 
-    def followed_memory(self) -> dict[str, wp.array]:
+    def tracked_memory(self) -> dict[str, wp.array]:
         """Return the memory of the followed fields, flat."""
         result = {}
         for name in self.group.followed:

@@ -549,10 +549,10 @@ def test_tendon_limits_of_forces_follow_the_mass_on_the_device():
         builder.add_world(make_limited_slider(1.0, 100.0, damping, SolrefMode.FORCE_SPACE))
     model = builder.finalize("cpu")
     solver = SolverMuJoCo(model)
-    solver.follow_model({"body_mass": None})
+    solver.track_model({"body_mass": None})
     before = [group.value("tendon_solref_lim").copy() for group in solver.groups]
     model.body_mass.assign(3.0 * model.body_mass.numpy())
-    solver.take_in_worlds()
+    solver.sync_worlds()
     anew = SolverMuJoCo(model)
     for group, other, old in zip(solver.groups, anew.groups, before, strict=True):
         values = group.value("tendon_solref_lim")

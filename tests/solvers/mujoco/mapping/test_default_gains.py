@@ -129,7 +129,7 @@ def test_taking_a_gain_back_gives_the_limit_of_mujoco_back(stage):
     np.testing.assert_array_equal(solref, [[0.02, 1.0]] * 2)
     (group,) = solver.groups
     if stage == "device":
-        solver.follow_model(["joint_limit_ke", "joint_limit_kd"])
+        solver.track_model(["joint_limit_ke", "joint_limit_kd"])
     model = solver.model
     for gains, expected in (
         ((1.0e4, 10.0), [2.0 / (10.0 * factor[1]), 10.0 * factor[1] / (2.0 * np.sqrt(1.0e4 * factor[1]))]),
@@ -142,7 +142,7 @@ def test_taking_a_gain_back_gives_the_limit_of_mujoco_back(stage):
         if stage == "host":
             solver.notify_model_changed(pv.ModelFlags.JOINT_DOF_PROPERTIES)
         else:
-            solver.take_in_worlds()
+            solver.sync_worlds()
         found = group.value("jnt_solref")[0]
         np.testing.assert_array_equal(found[0], [0.02, 1.0])
         np.testing.assert_allclose(found[1], expected, rtol=1e-6)
@@ -186,7 +186,7 @@ def test_stiffness_of_contacts_may_be_given_taken_back_and_infinite(stage):
     (group,) = solver.groups
     np.testing.assert_array_equal(group.model.geom_solref, [[0.02, 1.0]] * 2)
     if stage == "device":
-        solver.follow_model(["shape_material_ke"])
+        solver.track_model(["shape_material_ke"])
     for stiffness, expected in (
         (2500.0, [2.0 / 25.0, 25.0 / (2.0 * 50.0)]),  # kd = ke tau = 2500 N/m 0.01 s
         (2500.0 * 1.000001, [2.0 / 25.0, 25.0 / (2.0 * 50.0)]),
@@ -197,7 +197,7 @@ def test_stiffness_of_contacts_may_be_given_taken_back_and_infinite(stage):
         if stage == "host":
             solver.notify_model_changed(pv.ModelFlags.SHAPE_PROPERTIES)
         else:
-            solver.take_in_worlds()
+            solver.sync_worlds()
         found = group.value("geom_solref")[0]
         np.testing.assert_array_equal(found[0], [0.02, 1.0])
         np.testing.assert_allclose(found[1], expected, rtol=1e-5)

@@ -5,7 +5,7 @@ import pytest
 import warp as wp
 
 import pluriverse as pv
-from pluriverse.model.seal import STRUCTURE
+from pluriverse.model.structure_guard import STRUCTURE
 from pluriverse.randomization import (
     Operation,
     Property,
@@ -79,11 +79,11 @@ def machine():
     """A solver that follows all arrays of four worlds, a mask of worlds, and a recording for these."""
     model = build_worlds([3, 4, 5, 3]).finalize(device="cpu")
     solver = SolverMuJoCo(model)
-    solver.follow_model(FOLLOWED)
+    solver.track_model(FOLLOWED)
     mask = wp.zeros(4, dtype=wp.bool, device="cpu")
-    solver.take_in_worlds(mask)
+    solver.sync_worlds(mask)
     with wp.ScopedCapture(device="cpu", force_module_load=False) as capture:
-        solver.take_in_worlds(mask)
+        solver.sync_worlds(mask)
     return model, solver, mask, capture.graph
 
 
@@ -156,14 +156,14 @@ def test_what_is_compiled_in_cannot_be_followed():
     model = builder.finalize("cpu")
     solver = SolverMuJoCo(model)
     with pytest.raises(ValueError, match="joint_target_mode cannot change on the device"):
-        solver.follow_model({"joint_target_mode": None})
+        solver.track_model({"joint_target_mode": None})
     with pytest.raises(ValueError, match=r"shape 'hills' \(index 0\) is a hfield, whose size"):
-        solver.follow_model({"shape_scale": np.array([True, True])})
+        solver.track_model({"shape_scale": np.array([True, True])})
     with pytest.raises(ValueError, match=r"the model has no array 'b'\. Pass a list"):
-        solver.follow_model("body_mass")
+        solver.track_model("body_mass")
     with pytest.raises(ValueError, match="the mask of shape_scale has 3 entries, but the array 2"):
-        solver.follow_model({"shape_scale": np.ones(3, dtype=bool)})
-    solver.follow_model({"shape_scale": np.array([False, True]), "joint_q": None})
+        solver.track_model({"shape_scale": np.ones(3, dtype=bool)})
+    solver.track_model({"shape_scale": np.array([False, True]), "joint_q": None})
 
 
 @pytest.mark.parametrize("entry", ["mass", "moment", "product"])
@@ -174,7 +174,7 @@ def test_what_is_no_number_stops_its_world(entry):
     builder.replicate(box, 3)
     model = builder.finalize("cpu")
     solver = SolverMuJoCo(model)
-    solver.follow_model(["body_mass", "body_inertia"])
+    solver.track_model(["body_mass", "body_inertia"])
     mass, inertia = model.body_mass.numpy().copy(), model.body_inertia.numpy().copy()
     if entry == "mass":
         mass[1] = np.nan
@@ -182,7 +182,7 @@ def test_what_is_no_number_stops_its_world(entry):
         inertia[1, 0, 0 if entry == "moment" else 1] = np.nan
     model.body_mass.assign(mass)
     model.body_inertia.assign(inertia)
-    solver.take_in_worlds()
+    solver.sync_worlds()
     solver.step(model.state(), model.state(), None, None, DT)
     np.testing.assert_array_equal(solver.world_frozen.numpy(), [0, 1, 0])
 
@@ -210,13 +210,13 @@ def test_pairs_that_mujoco_knows_one_by_one_follow():
     for model, count in ((builder.finalize("cpu"), 11), (balls_on_floors(paired=True), 1)):
         solver, other = SolverMuJoCo(model), SolverMuJoCo(model)
         names = ("shape_material_mu", "shape_material_ke", "shape_margin", "shape_enabled")
-        solver.follow_model(names)
+        solver.track_model(names)
         for name in names:
             values = getattr(model, name).numpy()
             drawn = rng.random(values.shape)
             on = (drawn < 0.6) & (np.arange(len(drawn)) > 0)
             getattr(model, name).assign(on if name == "shape_enabled" else values + 0.1 * drawn)
-        solver.take_in_worlds()
+        solver.sync_worlds()
         other.notify_model_changed(pv.ModelFlags.SHAPE_PROPERTIES)
         (group,), (expected,) = solver.groups, other.groups
         assert group.model.npair >= count
@@ -234,9 +234,9 @@ def test_models_that_follow_nothing_cost_what_they_did():
     model = builder.finalize("cpu")
     solver = SolverMuJoCo(model)
     assert solver.groups[0].fields == {}
-    solver.follow_model({"joint_q": None, "shape_color": None})
+    solver.track_model({"joint_q": None, "shape_color": None})
     assert solver.groups[0].fields == {}
-    solver.follow_model({"shape_material_mu": None})
+    solver.track_model({"shape_material_mu": None})
     assert set(solver.groups[0].fields) == {"geom_friction", "geom_solref", "geom_margin", "body_margin"}
 
 
@@ -265,9 +265,9 @@ def test_mujoco_warp_follows_as_the_c_engine_does():
     )
     mask = wp.array([True, False, True], dtype=wp.bool, device="cpu")
     for solver in solvers:
-        solver.follow_model(names)
+        solver.track_model(names)
     with wp.ScopedCapture(device="cpu", force_module_load=False) as capture:
-        solvers[1].take_in_worlds(mask)
+        solvers[1].sync_worlds(mask)
     rng = np.random.default_rng(0)
     for name in names:
         values = getattr(model, name).numpy()
@@ -281,10 +281,10 @@ def test_mujoco_warp_follows_as_the_c_engine_does():
         else:
             values += 0.1 * factor
         getattr(model, name).assign(values)
-    solvers[0].take_in_worlds(mask)
+    solvers[0].sync_worlds(mask)
     wp.capture_launch(capture.graph)
     (mine,), (group,) = solvers[0].groups, solvers[1].groups
-    device = solvers[1].engine.followed_memory(0)
+    device = solvers[1].engine.tracked_memory(0)
     assert {"dof_invweight0", "body_invweight0", "body_subtreemass", "jnt_solref"} <= group.followed
     for name in group.followed:
         if name in ("body_iquat", "body_inertia"):
@@ -393,10 +393,10 @@ def test_ropes_hinges_and_coupled_joints_follow():
 
     model, other = build([0, 1]), build([2, 3])
     solver = SolverMuJoCo(model)
-    solver.follow_model(FOLLOWED)
+    solver.track_model(FOLLOWED)
     for name in FOLLOWED:
         getattr(model, name).assign(getattr(other, name))
-    solver.take_in_worlds()
+    solver.sync_worlds()
     (group,), (anew,) = solver.groups, SolverMuJoCo(other).groups
     assert group.model.ntendon == 1
     assert group.model.neq == 3
@@ -409,7 +409,7 @@ def test_ropes_hinges_and_coupled_joints_follow():
     enabled = model.equality_constraint_enabled.numpy()
     enabled[first[0] : first[1]] = False
     model.equality_constraint_enabled.assign(enabled)
-    solver.take_in_worlds([0])
+    solver.sync_worlds([0])
     rows = solver.engine.rows.of_group(solver.groups, 0, "eq_active").numpy()
     assert rows.tolist() == [[0, 0, 0], [1, 1, 1]]
     assert (np.abs(group.value("tendon_range")[0]) >= 1e10).all()  # the rope is slack
@@ -425,10 +425,10 @@ def test_worlds_in_which_nothing_moves_follow_too():
     builder.replicate(wall, 2)
     model = builder.finalize("cpu")
     solver = SolverMuJoCo(model)
-    solver.follow_model(FOLLOWED)
+    solver.track_model(FOLLOWED)
     model.joint_X_p.fill_(wp.transform((1.0, 2.0, 3.0), wp.quat_identity()))
     model.shape_scale.fill_(wp.vec3(0.2, 0.3, 0.4))
-    solver.take_in_worlds([1])
+    solver.sync_worlds([1])
     (group,) = solver.groups
     np.testing.assert_allclose(group.value("body_pos")[:, 1], [[0.0] * 3, [1.0, 2.0, 3.0]])
     pose = solver.engine.rows.of_group(solver.groups, 0, "mocap_pos").numpy()

@@ -6,7 +6,7 @@ import pytest
 
 from pluriverse import ModelBuilder, SolverSAP
 from pluriverse.solvers.mujoco.attributes.registration import register_custom_attributes
-from pluriverse.solvers.sap.unsimulated import UnsimulatedWarning
+from pluriverse.solvers.sap.unsupported import UnsupportedFeatureWarning
 
 ARM = """
 <mujoco>
@@ -33,7 +33,7 @@ def test_forces_of_mujoco_only_are_named():
         "SolverSAP: the model has 2 tendons, 2 general actuators, 2 joint axes with a spring of their own, "
         "2 bodies with gravity compensation in model.mujoco"
     )
-    with pytest.warns(UnsimulatedWarning, match=expected):
+    with pytest.warns(UnsupportedFeatureWarning, match=expected):
         SolverSAP(model)
 
 

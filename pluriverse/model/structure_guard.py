@@ -1,4 +1,4 @@
-"""Seal: notice writes to the arrays of a model that only take effect when a model is made."""
+"""Structure guard: notice writes to the arrays of a model that only take effect when a model is made."""
 
 import hashlib
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ STRUCTURE = (
 """Arrays of `Model` that were evaluated when the model was made: to write to them would change nothing."""
 
 
-class Seal:
+class StructureGuard:
     """Remembers the structure of a model as it was made.
 
     Args:

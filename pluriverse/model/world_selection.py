@@ -11,7 +11,7 @@ from pluriverse.model.model import Model
 
 
 @dataclass(frozen=True)
-class WorldChoice:
+class WorldSelection:
     """Worlds to launch over, for kernels that take a list of worlds and a mask."""
 
     worlds: wp.array[int]
@@ -22,7 +22,7 @@ class WorldChoice:
     """The worlds on the host; None if they are known to the device only."""
 
 
-def choose_worlds(model: Model, worlds: Any, *, what: str) -> WorldChoice:
+def resolve_worlds(model: Model, worlds: Any, *, what: str) -> WorldSelection:
     """Return the worlds meant by indices or truth values, without reading anything back from the device.
 
     Args:
@@ -37,20 +37,20 @@ def choose_worlds(model: Model, worlds: Any, *, what: str) -> WorldChoice:
         TypeError: If the worlds are neither whole numbers nor truth values.
         ValueError: If a mask has not one entry per world, or an array is on another device.
     """
-    if isinstance(worlds, WorldChoice):
+    if isinstance(worlds, WorldSelection):
         return worlds
     device = model.device
     everywhere: wp.array[bool] = wp.zeros(0, dtype=wp.bool, device=device)
     if worlds is None:
-        return WorldChoice(model.worlds, everywhere, np.arange(model.world_count))
+        return WorldSelection(model.worlds, everywhere, np.arange(model.world_count))
     given = device_array(worlds)
     if given is not None:
         if given.device != device:
             raise ValueError(f"{what}: worlds are on {given.device}, but the model is on {device}.")
         if given.dtype in MASK_TYPES and given.shape == (model.world_count,):
-            return WorldChoice(model.worlds, read_mask(given), None)
+            return WorldSelection(model.worlds, read_mask(given), None)
         if given.dtype in INDEX_TYPES and given.ndim == 1:
-            return WorldChoice(narrow_indices(given), everywhere, None)
+            return WorldSelection(narrow_indices(given), everywhere, None)
         raise (ValueError if given.dtype in (*MASK_TYPES, *INDEX_TYPES) else TypeError)(
             f"{what}: worlds have the type {given.dtype.__name__} and the shape {given.shape}, but must be "
             f"indices of 32 or 64 bits with one axis, or {model.world_count} truth values (bool or uint8)."
@@ -71,4 +71,6 @@ def choose_worlds(model: Model, worlds: Any, *, what: str) -> WorldChoice:
             f"{what}: world {int(chosen[0] if chosen[0] < 0 else chosen[-1])} does not exist; the model has "
             f"worlds 0 to {model.world_count - 1}."
         )
-    return WorldChoice(wp.array(chosen.astype(np.int32), dtype=wp.int32, device=device), everywhere, chosen)
+    return WorldSelection(
+        wp.array(chosen.astype(np.int32), dtype=wp.int32, device=device), everywhere, chosen
+    )

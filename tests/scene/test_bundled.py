@@ -4,12 +4,12 @@ import mujoco
 import numpy as np
 import pytest
 
-from pluriverse.scene import load_scene, shipped_scenes
+from pluriverse.scene import bundled_scenes, load_scene
 
-SCENES = shipped_scenes()
+SCENES = bundled_scenes()
 ROBOTS = next(iter(SCENES.values())).parent / "robots"
 
-# (kind of world, mass [kg], degrees of freedom) of each shipped scene
+# (kind of world, mass [kg], degrees of freedom) of each bundled scene
 CONTENT = {
     "arm": [("arm", 16.38 + 0.25, 14)],
     "cartpole": [("cartpole", 2.5, 2)],

@@ -1,4 +1,4 @@
-"""Outcome stage: contact forces, status of each world, freezing of worlds that are no longer finite.
+"""Step status: contact forces, status of each world, freezing of worlds that are no longer finite.
 
 Reads   results of the Newton stage, state_in, state_out
 Writes  rigid_contact_force, the status arrays of the solver; restores state_in for frozen worlds
@@ -29,7 +29,7 @@ RESTING_TIME = wp.constant(0.2)
 
 
 @wp.struct
-class OutcomeArrays:
+class StepStatusArrays:
     """Arrays of both states, contacts and status; see `State`, `Contacts` and `SolverBase`."""
 
     joint_q_in: wp.array[float]
@@ -62,14 +62,14 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
 
     @wp.kernel(
         enable_backward=False,
-        module=kernel_module("pluriverse.solvers.sap.outcome", real, linear),
+        module=kernel_module("pluriverse.solvers.sap.step_status", real, linear),
     )
     def conclude_step(
         worlds: wp.array[int],
         topology: Topology,
         coord_count: wp.array[int],  # [template]
         sap: SapData,
-        arrays: OutcomeArrays,
+        arrays: StepStatusArrays,
         contact_capacity: int,
         depth_limit: real,  # m
         dt: real,
@@ -154,7 +154,7 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
     return SimpleNamespace(conclude_step=conclude_step)
 
 
-def conclude_steps(
+def finalize_steps(
     model: Model,
     worlds: wp.array,
     coord_count: wp.array,
@@ -169,7 +169,7 @@ def conclude_steps(
     dt: float,
 ) -> None:
     """Finish a step of `dt` [s]: write contact forces and status, put frozen worlds back to `state_in`."""
-    arrays = OutcomeArrays()
+    arrays = StepStatusArrays()
     for name in ("joint_q", "joint_qd", "body_q", "body_qd"):
         setattr(arrays, f"{name}_in", getattr(state_in, name))
         setattr(arrays, f"{name}_out", getattr(state_out, name))

@@ -1,4 +1,4 @@
-"""Thaw stage: let frozen worlds take part again.
+"""Unfreeze stage: let frozen worlds take part again.
 
 Writes  world_frozen of the solver
 """
@@ -6,16 +6,16 @@ Writes  world_frozen of the solver
 import warp as wp
 
 from pluriverse.launch import launch_kernel
-from pluriverse.model.world_choice import WorldChoice
+from pluriverse.model.world_selection import WorldSelection
 
 
-@wp.kernel(enable_backward=False, module="pluriverse.solvers.thaw")
-def thaw_world(
+@wp.kernel(enable_backward=False, module="pluriverse.solvers.unfreeze")
+def unfreeze_world(
     worlds: wp.array[int],  # [slot] the worlds of this launch
     mask: wp.array[bool],  # [world] which of them; empty: all
     world_frozen: wp.array[int],  # [world]
 ):
-    """Thaw one world."""
+    """Unfreeze one world."""
     world = worlds[wp.tid()]
     if world < 0 or world >= world_frozen.shape[0]:
         return  # an index on the device that names no world
@@ -25,10 +25,10 @@ def thaw_world(
     world_frozen[world] = 0
 
 
-def thaw_worlds(choice: WorldChoice, world_frozen: wp.array[int]) -> None:
+def unfreeze_worlds(choice: WorldSelection, world_frozen: wp.array[int]) -> None:
     """Set `world_frozen` to 0 for the worlds chosen."""
     launch_kernel(
-        thaw_world,
+        unfreeze_world,
         dim=choice.worlds.size,
         inputs=[choice.worlds, choice.mask],
         outputs=[world_frozen],

@@ -12,11 +12,11 @@ CTRL_DIRECT = 1
 """Value of `ctrl_source` of actuators that are no drive of their joint."""
 
 
-class UnsimulatedWarning(PluriverseWarning):
+class UnsupportedFeatureWarning(PluriverseWarning):
     """A model has forces that only another solver knows."""
 
 
-def warn_of_unsimulated(model: Model) -> None:
+def warn_of_unsupported(model: Model) -> None:
     """Warn if a model has tendons, general actuators and the like, which SolverSAP does not simulate."""
     counts = {
         "tendons": model.custom_frequency_counts.get("mujoco:tendon", 0),
@@ -30,7 +30,7 @@ def warn_of_unsimulated(model: Model) -> None:
         warnings.warn(
             f"SolverSAP: the model has {', '.join(found)} in model.mujoco, which act in SolverMuJoCo only. "
             "Use that solver, or import without register_custom_attributes() for what both can do.",
-            UnsimulatedWarning,
+            UnsupportedFeatureWarning,
             stacklevel=4,
         )
 

@@ -6,7 +6,7 @@ import pytest
 from pluriverse import Axis, JointDofConfig, JointType, ModelBuilder
 from pluriverse.dynamics import eval_fk
 from pluriverse.importers import AssetWarning
-from pluriverse.importers.mounting import MountingError
+from pluriverse.importers.base_attachment import BaseAttachmentError
 
 FLOAT32_ROUNDING = 2.0**-22  # a few roundings of numbers about 1
 
@@ -233,7 +233,7 @@ def test_options_that_cannot_be_are_named(case):
     options, message = WRONG[case]
     builder = ModelBuilder()
     builder.add_body()
-    with pytest.raises(MountingError, match=f"add_urdf: .*{message}"):
+    with pytest.raises(BaseAttachmentError, match=f"add_urdf: .*{message}"):
         builder.add_urdf(URDF, **options)
     assert builder.body_count == 1
 
@@ -241,11 +241,11 @@ def test_options_that_cannot_be_are_named(case):
 def test_bases_that_cannot_be_replaced_are_named():
     builder = ModelBuilder()
     builder.add_body()
-    with pytest.raises(MountingError, match=r"several \('MuJoCo Model.*/a', 'MuJoCo Model.*/b'\)"):
+    with pytest.raises(BaseAttachmentError, match=r"several \('MuJoCo Model.*/a', 'MuJoCo Model.*/b'\)"):
         builder.add_mjcf(TWO, base_joint={"joint_type": "fixed"})
-    with pytest.raises(MountingError, match=r"joint 'MuJoCo.*/rail' of the file"):
+    with pytest.raises(BaseAttachmentError, match=r"joint 'MuJoCo.*/rail' of the file"):
         builder.add_mjcf(CART, base_joint={"joint_type": "fixed"})
-    with pytest.raises(MountingError, match=r"parent_body: joint 'robot.*freely"):
+    with pytest.raises(BaseAttachmentError, match=r"parent_body: joint 'robot.*freely"):
         builder.add_mjcf(MJCF, parent_body=0)
     massless = URDF.replace(INERTIAL, "").replace(BOX, "")
     with pytest.warns(AssetWarning, match="no mass on a joint"):

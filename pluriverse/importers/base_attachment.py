@@ -53,7 +53,7 @@ _KEYS_OF_TYPE = {
 }
 
 
-class MountingError(ValueError):
+class BaseAttachmentError(ValueError):
     """An asset cannot be held as an option of an importer says."""
 
     def __init__(self, importer: str, option: str, message: str):
@@ -63,7 +63,7 @@ class MountingError(ValueError):
 
 
 @dataclasses.dataclass(frozen=True)
-class Mounting:
+class BaseAttachment:
     """How an asset shall be held."""
 
     importer: str
@@ -78,7 +78,7 @@ class Mounting:
     """Whether `pose` is that of the first body, whatever its pose in the file."""
 
 
-def read_mounting(
+def read_base_attachment(
     importer: str,
     builder: Any,
     *,
@@ -88,18 +88,20 @@ def read_mounting(
     base_joint: Mapping[str, Any] | None,
     parent_body: int,
     override_root_xform: bool,
-) -> Mounting:
+) -> BaseAttachment:
     """Return how an asset shall be held.
 
     Raises:
-        MountingError: If the options contradict each other or a value is out of range.
+        BaseAttachmentError: If the options contradict each other or a value is out of range.
     """
     if base_joint is not None and floating is not None:
-        raise MountingError(importer, "base_joint", "it takes the place of floating. Leave floating out.")
+        raise BaseAttachmentError(
+            importer, "base_joint", "it takes the place of floating. Leave floating out."
+        )
     if isinstance(parent_body, bool) or not isinstance(parent_body, int | np.integer):
-        raise MountingError(importer, "parent_body", f"{parent_body!r} is not the index of a body.")
+        raise BaseAttachmentError(importer, "parent_body", f"{parent_body!r} is not the index of a body.")
     if not WORLD <= parent_body < builder.body_count:
-        raise MountingError(
+        raise BaseAttachmentError(
             importer,
             "parent_body",
             f"body {parent_body} does not exist; there are {builder.body_count} bodies. Pass an index that "
@@ -110,8 +112,8 @@ def read_mounting(
     up = getattr(up_axis, "name", up_axis)
     up = "xyz"[up] if isinstance(up, int) and 0 <= up < 3 else str(up).lower()
     if up not in _UPRIGHT:
-        raise MountingError(importer, "up_axis", f"{up_axis!r} is none of 'x', 'y' and 'z'.")
-    return Mounting(
+        raise BaseAttachmentError(importer, "up_axis", f"{up_axis!r} is none of 'x', 'y' and 'z'.")
+    return BaseAttachment(
         importer,
         frame_from_transform(xform) @ make_frame(quat=_UPRIGHT[up]),
         int(parent_body),
@@ -120,29 +122,29 @@ def read_mounting(
     )
 
 
-def mount(robot: RobotDescription, mounting: Mounting) -> Frame:
+def mount(robot: RobotDescription, attachment: BaseAttachment) -> Frame:
     """Give the base of a robot its joint, and return the pose of the robot in what holds it.
 
     Raises:
-        MountingError: If the robot has no base, or several, or one that cannot be held so.
+        BaseAttachmentError: If the robot has no base, or several, or one that cannot be held so.
     """
-    if mounting.base_joint is not None:
-        _replace_base_joint(robot, mounting, mounting.base_joint)
-    if mounting.parent_body != WORLD:
+    if attachment.base_joint is not None:
+        _replace_base_joint(robot, attachment, attachment.base_joint)
+    if attachment.parent_body != WORLD:
         for link in robot.links:
             if link.joint.type is JointType.FREE:
-                raise _free_on_body(mounting.importer, f"joint '{link.joint.label}'")
-    if not mounting.override_root_xform:
-        return mounting.pose
+                raise _free_on_body(attachment.importer, f"joint '{link.joint.label}'")
+    if not attachment.override_root_xform:
+        return attachment.pose
     if not robot.links:
-        raise MountingError(
-            mounting.importer, "override_root_xform", "the asset has no body to be placed. Leave it out."
+        raise BaseAttachmentError(
+            attachment.importer, "override_root_xform", "the asset has no body to be placed. Leave it out."
         )
-    return mounting.pose @ find_initial_poses(robot)[0].inverse()
+    return attachment.pose @ find_initial_poses(robot)[0].inverse()
 
 
-def _free_on_body(importer: str, what: str) -> MountingError:
-    return MountingError(
+def _free_on_body(importer: str, what: str) -> BaseAttachmentError:
+    return BaseAttachmentError(
         importer,
         "parent_body",
         f"{what} lets the asset move freely, so it cannot be mounted on a body. Pass floating=False, or a "
@@ -150,9 +152,9 @@ def _free_on_body(importer: str, what: str) -> MountingError:
     )
 
 
-def _replace_base_joint(robot: RobotDescription, mounting: Mounting, joint: JointDescription) -> None:
+def _replace_base_joint(robot: RobotDescription, attachment: BaseAttachment, joint: JointDescription) -> None:
     """Let the base of a robot move as a joint says, which is at zero where the base is authored."""
-    base = _find_base(robot, mounting.importer)
+    base = _find_base(robot, attachment.importer)
     pose = find_initial_poses(robot)[base]
     link = robot.links[base]
     label = joint.label or f"{link.joint.label.rpartition('/')[0]}/base_joint"
@@ -176,12 +178,12 @@ def _find_base(robot: RobotDescription, importer: str) -> int:
     if len(bases) != 1:
         names = ", ".join(f"'{robot.links[base].label}'" for base in bases[:4])
         found = f"this asset has several ({names})" if bases else "this asset has no body"
-        raise MountingError(
+        raise BaseAttachmentError(
             importer, "base_joint", f"it holds one base, but {found}. Import them from files of their own."
         )
     link = robot.links[bases[0]]
     if link.joint.type not in (JointType.FIXED, JointType.FREE):
-        raise MountingError(
+        raise BaseAttachmentError(
             importer,
             "base_joint",
             f"'{link.label}' is held by joint '{link.joint.label}' of the file. Remove that joint there, or "
@@ -193,14 +195,14 @@ def _find_base(robot: RobotDescription, importer: str) -> int:
 def _joint(importer: str, options: Mapping[str, Any], parent_body: int) -> JointDescription:
     """Return the joint that the mapping `base_joint` describes."""
     if not isinstance(options, Mapping):
-        raise MountingError(
+        raise BaseAttachmentError(
             importer, "base_joint", f"{options!r} is no mapping. Write it as {{'joint_type': 'fixed'}}."
         )
     kind = _joint_type(importer, options.get("joint_type"))
     known = (*_KEYS, *_KEYS_OF_TYPE[kind])
     for key in options:
         if key not in known:
-            raise MountingError(
+            raise BaseAttachmentError(
                 importer,
                 "base_joint",
                 f"a {kind.name.lower()} joint has no {key!r}; there are {', '.join(known)}."
@@ -216,7 +218,7 @@ def _joint(importer: str, options: Mapping[str, Any], parent_body: int) -> Joint
     if kind is JointType.D6:
         joint.dofs, joint.linear_count = linear + angular, len(linear)
         if not joint.dofs or len(linear) > 3 or len(angular) > 3:
-            raise MountingError(
+            raise BaseAttachmentError(
                 importer,
                 "base_joint",
                 f"{len(linear)} linear and {len(angular)} angular axes; a D6 joint has up to three of each, "
@@ -228,7 +230,7 @@ def _joint(importer: str, options: Mapping[str, Any], parent_body: int) -> Joint
         if own or not axes:
             axes.append(_dof(importer, own))
         if len(axes) != 1:
-            raise MountingError(
+            raise BaseAttachmentError(
                 importer,
                 "base_joint",
                 f"a {kind.name.lower()} joint has one axis, but {len(axes)} are given.",
@@ -251,7 +253,7 @@ def _joint_type(importer: str, value: Any) -> JointType:
     names = {kind.name.lower(): kind for kind in _KEYS_OF_TYPE}
     kind = names.get(value.lower()) if isinstance(value, str) else value
     if kind not in _KEYS_OF_TYPE:
-        raise MountingError(
+        raise BaseAttachmentError(
             importer, "base_joint", f"joint_type is {value!r}, but it is one of {', '.join(names)}."
         )
     return JointType(kind)
@@ -265,7 +267,7 @@ def _dof(importer: str, value: Any) -> DofDescription:
         fields = dict(value)
         for name in fields:
             if name not in _FIELD_OF_DOF:
-                raise MountingError(
+                raise BaseAttachmentError(
                     importer, "base_joint", f"an axis has no {name!r}; there are {', '.join(_FIELD_OF_DOF)}."
                 )
     else:
@@ -279,7 +281,7 @@ def _dof(importer: str, value: Any) -> DofDescription:
                 setattr(dof, _FIELD_OF_DOF[name], float(number))
         return dof
     except (TypeError, ValueError) as error:
-        raise MountingError(importer, "base_joint", str(error)) from error
+        raise BaseAttachmentError(importer, "base_joint", str(error)) from error
 
 
 def split_root_articulation(robot: RobotDescription) -> None:

@@ -16,7 +16,7 @@ from pluriverse.builder.worlds import WorldBuilder
 from pluriverse.types import BodyFlags, EqType
 
 
-def cut_bodies(builder: WorldBuilder, joints: np.ndarray) -> tuple[WorldBuilder, np.ndarray]:
+def split_bodies(builder: WorldBuilder, joints: np.ndarray) -> tuple[WorldBuilder, np.ndarray]:
     """Return the builder, or, if there are such joints, a copy where each moves a part of its child.
 
     The parts are the last bodies of their worlds. A joint is in the articulation of its parent then, or, if

@@ -1,6 +1,6 @@
 """Cut parts: bodies of a model that `finalize` cut from bodies of actors, where a joint closes a loop.
 
-They are welded to the body that they were cut from (`pluriverse.builder.cut_bodies`).
+They are welded to the body that they were cut from (`pluriverse.builder.split_bodies`).
 """
 
 import numpy as np
