@@ -16,7 +16,7 @@ import numpy as np
 from pluriverse.files import replace_file
 
 # What NumPy and zipfile raise for files that are damaged or forged.
-_DAMAGE = (
+DAMAGE = (
     ValueError,
     EOFError,
     OSError,
@@ -58,7 +58,7 @@ def read_arrays(path: str | Path, what: str) -> dict[str, np.ndarray]:
     with open(Path(path), "rb") as file:
         try:
             return _read(file)
-        except _DAMAGE as error:
+        except DAMAGE as error:
             reason = str(error) or type(error).__name__
             raise ValueError(f"'{path}' is not {what}: {reason.rstrip('.')}.") from error
 
@@ -72,30 +72,41 @@ def _read(file: Any) -> dict[str, np.ndarray]:
         stored = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries)
         if not stored or sum(entry.file_size for entry in entries) > length:
             raise ValueError("its arrays are compressed, or claim to be larger than the file")
-        return {entry.filename.removesuffix(".npy"): _read_array(archive, entry) for entry in entries}
+        arrays = {}
+        for entry in entries:
+            with archive.open(entry) as member:
+                arrays[entry.filename.removesuffix(".npy")] = read_array(member, entry.filename)
+        return arrays
 
 
-def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.ndarray:
-    """Return one array, whose header is believed only as far as there are bytes."""
-    with archive.open(entry) as member:
-        version = np.lib.format.read_magic(member)
-        read_header = {
-            (1, 0): np.lib.format.read_array_header_1_0,
-            (2, 0): np.lib.format.read_array_header_2_0,
-        }.get(version)
-        if read_header is None:
-            raise ValueError(f"'{entry.filename}' has the format {version}, which is unknown")
-        shape, fortran, dtype = read_header(member)
-        if dtype.hasobject:
-            raise ValueError(f"'{entry.filename}' holds objects, which are not read")
-        data = member.read()
+def read_array(stream: Any, name: str) -> np.ndarray:
+    """Return an array from a stream that holds it alone. Its header is believed as far as there are bytes.
+
+    Args:
+        stream: Stream of the bytes of a `.npy` file.
+        name: What the array is called in messages.
+
+    Raises:
+        ValueError: If it is damaged, or holds objects. Damage may also raise what else is in `DAMAGE`.
+    """
+    version = np.lib.format.read_magic(stream)
+    read_header = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }.get(version)
+    if read_header is None:
+        raise ValueError(f"'{name}' has the format {version}, which is unknown")
+    shape, fortran, dtype = read_header(stream)
+    if dtype.hasobject:
+        raise ValueError(f"'{name}' holds objects, which are not read")
+    data = stream.read()
     if any(size < 0 for size in shape):
-        raise ValueError(f"'{entry.filename}' has the shape {shape}")
+        raise ValueError(f"'{name}' has the shape {shape}")
     count = 1
     for size in shape:
         count *= size
     if count * dtype.itemsize != len(data):
-        raise ValueError(f"'{entry.filename}' has {len(data)} bytes, not those of shape {shape}")
+        raise ValueError(f"'{name}' has {len(data)} bytes, not those of shape {shape}")
     if count == 0 or dtype.itemsize == 0:
         return np.zeros(shape, dtype=dtype)
     return np.frombuffer(data, dtype=dtype).reshape(shape, order="F" if fortran else "C").copy()

@@ -541,6 +541,15 @@ class Simulation:
 
         return Recorder(self, **options)
 
+    def record(self, path: str | Path, **options: Any) -> Any:
+        """Return a `pluriverse.recording.RecordingWriter`: inside its `with`, steps are written to a file.
+
+        `pluriverse.recording.RecordedRun` reads the file; it can be viewed, drawn and exported.
+        """
+        from pluriverse.recording import RecordingWriter
+
+        return RecordingWriter(self, path, **options)
+
     def viewer(self, worlds: Any = None, **options: Any) -> Any:
         """Return a `pluriverse.viewer.BrowserViewer`: this simulation in a browser, while it goes on."""
         from pluriverse.viewer import BrowserViewer

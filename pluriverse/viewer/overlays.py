@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from pluriverse.model import Model
+from pluriverse.recording.moment import ContactPoints, Moment, rotated
 from pluriverse.types import JointType
-from pluriverse.viewer.source import ContactPoints, Moment, rotated
 
 
 class Overlay(enum.Enum):

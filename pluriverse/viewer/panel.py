@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pluriverse.dynamics import eval_fk
+from pluriverse.recording.moment import Moment
 from pluriverse.render.visual import SeenGeometry
 from pluriverse.viewer.overlays import Overlay
 from pluriverse.viewer.plots import Plot, scalar_joints
-from pluriverse.viewer.source import Moment
 
 if TYPE_CHECKING:
     from pluriverse.viewer.viewer import BrowserViewer

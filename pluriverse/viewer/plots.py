@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.model import Model
-from pluriverse.viewer.source import Moment, energies
+from pluriverse.recording.moment import Moment, energies
 
 # Points kept per curve: ten seconds at thirty frames a second.
 POINT_COUNT = 300

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.viewer.source import rotated
+from pluriverse.recording.moment import rotated
 
 # The spring lets the mass of its world swing at so many turns a second [1/s], critically damped: quick to
 # follow, slow against any time step.

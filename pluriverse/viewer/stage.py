@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.recording.moment import Moment, contacts_of
 from pluriverse.render.visual import SeenGeometry
 from pluriverse.viewer.layout import grid_offsets
 from pluriverse.viewer.overlays import Overlay, Overlays
 from pluriverse.viewer.scene_view import SceneView
-from pluriverse.viewer.source import Moment, contacts_of
 
 
 class Stage:

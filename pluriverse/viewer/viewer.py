@@ -15,13 +15,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from pluriverse.recording.moment import Moment, moment_of
 from pluriverse.render.visual import SeenGeometry
 from pluriverse.viewer.extras import load_viser
 from pluriverse.viewer.layout import shown_worlds
 from pluriverse.viewer.panel import Panel
 from pluriverse.viewer.plots import History
 from pluriverse.viewer.pull import Pull
-from pluriverse.viewer.source import Moment, moment_of
 from pluriverse.viewer.stage import Stage
 
 # Pictures a second: smooth to the eye, and below a percent of a core for a few robots.

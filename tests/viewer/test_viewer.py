@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import pluriverse as pv
+from pluriverse.recording.moment import contacts_of, energies, moment_of
 from pluriverse.render import SeenGeometry
 from pluriverse.viewer.layout import grid_offsets, shown_worlds
 from pluriverse.viewer.overlays import Overlay
 from pluriverse.viewer.panel import trouble_text
 from pluriverse.viewer.plots import History, Plot
 from pluriverse.viewer.pull import Pull
-from pluriverse.viewer.source import contacts_of, energies, moment_of
 
 
 def wait_until(condition, seconds=60.0):

@@ -1,4 +1,4 @@
-"""Source: what a viewer shows at a moment, of a running simulation or of a recording."""
+"""Moment: what there is to know of a simulation at a time, as a viewer shows it and a recording keeps it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +34,8 @@ class Moment:
     """Velocities of all bodies, linear at the centre of mass, then angular, shape [body, 6]."""
     joint_q: np.ndarray
     """Joint coordinates, shape [coord]."""
+    joint_qd: np.ndarray
+    """Joint velocities, shape [dof]."""
     frozen: np.ndarray
     """Whether each world is frozen, shape [world]."""
     unconverged: np.ndarray
@@ -55,6 +57,7 @@ def moment_of(simulation: Any) -> Moment:
         body_q=state.body_q.numpy().reshape(-1, 7).copy(),
         body_qd=state.body_qd.numpy().reshape(-1, 6).copy(),
         joint_q=state.joint_q.numpy().copy(),
+        joint_qd=state.joint_qd.numpy().copy(),
         frozen=solver.world_frozen.numpy() != 0,
         unconverged=solver.unconverged_step_count.numpy().copy(),
         truncated=solver.truncated_step_count.numpy().copy(),

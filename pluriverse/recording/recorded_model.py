@@ -1,0 +1,123 @@
+"""Recorded model: the part of a model that can be looked at, as a recording keeps it."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.model import Model
+from pluriverse.recording.looks import LookReader
+from pluriverse.recording.tables import BODY_ARRAYS, DOF_ARRAYS, JOINT_ARRAYS, SHAPE_ARRAYS
+
+# Types of the arrays whose entries are no plain numbers.
+_ELEMENT_TYPES: dict[str, Any] = {
+    "body_inertia": wp.mat33,
+    "body_com": wp.vec3,
+    "joint_X_p": wp.transform,
+    "joint_X_c": wp.transform,
+    "joint_axis": wp.vec3,
+    "shape_aabb_lower": wp.vec3,
+    "shape_aabb_upper": wp.vec3,
+    "shape_transform": wp.transform,
+    "shape_scale": wp.vec3,
+    "shape_color": wp.vec3,
+    "body_q": wp.transform,
+    "body_qd": wp.spatial_vectorf,
+    "gravity": wp.vec3,
+}
+
+
+class RecordedModel(Model):
+    """A model that is looked at and not stepped. Worlds keep their indices; those not recorded are empty.
+
+    Args:
+        world_count: Number of worlds of the model that was recorded.
+        worlds: Those that were recorded, shape [recorded world].
+        tables: What `read_tables` returned.
+        labels: Names of bodies, joints, shapes and worlds.
+        looks: Meshes and appearances.
+        state: joint_q, joint_qd, body_q and body_qd at the beginning.
+
+    Raises:
+        ValueError: If the arrays do not fit together.
+    """
+
+    def __init__(
+        self,
+        world_count: int,
+        worlds: np.ndarray,
+        tables: dict[str, np.ndarray],
+        labels: dict[str, list[str]],
+        looks: LookReader,
+        state: dict[str, np.ndarray],
+    ) -> None:
+        super().__init__(wp.get_device("cpu"))
+        self.world_count = world_count
+        self.recorded_worlds = worlds
+        self.worlds = self._array("worlds", np.arange(world_count, dtype=np.int32))
+        self.meshes, self.appearances = looks.meshes, looks.appearances
+        counts = {}
+        for kind in ("body", "joint", "coord", "dof", "shape"):
+            counts[kind] = np.zeros(world_count, dtype=np.int64)
+            counts[kind][worlds] = tables[f"{kind}_count"]
+        first = {kind: np.cumsum(count) - count for kind, count in counts.items()}
+        self.topology: Any = SimpleNamespace(
+            **{f"world_{kind}": self._array("", start.astype(np.int32)) for kind, start in first.items()}
+        )
+        sizes, self.world_template = np.unique(
+            np.stack(list(counts.values()), axis=1), axis=0, return_inverse=True
+        )
+        self.world_template = self.world_template.reshape(-1)
+        self.templates: Any = [
+            SimpleNamespace(
+                body_count=bodies, node_count=joints, coord_count=coords, dof_count=dofs, shape_count=shapes
+            )
+            for bodies, joints, coords, dofs, shapes in sizes.tolist()
+        ]
+        self.body_count, self.joint_count = int(counts["body"].sum()), int(counts["joint"].sum())
+        self.joint_coord_count, self.joint_dof_count = int(counts["coord"].sum()), int(counts["dof"].sum())
+        self.shape_count = len(tables["shape_type"])
+        self.particle_count = 0
+        for kind in ("body", "joint", "shape"):
+            total, own = int(getattr(self, f"{kind}_count")), int(counts[kind].sum())
+            world = np.full(total, -1, dtype=np.int32)
+            world[:own] = np.repeat(np.arange(world_count), counts[kind])
+            setattr(self, f"{kind}_world", self._array("", world))
+            start = np.concatenate([first[kind], [own, total]]).astype(np.int32)
+            setattr(self, f"{kind}_world_start", self._array("", start))
+            setattr(self, f"{kind}_label", labels[f"{kind}_label"])
+        self.world_label = [f"world_{world}" for world in range(world_count)]
+        for world, label in zip(worlds.tolist(), labels["world_label"], strict=True):
+            self.world_label[world] = label
+        names = [
+            *(f"body_{name}" for name in BODY_ARRAYS),
+            *(
+                f"joint_{name}"
+                for name in (*JOINT_ARRAYS, *DOF_ARRAYS, "parent", "child", "q_start", "qd_start")
+            ),
+            *(f"shape_{name}" for name in (*SHAPE_ARRAYS, "body")),
+        ]
+        for name in names:
+            setattr(self, name, self._array(name, tables[name]))
+        self.shape_source_index.assign(looks.new_indices(tables["shape_source_index"]))
+        gravity = np.zeros((world_count, 3), dtype=np.float32)
+        gravity[worlds] = tables["gravity"].reshape(-1, 3)
+        self.gravity = self._array("gravity", gravity)
+        for name, values in state.items():
+            setattr(self, name, self._array(name, values))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise AttributeError(
+            f"the model of a recording has no '{name}': a recording keeps what can be looked at. Load "
+            "the scene or the robot again to simulate it."
+        )
+
+    def _array(self, name: str, values: np.ndarray) -> Any:
+        dtype = _ELEMENT_TYPES.get(name)
+        values = np.ascontiguousarray(values)
+        if dtype is not None:
+            return wp.array(values.astype(np.float32), dtype=dtype, device=self.device)
+        return wp.array(values, dtype=wp.dtype_from_numpy(values.dtype), device=self.device)

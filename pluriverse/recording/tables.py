@@ -1,0 +1,152 @@
+"""Tables: what a recording keeps of the entities of chosen worlds, and how they are numbered in it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pluriverse.recording.container import ContainerReader, ContainerWriter
+
+SHAPE_LOOKS = ("flags", "enabled", "transform", "scale", "source_index", "color", "appearance")
+"""Arrays of shapes that may change while a simulation runs."""
+BODY_ARRAYS = ("mass", "inertia", "com")
+JOINT_ARRAYS = ("type", "X_p", "X_c")
+DOF_ARRAYS = ("axis", "limit_lower", "limit_upper")
+SHAPE_ARRAYS = ("type", "aabb_lower", "aabb_upper", *SHAPE_LOOKS)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The entities of some worlds, as indices of the model, world by world."""
+
+    body: np.ndarray
+    joint: np.ndarray
+    coord: np.ndarray
+    dof: np.ndarray
+    shape: np.ndarray
+    """With those that all worlds share at the end."""
+    body_count: np.ndarray
+    """Bodies of each world, shape [world]."""
+    joint_count: np.ndarray
+    coord_count: np.ndarray
+    dof_count: np.ndarray
+    shape_count: np.ndarray
+
+
+def rows_of(model: Any, worlds: np.ndarray) -> Rows:
+    """Return the entities of worlds of a model."""
+    topology, kinds = model.topology, [model.templates[kind] for kind in model.world_template[worlds]]
+    counts = {
+        "body": [kind.body_count for kind in kinds],
+        "joint": [kind.node_count for kind in kinds],  # a node per joint
+        "coord": [kind.coord_count for kind in kinds],
+        "dof": [kind.dof_count for kind in kinds],
+        "shape": [kind.shape_count for kind in kinds],
+    }
+    rows = {
+        name: _ranges(getattr(topology, f"world_{name}").numpy()[worlds], np.array(count, dtype=np.int64))
+        for name, count in counts.items()
+    }
+    rows["shape"] = np.concatenate([rows["shape"], shared_shapes(model)])
+    return Rows(
+        **rows, **{f"{name}_count": np.array(count, dtype=np.int64) for name, count in counts.items()}
+    )
+
+
+def shared_shapes(model: Any) -> np.ndarray:
+    """Return the shapes that belong to no world and are seen in all."""
+    everyone = np.arange(model.world_count)
+    counts = np.array([kind.shape_count for kind in model.templates])[model.world_template[everyone]]
+    own = _ranges(model.topology.world_shape.numpy(), counts)
+    return np.setdiff1d(np.arange(model.shape_count), own)
+
+
+def _ranges(first: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return the indices of ranges, one after the other."""
+    ends = np.cumsum(counts)
+    ramp = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - counts, counts)
+    return np.repeat(first.astype(np.int64), counts) + ramp
+
+
+def renumbered(indices: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
+    """Return what indices of a model are among some of its entities; -1 stays."""
+    place = np.full(count + 1, -1, dtype=np.int32)
+    place[rows] = np.arange(len(rows))
+    return place[indices]
+
+
+def write_tables(container: ContainerWriter, model: Any, worlds: np.ndarray, rows: Rows) -> None:
+    """Write what stays as it is: bodies, joints and shapes of the worlds."""
+    for kind in ("body", "joint", "coord", "dof", "shape"):
+        container.add(f"model/{kind}_count", getattr(rows, f"{kind}_count"))
+    for name in BODY_ARRAYS:
+        container.add(f"model/body_{name}", getattr(model, f"body_{name}").numpy()[rows.body])
+    for name in JOINT_ARRAYS:
+        container.add(f"model/joint_{name}", getattr(model, f"joint_{name}").numpy()[rows.joint])
+    for name in ("parent", "child"):
+        bodies = renumbered(getattr(model, f"joint_{name}").numpy()[rows.joint], rows.body, model.body_count)
+        container.add(f"model/joint_{name}", bodies)
+    for name in ("q_start", "qd_start"):
+        start = getattr(model, f"joint_{name}").numpy()
+        sizes = np.diff(start)[rows.joint]
+        container.add(f"model/joint_{name}", np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32))
+    for name in DOF_ARRAYS:
+        container.add(f"model/joint_{name}", getattr(model, f"joint_{name}").numpy()[rows.dof])
+    for name in SHAPE_ARRAYS:
+        container.add(f"model/shape_{name}", getattr(model, f"shape_{name}").numpy()[rows.shape])
+    bodies = renumbered(model.shape_body.numpy()[rows.shape], rows.body, model.body_count)
+    container.add("model/shape_body", bodies)
+    container.add("model/gravity", model.gravity.numpy()[worlds])
+    for kind in ("body", "joint", "shape"):
+        labels = getattr(model, f"{kind}_label")
+        container.add_json(f"model/{kind}_label", [labels[row] for row in getattr(rows, kind).tolist()])
+    container.add_json("model/world_label", [model.world_label[world] for world in worlds.tolist()])
+
+
+def read_tables(container: ContainerReader) -> dict[str, np.ndarray]:
+    """Return the arrays that `write_tables` wrote, by name.
+
+    Raises:
+        ValueError: If they do not fit together.
+    """
+    names = [name.removeprefix("model/") for name in container.names if name.startswith("model/")]
+    tables = {name: container.read(f"model/{name}") for name in names if not name.endswith("_label")}
+    for name, (kind, more, width) in _layouts().items():
+        count = len(tables["shape_type"]) if kind == "shape" else int(tables[f"{kind}_count"].sum())
+        values = tables[name]
+        if (
+            len(values) != count + more
+            or values.size != (count + more) * width
+            or values.dtype.kind not in "bif"
+        ):
+            raise ValueError(f"{name} has shape {values.shape}, which does not fit {count} of its kind")
+    for name, kind in (("joint_parent", "body"), ("joint_child", "body"), ("shape_body", "body")):
+        values, count = tables[name], int(tables[f"{kind}_count"].sum())
+        if len(values) and not -1 <= values.min() <= values.max() < count:
+            raise ValueError(f"{name} has indices up to {values.max()}, but there are {count} bodies")
+    return tables
+
+
+# Numbers per entity of the arrays that have more than one.
+_WIDTHS = {
+    "body_inertia": 9,
+    "body_com": 3,
+    "joint_X_p": 7,
+    "joint_X_c": 7,
+    "joint_axis": 3,
+    "shape_aabb_lower": 3,
+    "shape_aabb_upper": 3,
+    "shape_transform": 7,
+    "shape_scale": 3,
+    "shape_color": 3,
+}
+
+
+def _layouts() -> dict[str, tuple[str, int, int]]:
+    """Return kind of entity, entries beyond those of the entities, and numbers per entry of each array."""
+    layouts = {f"body_{name}": ("body", 0) for name in BODY_ARRAYS}
+    layouts |= {f"joint_{name}": ("joint", 0) for name in (*JOINT_ARRAYS, "parent", "child")}
+    layouts |= {f"joint_{name}": ("joint", 1) for name in ("q_start", "qd_start")}
+    layouts |= {f"joint_{name}": ("dof", 0) for name in DOF_ARRAYS}
+    layouts |= {f"shape_{name}": ("shape", 0) for name in (*SHAPE_ARRAYS, "body")}
+    return {name: (kind, more, _WIDTHS.get(name, 1)) for name, (kind, more) in layouts.items()}

@@ -1,0 +1,204 @@
+"""Writer: a recording of a simulation, written while it runs."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import pluriverse
+from pluriverse.recording.container import ContainerWriter
+from pluriverse.recording.looks import LookWriter
+from pluriverse.recording.moment import contacts_of
+from pluriverse.recording.tables import SHAPE_LOOKS, renumbered, rows_of, write_tables
+from pluriverse.render.frame_clock import FrameClock
+
+# Raised when entries of the file change their meaning.
+FILE_VERSION = 1
+FILE_KIND = "pluriverse recording"
+STATE_ARRAYS = ("joint_q", "joint_qd", "body_q", "body_qd")
+"""Arrays of the state in each frame."""
+COUNTERS = {
+    "frozen": "world_frozen",
+    "unconverged": "unconverged_step_count",
+    "truncated": "truncated_step_count",
+    "contact_count": "last_contact_count",
+    "iterations": "last_solve_iterations",
+}
+"""What each frame tells of each world, and the array of the solver that has it."""
+
+
+class RecordingWriter(FrameClock):
+    """Writes what a simulation does to a file, for `RecordedRun`. Made by `Simulation.record`.
+
+    As a context manager it records from the beginning of the block to its end. Every frame is in the file as
+    soon as it was taken: what kills the program costs no earlier frame.
+
+    Args:
+        simulation: The simulation.
+        path: File to write, such as "run.pvr"; an old one of that name is replaced.
+        worlds: Worlds, or environments of a simulation with variants, to record; all if None.
+        fps: Frames per second of simulated time. Frames are taken after whole steps.
+        contacts: Whether frames hold the contacts.
+
+    Raises:
+        IndexError: If there is no such world.
+        OSError: If the file cannot be written.
+        ValueError: If `fps` is out of range, or no world is chosen.
+    """
+
+    def __init__(
+        self,
+        simulation: Any,
+        path: str | Path,
+        *,
+        worlds: Any = None,
+        fps: float = 30.0,
+        contacts: bool = True,
+    ) -> None:
+        super().__init__(simulation, fps=fps, speed=1.0, what="record")
+        model = simulation.model
+        count = getattr(simulation, "environment_count", model.world_count)
+        self.environments = chosen_worlds(worlds, count, "record")
+        """Worlds, or environments, that are recorded, shape [recorded world]."""
+        self.path = Path(path)
+        """The file."""
+        self._has_contacts = contacts
+        # Environments may come to be in any of the worlds that were prepared for them.
+        moves = count != model.world_count
+        self._worlds = np.arange(model.world_count) if moves else self._shown_worlds()
+        self._container: ContainerWriter | None = ContainerWriter(self.path)
+        container = self._container
+        container.add_json(
+            "header",
+            {
+                "kind": FILE_KIND,
+                "version": FILE_VERSION,
+                "program": pluriverse.__version__,
+                "solver": type(simulation.solver).__name__,
+                "dt": simulation.dt,
+                "decimation": simulation.decimation,
+                "fps": self.fps,
+                "world_count": model.world_count,
+                "environment_count": count,
+                "environments": self.environments.tolist(),
+                "worlds": self._worlds.tolist(),
+            },
+        )
+        rows = rows_of(model, self._worlds)
+        self._shapes = rows.shape
+        self._looks = LookWriter(container, model)
+        self._looks.add_appearances()
+        self._looks.add_meshes(model.shape_source_index.numpy()[rows.shape])
+        write_tables(container, model, self._worlds, rows)
+        self._body = renumbered(np.arange(model.body_count), rows.body, model.body_count)
+        self._last_looks = self._current_looks()
+        self._look_count = 1
+        self._frame_count = 0
+        self._shown: np.ndarray = np.zeros(0, dtype=np.int64)
+
+    @property
+    def frame_count(self) -> int:
+        """Number of frames so far."""
+        return self._frame_count
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+        self.close(with_report=error[0] is None)
+
+    def capture(self) -> None:
+        """Take a frame now.
+
+        Raises:
+            OSError: If there is no room on the disk.
+            ValueError: If the file was closed.
+        """
+        if self._container is None or self._container.is_closed:
+            raise ValueError(f"record: '{self.path}' was closed. Record into another file.")
+        simulation = self._simulation
+        self._write_looks()
+        worlds = self._shown_worlds()
+        if not np.array_equal(worlds, self._shown):
+            self._shown, self._rows = worlds, rows_of(simulation.model, worlds)
+        rows, solver = self._rows, simulation.solver
+        fields: dict[str, Any] = {
+            "time": np.float64(simulation.time),
+            "step_count": np.int64(simulation.step_count),
+            "look": np.int32(self._look_count - 1),
+            "world": worlds.astype(np.int32),
+        }
+        for name, kind in zip(STATE_ARRAYS, ("coord", "dof", "body", "body"), strict=True):
+            values = getattr(simulation.state, name).numpy()
+            fields[name] = values[getattr(rows, kind)]
+        for name, counter in COUNTERS.items():
+            fields[name] = getattr(solver, counter).numpy()[worlds].astype(np.int32)
+        if self._has_contacts:
+            contacts = contacts_of(simulation, worlds)
+            fields["contact_point"] = contacts.point.astype(np.float32)
+            fields["contact_force"] = contacts.force.astype(np.float32)
+            fields["contact_world"] = contacts.world.astype(np.int32)
+        self._container.add(f"frame/{self._frame_count:08d}", _packed(fields))
+        self._frame_count += 1
+
+    def close(self, *, with_report: bool = True) -> None:
+        """End the file, with the report of the simulation unless that is not wanted."""
+        container, self._container = self._container, None
+        if container is None:
+            return
+        try:
+            if with_report:
+                container.add_json("report", dataclasses.asdict(self._simulation.report()))
+        finally:
+            if not container.is_closed:  # by an error before
+                container.close()
+
+    def _shown_worlds(self) -> np.ndarray:
+        if hasattr(self._simulation, "environment_world"):
+            world = self._simulation.environment_world.numpy()[self.environments].astype(np.int64)
+            return world[world >= 0]
+        return self.environments
+
+    def _current_looks(self) -> dict[str, np.ndarray]:
+        model = self._simulation.model
+        return {name: getattr(model, f"shape_{name}").numpy()[self._shapes] for name in SHAPE_LOOKS}
+
+    def _write_looks(self) -> None:
+        """Write how shapes look if that has changed."""
+        container, now = self._container, self._current_looks()
+        assert container is not None
+        if all(np.array_equal(now[name], self._last_looks[name]) for name in SHAPE_LOOKS):
+            return
+        self._looks.add_meshes(now["source_index"])
+        for name in SHAPE_LOOKS:
+            container.add(f"look/{self._look_count}/{name}", now[name])
+        self._last_looks = now
+        self._look_count += 1
+
+
+def _packed(fields: dict[str, Any]) -> np.ndarray:
+    """Return named arrays as one entry, so that a frame is in the file as a whole or not at all."""
+    arrays = {name: np.asarray(value) for name, value in fields.items()}
+    result = np.zeros((), dtype=[(name, array.dtype, array.shape) for name, array in arrays.items()])
+    for name, array in arrays.items():
+        result[name] = array
+    return result
+
+
+def chosen_worlds(worlds: Any, count: int, what: str) -> np.ndarray:
+    """Return indices of worlds, all of `count` if None.
+
+    Raises:
+        IndexError: If there is no such world.
+        ValueError: If none is chosen.
+    """
+    if worlds is None:
+        return np.arange(count)
+    chosen = np.atleast_1d(np.asarray(worlds))
+    if chosen.size == 0 or not np.issubdtype(chosen.dtype, np.integer):
+        raise ValueError(f"{what}: worlds are {worlds!r}, but must be indices of worlds, at least one.")
+    bad = chosen[(chosen < 0) | (chosen >= count)]
+    if bad.size:
+        raise IndexError(
+            f"{what}: world {int(bad[0])} does not exist; the model has worlds 0 to {count - 1}."
+        )
+    return np.unique(chosen.astype(np.int64))

@@ -1,0 +1,162 @@
+"""Film: frames of a model, rendered one after the other into pictures or a video."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.model import Model, State
+from pluriverse.render.camera import fitting_camera
+from pluriverse.render.draw import as_camera
+from pluriverse.render.picture import PictureRenderer, PictureStyle, WorldLayout, check_size
+from pluriverse.render.video import VideoFile, check_video_path
+from pluriverse.render.visual import SeenGeometry
+
+# What may change in how shapes look and where bodies carry them.
+SHAPE_ARRAYS = ("flags", "enabled", "transform", "scale", "source_index", "color", "appearance")
+# Frames that are looked at to place a camera that sees the whole motion.
+CAMERA_FRAME_COUNT = 40
+
+
+class Film:
+    """Frames that can be rendered. Subclasses say what is in each.
+
+    Args:
+        model: Model that is seen.
+        fps: Frames per second of video.
+        geometry: Which shapes are drawn.
+    """
+
+    def __init__(self, model: Model, fps: float, geometry: SeenGeometry | str) -> None:
+        self._filmed = model
+        self._film_fps = fps
+        self._geometry = SeenGeometry(geometry)
+
+    @property
+    def frame_count(self) -> int:
+        """Number of frames."""
+        raise NotImplementedError
+
+    def _worlds_of(self, frame: int) -> list[int]:
+        """Return the worlds that a frame shows."""
+        raise NotImplementedError
+
+    def _body_q_of(self, frame: int) -> np.ndarray:
+        """Return the poses of all bodies in a frame [m, xyzw], shape [body, 7]."""
+        raise NotImplementedError
+
+    def _looks_of(self, frame: int) -> dict[str, np.ndarray]:
+        """Return the arrays of shapes in `SHAPE_ARRAYS` in a frame."""
+        raise NotImplementedError
+
+    def render(
+        self,
+        *,
+        camera: Any = None,
+        size: tuple[int, int] = (960, 600),
+        samples: int = 4,
+        style: PictureStyle | None = None,
+        spacing: float | None = None,
+        azimuth: float = -0.9,
+        elevation: float = 0.32,
+    ) -> Any:
+        """Yield the pictures of all frames, shape [row, column, 3], uint8. The arguments are those of `draw`.
+
+        Raises:
+            ValueError: If nothing was recorded, or an argument is out of range.
+        """
+        check_size(size, "recorder")
+        if not self.frame_count:
+            raise ValueError(
+                "recorder: there are no frames. Step the simulation inside `with simulation.recorder() as "
+                "r:`, or call r.capture(), before saving."
+            )
+        return self._render(camera, size, samples, style, spacing, azimuth, elevation)
+
+    def _render(
+        self,
+        camera: Any,
+        size: tuple[int, int],
+        samples: int,
+        style: PictureStyle | None,
+        spacing: float | None,
+        azimuth: float,
+        elevation: float,
+    ) -> Any:
+        model = self._filmed
+        renderer = PictureRenderer(model, geometry=self._geometry)
+        scene, looks = renderer.caster.arrays.scene, renderer.looks.looks
+        # The past is rendered from copies: the model itself may look otherwise by now.
+        copies = {name: wp.clone(getattr(model, f"shape_{name}")) for name in SHAPE_ARRAYS}
+        for name, array in copies.items():
+            setattr(looks if name in ("color", "appearance") else scene, f"shape_{name}", array)
+        state = model.state()
+
+        def place(frame: int) -> State:
+            state.body_q.assign(self._body_q_of(frame))
+            for name, values in self._looks_of(frame).items():
+                copies[name].assign(values)
+            return state
+
+        worlds = self._worlds_of(0)
+        layout: WorldLayout = renderer.layout(place(0), worlds, spacing=spacing, style=style)
+        fixed = None if isinstance(camera, str) else as_camera(camera, model, state, worlds[0])
+        if camera is None:
+            step = max(1, self.frame_count // CAMERA_FRAME_COUNT)
+            shown = range(0, self.frame_count, step)
+            corners = np.concatenate([renderer.corners(place(f), self._worlds_of(f), layout) for f in shown])
+            fixed = fitting_camera(corners, aspect=size[0] / size[1], azimuth=azimuth, elevation=elevation)
+        for frame in range(self.frame_count):
+            now = place(frame)
+            worlds = self._worlds_of(frame)
+            yield renderer.render(
+                now,
+                worlds=worlds,
+                camera=as_camera(camera, model, now, worlds[0]) if fixed is None else fixed,
+                size=size,
+                samples=samples,
+                style=style,
+                layout=layout,
+            )
+
+    def save(self, path: str | Path, **options: Any) -> Path:
+        """Render all frames and write them as a video (.mp4, .webm, .mov, .mkv) or as .gif.
+
+        Args:
+            path: The file.
+            **options: Those of `render`: camera, size, samples, style and so on.
+
+        Returns:
+            The path.
+
+        Raises:
+            ValueError: If nothing was recorded, an argument is out of range, or the name is that of no
+                format.
+            ImportError: If PyAV is missing (`pip install pluriverse[video]`).
+        """
+        path = check_video_path(path)
+        frames = self.render(**options)
+        with VideoFile(path, self._film_fps) as file:
+            for picture in frames:
+                file.write(picture)
+        return path
+
+
+def check_filmed_worlds(worlds: Sequence[int] | int | None, model: Model, what: str) -> list[int]:
+    """Return the worlds to film, the first if None.
+
+    Raises:
+        IndexError: If there is no such world.
+        ValueError: If none is chosen.
+    """
+    chosen = [0] if worlds is None else [int(world) for world in np.atleast_1d(np.asarray(worlds))]
+    for world in chosen:
+        if not 0 <= world < model.world_count:
+            raise IndexError(
+                f"{what}: world {world} does not exist; the model has worlds 0 to {model.world_count - 1}."
+            )
+    if not chosen:
+        raise ValueError(f"{what}: no world is chosen. Pass worlds=[0], or more.")
+    return chosen
