@@ -132,6 +132,7 @@ _LAZY_ROOMS = (
     "selection",
     "sensors",
     "solvers",
+    "tensors",
     "viewer",
     "warnings",
 )

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import warp as wp
@@ -41,6 +41,10 @@ from pluriverse.solvers.model_change import structure_message
 from pluriverse.solvers.sap import SolverSAP
 from pluriverse.types import ModelFlags
 from pluriverse.warnings import SimulationError, StructureEditWarning, UndrivenJointWarning
+
+if TYPE_CHECKING:
+    from pluriverse.selection.patterns import Patterns
+    from pluriverse.tensors import RobotTensors
 
 # To look at the counters of a GPU waits for all of its work, so `step` does it once in so many calls.
 # `report` and strict mode always look.
@@ -534,6 +538,23 @@ class Simulation:
         if stage in self._stages:
             self._stages.remove(stage)
             self._chunks = None
+
+    def tensors(self, pattern: "Patterns", **options: Any) -> "RobotTensors":
+        """Return named arrays `[env, ...]` of robots: what a policy reads, and the targets that it writes.
+
+        They keep their addresses and follow every step and reset, in worlds that differ too. See
+        `pluriverse.tensors.RobotTensors`, which also lists the options.
+
+        Args:
+            pattern: Labels of articulations, as for `pluriverse.selection.ArticulationView`.
+            options: Options of `RobotTensors`.
+
+        Raises:
+            KeyError: If the pattern finds nothing.
+        """
+        from pluriverse.tensors import RobotTensors
+
+        return RobotTensors(self, pattern, **options)
 
     def recorder(self, **options: Any) -> Any:
         """Return a `pluriverse.render.Recorder`, which makes a video of the steps inside its `with`."""

@@ -1,0 +1,91 @@
+"""Command stage: targets and efforts that a policy writes reach the control of the simulation.
+
+Reads and writes  the rows of commands, what they were last, and the control
+
+An array of commands and the control hold the same numbers. Whichever was written to since the last step
+counts; if both were, the command.
+"""
+
+from typing import Any
+
+import warp as wp
+
+from pluriverse.launch import launch_kernel
+from pluriverse.model import Control, Model
+from pluriverse.tensors.table import RobotTable
+
+_MODULE = "pluriverse.tensors.commands"
+
+
+@wp.struct
+class CommandArrays:
+    """Targets and efforts of robots, for kernels; `RobotTensors` describes the arrays."""
+
+    position: wp.array2d[float]
+    velocity: wp.array2d[float]
+    effort: wp.array2d[float]
+
+
+@wp.func
+def agreed(command: float, seen: float, value: float) -> float:
+    """Return what counts: the command if it is new, else what the control holds."""
+    if command == seen:
+        return value
+    return command
+
+
+@wp.kernel(enable_backward=False, module=_MODULE)
+def apply_commands(
+    worlds: wp.array[int],  # [slot] the worlds of this launch
+    mask: wp.array[bool],  # [world] which of them; empty: all
+    table: RobotTable,
+    commands: CommandArrays,  # in and out
+    seen: CommandArrays,  # in and out: the commands when this was last called
+    # control, in and out
+    joint_target_pos: wp.array[float],  # [dof]
+    joint_target_vel: wp.array[float],  # [dof]
+    joint_act: wp.array[float],  # [dof]
+):
+    """Make the commands of the robots of one world agree with the control."""
+    world = worlds[wp.tid()]
+    if world < 0 or world >= table.world_row.shape[0] - 1:
+        return
+    if mask.shape[0] > 0:
+        if not mask[world]:
+            return
+    for row in range(table.world_row[world], table.world_row[world + 1]):
+        first = table.dof_start[row]
+        for entry in range(first, table.dof_start[row + 1]):
+            dof = table.dof[entry]
+            place = entry - first
+            value = agreed(commands.position[row, place], seen.position[row, place], joint_target_pos[dof])
+            joint_target_pos[dof] = value
+            commands.position[row, place] = value
+            seen.position[row, place] = value
+            value = agreed(commands.velocity[row, place], seen.velocity[row, place], joint_target_vel[dof])
+            joint_target_vel[dof] = value
+            commands.velocity[row, place] = value
+            seen.velocity[row, place] = value
+            value = agreed(commands.effort[row, place], seen.effort[row, place], joint_act[dof])
+            joint_act[dof] = value
+            commands.effort[row, place] = value
+            seen.effort[row, place] = value
+
+
+def launch_commands(
+    model: Model,
+    worlds: wp.array[int],
+    mask: wp.array[bool],
+    table: Any,
+    commands: Any,
+    seen: Any,
+    control: Control,
+) -> None:
+    """Let commands reach the control, and the control the commands."""
+    launch_kernel(
+        apply_commands,
+        dim=worlds.size,
+        inputs=[worlds, mask, table, commands, seen],
+        outputs=[control.joint_target_pos, control.joint_target_vel, control.joint_act],
+        device=model.device,
+    )

@@ -1,0 +1,184 @@
+"""Contact stage: forces on the bodies of robots as means over a step, and how long they have touched.
+
+Reads   contacts with their forces after each solver step
+Writes  contact_forces, contact_times, air_times and last_air_times
+"""
+
+from typing import Any
+
+import warp as wp
+
+from pluriverse.launch import launch_kernel
+from pluriverse.model import Contacts, Model
+from pluriverse.model.contacts import stored_contact_count
+from pluriverse.tensors.table import RobotTable
+
+_MODULE = "pluriverse.tensors.contact"
+
+
+@wp.struct
+class ContactTimes:
+    """How long bodies have touched or not, for kernels; `RobotTensors` describes the arrays."""
+
+    contact: wp.array2d[float]
+    air: wp.array2d[float]
+    last_contact: wp.array2d[float]
+    last_air: wp.array2d[float]
+
+
+@wp.kernel(enable_backward=False, module=_MODULE)
+def add_contact_forces(
+    worlds: wp.array[int],  # [slot] the worlds of this launch
+    table: RobotTable,
+    shape_body: wp.array[int],  # [shape]
+    contact_start: wp.array[int],  # [world + 1]
+    contact_count: wp.array[int],  # [world]
+    contact_shape0: wp.array[int],  # [slot]
+    contact_shape1: wp.array[int],  # [slot]
+    contact_force: wp.array[wp.vec3],  # [slot] N, on the body of shape 1
+    weight: float,
+    forces: wp.array2d[wp.vec3],  # [row, body] N, world axes
+):
+    """Add the contacts of one world to the forces on the bodies of its robots."""
+    world = worlds[wp.tid()]
+    if world < 0:
+        return
+    start = contact_start[world]
+    for slot in range(start, start + stored_contact_count(contact_start, contact_count, world)):
+        force = weight * contact_force[slot]
+        if wp.length_sq(force) == 0.0:
+            continue  # most contacts are near ones that do not push
+        for side in range(2):
+            shape = contact_shape0[slot]
+            push = -force
+            if side == 1:
+                shape = contact_shape1[slot]
+                push = force
+            if shape < 0 or shape >= shape_body.shape[0]:
+                continue  # somebody wrote there
+            body = shape_body[shape]
+            if body < 0:
+                continue
+            row = table.body_row[body]
+            if row >= 0:
+                place = table.body_place[body]
+                forces[row, place] = forces[row, place] + push
+
+
+@wp.kernel(enable_backward=False, module=_MODULE)
+def count_times(
+    worlds: wp.array[int],  # [slot] the worlds of this launch
+    table: RobotTable,
+    forces: wp.array2d[wp.vec3],  # [row, body] N
+    threshold: float,  # N
+    dt: float,  # s, of the whole step
+    times: ContactTimes,  # out
+):
+    """Count how long the bodies of one world have touched something or not."""
+    world = worlds[wp.tid()]
+    if world < 0:
+        return
+    for row in range(table.world_row[world], table.world_row[world + 1]):
+        for place in range(table.body_start[row + 1] - table.body_start[row]):
+            if wp.length(forces[row, place]) > threshold:
+                if times.air[row, place] > 0.0:
+                    times.last_air[row, place] = times.air[row, place]
+                    times.air[row, place] = 0.0
+                times.contact[row, place] = times.contact[row, place] + dt
+            else:
+                if times.contact[row, place] > 0.0:
+                    times.last_contact[row, place] = times.contact[row, place]
+                    times.contact[row, place] = 0.0
+                times.air[row, place] = times.air[row, place] + dt
+
+
+@wp.kernel(enable_backward=False, module=_MODULE)
+def clear_robots(
+    worlds: wp.array[int],  # [slot] the worlds of this launch
+    mask: wp.array[bool],  # [world] which of them; empty: all
+    table: RobotTable,
+    joint_torques: wp.array2d[float],  # [row, dof] out
+    forces: wp.array2d[wp.vec3],  # [row, body] out
+    with_times: int,
+    times: ContactTimes,  # out
+):
+    """Clear what is summed up over a step, and the times as well where a world was reset."""
+    world = worlds[wp.tid()]
+    if world < 0 or world >= table.world_row.shape[0] - 1:
+        return
+    if mask.shape[0] > 0:
+        if not mask[world]:
+            return
+    for row in range(table.world_row[world], table.world_row[world + 1]):
+        for place in range(table.dof_start[row + 1] - table.dof_start[row]):
+            joint_torques[row, place] = 0.0
+        for place in range(table.body_start[row + 1] - table.body_start[row]):
+            forces[row, place] = wp.vec3()
+            if with_times != 0:
+                times.contact[row, place] = 0.0
+                times.air[row, place] = 0.0
+                times.last_contact[row, place] = 0.0
+                times.last_air[row, place] = 0.0
+
+
+def launch_add_forces(
+    model: Model, worlds: wp.array[int], table: Any, contacts: Contacts, weight: float, forces: Any
+) -> None:
+    """Add the contact forces of a solver step, each times `weight`."""
+    launch_kernel(
+        add_contact_forces,
+        dim=worlds.size,
+        inputs=[
+            worlds,
+            table,
+            model.structure.shape_body,
+            contacts.slot_start,
+            contacts.rigid_contact_count,
+            contacts.rigid_contact_shape0,
+            contacts.rigid_contact_shape1,
+            contacts.rigid_contact_force,
+            weight,
+        ],
+        outputs=[forces],
+        device=model.device,
+    )
+
+
+def launch_count_times(
+    model: Model,
+    worlds: wp.array[int],
+    table: Any,
+    forces: Any,
+    threshold: float,
+    dt: float,
+    times: Any,
+) -> None:
+    """Count times of contact after a step of `dt` [s]."""
+    launch_kernel(
+        count_times,
+        dim=worlds.size,
+        inputs=[worlds, table, forces, threshold, dt],
+        outputs=[times],
+        device=model.device,
+    )
+
+
+def launch_clear(
+    model: Model,
+    worlds: wp.array[int],
+    mask: wp.array[bool],
+    table: Any,
+    joint_torques: Any,
+    forces: Any,
+    times: Any,
+    *,
+    with_times: bool,
+) -> None:
+    """Clear sums, and times if a world was reset."""
+    launch_kernel(
+        clear_robots,
+        dim=worlds.size,
+        inputs=[worlds, mask, table],
+        outputs=[joint_torques, forces, int(with_times), times],
+        device=model.device,
+    )

@@ -1,0 +1,111 @@
+"""Effort stage: what the drives exert on each degree of freedom, as a mean over the solver steps of a step.
+
+Reads   joint_q and joint_qd around a solver step, targets, gains, efforts
+Writes  joint_torques
+
+`SolverSAP` evaluates the drive at the end of the solver step, stiffness (target - q) + damping (target
+velocity - v) + effort; MuJoCo at its beginning. Both hold it within the effort limit. Losses, limits of the
+joint and external forces (`joint_f`) are no part of it. Drives stiffer than a step resolves are softened by
+`SolverSAP`; the effort is that of the gains of the model.
+"""
+
+from typing import Any
+
+import warp as wp
+
+from pluriverse.launch import launch_kernel
+from pluriverse.model import Control, Model, State
+from pluriverse.model.drive_targets import bounded_target
+from pluriverse.tensors.table import RobotTable
+from pluriverse.types import JointTargetMode
+
+_MODULE = "pluriverse.tensors.efforts"
+_NONE = wp.constant(int(JointTargetMode.NONE))
+_POSITION = wp.constant(int(JointTargetMode.POSITION))
+_VELOCITY = wp.constant(int(JointTargetMode.VELOCITY))
+_EFFORT = wp.constant(int(JointTargetMode.EFFORT))
+
+
+@wp.struct
+class DriveArrays:
+    """Drives of the degrees of freedom; see `Model` and `Control`."""
+
+    mode: wp.array[int]
+    ke: wp.array[float]
+    kd: wp.array[float]
+    limit: wp.array[float]
+    lower: wp.array[float]
+    upper: wp.array[float]
+    target_pos: wp.array[float]
+    target_vel: wp.array[float]
+    act: wp.array[float]
+
+
+@wp.func
+def drive_effort(drives: DriveArrays, dof: int, q: float, v: float) -> float:
+    """Return what the drive of a degree of freedom exerts at a position and velocity [N or N·m]."""
+    mode = drives.mode[dof]
+    if mode == _NONE:
+        return 0.0
+    effort = drives.act[dof]
+    if mode != _EFFORT:
+        target_velocity = float(0.0)
+        if mode == _VELOCITY:
+            target_velocity = bounded_target(drives.target_vel[dof], drives.lower[dof], drives.upper[dof])
+        elif mode != _POSITION:
+            target_velocity = drives.target_vel[dof]
+        effort += drives.kd[dof] * (target_velocity - v)
+        if mode != _VELOCITY:
+            target = bounded_target(drives.target_pos[dof], drives.lower[dof], drives.upper[dof])
+            effort += drives.ke[dof] * (target - q)
+    return wp.clamp(effort, -drives.limit[dof], drives.limit[dof])
+
+
+@wp.kernel(enable_backward=False, module=_MODULE)
+def add_efforts(
+    worlds: wp.array[int],  # [slot] the worlds of this launch
+    table: RobotTable,
+    drives: DriveArrays,
+    joint_q: wp.array[float],  # [coord]
+    joint_qd: wp.array[float],  # [dof]
+    weight: float,
+    joint_torques: wp.array2d[float],  # [row, dof] N or N·m
+):
+    """Add the efforts of the robots of one world."""
+    world = worlds[wp.tid()]
+    if world < 0:
+        return
+    for row in range(table.world_row[world], table.world_row[world + 1]):
+        first = table.dof_start[row]
+        for entry in range(first, table.dof_start[row + 1]):
+            dof = table.dof[entry]
+            q = float(0.0)
+            if table.axis[entry] < 0:
+                q = joint_q[table.coord[entry]]
+            effort = drive_effort(drives, dof, q, joint_qd[dof])
+            joint_torques[row, entry - first] = joint_torques[row, entry - first] + weight * effort
+
+
+def launch_add_efforts(
+    model: Model,
+    worlds: wp.array[int],
+    table: Any,
+    control: Control,
+    state: State,
+    weight: float,
+    joint_torques: Any,
+) -> None:
+    """Add the efforts at a state, each times `weight`."""
+    drives = DriveArrays()
+    drives.mode, drives.limit = model.joint_target_mode, model.joint_effort_limit
+    drives.ke, drives.kd = model.joint_target_ke, model.joint_target_kd
+    drives.lower, drives.upper = model.joint_target_lower, model.joint_target_upper
+    drives.target_pos, drives.target_vel = control.joint_target_pos, control.joint_target_vel
+    drives.act = control.joint_act
+    launch_kernel(
+        add_efforts,
+        dim=worlds.size,
+        inputs=[worlds, table, drives, state.joint_q, state.joint_qd, weight],
+        outputs=[joint_torques],
+        device=model.device,
+    )

@@ -1,0 +1,410 @@
+"""RobotTensors: what a policy reads and writes of the robots of a simulation."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.model import State
+from pluriverse.selection.patterns import Patterns
+from pluriverse.simulation import Simulation, StepStage
+from pluriverse.solvers.sap import SolverSAP
+from pluriverse.tensors.commands import CommandArrays, launch_commands
+from pluriverse.tensors.contact import (
+    ContactTimes,
+    launch_add_forces,
+    launch_clear,
+    launch_count_times,
+)
+from pluriverse.tensors.efforts import launch_add_efforts
+from pluriverse.tensors.read import RobotReadings, launch_read
+from pluriverse.tensors.table import RobotLayout
+
+# Contact force [N] from which a body counts as touching, if nobody says otherwise: far below what a leg
+# carries, far above what rounding leaves of a contact that opens.
+CONTACT_THRESHOLD = 1.0
+
+
+class RobotTensors:
+    """Named arrays `[env, ...]` of the robots of a simulation, one row per robot found, sorted by world.
+
+    Arrays keep their addresses. Kernels recorded in the step fill them at the end of every step and reset, so
+    to read costs nothing and to hold on to them is safe; `refresh` brings them up to date after a write to
+    `simulation.state`. Worlds and robots may differ: rows are padded with zeros (`joint_mask`, `body_mask`).
+
+    The attributes are Warp arrays. `numpy`, `torch` and `jax` hold the same memory as arrays of these
+    libraries, without copies.
+
+    Args:
+        simulation: Simulation of the robots.
+        pattern: Labels of articulations: names, wildcards, regular expressions or indices.
+        joints: Joints to keep (default: all). Those of floating bases are never among them.
+        bodies: Bodies to keep (default: all); feet are kept in any case.
+        feet: Bodies that are feet; by default the last ones of all chains that have collision shapes.
+        worlds: Worlds to look at; all if None.
+        contact_threshold: Force from which a body counts as touching something [N].
+
+    Raises:
+        KeyError: If a pattern finds nothing.
+        ValueError: If `contact_threshold` is negative or no number.
+    """
+
+    joint_positions: wp.array2d[float]
+    """Positions [m or rad], shape [env, dof]; of a ball joint the components of its rotation vector."""
+    joint_velocities: wp.array2d[float]
+    """Velocities [m/s or rad/s], shape [env, dof]."""
+    joint_torques: wp.array2d[float]
+    """What drives and efforts have exerted in the last step, as mean over its solver steps [N or N·m], shape
+    [env, dof]. Friction, damping and limits of joints, and `joint_f`, are no part of it."""
+    joint_position_targets: wp.array2d[float]
+    """Positions that drives pull to [m or rad], shape [env, dof]. Write to it; the next step takes it."""
+    joint_velocity_targets: wp.array2d[float]
+    """Velocities that drives pull to [m/s or rad/s], shape [env, dof]. Write to it; the next step takes
+    it."""
+    joint_efforts: wp.array2d[float]
+    """Efforts added to those of the drives and limited with them [N or N·m], shape [env, dof]. Write to it;
+    the next step takes it."""
+    joint_lower: wp.array2d[float]
+    """Lower limits of positions [m or rad], shape [env, dof]."""
+    joint_upper: wp.array2d[float]
+    """Upper limits of positions [m or rad], shape [env, dof]."""
+    joint_effort_limits: wp.array2d[float]
+    """Largest efforts of drives [N or N·m], shape [env, dof]."""
+    joint_velocity_limits: wp.array2d[float]
+    """Largest velocities [m/s or rad/s], shape [env, dof]."""
+    default_joint_positions: wp.array2d[float]
+    """Positions in which the model begins [m or rad], shape [env, dof]."""
+    joint_mask: wp.array2d[bool]
+    """Which entries are degrees of freedom, not padding, shape [env, dof]."""
+    base_positions: wp.array[wp.vec3]
+    """Position of the origin of the base [m], world axes, shape [env]. The base is the first body, or the
+    world itself where the first joint, not a fixed one, holds the robot to it."""
+    base_quaternions: wp.array[wp.quat]
+    """Orientation of the base in the world, xyzw, shape [env]."""
+    base_linear_velocities: wp.array[wp.vec3]
+    """Velocity of the origin of the base [m/s], axes of the base, shape [env]."""
+    base_angular_velocities: wp.array[wp.vec3]
+    """Angular velocity of the base [rad/s], axes of the base, shape [env]."""
+    projected_gravity: wp.array[wp.vec3]
+    """Direction of gravity, of length 1, axes of the base, shape [env]; zero without gravity."""
+    body_positions: wp.array2d[wp.vec3]
+    """Positions of the origins of bodies [m], world axes, shape [env, body]."""
+    body_quaternions: wp.array2d[wp.quat]
+    """Orientations of bodies in the world, xyzw, shape [env, body]."""
+    body_linear_velocities: wp.array2d[wp.vec3]
+    """Velocities of the origins of bodies [m/s], world axes, shape [env, body]."""
+    body_angular_velocities: wp.array2d[wp.vec3]
+    """Angular velocities of bodies [rad/s], world axes, shape [env, body]."""
+    contact_forces: wp.array2d[wp.vec3]
+    """Sum of the contact forces on each body in the last step, as mean over its solver steps [N], world axes,
+    shape [env, body]."""
+    contact_times: wp.array2d[float]
+    """How long each body has touched something by now [s], 0 if it does not, shape [env, body]."""
+    air_times: wp.array2d[float]
+    """How long each body has touched nothing by now [s], 0 if it does, shape [env, body]."""
+    last_contact_times: wp.array2d[float]
+    """Length of the last contact that has ended [s], shape [env, body]."""
+    last_air_times: wp.array2d[float]
+    """Length of the last flight that has ended [s], shape [env, body]."""
+    body_mask: wp.array2d[bool]
+    """Which entries are bodies, not padding, shape [env, body]."""
+    foot_positions: wp.array2d[wp.vec3]
+    """Lowest point of each foot [m], world axes, shape [env, foot]. Spheres, capsules, boxes, cylinders and
+    ellipsoids are exact; of meshes it is the lowest corner of the bounding box of the shape."""
+    foot_velocities: wp.array2d[wp.vec3]
+    """Velocity of the foot at that point [m/s], world axes, shape [env, foot]."""
+    foot_heights: wp.array2d[float]
+    """Height of that point over z = 0 [m], shape [env, foot]."""
+    feet: tuple[int, ...]
+    """Place of each foot among the bodies, of the robot with the most feet."""
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        pattern: Patterns,
+        *,
+        joints: Patterns | None = None,
+        bodies: Patterns | None = None,
+        feet: Patterns | None = None,
+        worlds: Patterns | None = None,
+        contact_threshold: float = CONTACT_THRESHOLD,
+    ) -> None:
+        if not contact_threshold >= 0.0:
+            raise ValueError(
+                f"RobotTensors: contact_threshold is {contact_threshold} N, but must be a number >= 0."
+            )
+        model = simulation.model
+        layout = RobotLayout(model, pattern, joints=joints, bodies=bodies, feet=feet, worlds=worlds)
+        self._simulation, self._layout = simulation, layout
+        self._libraries: dict[str, SimpleNamespace] = {}
+        count, device = len(layout), model.device
+        dof_count, body_count, foot_count = layout.dofs.width, layout.bodies.width, layout.feet.width
+
+        def zeros(*shape: int, dtype: Any = float) -> Any:
+            return wp.zeros(shape, dtype=dtype, device=device)
+
+        for name in (
+            "joint_positions",
+            "joint_velocities",
+            "joint_torques",
+            "joint_position_targets",
+            "joint_velocity_targets",
+            "joint_efforts",
+            "joint_lower",
+            "joint_upper",
+            "joint_effort_limits",
+            "joint_velocity_limits",
+            "default_joint_positions",
+        ):
+            setattr(self, name, zeros(count, dof_count))
+        for name in ("contact_times", "air_times", "last_contact_times", "last_air_times"):
+            setattr(self, name, zeros(count, body_count))
+        for name, dtype in (
+            ("base_positions", wp.vec3),
+            ("base_quaternions", wp.quat),
+            ("base_linear_velocities", wp.vec3),
+            ("base_angular_velocities", wp.vec3),
+            ("projected_gravity", wp.vec3),
+        ):
+            setattr(self, name, zeros(count, dtype=dtype))
+        for name, dtype in (
+            ("body_positions", wp.vec3),
+            ("body_quaternions", wp.quat),
+            ("body_linear_velocities", wp.vec3),
+            ("body_angular_velocities", wp.vec3),
+            ("contact_forces", wp.vec3),
+        ):
+            setattr(self, name, zeros(count, body_count, dtype=dtype))
+        self.foot_positions = zeros(count, foot_count, dtype=wp.vec3)
+        self.foot_velocities = zeros(count, foot_count, dtype=wp.vec3)
+        self.foot_heights = _heights(self.foot_positions)
+        self.joint_mask = _truths(layout.dofs.mask(), device)
+        self.body_mask = _truths(layout.bodies.mask(), device)
+        row = int(np.argmax(np.diff(layout.feet.start)))
+        self.feet = tuple(np.searchsorted(layout.bodies.of(row), layout.feet.of(row)).tolist())
+        self._stage = _TensorStage(self, float(contact_threshold))
+        simulation.add_stage(self._stage)
+        for name in ("contact_times", "air_times", "last_contact_times", "last_air_times"):
+            simulation.add_snapshot_array(f"robot tensors {name}", getattr(self, name))
+        self.refresh()
+
+    def __len__(self) -> int:
+        """Number of robots."""
+        return len(self._layout)
+
+    def __repr__(self) -> str:
+        layout = self._layout
+        return (
+            f"RobotTensors({len(layout)} robots, {layout.dofs.width} degrees of freedom, "
+            f"{layout.bodies.width} bodies, {layout.feet.width} feet)"
+        )
+
+    @property
+    def simulation(self) -> Simulation:
+        """The simulation of the robots."""
+        return self._simulation
+
+    @property
+    def worlds(self) -> np.ndarray:
+        """World of each robot, on the host, shape [env]."""
+        return self._layout.world
+
+    @property
+    def labels(self) -> list[str]:
+        """Label of each robot, shape [env]."""
+        return self._layout.labels
+
+    @property
+    def joint_names(self) -> list[str]:
+        """Name of each degree of freedom, that of its joint, of the robot with the most."""
+        return self._layout.dof_names()
+
+    @property
+    def body_names(self) -> list[str]:
+        """Name of each body, of the robot with the most."""
+        return self._layout.body_names()
+
+    @property
+    def foot_names(self) -> list[str]:
+        """Name of each foot, of the robot with the most."""
+        return self._layout.foot_names()
+
+    @property
+    def is_floating(self) -> np.ndarray:
+        """Whether the base of each robot is free, on the host, shape [env]."""
+        return self._layout.is_floating
+
+    @property
+    def numpy(self) -> Any:
+        """All arrays by their names, as NumPy arrays in the same memory.
+
+        Raises:
+            ValueError: If the model is on a GPU.
+        """
+        if not self._simulation.model.device.is_cpu:
+            raise ValueError(
+                f"RobotTensors.numpy: the model is on {self._simulation.model.device}, which NumPy cannot "
+                "see. Use torch or jax, or array.numpy() for a copy."
+            )
+        return self._library("numpy", lambda array: array.numpy())
+
+    @property
+    def torch(self) -> Any:
+        """All arrays by their names, as PyTorch tensors in the same memory.
+
+        Raises:
+            ImportError: If PyTorch is not installed.
+        """
+        return self._library("torch", wp.to_torch)
+
+    @property
+    def jax(self) -> Any:
+        """All arrays by their names, as JAX arrays in the same memory.
+
+        JAX takes arrays for constant. So do not write to these, take them anew in every step, and set
+        commands with `robots.joint_position_targets.assign(...)`.
+
+        Raises:
+            ImportError: If JAX is not installed.
+        """
+        self._libraries.pop("jax", None)
+        return self._library("jax", wp.to_jax)
+
+    def refresh(self) -> None:
+        """Bring everything but sums over a step up to date with `simulation.state` and the model.
+
+        Steps and resets do so by themselves. It is for writes to the state, and to limits in the model.
+        """
+        stage, model = self._stage, self._simulation.model
+        stage.read(model.worlds, stage.everywhere, self._simulation.state)
+        stage.command(model.worlds, stage.everywhere)
+        layout, dofs = self._layout, self._layout.dofs
+        for name, source in (
+            ("joint_lower", model.joint_limit_lower),
+            ("joint_upper", model.joint_limit_upper),
+            ("joint_effort_limits", model.joint_effort_limit),
+            ("joint_velocity_limits", model.joint_velocity_limit),
+        ):
+            getattr(self, name).assign(dofs.padded(source.numpy()[dofs.values], 0.0))
+        coords = layout.scalar_coords()
+        joint_q = np.append(model.joint_q.numpy(), np.float32(0.0))  # -1 addresses the last
+        defaults: Any = self.default_joint_positions
+        defaults.assign(dofs.padded(joint_q[coords], 0.0))
+
+    def _library(self, name: str, convert: Any) -> SimpleNamespace:
+        if name not in self._libraries:
+            arrays = {key: value for key, value in vars(self).items() if isinstance(value, wp.array)}
+            self._libraries[name] = SimpleNamespace(
+                **{key: convert(value) for key, value in arrays.items() if not key.startswith("_")}
+            )
+        return self._libraries[name]
+
+
+def _heights(positions: Any) -> Any:
+    """Return the third components of an array of points, in the same memory."""
+    heights: Any = wp.array(
+        ptr=positions.ptr + 8 if positions.size else None,
+        dtype=wp.float32,
+        shape=positions.shape,
+        strides=positions.strides,
+        device=positions.device,
+    )
+    heights._ref = positions  # keeps the memory alive
+    return heights
+
+
+def _truths(values: np.ndarray, device: Any) -> Any:
+    return wp.array(values, dtype=wp.bool, device=device)
+
+
+class _TensorStage(StepStage):
+    """Fills the arrays of robot tensors in the recorded step."""
+
+    def __init__(self, tensors: RobotTensors, threshold: float) -> None:
+        simulation = tensors.simulation
+        self._model, self._simulation = simulation.model, simulation
+        self._threshold = threshold
+        self._table = tensors._layout.upload()
+        self._readings: Any = RobotReadings()
+        for name in RobotReadings.__annotations__:
+            setattr(self._readings, name, getattr(tensors, name))
+        self._commands, self._seen = CommandArrays(), CommandArrays()
+        for name, array in (
+            ("position", tensors.joint_position_targets),
+            ("velocity", tensors.joint_velocity_targets),
+            ("effort", tensors.joint_efforts),
+        ):
+            setattr(self._commands, name, array)
+            setattr(self._seen, name, wp.zeros_like(array))
+        self._times = ContactTimes()
+        self._times.contact, self._times.air = tensors.contact_times, tensors.air_times
+        self._times.last_contact, self._times.last_air = (
+            tensors.last_contact_times,
+            tensors.last_air_times,
+        )
+        self._torques, self._forces = tensors.joint_torques, tensors.contact_forces
+        self._weight = 1.0 / simulation.decimation
+        self._is_implicit = isinstance(simulation.solver, SolverSAP)
+        self.everywhere: wp.array[bool] = wp.zeros(0, dtype=wp.bool, device=self._model.device)
+
+    def before_step(self, worlds: wp.array[int], state: State) -> None:
+        """Take commands in, and begin sums anew."""
+        self.command(worlds, self.everywhere)
+        self._clear(worlds, self.everywhere, with_times=False)
+
+    def before_substep(self, worlds: wp.array[int], state: State) -> None:
+        """Read the efforts that MuJoCo will exert."""
+        if not self._is_implicit:
+            self._add_efforts(worlds, state)
+
+    def after_substep(self, worlds: wp.array[int], before: State, after: State) -> None:
+        """Read the efforts that SAP has exerted, and contact forces."""
+        if self._is_implicit:
+            self._add_efforts(worlds, after)
+        contacts = self._simulation.contacts
+        launch_add_forces(self._model, worlds, self._table, contacts, self._weight, self._forces)
+
+    def after_step(self, worlds: wp.array[int], state: State) -> None:
+        """Read the state, and count times."""
+        dt = self._simulation.dt * self._simulation.decimation
+        launch_count_times(self._model, worlds, self._table, self._forces, self._threshold, dt, self._times)
+        self.read(worlds, self.everywhere, state)
+
+    def after_reset(self, worlds: wp.array[int], mask: wp.array[bool], state: State) -> None:
+        """Read the state, and begin sums and times anew."""
+        self._clear(worlds, mask, with_times=True)
+        self.read(worlds, mask, state)
+
+    def after_restore(self, worlds: wp.array[int], state: State) -> None:
+        """Read the state; times have been restored."""
+        self._clear(worlds, self.everywhere, with_times=False)
+        self.command(worlds, self.everywhere)
+        self.read(worlds, self.everywhere, state)
+
+    def read(self, worlds: wp.array[int], mask: wp.array[bool], state: State) -> None:
+        """Read the state of worlds."""
+        launch_read(self._model, worlds, mask, self._table, state, self._readings)
+
+    def command(self, worlds: wp.array[int], mask: wp.array[bool]) -> None:
+        """Let commands reach the control, and the control the commands."""
+        launch_commands(
+            self._model, worlds, mask, self._table, self._commands, self._seen, self._simulation.control
+        )
+
+    def _add_efforts(self, worlds: wp.array[int], state: State) -> None:
+        launch_add_efforts(
+            self._model, worlds, self._table, self._simulation.control, state, self._weight, self._torques
+        )
+
+    def _clear(self, worlds: wp.array[int], mask: wp.array[bool], *, with_times: bool) -> None:
+        launch_clear(
+            self._model,
+            worlds,
+            mask,
+            self._table,
+            self._torques,
+            self._forces,
+            self._times,
+            with_times=with_times,
+        )

@@ -1,0 +1,248 @@
+"""Table: where the joints, bodies and feet of each robot are in the arrays of a model."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.model import Model
+from pluriverse.selection import ArticulationView
+from pluriverse.selection.frequency import Frequency
+from pluriverse.selection.patterns import Patterns, leaf, match_labels
+from pluriverse.types import FLOATING_JOINTS, JointType, ShapeFlags
+
+# What `RobotTable.axis` says of a degree of freedom whose coordinate is its position.
+SCALAR = wp.constant(-1)
+
+
+@wp.struct
+class RobotTable:
+    """Which entries of the model each robot owns, for kernels. Rows are robots, sorted by world."""
+
+    world_row: wp.array[int]  # [world + 1] first row of each world
+    dof_start: wp.array[int]  # [row + 1] first entry of each row below
+    dof: wp.array[int]  # [entry] degree of freedom of the model
+    coord: wp.array[int]  # [entry] its coordinate; of a ball joint the first of the quaternion
+    axis: wp.array[int]  # [entry] SCALAR, or which component of the rotation vector of a ball joint
+    body_start: wp.array[int]  # [row + 1]
+    body: wp.array[int]  # [entry] body of the model
+    base_body: wp.array[int]  # [row] body that is the base; -1 for a base that is the world
+    base_joint: wp.array[int]  # [row] root joint
+    foot_start: wp.array[int]  # [row + 1]
+    foot_body: wp.array[int]  # [entry] body of the model
+    foot_place: wp.array[int]  # [entry] place of the body in its row
+    foot_shape_start: wp.array[int]  # [foot entry + 1]
+    foot_shape: wp.array[int]  # [entry] shapes of the foot that collide
+    body_row: wp.array[int]  # [body of the model] row, or -1
+    body_place: wp.array[int]  # [body of the model] place in that row
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """What each row owns, row after row."""
+
+    values: np.ndarray
+    """Owned entities, shape [entry]."""
+    start: np.ndarray
+    """First entry of each row, shape [row + 1]."""
+
+    @property
+    def width(self) -> int:
+        """Most entries of a row."""
+        return int(np.diff(self.start).max(initial=0))
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Row of each entry."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+    @property
+    def places(self) -> np.ndarray:
+        """Place of each entry in its row."""
+        return np.arange(len(self.values)) - self.start[self.rows]
+
+    def keep(self, kept: np.ndarray) -> "Ragged":
+        """Return the entries for which `kept` is true."""
+        return Ragged(self.values[kept], np.concatenate([[0], np.cumsum(kept)])[self.start])
+
+    def of(self, row: int) -> np.ndarray:
+        """Return what one row owns."""
+        return self.values[self.start[row] : self.start[row + 1]]
+
+    def longest(self) -> np.ndarray:
+        """Return what the row with the most entries owns."""
+        return self.of(int(np.argmax(np.diff(self.start))))
+
+    def mask(self) -> np.ndarray:
+        """Return which entries [row, width] there are."""
+        return np.arange(self.width) < np.diff(self.start)[:, None]
+
+    def padded(self, values: np.ndarray, fill: float) -> np.ndarray:
+        """Return one value per entry as [row, width], with `fill` where there is no entry."""
+        result = np.full((len(self.start) - 1, self.width), fill, dtype=values.dtype)
+        result[self.rows, self.places] = values
+        return result
+
+
+class RobotLayout:
+    """The robots that tensors are about, on the host.
+
+    Args:
+        model: Model.
+        pattern: Labels of articulations.
+        joints: Joints to keep; None for all. Those of floating bases never count.
+        bodies: Bodies to keep; None for all.
+        feet: Bodies that are feet; None for the last bodies of all chains that have something to touch with.
+        worlds: Worlds; None for all.
+
+    Raises:
+        KeyError: If a pattern finds nothing.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        pattern: Patterns,
+        *,
+        joints: Patterns | None,
+        bodies: Patterns | None,
+        feet: Patterns | None,
+        worlds: Patterns | None,
+    ) -> None:
+        view = ArticulationView(model, pattern, include_joints=joints, worlds=worlds, homogeneous=False)
+        whole = ArticulationView(model, pattern, worlds=worlds, homogeneous=False)
+        self.model = model
+        self.world = np.asarray(view.row_world)
+        """World of each robot, ascending, shape [env]."""
+        self.labels = view.articulation_labels
+        """Label of each robot."""
+        self._dof_joint, self._dof_coord, self._dof_axis = _dof_places(model)
+        dofs = _owned(view, Frequency.JOINT_DOF)
+        self.dofs = dofs.keep(self._dof_coord[dofs.values] >= 0)
+        """Degrees of freedom of each robot, without those of its floating base."""
+        links = _owned(whole, Frequency.BODY)
+        shapes = _collision_shapes(model)
+        kept = np.ones(model.body_count, dtype=bool)
+        if bodies is not None:
+            kept = _match(model.body_label, links.values, bodies, "bodies")
+        if feet is not None:
+            is_foot = _match(model.body_label, links.values, feet, "feet")
+        else:
+            is_foot = np.diff(shapes.start) > 0
+            parents = model.joint_parent.numpy()
+            is_foot[parents[parents >= 0]] = False
+        self.bodies = links.keep((kept | is_foot)[links.values])
+        """Bodies of each robot."""
+        self.feet = links.keep(is_foot[links.values])
+        """Bodies of each robot that are feet."""
+        counts = np.diff(shapes.start)[self.feet.values]
+        self._foot_shapes = Ragged(
+            shapes.values[_ranges(shapes.start[self.feet.values], counts)],
+            np.concatenate([[0], np.cumsum(counts)]),
+        )
+        joints_of = _owned(whole, Frequency.JOINT)
+        self.base_joint = joints_of.values[joints_of.start[:-1]]
+        """Root joint of each robot, shape [env]."""
+        types, child = model.joint_type.numpy()[self.base_joint], model.joint_child.numpy()[self.base_joint]
+        self.is_floating = np.isin(types, FLOATING_JOINTS)
+        """Whether the base of each robot is free, shape [env]."""
+        self.base_body = np.where(self.is_floating | (types == JointType.FIXED), child, -1)
+        """Body that is the base of each robot; -1 where the base is the world, shape [env]."""
+
+    def __len__(self) -> int:
+        return len(self.world)
+
+    def dof_names(self) -> list[str]:
+        """Return the names of the degrees of freedom of the robot with the most."""
+        joint = self._dof_joint[self.dofs.longest()]
+        names = [leaf(self.model.joint_label[each]) for each in joint]
+        return [
+            f"{name}:{int(np.count_nonzero(joint[:place] == joint[place]))}"
+            if np.count_nonzero(joint == joint[place]) > 1
+            else name
+            for place, name in enumerate(names)
+        ]
+
+    def body_names(self) -> list[str]:
+        """Return the names of the bodies of the robot with the most."""
+        return [leaf(self.model.body_label[body]) for body in self.bodies.longest()]
+
+    def foot_names(self) -> list[str]:
+        """Return the names of the feet of the robot with the most."""
+        return [leaf(self.model.body_label[body]) for body in self.feet.longest()]
+
+    def scalar_coords(self) -> np.ndarray:
+        """Return the coordinate of each degree of freedom [entry] that has one of its own, -1 elsewhere."""
+        dofs = self.dofs.values
+        return np.where(self._dof_axis[dofs] == int(SCALAR), self._dof_coord[dofs], -1)
+
+    def upload(self) -> Any:
+        """Return the table on the device of the model."""
+        model = self.model
+        table = RobotTable()
+        body_row = np.full(model.body_count, -1)
+        body_place = np.full(model.body_count, -1)
+        body_row[self.bodies.values] = self.bodies.rows
+        body_place[self.bodies.values] = self.bodies.places
+        arrays = {
+            "world_row": np.searchsorted(self.world, np.arange(model.world_count + 1)),
+            "dof_start": self.dofs.start,
+            "dof": self.dofs.values,
+            "coord": self._dof_coord[self.dofs.values],
+            "axis": self._dof_axis[self.dofs.values],
+            "body_start": self.bodies.start,
+            "body": self.bodies.values,
+            "base_body": self.base_body,
+            "base_joint": self.base_joint,
+            "foot_start": self.feet.start,
+            "foot_body": self.feet.values,
+            "foot_place": body_place[self.feet.values],
+            "foot_shape_start": self._foot_shapes.start,
+            "foot_shape": self._foot_shapes.values,
+            "body_row": body_row,
+            "body_place": body_place,
+        }
+        for name, values in arrays.items():
+            setattr(table, name, wp.array(values.astype(np.int32), dtype=wp.int32, device=model.device))
+        return table
+
+
+def _owned(view: ArticulationView, frequency: Frequency) -> Ragged:
+    layout = view.layout(frequency)
+    return Ragged(np.asarray(layout.index), np.asarray(layout.start))
+
+
+def _match(labels: list[str], owned: np.ndarray, patterns: Patterns, option: str) -> np.ndarray:
+    """Return which bodies of the model patterns mean, among those of the robots."""
+    result = np.zeros(len(labels), dtype=bool)
+    result[owned] = match_labels(
+        [labels[body] for body in owned], owned, patterns, what=f"RobotTensors: {option}", kind="body"
+    )
+    return result
+
+
+def _dof_places(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return joint, coordinate and axis of each degree of freedom; the coordinate is -1 for floating ones."""
+    types = model.joint_type.numpy()
+    q_start, qd_start = model.joint_q_start.numpy(), model.joint_qd_start.numpy()
+    joint = np.repeat(np.arange(model.joint_count), np.diff(qd_start))
+    place = np.arange(len(joint)) - qd_start[joint]
+    is_ball = types[joint] == JointType.BALL
+    coord = np.where(is_ball, q_start[joint], q_start[joint] + place)
+    coord[np.isin(types[joint], FLOATING_JOINTS)] = -1
+    return joint, coord, np.where(is_ball, place, int(SCALAR))
+
+
+def _collision_shapes(model: Model) -> Ragged:
+    """Return the shapes of each body that collide."""
+    body, flags = model.shape_body.numpy(), model.shape_flags.numpy()
+    collides = np.flatnonzero((flags & int(ShapeFlags.COLLIDE_SHAPES) != 0) & (body >= 0))
+    collides = collides[np.argsort(body[collides], kind="stable")]
+    return Ragged(collides, np.searchsorted(body[collides], np.arange(model.body_count + 1)))
+
+
+def _ranges(first: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """Return the numbers of consecutive ranges, one after the other."""
+    begin = np.cumsum(count) - count
+    return np.repeat(first - begin, count) + np.arange(int(count.sum()))
