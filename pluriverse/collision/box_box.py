@@ -47,6 +47,13 @@ ON_EDGE = wp.constant(1.0e-6)
 POLYGON_CAPACITY = wp.constant(16)
 
 
+# Cosines (20 and 45 degrees) of the angles between the faces of boxes that overlap, and between the face
+# and the shortest way out, up to which the face is preferred. A fingertip that is tilted by 12 degrees and
+# sunk in by some millimetres is as deep along two pairs of edges, 5 and 33 degrees off the face of the cube
+# that it holds: with these normals in turn the cube is squeezed out.
+PREFERRED_FACE_COSINE = wp.constant(0.94)
+PREFERRED_NORMAL_COSINE = wp.constant(0.7)
+
 # Distance, relative to the boxes, by which a patch or a pair of edges may be farther apart than the
 # separating axis tells before the closest points are taken to lie elsewhere.
 MISSED = wp.constant(1.0e-6)
@@ -330,12 +337,12 @@ def collide_edges(
 
 
 @wp.func
-def is_along_faces(normal: wp.vec3, rotation: wp.mat33) -> bool:
+def is_along_faces(normal: wp.vec3, rotation: wp.mat33, cosine: float) -> bool:
     """Return whether a normal in the axes of the first box is almost that of a face of either box."""
     other = wp.transpose(rotation) * normal
     cosine0 = wp.max(wp.max(wp.abs(normal[0]), wp.abs(normal[1])), wp.abs(normal[2]))
     cosine1 = wp.max(wp.max(wp.abs(other[0]), wp.abs(other[1])), wp.abs(other[2]))
-    return wp.min(cosine0, cosine1) >= FACE_COSINE
+    return wp.min(cosine0, cosine1) >= cosine
 
 
 @wp.func
@@ -415,7 +422,7 @@ def collide_box_box(output: ContactOutput, model: ShapeModel, pair: ShapePair, f
     kind = int(0)
     q = wp.transpose(r) * p
     limit = best + tie
-    # The face that boxes prefer if they overlap.
+    # The face that boxes prefer if they overlap: that of the first, or else the one of largest separation.
     face_separation = best
     face_kind = int(0)
     face_normal = normal
@@ -433,10 +440,9 @@ def collide_box_box(output: ContactOutput, model: ShapeModel, pair: ShapePair, f
             normal = wp.where(q[axis] < 0.0, -1.0, 1.0) * column(r, axis)
     if best > pair.reach:
         return found
-    if best > face_separation + preference:
-        face_separation = best
-        face_kind = kind
-        face_normal = normal
+    best_face = best
+    best_face_kind = kind
+    best_face_normal = normal
     limit = best + tie
     edge0 = int(0)
     edge1 = int(0)
@@ -470,22 +476,26 @@ def collide_box_box(output: ContactOutput, model: ShapeModel, pair: ShapePair, f
     if best > pair.reach:
         return found
 
-    # Overlapping boxes first try the patch of the face that they prefer, if faces lie on each other. No
+    # Overlapping boxes first try the patch of the face that they prefer, if faces about lie on each other. No
     # overlap is lost by that, nor made: its deepest column along any direction is at least as long as the
-    # shortest way out, and at an angle of 8 degrees to that longer by 1 % at most. A patch that is less deep
-    # has missed it. Then, a penetrating patch of the shortest way out is always taken. Apart, the separating
-    # axis gives the distance only if the closest points lie on the face or the edges that it came from; else
-    # they are found in a last round.
+    # shortest way out, and along that of the face by no more than the preference longer. A patch that is
+    # less deep has missed it. Then, a penetrating patch of the shortest way out is always taken. Apart, the
+    # separating axis gives the distance only if the closest points lie on the face or the edges that it
+    # came from; else they are found in a last round.
     strict_kind = kind
     strict_normal = normal
+    if face_separation < best - preference:
+        face_separation = best_face
+        face_kind = best_face_kind
+        face_normal = best_face_normal
     limit = best + MISSED * size
     first_round = int(1)
     if (
         best < 0.0
         and kind != face_kind
         and face_separation >= best - preference
-        and wp.dot(face_normal, normal) >= FACE_COSINE
-        and is_along_faces(face_normal, r)
+        and wp.dot(face_normal, normal) >= PREFERRED_NORMAL_COSINE
+        and is_along_faces(face_normal, r, PREFERRED_FACE_COSINE)
     ):
         first_round = 0
     inverse = wp.transpose(r)
@@ -500,7 +510,7 @@ def collide_box_box(output: ContactOutput, model: ShapeModel, pair: ShapePair, f
             normal = strict_normal
             if best <= 0.0:
                 limit = 1.0e29
-            has_patch = kind != 2 or is_along_faces(normal, r)
+            has_patch = kind != 2 or is_along_faces(normal, r, FACE_COSINE)
             if not has_patch:
                 added = collide_edges(output, model, pair, found, edge0, edge1, normal, limit)
                 if added >= 0:
@@ -512,7 +522,7 @@ def collide_box_box(output: ContactOutput, model: ShapeModel, pair: ShapePair, f
             kind = 0
             normal = connection.normal
             limit = connection.distance + MISSED * size
-            has_patch = is_along_faces(normal, r)
+            has_patch = is_along_faces(normal, r, FACE_COSINE)
         if has_patch:
             reference_half = half0
             other_half = half1

@@ -32,6 +32,31 @@ def test_the_normal_stays_that_of_the_face_while_a_pad_tilts():
         assert contacts.distance.min() < -1e-4
 
 
+def test_the_normal_stays_while_a_fingertip_sinks_in_near_the_top_of_a_cube():
+    """The fingertip of a Franka hand at 12 degrees to a cube, 7 mm below its top: only normals of faces.
+
+    Two pairs of edges, 5 and 33 degrees off, are about as short a way out, by turns. Several contacts carry.
+    """
+    cube, tip = 0.02, (0.00875, 0.0076, 0.00925)
+    r = Rotation.from_matrix([[0.91, -0.167, -0.38], [-0.211, -0.974, -0.079], [-0.357, 0.152, -0.921]])
+    reach = np.abs(r.as_matrix()) @ tip
+    overlap = np.linspace(1.6e-3, 7e-3, 40)  # edges touch from 1.42 mm on
+    position = np.column_stack(
+        [np.full(40, -0.008), -cube - reach[1] + overlap, np.full(40, 0.0133 + reach[2])]
+    )
+    turned = np.column_stack([position, np.tile(r.as_quat(), (40, 1))])
+    origin = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (40, 1))
+    for contacts in collide_pairs(box(cube, cube, cube), box(*tip), origin, turned, gap=0.001):
+        sign = np.where(contacts.shape0 % 2 == 0, 1.0, -1.0)[:, None]
+        normal = sign * contacts.normal
+        faces = (
+            np.abs(normal - [0.0, -1.0, 0.0]).max(axis=1),
+            np.abs(normal - r.as_matrix()[:, 1]).max(axis=1),
+        )
+        assert np.minimum(*faces).max() < 1e-3
+        assert contacts.count >= 2
+
+
 def test_edges_that_cross_keep_their_normal():
     """Two cubes that touch at edges at right angles, each turned by 45 degrees: no face is preferred."""
     half, depth = 0.1, 0.004

@@ -48,6 +48,10 @@ ROUNDING = 1e-6
 # A patch counts as containing the closest points if its distance is right to 1e-5 of the smaller shape (0.4
 # m).
 PATCH_TOLERANCE = 4e-6
+# Boxes that overlap take a face of theirs within 20 degrees of one of the other, although another direction
+# may be a shorter way out by this part of the sum of the half extents of the smaller box.
+FACE_COSINE = 0.93
+FACE_PREFERENCE = 0.05
 # The oracle falls short by this at ridges of the separation, where its random steps advance slowly.
 ORACLE_SHORTFALL = 2e-4
 
@@ -90,11 +94,11 @@ def test_contacts_prove_the_signed_distance(names: tuple[str, str]):
         assert distance <= 2.0 * GAP + ROUNDING
         along = separation(*shapes, *ordered, contacts.normal[index])
         if {*names} <= {"box", "plate"} and distance < 0.0 and along < distance - PATCH_TOLERANCE:
-            # Boxes that lie flat on each other may take a face within 8 degrees of the shortest way out.
-            # Corners beside the patch are deeper, those of the patch by 1 % at most.
+            # Boxes that lie about flat on each other may take a face. Corners beside the patch are deeper,
+            # those of the patch by no more than the preference.
             for rotation in (Rotation.from_quat(pose[3:]).as_matrix() for pose in pair_poses):
-                assert np.abs(contacts.normal[index] @ rotation).max() > 0.98
-            assert distance >= 1.011 * oracle - PATCH_TOLERANCE
+                assert np.abs(contacts.normal[index] @ rotation).max() > FACE_COSINE
+            assert distance >= oracle - FACE_PREFERENCE * min(sum(shape.scale) for shape in shapes)
         else:
             assert along == pytest.approx(distance, abs=PATCH_TOLERANCE)
             assert distance >= oracle - PATCH_TOLERANCE
@@ -163,7 +167,10 @@ def test_swapping_two_shapes_mirrors_the_contact(names: tuple[str, str]):
         assert a.count == b.count or abs(a.count - b.count) <= 2  # corners of a patch at the limit of the gap
         if a.count == 0:
             continue
-        assert a.distance.min() == pytest.approx(b.distance.min(), abs=PATCH_TOLERANCE)
+        either = PATCH_TOLERANCE
+        if a.distance.min() < 0.0 and names[0] == names[1] and names[0] in ("box", "plate"):
+            either += FACE_PREFERENCE * sum(SHAPES[names[0]].scale)  # of equal boxes the face of the first
+        assert a.distance.min() == pytest.approx(b.distance.min(), abs=either)
         flip = 1.0 if (a.shape0[0] % 2) != (b.shape0[0] % 2) else -1.0
         i, j = a.distance.argmin(), b.distance.argmin()
         if a.distance.min() > 0.0 and a.count == 1:
