@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tests.oracles.sap_dense import (
+    BETA_JOINT,
     ContactLaw,
     DenseProblem,
     DriveLaw,
@@ -23,6 +24,7 @@ from tests.oracles.sap_dense import (
     LimitLaw,
     SpeedLaw,
     contact_frame,
+    near_rigid_regularization,
     weight_diag_delassus,
     weights_delassus,
 )
@@ -342,7 +344,17 @@ def _add_contacts(
         problem.contacts.append(law)
 
 
-def _add_joint_terms(problem: DenseProblem, dense: DenseWorld, control, *, speed_limits: bool) -> None:
+def _limit_gains(stiffness: float, damping: float, a_ii: float, dt: float) -> tuple[float, float]:
+    """Stiffness and damping over stiffness of a joint limit, NaN standing for what nobody gave."""
+    if np.isnan(stiffness):
+        softest = near_rigid_regularization(BETA_JOINT, 1.0 / a_ii)
+        return np.inf, 0.02 if np.isnan(damping) else damping * dt**2 * softest
+    return stiffness, 2.0 * np.sqrt(a_ii / stiffness) if np.isnan(damping) else max(damping, 0.0) / stiffness
+
+
+def _add_joint_terms(
+    problem: DenseProblem, dense: DenseWorld, control, *, speed_limits: bool, damps_approach: bool
+) -> None:
     model, dt = dense.model, dense.dt
     velocity_limit = model.joint_velocity_limit.numpy().astype(float)
     arrays = {
@@ -357,8 +369,6 @@ def _add_joint_terms(problem: DenseProblem, dense: DenseWorld, control, *, speed
             "limit_kd",
         )
     }
-    for name, default in (("limit_ke", 1e4), ("limit_kd", 10.0)):  # what the solver has where nobody gave any
-        arrays[name] = np.where(np.isnan(arrays[name]), default, arrays[name])
     mode = model.joint_target_mode.numpy()
     bounds = model.joint_target_lower.numpy(), model.joint_target_upper.numpy()
     target_pos, target_vel = control.joint_target_pos.numpy(), control.joint_target_vel.numpy()
@@ -385,14 +395,13 @@ def _add_joint_terms(problem: DenseProblem, dense: DenseWorld, control, *, speed
             elif mode[public] != 0 and act[public] != 0.0:
                 limit = data["effort_limit"]
                 problem.joint_terms.append((dof, EffortLaw(float(np.clip(act[public], -limit, limit)), dt)))
-            if scalar and data["limit_ke"] > 0.0:
+            if scalar and not data["limit_ke"] <= 0.0:
                 window = 2.0 * dt * max(abs(problem.v0[dof]), abs(problem.v_star[dof]))
-                tau = max(data["limit_kd"], 0.0) / data["limit_ke"]
+                stiffness, tau = _limit_gains(data["limit_ke"], data["limit_kd"], a_ii, dt)
                 for gap, sign in ((q0 - data["limit_lower"], 1.0), (data["limit_upper"] - q0, -1.0)):
                     if gap <= window:
-                        problem.joint_terms.append(
-                            (dof, LimitLaw(gap, sign, data["limit_ke"], tau, a_ii, dt))
-                        )
+                        law = LimitLaw(gap, sign, stiffness, tau, a_ii, dt, damps_approach)
+                        problem.joint_terms.append((dof, law))
             if friction[public] > 0.0:
                 problem.joint_terms.append((dof, FrictionLaw(float(friction[public]), a_ii, dt)))
             if speed_limits and scalar and velocity_limit[public] < 1e6:
@@ -448,5 +457,5 @@ def dense_problem(
             beta=beta,
             damps_approach=damps_approach,
         )
-    _add_joint_terms(problem, dense, control, speed_limits=speed_limits)
+    _add_joint_terms(problem, dense, control, speed_limits=speed_limits, damps_approach=damps_approach)
     return problem

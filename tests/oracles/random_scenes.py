@@ -36,6 +36,11 @@ def _inertia(rng: np.random.Generator, mass: float) -> np.ndarray:
     return np.trace(second) * np.eye(3) - second
 
 
+def _number_or_none(value: float) -> float | None:
+    """None for NaN: not given."""
+    return None if np.isnan(value) else float(value)
+
+
 def _drive(rng: np.random.Generator) -> dict:
     """Drive, limits and losses of one degree of freedom."""
     return {
@@ -47,8 +52,8 @@ def _drive(rng: np.random.Generator) -> dict:
         "actuator_mode": JointTargetMode(int(rng.integers(0, 5))),
         "limit_lower": float(rng.choice([-np.inf, -0.3])),
         "limit_upper": float(rng.choice([0.3, np.inf])),
-        "limit_ke": float(rng.choice([0.0, 1e4, 1e12])),
-        "limit_kd": float(rng.choice([0.0, 10.0])),
+        "limit_ke": _number_or_none(rng.choice([0.0, 1e4, 1e12, np.nan])),
+        "limit_kd": _number_or_none(rng.choice([0.0, 10.0, np.nan])),
         "friction": float(rng.choice([0.0, 0.3])),
     }
 

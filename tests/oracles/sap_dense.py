@@ -216,11 +216,14 @@ class LimitLaw:
     tau: float
     a_ii: float
     dt: float
+    damps_approach: bool = True
 
     def __post_init__(self) -> None:
         compliant = 1.0 / (self.dt * self.stiffness * (self.dt + self.tau))
         self.r = max(near_rigid_regularization(BETA_JOINT, 1.0 / self.a_ii), compliant)
         self.v_hat = -self.gap / (self.dt + self.tau)
+        if self.gap > 0.0 and not self.damps_approach:
+            self.v_hat = -self.gap / self.dt
 
     def _strength(self, v: float) -> float:
         return max(self.v_hat - self.sign * v, 0.0) / self.r

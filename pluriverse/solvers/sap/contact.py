@@ -547,9 +547,11 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
             bias = -phi0 / duration
             sap.contact_work_max[slot] = real(wp.inf)
             if options.recovery_limited != 0 and phi0 < zero:
-                if is_given == 0:
-                    stiffness = zero
                 mass = moved_mass(topology, dynamics, world, node_a, node_b, dof_a, dof_b)
+                if is_given == 0 or beta * beta * real(NEAR_RIGID) * dt * stiffness * (dt + tau) > mass:
+                    # Not given, or more than the step resolves even for the mass of the trees: no motion can
+                    # have stored energy in it.
+                    stiffness = zero
                 bias = wp.min(bias, recovery_speed(-phi0, w, sap.contact_rn[slot], mass, stiffness))
                 sap.contact_work_max[slot] = recovery_work(-phi0, mass, stiffness, dt)
             sap.contact_bias[slot] = bias

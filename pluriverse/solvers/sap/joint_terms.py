@@ -33,9 +33,9 @@ from pluriverse.types import JointTargetMode
 # Near-rigid parameter of drives and limits: stiffer ones than the period 0.1 dt needs are softened to it,
 # which bounds the condition number of the Hessian ([Castro2022] section V.B with beta = 0.1).
 NEAR_RIGID = wp.constant(0.1**2 / (4.0 * math.pi**2))
-# Stiffness [N/m or N·m/rad] and damping [N·s/m or N·m·s/rad] of limits that nobody gave any.
-LIMIT_STIFFNESS = wp.constant(1e4)
-LIMIT_DAMPING = wp.constant(10.0)
+# Time [s] in which a joint comes back from beyond a limit that nobody gave a stiffness: that of a contact of
+# two shapes with nothing set.
+LIMIT_RECOVERY_TIME = wp.constant(0.02)
 # Floor of 1 / A_ii [1/kg or 1/(kg·m²)]; only a division guard.
 INVERSE_MASS_MIN = wp.constant(1e-12)
 # Effort limits from here on [N or N·m] count as none; the builder's default of 1e6 stays a limit.
@@ -162,6 +162,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         dynamics: DynamicsData,
         sap: SapData,
         contact_sigma: real,
+        approach_damping: int,
         dt64: wp.float64,
     ):
         world = worlds[wp.tid()]
@@ -249,11 +250,15 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                 if has_limit:
                     ke = real(inputs.limit_ke[public])
                     kd = wp.max(real(inputs.limit_kd[public]), zero)
-                    if wp.isnan(inputs.limit_ke[public]):
-                        ke = real(LIMIT_STIFFNESS)
-                    if wp.isnan(inputs.limit_kd[public]):
-                        kd = real(LIMIT_DAMPING)
-                    tau = kd / ke
+                    is_soft = not wp.isnan(inputs.limit_ke[public])
+                    if not is_soft:
+                        ke = one / (dt * dt * near_rigid)
+                    if not wp.isnan(inputs.limit_kd[public]):
+                        tau = kd / ke
+                    elif is_soft:
+                        tau = real(2.0) * wp.sqrt(diagonal / ke)  # critical damping
+                    else:
+                        tau = real(LIMIT_RECOVERY_TIME)
                     speed = wp.max(
                         wp.abs(real(dynamics.dof_velocity[dof])),
                         wp.abs(real(dynamics.dof_velocity_free[dof])),
@@ -267,9 +272,13 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     if lower <= window:
                         terms += LIMIT_LOWER
                         sap.limit_lower_bias[dof] = -lower / (dt + tau)
+                        if lower > zero and approach_damping == 0:
+                            sap.limit_lower_bias[dof] = -lower / dt
                     if upper <= window:
                         terms += LIMIT_UPPER
                         sap.limit_upper_bias[dof] = -upper / (dt + tau)
+                        if upper > zero and approach_damping == 0:
+                            sap.limit_upper_bias[dof] = -upper / dt
                 if torque > zero:
                     terms += DRY_FRICTION
                     sap.friction_regularization[dof] = contact_sigma * inverse_mass
@@ -307,6 +316,7 @@ def set_joint_terms(
     sap: SapWorkspace,
     *,
     contact_sigma: float,
+    approach_damping: bool,
     enforce_velocity_limit: bool,
     dt: float,
 ) -> None:
@@ -332,6 +342,15 @@ def set_joint_terms(
     launch_kernel(
         _kernels(sap.real, sap.linear, dynamics.real).set_joint_terms,
         dim=worlds.size,
-        inputs=[worlds, model.topology, inputs, dynamics.data, sap.data, contact_sigma, dt],
+        inputs=[
+            worlds,
+            model.topology,
+            inputs,
+            dynamics.data,
+            sap.data,
+            contact_sigma,
+            int(approach_damping),
+            dt,
+        ],
         device=model.device,
     )

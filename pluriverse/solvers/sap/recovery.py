@@ -15,10 +15,10 @@ speed at which they would fall from as high:
 
     v_hat <= sqrt(2 g d min(1, w M)),    gamma . v_c <= h M g sqrt(2 g d) + k d^2 / 2    in a step,
 
-where k d^2 / 2 is there if a stiffness was given. The first is known beforehand. The second holds at the
-solution, also if other contacts or friction leave the trees fewer ways out than w knows of: where it does
-not, the contact is asked for less, and the world is solved on from where it is. Neither bounds a force: a
-contact that does not open does no work, whatever it carries.
+where k d^2 / 2 is there if a stiffness was given that the step resolves for M. The first is known
+beforehand. The second holds at the solution, also if other contacts or friction leave the trees fewer ways
+out than w knows of: where it does not, the contact is asked for less, and the world is solved on from where
+it is. Neither bounds a force: a contact that does not open does no work, whatever it carries.
 """
 
 import functools

@@ -264,6 +264,7 @@ class SolverSAP(SolverBase):
             self.dynamics,
             sap,
             contact_sigma=self.options.contact_sigma,
+            approach_damping=bool(self.options.approach_damping),
             enforce_velocity_limit=self.options.enforce_velocity_limit,
             dt=dt,
         )
