@@ -62,7 +62,7 @@ def make_model(sim: Sim, solver_dt: float) -> Model:
     _write_rows(sim, builder)
     if is_mujoco(sim.params):
         let_shapes_turn(builder)
-    _place_grounds(sim, worlds, builder)
+    place_grounds(sim, worlds, builder)
     model = builder.finalize(sim.device)
     _shift_bodies(sim, builder, model)
     return model
@@ -125,11 +125,11 @@ def _world_builder(sim: Sim, actors: list[Actor]) -> ModelBuilder:
     for a, b in np.unique(pairs, axis=0).tolist():
         builder.add_shape_collision_filter_pair(a, b)
     for ground in sim.grounds:
-        _add_ground(sim, builder, ground)
+        add_ground_shape(sim, builder, ground)
     return builder
 
 
-def _add_ground(sim: Sim, builder: ModelBuilder, ground: Ground) -> None:
+def add_ground_shape(sim: Sim, builder: ModelBuilder, ground: Ground) -> None:
     """Add a ground to a world, at its pose in the sim."""
     config = builder.default_shape_cfg.copy()
     config.ke, config.tau = CONTACT_STIFFNESS, CONTACT_DISSIPATION_TIME
@@ -240,7 +240,7 @@ def _shift_root(actor: Actor) -> None:
         actor.rows["joint_X_p"][asset.root_joint, :3] += offset
 
 
-def _place_grounds(sim: Sim, worlds: list[list[int]], builder: ModelBuilder) -> None:
+def place_grounds(sim: Sim, worlds: list[list[int]], builder: ModelBuilder) -> None:
     """Put the grounds of each world where they are seen from its first env."""
     if not sim.grounds:
         return

@@ -7,6 +7,7 @@ Its joint is not among the joints of the asset.
 import dataclasses
 import functools
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,10 @@ class Asset:
         """Columns of the builder as rows of the model, by name."""
         self.overrides: dict[str, np.ndarray] = {}
         """Rows of actors created from now on, where those created before have others."""
+        self.read_visuals: Callable[[], ModelBuilder] | None = None
+        """Reads the file again, with display geometry; None where the builder has it."""
+        self.drawn: Any = None
+        """`pluriverse.gymapi.drawn_shapes.DrawnAsset`, once it was needed."""
         self.prototype: Any = None
         """Model of the asset alone, once it was needed."""
         self.merged_links: dict[str, str] = {}

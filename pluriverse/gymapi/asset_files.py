@@ -2,6 +2,7 @@
 
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from pluriverse.gymapi.asset import Asset, FixedTendon
 from pluriverse.gymapi.enums import DofDriveMode
 from pluriverse.gymapi.structures import ActuatorProperties, AssetOptions, TendonProperties
 from pluriverse.gymapi.values import Quat, Transform, Vec3
-from pluriverse.importers import ImportReport
+from pluriverse.importers import AssetWarning, ImportReport
 from pluriverse.types import GeoType, JointTargetMode, JointType, ShapeFlags
 
 # Contact stiffness of shapes without compliance [N/m]: far above what a step resolves, so that the bound of
@@ -56,20 +57,39 @@ def asset_builder(options: AssetOptions) -> ModelBuilder:
 
 def load_urdf(root: str, filename: str, options: AssetOptions) -> Asset:
     """Return the asset of a URDF file."""
-    builder = asset_builder(options)
     path = _path(root, filename)
-    report = builder.add_urdf(
-        path,
-        floating=not options.fix_base_link,
-        load_visual_shapes=False,
-        collapse_fixed_joints=options.collapse_fixed_joints,
-        planar_joints_turn=True,
-        joint_ordering="dfs_by_name",
-        package_dirs=[root] if root else None,
-    )
+
+    def read(builder: ModelBuilder, visuals: bool) -> ImportReport:
+        return builder.add_urdf(
+            path,
+            floating=not options.fix_base_link,
+            load_visual_shapes=visuals,
+            collapse_fixed_joints=options.collapse_fixed_joints,
+            planar_joints_turn=True,
+            joint_ordering="dfs_by_name",
+            package_dirs=[root] if root else None,
+        )
+
+    builder = asset_builder(options)
+    report = read(builder, False)
     asset = _finish(path.stem, builder, options)
     _note_merged_links(asset, report)
+    asset.read_visuals = lambda: _read_visuals(read, options, report)
     return asset
+
+
+def _read_visuals(
+    read: Callable[[ModelBuilder, bool], ImportReport], options: AssetOptions, known: ImportReport
+) -> ModelBuilder:
+    """Return the builder of a file that is read again with display geometry, and warn of what is new then."""
+    builder = asset_builder(options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AssetWarning)  # most of it was said before
+        report = read(builder, True)
+    said = {(entry.feature, entry.consequence) for entry in known.entries}
+    report.entries = [entry for entry in report.entries if (entry.feature, entry.consequence) not in said]
+    report.emit(strict=False)
+    return builder
 
 
 def load_mjcf(root: str, filename: str, options: AssetOptions) -> Asset:
@@ -78,16 +98,20 @@ def load_mjcf(root: str, filename: str, options: AssetOptions) -> Asset:
 
     from pluriverse.importers.mjcf_source import read_mjcf
 
-    builder = asset_builder(options)
     path = _path(root, filename)
-    report = builder.add_mjcf(
-        path,
-        floating=False if options.fix_base_link else None,
-        parse_visuals=False,
-        parse_sites=False,
-        collapse_fixed_joints=options.collapse_fixed_joints,
-        keyframe=None,
-    )
+
+    def read(builder: ModelBuilder, visuals: bool) -> ImportReport:
+        return builder.add_mjcf(
+            path,
+            floating=False if options.fix_base_link else None,
+            parse_visuals=visuals,
+            parse_sites=False,
+            collapse_fixed_joints=options.collapse_fixed_joints,
+            keyframe=None,
+        )
+
+    builder = asset_builder(options)
+    report = read(builder, False)
     model = read_mjcf(path, edit=_drop_sensors, report=ImportReport(str(path))).model
     # Targets are those of the script, whatever range the file gives the controls of its actuators.
     builder.joint_target_lower[:], builder.joint_target_upper[:] = -np.inf, np.inf
@@ -109,6 +133,7 @@ def load_mjcf(root: str, filename: str, options: AssetOptions) -> Asset:
     asset = _finish(path.stem, builder, options, chain_names=names, drive_modes=modes)
     asset.actuators = actuators
     _note_merged_links(asset, report)
+    asset.read_visuals = lambda: _read_visuals(read, options, report)
     _add_tendons(asset, model)
     return asset
 
@@ -129,14 +154,18 @@ def _drop_sensors(spec: Any, report: ImportReport) -> None:
 
 def load_usd(root: str, filename: str, options: AssetOptions) -> Asset:
     """Return the asset of a USD file."""
-    builder = asset_builder(options)
     path = _path(root, filename)
-    report = builder.add_usd(
-        path,
-        floating=False if options.fix_base_link else None,
-        load_visual_shapes=False,
-        collapse_fixed_joints=options.collapse_fixed_joints,
-    )
+
+    def read(builder: ModelBuilder, visuals: bool) -> ImportReport:
+        return builder.add_usd(
+            path,
+            floating=False if options.fix_base_link else None,
+            load_visual_shapes=visuals,
+            collapse_fixed_joints=options.collapse_fixed_joints,
+        )
+
+    builder = asset_builder(options)
+    report = read(builder, False)
     modes = {}
     for label, start, count in zip(
         builder.joint_label, builder.joint_qd_start, builder.joint_dof_dim.sum(axis=1), strict=True
@@ -146,6 +175,7 @@ def load_usd(root: str, filename: str, options: AssetOptions) -> Asset:
             modes[_last(label)] = driven or DofDriveMode(int(options.default_dof_drive_mode))
     asset = _finish(path.stem, builder, options, drive_modes=modes)
     _note_merged_links(asset, report)
+    asset.read_visuals = lambda: _read_visuals(read, options, report)
     return asset
 
 

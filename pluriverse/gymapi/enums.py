@@ -110,6 +110,28 @@ class MeshType(enum.IntEnum):
     MESH_VISUAL_AND_COLLISION = 3
 
 
+class ImageType(enum.IntEnum):
+    """Kinds of images of cameras."""
+
+    IMAGE_COLOR = 0
+    """Red, green, blue and alpha."""
+    IMAGE_DEPTH = 1
+    """Negative distance along the axis of the camera [m], -inf for nothing."""
+    IMAGE_SEGMENTATION = 2
+    """Segmentation ids, 0 for nothing."""
+    IMAGE_OPTICAL_FLOW = 3
+    """Motion since the last image, to the right and down, in 32768ths of its width and height."""
+
+
+class CameraFollowMode(enum.IntEnum):
+    """How a camera follows the body that carries it."""
+
+    FOLLOW_POSITION = 0
+    """It keeps its axes, at a fixed offset in the env."""
+    FOLLOW_TRANSFORM = 1
+    """It turns with the body."""
+
+
 class MeshNormalMode(enum.IntEnum):
     """Where normals of visual meshes come from. Without effect on physics."""
 
@@ -202,6 +224,8 @@ ENUMERATIONS: tuple[type[enum.Enum], ...] = (
     TensorDataType,
     TendonType,
     MeshType,
+    ImageType,
+    CameraFollowMode,
     MeshNormalMode,
     SoftMaterialType,
     UsdMaterialMode,

@@ -3,7 +3,9 @@
 from typing import Any
 
 from pluriverse.gymapi.gym_absent import AbsentCalls
+from pluriverse.gymapi.gym_appearance import AppearanceCalls
 from pluriverse.gymapi.gym_assets import AssetCalls
+from pluriverse.gymapi.gym_cameras import CameraCalls
 from pluriverse.gymapi.gym_components import ComponentCalls
 from pluriverse.gymapi.gym_controls import ControlCalls
 from pluriverse.gymapi.gym_envs import EnvCalls
@@ -27,6 +29,8 @@ class Gym(
     StateCalls,
     TensorCalls,
     SensorCalls,
+    CameraCalls,
+    AppearanceCalls,
     ViewerCalls,
     AbsentCalls,
 ):

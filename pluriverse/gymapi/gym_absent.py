@@ -1,4 +1,4 @@
-"""Calls of what there is none of here: soft bodies, particles, cameras, USD export.
+"""Calls of what there is none of here: soft bodies, particles, USD export.
 
 Counts and lists say so, since scripts ask before they go on; what would make or change some raises.
 """
@@ -12,7 +12,6 @@ from pluriverse.gymapi.values import IndexRange
 _NO_SOFT = "soft bodies, cloth and particles are not simulated. Build the thing of rigid bodies and joints."
 _NO_PRESSURE = "soft bodies, and so their pneumatic pressure, are not simulated. Use efforts on joints."
 _NO_EXPORT = "sims are not written to USD stages. Keep the files that assets were loaded from."
-_NO_CAMERA = "cameras and textures are no part of the actor API yet."
 _NO_SERVER = "asset servers are not reached. Load files from a folder."
 
 _REFUSED = {
@@ -55,37 +54,13 @@ _REFUSED = {
         ),
         _NO_EXPORT,
     ),
-    **dict.fromkeys(
-        (
-            "attach_camera_to_body",
-            "create_camera_sensor",
-            "create_texture_from_buffer",
-            "create_texture_from_file",
-            "destroy_camera_sensor",
-            "end_access_image_tensors",
-            "free_texture",
-            "get_camera_image",
-            "get_camera_image_gpu_tensor",
-            "get_camera_proj_matrix",
-            "get_camera_transform",
-            "get_camera_view_matrix",
-            "get_rigid_body_texture",
-            "render_all_camera_sensors",
-            "set_camera_location",
-            "set_camera_transform",
-            "set_rigid_body_texture",
-            "start_access_image_tensors",
-            "write_camera_image_to_file",
-        ),
-        _NO_CAMERA,
-    ),
     "omni_connect": _NO_SERVER,
 }
 """Calls that raise, and why."""
 
 
 class AbsentCalls(Checks):
-    """Soft bodies, cameras and USD export: nothing, and errors that say so."""
+    """Soft bodies and USD export: nothing, and errors that say so."""
 
     def get_asset_soft_body_count(self, asset: Any) -> int:
         """Return 0."""

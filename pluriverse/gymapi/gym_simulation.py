@@ -9,6 +9,7 @@ import numpy as np
 import warp as wp
 
 import pluriverse
+from pluriverse.gymapi.arguments import as_int
 from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.enums import SimType, UpAxis
 from pluriverse.gymapi.errors import GymError, GymWarning, require
@@ -39,7 +40,7 @@ class SimulationCalls(Checks):
 
         Args:
             compute_device: Number of the GPU, where `params.use_gpu_pipeline` is set.
-            graphics_device: Ignored; there are no graphics.
+            graphics_device: Ignored; pictures are rendered on the device of the sim.
             type: Backend; either names the same physics.
             params: Parameters; copied.
         """
@@ -212,7 +213,14 @@ class SimulationCalls(Checks):
         size = float(np.linalg.norm(quat))
         quat = quat / size if size > 1.0e-8 else np.array([1.0, 0.0, 0.0, 0.0])
         pose = np.concatenate([-float(params.distance) * normal, quat])
-        found.grounds.append(Ground("plane", pose, *_friction(params, "add_ground")))
+        found.grounds.append(
+            Ground(
+                "plane",
+                pose,
+                *_friction(params, "add_ground"),
+                segmentation_id=as_int(params.segmentation_id, "params.segmentation_id", "add_ground"),
+            )
+        )
 
     def add_triangle_mesh(self, sim: Any, vertices: Any, triangles: Any, params: TriangleMeshParams) -> None:
         """Add a terrain of triangles that collides with everything.
@@ -251,6 +259,7 @@ class SimulationCalls(Checks):
                 *_friction(params, "add_triangle_mesh"),
                 vertices=points.reshape(-1, 3).copy(),
                 triangles=corners.reshape(-1, 3).astype(np.int32),
+                segmentation_id=as_int(params.segmentation_id, "params.segmentation_id", "add_triangle_mesh"),
             )
         )
 
@@ -288,6 +297,7 @@ class SimulationCalls(Checks):
                 *_friction(params, "add_heightfield"),
                 heights=grid.astype(np.float64) * float(params.vertical_scale),
                 size=((rows - 1) * float(params.row_scale), (columns - 1) * float(params.column_scale)),
+                segmentation_id=as_int(params.segmentation_id, "params.segmentation_id", "add_heightfield"),
             )
         )
 

@@ -1,22 +1,38 @@
-"""Viewer calls: a viewer without a window, so that scripts run headless and come to an end."""
+"""Viewer calls: a viewer without a window, so that scripts run headless and come to an end.
+
+What it would show can be written to a file.
+"""
 
 import os
 import warnings
+from collections import deque
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pluriverse.gymapi.arguments import as_int, vector
+from pluriverse.gymapi.camera_records import quaternion_of, up_direction
 from pluriverse.gymapi.checks import Checks
-from pluriverse.gymapi.enums import KeyboardInput, MeshType
+from pluriverse.gymapi.enums import KeyboardInput
 from pluriverse.gymapi.errors import GymWarning, require
+from pluriverse.gymapi.image_files import write_image
 from pluriverse.gymapi.structures import CameraProperties
-from pluriverse.gymapi.values import Transform, Vec3
+from pluriverse.gymapi.values import Quat, Transform, Vec3
 
 FRAME_BUDGET = 600
 """Frames after which a viewer counts as closed, where nothing else says."""
 BUDGET_VARIABLE = "PLURIVERSE_GYM_FRAMES"
 """Environment variable with another number of frames."""
+
+
+DEFAULT_POSITION = (6.0, 6.0, 4.0)
+"""Where the camera is until a script moves it [m]."""
+DEFAULT_TARGET = (0.0, 0.0, 0.5)
+"""What it looks at until then [m]."""
+
+
+LINE_COUNT_MAX = 100_000
+"""Lines that a viewer keeps."""
 
 
 class ViewerPoint(NamedTuple):
@@ -34,7 +50,7 @@ class Viewer:
     Args:
         sim: Its sim.
         frames: Frame budget.
-        properties: Camera, of which the size is known.
+        properties: Size of its pictures, and field of view.
     """
 
     def __init__(self, sim: Any, frames: int, properties: CameraProperties):
@@ -43,7 +59,29 @@ class Viewer:
         self.frames = frames
         self.first_frame = sim.frame_count
         self.draw_count = 0
-        self.camera = Transform()
+        self.position = np.array(DEFAULT_POSITION)
+        """Where the camera is in the sim [m]."""
+        self.target = np.array(DEFAULT_TARGET)
+        """What it looks at [m]."""
+        self.fov = 2.0 * float(
+            np.arctan(np.tan(0.5 * np.radians(properties.horizontal_fov)) * self.size.y / self.size.x)
+        )
+        """Vertical field of view [rad]."""
+        self.line_ends: deque[np.ndarray] = deque()
+        """Ends of lines in the sim [m], each of shape [line, 2, 3]."""
+        self.line_colors: deque[np.ndarray] = deque()
+        """Their colours, each of shape [line, 3]."""
+        self.line_count = 0
+        """Number of lines."""
+        self.renderer: Any = None
+        """`pluriverse.gymapi.viewer_picture.ViewerRenderer`, once it was needed."""
+
+    @property
+    def lines(self) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of all lines [m], shape [line, 2, 3], and their colours, shape [line, 3]."""
+        if not self.line_ends:
+            return np.zeros((0, 2, 3)), np.zeros((0, 3))
+        return np.concatenate(self.line_ends), np.concatenate(self.line_colors)
 
     @property
     def is_closed(self) -> bool:
@@ -119,17 +157,35 @@ class ViewerCalls(Checks):
         self._viewer(viewer, "poll_viewer_events")
 
     def viewer_camera_look_at(self, viewer: Any, env: Any, position: Vec3, target: Vec3) -> None:
-        """Note where the camera is."""
+        """Put the camera somewhere, looking at a point [m]: both in an env, or in the sim if it is None."""
         call = "viewer_camera_look_at"
         found = self._viewer(viewer, call)
-        if env is not None:
-            self._env(env, call)
-        vector(target, "target", call)
-        found.camera = Transform(vector(position, "position", call))
+        origin = np.zeros(3) if env is None else self._env(env, call).origin
+        eye, point = (
+            origin + np.array(list(vector(value, what, call)), dtype=np.float64)
+            for value, what in ((position, "position"), (target, "target"))
+        )
+        require(
+            bool(
+                np.isfinite(eye).all() and np.isfinite(point).all() and np.linalg.norm(point - eye) > 1.0e-9
+            ),
+            call,
+            f"position is {position!r} and target {target!r}, but both must be finite, and apart.",
+        )
+        found.position, found.target = eye, point
 
     def get_viewer_camera_transform(self, viewer: Any, env: Any = None) -> Transform:
-        """Return where the camera was put."""
-        return self._viewer(viewer, "get_viewer_camera_transform").camera
+        """Return where the camera is, in an env or in the sim if it is None. It looks along its z axis."""
+        call = "get_viewer_camera_transform"
+        found = self._viewer(viewer, call)
+        origin = np.zeros(3) if env is None else self._env(env, call).origin
+        forward = (found.target - found.position) / np.linalg.norm(found.target - found.position)
+        left = np.cross(up_direction(found.sim), forward)
+        if np.linalg.norm(left) < 1.0e-6:  # straight up or down
+            left = np.cross((1.0, 0.0, 0.0), forward)
+        left /= np.linalg.norm(left)
+        rotation = np.stack([left, np.cross(forward, left), forward], axis=1)
+        return Transform(Vec3(*(found.position - origin).tolist()), Quat(*quaternion_of(rotation).tolist()))
 
     def subscribe_viewer_keyboard_event(self, viewer: Any, key: KeyboardInput | int, name: str) -> None:
         """Accept a key; it is never pressed."""
@@ -154,19 +210,34 @@ class ViewerCalls(Checks):
         return self._viewer(viewer, "get_viewer_size").size
 
     def add_lines(self, viewer: Any, env: Any, count: int, vertices: Any, colors: Any) -> None:
-        """Accept lines, given as `count` pairs of points."""
-        self._viewer(viewer, "add_lines")
-        points = np.asarray(vertices)
-        size = points.view(np.float32).size if points.dtype.names else points.size
-        require(
-            size >= 6 * as_int(count, "count", "add_lines"),
-            "add_lines",
-            f"vertices has {size} numbers, but {count} lines need {6 * count}.",
-        )
+        """Draw lines until `clear_lines`; of very many the last 100,000.
+
+        Args:
+            viewer: The viewer.
+            env: Env in whose frame the lines are; None for that of the sim.
+            count: Number of lines.
+            vertices: Two ends per line [m]: numbers of any shape, or `gymapi.Vec3.dtype`.
+            colors: Red, green and blue of each line, from 0 to 1.
+        """
+        found = self._viewer(viewer, "add_lines")
+        number = as_int(count, "count", "add_lines")
+        origin = np.zeros(3) if env is None else self._env(env, "add_lines").origin
+        ends = _numbers(vertices, "vertices", 6 * number, f"{count} lines")
+        shades = _numbers(colors, "colors", 3 * number, f"{count} lines")
+        found.line_ends.append(origin + ends.reshape(-1, 2, 3))
+        found.line_colors.append(shades.reshape(-1, 3))
+        found.line_count += number
+        while found.line_count > LINE_COUNT_MAX and len(found.line_ends) > 1:
+            # A script that never clears would fill the memory.
+            found.line_count -= len(found.line_ends.popleft())
+            found.line_colors.popleft()
 
     def clear_lines(self, viewer: Any) -> None:
-        """Accept a viewer."""
-        self._viewer(viewer, "clear_lines")
+        """Take all lines away."""
+        found = self._viewer(viewer, "clear_lines")
+        found.line_ends.clear()
+        found.line_colors.clear()
+        found.line_count = 0
 
     def draw_env_rigid_contacts(
         self, viewer: Any, env: Any, color: Vec3, scale: float, sqrt_scale: bool
@@ -179,58 +250,44 @@ class ViewerCalls(Checks):
         """Accept what to draw."""
         self._viewer(viewer, "draw_env_soft_contacts")
 
-    def set_rigid_body_color(
-        self, env: Any, actor_handle: int, body: int, mesh_type: MeshType | int, color: Vec3
-    ) -> None:
-        """Note the colour of a body."""
-        call = "set_rigid_body_color"
-        actor = self._actor(env, actor_handle, call)
-        index = self._entry(body, actor.asset.body_names, "body", str(actor), call)
-        actor.colors[index] = vector(color, "color", call)
-
-    def get_rigid_body_color(self, env: Any, actor_handle: int, body: int, mesh_type: MeshType | int) -> Vec3:
-        """Return the colour of a body; white where none was set."""
-        call = "get_rigid_body_color"
-        actor = self._actor(env, actor_handle, call)
-        index = self._entry(body, actor.asset.body_names, "body", str(actor), call)
-        return actor.colors.get(index, Vec3(1.0, 1.0, 1.0))
-
-    def reset_actor_materials(self, env: Any, actor_handle: int, mesh_type: MeshType | int) -> None:
-        """Forget the colours of an actor."""
-        self._actor(env, actor_handle, "reset_actor_materials").colors.clear()
-
-    def set_rigid_body_segmentation_id(
-        self, env: Any, actor_handle: int, body: int, segmentation_id: int
-    ) -> None:
-        """Note the segmentation id of a body."""
-        call = "set_rigid_body_segmentation_id"
-        actor = self._actor(env, actor_handle, call)
-        index = self._entry(body, actor.asset.body_names, "body", str(actor), call)
-        actor.segmentation_ids[index] = as_int(segmentation_id, "segmentation_id", call)
-
-    def get_rigid_body_segmentation_id(self, env: Any, actor_handle: int, body: int) -> int:
-        """Return the segmentation id of a body."""
-        call = "get_rigid_body_segmentation_id"
-        actor = self._actor(env, actor_handle, call)
-        index = self._entry(body, actor.asset.body_names, "body", str(actor), call)
-        return actor.segmentation_ids.get(index, actor.segmentation_id)
-
-    def set_light_parameters(
-        self, sim: Any, light: int, intensity: Vec3, ambient: Vec3, direction: Vec3
-    ) -> None:
-        """Accept a light."""
-        self._sim(sim, "set_light_parameters")
-
     def write_viewer_image_to_file(self, viewer: Any, filename: str) -> None:
-        """Accept a name; there is no picture to write, which a warning says."""
-        self._viewer(viewer, "write_viewer_image_to_file")
-        warnings.warn(
-            f"write_viewer_image_to_file: there is no window, so '{filename}' is not written.",
-            GymWarning,
-            stacklevel=2,
-        )
+        """Write a picture of the envs next to what is looked at, as they stand, to a file, PNG by default.
+
+        Raises:
+            FileNotFoundError: If there is no such folder.
+            ValueError: If the name is that of no format of pictures.
+        """
+        call = "write_viewer_image_to_file"
+        found = self._viewer(viewer, call)
+        runtime = self._runtime(found.sim, call)  # type: ignore[attr-defined]  # of SimulationCalls
+        runtime.place_bodies()
+        if found.renderer is None:
+            # Both load the ray caster.
+            from pluriverse.gymapi.viewer_picture import ViewerRenderer
+            from pluriverse.render import SeenGeometry
+
+            cameras = self._camera_set(found.sim)  # type: ignore[attr-defined]  # of CameraCalls
+            found.renderer = ViewerRenderer(found.sim, cameras.shapes(SeenGeometry.VISUAL))
+        size = (int(found.size.x), int(found.size.y))
+        picture = found.renderer.picture(found.position, found.target, size, found.fov, found.lines)
+        write_image(call, filename, picture)
 
     def _viewer(self, viewer: Any, call: str) -> Viewer:
         if not isinstance(viewer, Viewer):
             raise TypeError(f"{call}: viewer is {viewer!r}, but must be what create_viewer() returned.")
         return viewer
+
+
+def _numbers(values: Any, what: str, count: int, reason: str) -> np.ndarray:
+    """Return the first numbers of an array, of numbers or of vectors."""
+    array = np.asarray(values.cpu() if hasattr(values, "cpu") else values)
+    try:
+        if array.dtype.names:
+            array = array.view(np.float32)
+        elif array.dtype == object:
+            array = np.array([list(value) for value in array.ravel()])
+        array = array.reshape(-1).astype(np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"add_lines: {what} is {values!r}, which is not made of numbers.") from None
+    require(array.size >= count, "add_lines", f"{what} has {array.size} numbers, but {reason} need {count}.")
+    return array[:count]

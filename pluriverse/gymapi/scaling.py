@@ -31,6 +31,9 @@ def scale_actor(actor: Actor, scale: float, *, gains: bool) -> None:
         size = read(actor, "shape_scale").reshape(-1, 3)
         size[builder.shape_type != GeoType.PLANE] *= factor
         write(actor, "shape_scale", size)
+    if actor.env.sim.camera_set is not None:
+        for shapes in actor.env.sim.camera_set.made_shapes:
+            shapes.rescale(actor)
     write(actor, "body_mass", read(actor, "body_mass") * factor**3)
     write(actor, "body_inertia", read(actor, "body_inertia") * factor**5)
     write(actor, "body_com", read(actor, "body_com") * factor)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.gymapi.asset import Asset, AssetDof, AssetJoint
+from pluriverse.gymapi.lights import Lights
 from pluriverse.gymapi.structures import AttractorProperties, SimParams
 from pluriverse.gymapi.values import Transform, Vec3
 
@@ -33,6 +34,8 @@ class Ground:
     triangles: np.ndarray | None = None
     source: Any = None
     """Mesh or height field, made once for all worlds."""
+    segmentation_id: int = 0
+    """Label in segmentation images."""
 
 
 @dataclasses.dataclass
@@ -95,7 +98,10 @@ class Actor:
         self.dof_force_sensors = False
         self.tendons: list[Any] | None = None
         """Tendons of its own once one is changed or read."""
-        self.colors: dict[int, Vec3] = {}
+        self.colors: dict[tuple[int, int], Vec3] = {}
+        """Colours that calls gave bodies, by body and bit of `MeshType`."""
+        self.textures: dict[tuple[int, int], int] = {}
+        """Handles of textures, likewise."""
         self.segmentation_ids: dict[int, int] = {}
         self.rows: dict[str, np.ndarray] = {}
         """Rows that differ from those of the asset; only until the sim is prepared."""
@@ -156,6 +162,8 @@ class Env:
         self.aggregate: Aggregate | None = None
         self.aggregates: list[Aggregate] = []
         self.attractors: list[Attractor] = []
+        self.cameras: list[Any] = []
+        """`CameraRecord` of each camera handle."""
         self.world = -1
         """World of the model, once the sim is prepared."""
         self.offset = np.zeros(3)
@@ -232,6 +240,14 @@ class Sim:
         self.assets: list[Asset] = []
         self.grounds: list[Ground] = []
         self.attractors: list[Attractor] = []
+        self.cameras: list[Any] = []
+        """Cameras of all envs."""
+        self.textures: dict[int, Any] = {}
+        """`Texture` of each handle."""
+        self.freed_textures: set[int] = set()
+        """Handles that must not be used any more."""
+        self.lights = Lights()
+        """What shines on pictures."""
         self.body_count = 0
         self.joint_count = 0
         self.dof_count = 0
@@ -258,6 +274,8 @@ class Sim:
         self.joint_efforts: Any = None
         self.attractor_forces: Any = None
         self.tendon_forces: Any = None
+        self.camera_set: Any = None
+        """`pluriverse.gymapi.cameras.CameraSet` once a picture was asked for."""
 
     @property
     def is_prepared(self) -> bool:

@@ -170,7 +170,7 @@ class _GroundParams(_Structure):
     restitution: float = 0.0
     """Coefficient of restitution, 0 to 1."""
     segmentation_id: int = 0
-    """Stored."""
+    """Label in segmentation images."""
 
 
 @dataclasses.dataclass
@@ -296,11 +296,11 @@ class AssetOptions(_Structure):
     slices_per_cylinder: int = 20
     """Ignored: cylinders are smooth."""
     flip_visual_attachments: bool = False
-    """Ignored: visual only."""
+    """Ignored: meshes are shown as they lie in their files, with the axis up that these state."""
     use_mesh_materials: bool = False
-    """Ignored: visual only."""
+    """Ignored: meshes wear their own materials where the file of the robot gives none."""
     mesh_normal_mode: MeshNormalMode | int = MeshNormalMode.FROM_ASSET
-    """Ignored: visual only."""
+    """Ignored: normals are smooth but for edges."""
     tendon_limit_stiffness: float = 1.0
     """Stiffness of the limits of tendons."""
     min_particle_mass: float = 1e-12
@@ -443,17 +443,26 @@ class TendonProperties(_Structure):
 
 @dataclasses.dataclass
 class CameraProperties(_Structure):
-    """Camera of a viewer. Without effect: there is nothing to see in a null viewer."""
+    """A camera, or the size of the window of a viewer."""
 
     width: int = DEFAULT_VIEWER_WIDTH
+    """Columns of the image."""
     height: int = DEFAULT_VIEWER_HEIGHT
+    """Rows of the image; pixels are square."""
     horizontal_fov: float = 90.0
+    """Angle between the left and the right edge of the image [degrees]."""
     near_plane: float = 0.0010000000474974513
+    """Distance along the axis from which something is seen [m]; of depths, segmentation and optical flow."""
     far_plane: float = 2000000.0
+    """Distance along the axis up to which something is seen [m], likewise."""
     supersampling_horizontal: int = 1
+    """Rays per pixel along a row, of colours."""
     supersampling_vertical: int = 1
+    """Rays per pixel along a column, of colours."""
     use_collision_geometry: bool = False
+    """Whether shapes that collide are seen instead of those that are shown."""
     enable_tensors: bool = False
+    """Ignored: tensors can be had of all images."""
 
 
 @dataclasses.dataclass

@@ -75,14 +75,22 @@ class PictureRenderer:
         model: The model.
         geometry: Which of its shapes are drawn.
         threads: Threads on a CPU; as many as cores if None.
+        caster: Its shapes, ready to be hit by rays, where they are at hand already.
+        looks: Their colours and textures, likewise.
     """
 
     def __init__(
-        self, model: Model, *, geometry: SeenGeometry = SeenGeometry.VISUAL, threads: int | None = None
+        self,
+        model: Model,
+        *,
+        geometry: SeenGeometry = SeenGeometry.VISUAL,
+        threads: int | None = None,
+        caster: RayCaster | None = None,
+        looks: LookArrays | None = None,
     ):
         self.model = model
-        self.caster = RayCaster(model, geometry=geometry)
-        self.looks = LookArrays(model, self.caster.arrays)
+        self.caster = RayCaster(model, geometry=geometry) if caster is None else caster
+        self.looks = LookArrays(model, self.caster.arrays) if looks is None else looks
         if threads is not None and threads < 1:
             raise ValueError(f"PictureRenderer: threads is {threads}, but it must be at least 1.")
         self._threads = threads or _core_count()

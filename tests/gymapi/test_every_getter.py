@@ -30,6 +30,7 @@ VALUES = {
     "mesh_type": gymapi.MESH_VISUAL,
     "envs": "envs",
     "filename": "picture.png",
+    "camera_handle": 0,
 }
 
 
@@ -62,6 +63,7 @@ def stages(gym, tmp_path_factory):
             attractor = gymapi.AttractorProperties()
             attractor.rigid_handle = 0
             gym.create_rigid_body_attractor(envs[-1], attractor)
+            gym.create_camera_sensor(envs[-1], gymapi.CameraProperties(width=4, height=3))
         if stage != "built":
             gym.prepare_sim(sim)
         if stage == "stepped":
@@ -74,8 +76,8 @@ def stages(gym, tmp_path_factory):
 @pytest.mark.parametrize("stage", ["built", "prepared", "stepped"])
 def test_every_getter_works_at_any_time(gym, stages, stage):
     sim, envs, asset = stages[stage]
-    # Contact getters make the model, so they come last in a sim that is being built.
-    for name in sorted(getters(), key=lambda name: "contact" in name):
+    # Getters of contacts and images make the model, so they come last in a sim that is being built.
+    for name in sorted(getters(), key=lambda name: "contact" in name or name == "get_camera_image"):
         call = getattr(gym, name)
         given = []
         for parameter in inspect.signature(call).parameters.values():

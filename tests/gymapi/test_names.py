@@ -29,8 +29,10 @@ TITLES = {
     "StateCalls": "States",
     "TensorCalls": "Tensors",
     "SensorCalls": "Contacts, sensors, attractors",
+    "CameraCalls": "Cameras",
+    "AppearanceCalls": "Colours, textures, lights",
     "ViewerCalls": "Viewer",
-    "AbsentCalls": "Cameras, soft bodies, USD export",
+    "AbsentCalls": "Soft bodies, USD export",
 }
 NO_EFFECT = "accepted, without effect"
 RAISES = "not supported: raises"
@@ -45,13 +47,18 @@ STATUS = {
     ),
     "set_rigid_body_state_tensor": "yes, beyond the original: poses that the joints allow",
     "create_viewer": "a viewer without a window, closed after a number of frames",
-    "query_viewer_has_closed": "yes",
+    **dict.fromkeys(
+        (
+            "query_viewer_has_closed",
+            "viewer_camera_look_at",
+            "get_viewer_camera_transform",
+            "add_lines",
+            "clear_lines",
+        ),
+        "yes",
+    ),
+    "write_viewer_image_to_file": "yes: what a window would show",
     "get_viewer_size": "yes: as created",
-    "set_rigid_body_color": "stored",
-    "get_rigid_body_color": "stored",
-    "set_rigid_body_segmentation_id": "stored",
-    "get_rigid_body_segmentation_id": "stored",
-    "get_actor_segmentation_id": "stored",
 }
 
 
@@ -59,7 +66,6 @@ IGNORED = re.compile(r"(Ignored|Stored|Accepted|Without effect|There are no|None
 """How the docstring of a field begins that no solver reads."""
 NOT_OURS = {
     "FlexParams": "stored: there are no soft bodies",
-    "CameraProperties": "width and height are those of the viewer, the rest is stored",
     "SoftMaterial": "stored: there are no soft bodies",
     "SoftMaterialType": "there are no soft bodies",
     "UsdExportOptions": "stored: nothing is exported",

@@ -288,11 +288,13 @@ def test_viewer_takes_all_calls(gym, assets, tmp_path):
     gym.draw_env_rigid_contacts(viewer, env, gymapi.Vec3(1, 0, 0), 1.0, False)
     gym.draw_env_soft_contacts(viewer, env)
     gym.clear_lines(viewer)
+    own = gym.get_rigid_body_color(env, 0, 1, gymapi.MESH_VISUAL)
     gym.set_rigid_body_color(env, 0, 1, gymapi.MESH_VISUAL, gymapi.Vec3(1, 0, 0))
+    assert gym.get_rigid_body_color(env, 0, 1, gymapi.MESH_VISUAL) == gymapi.Vec3(1, 0, 0)
     gym.reset_actor_materials(env, 0, gymapi.MESH_VISUAL)
-    assert gym.get_rigid_body_color(env, 0, 1, gymapi.MESH_VISUAL) == gymapi.Vec3(1, 1, 1)
-    with pytest.warns(gymapi.GymWarning, match="there is no window, so 'picture.png' is not written"):
-        gym.write_viewer_image_to_file(viewer, "picture.png")
+    assert gym.get_rigid_body_color(env, 0, 1, gymapi.MESH_VISUAL) == own
+    gym.write_viewer_image_to_file(viewer, str(tmp_path / "picture.png"))
+    assert (tmp_path / "picture.png").stat().st_size > 0
 
 
 def test_lost_contacts_are_reported(gym):

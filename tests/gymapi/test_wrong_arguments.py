@@ -23,7 +23,7 @@ WRONG_OBJECTS = (None, 99, "x")
 WRONG_HANDLES = (99, "x", -1)
 WRONG_VALUES = ("x", object(), [1, 2, 3, 4, 5], float("nan"))
 # What the API has and this package does not raises NotImplementedError, whatever it is given.
-ERRORS = (gymapi.GymError, ValueError, TypeError, IndexError, NotImplementedError)
+ERRORS = (gymapi.GymError, ValueError, TypeError, IndexError, NotImplementedError, FileNotFoundError)
 # What calls take that is sound for most.
 POSE, VECTOR = gymapi.Transform(), gymapi.Vec3()
 SOUND = {
@@ -70,11 +70,14 @@ def test_wrong_arguments_are_named(gym, assets, prepared, tmp_path, monkeypatch)
     asset = gym.load_asset(sim, assets, "cartpole.urdf", undamped(fix_base_link=True))
     env = add_env(sim)
     actor = gym.create_actor(env, asset, at(), "cartpole", 0, 0)
-    viewer = gym.create_viewer(sim, gymapi.CameraProperties(), frames=10)
+    small = gymapi.CameraProperties(width=4, height=4)
+    viewer = gym.create_viewer(sim, small, frames=10)
+    for _ in range(3):
+        gym.create_camera_sensor(env, small)
     if prepared:
         gym.simulate(sim)
     scene = {"sim": sim, "env": env, "asset": asset, "actor_handle": actor, "viewer": viewer, "envs": [env]}
-    scene |= {"rigid_handle": 1, "joint_handle": 0, "dof_handle": 0}
+    scene |= {"rigid_handle": 1, "joint_handle": 0, "dof_handle": 0, "camera_handle": 1}
     count, unnamed = 0, []
     for name, argument, arguments in wrong_calls(scene):
         with warnings.catch_warnings():

@@ -1,0 +1,126 @@
+"""Camera records: what camera sensors are, and where they are."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.gymapi.enums import CameraFollowMode, ImageType, UpAxis
+from pluriverse.gymapi.frames import body_rows
+from pluriverse.gymapi.scene import Env, Sim
+from pluriverse.gymapi.structures import CameraProperties
+from pluriverse.model import poses
+
+_LAYOUTS: dict[ImageType, tuple[Any, tuple[int, ...]]] = {
+    ImageType.IMAGE_COLOR: (wp.uint8, (4,)),
+    ImageType.IMAGE_DEPTH: (wp.float32, ()),
+    ImageType.IMAGE_SEGMENTATION: (wp.int32, ()),
+    ImageType.IMAGE_OPTICAL_FLOW: (wp.int16, (2,)),
+}
+"""Type and shape of a pixel of each kind of image."""
+
+
+@dataclasses.dataclass(eq=False)
+class CameraRecord:
+    """A camera sensor of an env."""
+
+    env: Env
+    handle: int
+    properties: CameraProperties
+    body: tuple[Any, int] | None = None
+    """Actor and body that carry it, or None."""
+    follows_rotation: bool = True
+    """Whether it turns with that body."""
+    pose: np.ndarray = dataclasses.field(default_factory=lambda: np.array([0.0] * 6 + [1.0]))
+    """Pose in the env, or relative to the body [m, xyzw]: it looks along x."""
+    is_destroyed: bool = False
+    batch: Any = None
+    """`CameraBatch` that renders it, once there is one."""
+    images: dict[ImageType, Any] = dataclasses.field(default_factory=dict)
+    """Memory of each kind of image that was asked for."""
+
+    def image(self, kind: ImageType, device: Any) -> Any:
+        """Return the memory of an image, which is rendered from now on."""
+        if kind not in self.images:
+            dtype, pixel = _LAYOUTS[kind]
+            shape = (int(self.properties.height), int(self.properties.width), *pixel)
+            self.images[kind] = wp.zeros(shape, dtype=dtype, device=device)
+            if self.batch is not None:
+                self.batch.is_outdated = True
+        return self.images[kind]
+
+
+def camera_axes(sim: Sim) -> np.ndarray:
+    """Return the axes of pictures (right, up, backwards as columns) of a camera that is not turned."""
+    if int(sim.params.up_axis) == UpAxis.UP_AXIS_Y:
+        return np.array([[0.0, 0.0, -1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
+    return np.array([[0.0, 0.0, -1.0], [-1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+
+
+def up_direction(sim: Sim) -> tuple[float, float, float]:
+    """Return the axis of a sim that points up."""
+    return (0.0, 1.0, 0.0) if int(sim.params.up_axis) == UpAxis.UP_AXIS_Y else (0.0, 0.0, 1.0)
+
+
+def looking_pose(sim: Sim, position: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return the pose of a camera [m, xyzw] that looks from a point to another."""
+    from pluriverse.render.camera import look_rotation  # loads the ray caster
+
+    rotation = look_rotation(target - position, up_direction(sim)) @ camera_axes(sim).T
+    return np.concatenate([position, quaternion_of(rotation)])
+
+
+def quaternion_of(rotation: np.ndarray) -> np.ndarray:
+    """Return the quaternion xyzw of a rotation matrix."""
+    from scipy.spatial.transform import Rotation
+
+    quaternion: np.ndarray = Rotation.from_matrix(rotation).as_quat()
+    return quaternion
+
+
+def rotation_of(quaternion: np.ndarray) -> np.ndarray:
+    """Return the matrix of a quaternion xyzw."""
+    from scipy.spatial.transform import Rotation
+
+    rotation: np.ndarray = Rotation.from_quat(quaternion).as_matrix()
+    return rotation
+
+
+def env_pose(record: CameraRecord) -> np.ndarray:
+    """Return where a camera is now in its env [m, xyzw], before and after the sim is prepared."""
+    if record.body is None:
+        return record.pose.copy()
+    actor, body = record.body
+    carrier = body_rows(actor)[0][body].astype(np.float64)
+    if record.follows_rotation:
+        return np.asarray(poses.compose(carrier.reshape(1, 7), record.pose.reshape(1, 7))).reshape(7)
+    return np.concatenate([carrier[:3] + record.pose[:3], record.pose[3:]])
+
+
+def batch_key(properties: CameraProperties) -> tuple[Any, ...]:
+    """Return what cameras that are rendered together have in common."""
+    samples = max(1, int(properties.supersampling_horizontal) * int(properties.supersampling_vertical))
+    return (
+        int(properties.width),
+        int(properties.height),
+        samples,
+        bool(properties.use_collision_geometry),
+        float(properties.near_plane),
+        float(properties.far_plane),
+    )
+
+
+def follow_mode(value: Any, call: str) -> CameraFollowMode:
+    """Return how a camera follows a body.
+
+    Raises:
+        ValueError: If it is no such mode.
+    """
+    try:
+        return CameraFollowMode(int(value))
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{call}: the follow mode is {value!r}, but must be gymapi.FOLLOW_POSITION or "
+            "gymapi.FOLLOW_TRANSFORM."
+        ) from None

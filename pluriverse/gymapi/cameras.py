@@ -1,0 +1,279 @@
+"""Cameras: the batches in which images of camera sensors are rendered.
+
+Cameras of equal resolution, range and geometry are rendered together, all worlds at once; each camera has its
+images in memory of its own, which keeps its place. Only the kinds of images that were asked for are rendered.
+"""
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.gymapi.camera_images import IMAGE_TYPE_COUNT, write_pixels
+from pluriverse.gymapi.camera_records import (
+    CameraRecord,
+    batch_key,
+    camera_axes,
+    quaternion_of,
+    rotation_of,
+)
+from pluriverse.gymapi.drawn_shapes import DrawnShapes
+from pluriverse.gymapi.enums import ImageType
+from pluriverse.gymapi.lighting import make_light
+from pluriverse.gymapi.scene import Sim
+from pluriverse.model import State, poses
+from pluriverse.render import SeenGeometry
+from pluriverse.render.raycast.looks import LookArrays
+from pluriverse.render.raycast.sensing import CameraMount, place_cameras, sense_pixels
+from pluriverse.render.raycast.shading import View, render_pixels
+from pluriverse.sensors.base import Sensor
+
+# Modes of `CameraMount`.
+_FIXED, _TRACK = 0, 1
+
+
+class CameraBatch(Sensor):
+    """Cameras that are rendered together.
+
+    Args:
+        shapes: What they see.
+        records: The cameras.
+    """
+
+    def __init__(self, shapes: DrawnShapes, records: list[CameraRecord]):
+        super().__init__(shapes.caster, None)
+        self.shapes = shapes
+        self.sim: Sim = shapes.sim
+        self.records = sorted(records, key=lambda record: record.env.world)
+        """Cameras, in the order of their worlds."""
+        self.is_outdated = True
+        """Whether other images are asked for than those that are rendered."""
+        self.is_moved = True
+        """Whether calls changed where cameras are."""
+        self._light_version = -1
+        self._looks: LookArrays | None = None
+        self._has_flow = False
+        width, height, self._samples, _, near, far = batch_key(records[0].properties)
+        self._near, self._far = near, min(far, 1.0e29)
+        device, count = self.sim.device, len(self.records)
+        world = np.array([record.env.world for record in self.records])
+        counts = np.bincount(world, minlength=self.model.world_count)
+        self._count_max = int(counts.max(initial=0))
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        self._start: Any = wp.array(starts, dtype=wp.int32, device=device)
+        fov = np.radians([float(record.properties.horizontal_fov) for record in self.records])
+        tangent = (np.tan(0.5 * fov) * height / width).astype(np.float32)
+        self._view = view = View()
+        view.camera_position = wp.zeros(count, dtype=wp.vec3, device=device)
+        view.camera_rotation = wp.zeros(count, dtype=wp.mat33, device=device)
+        view.tangent = wp.array(tangent, dtype=wp.float32, device=device)
+        view.view_start = wp.array(np.arange(count + 1, dtype=np.int32), dtype=wp.int32, device=device)
+        view.view_world = wp.array(world.astype(np.int32), dtype=wp.int32, device=device)
+        view.view_offset = wp.zeros(count, dtype=wp.vec3, device=device)
+        view.width, view.height = width, height
+        self._mount = mount = CameraMount()
+        mount.body = wp.zeros(count, dtype=wp.int32, device=device)
+        mount.xform = wp.zeros(count, dtype=wp.transform, device=device)
+        mount.mode = wp.zeros(count, dtype=wp.int32, device=device)
+        mount.target = wp.full(count, -1, dtype=wp.int32, device=device)
+        mount.track_offset = wp.zeros(count, dtype=wp.vec3, device=device)
+        mount.track_rotation = wp.zeros(count, dtype=wp.mat33, device=device)
+        self._address: Any = wp.zeros((count, IMAGE_TYPE_COUNT), dtype=wp.uint64, device=device)
+        self._last_position: Any = wp.zeros(count, dtype=wp.vec3, device=device)
+        self._last_rotation: Any = wp.zeros(count, dtype=wp.mat33, device=device)
+        self._last_body_q: Any = None
+        for record in self.records:
+            record.batch = self
+        self.render_count = 0
+        """How often the batch was rendered."""
+
+    def _ray_count(self) -> int:
+        return len(self.records) * self._view.width * self._view.height * self._samples
+
+    def render(self) -> None:
+        """Render all images that are asked for."""
+        state: State = self.sim.runtime.simulation.state
+        if self.is_outdated:
+            self._make_outputs()
+        if self._looks is not None and self._looks is not self.shapes.looks:
+            self._looks = self.shapes.looks
+            self._graphs.clear()
+        if self._light_version != self.sim.lights.version:
+            self._light_version = self.sim.lights.version
+            self._light = make_light(self.sim.lights, extent=2.0, reach=50.0)
+            self._graphs.clear()
+        if self.is_moved:
+            self._place()
+        self.shapes.upload()
+        first = self.render_count == 0 or self._last_body_q is None
+        if self._last_body_q is None:
+            self._last_body_q = wp.empty_like(state.body_q)
+        if first and self._has_flow:
+            # Nothing has moved since a picture that there was not: it is the same as this one.
+            self._launch_placement(state)
+            self._keep(state)
+        self.update(state)
+        if self._has_flow:
+            self._keep(state)
+        self.render_count += 1
+
+    def _keep(self, state: State) -> None:
+        """Note where things are at this picture."""
+        wp.copy(self._last_body_q, state.body_q)
+        wp.copy(self._last_position, self._view.camera_position)
+        wp.copy(self._last_rotation, self._view.camera_rotation)
+
+    def _make_outputs(self) -> None:
+        """Make memory for what is rendered, and note where it goes."""
+        device, view = self.sim.device, self._view
+        wanted = {kind for record in self.records for kind in record.images}
+        address = np.zeros((len(self.records), IMAGE_TYPE_COUNT), dtype=np.uint64)
+        for place, record in enumerate(self.records):
+            for kind, image in record.images.items():
+                address[place, int(kind)] = image.ptr
+        self._address.assign(address)
+
+        def made(dtype: Any, *kinds: ImageType) -> Any:
+            size = (len(self.records), view.height, view.width) if wanted & set(kinds) else (0, 0, 0)
+            return wp.zeros(size, dtype=dtype, device=device)
+
+        flow = ImageType.IMAGE_OPTICAL_FLOW
+        self._color = made(wp.uint32, ImageType.IMAGE_COLOR)
+        self._depth = made(wp.float32, ImageType.IMAGE_DEPTH, flow)
+        self._shape = made(wp.int32, ImageType.IMAGE_SEGMENTATION, flow)
+        nothing = {dtype: wp.zeros((0, 0, 0), dtype=dtype, device=device) for dtype in (float, int, wp.vec3)}
+        self._sensed: list[Any] = [
+            self._depth,
+            nothing[float],
+            self._shape,
+            nothing[int],
+            nothing[int],
+            nothing[wp.vec3],
+        ]
+        self._looks = self.shapes.looks if self._color.size else None
+        if flow in wanted and not self._has_flow:
+            self.render_count = 0
+        self._has_flow = flow in wanted
+        self._graphs.clear()
+        self.is_outdated = False
+
+    def _place(self) -> None:
+        """Write how cameras are carried, in place."""
+        count, axes = len(self.records), camera_axes(self.sim)
+        turned = quaternion_of(axes)
+        body, mode = np.full(count, -1, dtype=np.int32), np.full(count, _FIXED, dtype=np.int32)
+        local = np.tile([0.0] * 6 + [1.0], (count, 1))
+        for place, record in enumerate(self.records):
+            local[place] = record.pose
+            if record.body is None:
+                local[place, :3] += record.env.offset
+            else:
+                actor, index = record.body
+                body[place] = actor.starts["body"] + index
+                mode[place] = _FIXED if record.follows_rotation else _TRACK
+        pose = np.asarray(poses.compose(local, np.tile([0.0, 0.0, 0.0, *turned], (count, 1))))
+        mount = self._mount
+        mount.body.assign(body)
+        mount.mode.assign(mode)
+        mount.xform.assign(pose.astype(np.float32))
+        mount.track_offset.assign(local[:, :3].astype(np.float32))
+        mount.track_rotation.assign(rotation_of(pose[:, 3:]).astype(np.float32))
+        self.is_moved = False
+
+    def _launch_placement(self, state: State, worlds: Any = None) -> None:
+        view = self._view
+        place_cameras(
+            self.model.worlds if worlds is None else worlds,
+            self._start,
+            self._count_max,
+            self._mount,
+            state.body_q,
+            view.camera_position,
+            view.camera_rotation,
+        )
+
+    def _sense(self, state: State, worlds: wp.array[int]) -> None:
+        view = self._view
+        self._launch_placement(state, worlds)
+        if self._depth.size or self._shape.size:
+            sense_pixels(
+                worlds,
+                self._start,
+                self._count_max,
+                self._caster,
+                view,
+                self._near,
+                self._far,
+                self._sensed,
+            )
+        if self._color.size:
+            assert self._looks is not None
+            render_pixels(
+                worlds,
+                self._start,
+                self._count_max,
+                self._caster.arrays.scene,
+                self._looks.looks,
+                view,
+                self._light,
+                self._color,
+                samples=self._samples,
+            )
+        write_pixels(
+            worlds,
+            self._start,
+            self._count_max,
+            view,
+            self._caster.arrays.scene.shape_body,
+            self.shapes.segmentation,
+            (self._color, self._depth, self._shape),
+            state.body_q,
+            (self._last_body_q, self._last_position, self._last_rotation),
+            self._address,
+        )
+
+
+class CameraSet:
+    """All cameras of a prepared sim, and what they see.
+
+    Args:
+        sim: The sim.
+    """
+
+    def __init__(self, sim: Sim):
+        self.sim = sim
+        self.batches: list[CameraBatch] = []
+        self._shapes: dict[SeenGeometry, DrawnShapes] = {}
+
+    def shapes(self, geometry: SeenGeometry) -> DrawnShapes:
+        """Return what is seen, made when it is needed."""
+        if geometry not in self._shapes:
+            self._shapes[geometry] = DrawnShapes(self.sim, geometry)
+        return self._shapes[geometry]
+
+    @property
+    def made_shapes(self) -> list[DrawnShapes]:
+        """What was made of it so far."""
+        return list(self._shapes.values())
+
+    def update_batches(self) -> None:
+        """Put cameras that are in no batch yet into some."""
+        fresh = [record for record in self.sim.cameras if record.batch is None and not record.is_destroyed]
+        groups: dict[Any, list[CameraRecord]] = {}
+        for record in fresh:
+            groups.setdefault(batch_key(record.properties), []).append(record)
+        for records in groups.values():
+            geometry = (
+                SeenGeometry.COLLISION
+                if records[0].properties.use_collision_geometry
+                else SeenGeometry.VISUAL
+            )
+            self.batches.append(CameraBatch(self.shapes(geometry), records))
+
+    def render(self) -> None:
+        """Render all cameras."""
+        self.sim.runtime.place_bodies()
+        self.update_batches()
+        for batch in self.batches:
+            if any(record.images for record in batch.records):
+                batch.render()
