@@ -15,6 +15,10 @@ class UndrivenJointWarning(PluriverseWarning):
     """A joint without a drive was given a target, which nothing follows."""
 
 
+class SensorWarning(PluriverseWarning):
+    """A sensor does not know everything that it would measure."""
+
+
 class MeshApproximationWarning(PluriverseWarning):
     """A mesh was approximated by another method than asked for, or its approximation could not be kept."""
 

@@ -1,7 +1,7 @@
 """ModelBuilder: what a user assembles on the host."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from pluriverse.builder.cameras import CameraMode, add_camera
 from pluriverse.builder.custom_attribute import CustomAttribute, CustomFrequency
 from pluriverse.builder.inputs import Transform, Vector
 from pluriverse.builder.joint_config import JointDofConfig
+from pluriverse.builder.sensors import SensorTerm, SensorType, SensorZone, add_sensor
 from pluriverse.builder.shape_config import ShapeConfig
 from pluriverse.builder.worlds import WorldBuilder
 from pluriverse.model import Model
@@ -132,6 +133,137 @@ class ModelBuilder(WorldBuilder):
             mode=mode,
             target=target,
             label=label,
+        )
+
+    def add_sensor(
+        self,
+        type: SensorType | str,
+        *,
+        body: int = -1,
+        xform: Transform | None = None,
+        joint: int | None = None,
+        axis: int = 0,
+        reference_body: int | None = None,
+        reference_xform: Transform | None = None,
+        zone: SensorZone | None = None,
+        terms: Sequence[SensorTerm] | None = None,
+        parameter: Sequence[float] | None = None,
+        cutoff: float = 0.0,
+        noise: float = 0.0,
+        delay: float = 0.0,
+        label: str | None = None,
+    ) -> int:
+        """Add a sensor, which `Simulation.sensors` measures in every world: `simulation.sensors[label]`.
+
+        Robots from any file can be given sensors: `builder.add_sensor("gyro", body=report.bodies[0])`.
+
+        Args:
+            type: What it measures: a `SensorType`, or its name in either case, as in MJCF.
+            body: Body that carries it, -1 for the world.
+            xform: Frame of the sensor in that body [m, xyzw]; the frame of the body if None.
+            joint: Joint that it is on, for `jointpos`, `jointvel`, `jointactuatorfrc`, `jointlimitpos`,
+                `jointlimitvel`, `ballquat` and `ballangvel`.
+            axis: Axis of a D6 joint.
+            reference_body: Body whose frame `frame*` sensors measure in, that of the zone of `insidesite`, or
+                of the camera of `camprojection`; -1 for the world, None for none.
+            reference_xform: The frame in that body.
+            zone: Volume that contacts of `touch`, or the frame's origin of `insidesite`, are looked for in.
+            terms: Shares of a sum over joint coordinates in place of `joint`; springs of `e_potential`.
+            parameter: The field in the world of `magnetometer`; focal lengths and centre of the image [pixel]
+                of `camprojection`.
+            cutoff: Largest absolute value that it tells, 0 for no bound; not for quaternions and axes.
+            noise: Standard deviation of the noise of each sample, in the unit of the sensor.
+            delay: How late it is read [s].
+            label: Name; `TYPE_INDEX` if None.
+
+        Returns:
+            Index of the sensor.
+
+        Raises:
+            IndexError: If there is no such body.
+            ValueError: If a value is out of range, or something that the type needs is missing.
+        """
+        return add_sensor(
+            self,
+            type,
+            body=body,
+            xform=xform,
+            joint=joint,
+            axis=axis,
+            reference_body=reference_body,
+            reference_xform=reference_xform,
+            zone=zone,
+            terms=terms,
+            parameter=parameter,
+            cutoff=cutoff,
+            noise=noise,
+            delay=delay,
+            label=label,
+        )
+
+    def add_sensor_imu(
+        self,
+        body: int,
+        *,
+        xform: Transform | None = None,
+        accelerometer_noise: float = 0.0,
+        gyro_noise: float = 0.0,
+        delay: float = 0.0,
+        label: str = "imu",
+    ) -> tuple[int, int, int]:
+        """Add an inertial measurement unit: sensors `LABEL_acc`, `LABEL_gyro` and `LABEL_quat` on one frame.
+
+        Args:
+            body: Body that carries it.
+            xform: Its frame in the body.
+            accelerometer_noise: Standard deviation of the specific force [m/s²].
+            gyro_noise: Standard deviation of the angular velocity [rad/s].
+            delay: How late it is read [s].
+            label: First part of the three names.
+
+        Returns:
+            Indices of accelerometer, gyro and orientation (`framequat`).
+
+        Raises:
+            IndexError: If there is no such body.
+            ValueError: If a value is out of range.
+        """
+        frame: dict[str, Any] = {"body": body, "xform": xform, "delay": delay}
+        return (
+            self.add_sensor("accelerometer", noise=accelerometer_noise, label=f"{label}_acc", **frame),
+            self.add_sensor("gyro", noise=gyro_noise, label=f"{label}_gyro", **frame),
+            self.add_sensor("framequat", label=f"{label}_quat", **frame),
+        )
+
+    def add_sensor_force_torque(
+        self,
+        body: int,
+        *,
+        xform: Transform | None = None,
+        noise: float = 0.0,
+        delay: float = 0.0,
+        label: str = "wrist",
+    ) -> tuple[int, int]:
+        """Add sensors `LABEL_force` and `LABEL_torque` of what the joint above a body transmits to it.
+
+        Args:
+            body: Body on the far side of the joint.
+            xform: Frame of the sensor in the body; torques are about its origin.
+            noise: Standard deviation [N and N·m].
+            delay: How late it is read [s].
+            label: First part of the two names.
+
+        Returns:
+            Indices of both sensors.
+
+        Raises:
+            IndexError: If there is no such body.
+            ValueError: If a value is out of range.
+        """
+        frame: dict[str, Any] = {"body": body, "xform": xform, "noise": noise, "delay": delay}
+        return (
+            self.add_sensor("force", label=f"{label}_force", **frame),
+            self.add_sensor("torque", label=f"{label}_torque", **frame),
         )
 
     def approximate_meshes(

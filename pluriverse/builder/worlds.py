@@ -23,6 +23,7 @@ from pluriverse.builder.inputs import (
     as_vector,
     copied_labels,
 )
+from pluriverse.builder.sensors import move_sensor_copies, sensor_count
 from pluriverse.model import poses
 from pluriverse.types import FLOATING_JOINTS, JointType
 
@@ -268,10 +269,11 @@ class WorldBuilder(EqualityBuilder):
         }
         steps = {kind: builder.custom_entity_count(FREQUENCY_OF_KEY[kind]) for kind in first}
         begins = {kind: begin + steps[kind] * np.arange(count) for kind, begin in first.items()}
-        first_camera = camera_count(self)
+        first_camera, first_sensor = camera_count(self), sensor_count(self)
         append_custom_copies(self, builder, worlds, begins, prefixes)
         if (offsets != IDENTITY).any():
             move_camera_copies(self, offsets, first_camera)
+            move_sensor_copies(self, offsets, first_sensor)
             self._move_copies(builder, offsets, bodies, joints, coords, dofs, shapes)
 
     def _move_copies(

@@ -29,6 +29,7 @@ from pluriverse.importers.mjcf_keyframe import (
 from pluriverse.importers.mjcf_observers import add_cameras, add_sensors, add_visual_cameras
 from pluriverse.importers.mjcf_options import MjcfOptions
 from pluriverse.importers.mjcf_rows import RowWriter
+from pluriverse.importers.mjcf_sensors import SensorReader
 from pluriverse.importers.mjcf_source import check_numbers, read_mjcf
 from pluriverse.importers.mjcf_unsupported import report_unsupported
 from pluriverse.importers.report import ImportReport
@@ -215,6 +216,8 @@ def add_mjcf(
         cameras = add_cameras(builder, document, placement, pose, scale)
         add_sensors(builder, document, custom.sensors, placement, cameras)
     add_visual_cameras(builder, document, placement, pose, scale, report)
+    drives = servos if custom.namespace.is_registered else None
+    SensorReader(builder, document, placement, pose, scale, drives, report).add(custom.sensors)
     report.keyframes = read_keyframes(builder, document.model, placement, pose, options, report)
     return report
 

@@ -13,10 +13,7 @@ def edit_document(spec: Any, options: MjcfOptions, report: ImportReport) -> None
     """Remove elements from a document (`mujoco.MjSpec`) and note what that means."""
     import mujoco
 
-    kept = options.custom.namespace.is_registered
-    for number, sensor in enumerate(list(spec.sensors)):
-        consequence = "it is kept in model.mujoco, and measures nothing" if kept else "it is not read"
-        report.add("sensor", sensor.name or f"sensor {number}", consequence, ImportSeverity.NOTE)
+    for sensor in list(spec.sensors):
         options.custom.sensors.append(take_sensor(sensor))
         spec.delete(sensor)  # so that one that refers to nothing does no harm
     if options.ignore_inertial_definitions:

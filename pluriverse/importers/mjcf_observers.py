@@ -50,6 +50,10 @@ class SensorElement:
     """Name of that object, empty for none."""
     cutoff: float
     noise: float
+    delay: float = 0.0
+    """How late it is read [s]."""
+    field: int = 0
+    """Which data it tells, as bits, of types that can tell several."""
 
 
 def take_sensor(sensor: Any) -> SensorElement:
@@ -63,6 +67,8 @@ def take_sensor(sensor: Any) -> SensorElement:
         sensor.refname,
         float(sensor.cutoff),
         float(sensor.noise),
+        float(getattr(sensor, "delay", 0.0)),
+        int(sensor.intprm[0]),
     )
 
 

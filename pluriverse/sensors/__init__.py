@@ -1,7 +1,9 @@
-"""Sensors: cameras and rays that look into every world of a batch."""
+"""Sensors: those of robots, and cameras and rays that look into every world of a batch."""
 
 from pluriverse.builder.cameras import CameraMode
+from pluriverse.builder.sensors import SensorType, SensorZone
 from pluriverse.sensors.camera import CameraOutput, CameraSensor
+from pluriverse.sensors.model_sensors import ModelSensors
 from pluriverse.sensors.patterns import grid_pattern, lidar_pattern
 from pluriverse.sensors.rays import RayAlignment, RaySensor, RayVisibility
 
@@ -9,9 +11,12 @@ __all__ = [
     "CameraMode",
     "CameraOutput",
     "CameraSensor",
+    "ModelSensors",
     "RayAlignment",
     "RaySensor",
     "RayVisibility",
+    "SensorType",
+    "SensorZone",
     "grid_pattern",
     "lidar_pattern",
 ]

@@ -44,6 +44,7 @@ from pluriverse.warnings import SimulationError, StructureEditWarning, UndrivenJ
 
 if TYPE_CHECKING:
     from pluriverse.selection.patterns import Patterns
+    from pluriverse.sensors import ModelSensors
     from pluriverse.tensors import RobotTensors
 
 # To look at the counters of a GPU waits for all of its work, so `step` does it once in so many calls.
@@ -149,6 +150,7 @@ class Simulation:
         self._call_count = 0
         self._observers: list[Any] = []
         self._stages: list[StepStage] = []
+        self._sensor_stage: Any = None
         self._check_interval = 1 if on_cpu or strict else CUDA_CHECK_INTERVAL
         self._interrupted = False
 
@@ -204,8 +206,32 @@ class Simulation:
             return self._step_count
         return self._step_count + int(self._replayed_step_count.numpy()[0])
 
+    @property
+    def sensors(self) -> "ModelSensors":
+        """The sensors that came with robots or were added to them: `sensors["imu_gyro"]`, shape [world, 3].
+
+        From the first use on they are measured in every step, as part of its recording; until then they cost
+        nothing.
+
+        Raises:
+            RuntimeError: If somebody is recording, and this is the first use.
+        """
+        if self._sensor_stage is None:
+            self._refuse_recording("sensors")
+            from pluriverse.simulation.sensing import SensorStage
+
+            stage = SensorStage(self)
+            stage.prepare()
+            stage.sensors.measure_state(self._stepped_worlds, self._state, control=self._control)
+            self._sensor_stage = stage
+            self.add_stage(stage)
+        sensors: ModelSensors = self._sensor_stage.sensors
+        return sensors
+
     def prepare(self) -> None:
         """Compile and record the step, which the first `step` would do otherwise."""
+        if self._sensor_stage is not None and self._sensor_stage.is_outdated:
+            self._chunks = None
         if self._chunks is not None and self._graph_version == self._solver.graph_version:
             return
         with outside_recordings(self._model.device):
@@ -392,6 +418,15 @@ class Simulation:
             number += 1
             unique = f"{name} {number}"
         self._added_arrays[unique] = array
+
+    def set_snapshot_array(self, name: str, array: wp.array) -> None:
+        """Have an array saved and restored under a name, in place of the one that was before.
+
+        Raises:
+            ValueError: If the array is on another device.
+        """
+        self._added_arrays.pop(name, None)
+        self.add_snapshot_array(name, array)
 
     def restore(self, snapshot: SimulationSnapshot | str | Path) -> None:
         """Come back to a snapshot of this simulation, or of another of an equal model, with equal bits.
@@ -649,11 +684,13 @@ class Simulation:
                     stage.before_step(worlds, before)
                 stage.before_substep(worlds, before)
             self._launch_step(step % 2, (step + 1) % 2, worlds)
-            is_last = step + 1 == step_count
-            if is_last:
-                self._carry_over.publish_worlds(worlds, after)
             for stage in self._stages:
                 stage.after_substep(worlds, before, after)
+            is_last = step + 1 == step_count
+            if is_last:
+                # Only now: `before` may be the public state, which this overwrites.
+                self._carry_over.publish_worlds(worlds, after)
+            for stage in self._stages:
                 if (step + 1) % self._decimation == 0:
                     stage.after_step(worlds, self._state if is_last else after)
 

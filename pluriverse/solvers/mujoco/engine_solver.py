@@ -38,6 +38,9 @@ class EngineSolver(SolverBase):
     )
     """What to do where steps do not converge, for messages."""
 
+    steps_body_axes = True
+    has_explicit_drives = True
+
     def __init__(self, model: Model, *, use_mujoco_contacts: bool):
         super().__init__(model)
         self._use_mujoco_contacts = use_mujoco_contacts

@@ -1,0 +1,387 @@
+"""Sensors of robots: rows of the custom frequency `sensor:sensor`, copied along with bodies.
+
+A sensor is on a frame of a body, on a joint, or on the world. What it measures is a `SensorType`; the words
+are those of MuJoCo's `<sensor>` elements, which it agrees with number by number.
+"""
+
+import dataclasses
+import enum
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.builder.custom_attribute import CustomAttribute, CustomFrequency
+from pluriverse.builder.inputs import Transform, as_transform
+from pluriverse.model import poses
+from pluriverse.types import GeoType
+
+NAMESPACE = "sensor"
+FREQUENCY = "sensor:sensor"
+TERM_FREQUENCY = "sensor:term"
+
+
+class SensorType(enum.IntEnum):
+    """What a sensor measures. Vectors are in the axes of the sensor's frame unless it says otherwise."""
+
+    ACCELEROMETER = 1
+    """Specific force: acceleration of the frame's origin less gravity [m/s²], 3 numbers."""
+    VELOCIMETER = 2
+    """Velocity of the frame's origin [m/s], 3 numbers."""
+    GYRO = 3
+    """Angular velocity [rad/s], 3 numbers."""
+    FORCE = 4
+    """Force that the parent exerts on the body through its joint [N], 3 numbers."""
+    TORQUE = 5
+    """Torque likewise, about the frame's origin [N·m], 3 numbers."""
+    MAGNETOMETER = 6
+    """Magnetic field of the world, 3 numbers."""
+    TOUCH = 7
+    """Sum of the normal forces of the body's contacts in or behind the zone of the sensor [N], 1 number."""
+    RANGEFINDER = 8
+    """Distance along +z to the next shape of another body [m], -1 for none, 1 number."""
+    CAMPROJECTION = 9
+    """Pixel (column, row) at which a camera sees the frame's origin, 2 numbers."""
+    JOINTPOS = 10
+    """Position of a hinge or slide, or of what is a sum of such [rad or m], 1 number."""
+    JOINTVEL = 11
+    """Velocity likewise [rad/s or m/s], 1 number."""
+    JOINTACTUATORFRC = 12
+    """Force of drives likewise [N·m or N], 1 number."""
+    JOINTLIMITPOS = 13
+    """Distance to the limit that is exceeded, negative; 0 within the limits [rad or m], 1 number."""
+    JOINTLIMITVEL = 14
+    """Its rate of change; 0 within the limits [rad/s or m/s], 1 number."""
+    BALLQUAT = 15
+    """Orientation of a ball joint, quaternion wxyz, 4 numbers."""
+    BALLANGVEL = 16
+    """Angular velocity of a ball joint, child axes [rad/s], 3 numbers."""
+    FRAMEPOS = 17
+    """Position of the frame in the world, or in a reference frame [m], 3 numbers."""
+    FRAMEQUAT = 18
+    """Orientation likewise, quaternion wxyz, 4 numbers."""
+    FRAMEXAXIS = 19
+    """x axis of the frame in the world, or in a reference frame, 3 numbers."""
+    FRAMEYAXIS = 20
+    """y axis likewise, 3 numbers."""
+    FRAMEZAXIS = 21
+    """z axis likewise, 3 numbers."""
+    FRAMELINVEL = 22
+    """Velocity of the frame in the world, or as seen from a reference frame [m/s], 3 numbers."""
+    FRAMEANGVEL = 23
+    """Angular velocity likewise [rad/s], 3 numbers."""
+    FRAMELINACC = 24
+    """Acceleration of the frame's origin less gravity, world axes [m/s²], 3 numbers."""
+    FRAMEANGACC = 25
+    """Angular acceleration, world axes [rad/s²], 3 numbers."""
+    SUBTREECOM = 26
+    """Centre of mass of the body and all that it carries, world axes [m], 3 numbers."""
+    SUBTREELINVEL = 27
+    """Velocity of that centre of mass, world axes [m/s], 3 numbers."""
+    SUBTREEANGMOM = 28
+    """Angular momentum about that centre of mass, world axes [kg·m²/s], 3 numbers."""
+    INSIDESITE = 29
+    """1 if the frame's origin is within the zone of the reference, else 0; 1 number."""
+    E_POTENTIAL = 30
+    """Potential energy of gravity and springs [J], 1 number."""
+    E_KINETIC = 31
+    """Kinetic energy [J], 1 number."""
+    CLOCK = 32
+    """Time since the world was reset [s], 1 number."""
+
+    @property
+    def dim(self) -> int:
+        """How many numbers it measures."""
+        return _DIM.get(self, 3)
+
+    @property
+    def needs_step(self) -> bool:
+        """Whether it measures accelerations or forces, which belong to a step and not to a state."""
+        return self in _OF_STEP
+
+
+_DIM = {
+    **dict.fromkeys(
+        (
+            SensorType.TOUCH,
+            SensorType.RANGEFINDER,
+            SensorType.JOINTPOS,
+            SensorType.JOINTVEL,
+            SensorType.JOINTACTUATORFRC,
+            SensorType.JOINTLIMITPOS,
+            SensorType.JOINTLIMITVEL,
+            SensorType.INSIDESITE,
+            SensorType.E_POTENTIAL,
+            SensorType.E_KINETIC,
+            SensorType.CLOCK,
+        ),
+        1,
+    ),
+    SensorType.CAMPROJECTION: 2,
+    SensorType.BALLQUAT: 4,
+    SensorType.FRAMEQUAT: 4,
+}
+_OF_STEP = (
+    SensorType.ACCELEROMETER,
+    SensorType.FORCE,
+    SensorType.TORQUE,
+    SensorType.TOUCH,
+    SensorType.JOINTACTUATORFRC,
+    SensorType.FRAMELINACC,
+    SensorType.FRAMEANGACC,
+)
+_JOINT_TYPES = (
+    SensorType.JOINTPOS,
+    SensorType.JOINTVEL,
+    SensorType.JOINTACTUATORFRC,
+    SensorType.JOINTLIMITPOS,
+    SensorType.JOINTLIMITVEL,
+)
+_BALL_TYPES = (SensorType.BALLQUAT, SensorType.BALLANGVEL)
+_ZONES = (GeoType.SPHERE, GeoType.CAPSULE, GeoType.ELLIPSOID, GeoType.CYLINDER, GeoType.BOX)
+
+_IDENTITY = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+_ATTRIBUTES = (
+    ("sensor_world", wp.int32, -1, "world"),
+    ("sensor_label", str, "", None),
+    ("sensor_type", wp.int32, 0, None),
+    ("sensor_body", wp.int32, -1, "body"),
+    ("sensor_xform", wp.transform, _IDENTITY, None),
+    ("sensor_is_relative", wp.int32, 0, None),
+    ("sensor_reference_body", wp.int32, -1, "body"),
+    ("sensor_reference_xform", wp.transform, _IDENTITY, None),
+    ("sensor_zone_type", wp.int32, 0, None),
+    ("sensor_zone_size", wp.vec3, (0.0, 0.0, 0.0), None),
+    ("sensor_coord", wp.int32, -1, "joint_coord"),
+    ("sensor_dof", wp.int32, -1, "joint_dof"),
+    ("sensor_term", wp.int32, -1, TERM_FREQUENCY),
+    ("sensor_term_count", wp.int32, 0, None),
+    ("sensor_parameter", wp.vec4, (0.0, 0.0, 0.0, 0.0), None),
+    ("sensor_cutoff", wp.float32, 0.0, None),
+    ("sensor_noise", wp.float32, 0.0, None),
+    ("sensor_delay", wp.float32, 0.0, None),
+)
+_TERM_ATTRIBUTES = (
+    ("term_world", wp.int32, -1, "world"),
+    ("term_coord", wp.int32, -1, "joint_coord"),
+    ("term_dof", wp.int32, -1, "joint_dof"),
+    ("term_coefficient", wp.float32, 1.0, None),
+    ("term_offset", wp.float32, 0.0, None),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class SensorZone:
+    """The volume of a sensor that touches, or that something is in: a shape in the frame of the sensor."""
+
+    type: GeoType
+    """Sphere, capsule, ellipsoid, cylinder or box."""
+    size: tuple[float, float, float]
+    """Size as in `Model.shape_scale` [m]."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SensorTerm:
+    """A share of a sum over joint coordinates: coefficient * (q - offset)."""
+
+    coord: int
+    """Coordinate of the builder."""
+    dof: int
+    """Degree of freedom of the builder."""
+    coefficient: float = 1.0
+    """Factor."""
+    offset: float = 0.0
+    """Where the share is zero."""
+
+
+def as_sensor_type(value: Any) -> SensorType:
+    """Return the type that a word or a number means.
+
+    Raises:
+        ValueError: If there is no such type.
+    """
+    if isinstance(value, str) and value.upper() in SensorType.__members__:
+        return SensorType[value.upper()]
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        if int(value) in set(SensorType):
+            return SensorType(int(value))
+    words = ", ".join(kind.name.lower() for kind in SensorType)
+    raise ValueError(f"add_sensor: there is no sensor of type {value!r}; there are {words}.")
+
+
+def add_sensor(
+    builder: Any,
+    type: SensorType | str,
+    *,
+    body: int = -1,
+    xform: Transform | None = None,
+    joint: int | None = None,
+    axis: int = 0,
+    reference_body: int | None = None,
+    reference_xform: Transform | None = None,
+    zone: SensorZone | None = None,
+    terms: Sequence[SensorTerm] | None = None,
+    parameter: Sequence[float] | None = None,
+    cutoff: float = 0.0,
+    noise: float = 0.0,
+    delay: float = 0.0,
+    label: str | None = None,
+) -> int:
+    """Add a sensor; see `ModelBuilder.add_sensor`."""
+    declare_sensors(builder)
+    kind = as_sensor_type(type)
+    number = builder.custom_frequency_count(FREQUENCY)
+    label = f"{kind.name.lower()}_{number}" if label is None else label
+    name = f"sensor '{label}' (index {number})"
+    builder._check_body(body, name)
+    if reference_body is not None:
+        builder._check_body(reference_body, f"{name}: reference_body")
+    for what, value in (("cutoff", cutoff), ("noise", noise), ("delay", delay)):
+        if not (np.isfinite(value) and value >= 0.0):
+            raise ValueError(f"{name}: {what} is {value}, but it must be a finite number >= 0.")
+    values: dict[str, Any] = {
+        "label": label,
+        "type": int(kind),
+        "body": int(body),
+        "xform": as_transform(xform, f"{name}: xform").tolist(),
+        "is_relative": int(reference_body is not None),
+        "reference_body": -1 if reference_body is None else int(reference_body),
+        "reference_xform": as_transform(reference_xform, f"{name}: reference_xform").tolist(),
+        "cutoff": float(cutoff),
+        "noise": float(noise),
+        "delay": float(delay),
+    }
+    if parameter is not None:
+        values["parameter"] = [*map(float, parameter), 0.0, 0.0, 0.0, 0.0][:4]
+    values |= _zone_values(kind, zone, name)
+    if kind in _JOINT_TYPES or kind is SensorType.E_POTENTIAL:
+        if terms is None and kind in _JOINT_TYPES:
+            terms = [_joint_term(builder, joint, axis, name)]
+        values |= _add_terms(builder, terms or ())
+    elif kind in _BALL_TYPES:
+        values |= _ball_values(builder, joint, name)
+    elif joint is not None:
+        raise ValueError(f"{name}: joint is {joint}, but a {kind.name.lower()} is on a body; pass body.")
+    rows = builder.add_custom_values({f"sensor:sensor_{key}": value for key, value in values.items()})
+    return int(rows["sensor:sensor_type"])
+
+
+def _zone_values(kind: SensorType, zone: SensorZone | None, name: str) -> dict[str, Any]:
+    if zone is None:
+        if kind in (SensorType.TOUCH, SensorType.INSIDESITE):
+            raise ValueError(
+                f"{name}: a {kind.name.lower()} needs a zone, for example "
+                "zone=SensorZone(GeoType.SPHERE, (0.02, 0, 0))."
+            )
+        return {}
+    shape, size = GeoType(zone.type), np.asarray(zone.size, dtype=np.float64)
+    if shape not in _ZONES:
+        allowed = ", ".join(one.name.lower() for one in _ZONES)
+        raise ValueError(f"{name}: the zone is a {shape.name.lower()}, but it must be a {allowed}.")
+    if size.shape != (3,) or not np.isfinite(size).all() or not size[0] > 0.0:
+        raise ValueError(f"{name}: the zone has the size {zone.size}, but it needs 3 numbers, in metres.")
+    return {"zone_type": int(shape), "zone_size": size.tolist()}
+
+
+def _joint_term(builder: Any, joint: int | None, axis: int, name: str) -> SensorTerm:
+    """Return the coordinate of a joint with one, or of one axis of a joint with several."""
+    joint = _checked_joint(builder, joint, name)
+    first, first_dof = int(builder.joint_q_start[joint]), int(builder.joint_qd_start[joint])
+    linear, angular = (int(count) for count in builder.joint_dof_dim[joint])
+    coords = _coord_count(builder, joint)
+    if coords != linear + angular or not 0 <= axis < coords:
+        raise ValueError(
+            f"{name}: joint '{builder.joint_label[joint]}' has no axis {axis} with a position of its own; "
+            "choose a hinge, a slide or an axis of a D6 joint, or ballquat for a ball joint."
+        )
+    return SensorTerm(first + axis, first_dof + axis)
+
+
+def _coord_count(builder: Any, joint: int) -> int:
+    starts = np.append(np.asarray(builder.joint_q_start), builder.joint_coord_count)
+    return int(starts[joint + 1] - starts[joint])
+
+
+def _checked_joint(builder: Any, joint: int | None, name: str) -> int:
+    if joint is None or not 0 <= int(joint) < builder.joint_count:
+        raise ValueError(
+            f"{name}: joint is {joint}, but it must be the index of one of the {builder.joint_count} joints."
+        )
+    return int(joint)
+
+
+def _ball_values(builder: Any, joint: int | None, name: str) -> dict[str, Any]:
+    joint = _checked_joint(builder, joint, name)
+    if _coord_count(builder, joint) != 4:
+        raise ValueError(f"{name}: joint '{builder.joint_label[joint]}' is no ball joint; pass one that is.")
+    return {"coord": int(builder.joint_q_start[joint]), "dof": int(builder.joint_qd_start[joint])}
+
+
+def _add_terms(builder: Any, terms: Sequence[SensorTerm]) -> dict[str, Any]:
+    """Add the shares of a sum; return where they are."""
+    first = -1
+    for term in terms:
+        rows = builder.add_custom_values(
+            {
+                "sensor:term_coord": int(term.coord),
+                "sensor:term_dof": int(term.dof),
+                "sensor:term_coefficient": float(term.coefficient),
+                "sensor:term_offset": float(term.offset),
+            }
+        )
+        row = int(rows["sensor:term_coord"])
+        first = row if first < 0 else first
+    return {"term": first, "term_count": len(terms)}
+
+
+def declare_sensors(builder: Any) -> None:
+    """Declare the rows of sensors; to do it again changes nothing."""
+    if FREQUENCY in builder.custom_frequencies:
+        return
+    builder.add_custom_frequency(CustomFrequency("term", namespace=NAMESPACE))
+    builder.add_custom_frequency(
+        CustomFrequency("sensor", namespace=NAMESPACE, label_attribute="sensor:sensor_label")
+    )
+    for frequency, attributes in ((TERM_FREQUENCY, _TERM_ATTRIBUTES), (FREQUENCY, _ATTRIBUTES)):
+        for name, dtype, default, references in attributes:
+            builder.add_custom_attribute(
+                CustomAttribute(
+                    name, dtype, frequency, namespace=NAMESPACE, references=references, default=default
+                )
+            )
+
+
+def sensor_count(builder: Any) -> int:
+    """Return the number of sensors of a builder."""
+    return builder.custom_frequency_count(FREQUENCY) if FREQUENCY in builder.custom_frequencies else 0
+
+
+def move_sensor_copies(builder: Any, offsets: np.ndarray, first: int) -> None:
+    """Move the frames of sensors that are fixed to the world, from row `first` on, with their copies."""
+    count = sensor_count(builder) - first
+    if count <= 0 or not len(offsets):
+        return
+    for part in ("", "reference_"):
+        column = builder.custom_attributes[f"sensor:sensor_{part}xform"].column
+        column.grow(first + count)
+        rows = column.rows[first:].reshape(len(offsets), -1, 7)
+        bodies = builder.custom_attributes[f"sensor:sensor_{part}body"].column
+        loose = bodies.resolved(first + count)[first:].reshape(len(offsets), -1) < 0
+        moved = poses.compose(offsets[:, None, :], rows)
+        rows[loose] = moved[loose]
+        column.given[first:] = True
+
+
+def read_columns(model: Any) -> Mapping[str, np.ndarray] | None:
+    """Return the columns of the sensors of a model on the host, by their names; None for no sensors."""
+    if not model.custom_frequency_counts.get(FREQUENCY, 0):
+        return None
+    columns: dict[str, np.ndarray] = {}
+    for attributes in (_ATTRIBUTES, _TERM_ATTRIBUTES):
+        for name, dtype, _, _ in attributes:
+            values = model.custom_arrays[f"{NAMESPACE}:{name}"]
+            columns[name.removeprefix("sensor_")] = (
+                np.array(values, dtype=object) if dtype is str else values.numpy()
+            )
+    return columns

@@ -1,0 +1,287 @@
+"""Sensors of an MJCF document, as those of `ModelBuilder.add_sensor`; the rest is reported with reasons."""
+
+import dataclasses
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from pluriverse.builder.sensors import SensorTerm, SensorType, SensorZone, add_sensor
+from pluriverse.importers.description import Placement
+from pluriverse.importers.frames import Frame, make_frame, quat_from_wxyz
+from pluriverse.importers.mjcf_observers import BODY, CAMERA, GEOM, JOINT, SITE, XBODY, SensorElement
+from pluriverse.importers.mjcf_source import MjcfSource
+from pluriverse.importers.report import ImportReport, ImportSeverity
+from pluriverse.types import GeoType
+
+TENDON, ACTUATOR = 18, 19  # mujoco.mjtObj
+SLIDE, HINGE = 2, 3  # mujoco.mjtJoint
+WRAP_JOINT = 1  # mujoco.mjtWrap
+TRN_JOINT, TRN_TENDON = 0, 3  # mujoco.mjtTrn
+GEOM_TYPES = {
+    2: GeoType.SPHERE,
+    3: GeoType.CAPSULE,
+    4: GeoType.ELLIPSOID,
+    5: GeoType.CYLINDER,
+    6: GeoType.BOX,
+}
+"""By mujoco.mjtGeom."""
+RENAMED = {
+    "tendonpos": SensorType.JOINTPOS,
+    "tendonvel": SensorType.JOINTVEL,
+    "actuatorpos": SensorType.JOINTPOS,
+    "actuatorvel": SensorType.JOINTVEL,
+    "actuatorfrc": SensorType.JOINTACTUATORFRC,
+    "jointactfrc": SensorType.JOINTACTUATORFRC,
+}
+"""What measures the same, by MuJoCo's word."""
+UNREAD = {
+    "jointlimitfrc": "solvers do not tell the forces of limits one by one",
+    "tendonlimitpos": "tendons have no limits outside of SolverMuJoCo",
+    "tendonlimitvel": "tendons have no limits outside of SolverMuJoCo",
+    "tendonlimitfrc": "solvers do not tell the forces of limits one by one",
+    "tendonactfrc": "the forces of actuators on tendons stay inside SolverMuJoCo",
+    "geomdist": "distances are only found between shapes that nearly touch; see CollisionPipeline",
+    "geomnormal": "distances are only found between shapes that nearly touch; see CollisionPipeline",
+    "geomfromto": "distances are only found between shapes that nearly touch; see CollisionPipeline",
+    "contact": "read Simulation.contacts, which lists contacts with their forces",
+    "tactile": "there is no field of touch over a mesh",
+    "user": "what it measures is code of a program that uses the file",
+    "plugin": "plugins do not run",
+}
+"""Why a type is not measured, by MuJoCo's word."""
+
+
+class _UnreadError(Exception):
+    """Why a sensor is not measured."""
+
+
+@dataclasses.dataclass
+class _Place:
+    """A frame of the document in the builder."""
+
+    body: int
+    xform: list[float]
+
+
+class SensorReader:
+    """Adds the sensors of a document to a builder.
+
+    Args:
+        builder: Builder that has the bodies and joints of the document.
+        source: The document.
+        placement: Where these are.
+        pose: Where the world frame of the document is.
+        scale: Factor on lengths.
+        drives: Actuators that are drives of their joints; None for all that act on joints.
+        report: Report of the import.
+    """
+
+    def __init__(
+        self,
+        builder: Any,
+        source: MjcfSource,
+        placement: Placement,
+        pose: Frame,
+        scale: float,
+        drives: Collection[int] | None,
+        report: ImportReport,
+    ):
+        self._builder, self._model, self._placement = builder, source.model, placement
+        self._pose, self._scale, self._report = pose, scale, report
+        self._drives = drives
+
+    def add(self, sensors: list[SensorElement]) -> None:
+        """Add those that can be measured, and note the others with the reason."""
+        for number, sensor in enumerate(sensors):
+            name = sensor.name or f"{sensor.type}_{number}"
+            try:
+                self._add(sensor, name)
+            except _UnreadError as reason:
+                self._report.add(
+                    f"sensor {sensor.type}", name, f"it is not read: {reason}", ImportSeverity.NOTE
+                )
+
+    def _add(self, sensor: SensorElement, name: str) -> None:
+        word = sensor.type
+        if word in UNREAD:
+            raise _UnreadError(UNREAD[word])
+        kind = RENAMED.get(word) or SensorType.__members__.get(word.upper())
+        if kind is None:
+            raise _UnreadError("this type is not known")
+        options: dict[str, Any] = {}
+        if sensor.kind == JOINT:
+            options |= self._joint(sensor, kind)
+        elif sensor.kind == TENDON:
+            options["terms"] = self._tendon(self._index(TENDON, sensor.object), 1.0)
+        elif sensor.kind == ACTUATOR:
+            options["terms"] = self._actuator(self._index(ACTUATOR, sensor.object), word)
+        elif sensor.kind in (BODY, XBODY, GEOM, SITE, CAMERA):
+            place = self._frame(sensor.kind, sensor.object)
+            options |= {"body": place.body, "xform": place.xform}
+        if sensor.reference:
+            place = self._frame(sensor.reference_kind, sensor.reference)
+            options |= {"reference_body": place.body, "reference_xform": place.xform}
+        if kind is SensorType.TOUCH:
+            options["zone"] = self._zone(sensor.object)
+        elif kind is SensorType.INSIDESITE:
+            options["zone"] = self._zone(sensor.reference)
+        elif kind is SensorType.MAGNETOMETER:
+            field = np.asarray(self._model.opt.magnetic, dtype=np.float64)
+            options["parameter"] = self._pose.matrix @ field
+        elif kind is SensorType.CAMPROJECTION:
+            options["parameter"] = self._lens(sensor.reference)
+        elif kind is SensorType.E_POTENTIAL:
+            options["terms"] = self._springs()
+        elif kind is SensorType.RANGEFINDER and (sensor.kind != SITE or sensor.field not in (0, 1)):
+            raise _UnreadError("a range finder has one ray and tells its distance; use a CameraSensor")
+        add_sensor(
+            self._builder,
+            kind,
+            cutoff=sensor.cutoff,
+            noise=sensor.noise,
+            delay=sensor.delay,
+            label=f"{self._report.label}/{name}",
+            **options,
+        )
+
+    def _index(self, kind: int, name: str) -> int:
+        import mujoco
+
+        index = mujoco.mj_name2id(self._model, kind, name) if name else -1
+        if index < 0:
+            raise _UnreadError(f"there is no '{name}' (any more)")
+        return int(index)
+
+    def _frame(self, kind: int, name: str) -> _Place:
+        """Return a body and the pose of a frame on it."""
+        model, index = self._model, self._index(XBODY if kind == BODY else kind, name)
+        if kind in (BODY, XBODY):
+            body = index
+            local = (model.body_ipos[index], model.body_iquat[index]) if kind == BODY else None
+        else:
+            table = {GEOM: "geom", SITE: "site", CAMERA: "cam"}.get(kind)
+            if table is None:
+                raise _UnreadError(f"'{name}' is nothing with a frame")
+            if kind == CAMERA and int(model.cam_mode[index]) != 0:
+                raise _UnreadError(f"camera '{name}' turns by itself")
+            body = int(getattr(model, f"{table}_bodyid")[index])
+            local = (getattr(model, f"{table}_pos")[index], getattr(model, f"{table}_quat")[index])
+        place = -1 if body == 0 else self._placement.bodies.get(("body", body))
+        if place is None:
+            raise _UnreadError(f"the body of '{name}' was left out")
+        frame = self._pose if body == 0 else self._placement.frames["body", body]
+        if local is not None:
+            frame = frame @ make_frame(self._scale * local[0], quat_from_wxyz(local[1]))
+        return _Place(place, [*frame.position, *frame.quat])
+
+    def _zone(self, site: str) -> SensorZone:
+        index = self._index(SITE, site)
+        kind = GEOM_TYPES.get(int(self._model.site_type[index]))
+        if kind is None:
+            raise _UnreadError(f"site '{site}' has no volume")
+        size = self._scale * np.asarray(self._model.site_size[index], dtype=np.float64)
+        return SensorZone(kind, (float(size[0]), float(size[1]), float(size[2])))
+
+    def _lens(self, camera: str) -> list[float]:
+        """Return focal lengths and centre of the image of a camera [pixel]."""
+        index = self._index(CAMERA, camera)
+        width, height = (float(value) for value in self._model.cam_resolution[index])
+        sensor_size = np.asarray(self._model.cam_sensorsize[index], dtype=np.float64)
+        if sensor_size.any():
+            focal, principal = self._model.cam_intrinsic[index][:2], self._model.cam_intrinsic[index][2:]
+            pixels = np.array([width, height]) / sensor_size
+            return [
+                float(focal[0] * pixels[0]),
+                float(focal[1] * pixels[1]),
+                0.5 * width - float(principal[0] * pixels[0]),
+                0.5 * height - float(principal[1] * pixels[1]),
+            ]
+        focal_length = 0.5 * height / np.tan(0.5 * np.deg2rad(float(self._model.cam_fovy[index])))
+        return [focal_length, focal_length, 0.5 * width, 0.5 * height]
+
+    def _joint(self, sensor: SensorElement, kind: SensorType) -> dict[str, Any]:
+        index = self._index(JOINT, sensor.object)
+        joint = self._placement.joints.get(("joint", index))
+        if joint is None:
+            raise _UnreadError(f"joint '{sensor.object}' was left out")
+        if kind in (SensorType.BALLQUAT, SensorType.BALLANGVEL):
+            return {"joint": joint}
+        if sensor.type != "jointactfrc":
+            return {"terms": [self._term(index, 1.0)]}
+        acting = self._actuators_of(index)
+        if not acting:
+            return {"terms": []}
+        self._check_drives(acting, sensor.object, index)
+        return {"terms": [self._term(index, 1.0)]}
+
+    def _term(self, joint: int, coefficient: float) -> SensorTerm:
+        model, placement = self._model, self._placement
+        place, dof = placement.joints.get(("joint", joint)), placement.dofs.get(("joint", joint))
+        name = model.joint(joint).name or f"joint {joint}"
+        if place is None or dof is None:
+            raise _UnreadError(f"joint '{name}' was left out")
+        if int(model.jnt_type[joint]) not in (SLIDE, HINGE):
+            raise _UnreadError(f"joint '{name}' has no single position")
+        within = dof - int(self._builder.joint_qd_start[place])
+        return SensorTerm(int(self._builder.joint_q_start[place]) + within, dof, coefficient)
+
+    def _tendon(self, tendon: int, factor: float) -> list[SensorTerm]:
+        model = self._model
+        wraps = range(int(model.tendon_adr[tendon]), int(model.tendon_adr[tendon] + model.tendon_num[tendon]))
+        if any(int(model.wrap_type[wrap]) != WRAP_JOINT for wrap in wraps):
+            raise _UnreadError("the path of a spatial tendon is known to SolverMuJoCo only")
+        return [
+            self._term(int(model.wrap_objid[wrap]), factor * float(model.wrap_prm[wrap])) for wrap in wraps
+        ]
+
+    def _actuator(self, actuator: int, word: str) -> list[SensorTerm]:
+        model = self._model
+        target, gear = int(model.actuator_trnid[actuator, 0]), self._gear(actuator)
+        transmission = int(model.actuator_trntype[actuator])
+        if word == "actuatorfrc":
+            if transmission != TRN_JOINT:
+                raise _UnreadError("the forces of actuators that are no drives stay inside SolverMuJoCo")
+            acting = self._actuators_of(target)
+            self._check_drives(acting, model.joint(target).name, target)
+            if len(acting) > 1 or gear == 0.0:
+                raise _UnreadError("several actuators on a joint are one drive, of which the sum is known")
+            return [self._term(target, 1.0 / gear)]
+        if transmission == TRN_TENDON:
+            return self._tendon(target, gear)
+        if transmission != TRN_JOINT:
+            raise _UnreadError("the lengths of actuators on sites and bodies stay inside SolverMuJoCo")
+        return [self._term(target, gear)]
+
+    def _gear(self, actuator: int) -> float:
+        rows = getattr(self._model, "actuator_outadr", None)
+        return float(self._model.actuator_gear[actuator if rows is None else int(rows[actuator])][0])
+
+    def _actuators_of(self, joint: int) -> list[int]:
+        """Return the actuators on a joint."""
+        model = self._model
+        return [
+            actuator
+            for actuator in range(len(model.actuator_trntype))
+            if int(model.actuator_trntype[actuator]) == TRN_JOINT
+            and int(model.actuator_trnid[actuator, 0]) == joint
+        ]
+
+    def _check_drives(self, actuators: list[int], name: str, joint: int) -> None:
+        """Raise if what acts on a joint is not just its drive."""
+        if self._drives is not None and not set(actuators) <= set(self._drives):
+            raise _UnreadError(f"'{name}' has actuators that are no drives; they stay inside SolverMuJoCo")
+        if self._drives is None and float(np.ravel(self._model.jnt_stiffness[joint])[0]) != 0.0:
+            raise _UnreadError(f"the spring of '{name}' and its actuator are one drive, whose sum is known")
+
+    def _springs(self) -> list[SensorTerm]:
+        """Return the springs of the joints, which keep energy."""
+        model, terms = self._model, []
+        for joint in range(int(model.njnt)):
+            stiffness = float(np.ravel(model.jnt_stiffness[joint])[0])
+            if stiffness == 0.0 or int(model.jnt_type[joint]) not in (SLIDE, HINGE):
+                continue
+            term = self._term(joint, stiffness)
+            rest = float(model.qpos_spring[int(model.jnt_qposadr[joint])])
+            terms.append(dataclasses.replace(term, offset=rest))
+        return terms

@@ -1,0 +1,535 @@
+"""Measuring stage: the values of all sensors of a world but those that cast rays.
+
+Reads   poses and velocities of bodies and joints; accelerations and joint wrenches; contacts; drives
+Writes  data
+
+Positions and velocities are those of the state after the step, accelerations and forces those of the step,
+at the state before it, as MuJoCo's forward dynamics has them. Formulas and signs are those of the sensor
+chapter of MuJoCo's documentation ([MuJoCo] XML reference, sensor).
+"""
+
+# ruff: noqa: SIM109, since Warp knows no tuples in conditions
+
+import warp as wp
+
+from pluriverse.launch import launch_kernel
+from pluriverse.model import Model, Topology
+from pluriverse.model.contacts import stored_contact_count
+from pluriverse.render.raycast.primitives import MISS, ray_primitive
+from pluriverse.sensors.contact_wrenches import point_in_world
+from pluriverse.types import GeoType, JointTargetMode
+
+_MODULE = "pluriverse.sensors.measure"
+
+ACCELEROMETER = wp.constant(1)
+VELOCIMETER = wp.constant(2)
+GYRO = wp.constant(3)
+FORCE = wp.constant(4)
+TORQUE = wp.constant(5)
+MAGNETOMETER = wp.constant(6)
+TOUCH = wp.constant(7)
+RANGEFINDER = wp.constant(8)
+CAMPROJECTION = wp.constant(9)
+JOINTPOS = wp.constant(10)
+JOINTVEL = wp.constant(11)
+JOINTACTUATORFRC = wp.constant(12)
+JOINTLIMITPOS = wp.constant(13)
+JOINTLIMITVEL = wp.constant(14)
+BALLQUAT = wp.constant(15)
+BALLANGVEL = wp.constant(16)
+FRAMEPOS = wp.constant(17)
+FRAMEQUAT = wp.constant(18)
+FRAMEXAXIS = wp.constant(19)
+FRAMEYAXIS = wp.constant(20)
+FRAMEZAXIS = wp.constant(21)
+FRAMELINVEL = wp.constant(22)
+FRAMEANGVEL = wp.constant(23)
+FRAMELINACC = wp.constant(24)
+FRAMEANGACC = wp.constant(25)
+SUBTREECOM = wp.constant(26)
+SUBTREELINVEL = wp.constant(27)
+SUBTREEANGMOM = wp.constant(28)
+INSIDESITE = wp.constant(29)
+E_POTENTIAL = wp.constant(30)
+E_KINETIC = wp.constant(31)
+CLOCK = wp.constant(32)
+
+SPHERE = wp.constant(int(GeoType.SPHERE))
+CAPSULE = wp.constant(int(GeoType.CAPSULE))
+ELLIPSOID = wp.constant(int(GeoType.ELLIPSOID))
+CYLINDER = wp.constant(int(GeoType.CYLINDER))
+BOX = wp.constant(int(GeoType.BOX))
+MODE_NONE = wp.constant(int(JointTargetMode.NONE))
+MODE_POSITION = wp.constant(int(JointTargetMode.POSITION))
+MODE_VELOCITY = wp.constant(int(JointTargetMode.VELOCITY))
+MODE_EFFORT = wp.constant(int(JointTargetMode.EFFORT))
+
+
+@wp.struct
+class SensorTable:
+    """Of each sensor, sorted by world; see `pluriverse.builder.sensors`."""
+
+    start: wp.array[int]  # [world + 1]
+    type: wp.array[int]  # [sensor]
+    dim: wp.array[int]  # [sensor]
+    column: wp.array[int]  # [sensor] first column of the data of its world
+    body: wp.array[int]  # [sensor] -1 for the world
+    xform: wp.array[wp.transform]  # [sensor] m, xyzw, in the body
+    is_relative: wp.array[int]  # [sensor]
+    reference_body: wp.array[int]  # [sensor]
+    reference_xform: wp.array[wp.transform]  # [sensor]
+    zone_type: wp.array[int]  # [sensor]
+    zone_size: wp.array[wp.vec3]  # [sensor] m
+    coord: wp.array[int]  # [sensor]
+    dof: wp.array[int]  # [sensor]
+    term: wp.array[int]  # [sensor]
+    term_count: wp.array[int]  # [sensor]
+    parameter: wp.array[wp.vec4]  # [sensor]
+    cutoff: wp.array[float]  # [sensor] 0 for none
+    term_coord: wp.array[int]  # [term]
+    term_dof: wp.array[int]  # [term]
+    term_coefficient: wp.array[float]  # [term]
+    term_offset: wp.array[float]  # [term]
+
+
+@wp.struct
+class SensedModel:
+    """The arrays of a model that sensors read; see `Model`."""
+
+    gravity: wp.array[wp.vec3]
+    body_mass: wp.array[float]
+    body_inertia: wp.array[wp.mat33]
+    body_com: wp.array[wp.vec3]
+    shape_body: wp.array[int]
+    joint_armature: wp.array[float]
+    joint_limit_lower: wp.array[float]
+    joint_limit_upper: wp.array[float]
+    target_mode: wp.array[int]
+    target_ke: wp.array[float]
+    target_kd: wp.array[float]
+    target_lower: wp.array[float]
+    target_upper: wp.array[float]
+    effort_limit: wp.array[float]
+
+
+@wp.struct
+class SensedMotion:
+    """The arrays of a state that sensors read; see `State`."""
+
+    joint_q: wp.array[float]
+    joint_qd: wp.array[float]
+    body_q: wp.array[wp.transform]
+    body_qd: wp.array[wp.spatial_vector]
+
+
+@wp.struct
+class SensedForces:
+    """What a step has done."""
+
+    acceleration: wp.array[wp.spatial_vector]  # [body] of the centre of mass, less gravity; angular
+    carried: wp.array[wp.spatial_vector]  # [body] N, N m about the centre of mass
+    target_pos: wp.array[float]  # [dof]
+    target_vel: wp.array[float]  # [dof]
+    act: wp.array[float]  # [dof]
+    contact_start: wp.array[int]  # [world + 1]
+    contact_count: wp.array[int]  # [world]
+    shape0: wp.array[int]  # [slot]
+    shape1: wp.array[int]  # [slot]
+    point0: wp.array[wp.vec3]  # [slot]
+    point1: wp.array[wp.vec3]  # [slot]
+    normal: wp.array[wp.vec3]  # [slot]
+    force: wp.array[wp.vec3]  # [slot]
+
+
+@wp.func
+def frame_pose(body: int, xform: wp.transform, body_q: wp.array[wp.transform]) -> wp.transform:
+    """Return the pose of a frame on a body (-1: on the world)."""
+    result = xform
+    if body >= 0:
+        result = wp.transform_multiply(body_q[body], xform)
+    return result
+
+
+@wp.func
+def read_quat(values: wp.array[float], first: int) -> wp.quat:
+    """Return the unit quaternion (xyzw) of four consecutive entries."""
+    return wp.normalize(wp.quat(values[first], values[first + 1], values[first + 2], values[first + 3]))
+
+
+@wp.func
+def frame_velocity(
+    body: int, point: wp.vec3, motion: SensedMotion, body_com: wp.array[wp.vec3]
+) -> wp.spatial_vector:
+    """Return the velocity of a point of a body [m/s] and the angular velocity [rad/s], world axes."""
+    result = wp.spatial_vector()
+    if body >= 0:
+        omega = wp.spatial_bottom(motion.body_qd[body])
+        arm = point - wp.transform_point(motion.body_q[body], body_com[body])
+        result = wp.spatial_vector(wp.spatial_top(motion.body_qd[body]) + wp.cross(omega, arm), omega)
+    return result
+
+
+@wp.func
+def frame_acceleration(
+    body: int,
+    point: wp.vec3,
+    motion: SensedMotion,
+    forces: SensedForces,
+    body_com: wp.array[wp.vec3],
+    gravity: wp.vec3,
+) -> wp.spatial_vector:
+    """Return the acceleration of a point of a body less gravity [m/s²] and the angular one, world axes."""
+    result = wp.spatial_vector(-gravity, wp.vec3())
+    if body >= 0:
+        omega = wp.spatial_bottom(motion.body_qd[body])
+        alpha = wp.spatial_bottom(forces.acceleration[body])
+        arm = point - wp.transform_point(motion.body_q[body], body_com[body])
+        linear = wp.spatial_top(forces.acceleration[body]) + wp.cross(alpha, arm)
+        result = wp.spatial_vector(linear + wp.cross(omega, wp.cross(omega, arm)), alpha)
+    return result
+
+
+@wp.func
+def drive_effort(
+    model: SensedModel, motion: SensedMotion, forces: SensedForces, coord: int, dof: int
+) -> float:
+    """Return what the drive of a degree of freedom exerts [N or N·m]."""
+    mode = model.target_mode[dof]
+    effort = float(0.0)
+    if mode != MODE_NONE:
+        effort = forces.act[dof]
+        if mode != MODE_EFFORT:
+            target_velocity = float(0.0)
+            if mode != MODE_POSITION:
+                target_velocity = forces.target_vel[dof]
+            if mode == MODE_VELOCITY:
+                target_velocity = wp.clamp(target_velocity, model.target_lower[dof], model.target_upper[dof])
+            else:
+                target = wp.clamp(forces.target_pos[dof], model.target_lower[dof], model.target_upper[dof])
+                effort += model.target_ke[dof] * (target - motion.joint_q[coord])
+            effort += model.target_kd[dof] * (target_velocity - motion.joint_qd[dof])
+        effort = wp.clamp(effort, -model.effort_limit[dof], model.effort_limit[dof])
+    return effort
+
+
+@wp.func
+def is_inside(zone_type: int, size: wp.vec3, point: wp.vec3) -> bool:
+    """Return whether a point lies in a zone, in the frame of the zone."""
+    across = point[0] * point[0] + point[1] * point[1]
+    result = bool(False)
+    if zone_type == SPHERE:
+        result = wp.length_sq(point) <= size[0] * size[0]
+    elif zone_type == ELLIPSOID:
+        result = wp.length_sq(wp.cw_div(point, size)) <= 1.0
+    elif zone_type == BOX:
+        result = wp.abs(point[0]) <= size[0] and wp.abs(point[1]) <= size[1] and wp.abs(point[2]) <= size[2]
+    elif zone_type == CYLINDER:
+        result = across <= size[0] * size[0] and wp.abs(point[2]) <= size[1]
+    elif zone_type == CAPSULE:
+        beyond = wp.max(wp.abs(point[2]) - size[1], 0.0)
+        result = across + beyond * beyond <= size[0] * size[0]
+    return result
+
+
+@wp.func
+def sum_touch(
+    world: int,
+    body: int,
+    zone: wp.transform,  # in the world
+    zone_type: int,
+    zone_size: wp.vec3,
+    model: SensedModel,
+    motion: SensedMotion,
+    forces: SensedForces,
+) -> float:
+    """Return the sum of the normal forces on a body whose line of action meets a zone."""
+    total = float(0.0)
+    start = forces.contact_start[world]
+    back = wp.transform_inverse(zone)
+    for slot in range(start, start + stored_contact_count(forces.contact_start, forces.contact_count, world)):
+        shape0 = forces.shape0[slot]
+        shape1 = forces.shape1[slot]
+        last = model.shape_body.shape[0]
+        if wp.min(shape0, shape1) < 0 or wp.max(shape0, shape1) >= last:
+            continue
+        body0 = model.shape_body[shape0]
+        body1 = model.shape_body[shape1]
+        if body0 != body and body1 != body:
+            continue
+        normal = forces.normal[slot]
+        strength = wp.dot(forces.force[slot], normal)  # on the body of shape 1
+        if strength <= 0.0:
+            continue
+        point = 0.5 * point_in_world(body0, forces.point0[slot], motion.body_q)
+        point += 0.5 * point_in_world(body1, forces.point1[slot], motion.body_q)
+        way = normal
+        if body0 == body:
+            way = -normal
+        local_point = wp.transform_point(back, point)
+        local_way = wp.transform_vector(back, way)
+        if ray_primitive(zone_type, local_point, local_way, zone_size) < MISS:
+            total += strength
+    return total
+
+
+@wp.func
+def in_subtree(topology: Topology, first_node: int, node: int, root: int) -> bool:
+    """Return whether a node of a template is below another, or is it; nodes of a subtree are contiguous."""
+    current = node
+    while current > root:
+        current = topology.node_parent[first_node + current]
+    return current == root
+
+
+@wp.kernel(enable_backward=False, module=_MODULE)
+def measure_sensor(
+    worlds: wp.array[int],  # [slot]
+    # model
+    table: SensorTable,
+    topology: Topology,
+    model: SensedModel,
+    # state and step
+    before: SensedMotion,
+    after: SensedMotion,
+    driven: SensedMotion,  # the state that drives act at
+    forces: SensedForces,
+    world_frozen: wp.array[int],  # [world]
+    time: wp.array[wp.float64],  # [world] s
+    # out
+    data: wp.array2d[float],  # [world, column]
+    measured: wp.array2d[float],  # [world, column]
+):
+    """Measure one sensor of one world."""
+    slot, place = wp.tid()
+    world = worlds[slot]
+    if world < 0:
+        return
+    sensor = table.start[world] + place
+    if sensor >= table.start[world + 1]:
+        return
+    if world_frozen[world] != 0:
+        return  # its state may be no number; the last values stay
+    kind = table.type[sensor]
+    if kind == RANGEFINDER:
+        return
+    body = table.body[sensor]
+    gravity = model.gravity[world]
+    value = wp.vec4(0.0, 0.0, 0.0, 0.0)
+    is_bounded = bool(True)
+    is_positive = bool(False)
+
+    # Frames, at the state that the sensor belongs to.
+    pose = frame_pose(body, table.xform[sensor], after.body_q)
+    if kind == ACCELEROMETER or kind == FORCE or kind == TORQUE or kind == TOUCH:
+        pose = frame_pose(body, table.xform[sensor], before.body_q)
+    if kind == FRAMELINACC or kind == FRAMEANGACC:
+        pose = frame_pose(body, table.xform[sensor], before.body_q)
+    origin = wp.transform_get_translation(pose)
+    turn = wp.transform_get_rotation(pose)
+    is_relative = table.is_relative[sensor] != 0
+    reference_body = table.reference_body[sensor]
+    reference = wp.transform_identity()
+    if is_relative:
+        reference = frame_pose(reference_body, table.reference_xform[sensor], after.body_q)
+    reference_origin = wp.transform_get_translation(reference)
+    reference_turn = wp.transform_get_rotation(reference)
+    vector = wp.vec3()
+
+    if kind == ACCELEROMETER or kind == FRAMELINACC:
+        vector = wp.spatial_top(frame_acceleration(body, origin, before, forces, model.body_com, gravity))
+        if kind == ACCELEROMETER:
+            vector = wp.quat_rotate_inv(turn, vector)
+    elif kind == FRAMEANGACC:
+        vector = wp.spatial_bottom(frame_acceleration(body, origin, before, forces, model.body_com, gravity))
+    elif kind == VELOCIMETER:
+        vector = wp.spatial_top(frame_velocity(body, origin, after, model.body_com))
+        vector = wp.quat_rotate_inv(turn, vector)
+    elif kind == GYRO:
+        vector = wp.spatial_bottom(frame_velocity(body, origin, after, model.body_com))
+        vector = wp.quat_rotate_inv(turn, vector)
+    elif kind == FORCE or kind == TORQUE:
+        if body >= 0:
+            force = wp.spatial_top(forces.carried[body])
+            vector = force
+            if kind == TORQUE:
+                arm = wp.transform_point(before.body_q[body], model.body_com[body]) - origin
+                vector = wp.spatial_bottom(forces.carried[body]) + wp.cross(arm, force)
+        vector = wp.quat_rotate_inv(turn, vector)
+    elif kind == MAGNETOMETER:
+        field = table.parameter[sensor]
+        vector = wp.quat_rotate_inv(turn, wp.vec3(field[0], field[1], field[2]))
+    elif kind == TOUCH:
+        is_positive = True
+        vector[0] = sum_touch(
+            world, body, pose, table.zone_type[sensor], table.zone_size[sensor], model, before, forces
+        )
+    elif kind == CAMPROJECTION:
+        # The reference is the camera, which looks along -z with y up.
+        local = wp.quat_rotate_inv(reference_turn, origin - reference_origin)
+        lens = table.parameter[sensor]  # focal length and centre, in pixels
+        depth = -local[2]
+        if wp.abs(depth) < 1.0e-15:
+            depth = wp.where(depth < 0.0, -1.0e-15, 1.0e-15)
+        vector = wp.vec3(lens[2] + lens[0] * local[0] / depth, lens[3] - lens[1] * local[1] / depth, 0.0)
+    elif kind == JOINTPOS or kind == JOINTVEL or kind == JOINTACTUATORFRC:
+        first = table.term[sensor]
+        for term in range(first, first + table.term_count[sensor]):
+            coord = table.term_coord[term]
+            dof = table.term_dof[term]
+            share = float(0.0)
+            if kind == JOINTPOS:
+                share = after.joint_q[coord] - table.term_offset[term]
+            elif kind == JOINTVEL:
+                share = after.joint_qd[dof]
+            else:
+                share = drive_effort(model, driven, forces, coord, dof)
+            vector[0] = vector[0] + table.term_coefficient[term] * share
+    elif kind == JOINTLIMITPOS or kind == JOINTLIMITVEL:
+        term = table.term[sensor]
+        position = after.joint_q[table.term_coord[term]]
+        dof = table.term_dof[term]
+        below = position - model.joint_limit_lower[dof]
+        above = model.joint_limit_upper[dof] - position
+        if below < 0.0:
+            vector[0] = wp.where(kind == JOINTLIMITPOS, below, after.joint_qd[dof])
+        elif above < 0.0:
+            vector[0] = wp.where(kind == JOINTLIMITPOS, above, -after.joint_qd[dof])
+    elif kind == BALLQUAT:
+        q = read_quat(after.joint_q, table.coord[sensor])
+        value = wp.vec4(q[3], q[0], q[1], q[2])
+        is_bounded = False
+    elif kind == BALLANGVEL:
+        dof = table.dof[sensor]
+        q = read_quat(after.joint_q, table.coord[sensor])
+        vector = wp.quat_rotate_inv(
+            q, wp.vec3(after.joint_qd[dof], after.joint_qd[dof + 1], after.joint_qd[dof + 2])
+        )
+        vector = wp.quat_rotate_inv(wp.transform_get_rotation(table.xform[sensor]), vector)
+    elif kind == FRAMEPOS:
+        vector = wp.quat_rotate_inv(reference_turn, origin - reference_origin)
+    elif kind == FRAMEQUAT:
+        q = wp.normalize(wp.quat_inverse(reference_turn) * turn)
+        value = wp.vec4(q[3], q[0], q[1], q[2])
+        is_bounded = False
+    elif kind >= FRAMEXAXIS and kind <= FRAMEZAXIS:
+        axis = wp.vec3()
+        axis[kind - FRAMEXAXIS] = 1.0
+        vector = wp.quat_rotate_inv(reference_turn, wp.quat_rotate(turn, axis))
+        is_bounded = False
+    elif kind == FRAMELINVEL or kind == FRAMEANGVEL:
+        own = frame_velocity(body, origin, after, model.body_com)
+        vector = wp.spatial_top(own)
+        if kind == FRAMEANGVEL:
+            vector = wp.spatial_bottom(own)
+        if is_relative:
+            seen = frame_velocity(reference_body, reference_origin, after, model.body_com)
+            if kind == FRAMEANGVEL:
+                vector -= wp.spatial_bottom(seen)
+            else:
+                vector -= wp.spatial_top(seen)
+                vector -= wp.cross(wp.spatial_bottom(seen), origin - reference_origin)
+            vector = wp.quat_rotate_inv(reference_turn, vector)
+    elif kind == INSIDESITE:
+        inside = is_inside(
+            table.zone_type[sensor],
+            table.zone_size[sensor],
+            wp.transform_point(wp.transform_inverse(reference), origin),
+        )
+        vector[0] = wp.where(inside, 1.0, 0.0)
+    elif kind == CLOCK:
+        vector[0] = float(time[world])
+    elif kind == E_POTENTIAL or kind == E_KINETIC or (kind >= SUBTREECOM and kind <= SUBTREEANGMOM):
+        # Sums over bodies, in double precision.
+        template = topology.world_template[world]
+        first_node = topology.template_node[template]
+        node_count = topology.template_node[template + 1] - first_node
+        body_base = topology.world_body[world]
+        root = int(-1)
+        if body >= 0:
+            root = topology.body_node[topology.template_body[template] + body - body_base]
+        mass = wp.float64(0.0)
+        moment = wp.vec3d()
+        momentum = wp.vec3d()
+        spin = wp.vec3d()  # about the origin of the world
+        energy = wp.float64(0.0)
+        for node in range(node_count):
+            counts = root < 0
+            if node >= root and root >= 0:
+                counts = in_subtree(topology, first_node, node, root)
+            if counts:
+                other = body_base + topology.node_body[first_node + node]
+                own_mass = wp.float64(model.body_mass[other])
+                com = wp.vec3d(wp.transform_point(after.body_q[other], model.body_com[other]))
+                velocity = wp.vec3d(wp.spatial_top(after.body_qd[other]))
+                rotation = wp.transform_get_rotation(after.body_q[other])
+                local = wp.quat_rotate_inv(rotation, wp.spatial_bottom(after.body_qd[other]))
+                own_spin = wp.vec3d(wp.quat_rotate(rotation, model.body_inertia[other] * local))
+                mass += own_mass
+                moment += own_mass * com
+                momentum += own_mass * velocity
+                spin += own_spin + wp.cross(com, own_mass * velocity)
+                if kind == E_POTENTIAL:
+                    energy -= own_mass * wp.dot(wp.vec3d(gravity), com)
+                elif kind == E_KINETIC:
+                    twice = own_mass * wp.dot(velocity, velocity)
+                    twice += wp.dot(own_spin, wp.vec3d(wp.spatial_bottom(after.body_qd[other])))
+                    energy += wp.float64(0.5) * twice
+                    first_dof = topology.world_dof[world] + topology.node_qd[first_node + node]
+                    for dof in range(first_dof, first_dof + topology.node_dof_count[first_node + node]):
+                        speed = wp.float64(after.joint_qd[dof])
+                        energy += wp.float64(0.5) * wp.float64(model.joint_armature[dof]) * speed * speed
+        if kind == E_POTENTIAL:
+            first = table.term[sensor]
+            for term in range(first, first + table.term_count[sensor]):
+                stretch = wp.float64(after.joint_q[table.term_coord[term]] - table.term_offset[term])
+                energy += wp.float64(0.5) * wp.float64(table.term_coefficient[term]) * stretch * stretch
+            vector[0] = float(energy)
+        elif kind == E_KINETIC:
+            vector[0] = float(energy)
+        elif mass > wp.float64(0.0):
+            centre = moment / mass
+            if kind == SUBTREECOM:
+                vector = wp.vec3(centre)
+            elif kind == SUBTREELINVEL:
+                vector = wp.vec3(momentum / mass)
+            else:
+                vector = wp.vec3(spin - wp.cross(centre, momentum))
+        elif kind == SUBTREECOM:
+            vector = origin
+
+    dim = table.dim[sensor]
+    if dim <= 3:
+        value = wp.vec4(vector[0], vector[1], vector[2], 0.0)
+    cutoff = table.cutoff[sensor]
+    column = table.column[sensor]
+    for k in range(dim):
+        number = value[k]
+        if cutoff > 0.0 and is_bounded:
+            number = wp.min(number, cutoff)
+            if not is_positive:
+                number = wp.max(number, -cutoff)
+        data[world, column + k] = number
+        measured[world, column + k] = number
+
+
+def measure_sensors(
+    worlds: wp.array[int],
+    count_max: int,
+    model: Model,
+    table: SensorTable,
+    sensed: SensedModel,
+    motions: tuple[SensedMotion, SensedMotion, SensedMotion],
+    forces: SensedForces,
+    world_frozen: wp.array[int],
+    time: wp.array[wp.float64],
+    data: wp.array,
+    measured: wp.array,
+) -> None:
+    """Write what the sensors of worlds measure, at the states before and after a step and that of drives."""
+    launch_kernel(
+        measure_sensor,
+        dim=(worlds.size, count_max),
+        inputs=[worlds, table, model.topology, sensed, *motions, forces, world_frozen, time],
+        outputs=[data, measured],
+        device=model.device,
+    )

@@ -1,0 +1,581 @@
+"""ModelSensors: the sensors that came with robots or were added to them, measured in all worlds."""
+
+import difflib
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.builder.sensors import SensorType
+from pluriverse.model import Contacts, Control, Model, State
+from pluriverse.model.world_list import trust_worlds
+from pluriverse.render import RayCaster, SeenGeometry
+from pluriverse.render.raycast.tree import make_shared_trees
+from pluriverse.sensors.accelerations import BodyAccelerations
+from pluriverse.sensors.contact_wrenches import sum_contact_wrenches
+from pluriverse.sensors.corruption import NoiseModel, begin_episodes, corrupt_sensors, count_samples
+from pluriverse.sensors.layout import SensorColumns, SensorLayout
+from pluriverse.sensors.measure import (
+    SensedForces,
+    SensedModel,
+    SensedMotion,
+    SensorTable,
+    measure_sensors,
+)
+from pluriverse.sensors.range_finders import find_ranges
+from pluriverse.types import EqType
+
+# Longest delay in samples: 4096 worlds with 50 columns take 0.8 MB a sample.
+DELAY_SAMPLES_MAX = 4096
+
+_TABLE_TYPES: dict[str, Any] = {
+    "type": wp.int32,
+    "body": wp.int32,
+    "xform": wp.transform,
+    "is_relative": wp.int32,
+    "reference_body": wp.int32,
+    "reference_xform": wp.transform,
+    "zone_type": wp.int32,
+    "zone_size": wp.vec3,
+    "coord": wp.int32,
+    "dof": wp.int32,
+    "term": wp.int32,
+    "term_count": wp.int32,
+    "parameter": wp.vec4,
+    "cutoff": wp.float32,
+}
+_TERM_TYPES: dict[str, Any] = {
+    "term_coord": wp.int32,
+    "term_dof": wp.int32,
+    "term_coefficient": wp.float32,
+    "term_offset": wp.float32,
+}
+
+
+class ModelSensors:
+    """What the sensors of all worlds read: `simulation.sensors["imu_gyro"]`, shape [world, 3].
+
+    Values are laid out as MuJoCo lays out `sensordata`: one row per world, with the sensors of a robot in the
+    order of its file and quaternions as wxyz. `data` has the true values, `measured` what sensors read with
+    their noise, bias and delay; without these both are equal. Arrays keep their memory, and a name gives a
+    part of them. Columns of sensors that a world does not have are NaN.
+
+    Positions and velocities are those of the state after a step; accelerations, forces and contacts are those
+    of its last solver step. After a reset, before the first step, accelerations and contact forces count as
+    zero.
+
+    Made by `Simulation.sensors`. By hand, call `measure_step` after each solver step.
+
+    Args:
+        model: The model.
+        seed: Seed of noise, 0 to 2**31 - 1.
+    """
+
+    data: wp.array
+    """True values, shape [world, column]."""
+    measured: wp.array
+    """What the sensors read, shape [world, column]."""
+    time: wp.array
+    """Time since each world was reset [s], shape [world]."""
+
+    def __init__(self, model: Model, *, seed: int = 0):
+        self.model = model
+        """The model."""
+        self._layout = layout = SensorLayout(model)
+        device, worlds = model.device, model.world_count
+        empty = np.full((worlds, layout.width), np.nan, dtype=np.float32)
+        self.data = wp.array(empty, dtype=wp.float32, device=device)
+        self.measured = wp.array(empty, dtype=wp.float32, device=device)
+        self.time = wp.zeros(worlds, dtype=wp.float64, device=device)
+        self._count_max = int(np.diff(layout.start).max(initial=0))
+        self._table = _make_table(layout, device)
+        self._everywhere: wp.array = wp.zeros(0, dtype=wp.bool, device=device)
+        self._sound: wp.array = wp.zeros(worlds, dtype=wp.int32, device=device)
+        kinds = {SensorType(code) for code in np.unique(layout.type).tolist()}
+        self._types = kinds
+        self._needs_dynamics = any(
+            kind.needs_step and kind not in (SensorType.TOUCH, SensorType.JOINTACTUATORFRC) for kind in kinds
+        )
+        self._accelerations = BodyAccelerations(model) if self._needs_dynamics else None
+        self._wrench = wp.zeros(model.body_count, dtype=wp.spatial_vectorf, device=device)
+        self._caster: RayCaster | None = None
+        if SensorType.RANGEFINDER in kinds:
+            self._caster = RayCaster(model, geometry=SeenGeometry.ALL)
+        self._no_contacts = Contacts(model, 0)
+        self._control = model.control()
+        self._noise = self._make_noise(seed)
+        self._version = 0
+        self._lists: dict[int, wp.array] = {}
+        self._is_corrupted = False
+        self._has_delay = False
+        self._adopt_authored()
+
+    def _make_noise(self, seed: int) -> Any:
+        if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**31:
+            raise ValueError(f"ModelSensors: seed is {seed!r}, but must be a whole number, 0 to 2**31 - 1.")
+        device, worlds = self.model.device, self.model.world_count
+        noise: Any = NoiseModel()
+        for name in ("std", "bias_std", "bias_walk", "delay_low", "delay_high", "delay"):
+            table = wp.zeros((worlds, max(self._count_max, 1)), dtype=wp.float32, device=device)
+            setattr(noise, name, table)
+        noise.bias = wp.zeros(self.data.shape, dtype=wp.float32, device=device)
+        noise.history = wp.zeros((worlds, 0, self._layout.width), dtype=wp.float32, device=device)
+        noise.sample = wp.zeros(worlds, dtype=wp.int32, device=device)
+        noise.episode = wp.zeros(worlds, dtype=wp.int32, device=device)
+        noise.identity = wp.array(np.arange(worlds, dtype=np.int32), dtype=wp.int32, device=device)
+        noise.seed = int(seed)
+        noise.interval = 1.0
+        return noise
+
+    def _adopt_authored(self) -> None:
+        """Take over noise and delay that came with the sensors."""
+        columns = self._layout.columns
+        if not columns:
+            return
+        std, delay = columns["noise"][self._layout.row], columns["delay"][self._layout.row]
+        place = np.arange(len(self._layout.row)) - self._layout.start[self._layout.world]
+        for name, values in (("std", std), ("delay_low", delay), ("delay_high", delay), ("delay", delay)):
+            table = getattr(self._noise, name).numpy()
+            table[self._layout.world, place] = values
+            getattr(self._noise, name).assign(table)
+        self._is_corrupted = bool((std > 0.0).any() or (delay > 0.0).any())
+        self._has_delay = bool((delay > 0.0).any())
+
+    # What there is.
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all sensors, in the order of their columns."""
+        return tuple(self._layout.names)
+
+    @property
+    def width(self) -> int:
+        """Number of columns of a world."""
+        return self._layout.width
+
+    def __len__(self) -> int:
+        return len(self._layout.names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._layout.names)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._find(name) is not None
+
+    def __getitem__(self, name: str) -> wp.array:
+        """Return what a sensor reads in every world, shape [world, dim]; a part of `measured`.
+
+        Raises:
+            KeyError: If there is no sensor of this name, or a world has several.
+        """
+        place = self._columns(name)
+        return self.measured[:, place.first : place.first + place.dim]
+
+    def true(self, name: str) -> wp.array:
+        """Return the true values of a sensor in every world, shape [world, dim]; a part of `data`.
+
+        Raises:
+            KeyError: If there is no sensor of this name, or a world has several.
+        """
+        place = self._columns(name)
+        return self.data[:, place.first : place.first + place.dim]
+
+    def type_of(self, name: str) -> SensorType:
+        """Return what a sensor measures.
+
+        Raises:
+            KeyError: If there is no sensor of this name, or a world has several.
+        """
+        first = self._columns(name).first
+        return SensorType(int(self._layout.type[np.flatnonzero(self._layout.column == first)[0]]))
+
+    def worlds_with(self, name: str) -> np.ndarray:
+        """Return the worlds that have a sensor, on the host.
+
+        Raises:
+            KeyError: If there is no sensor of this name, or a world has several.
+        """
+        first = self._columns(name).first
+        return np.unique(self._layout.world[self._layout.column == first])
+
+    def columns_of(self, world: int) -> np.ndarray:
+        """Return the columns of a world in the order of its sensors: `data[world, columns]` has no gaps.
+
+        Raises:
+            IndexError: If there is no such world.
+        """
+        if not 0 <= world < self.model.world_count:
+            raise IndexError(
+                f"ModelSensors.columns_of: world {world} does not exist; the model has worlds 0 to "
+                f"{self.model.world_count - 1}."
+            )
+        sensors = range(int(self._layout.start[world]), int(self._layout.start[world + 1]))
+        parts = [
+            self._layout.column[sensor] + np.arange(SensorType(int(self._layout.type[sensor])).dim)
+            for sensor in sensors
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+    def _find(self, name: str) -> SensorColumns | None:
+        names = self._layout.names
+        if name in names:
+            return names[name]
+        columns = {
+            int(self._layout.column[sensor])
+            for sensor, label in enumerate(self._layout.label)
+            if label == name or label.endswith(f"/{name}")
+        }
+        if len(columns) > 1:
+            found = [known for known, place in names.items() if place.first in columns]
+            raise KeyError(
+                f"sensors: '{name}' could be any of {', '.join(found[:6])}. Name one of these, or its label."
+            )
+        return next((place for place in names.values() if place.first in columns), None)
+
+    def _columns(self, name: str) -> SensorColumns:
+        place = self._find(name)
+        if place is None:
+            close = difflib.get_close_matches(str(name), self._layout.names, 4, 0.4)
+            known = ", ".join(close or list(self._layout.names)[:12])
+            if not known:
+                raise KeyError(
+                    f"sensors: there is no sensor '{name}', and none at all: the robots of this model have "
+                    "none. Add some with builder.add_sensor(...), or in the robot's file."
+                )
+            hint = "did you mean" if close else "there are"
+            raise KeyError(f"sensors: there is no sensor '{name}'; {hint} {known}?")
+        return place
+
+    # Noise.
+
+    def set_noise(
+        self,
+        pattern: str = "*",
+        *,
+        std: Any = None,
+        bias: Any = None,
+        bias_walk: Any = None,
+        delay: Any = None,
+    ) -> list[str]:
+        """Let sensors err. What is not given stays as it is; the first bias and delay act from resets on.
+
+        Args:
+            pattern: Name of sensors, with wildcards.
+            std: Standard deviation of the noise of each sample, in the unit of the sensor.
+            bias: Standard deviation of the bias that a world begins with.
+            bias_walk: How fast the bias walks, per square root of a second.
+            delay: How late values are [s], one number, or a lowest and a highest between which each world
+                draws one at its resets.
+
+        Each of them is a number, or one per world, shape [world]; a delay (low, high) of either.
+
+        Returns:
+            The names concerned.
+
+        Raises:
+            KeyError: If the pattern finds nothing.
+            ValueError: If a value is negative, not finite, or of another shape.
+        """
+        chosen = [
+            sensor
+            for sensor, (name, label) in enumerate(zip(self._layout.name, self._layout.label, strict=True))
+            if fnmatchcase(name, pattern) or fnmatchcase(label, pattern)
+        ]
+        if not chosen:
+            self._columns(pattern)  # raises with what there is
+        sensors = np.array(chosen, dtype=np.int64)
+        worlds = self._layout.world[sensors]
+        places = sensors - self._layout.start[worlds]
+        wanted = {"std": std, "bias_std": bias, "bias_walk": bias_walk}
+        if delay is not None:
+            low, high = delay if isinstance(delay, tuple) and len(delay) == 2 else (delay, delay)
+            wanted |= {"delay_low": low, "delay_high": high}
+        for name, value in wanted.items():
+            if value is None:
+                continue
+            values = self._per_world(name, value)
+            table = getattr(self._noise, name).numpy().copy()
+            table[worlds, places] = values[worlds]
+            getattr(self._noise, name).assign(table)
+        if delay is not None:
+            low_now, high_now = self._noise.delay_low.numpy(), self._noise.delay_high.numpy()
+            if (low_now > high_now).any():
+                raise ValueError("set_noise: the lowest delay is above the highest one. Pass (low, high).")
+            self._has_delay = bool(high_now.max(initial=0.0) > 0.0)
+        self._is_corrupted = True
+        self._version += 1
+        return list(dict.fromkeys(self._layout.name[sensor] for sensor in chosen))
+
+    def _per_world(self, name: str, value: Any) -> np.ndarray:
+        try:
+            values = np.broadcast_to(np.asarray(value, dtype=np.float64), (self.model.world_count,))
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"set_noise: {name} is {value!r}, but it must be a number or one per world, "
+                f"{self.model.world_count} in all."
+            ) from None
+        if not (np.isfinite(values).all() and (values >= 0.0).all()):
+            raise ValueError(f"set_noise: {name} is {value!r}, but it must be finite and >= 0.")
+        return values.astype(np.float32)
+
+    def set_seed(self, seed: int, *, identities: Sequence[int] | np.ndarray | None = None) -> None:
+        """Choose the random numbers of noise. Call `Simulation.reset` to begin with them.
+
+        Args:
+            seed: Seed, 0 to 2**31 - 1.
+            identities: What the numbers of each world depend on, shape [world]; its index if None. A world of
+                the same identity reads the same in a batch of any size.
+
+        Raises:
+            ValueError: If a number is out of range, or there is not one identity per world.
+        """
+        if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**31:
+            raise ValueError(f"set_seed: seed is {seed!r}, but it must be a whole number, 0 to 2**31 - 1.")
+        worlds = self.model.world_count
+        chosen = np.arange(worlds) if identities is None else np.asarray(identities)
+        if chosen.shape != (worlds,) or chosen.dtype.kind not in "iu" or (chosen < 0).any():
+            raise ValueError(f"set_seed: identities must be {worlds} whole numbers >= 0, one per world.")
+        self._noise.identity.assign(chosen.astype(np.int32))
+        self._noise.episode.zero_()
+        self._noise.seed = int(seed)
+        self._version += 1
+
+    @property
+    def version(self) -> int:
+        """Another number whenever steps recorded before are out of date."""
+        return self._version
+
+    @property
+    def samples_every_substep(self) -> bool:
+        """Whether values are kept of every solver step, since some are read with a delay."""
+        return self._has_delay
+
+    @property
+    def snapshot_arrays(self) -> dict[str, wp.array]:
+        """What the sensors carry from step to step, by name."""
+        noise = self._noise
+        return {
+            "sensors data": self.data,
+            "sensors measured": self.measured,
+            "sensors time": self.time,
+            "sensors bias": noise.bias,
+            "sensors delay": noise.delay,
+            "sensors sample": noise.sample,
+            "sensors episode": noise.episode,
+        } | ({"sensors history": noise.history} if noise.history.size else {})
+
+    # Measuring.
+
+    def prepare(self, interval: float) -> None:
+        """Allocate what delays need for samples so far apart [s]; not while somebody records.
+
+        Raises:
+            ValueError: If a delay is too long.
+        """
+        self._noise.interval = float(interval)
+        depth = 0
+        if self._has_delay:
+            longest = float(self._noise.delay_high.numpy().max(initial=0.0))
+            depth = int(np.floor(longest / interval + 0.5)) + 1
+            if depth > DELAY_SAMPLES_MAX:
+                raise ValueError(
+                    f"sensors: a delay of {longest} s is {depth - 1} samples of {interval} s, more than "
+                    f"{DELAY_SAMPLES_MAX - 1}. Choose a shorter delay."
+                )
+        if depth > self._noise.history.shape[1]:
+            # A longer memory begins with what is read now.
+            history = np.repeat(self.data.numpy()[:, None, :], depth, axis=1)
+            self._noise.history = wp.array(history, dtype=wp.float32, device=self.model.device)
+        if self._caster is not None:
+            make_shared_trees(self._caster.arrays, self.model.body_q)
+
+    def measure_step(
+        self,
+        worlds: wp.array[int],
+        before: State,
+        after: State,
+        control: Control,
+        contacts: Contacts,
+        dt: float,
+        *,
+        elapsed: float | None = None,
+        world_frozen: wp.array[int] | None = None,
+        steps_body_axes: bool = False,
+        has_explicit_drives: bool = False,
+    ) -> None:
+        """Measure worlds after a solver step. Only launches.
+
+        Args:
+            worlds: World indices, shape [slot].
+            before: State that the step began from.
+            after: Its result.
+            control: Targets and efforts of the step.
+            contacts: Contacts of the step with their forces.
+            dt: Length of the step [s].
+            elapsed: Time since these worlds were measured last [s]; `dt` if None.
+            world_frozen: 1 for worlds that do not move and keep their values, shape [world]; None for none.
+            steps_body_axes: Whether the solver steps angular velocities along the axes of bodies.
+            has_explicit_drives: Whether drives act on the state before the step, or on that after it.
+        """
+        frozen = self._sound if world_frozen is None else world_frozen
+        count_samples(worlds, frozen, dt if elapsed is None else elapsed, self._noise.sample, self.time)
+        driven = before if has_explicit_drives else after
+        self._measure(
+            worlds,
+            before,
+            after,
+            driven,
+            control,
+            contacts,
+            frozen,
+            1.0 / dt,
+            steps_body_axes=steps_body_axes,
+        )
+        if self._is_corrupted:
+            self._corrupt(worlds, frozen, is_reset=False)
+
+    def measure_state(
+        self,
+        worlds: wp.array[int],
+        state: State,
+        *,
+        mask: wp.array[bool] | None = None,
+        control: Control | None = None,
+    ) -> None:
+        """Measure worlds that were put into a state: their time, bias and delay begin anew. Only launches.
+
+        Args:
+            worlds: World indices, shape [slot].
+            state: State of the worlds.
+            mask: Which worlds are meant, shape [world]; all of `worlds` if None or empty.
+            control: Targets and efforts of drives; those of the model if None.
+        """
+        mask = self._everywhere if mask is None else mask
+        if worlds.size not in self._lists:
+            empty = wp.empty(worlds.size, dtype=wp.int32, device=self.model.device)
+            self._lists[worlds.size] = trust_worlds(empty)
+        chosen = self._lists[worlds.size]
+        begin_episodes(worlds, mask, self._noise.sample, self.time, self._noise.episode, chosen)
+        self._measure(
+            chosen, state, state, state, control or self._control, self._no_contacts, self._sound, 0.0
+        )
+        if self._is_corrupted:
+            self._corrupt(chosen, self._sound, is_reset=True)
+
+    def _measure(
+        self,
+        worlds: wp.array[int],
+        before: State,
+        after: State,
+        driven: State,
+        control: Control,
+        contacts: Contacts,
+        frozen: wp.array[int],
+        rate: float,
+        *,
+        steps_body_axes: bool = False,
+    ) -> None:
+        if not self._count_max:
+            return
+        model = self.model
+        forces = SensedForces()
+        if self._accelerations is not None:
+            sum_contact_wrenches(model, worlds, before, contacts, self._wrench)
+            self._accelerations.launch(
+                worlds, before, after, self._wrench, frozen, rate=rate, steps_body_axes=steps_body_axes
+            )
+            forces.acceleration = self._accelerations.acceleration
+            forces.carried = self._accelerations.carried
+        forces.target_pos, forces.target_vel = control.joint_target_pos, control.joint_target_vel
+        forces.act = control.joint_act
+        forces.contact_start, forces.contact_count = contacts.slot_start, contacts.rigid_contact_count
+        forces.shape0, forces.shape1 = contacts.rigid_contact_shape0, contacts.rigid_contact_shape1
+        forces.point0, forces.point1 = contacts.rigid_contact_point0, contacts.rigid_contact_point1
+        forces.normal, forces.force = contacts.rigid_contact_normal, contacts.rigid_contact_force
+        measure_sensors(
+            worlds,
+            self._count_max,
+            model,
+            self._table,
+            _sensed_model(model),
+            (_motion(before), _motion(after), _motion(driven)),
+            forces,
+            frozen,
+            self.time,
+            self.data,
+            self.measured,
+        )
+        if self._caster is not None:
+            find_ranges(
+                worlds,
+                self._count_max,
+                self._caster,
+                self._table,
+                after,
+                frozen,
+                self._everywhere,
+                self.data,
+                self.measured,
+            )
+
+    def _corrupt(self, worlds: wp.array[int], frozen: wp.array[int], *, is_reset: bool) -> None:
+        if self._count_max:
+            corrupt_sensors(
+                worlds,
+                self._count_max,
+                self._table,
+                frozen,
+                self.data,
+                self._noise,
+                self.measured,
+                is_reset=is_reset,
+            )
+
+    @property
+    def unread_forces(self) -> str:
+        """Which forces that act in this model the sensors do not know, in words; empty for none."""
+        if not {SensorType.FORCE, SensorType.TORQUE} & self._types:
+            return ""
+        types = set(self.model.equality_constraint_type.numpy().tolist())
+        if types - {int(EqType.JOINT)}:
+            return "connect and weld constraints"
+        return ""
+
+
+def _make_table(layout: SensorLayout, device: Any) -> SensorTable:
+    table = SensorTable()
+    table.start = wp.array(layout.start, dtype=wp.int32, device=device)
+    dims = np.array([SensorType(code).dim for code in layout.type.tolist()], dtype=np.int32)
+    table.dim = wp.array(dims, dtype=wp.int32, device=device)
+    table.column = wp.array(layout.column, dtype=wp.int32, device=device)
+    if not layout.columns:
+        for name, dtype in (_TABLE_TYPES | _TERM_TYPES).items():
+            setattr(table, name, wp.zeros(0, dtype=dtype, device=device))
+        return table
+    for name, dtype in _TABLE_TYPES.items():
+        setattr(table, name, wp.array(layout.columns[name][layout.row], dtype=dtype, device=device))
+    for name, dtype in _TERM_TYPES.items():
+        setattr(table, name, wp.array(layout.columns[name], dtype=dtype, device=device))
+    return table
+
+
+def _motion(state: State) -> SensedMotion:
+    motion = SensedMotion()
+    for name in ("joint_q", "joint_qd", "body_q", "body_qd"):
+        setattr(motion, name, getattr(state, name))
+    return motion
+
+
+def _sensed_model(model: Model) -> SensedModel:
+    sensed = SensedModel()
+    for name in ("gravity", "body_mass", "body_inertia", "body_com", "joint_armature"):
+        setattr(sensed, name, getattr(model, name))
+    sensed.shape_body = model.structure.shape_body
+    sensed.joint_limit_lower, sensed.joint_limit_upper = model.joint_limit_lower, model.joint_limit_upper
+    sensed.target_mode = model.structure.joint_target_mode
+    sensed.target_ke, sensed.target_kd = model.joint_target_ke, model.joint_target_kd
+    sensed.target_lower, sensed.target_upper = model.joint_target_lower, model.joint_target_upper
+    sensed.effort_limit = model.joint_effort_limit
+    return sensed

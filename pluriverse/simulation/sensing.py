@@ -1,0 +1,78 @@
+"""Sensing: the sensors of a model as a stage of the steps of a simulation."""
+
+import warnings
+from typing import Any
+
+import warp as wp
+
+from pluriverse.model import State
+from pluriverse.sensors.model_sensors import ModelSensors
+from pluriverse.simulation.stages import StepStage
+from pluriverse.warnings import SensorWarning
+
+
+class SensorStage(StepStage):
+    """Measures in every step, once after its last solver step; after each if there are delays.
+
+    Args:
+        simulation: The simulation.
+    """
+
+    def __init__(self, simulation: Any):
+        self.sensors = ModelSensors(simulation.model)
+        self._simulation = simulation
+        self._substep = 0
+        self._version = self.sensors.version
+        unread = self.sensors.unread_forces
+        if unread:
+            warnings.warn(
+                SensorWarning(
+                    f"force and torque sensors do not know the forces of {unread}, which this model has: on "
+                    "bodies between such a constraint and the root they read what joints would carry without "
+                    "it. Measure on other bodies, or read the contact forces instead."
+                ),
+                stacklevel=4,
+            )
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether noise was set since the step was recorded."""
+        return self._version != self.sensors.version
+
+    def prepare(self) -> None:
+        """Allocate what delays need, and let snapshots hold what the sensors keep."""
+        simulation, sensors = self._simulation, self.sensors
+        every = 1 if sensors.samples_every_substep else simulation.decimation
+        sensors.prepare(simulation.dt * every)
+        for name, array in sensors.snapshot_arrays.items():
+            simulation.set_snapshot_array(name, array)
+        self._version = sensors.version
+
+    def before_step(self, worlds: wp.array[int], state: State) -> None:
+        """Begin to count solver steps."""
+        self._substep = 0
+
+    def after_substep(self, worlds: wp.array[int], before: State, after: State) -> None:
+        """Measure after the last solver step, or after each."""
+        simulation, sensors = self._simulation, self.sensors
+        self._substep += 1
+        every = 1 if sensors.samples_every_substep else simulation.decimation
+        if self._substep % every:
+            return
+        solver = simulation.solver
+        sensors.measure_step(
+            worlds,
+            before,
+            after,
+            simulation.control,
+            simulation.contacts,
+            simulation.dt,
+            elapsed=simulation.dt * every,
+            world_frozen=solver.world_frozen,
+            steps_body_axes=solver.steps_body_axes,
+            has_explicit_drives=solver.has_explicit_drives,
+        )
+
+    def after_reset(self, worlds: wp.array[int], mask: wp.array[bool], state: State) -> None:
+        """Measure the worlds where they are now."""
+        self.sensors.measure_state(worlds, state, mask=mask, control=self._simulation.control)
