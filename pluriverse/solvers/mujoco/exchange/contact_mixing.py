@@ -10,7 +10,12 @@ from typing import Any
 import warp as wp
 
 from pluriverse.math.precision import vec3_type
-from pluriverse.solvers.mujoco.mapping.solref import DEFAULT_SOLREF, DEFAULT_STIFFNESS, RIGID_SOLREF
+from pluriverse.solvers.mujoco.mapping.solref import (
+    DAMPING_BOUND,
+    DEFAULT_SOLREF,
+    DEFAULT_STIFFNESS,
+    RIGID_SOLREF,
+)
 
 
 @functools.cache
@@ -20,6 +25,7 @@ def mixing_functions(real: Any) -> SimpleNamespace:
     vec2 = wp.types.vector(length=2, dtype=real)
     time_constant, damping_ratio = (wp.constant(real(number)) for number in DEFAULT_SOLREF)
     rigid_time = wp.constant(real(RIGID_SOLREF[0]))
+    damping_bound = wp.constant(real(DAMPING_BOUND))
     stiffness_default = wp.constant(real(DEFAULT_STIFFNESS))
 
     @wp.func
@@ -49,6 +55,7 @@ def mixing_functions(real: Any) -> SimpleNamespace:
             return vec2(time_constant, damping_ratio)
         if wp.isinf(k):
             return vec2(rigid_time, damping_ratio)
+        b = wp.min(b, wp.max(real(2.0) * wp.sqrt(k), damping_bound))
         return vec2(real(2.0) / b, real(0.5) * b / wp.sqrt(k))
 
     @wp.func

@@ -10,6 +10,12 @@ so force-space gains ke and kd are k = ke w (1 - dmax) and b = kd w (1 - dmax). 
 timeconst = 2 / b and dampratio = b / (2 sqrt(k)) gives the same K and B, and lets MuJoCo soften what its time
 step does not resolve (`refsafe`).
 
+MuJoCo raises timeconst to twice its time step where it is less, and leaves dampratio alone: of an
+overdamped constraint that would take the stiffness, by the square of what the damping is too large by. A
+stiffness of 1e7 with a dissipation time of 10 ms would become softer than MuJoCo's default. So the damping is
+at most critical, or that of MuJoCo's default, b = 100 / s, if this is more: then a high stiffness is as stiff
+as the step resolves.
+
 A gain that is not given (NaN) is that of MuJoCo's own solref, (0.02, 1): a stiffness k of 2500 / s^2 per
 unit of mass, and critical damping, b = 2 sqrt(k). So without either the solref is MuJoCo's own.
 """
@@ -22,6 +28,8 @@ DEFAULT_SOLREF = (0.02, 1.0)
 """MuJoCo's own (timeconst [s], dampratio)."""
 DEFAULT_STIFFNESS = 2500.0
 """Stiffness k of `DEFAULT_SOLREF` per unit of mass [1/s²]."""
+DAMPING_BOUND = 100.0
+"""Damping b of `DEFAULT_SOLREF` per unit of mass [1/s]: up to here it may be more than critical."""
 RIGID_SOLREF = (1e-6, 1.0)
 """What stands for an infinite stiffness: faster than any step, so MuJoCo softens it to what that resolves."""
 DEFAULT_SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
@@ -48,6 +56,7 @@ def solref_of_gains(stiffness: np.ndarray, damping: np.ndarray, factor: np.ndarr
     k = np.where(np.isnan(stiffness), DEFAULT_STIFFNESS, stiffness * factor)
     b = np.where(np.isnan(damping), 2.0 * np.sqrt(np.maximum(k, 0.0)), damping * factor)
     sound = (k > 0.0) & (b > 0.0) & (np.asarray(factor) > 0.0)
+    b = np.minimum(b, np.maximum(2.0 * np.sqrt(np.maximum(k, 0.0)), DAMPING_BOUND))
     rigid = np.isinf(k)
     k, b = np.where(sound & ~rigid, k, 1.0), np.where(sound & ~rigid, b, 1.0)
     solref = np.stack([2.0 / b, b / (2.0 * np.sqrt(k))], axis=-1)

@@ -96,16 +96,47 @@ def limits_of(builder):
 @pytest.mark.parametrize("registered", [False, True])
 @pytest.mark.parametrize("stiffness", [1.0e4, 1.0e4 * 1.000001, 777.0])
 def test_a_gain_that_equals_a_default_is_a_gain_all_the_same(registered, stiffness):
-    """The solref of given gains is smooth in them: timeconst = 2 / b, dampratio = b / (2 sqrt(k))."""
+    """The solref of given gains is smooth in them: timeconst = 2 / b, dampratio = b / (2 sqrt(k)).
+
+    The damping b is at most critical, 2 sqrt(k), or MuJoCo's own, 100 / s.
+    """
     builder = pv.ModelBuilder()
     if registered:
         pv.SolverMuJoCo.register_custom_attributes(builder)
     builder.add_mjcf(LEG)
     builder.joint_limit_ke[:], builder.joint_limit_kd[:] = stiffness, 10.0
     solref, factor, _ = limits_of(builder)
-    b = 10.0 * factor
+    b = np.minimum(10.0 * factor, np.maximum(2.0 * np.sqrt(stiffness * factor), 100.0))
     np.testing.assert_allclose(solref[:, 0], 2.0 / b, rtol=1e-6)
     np.testing.assert_allclose(solref[:, 1], b / (2.0 * np.sqrt(stiffness * factor)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dt", [0.002, 0.01])
+def test_more_stiffness_never_makes_a_contact_softer_than_the_default(dt):
+    """A ball sinks in by less the stiffer the contact is, up to what the step resolves.
+
+    With the dissipation time of ShapeConfig a stiffness from 4e4 N/m on is overdamped. MuJoCo raises the time
+    constant to two steps and keeps the damping ratio, so 1e7 N/m was softer than its default.
+    """
+    builder = pv.ModelBuilder()
+    for stiffness in (1e3, 1e4, 1e5, 1e6, 1e7):
+        world = pv.ModelBuilder()
+        config = pv.ShapeConfig(density=0.0, ke=stiffness)
+        body = world.add_body(
+            xform=(0.0, 0.0, 0.0999, 0.0, 0.0, 0.0, 1.0), mass=1.0, inertia=0.004 * np.eye(3)
+        )
+        world.add_shape_sphere(body, radius=0.1, cfg=config)
+        world.add_ground_plane(cfg=config)
+        builder.add_world(world)
+    model = builder.finalize("cpu")
+    with pv.Simulation(model, pv.SolverMuJoCo(model), dt=dt, threads=1) as simulation:
+        simulation.step(round(2.0 / dt))
+        depth = 0.1 - simulation.state.body_q.numpy()[:, 2]
+    if dt == 0.002:  # at 10 ms, 1e4 N/m is underdamped, and stiffer than a step resolves with damping
+        assert (np.diff(depth) <= 1e-7).all(), depth
+    # With MuJoCo's own stiffness k of 2500 / s² the ball rests at r where the force k d r / R, with
+    # R = (1 - d) w / d, is its weight; the impedance d is 0.9 or more.
+    assert (depth[1:] < 9.81 * (1.0 - 0.9) / 0.9**2 / 2500.0).all(), depth
 
 
 def test_half_of_a_pair_of_gains_completes_itself_with_that_of_mujoco():
@@ -113,10 +144,10 @@ def test_half_of_a_pair_of_gains_completes_itself_with_that_of_mujoco():
     builder = pv.ModelBuilder()
     builder.add_mjcf(LEG)
     builder.joint_limit_ke[0] = 300.0
-    builder.joint_limit_kd[1] = 3.0
+    builder.joint_limit_kd[1] = 2.0
     solref, factor, _ = limits_of(builder)
     np.testing.assert_allclose(solref[0], [1.0 / np.sqrt(300.0 * factor[0]), 1.0], rtol=1e-6)
-    b = 3.0 * factor[1]
+    b = 2.0 * factor[1]
     np.testing.assert_allclose(solref[1], [2.0 / b, b / (2.0 * 50.0)], rtol=1e-6)
 
 
