@@ -85,7 +85,8 @@ def run(
     strict: StrictOption = None,
     asset_root: AssetRootOption = None,
     record: Annotated[
-        Path | None, typer.Option(help="Write the trajectory of all worlds to this .npz file.")
+        Path | None,
+        typer.Option(help="Record the run: .pvr to view and export it, .npz for the trajectories as arrays."),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw height, energy and joints of a world of each kind to this file.")
@@ -97,6 +98,9 @@ def run(
         Path | None, typer.Option(help="Film a world of each kind: .mp4, .webm, .mov, .mkv or .gif.")
     ] = None,
     size: Annotated[str, typer.Option(help="Width and height of picture and video.")] = "960x600",
+    view: Annotated[
+        bool, typer.Option("--view", help="Show the worlds in the browser while they are stepped.")
+    ] = False,
 ) -> None:
     """Step a scene, show the progress, and end with a summary."""
     from pluriverse.cli.run import RunOptions, run_scene
@@ -118,13 +122,20 @@ def run(
             picture=picture,
             video=video,
             size=size,
+            view=view,
         ),
     )
 
 
 @app.command()
 def view(
-    scene: SceneArgument,
+    scene: Annotated[
+        str,
+        typer.Argument(
+            metavar="SCENE",
+            help="A scene file (YAML or JSON), the name of a bundled scene, a robot, or a recording (.pvr).",
+        ),
+    ],
     worlds: Annotated[
         int | None,
         typer.Option("--worlds", "--num-worlds", min=1, help="Number of worlds, instead of the scene's."),
@@ -149,7 +160,7 @@ def view(
     threads: ThreadsOption = None,
     asset_root: AssetRootOption = None,
 ) -> None:
-    """Step a scene or a robot in real time and show it in the browser."""
+    """Step a scene or a robot in real time and show it in the browser, or play a recording."""
     from pluriverse.cli.view import ViewOptions, view_scene
 
     view_scene(
@@ -169,6 +180,37 @@ def view(
             asset_roots=tuple(asset_root or ()),
         ),
     )
+
+
+@app.command()
+def export(
+    recording: Annotated[str, typer.Argument(metavar="RECORDING", help="A recording: run.pvr")],
+    out: Annotated[
+        Path,
+        typer.Argument(
+            metavar="OUT",
+            help="What to write: .html (a page that plays), .usd, .usda, .usdc, .mp4, .webm, .mov, .mkv, "
+            ".gif, or .npz (arrays).",
+        ),
+    ],
+    worlds: Annotated[
+        str | None,
+        typer.Option(
+            "--worlds",
+            "--show",
+            help="Worlds to export, separated by commas; if not given, all for USD, else some.",
+        ),
+    ] = None,
+    geometry: Annotated[str, typer.Option(help="Shapes to export: visual, collision or all.")] = "visual",
+    stride: Annotated[
+        int, typer.Option(min=1, help="Every how many frames one is exported (HTML, USD).")
+    ] = 1,
+    size: Annotated[str, typer.Option(help="Width and height of a video.")] = "960x600",
+) -> None:
+    """Write a recording as a page, a USD stage, a video or arrays."""
+    from pluriverse.cli.export import ExportOptions, export_recording
+
+    export_recording(recording, out, ExportOptions(worlds, geometry, stride, size))
 
 
 @app.command()

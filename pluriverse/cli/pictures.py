@@ -21,6 +21,8 @@ class Picture:
         ValueError: There is no folder to write to, or no such format.
     """
 
+    IS_ASKED_EVERY_STEP = False
+
     def __init__(self, session: Session, path: Path, size: tuple[int, int]):
         from PIL import Image
 
@@ -53,6 +55,8 @@ class Video:
     Raises:
         ValueError: There is no folder to write to, no such format, or PyAV is missing.
     """
+
+    IS_ASKED_EVERY_STEP = False
 
     def __init__(self, session: Session, path: Path, size: tuple[int, int]):
         from pluriverse.render.video import check_video_path

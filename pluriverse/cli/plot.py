@@ -40,6 +40,8 @@ class Plot:
         ValueError: Matplotlib is not installed, cannot write such a file, or there is no folder to write to.
     """
 
+    IS_ASKED_EVERY_STEP = True
+
     def __init__(self, session: Session, path: Path, frame_count: int):
         if importlib.util.find_spec("matplotlib") is None:
             raise ValueError("--plot needs matplotlib; install it with: pip install 'pluriverse[plot]'")

@@ -1,4 +1,4 @@
-"""`--record`: the trajectory of all worlds as a NumPy archive."""
+"""`--record`: a run as a file to view and export, or the trajectory of all worlds as a NumPy archive."""
 
 from pathlib import Path
 
@@ -11,7 +11,39 @@ from pluriverse.files import replace_file
 RECORDING_BYTES_MAX = 8 << 30
 
 
-class Recording:
+class RunFile:
+    """Writes a recording (`.pvr`) while the run goes on.
+
+    Args:
+        session: What is recorded.
+        path: File to write.
+        frame_count: Number of steps; not needed.
+
+    Raises:
+        ValueError: There is no folder to write to.
+    """
+
+    IS_ASKED_EVERY_STEP = False
+
+    def __init__(self, session: Session, path: Path, frame_count: int):
+        if not path.absolute().parent.is_dir():
+            raise ValueError(f"--record: there is no folder '{path.parent}'; create it first")
+        self._writer = session.simulation.record(path)
+        self._writer.start()
+
+    def observe(self) -> None:
+        """Do nothing: the simulation tells the writer itself."""
+
+    def finish(self) -> str:
+        """End the file and say so."""
+        writer = self._writer
+        writer.stop()
+        writer.close()
+        size = writer.path.stat().st_size
+        return f"recorded {writer.frame_count} frames in {writer.path} ({size / 2**20:.1f} MiB)"
+
+
+class Trajectory:
     """Keeps joint_q, joint_qd, body_q and contact counts of every step.
 
     Args:
@@ -22,6 +54,8 @@ class Recording:
     Raises:
         ValueError: There is no room, or no folder to write to.
     """
+
+    IS_ASKED_EVERY_STEP = True
 
     def __init__(self, session: Session, path: Path, frame_count: int):
         self._session = session

@@ -40,6 +40,7 @@ class RunOptions:
     picture: Path | None
     video: Path | None
     size: str
+    view: bool
 
     def frame_count(self, dt: float) -> int:
         """Return the number of steps.
@@ -71,8 +72,10 @@ def run_scene(name: str, options: RunOptions) -> None:
         frame_count = options.frame_count(session.simulation.dt)
         observers = _make_observers(session, options, frame_count)
         step_time = _step(session, frame_count, observers)
-        report = session.simulation.report()
-        written = [observer.finish() for observer in observers]
+        try:
+            report = session.simulation.report()
+        finally:
+            written = [observer.finish() for observer in observers]
         session.simulation.close()
     # What a call of `step` takes beside stepping is recording.
     prepare_time = session.prepare_time + max(0.0, step_time - report.wall_time)
@@ -87,9 +90,10 @@ def _make_observers(session: Session, options: RunOptions, frame_count: int) -> 
     """Return what looks at the state after every step."""
     observers: list[Any] = []
     if options.record is not None:
-        from pluriverse.cli.recording import Recording
+        from pluriverse.cli.recording import RunFile, Trajectory
 
-        observers.append(Recording(session, options.record, frame_count))
+        kind = RunFile if options.record.suffix.lower() == ".pvr" else Trajectory
+        observers.append(kind(session, options.record, frame_count))
     if options.plot is not None:
         from pluriverse.cli.plot import Plot
 
@@ -102,6 +106,10 @@ def _make_observers(session: Session, options: RunOptions, frame_count: int) -> 
             observers.append(Picture(session, options.picture, size))
         if options.video is not None:
             observers.append(Video(session, options.video, size))
+    if options.view:
+        from pluriverse.cli.view import Watch
+
+        observers.append(Watch(session))
     return observers
 
 
@@ -115,6 +123,7 @@ def _step(session: Session, frame_count: int, observers: list[Any]) -> float:
         TextColumn("steps"),
         TimeRemainingColumn(),
     )
+    by_step = any(observer.IS_ASKED_EVERY_STEP for observer in observers)
     step_time = 0.0
     done, batch = 0, BATCH_STEP_COUNT
     with Progress(*columns, console=errors, transient=True) as progress:
@@ -124,7 +133,7 @@ def _step(session: Session, frame_count: int, observers: list[Any]) -> float:
         while done < frame_count:
             batch = min(batch, frame_count - done)
             begin = time.perf_counter()
-            for count in [1] * batch if observers else [batch]:
+            for count in [1] * batch if by_step else [batch]:
                 step_begin = time.perf_counter()
                 session.scene.play(simulation, count)
                 step_time += time.perf_counter() - step_begin

@@ -70,7 +70,8 @@ class RecordedRun:
             """Name of the solver's class."""
             self.environments = np.array(header["environments"], dtype=np.int64)
             """Worlds, or environments of a simulation with variants, that were recorded."""
-            self._has_environments = header["environment_count"] != header["world_count"]
+            self.has_environments = header["environment_count"] != header["world_count"]
+            """Whether environments may change the worlds that they are in."""
             self._read_model(header)
         except _MISFIT as error:
             raise ValueError(f"'{path}' is not {_WHAT}: {error}.") from error

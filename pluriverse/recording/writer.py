@@ -154,8 +154,8 @@ class RecordingWriter(FrameClock):
 
     def _shown_worlds(self) -> np.ndarray:
         if hasattr(self._simulation, "environment_world"):
-            world = self._simulation.environment_world.numpy()[self.environments].astype(np.int64)
-            return world[world >= 0]
+            worlds: np.ndarray = self._simulation.environment_world.numpy()[self.environments]
+            return worlds.astype(np.int64)
         return self.environments
 
     def _current_looks(self) -> dict[str, np.ndarray]:

@@ -1,5 +1,7 @@
 """Viser: the library that draws in the browser, loaded on first use."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -17,3 +19,16 @@ def load_viser() -> Any:
             "'pluriverse[view]'"
         ) from error
     return viser
+
+
+@contextlib.contextmanager
+def quiet_viser() -> Iterator[None]:
+    """Keep Viser from printing when it begins and ends to listen, which it does whatever it is asked for."""
+    import rich
+
+    console = rich.get_console()
+    before, console.quiet = console.quiet, True
+    try:
+        yield
+    finally:
+        console.quiet = before

@@ -15,30 +15,48 @@ SPACING_FACTOR = 1.15
 SPACING_MIN = 0.4
 
 
-def shown_worlds(model: Model, worlds: Any, what: str) -> np.ndarray:
-    """Return the worlds to show.
+def shown_environments(environments: np.ndarray, chosen: Any, what: str) -> np.ndarray:
+    """Return the environments (worlds, where there are no variants) to show.
 
     Args:
-        model: Model that has them.
-        worlds: Indices; one index; or None for the first ones, spread over all where there are many.
+        environments: All that there are.
+        chosen: Some of them; one; or None for the first ones, spread over all where there are many.
         what: The caller, for messages.
 
     Raises:
         IndexError: If there is no such world.
         ValueError: If none is named.
     """
-    if worlds is None:
-        count = min(SHOWN_WORLD_COUNT, model.world_count)
-        return np.unique(np.linspace(0, model.world_count - 1, count).round().astype(np.int64))
-    chosen = np.atleast_1d(np.asarray(worlds))
-    if chosen.size == 0 or not np.issubdtype(chosen.dtype, np.integer):
-        raise ValueError(f"{what}: worlds are {worlds!r}, but must be indices of worlds, at least one.")
-    bad = chosen[(chosen < 0) | (chosen >= model.world_count)]
+    if chosen is None:
+        count = min(SHOWN_WORLD_COUNT, len(environments))
+        return environments[np.unique(np.linspace(0, len(environments) - 1, count).round().astype(np.int64))]
+    wanted = np.atleast_1d(np.asarray(chosen))
+    if wanted.size == 0 or not np.issubdtype(wanted.dtype, np.integer):
+        raise ValueError(f"{what}: worlds are {chosen!r}, but must be indices of worlds, at least one.")
+    bad = wanted[~np.isin(wanted, environments)]
     if bad.size:
         raise IndexError(
-            f"{what}: world {int(bad[0])} does not exist; the model has worlds 0 to {model.world_count - 1}."
+            f"{what}: world {int(bad[0])} does not exist; there are worlds {_listed(environments)}."
         )
-    return np.unique(chosen.astype(np.int64))
+    return np.unique(wanted.astype(np.int64))
+
+
+def _listed(worlds: np.ndarray) -> str:
+    if len(worlds) == worlds[-1] - worlds[0] + 1:
+        return f"{worlds[0]} to {worlds[-1]}"
+    shown = ", ".join(str(world) for world in worlds[:12].tolist())
+    return shown + (", ..." if len(worlds) > 12 else "")
+
+
+def world_of(model: Model, kind: str) -> np.ndarray:
+    """Return the world of each body, joint or shape; -1 for what all worlds share.
+
+    In a model authored without worlds, all bodies and joints are in world 0.
+    """
+    world: np.ndarray = getattr(model, f"{kind}_world").numpy()
+    if model.world_count > 1 or (world >= 0).any() or kind == "shape":
+        return world
+    return np.zeros_like(world)
 
 
 def grid_offsets(

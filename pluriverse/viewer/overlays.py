@@ -8,6 +8,7 @@ import numpy as np
 from pluriverse.model import Model
 from pluriverse.recording.moment import ContactPoints, Moment, rotated
 from pluriverse.types import JointType
+from pluriverse.viewer.layout import world_of
 
 
 class Overlay(enum.Enum):
@@ -47,12 +48,13 @@ class Overlays:
         self._handles: dict[str, Any] = {}
         shown = np.zeros(model.world_count + 1, dtype=bool)
         shown[worlds] = True
-        self._bodies = np.flatnonzero(shown[model.body_world.numpy()])
-        joint_world = model.joint_world.numpy()
+        self._bodies = np.flatnonzero(shown[world_of(model, "body")])
+        joint_world = world_of(model, "joint")
         self._joints = np.flatnonzero(shown[joint_world] & _has_axis(model))
-        shape_world = model.shape_world.numpy()
+        self._body_world = world_of(model, "body")
         bounded = np.isfinite(model.shape_aabb_lower.numpy()).all(axis=1) & (model.shape_body.numpy() >= 0)
-        self._shapes = np.flatnonzero(shown[shape_world] & bounded)
+        carried = np.flatnonzero(bounded)
+        self._shapes = carried[shown[self._body_world[model.shape_body.numpy()[carried]]]]
 
     @property
     def shown(self) -> frozenset[Overlay]:
@@ -94,7 +96,7 @@ class Overlays:
             self._draw_bounds(pose)
 
     def _of_body(self, bodies: np.ndarray) -> np.ndarray:
-        return self._offset[self._model.body_world.numpy()[bodies]]
+        return self._offset[self._body_world[bodies]]
 
     def _draw_contacts(self, contacts: ContactPoints) -> None:
         points = contacts.point + self._offset[contacts.world]

@@ -7,6 +7,7 @@ import numpy as np
 
 from pluriverse.model import Model
 from pluriverse.recording.moment import Moment, energies
+from pluriverse.viewer.layout import world_of
 
 # Points kept per curve: ten seconds at thirty frames a second.
 POINT_COUNT = 300
@@ -16,6 +17,7 @@ class Plot(enum.Enum):
     """What can be plotted of a world."""
 
     JOINTS = "Joint positions"
+    VELOCITIES = "Joint velocities"
     ENERGY = "Energies [J]"
     CONTACTS = "Contacts"
     ITERATIONS = "Solver iterations"
@@ -35,11 +37,22 @@ class History:
         """What is kept."""
         self.world = 0
         """Whose."""
+        self.joints = ""
+        """Part of the names of the joints that are plotted."""
+        self.is_new = True
+        """Whether figures came since `columns` was called."""
         self.clear()
 
     def clear(self) -> None:
-        """Forget all figures."""
+        """Forget all figures, after the choice of others."""
         self._rows: list[list[float]] = []
+        self._entries = [
+            entry
+            for entry in scalar_joints(self._model, self.world)
+            if self.joints.lower() in entry[1].lower()
+        ][:JOINT_COUNT_MAX]
+        self._dofs = dof_of_coord(self._model)
+        self.is_new = True
 
     def keep(self, moment: Moment) -> None:
         """Keep the figures of a moment; going back in time begins anew."""
@@ -49,12 +62,12 @@ class History:
             return
         self._rows.append([moment.time, *self._values(moment)])
         del self._rows[:-POINT_COUNT]
+        self.is_new = True
 
     def names(self) -> list[str]:
         """Return the names of the curves."""
-        if self.plot is Plot.JOINTS:
-            joints = scalar_joints(self._model, self.world)[:JOINT_COUNT_MAX]
-            return [label for _, label in joints] or ["height [m]"]
+        if self.plot in (Plot.JOINTS, Plot.VELOCITIES):
+            return [label for _, label in self._entries] or ["height [m]"]
         return {
             Plot.ENERGY: ["kinetic", "potential"],
             Plot.CONTACTS: ["contacts"],
@@ -63,6 +76,7 @@ class History:
 
     def columns(self) -> tuple[np.ndarray, ...]:
         """Return times and the values of each curve."""
+        self.is_new = False
         width = 1 + len(self.names())
         table = np.array(self._rows or [[0.0] * width], dtype=np.float64)
         return tuple(np.ascontiguousarray(column) for column in np.nan_to_num(table).T)
@@ -76,12 +90,13 @@ class History:
         return ({"label": "time [s]"}, *curves)
 
     def _values(self, moment: Moment) -> list[float]:
-        if self.plot is Plot.JOINTS:
-            entries = scalar_joints(self._model, self.world)[:JOINT_COUNT_MAX]
-            if entries:
-                return [float(moment.joint_q[coord]) for coord, _ in entries]
+        if self.plot in (Plot.JOINTS, Plot.VELOCITIES):
+            if self._entries and self.plot is Plot.JOINTS:
+                return [float(moment.joint_q[coord]) for coord, _ in self._entries]
+            if self._entries:
+                return [float(moment.joint_qd[self._dofs[coord]]) for coord, _ in self._entries]
             # A world of loose things has no such joints; the height of the first one tells most.
-            bodies = np.flatnonzero(self._model.body_world.numpy() == self.world)
+            bodies = np.flatnonzero(world_of(self._model, "body") == self.world)
             return [float(moment.body_q[bodies[0], 2]) if len(bodies) else 0.0]
         if self.plot is Plot.ENERGY:
             return list(energies(self._model, moment, self.world))
@@ -91,10 +106,19 @@ class History:
 
 def scalar_joints(model: Model, world: int) -> list[tuple[int, str]]:
     """Return the coordinates of joints with one in a world, with the last part of their labels."""
-    start, world_of = model.joint_q_start.numpy(), model.joint_world.numpy()
-    mine = np.flatnonzero((world_of == world) | ((world_of < 0) & (model.world_count == 1)))
+    start = model.joint_q_start.numpy()
+    mine = np.flatnonzero(world_of(model, "joint") == world)
     return [
         (int(start[joint]), model.joint_label[joint].rpartition("/")[2])
         for joint in mine.tolist()
         if start[joint + 1] - start[joint] == 1
     ]
+
+
+def dof_of_coord(model: Any) -> np.ndarray:
+    """Return the degree of freedom of each coordinate of joints with one of both, -1 for others."""
+    coord, dof = model.joint_q_start.numpy(), model.joint_qd_start.numpy()
+    result = np.full(int(coord[-1]), -1)
+    single = (np.diff(coord) == 1) & (np.diff(dof) == 1)
+    result[coord[:-1][single]] = dof[:-1][single]
+    return result

@@ -5,47 +5,72 @@ from typing import Any
 import numpy as np
 
 from pluriverse.recording.moment import rotated
+from pluriverse.render.raycast.caster import body_roots
 
-# The spring lets the mass of its world swing at so many turns a second [1/s], critically damped: quick to
-# follow, slow against any time step.
+# The spring lets what hangs together with the body swing at so many turns a second [1/s], critically damped:
+# quick to follow, slow against any time step.
 PULL_FREQUENCY = 1.5
+# Bounds of the spring at bodies that are light beside what they hang on. An explicit oscillator is stable to
+# 4 and 2; a hundredth and a fifth of that leave the pulled point critically damped.
+STIFFNESS_SHARE, DAMPING_SHARE = 0.04, 0.4
+# Most that a step may change the velocity of the pulled point [m/s], so that it turns by little in one.
+SPEED_GAIN = 0.5
 
 
 class Pull:
     """Pulls one body of a simulation towards a point.
 
+    The force is constant during a step, so it must not turn the velocity of the pulled point round in one.
+    Let m be the mass that the point has if nothing else hangs on the body; what does makes it heavier. The
+    stiffness k and the damping c keep k dt² <= m STIFFNESS_SHARE and c dt <= m DAMPING_SHARE, and no step
+    changes the velocity of the point by more than SPEED_GAIN.
+
     Args:
         simulation: The simulation.
         body: The body.
+        point: Point that is pulled at [m], body frame; the centre of mass if None.
     """
 
-    def __init__(self, simulation: Any, body: int) -> None:
+    def __init__(self, simulation: Any, body: int, point: np.ndarray | None = None) -> None:
         self._simulation = simulation
         self.body = body
         """The body that is pulled."""
         model = simulation.model
-        world = int(model.body_world.numpy()[body])
-        mass = model.body_mass.numpy()
-        self._mass = float(mass[model.body_world.numpy() == world].sum())
+        mass = model.body_mass.numpy().astype(np.float64)
+        com = model.body_com.numpy()[body].astype(np.float64)
+        self._point = com if point is None else np.asarray(point, dtype=np.float64)
+        self._arm = self._point - com
+        root = body_roots(model)
+        whole = float(mass[root == root[body]].sum())
+        inertia = np.linalg.eigvalsh(model.body_inertia.numpy()[body].astype(np.float64))[0]
+        lightness = 1.0 / mass[body] if mass[body] > 0.0 else 0.0
+        lightness += float(self._arm @ self._arm) / max(inertia, 1e-12)
+        own = 1.0 / lightness if lightness > 0.0 else whole
+        period, rate = simulation.dt * simulation.decimation, 2.0 * np.pi * PULL_FREQUENCY
+        self._stiffness = min(whole * rate**2, STIFFNESS_SHARE * own / period**2)
+        self._damping = min(2.0 * whole * rate, DAMPING_SHARE * own / period)
+        self._force_max = SPEED_GAIN * own / period
         self.target: np.ndarray | None = None
         """Where it is pulled to [m]; None while nobody pulls."""
 
     @property
     def position(self) -> np.ndarray:
-        """Centre of mass of the body now [m], shape [3]."""
-        pose = self._simulation.state.body_q.numpy().reshape(-1, 7)[self.body].astype(np.float64)
-        com = self._simulation.model.body_com.numpy()[self.body].astype(np.float64)
-        return pose[:3] + rotated(pose[None, 3:], com[None])[0]
+        """The pulled point now [m], shape [3]."""
+        pose = self._pose()
+        return pose[:3] + rotated(pose[None, 3:], self._point[None])[0]
 
     def apply(self) -> None:
         """Write the force of the spring into the state, in place of the one before."""
         force = np.zeros(6, dtype=np.float32)
         if self.target is not None:
-            rate = 2.0 * np.pi * PULL_FREQUENCY
-            velocity = self._simulation.state.body_qd.numpy().reshape(-1, 6)[self.body, :3].astype(np.float64)
-            push = self._mass * (rate**2 * (self.target - self.position) - 2.0 * rate * velocity)
-            if np.isfinite(push).all():
-                force[:3] = push
+            arm = rotated(self._pose()[None, 3:], self._arm[None])[0]
+            twist = self._simulation.state.body_qd.numpy().reshape(-1, 6)[self.body].astype(np.float64)
+            velocity = twist[:3] + np.cross(twist[3:], arm)
+            push = self._stiffness * (self.target - self.position) - self._damping * velocity
+            size = float(np.linalg.norm(push))
+            if np.isfinite(size):
+                push *= min(1.0, self._force_max / max(size, 1e-9))
+                force[:3], force[3:] = push, np.cross(arm, push)
         body_f = self._simulation.state.body_f
         row = body_f[self.body : self.body + 1]
         row.assign(force.reshape(1, 6))
@@ -54,3 +79,7 @@ class Pull:
         """End the pull."""
         self.target = None
         self.apply()
+
+    def _pose(self) -> np.ndarray:
+        poses: np.ndarray = self._simulation.state.body_q.numpy().reshape(-1, 7)
+        return poses[self.body].astype(np.float64)

@@ -61,6 +61,7 @@ class SceneView:
         self._drawn: list[_Instances] = []
         self._frozen = np.zeros(len(self._worlds), dtype=bool)
         self._grid: Any = None
+        self._drag: tuple[Any, str] | None = None
         self._build()
 
     @property
@@ -73,12 +74,19 @@ class SceneView:
         """Number of batches that they are drawn in."""
         return sum(len(each.handles) for each in self._drawn)
 
-    def shape_at(self, handle: Any, instance: int) -> int:
-        """Return the shape that an instance of a drawn batch is, -1 if none."""
+    def instance_at(self, handle: Any, instance: int | None) -> tuple[int, int]:
+        """Return the shape that an instance of a drawn batch is, and the place of its world; -1 for none."""
         for each in self._drawn:
-            if any(handle is drawn for drawn, _ in each.handles) and 0 <= instance < len(each.shapes):
-                return int(each.shapes[instance])
-        return -1
+            if any(handle is drawn for drawn, _ in each.handles):
+                if instance is not None and 0 <= instance < len(each.shapes):
+                    return int(each.shapes[instance]), int(each.place[instance])
+        return -1, -1
+
+    def set_drag(self, callback: Any, modifier: str) -> None:
+        """Have shapes that are dragged with the left button and keys reported, as Viser's `on_drag` does."""
+        self._drag = callback, modifier
+        for handle in self.handles:
+            handle.on_drag("left", modifier=modifier)(callback)
 
     @property
     def handles(self) -> list[Any]:
@@ -167,6 +175,8 @@ class SceneView:
                 position=(0.0, 0.0, grid_height - 1e-3),
             )
         self._frozen = np.zeros(len(self._worlds), dtype=bool)
+        if self._drag is not None:
+            self.set_drag(*self._drag)
 
     def _instances(self, group: ShapeGroup, world: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the shapes to draw and the place of the world of each; shared ones stand in every world."""

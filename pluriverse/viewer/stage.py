@@ -1,39 +1,51 @@
-"""Stage: the shown worlds of a simulation in a Viser scene, with what is drawn over them."""
+"""Stage: the shown worlds of a source in a Viser scene, with what is drawn over them."""
 
 from typing import Any
 
 import numpy as np
 
-from pluriverse.recording.moment import Moment, contacts_of
+from pluriverse.recording.moment import Moment
 from pluriverse.render.visual import SeenGeometry
-from pluriverse.viewer.layout import grid_offsets
+from pluriverse.viewer.layout import grid_offsets, world_of
 from pluriverse.viewer.overlays import Overlay, Overlays
 from pluriverse.viewer.scene_view import SceneView
+from pluriverse.viewer.source import Source
 
 
 class Stage:
-    """Draws chosen worlds of a simulation and follows them.
+    """Draws chosen worlds of a source and follows them.
 
     Args:
         scene: `viser.SceneApi` to draw into.
-        simulation: The simulation.
-        environments: What is shown: worlds, or the environments of a simulation with variants.
+        source: What is shown.
+        environments: Which of its environments.
     """
 
-    def __init__(self, scene: Any, simulation: Any, environments: np.ndarray) -> None:
+    def __init__(self, scene: Any, source: Source, environments: np.ndarray) -> None:
         self._scene = scene
-        self._simulation = simulation
+        self._source = source
         self.environments = environments
         """Worlds, or environments of a simulation with variants, that are shown."""
         self.geometry = SeenGeometry.VISUAL
         """Which of their shapes are drawn."""
         self._shown: frozenset[Overlay] = frozenset()
+        self._drag: tuple[Any, str] | None = None
         self._build()
 
     @property
     def offsets(self) -> np.ndarray:
         """Where each shown world is drawn relative to where it is [m], shape [world, 3]."""
         return self._offsets
+
+    @property
+    def body_world(self) -> np.ndarray:
+        """World of each body, shape [body]."""
+        return world_of(self._source.model, "body")
+
+    def set_drag(self, callback: Any, modifier: str) -> None:
+        """Have shapes that are dragged with the left button and keys reported, as Viser's `on_drag` does."""
+        self._drag = callback, modifier
+        self.view.set_drag(callback, modifier)
 
     def place_of(self, world: int) -> int:
         """Return the place of a world among those shown, -1 if it is not."""
@@ -75,21 +87,20 @@ class Stage:
         if self._shown:
             contacts = None
             if Overlay.CONTACTS in self._shown:
-                contacts = contacts_of(self._simulation, self.worlds)
+                contacts = self._source.contacts(self.worlds)
             self.overlays.update(moment, contacts)
 
     def _current_worlds(self) -> np.ndarray:
-        if hasattr(self._simulation, "environment_world"):
-            return self._simulation.environment_world.numpy()[self.environments].astype(np.int64)
-        return self.environments
+        return self._source.worlds_of(self.environments)
 
     def _build(self) -> None:
-        model = self._simulation.model
+        model, body_q = self._source.model, self._source.moment().body_q
         self.worlds: np.ndarray = self._current_worlds()
         """Worlds of the model that are drawn."""
-        body_q = self._simulation.state.body_q.numpy()
         self._offsets, self.spacing = grid_offsets(model, body_q, self.worlds)
         self.view = SceneView(self._scene, model, self.worlds, self._offsets, geometry=self.geometry)
+        if self._drag is not None:
+            self.view.set_drag(*self._drag)
         self.overlays = Overlays(self._scene, model, self.worlds, self._offsets)
         for overlay in self._shown:
             self.overlays.show(overlay, is_shown=True)

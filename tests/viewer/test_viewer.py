@@ -10,7 +10,7 @@ import pytest
 import pluriverse as pv
 from pluriverse.recording.moment import contacts_of, energies, moment_of
 from pluriverse.render import SeenGeometry
-from pluriverse.viewer.layout import grid_offsets, shown_worlds
+from pluriverse.viewer.layout import grid_offsets, shown_environments
 from pluriverse.viewer.overlays import Overlay
 from pluriverse.viewer.panel import trouble_text
 from pluriverse.viewer.plots import History, Plot
@@ -244,9 +244,87 @@ def test_wrong_arguments_are_refused(simulation):
 
 
 def test_many_worlds_are_thinned_out():
-    class Many:
-        world_count = 1000
-
-    chosen = shown_worlds(Many(), None, "BrowserViewer")
+    chosen = shown_environments(np.arange(1000), None, "BrowserViewer")
     assert len(chosen) == 16
     assert (chosen[0], chosen[-1]) == (0, 999)
+
+
+@pytest.mark.parametrize("solver", ["sap", "mujoco"])
+@pytest.mark.parametrize("point", [(0.0, 0.0, 0.0), (0.05, 0.05, 0.05)])
+def test_a_light_body_at_a_heavy_one_is_pulled_without_shaking(solver, point):
+    """The tip of a chain, a thousandth of its mass, comes to rest: forces of a step pump no energy."""
+    builder = pv.ModelBuilder()
+    base = builder.add_link(xform=(0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0))
+    builder.add_shape_box(base, hx=0.2, hy=0.2, hz=0.2, cfg=pv.ShapeConfig(density=1000.0))
+    tip = builder.add_link(xform=(0.3, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0))
+    builder.add_shape_box(tip, hx=0.05, hy=0.05, hz=0.05, cfg=pv.ShapeConfig(density=60.0))
+    free = builder.add_joint_free(base)
+    hinge = builder.add_joint_revolute(
+        base, tip, axis=(0.0, 0.0, 1.0), parent_xform=(0.3, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+    )
+    builder.add_articulation([free, hinge])
+    model = builder.finalize("cpu")
+    model.set_gravity(0.0)
+    chosen = pv.SolverMuJoCo(model) if solver == "mujoco" else None
+    with pv.Simulation(model, chosen, dt=0.005, threads=1) as simulation:
+        pull = Pull(simulation, tip, np.array(point))
+        pull.target = pull.position + np.array([0.0, 0.3, 0.1])
+        speeds = []
+        for _ in range(2000):
+            pull.apply()
+            simulation.step()
+            speeds.append(np.abs(simulation.state.body_qd.numpy()).max())
+        assert np.isfinite(speeds).all()
+        assert speeds[-1] < 0.5 * max(speeds)
+        assert max(speeds) < 40.0
+
+
+def test_a_model_without_worlds_has_all_controls():
+    """What was authored without worlds is listed as global, and overlaid and pulled all the same."""
+    builder = pv.ModelBuilder()
+    body = builder.add_body(xform=(0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0), label="ball")
+    builder.add_shape_sphere(body, radius=0.1)
+    with pv.Simulation(builder.finalize("cpu"), dt=0.01, threads=1) as simulation:
+        assert simulation.model.body_world.numpy().tolist() == [-1]
+        with pv.view(simulation, verbose=False) as viewer:
+            with viewer.changing() as stage:
+                for overlay in (Overlay.FRAMES, Overlay.MASSES, Overlay.BOUNDS):
+                    stage.show(overlay, is_shown=True)
+                stage.update(moment_of(simulation))
+                assert set(stage.overlays._handles) == {"FRAMES", "MASSES", "BOUNDS"}
+            assert viewer.panel._pull.options == ("nothing", "ball (0)")
+
+
+def test_nothing_is_printed_unless_asked_for(simulation, capfd):
+    with pv.view(simulation, verbose=False):
+        pass
+    out, err = capfd.readouterr()
+    assert (out, err) == ("", "")
+    with pv.view(simulation) as viewer:
+        assert capfd.readouterr().out == f"Pluriverse viewer: {viewer.url}\n"
+
+
+def test_dragging_pulls_at_the_point_that_was_grabbed(viewer, simulation):
+    """Ctrl and the mouse: the spring begins where the body was hit, and ends when the button is let go."""
+    import asyncio
+    from types import SimpleNamespace
+
+    stage = viewer.stage
+    each = next(each for each in stage.view._drawn if (stage.view.visual.shape_body[each.shapes] >= 0).all())
+    body, place = int(stage.view.visual.shape_body[each.shapes[0]]), int(each.place[0])
+    hit = simulation.state.body_q.numpy()[body, :3] + stage.offsets[place] + np.array([0.02, 0.0, 0.01])
+
+    def drag(phase, end):
+        event = SimpleNamespace(
+            phase=phase, target=each.handles[0][0], instance_index=0, start_position=hit, end_position=end
+        )
+        asyncio.run(viewer.panel._drag(event))
+
+    drag("start", hit)
+    assert viewer.pull.body == body
+    np.testing.assert_allclose(viewer.pull.position + stage.offsets[place], hit, atol=1e-6)
+    drag("update", hit + np.array([0.0, 0.0, 0.5]))
+    np.testing.assert_allclose(viewer.pull.target - viewer.pull.position, [0.0, 0.0, 0.5], atol=1e-6)
+    drag("end", hit)
+    assert viewer.pull is None
+    assert not simulation.state.body_f.numpy().any()

@@ -1,0 +1,224 @@
+"""Viewer base: a server, a scene, and a thread that draws what a source is, again and again."""
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from pluriverse.recording.moment import Moment
+from pluriverse.render.visual import SeenGeometry
+from pluriverse.viewer.extras import load_viser, quiet_viser
+from pluriverse.viewer.layout import shown_environments, world_of
+from pluriverse.viewer.plots import History
+from pluriverse.viewer.source import Source
+from pluriverse.viewer.stage import Stage
+
+# Pictures a second: smooth to the eye, and below a percent of a core for a few robots.
+FRAME_RATE = 30.0
+# Ports that are tried where none is asked for.
+PORT_FIRST, PORT_COUNT = 8080, 100
+
+
+class ViewerBase:
+    """Shows worlds of a source in a browser. Subclasses add controls and begin to draw.
+
+    Args:
+        source: What is shown.
+        worlds: Worlds (environments) to show; some of all if None.
+        host: Address to listen on.
+        port: Port to listen on; a free one from 8080 on if None.
+        geometry: Which shapes are drawn: "visual", "collision" or "all".
+
+    Raises:
+        ImportError: If Viser is not installed.
+        IndexError: If there is no such world.
+        OSError: If the port is taken.
+    """
+
+    def __init__(
+        self, source: Source, worlds: Any, *, host: str, port: int | None, geometry: SeenGeometry | str
+    ) -> None:
+        geometry = SeenGeometry(geometry)
+        environments = shown_environments(source.environments, worlds, type(self).__name__)
+        viser = load_viser()
+        self.source = source
+        """What is shown."""
+        with quiet_viser():
+            self.server = viser.ViserServer(
+                host=host, port=free_port(host, port), label="Pluriverse", verbose=False
+            )
+        """The Viser server, to add drawings and controls of one's own."""
+        # Sharing would send the scene through a server of others.
+        self.server.gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")
+        self.is_playing = True
+        """Whether time goes on."""
+        self.speed = 1.0
+        """Simulated time per wall time."""
+        self.history = History(source.model)
+        """Figures of the chosen world."""
+        self._host = host
+        self._lock = threading.RLock()
+        self._closed = threading.Event()
+        self.server.scene.set_up_direction("+z")
+        light_scene(self.server.scene)
+        self.stage = Stage(self.server.scene, source, environments)
+        """What is drawn."""
+        if geometry is not SeenGeometry.VISUAL:
+            self.stage.set_geometry(geometry)
+        self.panel: Any = None
+        """The controls beside the scene."""
+        self._thread = threading.Thread(target=self._follow, name="pluriverse viewer", daemon=True)
+
+    def _begin(self, panel: Any, *, verbose: bool) -> None:
+        """Draw for the first time, and from then on in a thread."""
+        self.panel = panel
+        self._aim_camera()
+        self._draw(self.source.moment())
+        self._thread.start()
+        if verbose:
+            print(f"Pluriverse viewer: {self.url}")
+
+    @property
+    def url(self) -> str:
+        """Address to open in a browser."""
+        host = "localhost" if self._host in ("127.0.0.1", "0.0.0.0", "") else self._host
+        return f"http://{host}:{self.server.get_port()}"
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the viewer has not been closed."""
+        return not self._closed.is_set()
+
+    def show(self, worlds: Any) -> None:
+        """Show other worlds.
+
+        Raises:
+            IndexError: If there is no such world.
+        """
+        environments = shown_environments(self.source.environments, worlds, type(self).__name__)
+        with self._lock:
+            self.stage.choose(environments)
+            self._aim_camera()
+
+    def save_html(self, path: str | Path) -> None:
+        """Write what is shown now as one page that needs nothing else: turn it in any browser.
+
+        Raises:
+            OSError: If the file cannot be written.
+        """
+        from pluriverse.files import replace_file
+
+        with self._lock:
+            text = self.server.get_scene_serializer().as_html()
+        with replace_file(path) as part:
+            part.write_text(text, encoding="utf-8")
+
+    def close(self) -> None:
+        """Stop drawing and listening."""
+        if self._closed.is_set():
+            return
+        self._closed.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(timeout=5.0)
+        with quiet_viser():
+            self.server.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _repr_html_(self) -> str:
+        return f'<iframe src="{self.url}" style="width: 100%; height: 500px; border: 0"></iframe>'
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[Stage]:
+        """Yield what is drawn, while nobody else draws."""
+        with self._lock:
+            yield self.stage
+
+    def _follow(self) -> None:
+        """Draw what the source is, again and again, until the viewer is closed."""
+        raise NotImplementedError
+
+    def _draw(self, moment: Moment) -> None:
+        self.history.keep(moment)
+        with self.server.atomic():
+            self.stage.update(moment)
+        self.panel.update(moment)
+
+    def _aim_camera(self) -> None:
+        """Look at the shown worlds from the front left, from as far as they are large."""
+        camera = self.server.initial_camera
+        camera.look_at, camera.position = aimed_camera(self.source, self.stage)
+
+
+def aimed_camera(source: Source, stage: Stage) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return where to look at, and from where [m], to see all shown worlds from the front left."""
+    model, worlds = source.model, stage.worlds
+    pose = source.moment().body_q
+    body_world = world_of(model, "body")
+    shapes = stage.view.visual.shapes_of(worlds.tolist())
+    carrier = stage.view.visual.shape_body[shapes]
+    centres, reaches = [], []
+    for place, world in enumerate(worlds.tolist()):
+        mine = carrier >= 0
+        mine[mine] = body_world[carrier[mine]] == world
+        points = stage.view.visual.poses(pose, shapes[mine])[:, :3]
+        points = points if len(points) else pose[body_world == world, :3]
+        points = points[np.isfinite(points).all(axis=1)]
+        if len(points):
+            lower, upper = points.min(axis=0), points.max(axis=0)
+            centres += [lower + stage.offsets[place], upper + stage.offsets[place]]
+            reaches.append(float(np.linalg.norm(upper - lower)))
+    corners = np.array(centres) if centres else np.zeros((1, 3))
+    centre = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
+    extent = float(np.linalg.norm(corners - centre, axis=1).max())
+    # Single robots fill the picture; shapes reach beyond their centres by about as much as they are apart.
+    reach = max(0.3, 0.85 * extent + 0.35 * max(reaches, default=0.5))
+    position = centre + reach * np.array([1.0, 0.9, 0.6])
+    return tuple(centre.tolist()), tuple(position.tolist())
+
+
+def light_scene(scene: Any) -> None:
+    """Light the scene as outdoors: a sun from the left, and the sky, so that colours keep their hues."""
+    scene.configure_default_lights(enabled=False)
+    scene.configure_environment_map(hdri=None)
+    scene.add_light_hemisphere(
+        "/light/sky", sky_color=(255, 255, 255), ground_color=(120, 120, 115), intensity=1.6
+    )
+    scene.add_light_directional("/light/sun", color=(255, 247, 235), intensity=2.2, position=(3.0, 4.0, 8.0))
+
+
+def free_port(host: str, port: int | None) -> int:
+    """Return a port to listen on: the one asked for, or the first free one from 8080 on.
+
+    Raises:
+        OSError: If it is taken, or none is free.
+        ValueError: If it is no port.
+    """
+    if port is not None and (not isinstance(port, int) or isinstance(port, bool) or not 0 < port < 65536):
+        raise ValueError(
+            f"BrowserViewer: port is {port!r}, but must be a whole number from 1 to 65535, or None."
+        )
+    for candidate in [port] if port is not None else range(PORT_FIRST, PORT_FIRST + PORT_COUNT):
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, candidate))
+            except OSError as error:
+                if port is not None:
+                    raise OSError(
+                        f"BrowserViewer: port {port} of {host} cannot be had: {error.strerror}. Name another "
+                        "port, or none to get a free one."
+                    ) from error
+                continue
+        return candidate
+    raise OSError(
+        f"BrowserViewer: no port from {PORT_FIRST} to {PORT_FIRST + PORT_COUNT - 1} of {host} is free."
+    )

@@ -1,0 +1,110 @@
+"""Source: what a viewer shows at a moment, of a simulation or of a recording."""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from pluriverse.model import Model
+from pluriverse.recording import RecordedRun
+from pluriverse.recording.moment import ContactPoints, Moment, contacts_of, moment_of
+
+
+class Source(Protocol):
+    """What is shown. Environments are worlds, or places whose worlds may change (variants)."""
+
+    @property
+    def model(self) -> Model:
+        """The model that the worlds belong to."""
+        ...
+
+    @property
+    def environments(self) -> np.ndarray:
+        """All environments that may be shown."""
+        ...
+
+    def worlds_of(self, environments: np.ndarray) -> np.ndarray:
+        """Return the world that each environment is in now."""
+        ...
+
+    def moment(self) -> Moment:
+        """Return a copy of what everything is now."""
+        ...
+
+    def contacts(self, worlds: np.ndarray) -> ContactPoints:
+        """Return the contacts of worlds now."""
+        ...
+
+
+class LiveSource:
+    """A simulation as it is now.
+
+    Args:
+        simulation: The simulation.
+    """
+
+    def __init__(self, simulation: Any) -> None:
+        self._simulation = simulation
+        count = getattr(simulation, "environment_count", simulation.model.world_count)
+        self.environments = np.arange(count)
+        """All environments."""
+
+    @property
+    def model(self) -> Model:
+        """The model that is simulated."""
+        model: Model = self._simulation.model
+        return model
+
+    def worlds_of(self, environments: np.ndarray) -> np.ndarray:
+        """Return the world that each environment is in now."""
+        if hasattr(self._simulation, "environment_world"):
+            worlds: np.ndarray = self._simulation.environment_world.numpy()[environments].astype(np.int64)
+            return worlds
+        return environments
+
+    def moment(self) -> Moment:
+        """Return a copy of what the simulation is now."""
+        return moment_of(self._simulation)
+
+    def contacts(self, worlds: np.ndarray) -> ContactPoints:
+        """Return the contacts of worlds in the last step."""
+        return contacts_of(self._simulation, worlds)
+
+
+class RecordedSource:
+    """A frame of a recording.
+
+    Args:
+        recording: The recording.
+    """
+
+    def __init__(self, recording: RecordedRun) -> None:
+        self._recording = recording
+        self.environments = recording.environments
+        """All environments that were recorded."""
+        self.frame = 0
+        """The frame that is shown."""
+        self._prepared = -1
+
+    @property
+    def model(self) -> Model:
+        """What can be looked at of the model."""
+        return self._recording.model
+
+    def worlds_of(self, environments: np.ndarray) -> np.ndarray:
+        """Return the world that each environment is in in the frame."""
+        places = self._recording.places(environments, "viewer")
+        return self._recording.worlds_of(self.frame)[places]
+
+    def moment(self) -> Moment:
+        """Return what was in the frame, and let the model look as it did then."""
+        frame = self.frame
+        if self._prepared != frame:
+            self._recording.show_frame(frame)
+            self._prepared = frame
+        return self._recording.moment(frame)
+
+    def contacts(self, worlds: np.ndarray) -> ContactPoints:
+        """Return the contacts of worlds in the frame."""
+        contacts = self._recording.contacts(self.frame)
+        chosen = np.isin(contacts.world, worlds)
+        return ContactPoints(contacts.point[chosen], contacts.force[chosen], contacts.world[chosen])
