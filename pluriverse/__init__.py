@@ -127,6 +127,7 @@ __all__ = [
 
 _LAZY_ROOMS = (
     "cluster",
+    "envs",
     "geometry",
     "math",
     "selection",

@@ -151,6 +151,20 @@ class Randomizer:
             launch(kernel, episode, inputs, outputs)
         self._conclude(episode)
 
+    def restart(self, seed: int | None = None) -> None:
+        """Begin with the first draws again, of a seed if one is given.
+
+        Raises:
+            ValueError: If the seed is out of range.
+        """
+        if seed is not None:
+            if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**31:
+                raise ValueError(
+                    f"Randomizer: seed is {seed!r}, but it must be a whole number, 0 to 2**31 - 1."
+                )
+            self._seed = int(seed)
+        self._count.zero_()
+
     def restore(self, environments: Any = None) -> None:
         """Put everything that is drawn back to its default, for environments (default: all)."""
         episode = self._episode(environments, "Randomizer.restore")

@@ -1,9 +1,11 @@
 """Command stage: targets and efforts that a policy writes reach the control of the simulation.
 
+Reads             joint_target_mode, joint_effort_limit
 Reads and writes  the rows of commands, what they were last, and the control
 
 An array of commands and the control hold the same numbers. Whichever was written to since the last step
-counts; if both were, the command.
+counts; if both were, the command. A joint without a drive (`JointTargetMode.NONE`) takes no `joint_act`: its
+efforts go to `joint_f`, within the effort limit.
 """
 
 from typing import Any
@@ -13,8 +15,10 @@ import warp as wp
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Control, Model
 from pluriverse.tensors.table import RobotTable
+from pluriverse.types import JointTargetMode
 
 _MODULE = "pluriverse.tensors.commands"
+_NONE = wp.constant(int(JointTargetMode.NONE))
 
 
 @wp.struct
@@ -41,10 +45,14 @@ def apply_commands(
     table: RobotTable,
     commands: CommandArrays,  # in and out
     seen: CommandArrays,  # in and out: the commands when this was last called
+    # model
+    target_mode: wp.array[int],  # [dof]
+    effort_limit: wp.array[float],  # [dof]
     # control, in and out
     joint_target_pos: wp.array[float],  # [dof]
     joint_target_vel: wp.array[float],  # [dof]
     joint_act: wp.array[float],  # [dof]
+    joint_f: wp.array[float],  # [dof]
 ):
     """Make the commands of the robots of one world agree with the control."""
     world = worlds[wp.tid()]
@@ -66,8 +74,14 @@ def apply_commands(
             joint_target_vel[dof] = value
             commands.velocity[row, place] = value
             seen.velocity[row, place] = value
-            value = agreed(commands.effort[row, place], seen.effort[row, place], joint_act[dof])
-            joint_act[dof] = value
+            if target_mode[dof] == _NONE:
+                value = agreed(commands.effort[row, place], seen.effort[row, place], joint_f[dof])
+                if wp.abs(value) > effort_limit[dof]:
+                    value = wp.sign(value) * effort_limit[dof]
+                joint_f[dof] = value
+            else:
+                value = agreed(commands.effort[row, place], seen.effort[row, place], joint_act[dof])
+                joint_act[dof] = value
             commands.effort[row, place] = value
             seen.effort[row, place] = value
 
@@ -85,7 +99,20 @@ def launch_commands(
     launch_kernel(
         apply_commands,
         dim=worlds.size,
-        inputs=[worlds, mask, table, commands, seen],
-        outputs=[control.joint_target_pos, control.joint_target_vel, control.joint_act],
+        inputs=[
+            worlds,
+            mask,
+            table,
+            commands,
+            seen,
+            model.joint_target_mode,
+            model.joint_effort_limit,
+        ],
+        outputs=[
+            control.joint_target_pos,
+            control.joint_target_vel,
+            control.joint_act,
+            control.joint_f,
+        ],
         device=model.device,
     )

@@ -5,7 +5,8 @@ Writes  joint_torques
 
 `SolverSAP` evaluates the drive at the end of the solver step, stiffness (target - q) + damping (target
 velocity - v) + effort; MuJoCo at its beginning. Both hold it within the effort limit. Losses, limits of the
-joint and external forces (`joint_f`) are no part of it. Drives stiffer than a step resolves are softened by
+joint and external forces (`joint_f`) are no part of it, but for joints without a drive, of which `joint_f` is
+the effort. Drives stiffer than a step resolves are softened by
 `SolverSAP`; the effort is that of the gains of the model.
 """
 
@@ -39,6 +40,7 @@ class DriveArrays:
     target_pos: wp.array[float]
     target_vel: wp.array[float]
     act: wp.array[float]
+    force: wp.array[float]
 
 
 @wp.func
@@ -46,7 +48,7 @@ def drive_effort(drives: DriveArrays, dof: int, q: float, v: float) -> float:
     """Return what the drive of a degree of freedom exerts at a position and velocity [N or N·m]."""
     mode = drives.mode[dof]
     if mode == _NONE:
-        return 0.0
+        return drives.force[dof]
     effort = drives.act[dof]
     if mode != _EFFORT:
         target_velocity = float(0.0)
@@ -101,7 +103,7 @@ def launch_add_efforts(
     drives.ke, drives.kd = model.joint_target_ke, model.joint_target_kd
     drives.lower, drives.upper = model.joint_target_lower, model.joint_target_upper
     drives.target_pos, drives.target_vel = control.joint_target_pos, control.joint_target_vel
-    drives.act = control.joint_act
+    drives.act, drives.force = control.joint_act, control.joint_f
     launch_kernel(
         add_efforts,
         dim=worlds.size,

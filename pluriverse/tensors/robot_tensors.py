@@ -56,7 +56,7 @@ class RobotTensors:
     """Velocities [m/s or rad/s], shape [env, dof]."""
     joint_torques: wp.array2d[float]
     """What drives and efforts have exerted in the last step, as mean over its solver steps [N or N·m], shape
-    [env, dof]. Friction, damping and limits of joints, and `joint_f`, are no part of it."""
+    [env, dof]. Friction, damping and limits of joints are no part of it, nor is `joint_f` of driven ones."""
     joint_position_targets: wp.array2d[float]
     """Positions that drives pull to [m or rad], shape [env, dof]. Write to it; the next step takes it."""
     joint_velocity_targets: wp.array2d[float]
@@ -64,7 +64,7 @@ class RobotTensors:
     it."""
     joint_efforts: wp.array2d[float]
     """Efforts added to those of the drives and limited with them [N or N·m], shape [env, dof]. Write to it;
-    the next step takes it."""
+    the next step takes it. Those of joints without a drive are cut to the effort limit here."""
     joint_lower: wp.array2d[float]
     """Lower limits of positions [m or rad], shape [env, dof]."""
     joint_upper: wp.array2d[float]
@@ -274,7 +274,8 @@ class RobotTensors:
     def refresh(self) -> None:
         """Bring everything but sums over a step up to date with `simulation.state` and the model.
 
-        Steps and resets do so by themselves. It is for writes to the state, and to limits in the model.
+        Steps and resets do so by themselves. It is for writes to the state, to limits in the model, and to
+        the control where the same command as before is to be given next.
         """
         stage, model = self._stage, self._simulation.model
         stage.read(model.worlds, stage.everywhere, self._simulation.state)

@@ -1,0 +1,95 @@
+"""An environment for skrl, whose agents and trainers take it as it is."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from skrl.envs.wrappers.torch import Wrapper
+
+from pluriverse.envs.environment import Environment
+from pluriverse.envs.vector_env import _space_of
+
+
+class SkrlEnv(Wrapper):
+    """An environment in the interface of `skrl.envs.wrappers.torch.Wrapper`, in PyTorch tensors.
+
+    Args:
+        env: The environment, which resets what is done by itself. Of several groups of observations, skrl
+            sees `policy`, and `critic` as its state.
+
+    Raises:
+        ValueError: If the environment was made with `reset_done=False`.
+    """
+
+    def __init__(self, env: Environment) -> None:
+        if not env.reset_done:
+            raise ValueError(
+                "SkrlEnv: skrl expects environments to begin anew by themselves. Make the Environment "
+                "without "
+                "reset_done=False."
+            )
+        super().__init__(env)
+        self._first = env.reset()
+        self._spaces = _space_of(self._first)
+        limit, count = env.task.action_limit, env.task.action_count
+        self._actions = gymnasium.spaces.Box(-limit, limit, (count,), np.float32)
+        self._critic: Any = None
+
+    @property
+    def num_envs(self) -> int:
+        """Number of environments."""
+        return int(self._env.env_count)
+
+    @property
+    def observation_space(self) -> gymnasium.Space[Any]:
+        """What the policy sees of one environment."""
+        return self._spaces["policy"] if isinstance(self._spaces, gymnasium.spaces.Dict) else self._spaces
+
+    @property
+    def state_space(self) -> gymnasium.Space[Any] | None:
+        """What the critic sees of one environment, if that is something else."""
+        if isinstance(self._spaces, gymnasium.spaces.Dict) and "critic" in self._spaces.spaces:
+            return self._spaces["critic"]
+        return None
+
+    @property
+    def action_space(self) -> gymnasium.Space[Any]:
+        """An action of one environment."""
+        return self._actions
+
+    def reset(self) -> tuple[Any, dict[str, Any]]:
+        """Begin all episodes anew the first time; later ones go on, since they begin by themselves."""
+        if self._first is None:
+            return self._seen(self._env._observe()), {}
+        first, self._first = self._first, None
+        return self._seen(first), {}
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Make one step in all environments."""
+        result = self._env.step(actions)
+        info = {"log": {name: term.mean() for name, term in result.reward_terms.items()}}
+        return (
+            self._seen(result.observations),
+            result.rewards.unsqueeze(1),
+            result.terminated.unsqueeze(1),
+            result.truncated.unsqueeze(1),
+            info,
+        )
+
+    def state(self) -> Any:
+        """Return what the critic sees now, or None."""
+        return self._critic
+
+    def render(self, *_: Any, **options: Any) -> Any:
+        """Return a picture of the worlds now."""
+        return self._env.render(**options)
+
+    def close(self) -> None:
+        """End the threads of the simulation."""
+        self._env.close()
+
+    def _seen(self, observations: Any) -> Any:
+        if isinstance(observations, dict):
+            self._critic = observations.get("critic")
+            return observations["policy"]
+        return observations

@@ -1,0 +1,406 @@
+"""Environment: a task in many worlds at once, stepped with PyTorch tensors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.envs.optional import import_optional
+from pluriverse.envs.random import EnvironmentRandom
+from pluriverse.envs.task import Task
+from pluriverse.model import Model
+from pluriverse.randomization import Randomizer
+from pluriverse.simulation import Simulation
+from pluriverse.tensors import RobotTensors
+
+
+@dataclass
+class StepResult:
+    """What a step of an environment gave. Tensors are new in each step, and may be kept."""
+
+    observations: Any
+    """What the policy sees next, [env, number] or several by their names; after a reset the new episode's."""
+    rewards: Any
+    """Reward of the step, shape [env]."""
+    terminated: Any
+    """Whether the task ended the episode, shape [env]."""
+    truncated: Any
+    """Whether time ended it, shape [env]."""
+    final_observations: Any = None
+    """What was seen at the end of episodes that have ended, where these are reset at once and some have; else
+    None."""
+    reward_terms: dict[str, Any] = field(default_factory=dict)
+    """Terms of the reward by their names, shape [env] each."""
+
+
+class Environment:
+    """A task in many worlds at once.
+
+    A run repeats bit for bit with its seed. An environment goes through the same episodes in a batch of 1 or
+    of 4,096: what it draws depends on `seed`, its identity, its episode and step.
+
+    Args:
+        task: What is to be learnt.
+        env_count: Number of environments, one world each.
+        seed: Seed of everything that is drawn, 0 to 2**31 - 1.
+        device: Device of simulation and tensors; the best there is if None.
+        threads: CPU threads of the simulation; all cores if None.
+        identities: Identity of each environment, if it is a part of a larger batch; 0, 1, 2 ... if None.
+        reset_done: Whether environments begin anew in the step in which they end. Otherwise call `reset`.
+        strict: Whether trouble of a world is an error instead of a warning.
+
+    Raises:
+        ImportError: If PyTorch is not installed.
+        TypeError: If the task is none.
+        ValueError: If a number is out of range, or the task does not fit itself.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        env_count: int,
+        *,
+        seed: int = 0,
+        device: Any = None,
+        threads: int | None = None,
+        identities: Sequence[int] | np.ndarray | None = None,
+        reset_done: bool = True,
+        strict: bool = False,
+    ) -> None:
+        torch = import_optional("torch", extra="learn", purpose="environments")
+        if isinstance(task, type):
+            raise TypeError(
+                f"Environment: got the class {task.__name__}; pass an instance, {task.__name__}()."
+            )
+        if not isinstance(task, Task):
+            raise TypeError(
+                f"Environment: task is a {type(task).__name__}, but must derive from pluriverse.envs.Task."
+            )
+        if not isinstance(env_count, int | np.integer) or isinstance(env_count, bool) or env_count < 1:
+            raise ValueError(
+                f"Environment: env_count is {env_count!r}, but must be a whole number of at least 1."
+            )
+        self._torch = torch
+        self.task = task
+        self.reset_done = reset_done
+        self._identities = _checked_identities(identities, int(env_count))
+        model = self._build(device)
+        solver = task.make_solver(model)
+        self.simulation = Simulation(
+            model, solver, dt=task.dt, decimation=task.decimation, threads=threads, strict=strict
+        )
+        count, wp_device = int(env_count), model.device
+        self._identity: Any = wp.array(self._identities, dtype=wp.int32, device=wp_device)
+        self._episode: Any = wp.zeros(count, dtype=wp.int32, device=wp_device)
+        self._step: Any = wp.zeros(count, dtype=wp.int32, device=wp_device)
+        self.episodes = wp.to_torch(self._episode)
+        """Episodes that each environment has begun, shape [env]."""
+        self.episode_steps = wp.to_torch(self._step)
+        """Steps that each environment has made in its episode, shape [env]."""
+        for name, array in (("episodes", self._episode), ("episode steps", self._step)):
+            self.simulation.add_snapshot_array(f"environment {name}", array)
+        self.device = self.episodes.device
+        self._frozen = wp.to_torch(self.simulation.solver.world_frozen)
+        self._robots: list[RobotTensors] = []
+        self._seed(seed)
+        task.setup(self)
+        if not isinstance(task.action_count, int | np.integer) or task.action_count < 1:
+            raise ValueError(
+                f"{type(task).__name__}: action_count is {task.action_count!r}, but must be the number of "
+                "numbers in an action. Set it as an attribute of the class, or in setup()."
+            )
+        self.actions = torch.zeros((count, int(task.action_count)), device=self.device)
+        """Actions of the last step, clipped, shape [env, action_count]; zero when an episode begins."""
+        self.previous_actions = torch.zeros_like(self.actions)
+        """Actions of the step before, shape [env, action_count]."""
+        self._everywhere = torch.ones(count, dtype=torch.bool, device=self.device)
+        self._is_ready = False
+
+    # what there is
+
+    @property
+    def env_count(self) -> int:
+        """Number of environments."""
+        return len(self._identities)
+
+    @property
+    def identities(self) -> np.ndarray:
+        """Identity of each environment, on the host, shape [env]."""
+        return self._identities
+
+    @property
+    def model(self) -> Model:
+        """The model of all worlds."""
+        return self.simulation.model
+
+    @property
+    def step_seconds(self) -> float:
+        """Simulated time of a step [s]."""
+        return self.task.dt * self.task.decimation
+
+    @property
+    def max_episode_steps(self) -> int:
+        """Steps after which an episode is truncated."""
+        return max(1, round(self.task.episode_seconds / self.step_seconds))
+
+    def tensors(self, pattern: Any, **options: Any) -> RobotTensors:
+        """Return the tensors of robots, one row per environment, in the order of environments.
+
+        Args:
+            pattern: Labels of articulations, as for `Simulation.tensors`.
+            options: Options of `RobotTensors`.
+
+        Raises:
+            KeyError: If the pattern finds nothing.
+            ValueError: If an environment has none or several of them.
+        """
+        robots = self.simulation.tensors(pattern, **options)
+        found = np.bincount(robots.worlds, minlength=self.env_count)
+        if (found != 1).any():
+            env = int(np.argmax(found != 1))
+            raise ValueError(
+                f"Environment.tensors: {pattern!r} means {found[env]} articulations in the world of "
+                "environment "
+                f"{env}, but a task has one row per environment. Narrow the pattern; the articulations there "
+                f"are {sorted(set(self.model.articulation_label))[:8]}."
+            )
+        self._robots.append(robots)
+        return robots
+
+    def uniform(self, low: Any, high: Any, count: int | None = None) -> Any:
+        """Return random numbers between bounds, a tensor [env] or [env, count]; see `EnvironmentRandom`."""
+        return self._random.uniform(low, high, count)
+
+    def normal(self, std: Any, count: int | None = None) -> Any:
+        """Return normally distributed random numbers, a tensor [env] or [env, count]."""
+        return self._random.normal(std, count)
+
+    # what happens
+
+    def reset(self, mask: Any = None, *, seed: int | None = None) -> Any:
+        """Begin episodes anew and return the observations of all environments.
+
+        Args:
+            mask: Which environments, truth values [env]; all if None.
+            seed: Seed to draw from, from now on. With it, all environments begin with their first episode.
+
+        Raises:
+            ValueError: If the mask does not fit.
+        """
+        if seed is not None:
+            self._seed(seed)
+            self.episodes.zero_()
+            self.simulation.control.assign(self.model.control())
+            for robots in self._robots:
+                robots.refresh()  # or a command that was given before would not be new
+            if mask is None:
+                self.simulation.reset()
+        chosen = self._everywhere if mask is None else self._as_mask(mask)
+        self._begin(chosen)
+        self._is_ready = True
+        return self._observe()
+
+    def step(self, actions: Any) -> StepResult:
+        """Make one step in all environments.
+
+        Args:
+            actions: Tensor or array, shape [env, action_count].
+
+        Raises:
+            RuntimeError: If `reset` was never called.
+            ValueError: If actions have another shape, or hold NaN.
+        """
+        torch, task = self._torch, self.task
+        if not self._is_ready:
+            raise RuntimeError("Environment.step: call reset() first.")
+        given = self._as_actions(actions)
+        self.previous_actions.copy_(self.actions)
+        torch.clamp(given, -task.action_limit, task.action_limit, out=self.actions)
+        self._random.begin()
+        task.act(self, self.actions)
+        self.simulation.step()
+        self.episode_steps += 1
+        terminated = self._terminated()
+        truncated = (self.episode_steps >= self.max_episode_steps) & ~terminated
+        rewards, terms = self._rewards()
+        result = StepResult(None, rewards, terminated, truncated, reward_terms=terms)
+        if self.reset_done:
+            done = terminated | truncated
+            if bool(done.any()):
+                result.final_observations = self._observe()
+                task.finish(self, done)
+                self._begin(done)
+        result.observations = self._observe()
+        return result
+
+    def render(self, **options: Any) -> np.ndarray:
+        """Return a picture of the worlds, [row, column, 3] of uint8; options of `pluriverse.draw`."""
+        from pluriverse.render import draw
+
+        picture = np.asarray(draw(self.simulation, **options))
+        return picture[..., :3]
+
+    def close(self) -> None:
+        """End the threads of the simulation."""
+        self.simulation.close()
+
+    def __enter__(self) -> "Environment":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # parts
+
+    def _build(self, device: Any) -> Model:
+        task, count = self.task, len(self._identities)
+        if task.scene is not None:
+            from pluriverse.scene import load_scene
+
+            model: Any = load_scene(task.scene, num_worlds=count, device=device).model
+        else:
+            built = task.build(self._identities)
+            model = built if isinstance(built, Model) else built.finalize(device)
+        if model.world_count != count:
+            raise ValueError(
+                f"{type(task).__name__}.build: made {model.world_count} worlds for {count} "
+                "environments. Add one "
+                "world per identity, for example with builder.replicate(robot, len(identities))."
+            )
+        return model
+
+    def _seed(self, seed: int) -> None:
+        if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**31:
+            raise ValueError(f"Environment: seed is {seed!r}, but must be a whole number, 0 to 2**31 - 1.")
+        self.seed = int(seed)
+        self._random = EnvironmentRandom(self._identity, self._episode, self._step, self.seed)
+        if not hasattr(self, "_randomizer"):
+            self._randomizer: Randomizer | None = None
+            if len(self.task.randomization):
+                self._randomizer = Randomizer(
+                    self.simulation,
+                    list(self.task.randomization),
+                    seed=self.seed,
+                    identities=self._identities,
+                )
+        elif self._randomizer is not None:
+            self._randomizer.restart(self.seed)
+
+    def _begin(self, mask: Any) -> None:
+        """Let episodes of environments begin."""
+        if self._randomizer is not None:
+            self._randomizer.apply(mask)
+        self.simulation.reset(mask)
+        self.episodes += mask
+        self.episode_steps.masked_fill_(mask, 0)
+        kept = ~mask.unsqueeze(1)
+        self.actions *= kept
+        self.previous_actions *= kept
+        self._random.begin(reset=True)
+        self.task.reset(self, mask)
+        self._random.begin()
+
+    def _observe(self) -> Any:
+        torch = self._torch
+        seen = self.task.observe(self)
+        parts = seen if isinstance(seen, dict) else {"observe()": seen}
+        for name, part in parts.items():
+            if not isinstance(part, torch.Tensor) or part.shape[:1] != (self.env_count,) or part.ndim < 2:
+                shape = tuple(part.shape) if hasattr(part, "shape") else type(part).__name__
+                raise ValueError(
+                    f"{type(self.task).__name__}.observe: {name} is {shape}, but must be a tensor of shape "
+                    f"[{self.env_count}, number]."
+                )
+        # Tensors of robots change with the next step; what is given away is kept by learners.
+        if isinstance(seen, dict):
+            return {name: _owned(part) for name, part in seen.items()}
+        return _owned(seen)
+
+    def _rewards(self) -> tuple[Any, dict[str, Any]]:
+        given = self.task.reward(self)
+        terms = given if isinstance(given, dict) else {}
+        total: Any = sum(terms.values()) if isinstance(given, dict) else given
+        if getattr(total, "shape", None) != (self.env_count,):
+            shape = tuple(total.shape) if hasattr(total, "shape") else type(total).__name__
+            raise ValueError(
+                f"{type(self.task).__name__}.reward: the reward is {shape}, but must be a tensor of shape "
+                f"[{self.env_count}]."
+            )
+        # A world that froze in the step shows its last sound state; its reward is that of it.
+        return _owned(total.float()), terms
+
+    def _terminated(self) -> Any:
+        ended = self.task.terminated(self)
+        frozen = self._frozen != 0
+        if ended is None:
+            return frozen
+        if getattr(ended, "shape", None) != (self.env_count,) or ended.dtype != self._torch.bool:
+            shape = tuple(ended.shape) if hasattr(ended, "shape") else type(ended).__name__
+            raise ValueError(
+                f"{type(self.task).__name__}.terminated: the result is {shape} of type "
+                f"{getattr(ended, 'dtype', None)}, but must be truth values of shape [{self.env_count}]."
+            )
+        return ended | frozen
+
+    def _as_actions(self, actions: Any) -> Any:
+        torch = self._torch
+        if not isinstance(actions, torch.Tensor):
+            actions = torch.as_tensor(np.asarray(actions))
+        wanted = tuple(self.actions.shape)
+        if tuple(actions.shape) != wanted:
+            raise ValueError(
+                f"Environment.step: actions have shape {tuple(actions.shape)}, but must have {wanted}: "
+                "one row "
+                f"of {wanted[1]} numbers for each of the {wanted[0]} environments."
+            )
+        if actions.is_complex():
+            raise ValueError("Environment.step: actions are complex numbers, but must be real.")
+        if actions.device != self.device:
+            raise ValueError(
+                f"Environment.step: actions are on {actions.device}, but the environment is on "
+                f"{self.device}. "
+                f"Move them there: actions.to({str(self.device)!r})."
+            )
+        actions = actions.detach().to(torch.float32)
+        finite = torch.isfinite(actions)
+        if not bool(finite.all()):
+            env = int(torch.nonzero(~finite.all(dim=1))[0])
+            raise ValueError(
+                f"Environment.step: actions of environment {env} are {actions[env].tolist()[:12]}, but "
+                "must be "
+                "finite. A policy that gives NaN has diverged: lower its learning rate, or normalize its "
+                "observations."
+            )
+        return actions
+
+    def _as_mask(self, mask: Any) -> Any:
+        torch = self._torch
+        given = torch.as_tensor(np.asarray(mask) if not isinstance(mask, torch.Tensor) else mask)
+        given = given.to(self.device)
+        if given.dtype != torch.bool or tuple(given.shape) != (self.env_count,):
+            raise ValueError(
+                f"Environment.reset: mask is of type {given.dtype} and shape {tuple(given.shape)}, but "
+                "must be "
+                f"{self.env_count} truth values."
+            )
+        return given
+
+
+def _owned(values: Any) -> Any:
+    """Return a copy, which does not change with the next step as tensors of robots do."""
+    return values.detach().clone().float().contiguous()
+
+
+def _checked_identities(identities: Any, count: int) -> np.ndarray:
+    values = np.arange(count) if identities is None else np.asarray(identities)
+    if values.shape != (count,) or not np.issubdtype(values.dtype, np.integer):
+        raise ValueError(
+            f"Environment: identities have shape {values.shape} and type {values.dtype}, but must be "
+            "one whole "
+            f"number for each of the {count} environments."
+        )
+    if values.min() < 0 or values.max() >= 2**31:
+        raise ValueError(f"Environment: identities are {values}, but must be from 0 to 2**31 - 1.")
+    return values.astype(np.int32)

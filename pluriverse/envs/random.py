@@ -1,0 +1,97 @@
+"""Random numbers of environments: each has its own, whatever the batch.
+
+Reads   identity, episode and step of each environment
+Writes  uniform numbers
+"""
+
+from typing import Any
+
+import warp as wp
+
+from pluriverse.launch import launch_kernel
+from pluriverse.math.counter_random import open_uniform_of, philox
+
+# Second word of the key of all draws of environments, so that they are none of those of randomizers.
+ENVIRONMENT_STREAM = wp.constant(wp.uint32(0x656E7673))
+# Draws of one call are told apart by their place, calls of one step by this many places.
+CALL_PLACE_COUNT = 1 << 12
+# Draws in a reset are told apart from those of other functions by the highest bit of the place.
+RESET_PLACE = 1 << 30
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.envs.random")
+def draw_uniform(
+    identity: wp.array[int],  # [env]
+    episode: wp.array[int],  # [env]
+    step: wp.array[int],  # [env]
+    seed: int,
+    place: int,
+    values: wp.array2d[float],  # [env, number] out
+):
+    """Draw one number of one environment, uniform between 0 and 1."""
+    env, number = wp.tid()
+    block = philox(
+        wp.uint32(identity[env]),
+        wp.uint32(episode[env]),
+        wp.uint32(step[env]),
+        wp.uint32(place + number),
+        wp.uint32(seed),
+        ENVIRONMENT_STREAM,
+    )
+    values[env, number] = wp.float32(open_uniform_of(block.word0))
+
+
+class EnvironmentRandom:
+    """Draws numbers that depend on seed, identity, episode and step of an environment and nothing else.
+
+    Args:
+        identity: Identity of each environment, shape [env].
+        episode: Episodes begun by each environment, shape [env]; read at every draw.
+        step: Steps made in the episode, shape [env]; read at every draw.
+        seed: Seed of all draws.
+    """
+
+    def __init__(self, identity: Any, episode: Any, step: Any, seed: int) -> None:
+        self._arrays = (identity, episode, step)
+        self._seed = seed
+        self._call = 0
+
+    def begin(self, *, reset: bool = False) -> None:
+        """Begin with the first call of a step, or of a reset."""
+        self._call = RESET_PLACE // CALL_PLACE_COUNT if reset else 0
+
+    def uniform(self, low: Any, high: Any, count: int | None = None) -> Any:
+        """Return numbers uniform between two bounds, a tensor [env], or [env, count].
+
+        Args:
+            low: Lower bound: a number, or a tensor that fits the result.
+            high: Upper bound.
+            count: Numbers per environment; None for one without an axis.
+
+        Raises:
+            ValueError: If `count` is out of range.
+        """
+        width = 1 if count is None else count
+        if not 0 < width <= CALL_PLACE_COUNT:
+            raise ValueError(
+                f"uniform: count is {count}, but must be between 1 and {CALL_PLACE_COUNT}. Draw in "
+                "several calls."
+            )
+        identity = self._arrays[0]
+        values = wp.empty((identity.size, width), dtype=float, device=identity.device)
+        launch_kernel(
+            draw_uniform,
+            dim=(identity.size, width),
+            inputs=[*self._arrays, self._seed, self._call * CALL_PLACE_COUNT],
+            outputs=[values],
+            device=identity.device,
+        )
+        self._call += 1
+        numbers = wp.to_torch(values)
+        return low + (high - low) * (numbers[:, 0] if count is None else numbers)
+
+    def normal(self, std: Any, count: int | None = None) -> Any:
+        """Return numbers of a normal distribution about zero, a tensor [env], or [env, count]."""
+        import torch
+
+        return std * torch.special.ndtri(self.uniform(0.0, 1.0, count).double()).float()

@@ -1,0 +1,171 @@
+"""The tasks that come with the package, by name."""
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pluriverse.envs.learning.config import LearningConfig
+from pluriverse.envs.task import Task
+
+ROUGH = ("flat", "rough", "waves", "slope", "stairs", "blocks")
+
+
+@dataclass(frozen=True)
+class TaskEntry:
+    """A task that has a name."""
+
+    name: str
+    """Name."""
+    summary: str
+    """What is to be learnt, in a few words."""
+    place: str
+    """Module and class, `module:Class`."""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of the class."""
+    config: LearningConfig = field(default_factory=LearningConfig)
+    """Settings under which it is learnt."""
+    robot: str | None = None
+    """Robot whose files are not part of this package, if it needs one."""
+
+
+_LEGS = LearningConfig(env_count=256, iterations=1000)
+
+
+def _legged(name: str, robot: str, summary: str, *, own: bool = False, **arguments: Any) -> TaskEntry:
+    return TaskEntry(
+        name,
+        summary,
+        "pluriverse.envs.tasks.velocity:VelocityTask",
+        {"robot": robot, **arguments},
+        _LEGS,
+        None if own else robot,
+    )
+
+
+TASKS: dict[str, TaskEntry] = {
+    entry.name: entry
+    for entry in (
+        TaskEntry(
+            "cartpole",
+            "a cart holds a pole upright",
+            "pluriverse.envs.tasks.cartpole:CartpoleTask",
+            config=LearningConfig(
+                env_count=64, iterations=60, hidden_sizes=(32, 32), initial_std=0.5, steps_per_iteration=16
+            ),
+        ),
+        TaskEntry(
+            "ant",
+            "a ball on four legs runs",
+            "pluriverse.envs.tasks.ant:AntTask",
+            config=LearningConfig(env_count=256, iterations=500),
+        ),
+        _legged("puli-flat", "puli", "Puli walks as told on the plane", own=True),
+        _legged("puli-rough", "puli", "Puli walks as told on six kinds of ground", own=True, terrains=ROUGH),
+        _legged("go1-flat", "go1", "Go1 walks as told on the plane"),
+        _legged("go1-rough", "go1", "Go1 walks as told on six kinds of ground", terrains=ROUGH),
+        _legged("anymal-flat", "anymal", "ANYmal C walks as told on the plane"),
+        _legged("anymal-rough", "anymal", "ANYmal C walks as told on six kinds of ground", terrains=ROUGH),
+        TaskEntry(
+            "g1-stand",
+            "G1 stands still",
+            "pluriverse.envs.tasks.humanoid:HumanoidTask",
+            {"command": (0.0, 0.0, 0.0)},
+            _LEGS,
+            "g1",
+        ),
+        TaskEntry(
+            "g1-walk",
+            "G1 walks as told",
+            "pluriverse.envs.tasks.humanoid:HumanoidTask",
+            {},
+            replace(_LEGS, env_count=512, iterations=3000),
+            "g1",
+        ),
+        TaskEntry(
+            "reach",
+            "an arm puts its gripper where it is told",
+            "pluriverse.envs.tasks.reach:ReachTask",
+            config=LearningConfig(env_count=128, iterations=300, initial_std=0.6),
+        ),
+        TaskEntry(
+            "lift",
+            "an arm lifts objects that differ from world to world",
+            "pluriverse.envs.tasks.lift:LiftTask",
+            config=LearningConfig(env_count=256, iterations=1500, initial_std=0.6),
+        ),
+        TaskEntry(
+            "turn",
+            "a hand turns cubes of three sizes",
+            "pluriverse.envs.tasks.turn:TurnTask",
+            config=LearningConfig(env_count=256, iterations=1500, initial_std=0.6),
+        ),
+    )
+}
+"""All tasks by their names."""
+
+
+def task_names() -> list[str]:
+    """Return the names of the tasks that come with the package."""
+    return list(TASKS)
+
+
+def find_task(name: str) -> TaskEntry:
+    """Return a task by its name, or as `module:Class` of your own; a file may stand for the module.
+
+    Raises:
+        KeyError: If there is none.
+    """
+    if name in TASKS:
+        return TASKS[name]
+    if ":" in name:
+        return TaskEntry(name, "", name)
+    close = get_close_matches(name, TASKS, n=3)
+    hint = f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(TASKS)}."
+    raise KeyError(
+        f"there is no task '{name}'; {hint} A task of your own is named by module and class, walk:Walk or "
+        "path/walk.py:Walk."
+    )
+
+
+def make_task(name: str, **arguments: Any) -> Task:
+    """Return a task by its name, or as `module:Class` of your own.
+
+    Args:
+        name: Name, `module:Class`, or `path/file.py:Class`.
+        arguments: Arguments of the class, beside or instead of those of the name.
+
+    Raises:
+        ImportError: If the module cannot be imported.
+        KeyError: If there is no such task.
+        TypeError: If the class is no task, or does not take the arguments.
+    """
+    entry = find_task(name)
+    module_name, _, class_name = entry.place.rpartition(":")
+    module = _load_module(module_name)
+    if not hasattr(module, class_name):
+        raise KeyError(f"there is no class '{class_name}' in '{module_name}'.")
+    kind = getattr(module, class_name)
+    if not (isinstance(kind, type) and issubclass(kind, Task)):
+        raise TypeError(f"'{entry.place}' is no task: it must derive from pluriverse.envs.Task.")
+    result: Task = kind(**{**entry.arguments, **arguments})
+    return result
+
+
+def _load_module(name: str) -> Any:
+    if not name.endswith(".py"):
+        return importlib.import_module(name)
+    path = Path(name)
+    if not path.is_file():
+        raise ImportError(f"there is no file '{name}'.")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,111 @@
+"""Arm: what the tasks of the arm with a gripper have in common."""
+
+from typing import Any
+
+import numpy as np
+
+from pluriverse.builder import ModelBuilder
+from pluriverse.envs.robots import add_robot
+from pluriverse.envs.task import Task
+
+# The gripper's middle, ahead of the hand [m]: between the pads of the fingers.
+GRIP_OFFSET = (0.0, 0.0, 0.09)
+
+
+class ArmTask(Task):
+    """Base of tasks of Heron, an arm of six joints with two fingers.
+
+    Actions move the targets of the drives: each by up to `speed` [rad/s], of the fingers together by up to
+    `finger_speed` [m/s].
+    """
+
+    dt = 0.01
+    decimation = 2
+    episode_seconds = 4.0
+    speed = 2.0
+    """Fastest motion of the target of a joint [rad/s]."""
+    finger_speed = 0.1
+    """Fastest motion of the targets of the fingers [m/s]."""
+
+    def build_world(self, identity: int) -> ModelBuilder:
+        """Return the world of one environment, without the arm.
+
+        Worlds of equal `world_kind` are equal, so only one of each kind is made.
+        """
+        return ModelBuilder()
+
+    def world_kind(self, identity: int) -> int:
+        """Return which kind of world an environment has."""
+        return 0
+
+    def build(self, identities: np.ndarray) -> ModelBuilder:
+        """Return one world per environment."""
+        builder = ModelBuilder()
+        kinds: dict[int, ModelBuilder] = {}
+        place = np.array([self.world_kind(int(identity)) for identity in identities])
+        starts = np.flatnonzero(np.diff(place, prepend=place[0] - 1))
+        for start, end in zip(starts, [*starts[1:], len(place)], strict=True):
+            kind = int(place[start])
+            if kind not in kinds:
+                world = ModelBuilder()
+                add_robot(world, "heron")
+                world.add_builder(self.build_world(int(identities[start])))
+                kinds[kind] = world
+            builder.replicate(kinds[kind], int(end - start))
+        builder.add_ground_plane()
+        return builder
+
+    def setup(self, env: Any) -> None:
+        """Take the tensors of the arm."""
+        import torch
+
+        self.arm = env.tensors("heron")
+        self.t = self.arm.torch
+        self.home = self.t.joint_position_targets.clone()
+        self.fingers = [k for k, name in enumerate(self.arm.joint_names) if "finger" in name]
+        self.joints = [k for k in range(self.home.shape[1]) if k not in self.fingers]
+        self.palm = self.arm.body_names.index("hand")
+        self.action_count = len(self.joints) + 1
+        self.targets = self.home.clone()
+        self._offset = torch.tensor(GRIP_OFFSET, device=env.device)
+
+    def act(self, env: Any, actions: Any) -> None:
+        """Move the targets, within the limits of the joints."""
+        import torch
+
+        t, dt = self.t, env.step_seconds
+        self.targets[:, self.joints] += self.speed * dt * actions[:, :-1]
+        self.targets[:, self.fingers] += self.finger_speed * dt * actions[:, -1:]
+        torch.clamp(self.targets, t.joint_lower, t.joint_upper, out=self.targets)
+        t.joint_position_targets.copy_(self.targets)
+
+    def reset(self, env: Any, mask: Any) -> None:
+        """Begin with the targets at home."""
+        import torch
+
+        self.targets.copy_(torch.where(mask.unsqueeze(1), self.home, self.targets))
+        self.t.joint_position_targets.copy_(self.targets)
+
+    def grip(self) -> Any:
+        """Return the middle of the gripper [m], world axes, shape [env, 3]."""
+        return self.t.body_positions[:, self.palm] + rotated(
+            self.t.body_quaternions[:, self.palm], self._offset
+        )
+
+    def felt(self) -> list[Any]:
+        """Return what the arm feels of itself."""
+        return [
+            self.t.joint_positions - self.home,
+            0.1 * self.t.joint_velocities,
+            self.targets - self.t.joint_positions,
+        ]
+
+
+def rotated(quaternions: Any, vectors: Any) -> Any:
+    """Return vectors turned by unit quaternions xyzw, shape [env, 3]."""
+    import torch
+
+    axis, w = quaternions[:, :3], quaternions[:, 3:]
+    vectors = vectors.expand_as(axis)
+    cross = 2.0 * torch.linalg.cross(axis, vectors)
+    return vectors + w * cross + torch.linalg.cross(axis, cross)

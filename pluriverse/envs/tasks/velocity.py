@@ -1,0 +1,261 @@
+"""Velocity: a legged robot walks as fast as it is told, on ground of several kinds at once."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pluriverse.builder import ModelBuilder
+from pluriverse.envs.robots import Robot, add_robot, get_robot
+from pluriverse.envs.task import Task
+from pluriverse.randomization import InitialState, Uniform, friction
+
+# Extent of uneven ground [m]: what a robot at the highest command covers in an episode lies inside.
+TERRAIN_SIZE = (48.0, 48.0)
+# Distance of the points of the ground [m].
+TERRAIN_RESOLUTION = 0.2
+
+
+class VelocityTask(Task):
+    """A legged robot follows commanded velocities forwards, sideways and about the vertical.
+
+    What it sees: velocity and angular velocity of the base in its own axes, the direction of gravity, the
+    command, positions and velocities of joints, its last actions. Actions are offsets of the targets of its
+    drives from the home pose, times `action_scale`.
+
+    Args:
+        robot: Name of a robot (`pluriverse.envs.robots.ROBOTS`), or a `Robot` of your own.
+        terrains: Kinds of ground, dealt out in turn to the environments: `flat`, `rough`, `waves`, `slope`,
+            `stairs`, `blocks`.
+        asset_roots: Folders with files of robots.
+        forward: Least and greatest commanded velocity forwards [m/s].
+        sideways: Least and greatest commanded velocity to the left [m/s].
+        turning: Least and greatest commanded angular velocity about the vertical [rad/s].
+        command: Command of all environments (m/s, m/s, rad/s), instead of random ones.
+
+    Raises:
+        KeyError: If a robot or kind of ground is unknown.
+    """
+
+    dt = 0.01
+    decimation = 2
+    episode_seconds = 20.0
+    action_limit = 10.0
+    action_scale = 0.25
+    """Offset of targets per unit of action [rad]."""
+    command_seconds = 10.0
+    """Time after which another velocity is commanded [s]."""
+    tracking_width = 0.5
+    """Error at which the reward of tracking has fallen to 1/e [m/s, rad/s]."""
+    swing_seconds = 0.25
+    """Flight of a foot that is neither rewarded nor punished [s]."""
+    weights = {  # noqa: RUF012, constants of the class
+        "tracking": 1.5,
+        "turning": 0.75,
+        "vertical velocity": -2.0,
+        "roll and pitch rate": -0.05,
+        "orientation": -1.0,
+        "torques": -2.0e-4,
+        "accelerations": -2.5e-7,
+        "action rate": -0.01,
+        "swing": 1.0,
+        "pose": -0.05,
+    }
+    """Weight of each term of the reward per second."""
+
+    def __init__(
+        self,
+        robot: str | Robot = "puli",
+        *,
+        terrains: Sequence[str] = ("flat",),
+        asset_roots: Sequence[str | Path] = (),
+        forward: tuple[float, float] = (0.0, 1.0),
+        sideways: tuple[float, float] = (-0.3, 0.3),
+        turning: tuple[float, float] = (-0.6, 0.6),
+        command: tuple[float, float, float] | None = None,
+    ) -> None:
+        self.robot_name = robot
+        self.robot_data = get_robot(robot) if isinstance(robot, str) else robot
+        self.terrains = tuple(terrains)
+        unknown = [kind for kind in self.terrains if kind not in TERRAINS]
+        if unknown or not self.terrains:
+            raise KeyError(
+                f"VelocityTask: terrains are {list(self.terrains)}, but must be some of "
+                f"{', '.join(TERRAINS)}."
+            )
+        self.asset_roots = tuple(asset_roots)
+        self.ranges = (forward, sideways, turning)
+        self.command = command
+        self.randomization = [
+            InitialState(
+                root_rotation=Uniform((0.0, 0.0, -3.1416), (0.0, 0.0, 3.1416)),
+                root_velocity=Uniform(-0.3, 0.3),
+                joint_position=Uniform(-0.1, 0.1),
+            ),
+            friction(Uniform(0.6, 1.2)),
+        ]
+
+    def build(self, identities: np.ndarray) -> ModelBuilder:
+        """Return one world per environment, its ground dealt out by identity."""
+        kinds = [TERRAINS[kind](number) for number, kind in enumerate(self.terrains)]
+        worlds = []
+        for ground in kinds:
+            lift = 0.0 if ground is None else _height_near_origin(ground)
+            world = ModelBuilder()
+            add_robot(world, self.robot_name, asset_roots=self.asset_roots, lift=lift)
+            if ground is None:
+                world.add_ground_plane()
+            else:
+                world.add_shape_heightfield(heightfield=ground, label="ground")
+            worlds.append(world)
+        builder = ModelBuilder()
+        place = identities % len(worlds)
+        starts = np.flatnonzero(np.diff(place, prepend=-1))
+        for start, end in zip(starts, [*starts[1:], len(place)], strict=True):
+            builder.replicate(worlds[place[start]], int(end - start))
+        return builder
+
+    def setup(self, env: Any) -> None:
+        """Take the tensors of the robot, and room for commands."""
+        import torch
+
+        feet = self.robot_data.feet or None
+        self.robot = env.tensors(self.robot_data.name, feet=_present(env.model, feet))
+        tensors = self.robot.torch
+        self.t = tensors
+        self.home = tensors.joint_position_targets.clone()
+        self.action_count = self.home.shape[1]
+        self.commands = torch.zeros((env.env_count, 3), device=env.device)
+        self.feet = list(self.robot.feet)
+        names = self.robot.body_names
+        self.trunk = [k for k, name in enumerate(names) if _is_one_of(name, self.robot_data.trunk)]
+        self.last_velocities = torch.zeros_like(tensors.joint_velocities)
+        self.was_in_air = torch.zeros((env.env_count, len(self.feet)), dtype=torch.bool, device=env.device)
+        self.command_steps = max(1, round(self.command_seconds / env.step_seconds))
+
+    def act(self, env: Any, actions: Any) -> None:
+        """Move the targets of the drives."""
+        import torch
+
+        self.last_velocities.copy_(self.t.joint_velocities)
+        self.was_in_air = self.t.air_times[:, self.feet] > 0.0
+        torch.add(self.home, actions, alpha=self.action_scale, out=self.t.joint_position_targets)
+
+    def observe(self, env: Any) -> Any:
+        """Return what the robot feels, and what it is told."""
+        import torch
+
+        t = self.t
+        if env.max_episode_steps > self.command_steps:
+            self._command(env, (env.episode_steps > 0) & (env.episode_steps % self.command_steps == 0))
+        return torch.cat(
+            [
+                t.base_linear_velocities * 2.0,
+                t.base_angular_velocities * 0.25,
+                t.projected_gravity,
+                self.commands,
+                t.joint_positions - self.home,
+                t.joint_velocities * 0.05,
+                env.actions,
+            ],
+            dim=1,
+        )
+
+    def reward(self, env: Any) -> dict[str, Any]:
+        """Return the terms of the reward."""
+        import torch
+
+        t, dt, weights = self.t, env.step_seconds, self.weights
+        velocity, spin = t.base_linear_velocities, t.base_angular_velocities
+        error = (self.commands[:, :2] - velocity[:, :2]).square().sum(dim=1)
+        turn_error = (self.commands[:, 2] - spin[:, 2]).square()
+        width = self.tracking_width**2
+        landed = self.was_in_air & (t.contact_times[:, self.feet] > 0.0)
+        flight = (t.last_air_times[:, self.feet] - self.swing_seconds) * landed
+        is_told = self.commands[:, :2].norm(dim=1) > 0.1
+        values = {
+            "tracking": torch.exp(-error / width),
+            "turning": torch.exp(-turn_error / width),
+            "vertical velocity": velocity[:, 2].square(),
+            "roll and pitch rate": spin[:, :2].square().sum(dim=1),
+            "orientation": t.projected_gravity[:, :2].square().sum(dim=1),
+            "torques": t.joint_torques.square().sum(dim=1),
+            "accelerations": ((t.joint_velocities - self.last_velocities) / dt).square().sum(dim=1),
+            "action rate": (env.actions - env.previous_actions).square().sum(dim=1),
+            "swing": flight.sum(dim=1) * is_told,
+            "pose": (t.joint_positions - self.home).square().sum(dim=1),
+        }
+        return {name: weights[name] * dt * value for name, value in values.items()}
+
+    def terminated(self, env: Any) -> Any:
+        """Return who has fallen: the trunk or a thigh touches, or leans by more than 60 degrees."""
+        fallen = self.t.projected_gravity[:, 2] > -0.5
+        if self.trunk:
+            touching = self.t.contact_forces[:, self.trunk].norm(dim=2) > 1.0
+            fallen = fallen | touching.any(dim=1)
+        return fallen
+
+    def reset(self, env: Any, mask: Any) -> None:
+        """Command new velocities."""
+        self._command(env, mask)
+        self.last_velocities.masked_fill_(mask.unsqueeze(1), 0.0)
+
+    def metrics(self, env: Any) -> dict[str, Any]:
+        """Return the velocity forwards and what was commanded [m/s]."""
+        return {
+            "forward velocity": self.t.base_linear_velocities[:, 0],
+            "forward command": self.commands[:, 0],
+        }
+
+    def _command(self, env: Any, mask: Any) -> None:
+        import torch
+
+        if self.command is not None:
+            self.commands[:] = torch.tensor(self.command, device=env.device)
+            return
+        for axis, (low, high) in enumerate(self.ranges):
+            drawn = env.uniform(low, high)
+            self.commands[:, axis] = torch.where(mask, drawn, self.commands[:, axis])
+
+
+def _terrain(kind: str, **options: Any) -> Any:
+    """Return a function that makes uneven ground."""
+    from pluriverse import geometry
+
+    return getattr(geometry, kind)(TERRAIN_SIZE, resolution=TERRAIN_RESOLUTION, **options)
+
+
+TERRAINS: dict[str, Any] = {
+    "flat": lambda number: None,
+    "rough": lambda number: _terrain(
+        "random_uniform_terrain", min_height=-0.03, max_height=0.03, sample_distance=0.4, seed=number
+    ),
+    "waves": lambda number: _terrain("wave_terrain", amplitude=0.08, wave_count=16.0),
+    "slope": lambda number: _terrain("sloped_terrain", slope=0.15),
+    "stairs": lambda number: _terrain("stairs_terrain", step_height=0.06, step_width=0.4),
+    "blocks": lambda number: _terrain("discrete_obstacles_terrain", height=0.06, count=2000, seed=number),
+}
+"""Ground of each kind, made from the number of the kind; None is the plane."""
+
+
+def _height_near_origin(ground: Any) -> float:
+    """Return the greatest height of ground within half a metre of the origin [m]."""
+    vertices = np.asarray(ground.vertices)
+    near = np.hypot(vertices[:, 0], vertices[:, 1]) < 0.5
+    return float(vertices[near, 2].max(initial=0.0))
+
+
+def _is_one_of(name: str, patterns: Sequence[str]) -> bool:
+    from fnmatch import fnmatchcase
+
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _present(model: Any, patterns: Any) -> Any:
+    """Return the patterns that find a body; None if there are none, so that feet are found by themselves."""
+    if not patterns:
+        return None
+    names = {label.rpartition("/")[2] for label in model.body_label}
+    found = [pattern for pattern in patterns if any(_is_one_of(name, [pattern]) for name in names)]
+    return found or None

@@ -1,0 +1,285 @@
+"""VectorEnv: an environment as Gymnasium's vector environment, in NumPy or PyTorch."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from pluriverse.envs.environment import Environment
+from pluriverse.envs.task import Task
+
+
+class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
+    """A task in many worlds at once, as `gymnasium.vector.VectorEnv`.
+
+    NumPy arrays share memory with the tensors that the task computes. Those of a step are new, and may be
+    kept.
+
+    Args:
+        task: What is to be learnt, or an `Environment` of it made with `reset_done=False` or not yet used.
+        num_envs: Number of environments.
+        seed: Seed until `reset(seed=...)` gives another.
+        autoreset_mode: `AutoresetMode.NEXT_STEP` (the default of Gymnasium): an environment that has ended is
+            reset by the next step, whose action for it is ignored. `SAME_STEP`: it is reset at once, and
+            `info["final_obs"]` has what was seen last. `DISABLED`: reset it by
+            `reset(options={"reset_mask": mask})`.
+        library: `"numpy"`, or `"torch"` for tensors on the device of the simulation.
+        device: Device of the simulation; NumPy needs a CPU.
+        threads: CPU threads of the simulation; all cores if None.
+        identities: Identity of each environment, if it is a part of a larger batch.
+        render_mode: `"rgb_array"`, or None.
+
+    Raises:
+        ValueError: If an option is none of the known ones.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
+
+    def __init__(
+        self,
+        task: Task,
+        num_envs: int,
+        *,
+        seed: int = 0,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        library: str = "numpy",
+        device: Any = None,
+        threads: int | None = None,
+        identities: Sequence[int] | np.ndarray | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        if library not in ("numpy", "torch"):
+            raise ValueError(f"VectorEnv: library is {library!r}, but must be 'numpy' or 'torch'.")
+        if render_mode not in (None, "rgb_array"):
+            raise ValueError(f"VectorEnv: render_mode is {render_mode!r}, but must be 'rgb_array' or None.")
+        self._mode = _as_mode(autoreset_mode)
+        if library == "numpy" and device is None:
+            device = "cpu"
+        self._library, self._first_seed = library, seed
+        self.env = Environment(
+            task,
+            num_envs,
+            seed=seed,
+            device=device,
+            threads=threads,
+            identities=identities,
+            reset_done=self._mode is AutoresetMode.SAME_STEP,
+        )
+        if library == "numpy" and self.env.device.type != "cpu":
+            raise ValueError(
+                f"VectorEnv: NumPy cannot see {self.env.device}. Pass library='torch' or device='cpu'."
+            )
+        self.num_envs = self.env.env_count
+        self.render_mode = render_mode
+        self.metadata = {
+            "render_modes": ["rgb_array"],
+            "render_fps": max(1, round(1.0 / self.env.step_seconds)),
+            "autoreset_mode": self._mode,
+        }
+        self.single_action_space = gymnasium.spaces.Box(
+            -task.action_limit, task.action_limit, (task.action_count,), np.float32
+        )
+        observations = self.env.reset()
+        self.single_observation_space = _space_of(observations)
+        self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, self.num_envs)
+        self.observation_space = gymnasium.vector.utils.batch_space(
+            self.single_observation_space, self.num_envs
+        )
+        self._ended = self.env.episode_steps < 0  # nobody
+        self._is_fresh = True
+
+    @property
+    def device(self) -> Any:
+        """Device of the tensors."""
+        return self.env.device
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin episodes anew.
+
+        Args:
+            seed: Seed of all draws from now on; of several the first. None goes on with the draws so far.
+            options: `{"reset_mask": mask}` resets some environments only.
+
+        Raises:
+            ValueError: If a seed or mask does not fit.
+        """
+        first = _first_seed(seed)
+        if first is None and self._is_fresh:
+            first = self._first_seed  # so the first episode is that of the seed of the constructor
+        self._is_fresh = False
+        mask = None if options is None else options.get("reset_mask")
+        observations = self.env.reset(mask, seed=first)
+        self._ended = self._ended & ~self.env._as_mask(mask) if mask is not None else self._ended & False
+        return self._out(observations), {}
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Make one step in all environments."""
+        env = self.env
+        if self._mode is AutoresetMode.NEXT_STEP:
+            reset = self._ended
+            given = env._as_actions(actions) * ~reset.unsqueeze(1)
+            result = env.step(given)
+            if bool(reset.any()):
+                # They were stepped with the others, but what they begin with now is all that counts.
+                env.task.finish(env, reset)
+                result.observations = env.reset(reset)
+                keep = ~reset
+                result.rewards = result.rewards * keep
+                result.terminated = result.terminated & keep
+                result.truncated = result.truncated & keep
+            self._ended = result.terminated | result.truncated
+        else:
+            if self._mode is AutoresetMode.DISABLED and bool(self._ended.any()):
+                ended = int(self._ended.nonzero()[0])
+                raise RuntimeError(
+                    f"VectorEnv.step: environment {ended} has ended, and autoreset is disabled. Call "
+                    'reset(options={"reset_mask": terminated | truncated}) first.'
+                )
+            result = env.step(actions)
+            if self._mode is AutoresetMode.DISABLED:
+                self._ended = result.terminated | result.truncated
+        info: dict[str, Any] = {}
+        if result.final_observations is not None:
+            ended = self._plain(result.terminated | result.truncated)
+            info = {"final_obs": self._out(result.final_observations), "_final_obs": ended}
+        if result.reward_terms:
+            info["reward_terms"] = {name: self._plain(term) for name, term in result.reward_terms.items()}
+        return (
+            self._out(result.observations),
+            self._plain(result.rewards),
+            self._plain(result.terminated),
+            self._plain(result.truncated),
+            info,
+        )
+
+    def render(self) -> tuple[np.ndarray, ...] | None:
+        """Return a picture of each environment, if `render_mode` is `rgb_array`."""
+        if self.render_mode is None:
+            return None
+        return tuple(self.env.render(worlds=[world]) for world in range(self.num_envs))
+
+    def close_extras(self, **_: Any) -> None:
+        """End the threads of the simulation."""
+        self.env.close()
+
+    def _plain(self, values: Any) -> Any:
+        return values.numpy() if self._library == "numpy" else values
+
+    def _out(self, observations: Any) -> Any:
+        if isinstance(observations, dict):
+            return {name: self._plain(part) for name, part in observations.items()}
+        return self._plain(observations)
+
+
+class SingleEnv(gymnasium.Env[Any, Any]):
+    """A task in one world, as `gymnasium.Env`, in NumPy.
+
+    It goes through the episodes of the first environment of a batch with the same seed.
+
+    Args:
+        task: What is to be learnt.
+        seed: Seed until `reset(seed=...)` gives another.
+        identity: Which environment of a batch it is.
+        render_mode: `"rgb_array"`, or None.
+        threads: CPU threads of the simulation.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        seed: int = 0,
+        identity: int = 0,
+        render_mode: str | None = None,
+        threads: int | None = 1,
+    ) -> None:
+        self._batch = VectorEnv(
+            task,
+            1,
+            seed=seed,
+            autoreset_mode=AutoresetMode.DISABLED,
+            identities=[identity],
+            render_mode=render_mode,
+            threads=threads,
+        )
+        self.render_mode = render_mode
+        self.metadata = {
+            "render_modes": ["rgb_array"],
+            "render_fps": self._batch.metadata["render_fps"],
+        }
+        self.observation_space = self._batch.single_observation_space
+        self.action_space = self._batch.single_action_space
+
+    @property
+    def env(self) -> Environment:
+        """The environment itself."""
+        return self._batch.env
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode."""
+        super().reset(seed=seed)
+        observations, info = self._batch.reset(seed=seed)
+        return _first(observations), info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Make one step."""
+        given = np.asarray(action)
+        wanted = self.action_space.shape
+        if given.shape != wanted:
+            raise ValueError(f"SingleEnv.step: the action has shape {given.shape}, but must have {wanted}.")
+        observations, rewards, terminated, truncated, info = self._batch.step(given[None])
+        terms = {name: float(term[0]) for name, term in info.get("reward_terms", {}).items()}
+        return (
+            _first(observations),
+            float(rewards[0]),
+            bool(terminated[0]),
+            bool(truncated[0]),
+            {"reward_terms": terms} if terms else {},
+        )
+
+    def render(self) -> Any:
+        """Return a picture, if `render_mode` is `rgb_array`."""
+        pictures = self._batch.render()
+        return None if pictures is None else pictures[0]
+
+    def close(self) -> None:
+        """End the threads of the simulation."""
+        self._batch.close()
+
+
+def _first(observations: Any) -> Any:
+    if isinstance(observations, dict):
+        return {name: part[0] for name, part in observations.items()}
+    return observations[0]
+
+
+def _as_mode(mode: AutoresetMode | str) -> AutoresetMode:
+    if isinstance(mode, AutoresetMode):
+        return mode
+    for known in AutoresetMode:
+        if mode in (known.value, known.name, known.name.lower()):
+            return known
+    names = ", ".join(repr(known.name.lower()) for known in AutoresetMode)
+    raise ValueError(f"VectorEnv: autoreset_mode is {mode!r}, but must be one of {names}.")
+
+
+def _first_seed(seed: Any) -> int | None:
+    """Return the seed of the batch; of several the first, which all environments draw from."""
+    if seed is None or isinstance(seed, int | np.integer):
+        return None if seed is None else int(seed) % 2**31
+    known = [each for each in seed if each is not None]
+    return int(known[0]) % 2**31 if known else None
+
+
+def _space_of(observations: Any) -> gymnasium.Space[Any]:
+    if isinstance(observations, dict):
+        return gymnasium.spaces.Dict({name: _space_of(part) for name, part in observations.items()})
+    return gymnasium.spaces.Box(-np.inf, np.inf, tuple(observations.shape[1:]), np.float32)

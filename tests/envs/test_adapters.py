@@ -1,0 +1,167 @@
+"""Learning libraries take the environments by their own interfaces and checks."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+gymnasium = pytest.importorskip("gymnasium")
+
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+from gymnasium.vector import AutoresetMode  # noqa: E402
+
+from pluriverse import envs  # noqa: E402
+
+from .strangers import Mixed, SwingUp  # noqa: E402
+
+
+class Failing(SwingUp):
+    """Ends where it turns faster than 1 rad/s, which comes at other times in other worlds."""
+
+    def terminated(self, env):
+        return self.t.joint_velocities[:, 0].abs() > 1.0
+
+
+@pytest.mark.filterwarnings("ignore:.*not within the observation space:UserWarning")
+@pytest.mark.parametrize("task", [SwingUp, Mixed])
+def test_gymnasium_accepts_a_single_environment(task):
+    """Gymnasium's own checker: spaces, seeds, determinism, infos."""
+    env = envs.SingleEnv(task(), render_mode=None)
+    check_env(env, skip_render_check=True, skip_close_check=True)
+    env.close()
+
+
+def test_a_single_environment_is_the_first_of_a_batch():
+    """Same seed, same bits."""
+    single, batch = envs.SingleEnv(SwingUp(), seed=5), envs.VectorEnv(SwingUp(), 3, seed=5, threads=1)
+    first, many = single.reset()[0], batch.reset()[0]
+    np.testing.assert_array_equal(first, many[0])
+    for _ in range(10):
+        first = single.step(np.ones(1, dtype=np.float32))[0]
+        many = batch.step(np.ones((3, 1), dtype=np.float32))[0]
+        np.testing.assert_array_equal(first, many[0])
+    single.close()
+    batch.close()
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_next_step_autoreset_is_that_of_gymnasium(library):
+    """After the end the next step ignores its action, gives reward 0 and the first observation."""
+    env = envs.VectorEnv(Failing(), 4, library=library, threads=1)
+    assert env.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+    assert env.observation_space.shape == (4, 3)
+    env.reset(seed=2)
+    ended = np.zeros(4, dtype=bool)
+    resets = 0
+    for _ in range(80):
+        actions = env.action_space.sample()
+        observations, rewards, terminated, truncated, _ = env.step(
+            actions if library == "numpy" else torch.from_numpy(actions)
+        )
+        assert isinstance(observations, np.ndarray if library == "numpy" else torch.Tensor)
+        rewards, terminated, truncated = (np.asarray(part) for part in (rewards, terminated, truncated))
+        assert (rewards[ended] == 0.0).all()
+        assert not (terminated | truncated)[ended].any()
+        resets += int(ended.sum())
+        ended = terminated | truncated
+    assert resets > 4
+    env.close()
+
+
+def test_same_step_autoreset_gives_what_was_seen_last():
+    """`final_obs` of those that ended is not the observation of the new episode."""
+    env = envs.VectorEnv(Failing(), 4, autoreset_mode="same_step", threads=1)
+    env.reset(seed=2)
+    seen = 0
+    for _ in range(40):
+        observations, _, terminated, truncated, info = env.step(np.ones((4, 1), dtype=np.float32))
+        ended = terminated | truncated
+        if ended.any():
+            seen += 1
+            np.testing.assert_array_equal(info["_final_obs"], ended)
+            assert (info["final_obs"][ended] != observations[ended]).any()
+            np.testing.assert_array_equal(info["final_obs"][~ended][:, :2], observations[~ended][:, :2])
+    assert seen
+    env.close()
+
+
+def test_without_autoreset_an_ended_environment_has_to_be_reset():
+    """A step of one that has ended is an error; a mask resets it."""
+    env = envs.VectorEnv(SwingUp(), 3, autoreset_mode=AutoresetMode.DISABLED, threads=1)
+    env.reset(seed=1)
+    for _ in range(30):
+        _, _, terminated, truncated, _ = env.step(np.zeros((3, 1), dtype=np.float32))
+    ended = terminated | truncated
+    assert ended.all()
+    with pytest.raises(RuntimeError, match="environment 0 has ended, and autoreset is disabled"):
+        env.step(np.zeros((3, 1), dtype=np.float32))
+    env.reset(options={"reset_mask": ended})
+    env.step(np.zeros((3, 1), dtype=np.float32))
+    env.close()
+    with pytest.raises(ValueError, match="autoreset_mode is 'sometimes'"):
+        envs.VectorEnv(SwingUp(), 1, autoreset_mode="sometimes")
+
+
+def test_wrappers_of_gymnasium_work():
+    """Statistics of episodes by Gymnasium's wrapper are those of the task."""
+    env = gymnasium.wrappers.vector.RecordEpisodeStatistics(envs.VectorEnv(SwingUp(), 3, threads=1))
+    env.reset(seed=0)
+    lengths = []
+    for _ in range(70):
+        *_, info = env.step(np.zeros((3, 1), dtype=np.float32))
+        if "episode" in info:
+            lengths += info["episode"]["l"][info["_episode"]].tolist()
+    assert lengths
+    assert set(lengths) == {30}
+    env.close()
+
+
+def test_rsl_rl_learns_with_its_own_runner():
+    """Two updates of its runner, on groups of observations."""
+    runners = pytest.importorskip("rsl_rl.runners")
+    env = envs.RslRlEnv(envs.Environment(Mixed(), 4, threads=1))
+    config = envs.LearningConfig(steps_per_iteration=4, hidden_sizes=(8,), minibatches=2).rsl_rl(seed=0)
+    config["obs_groups"]["critic"] = ["critic"]
+    config["save_interval"] = 10
+    runner = runners.OnPolicyRunner(env, config, log_dir=None, device="cpu")
+    runner.learn(2, init_at_random_ep_len=True)
+    assert runner.alg.get_policy()(env.get_observations()).shape == (4, 1)
+    env.close()
+
+
+def test_stable_baselines_learns():
+    """Its PPO takes the environments, and its statistics know returns of episodes."""
+    sb3 = pytest.importorskip("stable_baselines3")
+    env = envs.Sb3VecEnv(envs.Environment(SwingUp(), 4, threads=1))
+    model = sb3.PPO("MlpPolicy", env, n_steps=16, batch_size=32, n_epochs=1, device="cpu", seed=0)
+    model.learn(256)
+    assert len(model.ep_info_buffer) >= 4
+    assert {info["l"] for info in model.ep_info_buffer} == {30}
+    assert env.get_attr("action_count") == [1] * 4
+    env.close()
+
+
+def test_skrl_learns():
+    """Its PPO and trainer take the environments."""
+    pytest.importorskip("skrl")
+    env = envs.SkrlEnv(envs.Environment(Mixed(), 4, threads=1))
+    observations, _ = env.reset()
+    assert observations.shape == (4, 3)
+    assert env.observation_space.shape == (3,)
+    assert env.state_space.shape == (3,)
+    observations, rewards, terminated, truncated, _ = env.step(torch.zeros(4, 1))
+    assert rewards.shape == terminated.shape == truncated.shape == (4, 1)
+    assert env.state().shape == (4, 3)
+    assert env.num_envs == 4
+    assert env.num_agents == 1
+    env.close()
+
+
+def test_environments_that_do_not_reset_themselves_are_refused():
+    """The message says how to make them."""
+    for name, adapter in (("rsl_rl", "RslRlEnv"), ("stable_baselines3", "Sb3VecEnv"), ("skrl", "SkrlEnv")):
+        pytest.importorskip(name)
+        with (
+            envs.Environment(SwingUp(), 1, reset_done=False, threads=1) as env,
+            pytest.raises(ValueError, match="without reset_done=False"),
+        ):
+            getattr(envs, adapter)(env)

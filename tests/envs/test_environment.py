@@ -1,0 +1,192 @@
+"""Environments repeat bit for bit, alone or in a batch, and say what a user did wrong."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from pluriverse import envs  # noqa: E402
+from pluriverse.envs.random import EnvironmentRandom  # noqa: E402
+
+from .strangers import Mixed, SwingUp  # noqa: E402
+
+STEPS = 75  # two and a half episodes
+
+
+def actions_of(identities, step: int) -> torch.Tensor:
+    """Return actions that depend on the environment and the step only."""
+    rows = [np.random.default_rng([int(identity), step]).uniform(-1, 1, 1) for identity in identities]
+    return torch.tensor(np.array(rows), dtype=torch.float32)
+
+
+def run(task, identities, *, seed=3, threads=2, steps=STEPS) -> list[torch.Tensor]:
+    """Return all that a run gives, each of shape [env, ...]."""
+    with envs.Environment(task, len(identities), seed=seed, identities=identities, threads=threads) as env:
+        seen = [env.reset()]
+        for step in range(steps):
+            result = env.step(actions_of(identities, step))
+            seen += [result.observations, result.rewards, result.terminated, result.truncated]
+        return [part["policy"] if isinstance(part, dict) else part for part in seen]
+
+
+@pytest.mark.parametrize("task", [SwingUp, Mixed])
+def test_an_environment_goes_through_the_same_episodes_alone_and_in_a_batch(task):
+    """Bit for bit, on one thread and on two; draws follow seed, identity, episode and step."""
+    batch = run(task(), range(7))
+    for identity in (0, 5):
+        alone = run(task(), [identity], threads=1)
+        for whole, own in zip(batch, alone, strict=True):
+            assert torch.equal(whole[identity], own[0])
+    again = run(task(), range(7), threads=1)
+    assert all(torch.equal(first, second) for first, second in zip(batch, again, strict=True))
+    other = run(task(), range(7), seed=4)
+    assert not torch.equal(batch[0], other[0])
+    assert not torch.equal(batch[0][0], batch[0][5])
+
+
+def test_a_seed_brings_a_used_environment_back_to_its_first_episode():
+    """Reset with a seed forgets episodes, commands and draws."""
+    with envs.Environment(SwingUp(), 5, seed=1, threads=1) as env:
+        runs = []
+        for _ in range(2):
+            seen = [env.reset(seed=9)]
+            seen += [env.step(torch.full((5, 1), 0.5)).observations for _ in range(2)]
+            seen += [env.step(actions_of(range(5), 1)).observations]
+            env.reset(seed=9)  # while the commands are those that come next
+            seen += [env.step(actions_of(range(5), 1)).observations]
+            for step in range(40):
+                seen.append(env.step(actions_of(range(5), step)).observations)
+            runs.append(torch.stack(seen))
+        assert torch.equal(*runs)
+
+
+def test_episodes_end_by_the_task_or_by_time_and_begin_anew():
+    """Truncation comes after so many steps; what was seen last is not what is seen next."""
+    task = SwingUp()
+    with envs.Environment(task, 4, threads=1) as env:
+        env.reset()
+        assert env.max_episode_steps == 30
+        ended = 0
+        for step in range(1, 31):
+            result = env.step(torch.zeros(4, 1))
+            assert not (result.terminated & result.truncated).any()
+            ended += int(result.terminated.sum())
+            if step == 30 and not ended:
+                assert result.truncated.all()
+                assert (env.episode_steps == 0).all()
+                assert (env.episodes == 2).all()
+                assert not torch.equal(result.final_observations, result.observations)
+        assert ended == 0
+
+
+def test_a_world_that_freezes_ends_its_episode_and_goes_on():
+    """NaN written into a world ends that episode only."""
+    with envs.Environment(SwingUp(), 3, threads=1) as env:
+        env.reset()
+        velocity = env.simulation.state.joint_qd.numpy().copy()
+        velocity[1] = np.nan
+        env.simulation.state.joint_qd = velocity
+        with pytest.warns(UserWarning, match="world 1"):
+            result = env.step(torch.zeros(3, 1))
+        assert result.terminated.tolist() == [False, True, False]
+        assert torch.isfinite(result.observations).all()
+        assert not env.step(torch.zeros(3, 1)).terminated.any()
+
+
+@pytest.mark.parametrize(
+    ("actions", "message"),
+    [
+        (torch.zeros(3), r"actions have shape \(3,\), but must have \(3, 1\)"),
+        (torch.zeros(2, 1), r"shape \(2, 1\)"),
+        (torch.full((3, 1), float("nan")), r"environment 0 are .nan.*has diverged"),
+        (torch.zeros(3, 1, dtype=torch.complex64), "complex"),
+    ],
+)
+def test_actions_that_do_not_fit_are_refused(actions, message):
+    """The message says what is wrong and what to do."""
+    with envs.Environment(SwingUp(), 3, threads=1) as env:
+        with pytest.raises(RuntimeError, match="call reset"):
+            env.step(torch.zeros(3, 1))
+        env.reset()
+        with pytest.raises(ValueError, match=message):
+            env.step(actions)
+
+
+def test_actions_of_other_types_are_taken_and_clipped():
+    """Integers, doubles and NumPy arrays are numbers; what is too large is cut to the limit."""
+    with envs.Environment(SwingUp(), 2, threads=1) as env:
+        env.reset()
+        for given in (np.ones((2, 1)), torch.full((2, 1), 7, dtype=torch.int64), [[9.0], [1.0]]):
+            env.step(given)
+            assert env.actions.tolist() == [[1.0], [1.0]]
+
+
+class Unfinished(envs.Task):
+    action_count = 1
+
+
+class WrongWorlds(SwingUp):
+    def build(self, identities):
+        return super().build(identities[:1])
+
+
+class WrongReward(SwingUp):
+    def reward(self, env):
+        return self.t.joint_positions
+
+
+class WrongObservation(SwingUp):
+    def observe(self, env):
+        return self.t.joint_positions[:, 0]
+
+
+class WrongEnd(SwingUp):
+    def terminated(self, env):
+        return self.t.joint_positions[:, 0]
+
+
+class NoActions(SwingUp):
+    action_count = 0
+
+
+def test_tasks_that_do_not_fit_themselves_say_so():
+    """Each mistake is named, with the class and the remedy."""
+    with pytest.raises(NotImplementedError, match="Unfinished: a task says what its worlds are"):
+        envs.Environment(Unfinished(), 2)
+    with pytest.raises(TypeError, match=r"pass an instance, SwingUp\(\)"):
+        envs.Environment(SwingUp, 2)
+    with pytest.raises(ValueError, match=r"WrongWorlds\.build: made 1 worlds for 3 environments"):
+        envs.Environment(WrongWorlds(), 3)
+    with pytest.raises(ValueError, match="NoActions: action_count is 0"):
+        envs.Environment(NoActions(), 1)
+    with pytest.raises(ValueError, match="env_count is 0"):
+        envs.Environment(SwingUp(), 0)
+    for task, message in ((WrongReward(), r"reward is \(2, 1\)"), (WrongEnd(), "truth values")):
+        with envs.Environment(task, 2, threads=1) as env:
+            env.reset()
+            with pytest.raises(ValueError, match=message):
+                env.step(torch.zeros(2, 1))
+    with (
+        envs.Environment(WrongObservation(), 2, threads=1) as env,
+        pytest.raises(ValueError, match=r"observe: observe\(\) is \(2,\)"),
+    ):
+        env.reset()
+
+
+def test_random_numbers_are_uniform_and_normal():
+    """Mean and variance within five standard errors."""
+    import warp as wp
+
+    count, width = 64, 400
+    identity = wp.array(np.arange(count), dtype=wp.int32, device="cpu")
+    zeros = wp.zeros(count, dtype=wp.int32, device="cpu")
+    random = EnvironmentRandom(identity, zeros, zeros, 1)
+    numbers = random.uniform(-1.0, 3.0, width)
+    error = 5.0 / np.sqrt(count * width)
+    assert abs(float(numbers.mean()) - 1.0) < error * 4.0 / np.sqrt(12.0)
+    assert float(numbers.min()) > -1.0
+    assert float(numbers.max()) < 3.0
+    assert abs(float(random.normal(2.0, width).std()) - 2.0) < 2.0 * error
+    assert not torch.equal(random.uniform(0.0, 1.0), random.uniform(0.0, 1.0))
+    with pytest.raises(ValueError, match="count is 0"):
+        random.uniform(0.0, 1.0, 0)
