@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pluriverse.types import (
         Axis,
         BodyFlags,
+        Entity,
         EqType,
         GeoType,
         JointTargetMode,
@@ -52,6 +53,7 @@ _LAZY_MODULES = {
     "CollisionPipeline": "pluriverse.collision",
     "Contacts": "pluriverse.model",
     "Control": "pluriverse.model",
+    "Entity": "pluriverse.types",
     "EqType": "pluriverse.types",
     "GeoType": "pluriverse.types",
     "Heightfield": "pluriverse.geometry",
@@ -92,6 +94,7 @@ __all__ = [
     "CollisionPipeline",
     "Contacts",
     "Control",
+    "Entity",
     "EqType",
     "GeoType",
     "Heightfield",

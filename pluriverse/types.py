@@ -51,6 +51,28 @@ class Axis(enum.IntEnum):
         return cls.from_any(str(name))
 
 
+class Entity(enum.Enum):
+    """What an array has one entry for. `Model.AttributeFrequency` is another name, as in Newton."""
+
+    ONCE = 0
+    """One value for the whole model."""
+    JOINT = 1
+    JOINT_DOF = 2
+    JOINT_COORD = 3
+    JOINT_CONSTRAINT = 4
+    """Degrees of freedom that joints take away, 6 less its own of each joint, joint after joint."""
+    BODY = 5
+    SHAPE = 6
+    ARTICULATION = 7
+    EQUALITY_CONSTRAINT = 8
+    WORLD = 15
+
+    @property
+    def key(self) -> str:
+        """The kind in small letters, as in `joint_dof`. `Model.joint_dof_count` counts them."""
+        return self.name.lower()
+
+
 class JointType(enum.IntEnum):
     """What a joint lets its child body do relative to its parent body."""
 

@@ -7,8 +7,7 @@ import numpy as np
 
 from pluriverse.builder.inputs import Transform, Vector
 from pluriverse.builder.joints import JointBuilder
-from pluriverse.model.attributes import AttributeFrequency
-from pluriverse.types import BodyFlags
+from pluriverse.types import BodyFlags, Entity
 
 
 class ArticulationBuilder(JointBuilder):
@@ -103,10 +102,10 @@ class ArticulationBuilder(JointBuilder):
             if self.joint_enabled[joint]:
                 self._check_kinematic_child(int(joint))
             seen.add(joint)
-        custom = self._check_custom(custom_attributes, {AttributeFrequency.ARTICULATION: 1}, name)
+        custom = self._check_custom(custom_attributes, {Entity.ARTICULATION: 1}, name)
         joints = [self._free_if_off(int(joint)) for joint in joints]
         self._articulations.append(world=self.current_world)
-        self._put_custom(custom, {AttributeFrequency.ARTICULATION: index})
+        self._put_custom(custom, {Entity.ARTICULATION: index})
         self._joints.view("articulation")[np.asarray(joints)] = index
         self.articulation_label.append(label)
         return index

@@ -8,8 +8,7 @@ import numpy as np
 from pluriverse.builder.inputs import Transform, Vector, as_matrix, as_transform, as_vector
 from pluriverse.builder.world_scope import WorldScope
 from pluriverse.geometry import MassProperties, combine_mass_properties
-from pluriverse.model.attributes import AttributeFrequency
-from pluriverse.types import BodyFlags
+from pluriverse.types import BodyFlags, Entity
 
 # How far an inertia given by the user may be from symmetric, relative to its largest entry: single precision
 # and asset files with six digits stay well below.
@@ -67,7 +66,7 @@ class BodyBuilder(WorldScope):
         if np.abs(matrix - matrix.T).max() > INERTIA_SYMMETRY_TOLERANCE * np.abs(matrix).max():
             raise ValueError(f"{name}: inertia {matrix.tolist()} is not symmetric. Pass the full 3x3 matrix.")
         matrix = 0.5 * (matrix + matrix.T) + self.default_body_armature * np.eye(3)
-        custom = self._check_custom(custom_attributes, {AttributeFrequency.BODY: 1}, name)
+        custom = self._check_custom(custom_attributes, {Entity.BODY: 1}, name)
         self._bodies.append(
             q=as_transform(xform, f"{name}: xform"),
             mass=mass,
@@ -78,7 +77,7 @@ class BodyBuilder(WorldScope):
             world=self.current_world,
         )
         self.body_label.append(label)
-        self._put_custom(custom, {AttributeFrequency.BODY: body})
+        self._put_custom(custom, {Entity.BODY: body})
         return body
 
     def _add_body_mass(self, body: int, part: MassProperties) -> None:

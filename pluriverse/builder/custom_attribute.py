@@ -15,7 +15,8 @@ from pluriverse.builder.custom_columns import (
     component_shape,
     number_type,
 )
-from pluriverse.model.attributes import AttributeAssignment, AttributeFrequency
+from pluriverse.model.attributes import AttributeAssignment
+from pluriverse.types import Entity
 
 _PYTHON_TYPES = {float: wp.float32, int: wp.int32, bool: wp.bool}
 
@@ -61,7 +62,7 @@ class CustomAttribute:
     """Name without the namespace."""
     dtype: Any
     """Warp type of a value, or `str`."""
-    frequency: AttributeFrequency | str
+    frequency: Entity | str
     """What there is one value for."""
     assignment: AttributeAssignment
     """Object that has the array."""
@@ -78,10 +79,10 @@ class CustomAttribute:
         self,
         name: str,
         dtype: Any,
-        frequency: AttributeFrequency | str,
+        frequency: Entity | str,
         assignment: AttributeAssignment = AttributeAssignment.MODEL,
         namespace: str | None = None,
-        references: AttributeFrequency | str | None = None,
+        references: Entity | str | None = None,
         default: Any = None,
         values: Mapping[int, Any] | Sequence[Any] | None = None,
         usd_attribute_name: str | None = None,
@@ -116,7 +117,7 @@ class CustomAttribute:
                 "device. Assign it to MODEL."
             )
         self.assignment = assignment
-        self.references = references.key if isinstance(references, AttributeFrequency) else references
+        self.references = references.key if isinstance(references, Entity) else references
         if (self.references or row_references) and number_type(self.dtype).kind not in "iu":
             raise ValueError(
                 f"{self.label}: its values are indices of {self.references or 'several kinds'}, but dtype is "
@@ -140,17 +141,13 @@ class CustomAttribute:
         if values is not None:
             self.values = values
 
-    def _as_frequency(self, frequency: AttributeFrequency | str) -> AttributeFrequency | str:
-        if not isinstance(frequency, AttributeFrequency | str):
+    def _as_frequency(self, frequency: Entity | str) -> Entity | str:
+        if not isinstance(frequency, Entity | str):
             raise TypeError(
                 f"{self.label}: frequency is {frequency!r}, but it must be a Model.AttributeFrequency or the "
                 "key of a custom frequency."
             )
-        return (
-            frequency
-            if isinstance(frequency, AttributeFrequency)
-            else FREQUENCY_OF_KEY.get(frequency, frequency)
-        )
+        return frequency if isinstance(frequency, Entity) else FREQUENCY_OF_KEY.get(frequency, frequency)
 
     @property
     def key(self) -> str:
@@ -281,7 +278,7 @@ class CustomFrequency:
         return self.name if self.namespace is None else f"{self.namespace}:{self.name}"
 
 
-FREQUENCY_OF_KEY = {frequency.key: frequency for frequency in AttributeFrequency}
+FREQUENCY_OF_KEY = {frequency.key: frequency for frequency in Entity}
 """The kinds of entities by their names in small letters."""
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from pluriverse.builder.columns import Column, Table
 from pluriverse.builder.custom_attribute import FREQUENCY_OF_KEY, CustomAttribute, CustomFrequency
 from pluriverse.builder.storage import BuilderStorage
-from pluriverse.model.attributes import AttributeFrequency
+from pluriverse.types import Entity
 
 JOINT_CONSTRAINT_COUNT = 6
 """Degrees of freedom of a body, of which a joint takes away those that it does not have."""
@@ -96,7 +96,7 @@ class CustomAttributeBuilder(BuilderStorage):
         return key in self.custom_attributes
 
     def get_custom_attributes_by_frequency(
-        self, frequencies: Sequence[AttributeFrequency | str]
+        self, frequencies: Sequence[Entity | str]
     ) -> list[CustomAttribute]:
         """Return the declared attributes of the given frequencies."""
         return [
@@ -196,7 +196,7 @@ class CustomAttributeBuilder(BuilderStorage):
             )
         return attribute
 
-    def _check_kind(self, kind: AttributeFrequency | str, what: str) -> None:
+    def _check_kind(self, kind: Entity | str, what: str) -> None:
         """Raise unless `kind` is a kind of entity or a declared custom frequency."""
         if isinstance(kind, str) and kind not in self.custom_frequencies:
             declared = ", ".join(self.custom_frequencies) or "none"
@@ -205,20 +205,20 @@ class CustomAttributeBuilder(BuilderStorage):
                 "add_custom_frequency() first, or use a member of Model.AttributeFrequency."
             )
 
-    def custom_entity_count(self, kind: AttributeFrequency | str) -> int:
+    def custom_entity_count(self, kind: Entity | str) -> int:
         """Return how many entities of a kind, or rows of a custom frequency, there are so far."""
         if isinstance(kind, str):
             return self.custom_frequency_count(kind)
-        if kind is AttributeFrequency.ONCE:
+        if kind is Entity.ONCE:
             return 1
-        if kind is AttributeFrequency.WORLD:
+        if kind is Entity.WORLD:
             return max(int(getattr(self, "world_count", 0)), 1)
-        if kind is AttributeFrequency.JOINT_CONSTRAINT:
+        if kind is Entity.JOINT_CONSTRAINT:
             return JOINT_CONSTRAINT_COUNT * self.joint_count - self.joint_dof_count
         return int(getattr(self, f"{kind.key}_count"))
 
     def _check_custom(
-        self, given: Mapping[str, Any] | None, counts: Mapping[AttributeFrequency, int], name: str
+        self, given: Mapping[str, Any] | None, counts: Mapping[Entity, int], name: str
     ) -> list[CustomValue]:
         """Return the values for an entity that is about to be added, checked.
 
@@ -247,17 +247,17 @@ class CustomAttributeBuilder(BuilderStorage):
                 result.append(CustomValue(attribute, 0, convert(attribute, value, name)))
         return result
 
-    def _put_custom(self, values: list[CustomValue], first: Mapping[AttributeFrequency, int]) -> None:
+    def _put_custom(self, values: list[CustomValue], first: Mapping[Entity, int]) -> None:
         """Store values of entities that were added, the first of each kind at the given index."""
         for attribute, place, row in values:
-            assert isinstance(attribute.frequency, AttributeFrequency)
+            assert isinstance(attribute.frequency, Entity)
             attribute.column.put(first[attribute.frequency] + place, row[None])
 
 
 _PARTS_OF_JOINT = (
-    AttributeFrequency.JOINT_DOF,
-    AttributeFrequency.JOINT_COORD,
-    AttributeFrequency.JOINT_CONSTRAINT,
+    Entity.JOINT_DOF,
+    Entity.JOINT_COORD,
+    Entity.JOINT_CONSTRAINT,
 )
 
 

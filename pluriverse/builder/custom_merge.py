@@ -12,10 +12,10 @@ from pluriverse.builder.custom_attribute import FREQUENCY_OF_KEY, CustomAttribut
 from pluriverse.builder.custom_attributes import CustomAttributeBuilder, check_same
 from pluriverse.builder.custom_columns import CustomColumn, as_value
 from pluriverse.builder.inputs import copied_labels
-from pluriverse.model.attributes import AttributeFrequency
+from pluriverse.types import Entity
 
-_WORLD = AttributeFrequency.WORLD.key
-_ONCE = AttributeFrequency.ONCE.key
+_WORLD = Entity.WORLD.key
+_ONCE = Entity.ONCE.key
 
 
 def append_custom_copies(

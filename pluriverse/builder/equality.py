@@ -19,8 +19,7 @@ from pluriverse.builder.inputs import (
 )
 from pluriverse.builder.shapes import ShapeBuilder
 from pluriverse.model import poses
-from pluriverse.model.attributes import AttributeFrequency
-from pluriverse.types import EqType, JointType
+from pluriverse.types import Entity, EqType, JointType
 
 POLYNOMIAL_SIZE = 5
 """Number of coefficients of a joint constraint: constant to fourth power."""
@@ -208,10 +207,10 @@ class EqualityBuilder(ShapeBuilder):
             row["torquescale"] = _as_torquescale(torquescale, name)
             if axis is not None:
                 row["axis"] = as_axis(axis, f"{name}: axis")
-        custom = self._check_custom(custom_attributes, {AttributeFrequency.EQUALITY_CONSTRAINT: 1}, name)
+        custom = self._check_custom(custom_attributes, {Entity.EQUALITY_CONSTRAINT: 1}, name)
         self._equality.append(**row)
         self.equality_constraint_label.append(label)
-        self._put_custom(custom, {AttributeFrequency.EQUALITY_CONSTRAINT: index})
+        self._put_custom(custom, {Entity.EQUALITY_CONSTRAINT: index})
         return index
 
     def add_equality_constraint_connect(

@@ -12,9 +12,9 @@ from pluriverse.builder.custom_attribute import CustomAttribute
 from pluriverse.builder.custom_attributes import JOINT_CONSTRAINT_COUNT
 from pluriverse.builder.custom_merge import _kinds_of_rows
 from pluriverse.builder.worlds import WorldBuilder
-from pluriverse.model.attributes import AttributeFrequency
+from pluriverse.types import Entity
 
-_WORLD = AttributeFrequency.WORLD.key
+_WORLD = Entity.WORLD.key
 _WITH_WORLD = ("body", "joint", "articulation", "equality_constraint", "shape")
 """Kinds of entities that know their world."""
 

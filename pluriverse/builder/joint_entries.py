@@ -17,8 +17,7 @@ from pluriverse.builder.inputs import (
 )
 from pluriverse.builder.joint_config import JointDofConfig, mode_value
 from pluriverse.model import poses
-from pluriverse.model.attributes import AttributeFrequency
-from pluriverse.types import FLOATING_JOINTS, JointType
+from pluriverse.types import FLOATING_JOINTS, Entity, JointType
 
 
 class JointEntryBuilder(BodyBuilder):
@@ -67,10 +66,10 @@ class JointEntryBuilder(BodyBuilder):
         rows = [_dof_row(config, f"{name}, axis {index}") for index, config in enumerate(dofs)]
         coord_count = len(rows) if joint_type is JointType.D6 else joint_type.coord_count
         counts = {
-            AttributeFrequency.JOINT: 1,
-            AttributeFrequency.JOINT_DOF: len(rows),
-            AttributeFrequency.JOINT_COORD: coord_count,
-            AttributeFrequency.JOINT_CONSTRAINT: JOINT_CONSTRAINT_COUNT - len(rows),
+            Entity.JOINT: 1,
+            Entity.JOINT_DOF: len(rows),
+            Entity.JOINT_COORD: coord_count,
+            Entity.JOINT_CONSTRAINT: JOINT_CONSTRAINT_COUNT - len(rows),
         }
         custom = self._check_custom(custom_attributes, counts, name)
         first = {kind: self.custom_entity_count(kind) for kind in counts}

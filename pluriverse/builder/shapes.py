@@ -21,8 +21,7 @@ from pluriverse.geometry import (
     sphere_mass_properties,
     transform_mass_properties,
 )
-from pluriverse.model.attributes import AttributeFrequency
-from pluriverse.types import GeoType, ShapeFlags
+from pluriverse.types import Entity, GeoType, ShapeFlags
 
 SHAPE_COLOR = (0.6, 0.63, 0.68)
 """Colour of shapes that are given none."""
@@ -137,7 +136,7 @@ class ShapeBuilder(ArticulationBuilder):
             raise ValueError(f"{name}: src is given, but a {geometry.name} shape has no mesh.")
         if color is None:
             color = SHAPE_COLOR if src is None or src.color is None else src.color
-        custom = self._check_custom(custom_attributes, {AttributeFrequency.SHAPE: 1}, name)
+        custom = self._check_custom(custom_attributes, {Entity.SHAPE: 1}, name)
         if body >= 0 and not is_static and not config.is_site and config.density > 0.0:
             if not self.body_lock_inertia[body]:
                 part = _shape_mass(geometry, size, src, config, name)
@@ -166,7 +165,7 @@ class ShapeBuilder(ArticulationBuilder):
             world=self.current_world,
         )
         self.shape_label.append(label)
-        self._put_custom(custom, {AttributeFrequency.SHAPE: shape})
+        self._put_custom(custom, {Entity.SHAPE: shape})
         return shape
 
     def add_shape_plane(

@@ -8,7 +8,7 @@ import numpy as np
 from pluriverse.builder.columns import Column, Table
 from pluriverse.builder.custom_attributes import CustomAttributeBuilder
 from pluriverse.builder.inputs import Vector, as_gravity
-from pluriverse.model.attributes import AttributeFrequency
+from pluriverse.types import Entity
 
 GRAVITY = -9.81
 """Gravity along z of a builder that sets none [m/s²]."""
@@ -75,10 +75,10 @@ class WorldScope(CustomAttributeBuilder):
             )
         row = np.full(3, np.nan) if gravity is None else as_gravity(gravity)
         label = f"world_{self.world_count}" if label is None else label
-        custom = self._check_custom(attributes, {AttributeFrequency.WORLD: 1}, f"world '{label}'")
+        custom = self._check_custom(attributes, {Entity.WORLD: 1}, f"world '{label}'")
         self._current_world = self._worlds.append(gravity=row)
         self.world_label.append(label)
-        self._put_custom(custom, {AttributeFrequency.WORLD: self._current_world})
+        self._put_custom(custom, {Entity.WORLD: self._current_world})
 
     def end_world(self) -> None:
         """Close the world that is open; further entities are global.

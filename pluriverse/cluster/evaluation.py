@@ -289,12 +289,12 @@ def _check_counts(what: str, **counts: Any) -> None:
 
 def _check_samples(job: EpisodeJob, samples: Samples) -> None:
     """Raise, here and at once, if a parameter names nothing in any kind of world."""
-    from pluriverse.randomization.targets import find_targets, kind_of
+    from pluriverse.randomization.targets import entity_of, find_targets
 
     model = _first_worlds(job)
     for parameter in samples.parameters:
         if not parameter.is_shared:
-            find_targets(model, kind_of(parameter.array), parameter.pattern, f"sweep: {parameter.key}")
+            find_targets(model, entity_of(parameter.array), parameter.pattern, f"sweep: {parameter.key}")
 
 
 def _first_worlds(job: EpisodeJob) -> Any:

@@ -6,18 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.selection.frequency import ATTRIBUTE_FREQUENCY, Frequency
+from pluriverse.model.schema import ENTITY_OF_ARRAY
+from pluriverse.model.world_ranges import world_ranges
 from pluriverse.simulation import Simulation
-
-_WORLD_START = {
-    Frequency.ARTICULATION: "articulation_world_start",
-    Frequency.JOINT: "joint_world_start",
-    Frequency.JOINT_DOF: "joint_dof_world_start",
-    Frequency.JOINT_COORD: "joint_coord_world_start",
-    Frequency.BODY: "body_world_start",
-    Frequency.SHAPE: "shape_world_start",
-    Frequency.EQUALITY_CONSTRAINT: "equality_constraint_world_start",
-}
 
 
 @dataclass(frozen=True)
@@ -91,29 +82,23 @@ def find_array(simulation: Simulation, name: str, what: str) -> tuple[Any, np.nd
         AttributeError: If there is no such array, or it has no entries that belong to worlds.
     """
     model = simulation.model
-    frequency = ATTRIBUTE_FREQUENCY.get(name)
+    entity = ENTITY_OF_ARRAY.get(name)
     array = None
     for owner in (simulation.state, simulation.control, model):
         array = getattr(owner, name, None)
         if array is not None:
             break
-    if frequency is None or array is None:
+    if entity is None or array is None:
         known = [
             each
-            for each in ATTRIBUTE_FREQUENCY
+            for each in ENTITY_OF_ARRAY
             if any(
                 getattr(owner, each, None) is not None
                 for owner in (simulation.state, simulation.control, model)
             )
         ]
         raise AttributeError(f"{what}: no array is called {name!r}; there are {', '.join(sorted(known))}.")
-    if frequency is Frequency.WORLD:
-        first, count = np.arange(model.world_count), np.ones(model.world_count, dtype=np.int64)
-    else:
-        start = getattr(model, _WORLD_START[frequency]).numpy().astype(np.int64)
-        first, count = start[: model.world_count], np.diff(start[: model.world_count + 1])
-        if model.world_count == 1 and start[0] == start[1]:  # all is of the implicit world
-            first, count = np.zeros(1, dtype=np.int64), np.array([array.shape[0]])
+    first, count = world_ranges(model, entity)
     if hasattr(simulation, "environment_world"):
         worlds = simulation.environment_world.numpy()
         first, count = first[worlds], count[worlds]

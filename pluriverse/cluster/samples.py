@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.randomization.targets import find_targets, flag_of, kind_of, world_ranges
-from pluriverse.selection.frequency import ATTRIBUTE_FREQUENCY
+from pluriverse.model.schema import ENTITY_OF_ARRAY, MODEL_ARRAYS
+from pluriverse.model.world_ranges import world_ranges
+from pluriverse.randomization.targets import entity_of, find_targets
 from pluriverse.simulation import Simulation
 
 SOLVER_PREFIX = "solver."
@@ -145,7 +146,7 @@ def write_samples(simulation: Simulation, samples: Samples, chosen: Sequence[int
         if parameter.is_shared:
             continue
         array = getattr(model, parameter.array)
-        kind = kind_of(parameter.array)
+        kind = entity_of(parameter.array)
         found = find_targets(model, kind, parameter.pattern, f"{what}: {parameter.key}")
         first, count = world_ranges(model, kind)
         host = array.numpy().copy()
@@ -163,7 +164,7 @@ def write_samples(simulation: Simulation, samples: Samples, chosen: Sequence[int
             else:
                 host[entries] = value
         array.assign(host)
-        flags |= int(flag_of(parameter.array))
+        flags |= int(MODEL_ARRAYS[parameter.array].flag)
     if flags:
         simulation.notify_model_changed(flags)
 
@@ -186,10 +187,10 @@ def _parameter(key: str, operation: str, what: str) -> Parameter:
         if operation != "set":
             raise ValueError(f"{what}: {key} can only be set, not {operation}.")
         return parameter
-    if parameter.array not in ATTRIBUTE_FREQUENCY:
+    if parameter.array not in ENTITY_OF_ARRAY:
         import difflib
 
-        close = difflib.get_close_matches(parameter.array, ATTRIBUTE_FREQUENCY, n=3)
+        close = difflib.get_close_matches(parameter.array, ENTITY_OF_ARRAY, n=3)
         hint = f" Did you mean {' or '.join(close)}?" if close else ""
         raise ValueError(
             f"{what}: there is no parameter {key!r}. Parameters are dt, {SOLVER_PREFIX}NAME for an option of "
@@ -198,7 +199,7 @@ def _parameter(key: str, operation: str, what: str) -> Parameter:
     if parameter.array == "shape_scale":
         raise ValueError(f"{what}: sizes of shapes are no parameter of a sweep. Use variants of the scene.")
     try:
-        kind_of(parameter.array)
+        entity_of(parameter.array)
     except ValueError as error:
         raise ValueError(f"{what}: {key}: {error}") from error
     return parameter

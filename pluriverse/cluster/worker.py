@@ -75,9 +75,9 @@ class Worker:
         simulation = self._worlds_built().simulation
         write_rows(simulation, name, values, worlds, "Fleet.write")
         if getattr(simulation.state, name, None) is None and getattr(simulation.control, name, None) is None:
-            from pluriverse.randomization.targets import flag_of
+            from pluriverse.model.schema import MODEL_ARRAYS
 
-            simulation.notify_model_changed(flag_of(name))
+            simulation.notify_model_changed(MODEL_ARRAYS[name].flag)
 
     def observe(self, names: Sequence[str]) -> dict[str, Rows]:
         """Return what each world has of some arrays."""

@@ -19,7 +19,7 @@ from pluriverse.gymapi.drives import drive_rows
 from pluriverse.gymapi.errors import GymError, GymWarning
 from pluriverse.gymapi.scene import Actor, Ground, Sim
 from pluriverse.gymapi.shape_properties import offset_rows, resolved_offsets, shape_offsets
-from pluriverse.gymapi.store import KINDS
+from pluriverse.gymapi.store import start_key
 from pluriverse.model import Model, poses
 
 # Envs in one world from which a warning is due: pairs of shapes grow with the square of their number.
@@ -201,7 +201,7 @@ def _write_rows(sim: Sim, builder: ModelBuilder) -> None:
             column = columns.get(name)
             if column is None:
                 column = columns[name] = getattr(builder, name)
-            start = actor.starts[KINDS[name]]
+            start = actor.starts[start_key(name)]
             column[start : start + len(rows)] = rows
         _place_loops(actor, builder)
         world = actor.starts["articulation"]

@@ -16,60 +16,28 @@ from pluriverse.gymapi.errors import GymWarning
 from pluriverse.gymapi.scene import Actor
 from pluriverse.gymapi.split_parts import find_origins
 from pluriverse.model import Model
-from pluriverse.types import ModelFlags
+from pluriverse.model.schema import ENTITY_OF_ARRAY, MODEL_ARRAYS
+from pluriverse.types import Entity
 
-KINDS: dict[str, str] = {
-    **dict.fromkeys(("body_mass", "body_com", "body_inertia", "body_flags", "body_q", "body_qd"), "body"),
-    **dict.fromkeys(("joint_X_p", "joint_X_c"), "joint"),
-    "joint_q": "coord",
-    "equality_constraint_polycoef": "equality",
-    **dict.fromkeys(
-        (
-            "joint_qd",
-            "joint_target_mode",
-            "joint_target_ke",
-            "joint_target_kd",
-            "joint_damping",
-            "joint_effort_limit",
-            "joint_velocity_limit",
-            "joint_friction",
-            "joint_armature",
-            "joint_limit_lower",
-            "joint_limit_upper",
-            "joint_target_pos",
-            "joint_target_vel",
-            "joint_act",
-        ),
-        "dof",
-    ),
-    **dict.fromkeys(
-        (
-            "shape_transform",
-            "shape_scale",
-            "shape_margin",
-            "shape_gap",
-            "shape_material_mu",
-            "shape_material_mu_rolling",
-            "shape_material_mu_torsional",
-            "shape_material_restitution",
-            "shape_material_ke",
-        ),
-        "shape",
-    ),
+_START_KEY = {
+    Entity.BODY: "body",
+    Entity.JOINT: "joint",
+    Entity.JOINT_COORD: "coord",
+    Entity.JOINT_DOF: "dof",
+    Entity.SHAPE: "shape",
+    Entity.EQUALITY_CONSTRAINT: "equality",
 }
-"""Arrays that are read and written, and what their rows belong to."""
+
+
+def start_key(name: str) -> str:
+    """Return the key of `Actor.starts` that tells where the rows of an array begin."""
+    return _START_KEY[ENTITY_OF_ARRAY[name]]
+
 
 _STATE = ("joint_q", "joint_qd", "body_q", "body_qd")
 _CONTROL = ("joint_target_pos", "joint_target_vel", "joint_act")
 _DIVIDED = ("body_mass", "body_inertia")
 """What the parts of a body that was cut have equal shares of."""
-_FLAGS = {
-    "body": ModelFlags.BODY_INERTIAL_PROPERTIES,
-    "joint": ModelFlags.JOINT_PROPERTIES,
-    "dof": ModelFlags.JOINT_DOF_PROPERTIES,
-    "shape": ModelFlags.SHAPE_PROPERTIES,
-    "equality": ModelFlags.CONSTRAINT_PROPERTIES,
-}
 
 
 def asset_rows(asset: Asset, name: str) -> np.ndarray:
@@ -105,8 +73,8 @@ def write(actor: Actor, name: str, rows: np.ndarray) -> None:
         like = first_rows(actor.asset, name)
         actor.rows[name] = np.asarray(rows, dtype=like.dtype).reshape(like.shape)
         return
-    kind = KINDS[name]
-    start, stop = actor.starts[kind], actor.starts[kind] + _count(actor.asset, kind)
+    kind = start_key(name)
+    start, stop = actor.starts[kind], actor.starts[kind] + _count(actor.asset, name)
     if start == stop:
         return
     array = _array(runtime, name)
@@ -120,7 +88,7 @@ def write(actor: Actor, name: str, rows: np.ndarray) -> None:
                 _put(array, part, part + 1, rows[local])
     _put(array, start, stop, rows)
     if name not in _STATE and name not in _CONTROL:
-        runtime.changed |= _FLAGS[kind]
+        runtime.changed |= MODEL_ARRAYS[name].flag
     if name in ("joint_q", "joint_qd", "joint_X_p", "joint_X_c", "body_com"):
         runtime.mark_kinematics(actor)
 
@@ -152,22 +120,15 @@ def _array(runtime: Any, name: str) -> Any:
     return getattr(runtime.model, name)
 
 
-def _count(asset: Asset, kind: str) -> int:
-    builder = asset.builder
-    return {
-        "body": builder.body_count,
-        "joint": builder.joint_count,
-        "coord": builder.joint_coord_count,
-        "dof": builder.joint_dof_count,
-        "shape": builder.shape_count,
-        "equality": builder.equality_constraint_count,
-    }[kind]
+def _count(asset: Asset, name: str) -> int:
+    """Return how many rows of an array an asset has."""
+    return int(getattr(asset.builder, f"{ENTITY_OF_ARRAY[name].key}_count"))
 
 
 def _view(runtime: Any, actor: Actor, name: str) -> np.ndarray:
-    kind = KINDS[name]
+    kind = start_key(name)
     start = actor.starts[kind]
-    stop = start + _count(actor.asset, kind)
+    stop = start + _count(actor.asset, name)
     array = _array(runtime, name)
     if array.device.is_cpu or start == stop:
         return array.numpy()[start:stop]

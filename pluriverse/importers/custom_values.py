@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from pluriverse.importers.errors import AssetError
-from pluriverse.model.attributes import AttributeFrequency
+from pluriverse.types import Entity
 
 TRUE, FALSE = ("true", "1", "yes", "enable"), ("false", "0", "no", "disable")
 
 
 def set_value(builder: Any, attribute: Any, value: Any) -> None:
     """Set an attribute of the current world, or of the whole model; warn where that has another value."""
-    world = attribute.frequency is AttributeFrequency.WORLD
+    world = attribute.frequency is Entity.WORLD
     row = max(builder.current_world, 0) if world else 0
     values = attribute.values
     if row in values and not np.array_equal(attribute.convert(values[row]), attribute.convert(value)):
@@ -72,7 +72,7 @@ class XmlAttributes:
             if not attribute.is_custom_frequency and attribute.namespace != "mujoco"
         ]
 
-    def names(self, frequencies: Iterable[AttributeFrequency]) -> set[str]:
+    def names(self, frequencies: Iterable[Entity]) -> set[str]:
         """Return the names of XML attributes that elements of some kinds may carry."""
         wanted = set(frequencies)
         return {self._name(attribute) for attribute in self._attributes if attribute.frequency in wanted}
@@ -80,7 +80,7 @@ class XmlAttributes:
     def read(
         self,
         element: Mapping[str, str],
-        frequencies: Iterable[AttributeFrequency],
+        frequencies: Iterable[Entity],
         what: str,
         context: dict[str, Any] | None = None,
     ) -> dict[str, Any]:

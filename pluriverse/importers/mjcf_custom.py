@@ -8,17 +8,17 @@ from pluriverse.importers.mjcf_namespace import MujocoNamespace
 from pluriverse.importers.mjcf_observers import SensorElement
 from pluriverse.importers.mjcf_source import MjcfSource
 from pluriverse.importers.report import ImportReport
-from pluriverse.model.attributes import AttributeFrequency as Frequency
+from pluriverse.types import Entity
 
-_JOINT = (Frequency.JOINT, Frequency.JOINT_COORD, Frequency.JOINT_CONSTRAINT)
+_JOINT = (Entity.JOINT, Entity.JOINT_COORD, Entity.JOINT_CONSTRAINT)
 _KINDS = {
-    "body": (Frequency.BODY,),
-    "joint": (*_JOINT, Frequency.JOINT_DOF),
-    "geom": (Frequency.SHAPE,),
-    "site": (Frequency.SHAPE,),
-    "equality": (Frequency.EQUALITY_CONSTRAINT,),
+    "body": (Entity.BODY,),
+    "joint": (*_JOINT, Entity.JOINT_DOF),
+    "geom": (Entity.SHAPE,),
+    "site": (Entity.SHAPE,),
+    "equality": (Entity.EQUALITY_CONSTRAINT,),
 }
-_ONCE = (Frequency.ONCE, Frequency.WORLD)
+_ONCE = (Entity.ONCE, Entity.WORLD)
 _JOINT_TYPES = ("free", "ball", "slide", "hinge")  # mujoco.mjtJoint
 
 
@@ -78,7 +78,7 @@ class MjcfCustom:
     def of_dof(self, joint: int, name: str) -> dict[str, Any]:
         """Return the custom attributes of the degrees of freedom of a joint."""
         assert self._source is not None
-        own = self._read("joint", joint, (Frequency.JOINT_DOF,))
+        own = self._read("joint", joint, (Entity.JOINT_DOF,))
         return own | self.namespace.of_joint(self._source.model, joint, name)
 
     def of_geom(self, geom: int) -> dict[str, Any]:
@@ -106,9 +106,7 @@ class MjcfCustom:
                         set_value(self._builder, self._builder.custom_attributes[key], value)
         return self.namespace.set_options(source)
 
-    def _read(
-        self, kind: str, index: int, frequencies: tuple[Frequency, ...] | None = None
-    ) -> dict[str, Any]:
+    def _read(self, kind: str, index: int, frequencies: tuple[Entity, ...] | None = None) -> dict[str, Any]:
         source = self._source
         element = self._elements.get(kind, {}).get(index)
         if element is None or source is None or source.tree is None:

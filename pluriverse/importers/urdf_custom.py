@@ -8,11 +8,10 @@ from typing import Any
 
 from pluriverse.importers.custom_values import XmlAttributes, set_value
 from pluriverse.importers.description import RobotDescription, ShapeDescription
-from pluriverse.model.attributes import AttributeFrequency as Frequency
-from pluriverse.types import JointType
+from pluriverse.types import Entity, JointType
 
-_JOINT = (Frequency.JOINT, Frequency.JOINT_DOF, Frequency.JOINT_COORD, Frequency.JOINT_CONSTRAINT)
-_OF_DOFS = (Frequency.JOINT_DOF, Frequency.JOINT_COORD)
+_JOINT = (Entity.JOINT, Entity.JOINT_DOF, Entity.JOINT_COORD, Entity.JOINT_CONSTRAINT)
+_OF_DOFS = (Entity.JOINT_DOF, Entity.JOINT_COORD)
 
 
 class UrdfCustom:
@@ -40,14 +39,14 @@ class UrdfCustom:
         for link in robot.links:
             element = self._links.get(link.name)
             if element is not None:
-                link.custom = self._xml.read(element.attrib, (Frequency.BODY,), f"link '{link.name}'")
+                link.custom = self._xml.read(element.attrib, (Entity.BODY,), f"link '{link.name}'")
             name = link.joint.label.rpartition("/")[2]
             joint = self._joints.get(name)
             if joint is None or link.joint.label != f"{robot.label}/{name}":
                 continue  # the base
             kinds = _JOINT if link.joint.dof_count else tuple(set(_JOINT) - set(_OF_DOFS))
             if link.joint.type is JointType.FREE:
-                kinds = tuple(set(kinds) - {Frequency.JOINT_CONSTRAINT})
+                kinds = tuple(set(kinds) - {Entity.JOINT_CONSTRAINT})
             context = {"joint_type": joint.get("type")}
             link.joint.custom = self._xml.read(joint.attrib, kinds, f"joint '{name}'", context)
 
@@ -65,7 +64,7 @@ class UrdfCustom:
         """
         element = self._links[link].findall(kind)[number]
         what = f"<{kind}> {number} of link '{link}'"
-        shape.custom = self._xml.read(element.attrib, (Frequency.SHAPE,), what)
+        shape.custom = self._xml.read(element.attrib, (Entity.SHAPE,), what)
 
     def set_rest(self, articulations: range) -> None:
         """Set the attributes of the articulations, of the world and of the whole model.
@@ -74,9 +73,9 @@ class UrdfCustom:
             AssetError: If a text is no value of its attribute.
         """
         what, attributes = "<robot>", self._builder.custom_attributes
-        for key, value in self._xml.read(self._root.attrib, (Frequency.ARTICULATION,), what).items():
+        for key, value in self._xml.read(self._root.attrib, (Entity.ARTICULATION,), what).items():
             for articulation in articulations:
                 attributes[key].values[articulation] = value
-        once = (Frequency.ONCE, Frequency.WORLD)
+        once = (Entity.ONCE, Entity.WORLD)
         for key, value in self._xml.read(self._root.attrib, once, what).items():
             set_value(self._builder, attributes[key], value)

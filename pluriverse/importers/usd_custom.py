@@ -16,12 +16,12 @@ from pluriverse.importers.custom_values import set_value
 from pluriverse.importers.description import Placement, RobotDescription
 from pluriverse.importers.frames import IDENTITY
 from pluriverse.importers.usd_source import UsdSource
-from pluriverse.model.attributes import AttributeFrequency as Frequency
+from pluriverse.types import Entity
 
 ANY = "*"
-_SHAPE, _BODY, _CONSTRAINT = (Frequency.SHAPE,), (Frequency.BODY,), (Frequency.EQUALITY_CONSTRAINT,)
-_JOINT = (Frequency.JOINT, Frequency.JOINT_DOF, Frequency.JOINT_COORD, Frequency.JOINT_CONSTRAINT)
-_SCENE = (Frequency.ONCE, Frequency.WORLD)
+_SHAPE, _BODY, _CONSTRAINT = (Entity.SHAPE,), (Entity.BODY,), (Entity.EQUALITY_CONSTRAINT,)
+_JOINT = (Entity.JOINT, Entity.JOINT_DOF, Entity.JOINT_COORD, Entity.JOINT_CONSTRAINT)
+_SCENE = (Entity.ONCE, Entity.WORLD)
 
 
 class UsdCustom:
@@ -60,8 +60,8 @@ class UsdCustom:
             kinds = [
                 kind
                 for kind in _JOINT
-                if not (joint.dof_count == 0 and kind in (Frequency.JOINT_DOF, Frequency.JOINT_COORD))
-                and not (joint.dof_count == 6 and kind is Frequency.JOINT_CONSTRAINT)
+                if not (joint.dof_count == 0 and kind in (Entity.JOINT_DOF, Entity.JOINT_COORD))
+                and not (joint.dof_count == 6 and kind is Entity.JOINT_CONSTRAINT)
             ]
             joint.custom = self._read(joint.label, kinds)
             joint.origin = joint.label
@@ -93,7 +93,7 @@ class UsdCustom:
                     set_value(builder, builder.custom_attributes[key], value)
         for articulation in articulations:
             label = builder.articulation_label[articulation]
-            for key, value in self._read(label, (Frequency.ARTICULATION,)).items():
+            for key, value in self._read(label, (Entity.ARTICULATION,)).items():
                 builder.custom_attributes[key].values[articulation] = value
         context = {
             "builder": builder,
@@ -122,7 +122,7 @@ class UsdCustom:
                         if builder.custom_attributes[key].frequency_key == frequency.key:
                             rows[path] = row
 
-    def _read(self, path: str, kinds: Iterable[Frequency | str]) -> dict[str, Any]:
+    def _read(self, path: str, kinds: Iterable[Entity | str]) -> dict[str, Any]:
         """Return the values that a prim has, by the keys of their attributes."""
         prim = self._source.stage.GetPrimAtPath(path) if path.startswith("/") else None
         if not prim:

@@ -7,27 +7,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-
-class AttributeFrequency(enum.Enum):
-    """Kind of entity that a custom attribute has one value for. Further kinds have names of their own."""
-
-    ONCE = 0
-    """One value for the whole model."""
-    JOINT = 1
-    JOINT_DOF = 2
-    JOINT_COORD = 3
-    JOINT_CONSTRAINT = 4
-    """Degrees of freedom that joints take away, 6 less its own of each joint, joint after joint."""
-    BODY = 5
-    SHAPE = 6
-    ARTICULATION = 7
-    EQUALITY_CONSTRAINT = 8
-    WORLD = 15
-
-    @property
-    def key(self) -> str:
-        """The kind in small letters, as in `joint_dof`."""
-        return self.name.lower()
+from pluriverse.types import Entity
 
 
 class AttributeAssignment(enum.Enum):
@@ -50,7 +30,7 @@ class AttributeSpec:
     """Name without namespace."""
     namespace: str | None
     """Name of the namespace, None for an attribute of the object itself."""
-    frequency: AttributeFrequency | str
+    frequency: Entity | str
     """What there is one value for: a kind of entity, or the key of a custom frequency."""
     assignment: AttributeAssignment
     """Object that has the array."""

@@ -6,29 +6,16 @@ import warp as wp
 
 from pluriverse.model.attributes import assign_custom_arrays, set_array
 from pluriverse.model.drive_targets import DriveTargets
+from pluriverse.model.schema import CONTROL_ARRAYS, ControlArrays
 from pluriverse.model.world_list import check_worlds
 
-CONTROL_ARRAYS = ("joint_f", "joint_target_pos", "joint_target_vel", "joint_act")
-"""The arrays of every control."""
+_KEPT = tuple(name for name in CONTROL_ARRAYS if name != "joint_target_q")
+"""The arrays that say everything: `joint_target_q` agrees with `joint_target_pos`."""
 
 
-class Control:
+class Control(ControlArrays):
     """Forces and drive targets of all degrees of freedom. Made by `Model.control`."""
 
-    joint_f: wp.array[float]
-    """Generalized force, applied as it is [N or N·m], shape [dof]. A free joint has the force on the body,
-    then the torque about its centre of mass, both in world axes."""
-    joint_target_pos: wp.array[float]
-    """Position that the drive pulls to [m or rad], shape [dof]."""
-    joint_target_q: wp.array[float]
-    """The same positions, numbered like `joint_q`; entries of quaternions are not used, shape [coord]. Write
-    to either: the next step takes what was written last, and makes both agree. One array with
-    `joint_target_pos` where no joint has a quaternion."""
-    joint_target_vel: wp.array[float]
-    """Velocity that the drive pulls to [m/s or rad/s], shape [dof]."""
-    joint_act: wp.array[float]
-    """Force added to that of the drive and limited with it by `joint_effort_limit` [N or N·m], shape
-    [dof]."""
     custom_arrays: dict[str, Any]
     """The custom attributes of controls, by their keys."""
 
@@ -93,7 +80,7 @@ class Control:
                 f"{other.joint_f.size} in the other control. Assign controls of the same model only."
             )
         self._targets.assign(other._targets)
-        for name in CONTROL_ARRAYS:
+        for name in _KEPT:
             wp.copy(getattr(self, name), getattr(other, name))
         assign_custom_arrays(self, other)
 
@@ -101,4 +88,4 @@ class Control:
         """Return every array by its name, custom attributes by their keys; targets by degree of freedom."""
         self.unify_targets()
         custom = {key: array for key, array in self.custom_arrays.items() if isinstance(array, wp.array)}
-        return {name: getattr(self, name) for name in CONTROL_ARRAYS} | custom
+        return {name: getattr(self, name) for name in _KEPT} | custom

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.model.schema import ModelArrays
 from pluriverse.types import Axis, EqType
 
 
-class DerivedArrays:
+class DerivedArrays(ModelArrays):
     """The part of a model that is computed when it is asked for. All results are copies.
 
     A step does not use them: they are for tools, and for scripts written for Newton.
@@ -17,19 +18,6 @@ class DerivedArrays:
     device: wp.Device
     world_count: int
     body_count: int
-    articulation_start: wp.array
-    articulation_joint: wp.array
-    joint_parent: wp.array
-    joint_child: wp.array
-    joint_articulation: wp.array
-    joint_qd_start: wp.array
-    body_mass: wp.array
-    body_inertia: wp.array
-    equality_constraint_type: wp.array
-    equality_constraint_body1: wp.array
-    equality_constraint_body2: wp.array
-    equality_constraint_joint1: wp.array
-    shape_body: wp.array
     topology: Any
     templates: list[Any]
     world_template: np.ndarray

@@ -12,13 +12,15 @@ from pluriverse.model.control import Control
 from pluriverse.model.derived import DerivedArrays
 from pluriverse.model.drive_targets import DriveTargets
 from pluriverse.model.edits import Edits
+from pluriverse.model.schema import MODEL_ARRAYS
 from pluriverse.model.state import State
 from pluriverse.model.structure import Structure
 from pluriverse.model.structure_guard import StructureGuard
 from pluriverse.model.topology import Template, Topology
 from pluriverse.model.world_list import WorldListErrors, trust_worlds
+from pluriverse.types import Entity
 
-FRAME_ARRAYS = ("joint_X_p", "joint_X_c", "joint_axis", "body_com")
+FRAME_ARRAYS = tuple(name for name, spec in MODEL_ARRAYS.items() if spec.places_bodies)
 """Arrays that place bodies, beside the coordinates of joints."""
 INITIAL_ARRAYS = (*FRAME_ARRAYS, "joint_q", "joint_qd", "body_q", "body_qd")
 """Arrays of the initial state, and those that place its bodies."""
@@ -41,7 +43,7 @@ class Model(DerivedArrays):
     writes to it are reported.
     """
 
-    AttributeFrequency = attributes.AttributeFrequency  # as in Newton, where these are nested in the model
+    AttributeFrequency = Entity  # as in Newton, where these are nested in the model
     AttributeAssignment = attributes.AttributeAssignment
     AttributeNamespace = attributes.AttributeNamespace
 
@@ -69,188 +71,22 @@ class Model(DerivedArrays):
     particle_count: int
     """Number of particles; 0, they are not supported yet."""
 
-    # worlds
-    gravity: wp.array[wp.vec3]
-    """Acceleration of gravity [m/s²], world axes, shape [world]."""
     world_label: list[str]
     """Name of each world."""
-    body_world_start: wp.array[int]
-    """First body of each world, shape [world + 2]."""
-    shape_world_start: wp.array[int]
-    """First shape of each world, shape [world + 2]."""
-    joint_world_start: wp.array[int]
-    """First joint of each world, shape [world + 2]."""
-    articulation_world_start: wp.array[int]
-    """First articulation of each world, shape [world + 2]."""
-    joint_dof_world_start: wp.array[int]
-    """First joint degree of freedom of each world, shape [world + 2]."""
-    joint_coord_world_start: wp.array[int]
-    """First joint coordinate of each world, shape [world + 2]."""
-    joint_constraint_world_start: wp.array[int]
-    """First joint constraint of each world, shape [world + 2]."""
-    equality_constraint_world_start: wp.array[int]
-    """First equality constraint of each world, shape [world + 2]."""
-    particle_world_start: wp.array[int]
-    """First particle of each world, shape [world + 2]."""
 
-    # bodies
-    body_q: wp.array[wp.transform]
-    """Initial pose of the body origin in the world [m, xyzw], shape [body]."""
-    body_qd: wp.array[wp.spatial_vectorf]
-    """Initial velocity of the centre of mass [m/s], then angular velocity [rad/s], world axes, shape
-    [body]."""
-    body_mass: wp.array[float]
-    """Mass [kg], shape [body]."""
-    body_inertia: wp.array[wp.mat33]
-    """Rotational inertia about the centre of mass [kg·m²], body axes, shape [body]."""
-    body_com: wp.array[wp.vec3]
-    """Centre of mass [m], body frame, shape [body]."""
-    body_flags: wp.array[int]
-    """`BodyFlags`, shape [body]."""
     has_hydroelastic_shapes: bool
     """Whether a shape that collides is marked as hydroelastic, which gives contacts a stiffness of their
     own."""
     has_kinematic_bodies: bool
     """Whether a body was kinematic when the model was made. Bodies may change to and from kinematic then."""
-    body_world: wp.array[int]
-    """World, shape [body]."""
     body_label: list[str]
     """Name, shape [body]. Labels repeat from world to world."""
 
-    # joints
-    joint_type: wp.array[int]
-    """`JointType`, shape [joint]."""
-    joint_parent: wp.array[int]
-    """Parent body, -1 for the world, shape [joint]."""
-    joint_child: wp.array[int]
-    """Child body, the one that the joint moves, shape [joint]."""
-    joint_X_p: wp.array[wp.transform]  # noqa: N815
-    """Joint frame in the parent body [m, xyzw], shape [joint]."""
-    joint_X_c: wp.array[wp.transform]  # noqa: N815
-    """Joint frame in the child body [m, xyzw], shape [joint]."""
-    joint_articulation: wp.array[int]
-    """Articulation, shape [joint]."""
-    joint_enabled: wp.array[bool]
-    """Whether the joint acts; always true, others are not supported yet, shape [joint]."""
-    joint_world: wp.array[int]
-    """World, shape [joint]."""
     joint_label: list[str]
     """Name, shape [joint]. Labels repeat from world to world."""
-    joint_q_start: wp.array[int]
-    """First coordinate in `joint_q`, and at the end their number, shape [joint + 1]."""
-    joint_qd_start: wp.array[int]
-    """First degree of freedom in `joint_qd`, and at the end their number, shape [joint + 1]."""
-    joint_dof_dim: wp.array2d[int]
-    """Number of linear and of angular degrees of freedom, shape [joint, 2]."""
-    joint_q: wp.array[float]
-    """Initial coordinates [m, rad or quaternion xyzw] as in `State.joint_q`, shape [coord]."""
-
-    # degrees of freedom
-    joint_qd: wp.array[float]
-    """Initial velocities [m/s or rad/s] as in `State.joint_qd`, shape [dof]."""
-    joint_f: wp.array[float]
-    """Initial generalized force [N or N·m] of `Control.joint_f`, shape [dof]."""
-    joint_act: wp.array[float]
-    """Initial force of the drive [N or N·m] of `Control.joint_act`, shape [dof]."""
-    joint_axis: wp.array[wp.vec3]
-    """Unit axis, joint frame, shape [dof]."""
-    joint_armature: wp.array[float]
-    """Inertia added to the diagonal of the mass matrix [kg or kg·m²], shape [dof]."""
-    joint_damping: wp.array[float]
-    """Viscous damping [N·s/m or N·m·s/rad], shape [dof]."""
-    joint_friction: wp.array[float]
-    """Dry friction: largest force that holds the joint still [N or N·m], shape [dof]."""
-    joint_target_mode: wp.array[int]
-    """`JointTargetMode` of the drive, shape [dof]."""
-    joint_target_ke: wp.array[float]
-    """Stiffness of the drive [N/m or N·m/rad], shape [dof]."""
-    joint_target_kd: wp.array[float]
-    """Damping of the drive [N·s/m or N·m·s/rad], shape [dof]."""
-    joint_target_pos: wp.array[float]
-    """Initial position target [m or rad] of `Control.joint_target_pos`, shape [dof]."""
-    joint_target_q: wp.array[float]
-    """The same, numbered like `joint_q`, as `Control.joint_target_q`, shape [coord]."""
-    joint_target_vel: wp.array[float]
-    """Initial velocity target [m/s or rad/s] of `Control.joint_target_vel`, shape [dof]."""
-    joint_target_lower: wp.array[float]
-    """Least target that the drive follows [m or rad, in mode `VELOCITY` m/s or rad/s]: a lower one counts as
-    this one, shape [dof]."""
-    joint_target_upper: wp.array[float]
-    """Largest target that the drive follows, likewise, shape [dof]."""
-    joint_limit_lower: wp.array[float]
-    """Lower limit of the position [m or rad], shape [dof]."""
-    joint_limit_upper: wp.array[float]
-    """Upper limit of the position [m or rad], shape [dof]."""
-    joint_limit_ke: wp.array[float]
-    """Stiffness of the limits [N/m or N·m/rad]; NaN: not given, left to the solver, shape [dof]."""
-    joint_limit_kd: wp.array[float]
-    """Damping of the limits [N·s/m or N·m·s/rad]; NaN: not given, left to the solver, shape [dof]."""
-    joint_effort_limit: wp.array[float]
-    """Largest force of the drive [N or N·m]; 0 means none at all, infinity no limit, shape [dof]."""
-    joint_velocity_limit: wp.array[float]
-    """Rated speed [m/s or rad/s]; `SolverSAP` enforces it on request, shape [dof]."""
-
-    # articulations
-    articulation_start: wp.array[int]
-    """First entry in `articulation_joint`, and at the end their number, shape [articulation + 1]."""
-    articulation_joint: wp.array[int]
-    """Joints sorted by articulation, shape [joint]. Entry k is joint k wherever the joints of each
-    articulation were added one after the other, articulation by articulation."""
-    articulation_world: wp.array[int]
-    """World, shape [articulation]."""
     articulation_label: list[str]
     """Name, shape [articulation]. Labels repeat from world to world."""
 
-    # shapes
-    shape_body: wp.array[int]
-    """Body that carries the shape, -1 for the world, shape [shape]."""
-    shape_type: wp.array[int]
-    """`GeoType`, shape [shape]."""
-    shape_transform: wp.array[wp.transform]
-    """Pose in the frame of the body (of the world without one) [m, xyzw], shape [shape]."""
-    shape_scale: wp.array[wp.vec3]
-    """Size [m], or factors of a mesh, as `GeoType` says, shape [shape]."""
-    shape_flags: wp.array[int]
-    """`ShapeFlags`, shape [shape]."""
-    shape_world: wp.array[int]
-    """World, -1 for a shape that all worlds share, shape [shape]."""
-    shape_collision_group: wp.array[int]
-    """Collision group, shape [shape]."""
-    shape_source_index: wp.array[int]
-    """Index into `meshes`, -1 for none, shape [shape]."""
-    shape_margin: wp.array[float]
-    """Distance by which the surface that makes contact lies outside the shape [m], shape [shape]."""
-    shape_gap: wp.array[float]
-    """Distance beyond the margin from which contacts are created [m], shape [shape]."""
-    shape_material_ke: wp.array[float]
-    """Contact stiffness [N/m], NaN where it is not given (see `ShapeConfig.ke`), shape [shape]."""
-    shape_material_tau: wp.array[float]
-    """Contact dissipation time [s], shape [shape]."""
-    shape_material_mu: wp.array[float]
-    """Coefficient of friction, shape [shape]."""
-    shape_material_restitution: wp.array[float]
-    """Coefficient of restitution, 0 to 1; not used by `SolverMuJoCo`, shape [shape]."""
-    shape_material_mu_torsional: wp.array[float]
-    """Coefficient of torsional friction [m]; `SolverSAP` asks for `torsional_friction`, shape [shape]."""
-    shape_material_mu_rolling: wp.array[float]
-    """Coefficient of rolling friction [m]; `SolverSAP` asks for `torsional_friction`, shape [shape]."""
-    shape_material_kh: wp.array[float]
-    """Pressure per depth of hydroelastic shapes [N/m³], shape [shape]."""
-    shape_is_solid: wp.array[bool]
-    """Whether the shape is solid (or a shell), shape [shape]."""
-    shape_collision_radius: wp.array[float]
-    """Radius of the bounding sphere about the centre of the bounding box, without margin [m], shape
-    [shape]."""
-    shape_aabb_lower: wp.array[wp.vec3]
-    """Lower corner of the bounding box without margin [m], shape frame, shape [shape]."""
-    shape_aabb_upper: wp.array[wp.vec3]
-    """Upper corner of the bounding box without margin [m], shape frame, shape [shape]."""
-    shape_enabled: wp.array[bool]
-    """Whether the shape takes part in collisions; may be changed between steps, shape [shape]."""
-    shape_color: wp.array[wp.vec3]
-    """Red, green and blue from 0 to 1, shape [shape]."""
-    shape_appearance: wp.array[int]
-    """Index into `appearances`, -1 for none; may be changed between steps, shape [shape]."""
     shape_label: list[str]
     """Name, shape [shape]. Labels repeat from world to world."""
     meshes: list[Any]
@@ -258,38 +94,6 @@ class Model(DerivedArrays):
     appearances: list[Any]
     """The different looks (`Appearance`) of all shapes."""
 
-    # equality constraints
-    equality_constraint_type: wp.array[int]
-    """`EqType`, shape [equality constraint]."""
-    equality_constraint_body1: wp.array[int]
-    """First body, -1 for the world, shape [equality constraint]."""
-    equality_constraint_body2: wp.array[int]
-    """Second body, -1 for the world, shape [equality constraint]."""
-    equality_constraint_anchor: wp.array[wp.vec3]
-    """Point that is held [m], in the first body (second of a weld), shape [equality constraint]."""
-    equality_constraint_axis: wp.array[wp.vec3]
-    """Unit axis of a hinge, in the first body, shape [equality constraint]."""
-    equality_constraint_torquescale: wp.array[float]
-    """Stiffness of the rotational part of a weld or hinge, relative to near rigid, shape [equality
-    constraint]."""
-    equality_constraint_relpose: wp.array[wp.transform]
-    """Pose of the second body in the first one to be held [m, xyzw], shape [equality constraint]."""
-    equality_constraint_joint1: wp.array[int]
-    """Joint that follows, of a weld the loop joint whose part it holds, -1 for none, shape [equality
-    constraint]."""
-    equality_constraint_joint2: wp.array[int]
-    """Joint that leads, -1 for none, shape [equality constraint]."""
-    equality_constraint_joint1_axis: wp.array[int]
-    """Axis of `joint1` that follows, by its place among the axes of the joint, shape [equality
-    constraint]."""
-    equality_constraint_joint2_axis: wp.array[int]
-    """Axis of `joint2` that leads, by its place among the axes of the joint, shape [equality constraint]."""
-    equality_constraint_polycoef: wp.array2d[float]
-    """Coefficients of the polynomial, constant first, shape [equality constraint, 5]."""
-    equality_constraint_enabled: wp.array[bool]
-    """Whether the constraint acts; may be changed between steps, shape [equality constraint]."""
-    equality_constraint_world: wp.array[int]
-    """World, shape [equality constraint]."""
     equality_constraint_label: list[str]
     """Name, shape [equality constraint]. Labels repeat from world to world."""
 
@@ -304,8 +108,6 @@ class Model(DerivedArrays):
     """Number of trees of all worlds."""
     world_row_count: int
     """Number of packed row entries of all worlds."""
-    worlds: wp.array[int]
-    """All worlds, to launch over, shape [world]."""
     initial_edits: Edits
     """In which worlds the arrays of the initial state were written to since it was last made consistent."""
     _targets: DriveTargets
@@ -415,10 +217,10 @@ class Model(DerivedArrays):
         self,
         name: str,
         attrib: Any,
-        frequency: attributes.AttributeFrequency | str,
+        frequency: Entity | str,
         assignment: attributes.AttributeAssignment | None = None,
         namespace: str | None = None,
-        references: attributes.AttributeFrequency | str | None = None,
+        references: Entity | str | None = None,
     ) -> None:
         """Add a custom attribute; builders do so for those declared with `add_custom_attribute`.
 
@@ -436,7 +238,7 @@ class Model(DerivedArrays):
             ValueError: If the number of entries or the device is another one.
             KeyError: If there is no such custom frequency.
         """
-        if isinstance(references, attributes.AttributeFrequency):
+        if isinstance(references, Entity):
             references = references.key
         spec = attributes.AttributeSpec(
             name,
@@ -459,7 +261,7 @@ class Model(DerivedArrays):
         self.attribute_specs[spec.key] = spec
 
     @property
-    def attribute_frequency(self) -> dict[str, attributes.AttributeFrequency | str]:
+    def attribute_frequency(self) -> dict[str, Entity | str]:
         """What there is one value for, of each custom attribute, by its key."""
         return {key: spec.frequency for key, spec in self.attribute_specs.items()}
 
@@ -468,7 +270,7 @@ class Model(DerivedArrays):
         """Object that has the array, of each custom attribute, by its key."""
         return {key: spec.assignment for key, spec in self.attribute_specs.items()}
 
-    def get_attribute_frequency(self, name: str) -> attributes.AttributeFrequency | str:
+    def get_attribute_frequency(self, name: str) -> Entity | str:
         """Return what a custom attribute ("name" or "namespace:name") has one value for.
 
         Raises:
@@ -493,7 +295,7 @@ class Model(DerivedArrays):
             raise KeyError(f"there is no custom frequency '{frequency}'; there are {known}.")
         return self.custom_frequency_counts[frequency]
 
-    def get_frequency_count(self, frequency: attributes.AttributeFrequency | str) -> int:
+    def get_frequency_count(self, frequency: Entity | str) -> int:
         """Return the number of entities of a kind, or of rows of a custom frequency.
 
         Raises:
@@ -501,11 +303,7 @@ class Model(DerivedArrays):
         """
         if isinstance(frequency, str):
             return self.get_custom_frequency_count(frequency)
-        return (
-            1
-            if frequency is attributes.AttributeFrequency.ONCE
-            else int(getattr(self, f"{frequency.key}_count"))
-        )
+        return 1 if frequency is Entity.ONCE else int(getattr(self, f"{frequency.key}_count"))
 
     def attach_custom_arrays(self, holder: Any, assignment: attributes.AttributeAssignment) -> None:
         """Give a new state, control or contacts a copy of the custom attributes that belong to it."""

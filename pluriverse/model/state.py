@@ -7,30 +7,15 @@ import warp as wp
 
 from pluriverse.model.archive import check_fit, read_arrays, take_array, write_arrays
 from pluriverse.model.attributes import assign_custom_arrays, set_array, share_custom_arrays
-
-STATE_ARRAYS = ("joint_q", "joint_qd", "body_q", "body_qd", "body_f")
-"""All arrays of a state."""
+from pluriverse.model.schema import STATE_ARRAYS, StateArrays
 
 
-class State:
+class State(StateArrays):
     """Positions, velocities and external forces of all worlds at one time. Made by `Model.state`.
 
     To assign to an array copies the values into it, since recorded steps know its memory.
     """
 
-    joint_q: wp.array[float]
-    """Joint coordinates [m, rad or quaternion xyzw], shape [coord]. A free joint has the position of the body
-    origin and the orientation of the body in the world."""
-    joint_qd: wp.array[float]
-    """Joint velocities [m/s or rad/s], shape [dof]. A free joint has the velocity of the centre of mass, then
-    the angular velocity, both in world axes; a ball joint the angular velocity in its parent frame."""
-    body_q: wp.array[wp.transform]
-    """Pose of the body origin in the world [m, xyzw], shape [body]."""
-    body_qd: wp.array[wp.spatial_vectorf]
-    """Velocity of the centre of mass [m/s], then angular velocity [rad/s], world axes, shape [body]."""
-    body_f: wp.array[wp.spatial_vectorf]
-    """External force [N], then torque about the centre of mass [N·m], world axes, shape [body]. Stays until
-    it is changed; `clear_forces` zeroes it."""
     custom_arrays: dict[str, Any]
     """The custom attributes of states, by their keys."""
 

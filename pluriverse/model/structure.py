@@ -1,6 +1,6 @@
 """Structure: what steps read of the arrays that a model was made of, out of reach of later writes.
 
-The arrays of the structure (`structure_guard.STRUCTURE`) hold indices. A user may write anything into them.
+The arrays of the structure (`schema.STRUCTURE`) hold indices. A user may write anything into them.
 A kernel that followed such an index would read foreign memory. So kernels read copies, made with the model.
 """
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import warp as wp
 
-from pluriverse.model.structure_guard import STRUCTURE
+from pluriverse.model.schema import STRUCTURE
 
 if TYPE_CHECKING:
     from pluriverse.model.model import Model

@@ -6,57 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pluriverse.model.schema import STRUCTURE
 from pluriverse.types import GeoType
 
 if TYPE_CHECKING:
     from pluriverse.model.model import Model
-
-STRUCTURE = (
-    "articulation_joint",
-    "articulation_start",
-    "articulation_world",
-    "body_flags",
-    "body_world",
-    "equality_constraint_body1",
-    "equality_constraint_body2",
-    "equality_constraint_joint1",
-    "equality_constraint_joint1_axis",
-    "equality_constraint_joint2",
-    "equality_constraint_joint2_axis",
-    "equality_constraint_type",
-    "equality_constraint_world",
-    "joint_articulation",
-    "joint_child",
-    "joint_dof_dim",
-    "joint_enabled",
-    "joint_parent",
-    "joint_q_start",
-    "joint_qd_start",
-    "joint_type",
-    "joint_world",
-    "shape_body",
-    "shape_collision_group",
-    "shape_flags",
-    "shape_source_index",
-    "shape_type",
-    "shape_world",
-    *(
-        f"{kind}_world_start"
-        for kind in (
-            "articulation",
-            "body",
-            "equality_constraint",
-            "joint",
-            "joint_constraint",
-            "joint_coord",
-            "joint_dof",
-            "particle",
-            "shape",
-        )
-    ),
-    "worlds",
-)
-"""Arrays of `Model` that were evaluated when the model was made: to write to them would change nothing."""
 
 
 class StructureGuard:

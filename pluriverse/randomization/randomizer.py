@@ -9,20 +9,18 @@ import warp as wp
 
 from pluriverse.dynamics.forward_kinematics import place_worlds
 from pluriverse.model import Model
+from pluriverse.model.schema import MODEL_ARRAYS
 from pluriverse.model.world_selection import WorldSelection, resolve_worlds
 from pluriverse.randomization import inertia, state
 from pluriverse.randomization.bounds import update_bounds
 from pluriverse.randomization.distributions import Constant, Distribution
 from pluriverse.randomization.sampling import make_sampler
 from pluriverse.randomization.targets import (
-    POSES,
-    EntityKind,
     check_inertia_factor,
     check_property,
     check_scalar_joints,
+    entity_of,
     find_targets,
-    flag_of,
-    kind_of,
     property_components,
     upload_targets,
 )
@@ -46,7 +44,7 @@ from pluriverse.randomization.write import (
     write_rotation,
 )
 from pluriverse.solvers import SolverBase
-from pluriverse.types import ModelFlags
+from pluriverse.types import Entity, ModelFlags
 
 _OPPOSITE = {"joint_limit_lower": "joint_limit_upper", "joint_limit_upper": "joint_limit_lower"}
 # Arrays that the poses and velocities of bodies follow from.
@@ -230,7 +228,7 @@ class Randomizer:
     def _add_property(self, term: Property, index: int) -> None:
         model, device = self._model, self._model.device
         components, words = property_components(term, model)
-        found, targets = self._targets(kind_of(term.name), term.entities, f"Property({term.name!r})")
+        found, targets = self._targets(entity_of(term.name), term.entities, f"Property({term.name!r})")
         default = self._default(term.name)
         if term.name in ("joint_q", "joint_qd"):
             check_scalar_joints(term, model, found)
@@ -256,9 +254,10 @@ class Randomizer:
 
     def _add_rotation(self, term: Rotation, index: int) -> None:
         model, what = self._model, f"Rotation({term.name!r})"
-        if term.name not in POSES:
-            raise ValueError(f"{what}: there are no orientations there; poses are {', '.join(POSES)}.")
-        found, targets = self._targets(kind_of(term.name), term.entities, what)
+        poses = [name for name, spec in MODEL_ARRAYS.items() if spec.is_pose]
+        if term.name not in poses:
+            raise ValueError(f"{what}: there are no orientations there; poses are {', '.join(poses)}.")
+        found, targets = self._targets(entity_of(term.name), term.entities, what)
         self._claim(f"orientations of {term.name}", found, index)
         distribution = _or_zero(term.distribution, 3, what)
         sampler = make_sampler(distribution, 3, model.device)
@@ -299,7 +298,7 @@ class Randomizer:
         defaults = [self._default(name) for name in names]
         # Bodies without mass have no parameters, and stay as they are.
         heavy = defaults[0].numpy() > 0.0
-        found, targets = self._targets(EntityKind.BODY, term.entities, what, keep=heavy)
+        found, targets = self._targets(Entity.BODY, term.entities, what, keep=heavy)
         for _, entities, values in self._rows("body_inertia") if is_factor else ():
             meant = found[entities]
             check_inertia_factor(model, np.tile(entities[meant], len(values)), values[:, meant])
@@ -322,11 +321,11 @@ class Randomizer:
     def _add_initial_state(self, term: InitialState, index: int) -> None:
         model, device = self._model, self._model.device
         what = "InitialState"
-        found, targets = self._targets(EntityKind.JOINT, term.entities, what)
+        found, targets = self._targets(Entity.JOINT, term.entities, what)
         entries = {}
         for kind, name, start in (
-            (EntityKind.COORD, "joint_q", model.joint_q_start),
-            (EntityKind.DOF, "joint_qd", model.joint_qd_start),
+            (Entity.JOINT_COORD, "joint_q", model.joint_q_start),
+            (Entity.JOINT_DOF, "joint_qd", model.joint_qd_start),
         ):
             rows = np.repeat(found, np.diff(start.numpy()))
             self._claim(name, rows, index)
@@ -395,7 +394,7 @@ class Randomizer:
         return self._extremes[name, key]
 
     def _targets(
-        self, kind: EntityKind, patterns: Any, what: str, *, keep: np.ndarray | None = None
+        self, kind: Entity, patterns: Any, what: str, *, keep: np.ndarray | None = None
     ) -> tuple[np.ndarray, Targets]:
         found = find_targets(self._model, kind, patterns, what)
         if keep is not None:
@@ -423,7 +422,7 @@ class Randomizer:
         words = _flat(value).size // max(value.shape[0], 1)
         self._restores.append(([targets, words, _flat(default)], [_flat(value)]))
         self._moves_bodies |= name in _MOVES_BODIES
-        self.flags |= flag_of(name)
+        self.flags |= MODEL_ARRAYS[name].flag
 
 
 def _identities(identities: Any, count: int, device: Any) -> wp.array[int]:

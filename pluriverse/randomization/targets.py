@@ -1,137 +1,48 @@
 """Targets: which entities a term means, and whether what it may draw is allowed for them."""
 
-import enum
 from typing import Any
 
 import numpy as np
 import warp as wp
 
 from pluriverse.model import Model
-from pluriverse.model.structure_guard import STRUCTURE
+from pluriverse.model.schema import MODEL_ARRAYS, OTHER_NAMES
+from pluriverse.model.world_ranges import entity_count, world_ranges
 from pluriverse.randomization.terms import Operation, Property
 from pluriverse.randomization.write import Targets
-from pluriverse.selection.frequency import ATTRIBUTE_FREQUENCY, Frequency
 from pluriverse.selection.patterns import match_labels
-from pluriverse.types import JointType, ModelFlags
+from pluriverse.types import Entity, JointType
 
 # Least eigenvalue of the second moment of mass, relative to the largest, from which a body can be factored:
 # some roundings of the float32 inertia that it is computed from.
 MOMENT_RATIO_MIN = 1e-6
 
 
-class EntityKind(enum.Enum):
-    """Kind of entity that an array has one entry for."""
-
-    WORLD = "world"
-    BODY = "body"
-    JOINT = "joint"
-    DOF = "dof"
-    COORD = "coord"
-    SHAPE = "shape"
-    EQUALITY = "equality_constraint"
-
-
-_KIND = {
-    Frequency.WORLD: EntityKind.WORLD,
-    Frequency.BODY: EntityKind.BODY,
-    Frequency.JOINT: EntityKind.JOINT,
-    Frequency.JOINT_DOF: EntityKind.DOF,
-    Frequency.JOINT_COORD: EntityKind.COORD,
-    Frequency.SHAPE: EntityKind.SHAPE,
-    Frequency.EQUALITY_CONSTRAINT: EntityKind.EQUALITY,
-}
-
-_REMEDIES = {
-    "body_q": "it follows from joint coordinates. Use InitialState",
-    "body_qd": "it follows from joint velocities. Use InitialState",
-    "joint_axis": "axes must keep the length 1. Turn the frame of the joint: Rotation('joint_X_p', ...)",
-    **dict.fromkeys(
-        (
-            "joint_f",
-            "joint_act",
-            "joint_target_pos",
-            "joint_target_q",
-            "joint_target_vel",
-            "joint_target_qd",
-        ),
-        "it only says where a new Control begins. Write to Simulation.control",
-    ),
-    "shape_aabb_lower": "it follows from the size. Use geometry_size",
-    "shape_aabb_upper": "it follows from the size. Use geometry_size",
-    "shape_collision_radius": "it follows from the size. Use geometry_size",
-    "equality_constraint_axis": "axes must keep the length 1. Turn equality_constraint_relpose with Rotation",
-}
-POSES = ("joint_X_p", "joint_X_c", "shape_transform", "equality_constraint_relpose")
-"""Arrays of poses, of which positions and orientations are drawn by themselves."""
-# Properties that must not be negative.
-_NOT_NEGATIVE = (
-    "body_mass",
-    "body_inertia",
-    "joint_armature",
-    "joint_damping",
-    "joint_friction",
-    "joint_target_ke",
-    "joint_target_kd",
-    "joint_limit_ke",
-    "joint_limit_kd",
-    "joint_effort_limit",
-    "joint_velocity_limit",
-    "shape_margin",
-    "shape_gap",
-    "shape_scale",
-    "shape_material_ke",
-    "shape_material_tau",
-    "shape_material_mu",
-    "shape_material_restitution",
-    "shape_material_mu_torsional",
-    "shape_material_mu_rolling",
-    "shape_material_kh",
-    "shape_color",
-    "equality_constraint_torquescale",
-)
 _OF_LIMITS = ("joint_limit_ke", "joint_limit_kd")
 # Limits [m or rad] from here on are none, as those of the builder's default.
 LIMIT_NONE = 1e9
-_POSITIVE = ("body_mass", "shape_scale")
 
 
-def kind_of(name: str) -> EntityKind:
-    """Return the kind of entity that an array of the model has one entry for.
+def entity_of(name: str) -> Entity:
+    """Return what an array of the model has one entry for.
 
     Raises:
         ValueError: If the array cannot be randomized; the message says what to do instead.
     """
-    frequency = ATTRIBUTE_FREQUENCY.get(name)
-    if frequency is None or name == "body_f":
-        known = [known for known in ATTRIBUTE_FREQUENCY if known not in STRUCTURE and known not in _REMEDIES]
+    spec = MODEL_ARRAYS.get(OTHER_NAMES.get(name, name))
+    if spec is None or spec.entity is None:
+        known = [known for known, each in MODEL_ARRAYS.items() if each.can_be_drawn]
         raise ValueError(
             f"Property({name!r}): the model has no such property; it has {', '.join(sorted(known))}."
         )
-    if name in STRUCTURE:
+    if spec.structural:
         raise ValueError(
             f"Property({name!r}): it is part of the structure of a model, which was evaluated in finalize. "
             "Use variants for worlds of other structure."
         )
-    if name in _REMEDIES:
-        raise ValueError(f"Property({name!r}) cannot be drawn by itself: {_REMEDIES[name]}.")
-    return _KIND[frequency]
-
-
-def flag_of(name: str) -> ModelFlags:
-    """Return the flag that an array of the model belongs to, for `notify_model_changed`."""
-    if name in ("body_mass", "body_com", "body_inertia"):
-        return ModelFlags.BODY_INERTIAL_PROPERTIES
-    return {
-        Frequency.WORLD: ModelFlags.MODEL_PROPERTIES,
-        Frequency.BODY: ModelFlags.BODY_PROPERTIES,
-        Frequency.JOINT: ModelFlags.JOINT_PROPERTIES,
-        Frequency.JOINT_DOF: ModelFlags.JOINT_PROPERTIES
-        if name == "joint_qd"
-        else ModelFlags.JOINT_DOF_PROPERTIES,
-        Frequency.JOINT_COORD: ModelFlags.JOINT_PROPERTIES,
-        Frequency.SHAPE: ModelFlags.SHAPE_PROPERTIES,
-        Frequency.EQUALITY_CONSTRAINT: ModelFlags.CONSTRAINT_PROPERTIES,
-    }[ATTRIBUTE_FREQUENCY[name]]
+    if spec.draw_instead is not None:
+        raise ValueError(f"Property({name!r}) cannot be drawn by itself: {spec.draw_instead}.")
+    return spec.entity
 
 
 def property_components(term: Property, model: Model) -> tuple[list[int], int]:
@@ -140,7 +51,7 @@ def property_components(term: Property, model: Model) -> tuple[list[int], int]:
     Raises:
         ValueError: If there are no such components, or the distribution has another number of them.
     """
-    kind_of(term.name)
+    entity_of(term.name)
     array = getattr(model, term.name)
     if array.dtype in (wp.bool, wp.int32):
         raise ValueError(
@@ -148,7 +59,7 @@ def property_components(term: Property, model: Model) -> tuple[list[int], int]:
             f"{array.dtype.__name__}. Write to it, or use variants."
         )
     words = int(np.prod(array.numpy().shape[1:], dtype=np.int64))
-    allowed = list(range(3)) if term.name in POSES else list(range(words))
+    allowed = list(range(3)) if MODEL_ARRAYS[term.name].is_pose else list(range(words))
     components = allowed if term.components is None else [int(component) for component in term.components]
     if term.name == "body_inertia" and (
         term.operation is not Operation.SCALE or not term.same_for_components
@@ -160,7 +71,7 @@ def property_components(term: Property, model: Model) -> tuple[list[int], int]:
     if any(component not in allowed for component in components) or not components:
         raise ValueError(
             f"Property({term.name!r}): components are {list(components)}, but there are {allowed}"
-            + (" (the position of a pose; Rotation turns it)." if term.name in POSES else ".")
+            + (" (the position of a pose; Rotation turns it)." if MODEL_ARRAYS[term.name].is_pose else ".")
         )
     given = term.distribution.component_count()
     if given not in (None, len(components)):
@@ -171,30 +82,30 @@ def property_components(term: Property, model: Model) -> tuple[list[int], int]:
     return components, words
 
 
-def find_targets(model: Model, kind: EntityKind, patterns: Any, what: str) -> np.ndarray:
+def find_targets(model: Model, kind: Entity, patterns: Any, what: str) -> np.ndarray:
     """Return which entities of worlds a pattern means, as truth values. Shared entities are never meant.
 
     Raises:
         KeyError: If the pattern finds nothing.
     """
     first, count = world_ranges(model, kind)
-    inside = np.zeros(_size(model, kind), dtype=bool)
+    inside = np.zeros(entity_count(model, kind), dtype=bool)
     for begin, size in zip(first.tolist(), count.tolist(), strict=True):
         inside[begin : begin + size] = True
-    if kind is EntityKind.WORLD:
+    if kind is Entity.WORLD:
         return inside
     labels = {
-        EntityKind.BODY: model.body_label,
-        EntityKind.SHAPE: model.shape_label,
-        EntityKind.EQUALITY: model.equality_constraint_label,
+        Entity.BODY: model.body_label,
+        Entity.SHAPE: model.shape_label,
+        Entity.EQUALITY_CONSTRAINT: model.equality_constraint_label,
     }.get(kind, model.joint_label)
-    found = match_labels(labels, np.arange(len(labels)), patterns, what=what, kind=kind.value)
-    if kind is EntityKind.BODY:
+    found = match_labels(labels, np.arange(len(labels)), patterns, what=what, kind=kind.key)
+    if kind is Entity.BODY:
         whole = model.body_split_from.numpy()
         found = np.isin(whole, whole[found])  # a body with all its parts
-    if kind is EntityKind.DOF:
+    if kind is Entity.JOINT_DOF:
         found = np.repeat(found, np.diff(model.joint_qd_start.numpy()))
-    elif kind is EntityKind.COORD:
+    elif kind is Entity.JOINT_COORD:
         found = np.repeat(found, np.diff(model.joint_q_start.numpy()))
     if not (found & inside).any():
         raise KeyError(
@@ -204,36 +115,15 @@ def find_targets(model: Model, kind: EntityKind, patterns: Any, what: str) -> np
     return found & inside
 
 
-def world_ranges(model: Model, kind: EntityKind) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first entity of each world and how many there are, shape [world]."""
-    worlds = np.arange(model.world_count)
-    if kind is EntityKind.WORLD:
-        return worlds, np.ones(model.world_count, dtype=np.int64)
-    if kind is EntityKind.EQUALITY:
-        start = model.equality_constraint_world_start.numpy()
-        if model.world_count == 1 and start[0] == start[1]:
-            return np.zeros(1, dtype=np.int64), np.array([model.equality_constraint_count])
-        return start[:-2], np.diff(start[:-1])
-    counts = {
-        EntityKind.BODY: [template.body_count for template in model.templates],
-        EntityKind.JOINT: [template.node_count for template in model.templates],
-        EntityKind.DOF: [template.dof_count for template in model.templates],
-        EntityKind.COORD: [template.coord_count for template in model.templates],
-        EntityKind.SHAPE: [template.shape_count for template in model.templates],
-    }[kind]
-    first = getattr(model.topology, f"world_{kind.value}").numpy()
-    return first.astype(np.int64), np.array(counts)[model.world_template]
-
-
-def upload_targets(model: Model, kind: EntityKind, found: np.ndarray) -> Targets:
+def upload_targets(model: Model, kind: Entity, found: np.ndarray) -> Targets:
     """Return the entities meant by world, on the device."""
     first, count = world_ranges(model, kind)
     chosen = np.flatnonzero(found)
     bounds = np.concatenate(
         [np.searchsorted(chosen, first), np.searchsorted(chosen, first[-1:] + count[-1:])]
     )
-    place = np.arange(_size(model, kind))
-    if kind is EntityKind.BODY:
+    place = np.arange(entity_count(model, kind))
+    if kind is Entity.BODY:
         place = model.body_split_from.numpy()
     local = place[chosen] - first[np.maximum(np.searchsorted(first, chosen, side="right") - 1, 0)]
     targets = Targets()
@@ -286,9 +176,10 @@ def check_property(
     else:
         extremes = bounds[:, None, :] + values
     least, most = extremes.min(axis=0), extremes.max(axis=0)
-    if term.name in _NOT_NEGATIVE:
+    spec = MODEL_ARRAYS[term.name]
+    if spec.low is not None:
         # What is positive and must stay so: the mass of a body, the size of a shape.
-        bad = (least <= 0.0) & (values > 0.0) if term.name in _POSITIVE else least < 0.0
+        bad = (least <= spec.low) & (values > spec.low) if spec.keeps_positive else least < spec.low
         if bad.any():
             row, column = np.argwhere(bad)[0]
             raise ValueError(
@@ -354,20 +245,20 @@ def check_inertia_factor(model: Model, chosen: np.ndarray, inertia: np.ndarray) 
 
 def entity_name(model: Model, name: str, entry: int) -> str:
     """Return how messages call the entity of an entry of an array."""
-    kind = kind_of(name) if name != "body_mass" else EntityKind.BODY
-    if kind is EntityKind.WORLD:
+    kind = entity_of(name)
+    if kind is Entity.WORLD:
         return f"world {entry}"
-    if kind in (EntityKind.DOF, EntityKind.COORD):
-        start = (model.joint_qd_start if kind is EntityKind.DOF else model.joint_q_start).numpy()
+    if kind in (Entity.JOINT_DOF, Entity.JOINT_COORD):
+        start = (model.joint_qd_start if kind is Entity.JOINT_DOF else model.joint_q_start).numpy()
         joint = int(np.searchsorted(start, entry, side="right")) - 1
         return f"joint '{model.joint_label[joint]}' (index {joint})"
     label = {
-        EntityKind.BODY: model.body_label,
-        EntityKind.JOINT: model.joint_label,
-        EntityKind.SHAPE: model.shape_label,
-        EntityKind.EQUALITY: model.equality_constraint_label,
+        Entity.BODY: model.body_label,
+        Entity.JOINT: model.joint_label,
+        Entity.SHAPE: model.shape_label,
+        Entity.EQUALITY_CONSTRAINT: model.equality_constraint_label,
     }[kind][entry]
-    return f"{kind.value.replace('_', ' ')} '{label}' (index {entry})"
+    return f"{kind.key.replace('_', ' ')} '{label}' (index {entry})"
 
 
 def check_scalar_joints(term: Property, model: Model, found: np.ndarray) -> None:
@@ -385,15 +276,3 @@ def check_scalar_joints(term: Property, model: Model, found: np.ndarray) -> None
             f"Property({term.name!r}): joint '{model.joint_label[joint]}' (index {joint}) has coordinates "
             "that belong together. Use InitialState, or leave it out with entities=."
         )
-
-
-def _size(model: Model, kind: EntityKind) -> int:
-    return {
-        EntityKind.WORLD: model.world_count,
-        EntityKind.BODY: model.body_count,
-        EntityKind.JOINT: model.joint_count,
-        EntityKind.DOF: model.joint_dof_count,
-        EntityKind.COORD: model.joint_coord_count,
-        EntityKind.SHAPE: model.shape_count,
-        EntityKind.EQUALITY: model.equality_constraint_count,
-    }[kind]

@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from pluriverse.model.schema import MODEL_ARRAYS
 from pluriverse.scene.assembly import Assembly
 from pluriverse.scene.bodies import find_body
 from pluriverse.scene.errors import FieldError
@@ -102,28 +103,39 @@ def _integer(value: Any, *path: str | int) -> int:
     return value
 
 
-# What the entries of each array that scenes may edit are.
+def _parser(name: str) -> Callable[..., float]:
+    """Return what reads an entry of an array."""
+    if name == "joint_target_mode":
+        return _target_mode
+    if name in ("shape_collision_group", "shape_flags"):
+        return _integer
+    return parse_number if MODEL_ARRAYS[name].low is None else _not_negative
+
+
+# What reads the entries of each array that scenes may edit.
 _ARRAYS: dict[str, Callable[..., float]] = {
-    **dict.fromkeys(
-        [
-            "shape_margin",
-            "shape_gap",
-            "shape_material_ke",
-            "shape_material_tau",
-            "shape_material_mu",
-            "shape_material_restitution",
-            "shape_material_mu_torsional",
-            "shape_material_mu_rolling",
-            "shape_material_kh",
-            "joint_target_ke",
-            "joint_target_kd",
-            "joint_armature",
-        ],
-        _not_negative,
-    ),
-    **dict.fromkeys(["joint_q", "joint_qd", "joint_target_pos", "joint_target_vel"], parse_number),
-    **dict.fromkeys(["shape_collision_group", "shape_flags"], _integer),
-    "joint_target_mode": _target_mode,
+    name: _parser(name)
+    for name in (
+        "shape_margin",
+        "shape_gap",
+        "shape_material_ke",
+        "shape_material_tau",
+        "shape_material_mu",
+        "shape_material_restitution",
+        "shape_material_mu_torsional",
+        "shape_material_mu_rolling",
+        "shape_material_kh",
+        "shape_collision_group",
+        "shape_flags",
+        "joint_target_ke",
+        "joint_target_kd",
+        "joint_target_mode",
+        "joint_target_pos",
+        "joint_target_vel",
+        "joint_armature",
+        "joint_q",
+        "joint_qd",
+    )
 }
 
 

@@ -5,7 +5,6 @@ A view reads and writes the arrays of a model, a state or a control on the devic
 
 from pluriverse.selection.articulation_view import ArticulationView
 from pluriverse.selection.entity_views import BodyView, JointView, ShapeView, WorldView
-from pluriverse.selection.frequency import Frequency
 from pluriverse.selection.view import View
 
-__all__ = ["ArticulationView", "BodyView", "Frequency", "JointView", "ShapeView", "View", "WorldView"]
+__all__ = ["ArticulationView", "BodyView", "JointView", "ShapeView", "View", "WorldView"]

@@ -9,13 +9,12 @@ import warp as wp
 from pluriverse.dynamics import eval_fk, eval_jacobian, eval_mass_matrix
 from pluriverse.model import Control, Model, State
 from pluriverse.selection.entity_views import owned_ranges
-from pluriverse.selection.frequency import Frequency
 from pluriverse.selection.layout import owned_by
 from pluriverse.selection.patterns import Patterns, leaf, match_labels
 from pluriverse.selection.root_state import RootState
 from pluriverse.selection.transfer import scatter
 from pluriverse.selection.view import View, choose, simulated_worlds
-from pluriverse.types import JointType
+from pluriverse.types import Entity, JointType
 
 
 class ArticulationView(View):
@@ -65,10 +64,8 @@ class ArticulationView(View):
     ) -> None:
         what = type(self).__name__
         world = simulated_worlds(model, model.articulation_world.numpy())
-        rows = choose(
-            model, Frequency.ARTICULATION, model.articulation_label, world, pattern, worlds, what=what
-        )
-        super().__init__(model, Frequency.ARTICULATION, rows, world[rows])
+        rows = choose(model, Entity.ARTICULATION, model.articulation_label, world, pattern, worlds, what=what)
+        super().__init__(model, Entity.ARTICULATION, rows, world[rows])
         joint_articulation = model.joint_articulation.numpy()
         joints, joint_start = owned_by(self.row_ids, joint_articulation)
         empty = np.diff(joint_start) == 0
@@ -114,10 +111,10 @@ class ArticulationView(View):
         if exclude_types is not None:
             kept &= ~np.isin(types, exclude_types)
         joints, start = _keep(joints, start, kept)
-        self._add_layout(Frequency.JOINT, joints, start)
+        self._add_layout(Entity.JOINT, joints, start)
         for frequency, bound in (
-            (Frequency.JOINT_COORD, model.joint_q_start.numpy()),
-            (Frequency.JOINT_DOF, model.joint_qd_start.numpy()),
+            (Entity.JOINT_COORD, model.joint_q_start.numpy()),
+            (Entity.JOINT_DOF, model.joint_qd_start.numpy()),
         ):
             index, joint_first = owned_ranges(joints, bound)
             self._add_layout(frequency, index, joint_first[start])
@@ -136,7 +133,7 @@ class ArticulationView(View):
         links, start = owned_by(self.row_ids, body_articulation)
         kept = _filter(links, start, model.body_label, include, exclude, "links", "link")
         links, start = _keep(links, start, kept)
-        self._add_layout(Frequency.BODY, links, start)
+        self._add_layout(Entity.BODY, links, start)
         row_of_link = np.repeat(np.arange(self.count), np.diff(start))
         body_row = np.full(model.body_count + 1, -1, dtype=np.int64)  # the last entry is that of body -1
         body_row[links] = row_of_link
@@ -144,14 +141,14 @@ class ArticulationView(View):
         kept = _filter(
             shapes, shape_start, model.shape_label, include_shapes, exclude_shapes, "shapes", "shape"
         )
-        self._add_layout(Frequency.SHAPE, *_keep(shapes, shape_start, kept))
+        self._add_layout(Entity.SHAPE, *_keep(shapes, shape_start, kept))
 
     def _check_equal(self) -> None:
         for frequency, layout in self._layouts.items():
             if layout.is_ragged:
                 counts = np.diff(layout.start)
                 other = int(np.argmax(counts != counts[0]))
-                kind = frequency if isinstance(frequency, str) else frequency.value
+                kind = frequency if isinstance(frequency, str) else frequency.key
                 labels = self.articulation_labels
                 raise ValueError(
                     f"{type(self).__name__}: the articulations differ: '{labels[0]}' in world "
@@ -179,42 +176,42 @@ class ArticulationView(View):
     @property
     def articulation_labels(self) -> list[str]:
         """Label of each articulation, shape [row]."""
-        return self.labels(Frequency.ARTICULATION)
+        return self.labels(Entity.ARTICULATION)
 
     @property
     def joint_count(self) -> int | None:
         """Joints of an articulation; None where they differ."""
-        return self._count_of(Frequency.JOINT)
+        return self._count_of(Entity.JOINT)
 
     @property
     def joint_dof_count(self) -> int | None:
         """Degrees of freedom of an articulation; None where they differ."""
-        return self._count_of(Frequency.JOINT_DOF)
+        return self._count_of(Entity.JOINT_DOF)
 
     @property
     def joint_coord_count(self) -> int | None:
         """Coordinates of an articulation; None where they differ."""
-        return self._count_of(Frequency.JOINT_COORD)
+        return self._count_of(Entity.JOINT_COORD)
 
     @property
     def link_count(self) -> int | None:
         """Links of an articulation; None where they differ."""
-        return self._count_of(Frequency.BODY)
+        return self._count_of(Entity.BODY)
 
     @property
     def shape_count(self) -> int | None:
         """Shapes of an articulation; None where they differ."""
-        return self._count_of(Frequency.SHAPE)
+        return self._count_of(Entity.SHAPE)
 
     @property
     def joint_names(self) -> list[str] | None:
         """Names of the joints of an articulation, without prefixes; None where they differ."""
-        return self._names_of(Frequency.JOINT)
+        return self._names_of(Entity.JOINT)
 
     @property
     def link_names(self) -> list[str] | None:
         """Names of the links of an articulation, without prefixes; None where they differ."""
-        return self._names_of(Frequency.BODY)
+        return self._names_of(Entity.BODY)
 
     @property
     def body_names(self) -> list[str] | None:
@@ -224,17 +221,17 @@ class ArticulationView(View):
     @property
     def shape_names(self) -> list[str] | None:
         """Names of the shapes of an articulation, without prefixes; None where they differ."""
-        return self._names_of(Frequency.SHAPE)
+        return self._names_of(Entity.SHAPE)
 
     @property
     def joint_labels(self) -> list[str]:
         """Label of each joint, of the first articulation if they have equally many, else of all."""
-        return self._labels_of(Frequency.JOINT)
+        return self._labels_of(Entity.JOINT)
 
     @property
     def link_labels(self) -> list[str]:
         """Label of each link, of the first articulation if they have equally many, else of all."""
-        return self._labels_of(Frequency.BODY)
+        return self._labels_of(Entity.BODY)
 
     @property
     def body_labels(self) -> list[str]:
@@ -244,7 +241,7 @@ class ArticulationView(View):
     @property
     def shape_labels(self) -> list[str]:
         """Label of each shape, of the first articulation if they have equally many, else of all."""
-        return self._labels_of(Frequency.SHAPE)
+        return self._labels_of(Entity.SHAPE)
 
     @property
     def joint_dof_names(self) -> list[str] | None:
@@ -374,7 +371,7 @@ class ArticulationView(View):
             indices: Rows, in place of a mask.
         """
         chosen = self._masks.chosen(mask, indices, what="get_model_articulation_mask")
-        layout = self.layout(Frequency.ARTICULATION)
+        layout = self.layout(Entity.ARTICULATION)
         self._model_mask.zero_()
         truth = chosen if chosen.size else self._every_row
         scatter(
@@ -413,15 +410,15 @@ class ArticulationView(View):
         """
         return eval_mass_matrix(self.model, state, H, self.get_model_articulation_mask(mask))
 
-    def _count_of(self, frequency: Frequency) -> int | None:
+    def _count_of(self, frequency: Entity) -> int | None:
         layout = self.layout(frequency)
         return None if layout.is_ragged else layout.count_max
 
-    def _labels_of(self, frequency: Frequency) -> list[str]:
+    def _labels_of(self, frequency: Entity) -> list[str]:
         labels, count = self.labels(frequency), self._count_of(frequency)
         return labels if count is None else labels[:count]
 
-    def _names_of(self, frequency: Frequency) -> list[str] | None:
+    def _names_of(self, frequency: Entity) -> list[str] | None:
         count = self._count_of(frequency)
         if count is None:
             return None
@@ -432,7 +429,7 @@ class ArticulationView(View):
         names = self.joint_names
         if names is None:
             return None
-        joints = self.layout(Frequency.JOINT).index[: len(names)]
+        joints = self.layout(Entity.JOINT).index[: len(names)]
         counts = start[joints + 1] - start[joints]
         return [
             name if count == 1 else f"{name}:{place}"

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from pluriverse.model import Model
-from pluriverse.selection.frequency import Frequency
 from pluriverse.selection.layout import owned_by, ranges
 from pluriverse.selection.patterns import Patterns
 from pluriverse.selection.view import View, choose, resolve_worlds, simulated_worlds
+from pluriverse.types import Entity
 
 
 class BodyView(View):
@@ -27,15 +27,15 @@ class BodyView(View):
     def __init__(self, model: Model, pattern: Patterns, *, worlds: Patterns | None = None) -> None:
         body_world = simulated_worlds(model, model.body_world.numpy())
         rows = choose(
-            model, Frequency.BODY, model.body_label, body_world, pattern, worlds, what=type(self).__name__
+            model, Entity.BODY, model.body_label, body_world, pattern, worlds, what=type(self).__name__
         )
-        super().__init__(model, Frequency.BODY, rows, body_world[rows])
-        self._add_layout(Frequency.SHAPE, *owned_by(self.row_ids, model.shape_body.numpy()))
+        super().__init__(model, Entity.BODY, rows, body_world[rows])
+        self._add_layout(Entity.SHAPE, *owned_by(self.row_ids, model.shape_body.numpy()))
 
     @property
     def body_labels(self) -> list[str]:
         """Label of each row."""
-        return self.labels(Frequency.BODY)
+        return self.labels(Entity.BODY)
 
 
 class JointView(View):
@@ -61,7 +61,7 @@ class JointView(View):
     ) -> None:
         joint_world = simulated_worlds(model, model.joint_world.numpy())
         rows = choose(
-            model, Frequency.JOINT, model.joint_label, joint_world, pattern, worlds, what=type(self).__name__
+            model, Entity.JOINT, model.joint_label, joint_world, pattern, worlds, what=type(self).__name__
         )
         if joint_types is not None:
             rows = rows[np.isin(model.joint_type.numpy()[rows], joint_types)]
@@ -69,14 +69,14 @@ class JointView(View):
                 raise KeyError(
                     f"JointView: no joint that matches {pattern!r} has one of the types {joint_types}."
                 )
-        super().__init__(model, Frequency.JOINT, rows, joint_world[rows])
-        self._add_layout(Frequency.JOINT_COORD, *owned_ranges(self.row_ids, model.joint_q_start.numpy()))
-        self._add_layout(Frequency.JOINT_DOF, *owned_ranges(self.row_ids, model.joint_qd_start.numpy()))
+        super().__init__(model, Entity.JOINT, rows, joint_world[rows])
+        self._add_layout(Entity.JOINT_COORD, *owned_ranges(self.row_ids, model.joint_q_start.numpy()))
+        self._add_layout(Entity.JOINT_DOF, *owned_ranges(self.row_ids, model.joint_qd_start.numpy()))
 
     @property
     def joint_labels(self) -> list[str]:
         """Label of each row."""
-        return self.labels(Frequency.JOINT)
+        return self.labels(Entity.JOINT)
 
 
 class ShapeView(View):
@@ -94,14 +94,14 @@ class ShapeView(View):
     def __init__(self, model: Model, pattern: Patterns, *, worlds: Patterns | None = None) -> None:
         shape_world = simulated_worlds(model, model.shape_world.numpy())
         rows = choose(
-            model, Frequency.SHAPE, model.shape_label, shape_world, pattern, worlds, what=type(self).__name__
+            model, Entity.SHAPE, model.shape_label, shape_world, pattern, worlds, what=type(self).__name__
         )
-        super().__init__(model, Frequency.SHAPE, rows, shape_world[rows])
+        super().__init__(model, Entity.SHAPE, rows, shape_world[rows])
 
     @property
     def shape_labels(self) -> list[str]:
         """Label of each row."""
-        return self.labels(Frequency.SHAPE)
+        return self.labels(Entity.SHAPE)
 
 
 class WorldView(View):
@@ -117,17 +117,17 @@ class WorldView(View):
 
     def __init__(self, model: Model, worlds: Patterns = "*") -> None:
         rows = resolve_worlds(model, worlds, what=type(self).__name__)
-        super().__init__(model, Frequency.WORLD, rows, rows)
+        super().__init__(model, Entity.WORLD, rows, rows)
         for frequency in (
-            Frequency.BODY,
-            Frequency.JOINT,
-            Frequency.JOINT_COORD,
-            Frequency.JOINT_DOF,
-            Frequency.ARTICULATION,
-            Frequency.SHAPE,
-            Frequency.EQUALITY_CONSTRAINT,
+            Entity.BODY,
+            Entity.JOINT,
+            Entity.JOINT_COORD,
+            Entity.JOINT_DOF,
+            Entity.ARTICULATION,
+            Entity.SHAPE,
+            Entity.EQUALITY_CONSTRAINT,
         ):
-            start = getattr(model, f"{frequency.value}_world_start").numpy()
+            start = getattr(model, f"{frequency.key}_world_start").numpy()
             if model.world_count == 1 and start[0] == start[1]:  # no authored world: everything is in world 0
                 start = np.array([0, start[-1]])
             self._add_layout(frequency, *owned_ranges(self.row_ids, start[: model.world_count + 1]))

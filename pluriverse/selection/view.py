@@ -7,12 +7,14 @@ import numpy as np
 import warp as wp
 
 from pluriverse.model import Control, Model, State
-from pluriverse.selection.frequency import Frequency, check_source, entity_count
+from pluriverse.model.world_ranges import entity_count
 from pluriverse.selection.layout import Layout, owned_by
 from pluriverse.selection.patterns import Patterns, match_labels
 from pluriverse.selection.row_mask import RowMask
+from pluriverse.selection.sources import check_source
 from pluriverse.selection.transfer import gather, same_memory, scatter
 from pluriverse.selection.values import as_device_array
+from pluriverse.types import Entity
 
 
 class View:
@@ -27,7 +29,7 @@ class View:
     """Model that is looked at."""
     device: Any
     """Device of the model."""
-    frequency: Frequency
+    frequency: Entity
     """Kind of entity that the rows are."""
     count: int
     """Number of rows."""
@@ -44,9 +46,7 @@ class View:
     row_shape: tuple[int, ...]
     """Shape of the rows: (world_count, count_per_world), or (count,)."""
 
-    def __init__(
-        self, model: Model, frequency: Frequency, row_ids: np.ndarray, row_world: np.ndarray
-    ) -> None:
+    def __init__(self, model: Model, frequency: Entity, row_ids: np.ndarray, row_world: np.ndarray) -> None:
         self.model = model
         self.device = model.device
         self.frequency = frequency
@@ -61,15 +61,15 @@ class View:
             (self.count,) if self.count_per_world is None else (self.world_count, self.count_per_world)
         )
         self._masks = RowMask(self.row_shape, slots.reshape(-1), self.world_count, self.device)
-        self._layouts: dict[Frequency | str, Layout] = {}
+        self._layouts: dict[Entity | str, Layout] = {}
         self._add_layout(frequency, self.row_ids, np.arange(self.count + 1))
 
-    def _add_layout(self, frequency: Frequency | str, index: np.ndarray, start: np.ndarray) -> None:
+    def _add_layout(self, frequency: Entity | str, index: np.ndarray, start: np.ndarray) -> None:
         self._layouts[frequency] = Layout(
             index, start, self.row_shape, frequency is self.frequency, self.device
         )
 
-    def layout(self, frequency: Frequency | str) -> Layout:
+    def layout(self, frequency: Entity | str) -> Layout:
         """Return where the entries of a kind, or the rows of a custom frequency, stand.
 
         Raises:
@@ -83,36 +83,36 @@ class View:
 
     def _custom_owners(self, frequency: str) -> np.ndarray:
         """Return the world or articulation that each row of a custom frequency belongs to."""
-        if self.frequency is Frequency.WORLD:
+        if self.frequency is Entity.WORLD:
             return simulated_worlds(self.model, self.model.custom_frequency_world[frequency])
         owners = self.model.custom_frequency_articulation.get(frequency)
-        if owners is None or self.frequency is not Frequency.ARTICULATION:
+        if owners is None or self.frequency is not Entity.ARTICULATION:
             raise self._owns_none(frequency)
         return owners
 
-    def _owns_none(self, frequency: Frequency | str) -> ValueError:
-        kind = frequency if isinstance(frequency, str) else frequency.value
-        owned = ", ".join(known if isinstance(known, str) else known.value for known in self._layouts)
+    def _owns_none(self, frequency: Entity | str) -> ValueError:
+        kind = frequency if isinstance(frequency, str) else frequency.key
+        owned = ", ".join(known if isinstance(known, str) else known.key for known in self._layouts)
         return ValueError(
-            f"{type(self).__name__}: no {kind} belongs to the {self.frequency.value}s of this view, only "
+            f"{type(self).__name__}: no {kind} belongs to the {self.frequency.key}s of this view, only "
             f"{owned}. Use a view of another kind, such as WorldView."
         )
 
-    def offsets(self, frequency: Frequency | str) -> np.ndarray:
+    def offsets(self, frequency: Entity | str) -> np.ndarray:
         """Return the first entry of each row and, at the end, their number, on the host, shape [row + 1]."""
         return self.layout(frequency).start
 
-    def padding_mask(self, frequency: Frequency | str) -> wp.array:
+    def padding_mask(self, frequency: Entity | str) -> wp.array:
         """Return which places of a padded array hold an entry, shape [row, most entries of a row]."""
         layout = self.layout(frequency)
         mask = np.zeros(layout.padded_shape, dtype=bool)
         mask.flat[layout.padded_places()] = True
         return wp.array(mask, dtype=wp.bool, device=self.device)
 
-    def labels(self, frequency: Frequency) -> list[str]:
+    def labels(self, frequency: Entity) -> list[str]:
         """Return the label of each entry of a kind that has labels, row after row."""
         return [
-            getattr(self.model, f"{frequency.value}_label")[entity] for entity in self.layout(frequency).index
+            getattr(self.model, f"{frequency.key}_label")[entity] for entity in self.layout(frequency).index
         ]
 
     def get_attribute(
@@ -269,7 +269,7 @@ class View:
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}({self.count} rows of kind {self.frequency.value}, shape {self.row_shape})"
+            f"{type(self).__name__}({self.count} rows of kind {self.frequency.key}, shape {self.row_shape})"
         )
 
 
@@ -288,7 +288,7 @@ def _alias(array: Any, layout: Layout) -> Any:
 
 def choose(
     model: Model,
-    frequency: Frequency,
+    frequency: Entity,
     labels: Sequence[str],
     entity_world: np.ndarray,
     pattern: Patterns,
@@ -302,11 +302,11 @@ def choose(
         KeyError: If a pattern finds nothing, or nothing in these worlds.
     """
     places = np.arange(entity_count(model, frequency))
-    found = match_labels(labels, places, pattern, what=what, kind=frequency.value)
+    found = match_labels(labels, places, pattern, what=what, kind=frequency.key)
     if worlds is not None:
         found &= np.isin(entity_world, resolve_worlds(model, worlds, what=what))
         if not found.any():
-            raise KeyError(f"{what}: no {frequency.value} that matches {pattern!r} is in worlds {worlds!r}.")
+            raise KeyError(f"{what}: no {frequency.key} that matches {pattern!r} is in worlds {worlds!r}.")
     return np.flatnonzero(found)
 
 

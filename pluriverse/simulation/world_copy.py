@@ -13,9 +13,10 @@ import warp as wp
 
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, State
-from pluriverse.model.attributes import AttributeAssignment, AttributeFrequency, AttributeSpec
+from pluriverse.model.attributes import AttributeAssignment, AttributeSpec
 from pluriverse.model.world_selection import WorldSelection
 from pluriverse.simulation.world_bounds import bounds_of, world_bounds
+from pluriverse.types import Entity
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.simulation.world_copy")
@@ -125,9 +126,9 @@ class WorldCopy:
 
 def _rows_by_world(model: Model, spec: AttributeSpec) -> tuple[np.ndarray, np.ndarray] | None:
     """Return where the rows of each world begin, and the rows, of a custom attribute; None if of no world."""
-    if spec.frequency is AttributeFrequency.ONCE:
+    if spec.frequency is Entity.ONCE:
         return None
-    if spec.frequency is AttributeFrequency.WORLD:
+    if spec.frequency is Entity.WORLD:
         return np.arange(model.world_count + 1), np.arange(model.world_count)
     if isinstance(spec.frequency, str):
         world = model.custom_frequency_world[spec.frequency]

@@ -14,24 +14,15 @@ from pluriverse.builder.shape_bounds import compute_shape_bounds
 from pluriverse.dynamics import eval_ik
 from pluriverse.dynamics.forward_kinematics import place_worlds
 from pluriverse.model import Model
+from pluriverse.model.schema import MODEL_ARRAYS
 from pluriverse.model.world_list import list_worlds
-from pluriverse.types import BodyFlags, GeoType, JointTargetMode, JointType, ModelFlags
+from pluriverse.types import BodyFlags, Entity, GeoType, JointTargetMode, JointType, ModelFlags
 
 # Largest error of the length of a unit quaternion or axis [relative]: as in the checks of the builder.
 UNIT_ERROR = 0.02
 # Largest asymmetry of an inertia, relative to its largest entry: some roundings of float32.
 SYMMETRY_ERROR = 1e-5
 
-_NOT_NEGATIVE = (
-    "joint_armature",
-    "joint_damping",
-    "joint_friction",
-    "joint_target_ke",
-    "joint_target_kd",
-    "joint_effort_limit",
-    "joint_velocity_limit",
-)
-_NOT_NEGATIVE_OR_NOT_GIVEN = ("joint_limit_ke", "joint_limit_kd")
 _DOF_FLAGS = (
     ModelFlags.JOINT_DOF_PROPERTIES
     | ModelFlags.JOINT_DOF_FORCE_PROPERTIES
@@ -142,12 +133,7 @@ def _check_flags(model: Model) -> None:
 
 
 def _check_dofs(model: Model) -> None:
-    for name in _NOT_NEGATIVE:
-        _check(getattr(model, name).numpy() >= 0.0, model, name, "dof", "Give a number >= 0.")
-    for name in _NOT_NEGATIVE_OR_NOT_GIVEN:
-        values = getattr(model, name).numpy()
-        sound = np.isnan(values) | (values >= 0.0)
-        _check(sound, model, name, "dof", "Give a number >= 0, or NaN to leave it to the solver.")
+    _check_bounds(model, Entity.JOINT_DOF)
     lower, upper = model.joint_limit_lower.numpy(), model.joint_limit_upper.numpy()
     ordered = lower <= upper
     ordered_targets = model.joint_target_lower.numpy() <= model.joint_target_upper.numpy()
@@ -158,6 +144,19 @@ def _check_dofs(model: Model) -> None:
     modes = [mode for mode in JointTargetMode if mode is not JointTargetMode.AUTO]
     known = np.isin(model.joint_target_mode.numpy(), modes)
     _check(known, model, "joint_target_mode", "dof", f"Use one of {[int(mode) for mode in modes]}.")
+
+
+def _check_bounds(model: Model, entity: Entity) -> None:
+    """Check the numbers of entities against the bounds that the schema gives them."""
+    for name, spec in MODEL_ARRAYS.items():
+        if spec.entity is entity and spec.low is not None and getattr(model, name).dtype is wp.float32:
+            values = getattr(model, name).numpy()
+            sound = values >= spec.low
+            remedy = f"Give a number >= {spec.low:g}"
+            if spec.may_be_unset:
+                sound |= np.isnan(values)
+                remedy += ", or NaN to leave it to the solver"
+            _check(sound, model, name, "dof" if entity is Entity.JOINT_DOF else entity.key, f"{remedy}.")
 
 
 def _check_shapes(model: Model) -> None:
@@ -176,9 +175,11 @@ def _check_shapes(model: Model) -> None:
         sound &= (scale[:, axis] > 0.0) | (needed <= axis)
         sound &= (scale[:, axis] != 0.0) | ~meshed
     _check(sound, model, "shape_scale", "shape", "Give finite, positive sizes.")
+    _check_bounds(model, Entity.SHAPE)
     for name in ("shape_margin", "shape_gap"):
-        values = getattr(model, name).numpy()
-        _check(np.isfinite(values) & (values >= 0.0), model, name, "shape", "Give a finite length >= 0 m.")
+        _check(
+            np.isfinite(getattr(model, name).numpy()), model, name, "shape", "Give a finite length >= 0 m."
+        )
 
 
 def _check_frames(model: Model) -> None:

@@ -8,9 +8,8 @@ import warp as wp
 
 from pluriverse.model import Model
 from pluriverse.selection import ArticulationView
-from pluriverse.selection.frequency import Frequency
 from pluriverse.selection.patterns import Patterns, leaf, match_labels
-from pluriverse.types import FLOATING_JOINTS, JointType, ShapeFlags
+from pluriverse.types import FLOATING_JOINTS, Entity, JointType, ShapeFlags
 
 # What `RobotTable.axis` says of a degree of freedom whose coordinate is its position.
 SCALAR = wp.constant(-1)
@@ -118,10 +117,10 @@ class RobotLayout:
         self.labels = view.articulation_labels
         """Label of each robot."""
         self._dof_joint, self._dof_coord, self._dof_axis = _dof_places(model)
-        dofs = _owned(view, Frequency.JOINT_DOF)
+        dofs = _owned(view, Entity.JOINT_DOF)
         self.dofs = dofs.keep(self._dof_coord[dofs.values] >= 0)
         """Degrees of freedom of each robot, without those of its floating base."""
-        links = _owned(whole, Frequency.BODY)
+        links = _owned(whole, Entity.BODY)
         shapes = _collision_shapes(model)
         kept = np.ones(model.body_count, dtype=bool)
         if bodies is not None:
@@ -141,7 +140,7 @@ class RobotLayout:
             shapes.values[_ranges(shapes.start[self.feet.values], counts)],
             np.concatenate([[0], np.cumsum(counts)]),
         )
-        joints_of = _owned(whole, Frequency.JOINT)
+        joints_of = _owned(whole, Entity.JOINT)
         self.base_joint = joints_of.values[joints_of.start[:-1]]
         """Root joint of each robot, shape [env]."""
         types, child = model.joint_type.numpy()[self.base_joint], model.joint_child.numpy()[self.base_joint]
@@ -208,7 +207,7 @@ class RobotLayout:
         return table
 
 
-def _owned(view: ArticulationView, frequency: Frequency) -> Ragged:
+def _owned(view: ArticulationView, frequency: Entity) -> Ragged:
     layout = view.layout(frequency)
     return Ragged(np.asarray(layout.index), np.asarray(layout.start))
 

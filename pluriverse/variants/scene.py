@@ -16,6 +16,8 @@ import warp as wp
 
 from pluriverse.builder.loop_joints import replace_loop_joints
 from pluriverse.model import Model
+from pluriverse.model.schema import ENTITY_OF_ARRAY
+from pluriverse.types import Entity
 from pluriverse.variants.assets import load_asset, replace_by_hulls
 from pluriverse.variants.assignment import assign_variants
 from pluriverse.variants.config import EntityCfg, PreparedWorlds, SceneCfg, VariantEntityCfg, VariantMode
@@ -23,12 +25,12 @@ from pluriverse.variants.initial_state import apply_initial_state
 from pluriverse.variants.layout import Layout, Slot, find_layouts
 from pluriverse.variants.pool import shared_counts
 from pluriverse.variants.tables import (
-    KINDS,
     LIVE_STRUCTURE,
     VARIANT_DEPENDENT_FIELDS,
+    VARIANT_ENTITIES,
     VariantRows,
     VariantTables,
-    entity_kind,
+    count_entities,
 )
 from pluriverse.variants.validation import check_reserved_names, check_single_layout
 
@@ -37,7 +39,7 @@ WORLD_COUNT_MAX = 2**22
 
 
 @dataclass
-class Entity:
+class SceneEntity:
     """An entity with all its variants."""
 
     name: str
@@ -71,7 +73,7 @@ class VariantScene:
     """What it was made from."""
     model: Model
     """Model of all worlds."""
-    entities: dict[str, Entity]
+    entities: dict[str, SceneEntity]
     """Entities by name."""
     tuples: list[tuple[int, ...]]
     """Layout of every entity, for each kind of world."""
@@ -85,7 +87,7 @@ class VariantScene:
     """Numbers of variants that share layouts."""
     per_world_default_fields: dict[str, Any]
     """Default values of the arrays of the model that depend on variants, each in the shape of that array."""
-    offsets: list[list[dict[str, int]]]
+    offsets: list[list[dict[Entity, int]]]
     """By kind, how many entities of a world come before those of each entity, for each kind of world."""
     builder: Any
     """The builder with all worlds. Variants that share a layout have the numbers of the first one in it."""
@@ -131,7 +133,7 @@ class VariantScene:
         """
         if name not in VARIANT_DEPENDENT_FIELDS:
             return
-        kind = entity_kind(name)
+        kind = ENTITY_OF_ARRAY[name]
         for place, entity in enumerate(self.entities.values()):
             for index, rows in enumerate(entity.rows):
                 members = [row for row, layouts in enumerate(self.tuples) if layouts[place] == index]
@@ -171,7 +173,7 @@ class VariantScene:
             sources, scales = (np.broadcast_to(c, (count, *c.shape[1:])) for c in columns)
             yield shapes, sources[..., 0], scales
 
-    def _entity(self, name: str) -> Entity:
+    def _entity(self, name: str) -> SceneEntity:
         if name not in self.entities:
             known = ", ".join(self.entities) or "none"
             raise KeyError(f"there is no entity '{name}'; the scene has {known}")
@@ -239,7 +241,9 @@ def make_scene(
                 continue
             variant_row = np.full(len(entity.variants), -1)
             variant_row[layout.variants] = np.arange(len(layout.variants))
-            offsets = {kind: np.array([each[place][kind] for _, each in composed]) for kind in KINDS}
+            offsets = {
+                kind: np.array([each[place][kind] for _, each in composed]) for kind in VARIANT_ENTITIES
+            }
             meshes = np.array(
                 [mesh_index[mesh.content_key] for mesh in layout.builder.meshes], dtype=np.int32
             )
@@ -281,7 +285,7 @@ def _check_part(config: SceneCfg, environments: range) -> None:
         )
 
 
-def _read_entity(name: str, config: Any, scene: SceneCfg) -> Entity:
+def _read_entity(name: str, config: Any, scene: SceneCfg) -> SceneEntity:
     what = f"entity '{name}'"
     if not isinstance(config, EntityCfg):
         raise TypeError(
@@ -333,7 +337,7 @@ def _read_entity(name: str, config: Any, scene: SceneCfg) -> Entity:
         else None
         for layout in layouts
     ]
-    return Entity(name, names, has_variants, layouts, rows, assignment, shares)
+    return SceneEntity(name, names, has_variants, layouts, rows, assignment, shares)
 
 
 def _close_loops(builder: Any) -> Any:
@@ -345,7 +349,7 @@ def _close_loops(builder: Any) -> Any:
     return result
 
 
-def _tuples(config: SceneCfg, entities: list[Entity]) -> tuple[list[tuple[int, ...]], np.ndarray]:
+def _tuples(config: SceneCfg, entities: list[SceneEntity]) -> tuple[list[tuple[int, ...]], np.ndarray]:
     """Return the layouts of each kind of world, and the kind of each environment."""
     rows = np.stack([entity.layout_of[entity.assignment] for entity in entities], axis=1)
     if config.reassignable:
@@ -358,7 +362,10 @@ def _tuples(config: SceneCfg, entities: list[Entity]) -> tuple[list[tuple[int, .
 
 
 def _worlds(
-    config: SceneCfg, entities: list[Entity], tuples: list[tuple[int, ...]], environment_tuple: np.ndarray
+    config: SceneCfg,
+    entities: list[SceneEntity],
+    tuples: list[tuple[int, ...]],
+    environment_tuple: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return the world of each environment, and the first world of each kind where worlds are prepared."""
     count = config.num_envs
@@ -387,23 +394,14 @@ def _worlds(
     return first[environment_tuple] + rank, first
 
 
-def _compose(entities: list[Entity], layouts: tuple[int, ...]) -> tuple[Any, list[dict[str, int]]]:
+def _compose(entities: list[SceneEntity], layouts: tuple[int, ...]) -> tuple[Any, list[dict[Entity, int]]]:
     """Return a builder of one kind of world, and how many entities of each kind come before each entity."""
     from pluriverse.builder import ModelBuilder
 
     builder = ModelBuilder()
     offsets = []
     for entity, layout in zip(entities, layouts, strict=True):
-        offsets.append(
-            {
-                "body": builder.body_count,
-                "joint": builder.joint_count,
-                "coord": builder.joint_coord_count,
-                "dof": builder.joint_dof_count,
-                "shape": builder.shape_count,
-                "equality": builder.equality_constraint_count,
-            }
-        )
+        offsets.append(count_entities(builder))
         builder.add_builder(entity.layouts[layout].builder, label_prefix=entity.name or None)
         for mesh in entity.layouts[layout].builder.meshes:
             builder._mesh_index(mesh)  # those of variants that nobody has yet

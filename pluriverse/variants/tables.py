@@ -13,9 +13,9 @@ import warp as wp
 from pluriverse.builder.shape_bounds import compute_shape_bounds
 from pluriverse.builder.snapshot import COLUMN_NAMES
 from pluriverse.model import Model
-from pluriverse.model.structure_guard import STRUCTURE
-from pluriverse.selection.frequency import ATTRIBUTE_FREQUENCY, Frequency
-from pluriverse.types import ShapeFlags
+from pluriverse.model.schema import ENTITY_OF_ARRAY, STRUCTURE
+from pluriverse.model.world_ranges import world_ranges
+from pluriverse.types import Entity, ShapeFlags
 from pluriverse.variants.layout import Layout, used_meshes
 from pluriverse.variants.row_copy import copy_variant_rows
 
@@ -26,26 +26,25 @@ LIVE_STRUCTURE = ("shape_flags", "shape_source_index")
 their meshes."""
 
 VARIANT_DEPENDENT_FIELDS: tuple[str, ...] = (
-    *sorted(set(ATTRIBUTE_FREQUENCY) - set(STRUCTURE) - set(_NOT_OF_A_VARIANT)),
+    *sorted(set(ENTITY_OF_ARRAY) - set(STRUCTURE) - set(_NOT_OF_A_VARIANT)),
     *LIVE_STRUCTURE,
 )
 """Arrays of `Model` in which variants of one layout may differ, so that each world has its own defaults."""
 
-_WORLD_FIRST = {
-    Frequency.BODY: "body",
-    Frequency.JOINT: "joint",
-    Frequency.JOINT_COORD: "coord",
-    Frequency.JOINT_DOF: "dof",
-    Frequency.SHAPE: "shape",
-    Frequency.EQUALITY_CONSTRAINT: "equality",
-}
-KINDS = tuple(_WORLD_FIRST.values())
-"""Kinds of entities that a variant has."""
+VARIANT_ENTITIES = (
+    Entity.BODY,
+    Entity.JOINT,
+    Entity.JOINT_COORD,
+    Entity.JOINT_DOF,
+    Entity.SHAPE,
+    Entity.EQUALITY_CONSTRAINT,
+)
+"""What a variant has."""
 
 
-def entity_kind(name: str) -> str:
-    """Return the kind of entity that an array of the model has one entry for."""
-    return _WORLD_FIRST[ATTRIBUTE_FREQUENCY[name]]
+def count_entities(builder: Any) -> dict[Entity, int]:
+    """Return how many entities of each kind a builder has."""
+    return {entity: getattr(builder, f"{entity.key}_count") for entity in VARIANT_ENTITIES}
 
 
 class VariantRows:
@@ -61,14 +60,7 @@ class VariantRows:
     """
 
     def __init__(self, what: str, layout: Layout, builders: Sequence[Any]) -> None:
-        self.counts = {
-            "body": layout.builder.body_count,
-            "joint": layout.builder.joint_count,
-            "coord": layout.builder.joint_coord_count,
-            "dof": layout.builder.joint_dof_count,
-            "shape": layout.builder.shape_count,
-            "equality": layout.builder.equality_constraint_count,
-        }
+        self.counts = count_entities(layout.builder)
         """Entities of one world of the layout, by kind."""
         catalogue, filled, mesh, look = _catalogue(layout, builders)
         try:
@@ -95,7 +87,7 @@ class VariantRows:
         arrays["shape_aabb_upper"] = upper.astype(np.float32)
         arrays["shape_collision_radius"] = radius.astype(np.float32)
         for name, values in arrays.items():
-            kind = entity_kind(name)
+            kind = ENTITY_OF_ARRAY[name]
             if self.counts[kind] == 0:
                 continue
             rows = np.ascontiguousarray(values).reshape(row_count, -1)
@@ -184,15 +176,11 @@ class VariantTables:
         self._defaults = defaults
         self._launches: list[tuple[str, list[Any], list[Any]]] = []
         self._names: set[str] = set()
-        topology = model.topology
-        equality = model.equality_constraint_world_start.numpy()[: model.world_count].astype(np.int32)
-        self._world_first = {
-            "body": topology.world_body,
-            "joint": topology.world_joint,
-            "coord": topology.world_coord,
-            "dof": topology.world_dof,
-            "shape": topology.world_shape,
-            "equality": wp.array(equality, dtype=wp.int32, device=model.device),
+        self._world_first: dict[Entity, wp.array[int]] = {
+            entity: wp.array(
+                world_ranges(model, entity)[0].astype(np.int32), dtype=wp.int32, device=model.device
+            )
+            for entity in VARIANT_ENTITIES
         }
 
     def add(
@@ -200,7 +188,7 @@ class VariantTables:
         entity: str,
         rows: VariantRows,
         variant_row: np.ndarray,
-        tuple_offsets: dict[str, np.ndarray],
+        tuple_offsets: dict[Entity, np.ndarray],
     ) -> None:
         """Add a layout of an entity.
 
@@ -212,12 +200,12 @@ class VariantTables:
         """
         device = self._model.device
         row_of: wp.array[int] = wp.array(variant_row.astype(np.int32), dtype=wp.int32, device=device)
-        offsets: dict[str, Any] = {
+        offsets: dict[Entity, Any] = {
             kind: wp.array(values.astype(np.int32), dtype=wp.int32, device=device)
             for kind, values in tuple_offsets.items()
         }
         for name, values in rows.arrays.items():
-            kind = entity_kind(name)
+            kind = ENTITY_OF_ARRAY[name]
             dtype = wp.bool if values.dtype == np.bool_ else wp.int32
             # Numbers are copied as what they are in memory, so one kernel serves all types of four bytes.
             table: Any = wp.array(
@@ -229,7 +217,7 @@ class VariantTables:
             self._launches.append((entity, inputs, outputs))
             self._names.add(name)
 
-    def world_first(self, kind: str, world: int) -> int:
+    def world_first(self, kind: Entity, world: int) -> int:
         """Return the first entity of a kind in a world."""
         return int(self._world_first[kind].numpy()[world])
 

@@ -5,12 +5,8 @@ import numpy as np
 import pluriverse
 from pluriverse import Model, ModelBuilder
 from pluriverse.model import poses
+from pluriverse.model.schema import MODEL_ARRAYS
 
-MODEL_ARRAYS = tuple(
-    name
-    for name, kind in Model.__annotations__.items()
-    if "array" in str(kind) and name not in ("world_template",) and not name.startswith("custom_")
-)
 PER_WORLD = ("gravity", "worlds")
 
 

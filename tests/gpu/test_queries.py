@@ -5,7 +5,8 @@ import pytest
 import warp as wp
 
 import pluriverse as pv
-from pluriverse.selection import ArticulationView, Frequency
+from pluriverse import Entity
+from pluriverse.selection import ArticulationView
 from tests.simulation.worlds import make_model
 
 pytestmark = pytest.mark.gpu
@@ -63,6 +64,6 @@ def test_views_write_masked_rows_inside_a_recording(device: str, mixed_kinds: li
     mask.assign(chosen)
     wp.capture_launch(capture.graph)
     after = view.get_attribute_padded("joint_qd", state).numpy()
-    present = view.padding_mask(Frequency.JOINT_DOF).numpy()
+    present = view.padding_mask(Entity.JOINT_DOF).numpy()
     np.testing.assert_array_equal(after[chosen][present[chosen]], wanted[chosen][present[chosen]])
     np.testing.assert_array_equal(after[~chosen], before[~chosen])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pluriverse import ModelBuilder, Simulation
-from pluriverse.model.structure_guard import STRUCTURE
+from pluriverse.model.schema import STRUCTURE
 from pluriverse.solvers import SolverMuJoCo, SolverSAP
 from pluriverse.warnings import StructureEditWarning
 

@@ -5,34 +5,35 @@ import pytest
 import warp as wp
 
 import pluriverse as pv
-from pluriverse.selection import ArticulationView, Frequency
+from pluriverse import Entity
+from pluriverse.selection import ArticulationView
 
 from .robots import different_worlds, equal_worlds, fill_with_numbers, make_model, make_robot
 
 
-def owned_entries(model: pv.Model, articulation: int, frequency: Frequency) -> list[int]:
+def owned_entries(model: pv.Model, articulation: int, frequency: Entity) -> list[int]:
     """Return the entries of an articulation, found one by one."""
     joints = [joint for joint, owner in enumerate(model.joint_articulation.numpy()) if owner == articulation]
     bodies = sorted(int(model.joint_child.numpy()[joint]) for joint in joints)
-    if frequency is Frequency.JOINT:
+    if frequency is Entity.JOINT:
         return joints
-    if frequency is Frequency.BODY:
+    if frequency is Entity.BODY:
         return bodies
-    if frequency is Frequency.SHAPE:
+    if frequency is Entity.SHAPE:
         return [shape for shape, body in enumerate(model.shape_body.numpy()) if body in bodies]
-    start = (model.joint_q_start if frequency is Frequency.JOINT_COORD else model.joint_qd_start).numpy()
+    start = (model.joint_q_start if frequency is Entity.JOINT_COORD else model.joint_qd_start).numpy()
     return [entry for joint in joints for entry in range(start[joint], start[joint + 1])]
 
 
 ATTRIBUTES = [
-    ("joint_q", "state", Frequency.JOINT_COORD),
-    ("joint_qd", "state", Frequency.JOINT_DOF),
-    ("body_q", "state", Frequency.BODY),
-    ("body_f", "state", Frequency.BODY),
-    ("joint_f", "control", Frequency.JOINT_DOF),
-    ("joint_X_p", "model", Frequency.JOINT),
-    ("body_inertia", "model", Frequency.BODY),
-    ("shape_material_mu", "model", Frequency.SHAPE),
+    ("joint_q", "state", Entity.JOINT_COORD),
+    ("joint_qd", "state", Entity.JOINT_DOF),
+    ("body_q", "state", Entity.BODY),
+    ("body_f", "state", Entity.BODY),
+    ("joint_f", "control", Entity.JOINT_DOF),
+    ("joint_X_p", "model", Entity.JOINT),
+    ("body_inertia", "model", Entity.BODY),
+    ("shape_material_mu", "model", Entity.SHAPE),
 ]
 
 
@@ -115,9 +116,7 @@ def test_only_chosen_rows_are_written(choice):
     view.set_dof_velocities(state, wp.array(values, dtype=float, device="cpu"), **arguments)
     expected = before.copy()
     for row in chosen:
-        expected[owned_entries(model, int(view.row_ids[row]), Frequency.JOINT_DOF)] = values.reshape(6, -1)[
-            row
-        ]
+        expected[owned_entries(model, int(view.row_ids[row]), Entity.JOINT_DOF)] = values.reshape(6, -1)[row]
     np.testing.assert_array_equal(state.joint_qd.numpy(), expected)
 
 
@@ -189,7 +188,7 @@ def test_root_states_of_floating_and_fixed_bases():
     for getter in (view.get_root_transforms, view.get_root_velocities):
         with pytest.raises(ValueError, match=r"of roots of the \d+ rows .* irregular .* Pass copy=True"):
             getter(state)
-    base = state.body_q.numpy()[view.layout(Frequency.BODY).index[view.offsets(Frequency.BODY)[:-1]]]
+    base = state.body_q.numpy()[view.layout(Entity.BODY).index[view.offsets(Entity.BODY)[:-1]]]
     # float32 rounding of unit quaternions and of positions of a few metres
     np.testing.assert_allclose(base, poses, rtol=0.0, atol=1e-6)
     found = view.get_root_velocities(state, copy=True).numpy()
@@ -204,7 +203,7 @@ def test_root_states_of_floating_and_fixed_bases():
     walkers.set_root_velocities(state, velocities)
     walkers.eval_fk(state)
     np.testing.assert_array_equal(walkers.get_root_velocities(state, copy=True).numpy(), velocities)
-    first_link = walkers.layout(Frequency.BODY).index[walkers.offsets(Frequency.BODY)[:-1]]
+    first_link = walkers.layout(Entity.BODY).index[walkers.offsets(Entity.BODY)[:-1]]
     np.testing.assert_allclose(
         state.body_qd.numpy()[first_link].reshape(velocities.shape), velocities, rtol=0.0, atol=1e-6
     )

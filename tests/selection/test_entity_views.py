@@ -3,7 +3,8 @@ import pytest
 import warp as wp
 
 import pluriverse as pv
-from pluriverse.selection import BodyView, Frequency, JointView, ShapeView, WorldView
+from pluriverse import Entity
+from pluriverse.selection import BodyView, JointView, ShapeView, WorldView
 
 from .robots import GROUND_LABEL, different_worlds, equal_worlds, fill_with_numbers
 
@@ -24,14 +25,14 @@ def test_bodies_by_label():
     assert knees.row_shape == (knees.count,)
     assert knees.body_labels == [label for label in model.body_label if label.startswith("knee")]
     shapes = ShapeView(model, "knee*")
-    np.testing.assert_array_equal(knees.layout(Frequency.SHAPE).index, shapes.row_ids)
+    np.testing.assert_array_equal(knees.layout(Entity.SHAPE).index, shapes.row_ids)
 
 
 def test_joints_of_different_types_are_ragged():
     """The root of a walker has 7 coordinates, that of an arm one."""
     model = different_worlds()
     roots = JointView(model, "root", worlds=[0, 2, 3])
-    assert np.diff(roots.offsets(Frequency.JOINT_COORD)).tolist() == [7, 1, 7, 1]
+    assert np.diff(roots.offsets(Entity.JOINT_COORD)).tolist() == [7, 1, 7, 1]
     only = JointView(model, "root", joint_types=[pv.JointType.REVOLUTE])
     assert only.get_attribute("joint_q", model.state()).shape == (2, 1, 1)
     with pytest.raises(KeyError, match="has one of the types"):
@@ -64,13 +65,13 @@ def test_worlds_hold_all_their_entities():
     mixed = different_worlds()
     some = WorldView(mixed, [1, 3])
     start = mixed.body_world_start.numpy()
-    assert some.layout(Frequency.BODY).index.tolist() == [
+    assert some.layout(Entity.BODY).index.tolist() == [
         *range(start[1], start[2]),
         *range(start[3], start[4]),
     ]
     mass = some.get_attribute_padded("body_mass", mixed).numpy()
     assert mass.shape == (2, 3)
-    assert (mass > 0.0).tolist() == some.padding_mask(Frequency.BODY).numpy().tolist()
+    assert (mass > 0.0).tolist() == some.padding_mask(Entity.BODY).numpy().tolist()
 
 
 def test_constraints_of_worlds_are_switched():

@@ -5,7 +5,8 @@ import pytest
 import warp as wp
 
 import pluriverse as pv
-from pluriverse.selection import ArticulationView, Frequency, WorldView
+from pluriverse import Entity
+from pluriverse.selection import ArticulationView, WorldView
 
 from .robots import different_worlds, equal_worlds, fill_with_numbers
 
@@ -45,7 +46,7 @@ def test_ragged_worlds_come_padded_as_one_tensor():
     view, state = ArticulationView(model, "*", homogeneous=False), model.state()
     numbers = fill_with_numbers(state.joint_q)
     tensor = wp.to_torch(view.get_attribute_padded("joint_q", state))
-    valid = wp.to_torch(view.padding_mask(Frequency.JOINT_COORD))
+    valid = wp.to_torch(view.padding_mask(Entity.JOINT_COORD))
     assert tensor.shape == valid.shape
     assert int(valid.sum()) == model.joint_coord_count
     tensor += 1.0

@@ -13,12 +13,13 @@ import numpy as np
 import warp as wp
 
 from pluriverse.builder.custom_attribute import CustomAttribute, CustomFrequency
-from pluriverse.model.attributes import AttributeAssignment, AttributeFrequency
+from pluriverse.model.attributes import AttributeAssignment
 from pluriverse.solvers.mujoco.attributes.choices import CtrlSource, CtrlType, TargetKind, TrnType, as_number
 from pluriverse.solvers.mujoco.attributes.usd_actuators import actuator_rows, is_actuator
 from pluriverse.solvers.mujoco.attributes.usd_tendons import is_tendon, tendon_rows
 from pluriverse.solvers.mujoco.mapping.model_rows import NAMESPACE
 from pluriverse.solvers.mujoco.mapping.solref import DEFAULT_SOLIMP, DEFAULT_SOLREF, SolrefMode
+from pluriverse.types import Entity
 
 VEC5 = wp.types.vector(5, wp.float32)
 VEC6 = wp.types.vector(6, wp.float32)
@@ -272,15 +273,15 @@ SENSOR = (
     Entry("sensor_noise", float, 0.0),
 )
 
-TABLES: tuple[tuple[AttributeFrequency | str, tuple[Entry, ...]], ...] = (
-    (AttributeFrequency.BODY, BODY),
-    (AttributeFrequency.SHAPE, SHAPE),
-    (AttributeFrequency.JOINT_DOF, JOINT_DOF),
-    (AttributeFrequency.EQUALITY_CONSTRAINT, EQUALITY),
-    (AttributeFrequency.WORLD, WORLD_OPTIONS),
-    (AttributeFrequency.ONCE, ONCE_OPTIONS),
-    (AttributeFrequency.ONCE, tuple(Entry(f"flag_{name}", bool, True, name) for name in FLAGS_ON)),
-    (AttributeFrequency.ONCE, tuple(Entry(f"flag_{name}", bool, False, name) for name in FLAGS_OFF)),
+TABLES: tuple[tuple[Entity | str, tuple[Entry, ...]], ...] = (
+    (Entity.BODY, BODY),
+    (Entity.SHAPE, SHAPE),
+    (Entity.JOINT_DOF, JOINT_DOF),
+    (Entity.EQUALITY_CONSTRAINT, EQUALITY),
+    (Entity.WORLD, WORLD_OPTIONS),
+    (Entity.ONCE, ONCE_OPTIONS),
+    (Entity.ONCE, tuple(Entry(f"flag_{name}", bool, True, name) for name in FLAGS_ON)),
+    (Entity.ONCE, tuple(Entry(f"flag_{name}", bool, False, name) for name in FLAGS_OFF)),
     ("pair", PAIR),
     ("actuator", ACTUATOR),
     ("tendon", TENDON),
@@ -369,12 +370,12 @@ USD: dict[str, tuple[str | None, Callable[[Any, dict[str, Any]], Any] | None]] =
 """Name and transformer in USD of the attributes that are none of the `mjc:` schema, or in other units."""
 
 
-def _declare(builder: Any, frequency: AttributeFrequency | str, entry: Entry) -> None:
+def _declare(builder: Any, frequency: Entity | str, entry: Entry) -> None:
     key = f"{NAMESPACE}:{entry.name}"
     if builder.has_custom_attribute(key) and builder.custom_attributes[key].frequency == frequency:
         return
     asset_name = entry.mjc or entry.name
-    is_option = frequency in (AttributeFrequency.WORLD, AttributeFrequency.ONCE)
+    is_option = frequency in (Entity.WORLD, Entity.ONCE)
     usd = f"mjc:{'flag' if entry.name.startswith('flag_') else 'option'}:{asset_name}" if is_option else None
     names = entry.name in CHOICES
     usd = usd or (None if isinstance(frequency, str) else f"mjc:{asset_name}")

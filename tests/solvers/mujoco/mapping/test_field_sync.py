@@ -5,7 +5,7 @@ import pytest
 import warp as wp
 
 import pluriverse as pv
-from pluriverse.model.structure_guard import STRUCTURE
+from pluriverse.model.schema import ENTITY_OF_ARRAY, STRUCTURE
 from pluriverse.randomization import (
     Operation,
     Property,
@@ -18,7 +18,6 @@ from pluriverse.randomization import (
     joint_limits,
     pseudo_inertia,
 )
-from pluriverse.selection.frequency import ATTRIBUTE_FREQUENCY
 from pluriverse.solvers.mujoco import SolverMuJoCo
 from pluriverse.solvers.mujoco.mapping.conversion import convert_model
 from pluriverse.solvers.mujoco.mapping.group import JointKind, MujocoGroup
@@ -191,7 +190,7 @@ def test_every_array_that_may_be_drawn_or_switched_has_its_place():
     """Whatever a randomizer draws or a variant brings is followed, or known to have no effect in MuJoCo."""
     compiled = {"joint_target_mode"}  # variants that differ there do not share layouts
     not_drawn = {"body_f", "shape_is_solid"}  # of a state; of structure
-    changing = (set(ATTRIBUTE_FREQUENCY) - set(STRUCTURE)) | set(VARIANT_DEPENDENT_FIELDS)
+    changing = (set(ENTITY_OF_ARRAY) - set(STRUCTURE)) | set(VARIANT_DEPENDENT_FIELDS)
     assert changing - compiled - not_drawn == KNOWN_ARRAYS | WITHOUT_EFFECT
 
 

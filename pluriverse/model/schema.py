@@ -1,0 +1,402 @@
+"""Schema: every array of a model, a state and a control, declared once.
+
+A declaration says what an array has one entry for, whether it belongs to the structure, which values it may
+hold, and which change it belongs to. Its docstring gives meaning, unit, frame and shape. Everything else that
+needs to know derives it from here: views, checks, randomization, variants, snapshots, scene files, the actor
+API and the table in the documentation. A new property is declared here, used in a stage, and tested.
+"""
+
+import ast
+import dataclasses
+import inspect
+import itertools
+import re
+from typing import Any
+
+import warp as wp
+
+from pluriverse.types import Entity, ModelFlags
+
+_FLAG_OF_ENTITY = {
+    Entity.WORLD: ModelFlags.MODEL_PROPERTIES,
+    Entity.BODY: ModelFlags.BODY_PROPERTIES,
+    Entity.JOINT: ModelFlags.JOINT_PROPERTIES,
+    Entity.JOINT_DOF: ModelFlags.JOINT_DOF_PROPERTIES,
+    Entity.JOINT_COORD: ModelFlags.JOINT_PROPERTIES,
+    Entity.SHAPE: ModelFlags.SHAPE_PROPERTIES,
+    Entity.EQUALITY_CONSTRAINT: ModelFlags.CONSTRAINT_PROPERTIES,
+}
+_OF_CONTROL = "it only says where a new Control begins. Write to Simulation.control"
+_OF_SIZE = "it follows from the size. Use geometry_size"
+
+
+@dataclasses.dataclass(eq=False)
+class ArraySpec:
+    """What is known about one array. As an attribute of a class it stands for arrays not yet made."""
+
+    entity: Entity | None
+    """What the array has one entry for; None for one of ranges, with another number of entries."""
+    flag: ModelFlags
+    """Flag of `notify_model_changed` that tells of writes to it."""
+    structural: bool
+    """Whether it was evaluated when the model was made, so that writes to it change nothing."""
+    low: float | None
+    """Least number that it may hold; None for any."""
+    keeps_positive: bool
+    """Whether a number above zero must stay above zero: the mass of a body, the size of a shape."""
+    may_be_unset: bool
+    """Whether NaN stands for "not given", which leaves the choice to the solver."""
+    is_pose: bool
+    """Whether it holds poses, of which positions and orientations are drawn by themselves."""
+    places_bodies: bool
+    """Whether poses of bodies follow from it, beside the coordinates of joints."""
+    draw_instead: str | None
+    """Why it cannot be drawn by itself, and what can; None if it can."""
+    name: str = ""
+    """Name of the array."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> "ArraySpec":
+        if instance is None:
+            return self
+        raise AttributeError(f"{type(instance).__name__}.{self.name} has not been made yet.")
+
+    @property
+    def can_be_drawn(self) -> bool:
+        """Whether a randomizer may draw it."""
+        return self.entity is not None and not self.structural and self.draw_instead is None
+
+
+def declare(
+    entity: Entity | None,
+    *,
+    flag: ModelFlags | None = None,
+    structural: bool = False,
+    low: float | None = None,
+    keeps_positive: bool = False,
+    may_be_unset: bool = False,
+    is_pose: bool = False,
+    places_bodies: bool = False,
+    draw_instead: str | None = None,
+) -> Any:
+    """Declare an array; see `ArraySpec` for the arguments. Without a flag it has that of its entity."""
+    if flag is None:
+        flag = ModelFlags(0) if entity is None else _FLAG_OF_ENTITY.get(entity, ModelFlags(0))
+    return ArraySpec(
+        entity, flag, structural, low, keeps_positive, may_be_unset, is_pose, places_bodies, draw_instead
+    )
+
+
+class ModelArrays:
+    """The arrays of a `Model`."""
+
+    # worlds
+    gravity: wp.array[wp.vec3] = declare(Entity.WORLD)
+    """Acceleration of gravity [m/s²], world axes, shape [world]."""
+    body_world_start: wp.array[int] = declare(None, structural=True)
+    """First body of each world, shape [world + 2]."""
+    shape_world_start: wp.array[int] = declare(None, structural=True)
+    """First shape of each world, shape [world + 2]."""
+    joint_world_start: wp.array[int] = declare(None, structural=True)
+    """First joint of each world, shape [world + 2]."""
+    articulation_world_start: wp.array[int] = declare(None, structural=True)
+    """First articulation of each world, shape [world + 2]."""
+    joint_dof_world_start: wp.array[int] = declare(None, structural=True)
+    """First joint degree of freedom of each world, shape [world + 2]."""
+    joint_coord_world_start: wp.array[int] = declare(None, structural=True)
+    """First joint coordinate of each world, shape [world + 2]."""
+    joint_constraint_world_start: wp.array[int] = declare(None, structural=True)
+    """First joint constraint of each world, shape [world + 2]."""
+    equality_constraint_world_start: wp.array[int] = declare(None, structural=True)
+    """First equality constraint of each world, shape [world + 2]."""
+    particle_world_start: wp.array[int] = declare(None, structural=True)
+    """First particle of each world, shape [world + 2]."""
+
+    # bodies
+    body_q: wp.array[wp.transform] = declare(
+        Entity.BODY, draw_instead="it follows from joint coordinates. Use InitialState"
+    )
+    """Initial pose of the body origin in the world [m, xyzw], shape [body]."""
+    body_qd: wp.array[wp.spatial_vectorf] = declare(
+        Entity.BODY, draw_instead="it follows from joint velocities. Use InitialState"
+    )
+    """Initial velocity of the centre of mass [m/s], then angular velocity [rad/s], world axes, shape
+    [body]."""
+    body_mass: wp.array[float] = declare(
+        Entity.BODY, flag=ModelFlags.BODY_INERTIAL_PROPERTIES, low=0.0, keeps_positive=True
+    )
+    """Mass [kg], shape [body]."""
+    body_inertia: wp.array[wp.mat33] = declare(Entity.BODY, flag=ModelFlags.BODY_INERTIAL_PROPERTIES, low=0.0)
+    """Rotational inertia about the centre of mass [kg·m²], body axes, shape [body]."""
+    body_com: wp.array[wp.vec3] = declare(
+        Entity.BODY, flag=ModelFlags.BODY_INERTIAL_PROPERTIES, places_bodies=True
+    )
+    """Centre of mass [m], body frame, shape [body]."""
+    body_flags: wp.array[int] = declare(Entity.BODY, structural=True)
+    """`BodyFlags`, shape [body]."""
+    body_world: wp.array[int] = declare(Entity.BODY, structural=True)
+    """World, shape [body]."""
+
+    # joints
+    joint_type: wp.array[int] = declare(Entity.JOINT, structural=True)
+    """`JointType`, shape [joint]."""
+    joint_parent: wp.array[int] = declare(Entity.JOINT, structural=True)
+    """Parent body, -1 for the world, shape [joint]."""
+    joint_child: wp.array[int] = declare(Entity.JOINT, structural=True)
+    """Child body, the one that the joint moves, shape [joint]."""
+    joint_X_p: wp.array[wp.transform] = declare(Entity.JOINT, is_pose=True, places_bodies=True)  # noqa: N815
+    """Joint frame in the parent body [m, xyzw], shape [joint]."""
+    joint_X_c: wp.array[wp.transform] = declare(Entity.JOINT, is_pose=True, places_bodies=True)  # noqa: N815
+    """Joint frame in the child body [m, xyzw], shape [joint]."""
+    joint_articulation: wp.array[int] = declare(Entity.JOINT, structural=True)
+    """Articulation, shape [joint]."""
+    joint_enabled: wp.array[bool] = declare(Entity.JOINT, structural=True)
+    """Whether the joint acts; always true, others are not supported yet, shape [joint]."""
+    joint_world: wp.array[int] = declare(Entity.JOINT, structural=True)
+    """World, shape [joint]."""
+    joint_q_start: wp.array[int] = declare(None, structural=True)
+    """First coordinate in `joint_q`, and at the end their number, shape [joint + 1]."""
+    joint_qd_start: wp.array[int] = declare(None, structural=True)
+    """First degree of freedom in `joint_qd`, and at the end their number, shape [joint + 1]."""
+    joint_dof_dim: wp.array2d[int] = declare(Entity.JOINT, structural=True)
+    """Number of linear and of angular degrees of freedom, shape [joint, 2]."""
+    joint_q: wp.array[float] = declare(Entity.JOINT_COORD)
+    """Initial coordinates [m, rad or quaternion xyzw] as in `State.joint_q`, shape [coord]."""
+
+    # degrees of freedom
+    joint_qd: wp.array[float] = declare(Entity.JOINT_DOF, flag=ModelFlags.JOINT_PROPERTIES)
+    """Initial velocities [m/s or rad/s] as in `State.joint_qd`, shape [dof]."""
+    joint_f: wp.array[float] = declare(Entity.JOINT_DOF, draw_instead=_OF_CONTROL)
+    """Initial generalized force [N or N·m] of `Control.joint_f`, shape [dof]."""
+    joint_act: wp.array[float] = declare(Entity.JOINT_DOF, draw_instead=_OF_CONTROL)
+    """Initial force of the drive [N or N·m] of `Control.joint_act`, shape [dof]."""
+    joint_axis: wp.array[wp.vec3] = declare(
+        Entity.JOINT_DOF,
+        places_bodies=True,
+        draw_instead="axes must keep the length 1. Turn the frame of the joint: Rotation('joint_X_p', ...)",
+    )
+    """Unit axis, joint frame, shape [dof]."""
+    joint_armature: wp.array[float] = declare(Entity.JOINT_DOF, low=0.0)
+    """Inertia added to the diagonal of the mass matrix [kg or kg·m²], shape [dof]."""
+    joint_damping: wp.array[float] = declare(Entity.JOINT_DOF, low=0.0)
+    """Viscous damping [N·s/m or N·m·s/rad], shape [dof]."""
+    joint_friction: wp.array[float] = declare(Entity.JOINT_DOF, low=0.0)
+    """Dry friction: largest force that holds the joint still [N or N·m], shape [dof]."""
+    joint_target_mode: wp.array[int] = declare(Entity.JOINT_DOF)
+    """`JointTargetMode` of the drive, shape [dof]."""
+    joint_target_ke: wp.array[float] = declare(Entity.JOINT_DOF, low=0.0)
+    """Stiffness of the drive [N/m or N·m/rad], shape [dof]."""
+    joint_target_kd: wp.array[float] = declare(Entity.JOINT_DOF, low=0.0)
+    """Damping of the drive [N·s/m or N·m·s/rad], shape [dof]."""
+    joint_target_pos: wp.array[float] = declare(Entity.JOINT_DOF, draw_instead=_OF_CONTROL)
+    """Initial position target [m or rad] of `Control.joint_target_pos`, shape [dof]."""
+    joint_target_q: wp.array[float] = declare(Entity.JOINT_COORD, draw_instead=_OF_CONTROL)
+    """The same, numbered like `joint_q`, as `Control.joint_target_q`, shape [coord]."""
+    joint_target_vel: wp.array[float] = declare(Entity.JOINT_DOF, draw_instead=_OF_CONTROL)
+    """Initial velocity target [m/s or rad/s] of `Control.joint_target_vel`, shape [dof]."""
+    joint_target_lower: wp.array[float] = declare(Entity.JOINT_DOF)
+    """Least target that the drive follows [m or rad, in mode `VELOCITY` m/s or rad/s]: a lower one counts as
+    this one, shape [dof]."""
+    joint_target_upper: wp.array[float] = declare(Entity.JOINT_DOF)
+    """Largest target that the drive follows, likewise, shape [dof]."""
+    joint_limit_lower: wp.array[float] = declare(Entity.JOINT_DOF)
+    """Lower limit of the position [m or rad], shape [dof]."""
+    joint_limit_upper: wp.array[float] = declare(Entity.JOINT_DOF)
+    """Upper limit of the position [m or rad], shape [dof]."""
+    joint_limit_ke: wp.array[float] = declare(Entity.JOINT_DOF, low=0.0, may_be_unset=True)
+    """Stiffness of the limits [N/m or N·m/rad]; NaN: not given, left to the solver, shape [dof]."""
+    joint_limit_kd: wp.array[float] = declare(Entity.JOINT_DOF, low=0.0, may_be_unset=True)
+    """Damping of the limits [N·s/m or N·m·s/rad]; NaN: not given, left to the solver, shape [dof]."""
+    joint_effort_limit: wp.array[float] = declare(Entity.JOINT_DOF, low=0.0)
+    """Largest force of the drive [N or N·m]; 0 means none at all, infinity no limit, shape [dof]."""
+    joint_velocity_limit: wp.array[float] = declare(Entity.JOINT_DOF, low=0.0)
+    """Rated speed [m/s or rad/s]; `SolverSAP` enforces it on request, shape [dof]."""
+
+    # articulations
+    articulation_start: wp.array[int] = declare(None, structural=True)
+    """First entry in `articulation_joint`, and at the end their number, shape [articulation + 1]."""
+    articulation_joint: wp.array[int] = declare(None, structural=True)
+    """Joints sorted by articulation, shape [joint]. Entry k is joint k wherever the joints of each
+    articulation were added one after the other, articulation by articulation."""
+    articulation_world: wp.array[int] = declare(Entity.ARTICULATION, structural=True)
+    """World, shape [articulation]."""
+
+    # shapes
+    shape_body: wp.array[int] = declare(Entity.SHAPE, structural=True)
+    """Body that carries the shape, -1 for the world, shape [shape]."""
+    shape_type: wp.array[int] = declare(Entity.SHAPE, structural=True)
+    """`GeoType`, shape [shape]."""
+    shape_transform: wp.array[wp.transform] = declare(Entity.SHAPE, is_pose=True)
+    """Pose in the frame of the body (of the world without one) [m, xyzw], shape [shape]."""
+    shape_scale: wp.array[wp.vec3] = declare(Entity.SHAPE, low=0.0, keeps_positive=True)
+    """Size [m], or factors of a mesh, as `GeoType` says, shape [shape]."""
+    shape_flags: wp.array[int] = declare(Entity.SHAPE, structural=True)
+    """`ShapeFlags`, shape [shape]."""
+    shape_world: wp.array[int] = declare(Entity.SHAPE, structural=True)
+    """World, -1 for a shape that all worlds share, shape [shape]."""
+    shape_collision_group: wp.array[int] = declare(Entity.SHAPE, structural=True)
+    """Collision group, shape [shape]."""
+    shape_source_index: wp.array[int] = declare(Entity.SHAPE, structural=True)
+    """Index into `meshes`, -1 for none, shape [shape]."""
+    shape_margin: wp.array[float] = declare(Entity.SHAPE, low=0.0)
+    """Distance by which the surface that makes contact lies outside the shape [m], shape [shape]."""
+    shape_gap: wp.array[float] = declare(Entity.SHAPE, low=0.0)
+    """Distance beyond the margin from which contacts are created [m], shape [shape]."""
+    shape_material_ke: wp.array[float] = declare(Entity.SHAPE, low=0.0, may_be_unset=True)
+    """Contact stiffness [N/m], NaN where it is not given (see `ShapeConfig.ke`), shape [shape]."""
+    shape_material_tau: wp.array[float] = declare(Entity.SHAPE, low=0.0)
+    """Contact dissipation time [s], shape [shape]."""
+    shape_material_mu: wp.array[float] = declare(Entity.SHAPE, low=0.0)
+    """Coefficient of friction, shape [shape]."""
+    shape_material_restitution: wp.array[float] = declare(Entity.SHAPE, low=0.0)
+    """Coefficient of restitution, 0 to 1; not used by `SolverMuJoCo`, shape [shape]."""
+    shape_material_mu_torsional: wp.array[float] = declare(Entity.SHAPE, low=0.0)
+    """Coefficient of torsional friction [m]; `SolverSAP` asks for `torsional_friction`, shape [shape]."""
+    shape_material_mu_rolling: wp.array[float] = declare(Entity.SHAPE, low=0.0)
+    """Coefficient of rolling friction [m]; `SolverSAP` asks for `torsional_friction`, shape [shape]."""
+    shape_material_kh: wp.array[float] = declare(Entity.SHAPE, low=0.0)
+    """Pressure per depth of hydroelastic shapes [N/m³], shape [shape]."""
+    shape_is_solid: wp.array[bool] = declare(Entity.SHAPE)
+    """Whether the shape is solid (or a shell), shape [shape]."""
+    shape_collision_radius: wp.array[float] = declare(Entity.SHAPE, draw_instead=_OF_SIZE)
+    """Radius of the bounding sphere about the centre of the bounding box, without margin [m], shape
+    [shape]."""
+    shape_aabb_lower: wp.array[wp.vec3] = declare(Entity.SHAPE, draw_instead=_OF_SIZE)
+    """Lower corner of the bounding box without margin [m], shape frame, shape [shape]."""
+    shape_aabb_upper: wp.array[wp.vec3] = declare(Entity.SHAPE, draw_instead=_OF_SIZE)
+    """Upper corner of the bounding box without margin [m], shape frame, shape [shape]."""
+    shape_enabled: wp.array[bool] = declare(Entity.SHAPE)
+    """Whether the shape takes part in collisions; may be changed between steps, shape [shape]."""
+    shape_color: wp.array[wp.vec3] = declare(Entity.SHAPE, low=0.0)
+    """Red, green and blue from 0 to 1, shape [shape]."""
+    shape_appearance: wp.array[int] = declare(Entity.SHAPE)
+    """Index into `appearances`, -1 for none; may be changed between steps, shape [shape]."""
+
+    # equality constraints
+    equality_constraint_type: wp.array[int] = declare(Entity.EQUALITY_CONSTRAINT, structural=True)
+    """`EqType`, shape [equality constraint]."""
+    equality_constraint_body1: wp.array[int] = declare(Entity.EQUALITY_CONSTRAINT, structural=True)
+    """First body, -1 for the world, shape [equality constraint]."""
+    equality_constraint_body2: wp.array[int] = declare(Entity.EQUALITY_CONSTRAINT, structural=True)
+    """Second body, -1 for the world, shape [equality constraint]."""
+    equality_constraint_anchor: wp.array[wp.vec3] = declare(Entity.EQUALITY_CONSTRAINT)
+    """Point that is held [m], in the first body (second of a weld), shape [equality constraint]."""
+    equality_constraint_axis: wp.array[wp.vec3] = declare(
+        Entity.EQUALITY_CONSTRAINT,
+        draw_instead="axes must keep the length 1. Turn equality_constraint_relpose with Rotation",
+    )
+    """Unit axis of a hinge, in the first body, shape [equality constraint]."""
+    equality_constraint_torquescale: wp.array[float] = declare(Entity.EQUALITY_CONSTRAINT, low=0.0)
+    """Stiffness of the rotational part of a weld or hinge, relative to near rigid, shape [equality
+    constraint]."""
+    equality_constraint_relpose: wp.array[wp.transform] = declare(Entity.EQUALITY_CONSTRAINT, is_pose=True)
+    """Pose of the second body in the first one to be held [m, xyzw], shape [equality constraint]."""
+    equality_constraint_joint1: wp.array[int] = declare(Entity.EQUALITY_CONSTRAINT, structural=True)
+    """Joint that follows, of a weld the loop joint whose part it holds, -1 for none, shape [equality
+    constraint]."""
+    equality_constraint_joint2: wp.array[int] = declare(Entity.EQUALITY_CONSTRAINT, structural=True)
+    """Joint that leads, -1 for none, shape [equality constraint]."""
+    equality_constraint_joint1_axis: wp.array[int] = declare(Entity.EQUALITY_CONSTRAINT, structural=True)
+    """Axis of `joint1` that follows, by its place among the axes of the joint, shape [equality
+    constraint]."""
+    equality_constraint_joint2_axis: wp.array[int] = declare(Entity.EQUALITY_CONSTRAINT, structural=True)
+    """Axis of `joint2` that leads, by its place among the axes of the joint, shape [equality constraint]."""
+    equality_constraint_polycoef: wp.array2d[float] = declare(Entity.EQUALITY_CONSTRAINT)
+    """Coefficients of the polynomial, constant first, shape [equality constraint, 5]."""
+    equality_constraint_enabled: wp.array[bool] = declare(Entity.EQUALITY_CONSTRAINT)
+    """Whether the constraint acts; may be changed between steps, shape [equality constraint]."""
+    equality_constraint_world: wp.array[int] = declare(Entity.EQUALITY_CONSTRAINT, structural=True)
+    """World, shape [equality constraint]."""
+    worlds: wp.array[int] = declare(None, structural=True)
+    """All worlds, to launch over, shape [world]."""
+
+
+class StateArrays:
+    """The arrays of a `State`."""
+
+    joint_q: wp.array[float] = declare(Entity.JOINT_COORD)
+    """Joint coordinates [m, rad or quaternion xyzw], shape [coord]. A free joint has the position of the body
+    origin and the orientation of the body in the world."""
+    joint_qd: wp.array[float] = declare(Entity.JOINT_DOF)
+    """Joint velocities [m/s or rad/s], shape [dof]. A free joint has the velocity of the centre of mass, then
+    the angular velocity, both in world axes; a ball joint the angular velocity in its parent frame."""
+    body_q: wp.array[wp.transform] = declare(Entity.BODY)
+    """Pose of the body origin in the world [m, xyzw], shape [body]."""
+    body_qd: wp.array[wp.spatial_vectorf] = declare(Entity.BODY)
+    """Velocity of the centre of mass [m/s], then angular velocity [rad/s], world axes, shape [body]."""
+    body_f: wp.array[wp.spatial_vectorf] = declare(Entity.BODY)
+    """External force [N], then torque about the centre of mass [N·m], world axes, shape [body]. Stays until
+    it is changed; `clear_forces` zeroes it."""
+
+
+class ControlArrays:
+    """The arrays of a `Control`."""
+
+    joint_f: wp.array[float] = declare(Entity.JOINT_DOF)
+    """Generalized force, applied as it is [N or N·m], shape [dof]. A free joint has the force on the body,
+    then the torque about its centre of mass, both in world axes."""
+    joint_target_pos: wp.array[float] = declare(Entity.JOINT_DOF)
+    """Position that the drive pulls to [m or rad], shape [dof]."""
+    joint_target_q: wp.array[float] = declare(Entity.JOINT_COORD)
+    """The same positions, numbered like `joint_q`; entries of quaternions are not used, shape [coord]. Write
+    to either: the next step takes what was written last, and makes both agree. One array with
+    `joint_target_pos` where no joint has a quaternion."""
+    joint_target_vel: wp.array[float] = declare(Entity.JOINT_DOF)
+    """Velocity that the drive pulls to [m/s or rad/s], shape [dof]."""
+    joint_act: wp.array[float] = declare(Entity.JOINT_DOF)
+    """Force added to that of the drive and limited with it by `joint_effort_limit` [N or N·m], shape
+    [dof]."""
+
+
+def _specs(holder: type) -> dict[str, ArraySpec]:
+    return {name: spec for name, spec in vars(holder).items() if isinstance(spec, ArraySpec)}
+
+
+MODEL_ARRAYS = _specs(ModelArrays)
+"""The arrays of `Model`, by name."""
+STATE_ARRAYS = _specs(StateArrays)
+"""The arrays of `State`, by name."""
+CONTROL_ARRAYS = _specs(ControlArrays)
+"""The arrays of `Control`, by name."""
+
+OTHER_NAMES = {"joint_target_qd": "joint_target_vel"}
+"""Further names of arrays, as scripts written for Newton use them."""
+
+STRUCTURE = tuple(sorted(name for name, spec in MODEL_ARRAYS.items() if spec.structural))
+"""Arrays of `Model` that were evaluated when the model was made: to write to them would change nothing."""
+
+ENTITY_OF_ARRAY: dict[str, Entity] = {
+    name: spec.entity
+    for arrays in (STATE_ARRAYS, CONTROL_ARRAYS, MODEL_ARRAYS)
+    for name, spec in arrays.items()
+    if spec.entity is not None
+}
+"""What each array of `Model`, `State` and `Control` with one entry per entity has them for."""
+ENTITY_OF_ARRAY |= {name: ENTITY_OF_ARRAY[known] for name, known in OTHER_NAMES.items()}
+
+
+@dataclasses.dataclass(frozen=True)
+class ArrayDescription:
+    """What the docstring of an array says."""
+
+    meaning: str
+    """The whole text."""
+    unit: str
+    """What stands in brackets first, empty for numbers without a unit."""
+    shape: str
+    """Shape, as `[body]`."""
+
+
+def describe_arrays(holder: type) -> dict[str, ArrayDescription]:
+    """Return what the docstrings of the arrays of `ModelArrays` and its like say, for tables of them."""
+    body = ast.parse(inspect.getsource(holder)).body[0].body  # type: ignore[attr-defined]
+    result = {}
+    for statement, following in itertools.pairwise(body):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            text = " ".join(following.value.value.split())
+            *_, shape = re.finditer(r"shape (\[[^\]]*\])", text)
+            units = [found[1] for found in re.finditer(r"\[([^\]]*)\]", text) if found.end() != shape.end()]
+            result[statement.target.id] = ArrayDescription(text, units[0] if units else "", shape[1])
+    return result
