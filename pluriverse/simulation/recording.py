@@ -23,7 +23,8 @@ class ChunkRecording:
 
     Args:
         worlds: The worlds.
-        launch: Launches solver steps in a row: `launch(worlds, step_count)`.
+        launch: Launches solver steps in a row: `launch(worlds, step_count)`, and from a place in a step on:
+            `launch(worlds, step_count, place)`.
         decimation: Solver steps in one step of the simulation.
         device: Device that the step runs on.
     """
@@ -31,7 +32,7 @@ class ChunkRecording:
     def __init__(
         self,
         worlds: wp.array[int],
-        launch: Callable[[wp.array[int], int], None],
+        launch: Callable[..., None],
         decimation: int,
         device: wp.Device,
     ) -> None:
@@ -40,6 +41,7 @@ class ChunkRecording:
         self._decimation = decimation
         self._device = device
         self._graphs: dict[int, wp.Graph] = {}
+        self._substep_graphs: dict[int, wp.Graph] = {}
         wanted = -(-BLOCK_WORLD_STEP_COUNT // (max(worlds.size, 1) * decimation))
         self._block_count = max(1, min(wanted, BLOCK_STEP_COUNT_MAX // decimation))
 
@@ -53,6 +55,14 @@ class ChunkRecording:
         block_count, rest = divmod(count, self._block_count)
         blocks = [self._graph(self._block_count)] * block_count if block_count else []
         return blocks + ([self._graph(1)] * rest if rest else [])
+
+    def substep_graph(self, place: int) -> wp.Graph:
+        """Return the graph of one solver step by itself, the one at a place in the step."""
+        if place not in self._substep_graphs:
+            with RECORDING, wp.ScopedCapture(device=self._device, force_module_load=False) as capture:
+                self._launch(self.worlds, 1, place)
+            self._substep_graphs[place] = capture.graph
+        return self._substep_graphs[place]
 
     def _graph(self, count: int) -> wp.Graph:
         """Return the graph of so many steps in a row."""

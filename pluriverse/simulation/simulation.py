@@ -259,8 +259,13 @@ class Simulation:
             for chunk in worlds
         ]
         if self._record:
+            interleaved = any(not stage.is_recorded for stage in self._stages)
             for chunk in chunks:
-                chunk.graphs(1)
+                if interleaved:
+                    for place in range(self._decimation):
+                        chunk.substep_graph(place)
+                else:
+                    chunk.graphs(1)
         self._chunks = chunks
 
     def step(self, count: int = 1) -> None:
@@ -303,15 +308,24 @@ class Simulation:
         self.prepare()
         assert self._chunks is not None
         if self._is_recorded_by_others:
+            for stage in self._stages:
+                if not stage.is_recorded:
+                    raise RuntimeError(
+                        f"Simulation.step: a recording is under way, but a {type(stage).__name__} runs in "
+                        "Python in every solver step and cannot be recorded. Remove it, or record without it."
+                    )
             for chunk in self._chunks:
                 chunk.launch(count)
             count_steps(self._replayed_step_count, count * self._decimation)
             self._is_taken_in = True
             return
-        recordings = [chunk.graphs(count) for chunk in self._chunks] if self._record else []
+        launched = [stage for stage in self._stages if not stage.is_recorded]
+        recordings = [chunk.graphs(count) for chunk in self._chunks] if self._record and not launched else []
         begin = time.perf_counter()
         self._interrupted = True
-        if self._record:
+        if launched:
+            self._make_interleaved_steps(count, launched)
+        elif self._record:
             useful_threads = 1 + int(self._step_bytes * count / THREAD_WORK_BYTES)
             self._replay(recordings, min(useful_threads, self._thread_count, len(recordings)))
         else:
@@ -325,6 +339,26 @@ class Simulation:
             self._solver.report(strict=self._strict)
         if self._call_count in LOOK_AFTER_CALLS and not self._undriven_reported:
             self._report_undriven()
+
+    def _make_interleaved_steps(self, count: int, launched: Sequence[StepStage]) -> None:
+        """Make steps between whose solver steps Python runs, for stages that cannot be recorded."""
+        assert self._chunks is not None
+        worlds, state = self._stepped_worlds, self._state
+        useful_threads = 1 + int(self._step_bytes / self._decimation / THREAD_WORK_BYTES)
+        thread_count = min(useful_threads, self._thread_count, len(self._chunks))
+        for _ in range(count):
+            for substep in range(self._decimation):
+                for stage in launched:
+                    if substep == 0:
+                        stage.before_step(worlds, state)
+                    stage.before_substep(worlds, state)
+                if self._record:
+                    self._replay([[chunk.substep_graph(substep)] for chunk in self._chunks], thread_count)
+                else:
+                    for chunk in self._chunks:
+                        self._launch_steps(chunk.worlds, 1, substep)
+            for stage in launched:
+                stage.after_step(worlds, state)
 
     def reset(self, worlds: Any = None, *, state: State | SimulationSnapshot | None = None) -> None:
         """Put worlds (default: all) back to a state, unfrozen; the solver forgets what it carried of them.
@@ -563,6 +597,11 @@ class Simulation:
             self._stages.append(stage)
             self._chunks = None  # the next step is recorded with it
 
+    @property
+    def stages(self) -> tuple[StepStage, ...]:
+        """The stages that take part in every step."""
+        return tuple(self._stages)
+
     def remove_stage(self, stage: StepStage) -> None:
         """Let a stage take part no more.
 
@@ -634,7 +673,8 @@ class Simulation:
 
     def _report_undriven(self) -> None:
         """Warn once of targets that no drive follows."""
-        labels = targets_without_drive(self._model, self._control)
+        driven = [stage.driven_dofs for stage in self._stages]
+        labels = targets_without_drive(self._model, self._control, driven)
         if labels:
             self._undriven_reported = True
             warnings.warn(UndrivenJointWarning(undriven_message(labels)), stacklevel=3)
@@ -675,23 +715,24 @@ class Simulation:
             worlds, self._solver.last_contact_count, self._solver.last_solve_iterations
         )
 
-    def _launch_steps(self, worlds: wp.array[int], step_count: int) -> None:
-        """Launch solver steps of some worlds, from the public state to itself."""
+    def _launch_steps(self, worlds: wp.array[int], step_count: int, first: int = 0) -> None:
+        """Launch solver steps of some worlds, from the public state to itself, from a place in a step on."""
+        stages = [stage for stage in self._stages if stage.is_recorded]
         for step in range(step_count):
             before, after = self._states[step % 2], self._states[(step + 1) % 2]
-            for stage in self._stages:
-                if step % self._decimation == 0:
+            for stage in stages:
+                if (first + step) % self._decimation == 0:
                     stage.before_step(worlds, before)
                 stage.before_substep(worlds, before)
             self._launch_step(step % 2, (step + 1) % 2, worlds)
-            for stage in self._stages:
+            for stage in stages:
                 stage.after_substep(worlds, before, after)
             is_last = step + 1 == step_count
             if is_last:
                 # Only now: `before` may be the public state, which this overwrites.
                 self._carry_over.publish_worlds(worlds, after)
-            for stage in self._stages:
-                if (step + 1) % self._decimation == 0:
+            for stage in stages:
+                if (first + step + 1) % self._decimation == 0:
                     stage.after_step(worlds, self._state if is_last else after)
 
     def _replay(self, recordings: list[list[wp.Graph]], thread_count: int) -> None:

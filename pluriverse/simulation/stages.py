@@ -1,5 +1,6 @@
 """Stages: what others add to the step of a simulation, recorded and replayed with it."""
 
+import numpy as np
 import warp as wp
 
 from pluriverse.model import State
@@ -13,6 +14,16 @@ class StepStage:
     was recorded, each for its own worlds, so a kernel touches nothing but what belongs to its worlds. Kernels
     skip entries of the list that name no world (negative ones).
     """
+
+    is_recorded = True
+    """Whether its launches are recorded with the step. A stage that runs Python code in every solver step, as
+    a network of another library does, says False: then each solver step is replayed by itself, and its
+    `before_step`, `before_substep` and `after_step` are called with all worlds and the public state."""
+
+    @property
+    def driven_dofs(self) -> np.ndarray:
+        """Degrees of freedom that it drives in place of the model's drives, on the host; none."""
+        return np.zeros(0, dtype=np.int64)
 
     def prepare(self) -> None:
         """Called before a step is recorded, outside of recordings, with nothing to launch yet."""

@@ -1,5 +1,7 @@
 """Undriven joints: tell of targets that no drive follows."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from pluriverse.model import Control, Model
@@ -11,9 +13,10 @@ LOOK_AFTER_CALLS = (1, 10, 100)
 NAMES_SHOWN = 4
 
 
-def targets_without_drive(model: Model, control: Control) -> list[str]:
+def targets_without_drive(model: Model, control: Control, driven: Iterable[np.ndarray] = ()) -> list[str]:
     """Return the labels of the joints that have a target other than zero and no drive to follow it.
 
+    `driven` has the degrees of freedom of stages that drive joints in place of the model.
     Joints that follow others by an equality constraint need none. Joints of the same label count once.
     """
     if model.joint_dof_count == 0:
@@ -27,6 +30,8 @@ def targets_without_drive(model: Model, control: Control) -> list[str]:
     idle = (mode == JointTargetMode.NONE) | (idle & (mode != JointTargetMode.EFFORT))
     aimed = (control.joint_target_pos.numpy() != 0.0) | (control.joint_target_vel.numpy() != 0.0)
     found = scalar & idle & aimed
+    for dofs in driven:
+        found[dofs] = False
     if not found.any():
         return []
     joints = np.unique(owner[found])

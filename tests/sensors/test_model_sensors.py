@@ -15,6 +15,8 @@ from .mujoco_oracle import (
     sensordata_of_state,
     sensordata_of_step,
     to_qacc,
+    to_qpos,
+    to_qvel,
 )
 
 DT = 0.002
@@ -175,3 +177,172 @@ def test_five_robots_read_what_mujoco_reads(fleet, solver_type):
 def sensors_wrench(sensors, model: pv.Model) -> np.ndarray:
     """Return the contact wrench of each body that the sensors took for the last step."""
     return sensors._wrench.numpy()
+
+
+REST = """
+  <actuator><position name="servo" joint="elbow" kp="20" kv="0.5" forcerange="-3 3" gear="2"/>
+    <motor name="push" joint="slide" gear="3"/></actuator>
+  <tendon>
+    <fixed name="cable"><joint joint="shoulder" coef="0.5"/><joint joint="elbow" coef="-1.5"/></fixed>
+  </tendon>
+  <sensor>
+    <tendonpos name="cable_length" tendon="cable"/><tendonvel name="cable_speed" tendon="cable"/>
+    <actuatorpos name="servo_length" actuator="servo"/><actuatorvel name="servo_speed" actuator="servo"/>
+    <actuatorfrc name="servo_force" actuator="servo"/><jointactuatorfrc name="elbow_torque" joint="elbow"/>
+    <jointactuatorfrc name="push_force" joint="slide"/>
+    <ballquat name="tail_attitude" joint="ball"/><ballangvel name="tail_rate" joint="ball"/>
+    <jointlimitpos name="beyond" joint="elbow"/><jointlimitvel name="beyond_rate" joint="elbow"/>
+    <camprojection name="pixel" site="tip" camera="eye"/>
+    <insidesite name="inside" site="zone" objtype="body" objname="base"/>
+    <insidesite name="outside" site="zone" objtype="site" objname="tip"/>
+  </sensor>
+</mujoco>
+"""
+
+
+def test_joints_actuators_tendons_cameras_and_zones_read_what_mujoco_reads():
+    """The types that frames do not cover, after a reset and after a step with controls, with SolverMuJoCo."""
+    text = CREATURE.replace('axis="0 0 1" armature', 'axis="0 0 1" range="-5 5" limited="true" armature')
+    text = text.replace(
+        "<worldbody>",
+        '<worldbody><camera name="eye" pos="2 0 1" xyaxes="0 1 0 -0.3 0 1" resolution="64 48"/>'
+        '<site name="zone" pos="0 0 1.8" size="0.5" type="sphere"/>',
+    ).replace("</mujoco>", REST)
+    robot, reference = pv.ModelBuilder(), mujoco.MjModel.from_xml_string(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        robot.add_mjcf(text)
+    builder = pv.ModelBuilder()
+    builder.add_world(robot)
+    model = builder.finalize("cpu")
+    for seed, command in ((0, 0.02), (1, 0.5)):
+        with pv.Simulation(model, pv.SolverMuJoCo(model), dt=DT) as simulation:
+            sensors, state = simulation.sensors, random_state(model, [reference], seed)
+            target = simulation.control.joint_target_pos.numpy().copy()
+            data = mujoco.MjData(reference)
+            dof = int(reference.joint("elbow").dofadr[0])
+            target[dof] = command / 2.0  # a gear of 2 has a control of twice the angle
+            simulation.control.joint_target_pos.assign(target)
+            simulation.reset(state=state)
+            before = part(model, simulation.state, 0)
+            expected = sensordata_of_state(reference, *before)
+            _compare_named(sensors, reference, expected, of_step=False)
+            simulation.step()
+            expected = sensordata_of_state(reference, *part(model, simulation.state, 0))
+            _compare_named(sensors, reference, expected, of_step=False)
+            data.qpos[:], data.qvel[:] = to_qpos(reference, before[0]), to_qvel(reference, *before)
+            data.ctrl[0] = command
+            mujoco.mj_forward(reference, data)
+            _compare_named(sensors, reference, data.sensordata, of_step=True)
+
+
+def _compare_named(sensors, reference, expected: np.ndarray, *, of_step: bool) -> None:
+    for sensor in range(reference.nsensor):
+        if (int(reference.sensor_needstage[sensor]) == int(mujoco.mjtStage.mjSTAGE_ACC)) != of_step:
+            continue
+        first = int(reference.sensor_adr[sensor])
+        theirs = expected[first : first + int(reference.sensor_dim[sensor])]
+        name = reference.sensor(sensor).name
+        mine = sensors.true(name).numpy()[0]
+        if reference.sensor_datatype[sensor] == mujoco.mjtDataType.mjDATATYPE_QUATERNION:
+            mine = mine * np.sign(mine @ theirs)
+        scale = max(1.0, np.abs(theirs).max())
+        np.testing.assert_allclose(mine, theirs, atol=STATE_ROUNDING * scale, err_msg=name)
+
+
+@pytest.mark.parametrize("solver_type", [pv.SolverSAP, pv.SolverMuJoCo])
+def test_a_body_at_rest_reads_its_weight(solver_type):
+    """A box on the ground: touch and the force of its foot carry it, an accelerometer reads gravity."""
+    builder = pv.ModelBuilder()
+    builder.add_ground_plane()
+    trunk = builder.add_link(xform=(0, 0, 0.1, 0, 0, 0, 1), mass=3.0, inertia=0.05 * np.eye(3))
+    foot = builder.add_link(xform=(0, 0, 0.1, 0, 0, 0, 1), mass=1.0, inertia=0.01 * np.eye(3))
+    builder.add_shape_box(foot, hx=0.1, hy=0.1, hz=0.1, cfg=pv.ShapeConfig(density=0.0, mu=0.8))
+    builder.add_articulation([builder.add_joint_free(trunk), builder.add_joint_fixed(trunk, foot)])
+    builder.add_sensor_imu(trunk)
+    builder.add_sensor_force_torque(foot, label="ankle")
+    builder.add_sensor(
+        "touch",
+        body=foot,
+        xform=(0, 0, -0.1, 0, 0, 0, 1),
+        zone=pv.sensors.SensorZone(pv.GeoType.BOX, (0.2, 0.2, 0.01)),
+        label="sole",
+    )
+    post = builder.add_link(mass=2.0, inertia=np.eye(3))
+    builder.add_articulation([builder.add_joint_fixed(-1, post, parent_xform=(2, 0, 1, 0, 0, 0, 1))])
+    builder.add_sensor("accelerometer", body=post, label="post")
+    builder.add_sensor("force", body=post, label="base")
+    model = builder.finalize("cpu")
+    with pv.Simulation(model, solver_type(model), dt=DT) as simulation:
+        sensors = simulation.sensors
+        simulation.step(400)
+        weight = 4.0 * 9.81
+        # A resting contact moves on by some mm/s²; MuJoCo's soft contacts still settle.
+        np.testing.assert_allclose(sensors["sole"].numpy()[0, 0], weight, rtol=2e-3)
+        np.testing.assert_allclose(sensors["imu_acc"].numpy()[0], [0, 0, 9.81], atol=0.03)
+        # What the trunk presses on the foot with: the foot's weight less that of both.
+        np.testing.assert_allclose(sensors["ankle_force"].numpy()[0], [0, 0, -3.0 * 9.81], atol=0.1)
+        np.testing.assert_allclose(sensors["post"].numpy()[0], [0, 0, 9.81], rtol=1e-6)
+        np.testing.assert_allclose(sensors["base"].numpy()[0], [0, 0, 2.0 * 9.81], rtol=1e-6)
+
+
+def test_sensors_of_worlds_do_not_depend_on_the_batch(fleet):
+    """Every robot of the mixed batch, alone: equal bits; a world without a sensor reads NaN there."""
+    model, models = fleet
+    with pv.Simulation(model, dt=DT) as simulation, pv.Simulation(model, dt=DT, record=False) as plain:
+        state = random_state(model, models, 4)
+        for loop in (simulation, plain):
+            loop.sensors  # noqa: B018, switches them on
+            loop.reset(state=state)
+        simulation.step(3)
+        for _ in range(3):
+            plain.step()
+        np.testing.assert_array_equal(simulation.sensors.data.numpy(), plain.sensors.data.numpy())
+        names = simulation.sensors.names
+        only = [name for name in names if len(simulation.sensors.worlds_with(name)) == 1]
+        values = simulation.sensors[only[0]].numpy()
+        assert np.isnan(values).all(axis=1).sum() == len(models) - 1
+
+
+def test_what_is_not_measured_is_reported_with_its_reason():
+    """A user sensor, a spatial tendon and a distance: each names why."""
+    text = CREATURE.replace(
+        "</mujoco>",
+        """<tendon><spatial name="rope"><site site="imu"/><site site="tip"/></spatial></tendon>
+        <sensor><user name="own" dim="2"/><tendonpos name="rope_length" tendon="rope"/>
+        <distance name="gap" geom1="upper" body2="base"/><gyro name="gyro" site="imu"/></sensor></mujoco>""",
+    )
+    builder = pv.ModelBuilder()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        report = builder.add_mjcf(text)
+    notes = {entry.entities[0]: entry.consequence for entry in report.entries if "sensor" in entry.feature}
+    assert set(notes) == {"own", "rope_length", "gap"}
+    assert "spatial tendon" in notes["rope_length"]
+    assert all(note.startswith("it is not read: ") for note in notes.values())
+
+
+def test_wrong_sensors_are_refused():
+    """Types that are none, joints without an angle, zones left out; the message names the sensor."""
+    builder = pv.ModelBuilder()
+    body = builder.add_body(mass=1.0, inertia=np.eye(3))
+    with pytest.raises(ValueError, match="no sensor of type 'gyroscope'; there are accelerometer"):
+        builder.add_sensor("gyroscope", body=body)
+    with pytest.raises(ValueError, match=r"sensor 'a' \(index 0\): joint .* has no axis 0"):
+        builder.add_sensor("jointpos", joint=0, label="a")
+    with pytest.raises(ValueError, match="a touch needs a zone"):
+        builder.add_sensor("touch", body=body)
+    with pytest.raises(ValueError, match="noise is -1"):
+        builder.add_sensor("gyro", body=body, noise=-1.0)
+    with pytest.raises(IndexError):
+        builder.add_sensor("gyro", body=7)
+    assert builder.add_sensor("gyro", body=body) == 0
+    with pv.Simulation(builder.finalize("cpu"), dt=DT) as simulation:
+        assert simulation.sensors.names == ("gyro_0",)
+    bare = pv.ModelBuilder()
+    bare.add_body(mass=1.0, inertia=np.eye(3))
+    with (
+        pv.Simulation(bare.finalize("cpu"), dt=DT) as simulation,
+        pytest.raises(KeyError, match="none at all"),
+    ):
+        simulation.sensors["gyro"]
