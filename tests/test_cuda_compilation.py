@@ -84,18 +84,18 @@ def mujoco_kernels():
     followers = [
         import_module("pluriverse.solvers.mujoco.mapping.body_kernels")
         .body_kernels(wp.float32)
-        .follow_frames,
+        .update_frames,
         import_module("pluriverse.solvers.mujoco.mapping.joint_kernels")
         .joint_kernels(wp.float32)
-        .follow_drives,
+        .update_drives,
         import_module("pluriverse.solvers.mujoco.mapping.shape_kernels")
         .shape_kernels(wp.float32)
-        .follow_placement,
+        .update_placement,
         import_module("pluriverse.solvers.mujoco.mapping.constraint_kernels")
         .constraint_kernels(wp.float32)
-        .follow_ropes,
-        import_module("pluriverse.solvers.mujoco.mapping.pair_kernels").pair_kernels(wp.float32).follow_pairs,
-        import_module("pluriverse.solvers.mujoco.mapping.stages").choose_world,
+        .update_ropes,
+        import_module("pluriverse.solvers.mujoco.mapping.pair_kernels").pair_kernels(wp.float32).update_pairs,
+        import_module("pluriverse.solvers.mujoco.mapping.stages").select_world,
     ]
     return [
         *followers,

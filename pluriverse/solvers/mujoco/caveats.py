@@ -5,16 +5,13 @@ import warnings
 import numpy as np
 
 from pluriverse.solvers.mujoco.attributes.namespace_rows import rows_of_worlds
+from pluriverse.solvers.mujoco.mapping.body_kernels import INERTIA_MIN, MASS_MIN
 from pluriverse.solvers.mujoco.mapping.geoms import flat_shapes
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
-from pluriverse.solvers.mujoco.mapping.joints import (
-    KINEMATIC_ARMATURE,
-    dof_joints,
-    kinematic_joints,
-    public_dofs,
-)
+from pluriverse.solvers.mujoco.mapping.group_plan import GroupPlan
+from pluriverse.solvers.mujoco.mapping.joints import KINEMATIC_ARMATURE, kinematic_dofs
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
-from pluriverse.solvers.mujoco.mapping.values import GroupPlan, GroupValues
+from pluriverse.solvers.mujoco.mapping.structure import dof_joints, public_dofs
 from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.types import GeoType, ShapeFlags
 from pluriverse.warnings import PluriverseWarning
@@ -31,9 +28,7 @@ class MujocoCaveatWarning(PluriverseWarning):
     """Something of a model that MuJoCo does otherwise than the model says."""
 
 
-def warn_of_caveats(
-    rows: ModelRows, options: MujocoOptions, plan: GroupPlan, values: GroupValues, group: MujocoGroup
-) -> None:
+def warn_of_caveats(rows: ModelRows, options: MujocoOptions, plan: GroupPlan, group: MujocoGroup) -> None:
     """Warn of what MuJoCo does otherwise, and keep it in `group.notes`."""
     for note in (
         "" if options.enforce_velocity_limit else _speed_limits(rows, plan),
@@ -42,10 +37,10 @@ def warn_of_caveats(
         _cones(rows, plan),
         _patches(rows, options, plan),
         _kinematic_armature(rows, plan),
-        _margins(options, plan, values, group, rows),
-        _raised_masses(rows, values, group),
+        _margins(options, plan, group, rows),
+        _clamped_masses(rows, plan, group),
         _pairs(rows, options, plan),
-        _mixed_gains(rows, options, plan, values),
+        _mixed_gains(rows, options, plan, group),
     ):
         if note:
             group.notes.append(note)
@@ -121,7 +116,7 @@ def _patches(rows: ModelRows, options: MujocoOptions, plan: GroupPlan) -> str:
 
 
 def _kinematic_armature(rows: ModelRows, plan: GroupPlan) -> str:
-    kinematic = kinematic_joints(rows, plan.structure, plan.worlds)[:, dof_joints(plan.structure)]
+    kinematic = kinematic_dofs(rows, plan.structure, plan.worlds)
     armature = rows.take("joint_armature", "dof", plan.worlds)[:, public_dofs(plan.structure)]
     lost = (kinematic & (armature != 0.0)).any(axis=0)
     if not lost.any():
@@ -129,14 +124,13 @@ def _kinematic_armature(rows: ModelRows, plan: GroupPlan) -> str:
     names = _joint_names(rows, plan, np.unique(dof_joints(plan.structure)[lost]))
     return (
         f"joint_armature of {names} is replaced by {KINEMATIC_ARMATURE:g}, which keeps the motion of "
-        "kinematic bodies as told."
+        "kinematic bodies as prescribed."
     )
 
 
-def _margins(
-    options: MujocoOptions, plan: GroupPlan, values: GroupValues, group: MujocoGroup, rows: ModelRows
-) -> str:
-    lost = (values.materials.margin != group.value("geom_margin")).any(axis=0)
+def _margins(options: MujocoOptions, plan: GroupPlan, group: MujocoGroup, rows: ModelRows) -> str:
+    margin = rows.array("shape_margin")[flat_shapes(rows, plan.geoms, plan.worlds)]
+    lost = (margin != group.value("geom_margin")).any(axis=0)
     if not options.use_mujoco_contacts or not lost.any():
         return ""
     flat = flat_shapes(rows, plan.geoms, plan.worlds[:1])[0]
@@ -148,12 +142,20 @@ def _margins(
     )
 
 
-def _raised_masses(rows: ModelRows, values: GroupValues, group: MujocoGroup) -> str:
-    if not values.inertias.raised:
-        return ""
+def _clamped_masses(rows: ModelRows, plan: GroupPlan, group: MujocoGroup) -> str:
+    """Tell of bodies with less mass or inertia than MuJoCo takes."""
+    moving = {joint.body for joint in plan.structure.joints}
+    light = (group.value("body_mass") <= MASS_MIN).any(axis=0)
+    light |= (group.value("body_inertia") <= INERTIA_MIN).any(axis=(0, 2))
     first = int(group.first_body[0])
-    names = _listed([rows.model.body_label[first + body] for body in values.inertias.raised])
-    return f"body {names} has no mass or inertia of its own; MuJoCo gets the least that it takes."
+    names = [
+        rows.model.body_label[first + body.body]
+        for index, body in enumerate(plan.structure.bodies)
+        if body is not None and index in moving and light[index]
+    ]
+    if not names:
+        return ""
+    return f"body {_listed(names)} has no mass or inertia of its own; MuJoCo gets the least that it takes."
 
 
 def _pairs(rows: ModelRows, options: MujocoOptions, plan: GroupPlan) -> str:
@@ -166,9 +168,9 @@ def _pairs(rows: ModelRows, options: MujocoOptions, plan: GroupPlan) -> str:
     )
 
 
-def _mixed_gains(rows: ModelRows, options: MujocoOptions, plan: GroupPlan, values: GroupValues) -> str:
+def _mixed_gains(rows: ModelRows, options: MujocoOptions, plan: GroupPlan, group: MujocoGroup) -> str:
     """Tell of gains as forces that depend on both bodies, which MuJoCo does not ask where it mixes gains."""
-    given = values.materials.force_space & ~np.isnan(values.materials.stiffness)
+    given = group.geom_force_space & ~np.isnan(group.geom_ke)
     forces = (given & plan.geoms.collides).any(axis=0)
     if not options.use_mujoco_contacts or not forces.any():
         return ""

@@ -61,7 +61,7 @@ class Engine(abc.ABC):
     graph_version = 0
     """Another number whenever steps recorded before are out of date."""
     on_renewal: Callable[[], None] | None = None
-    """Called after fields on the device were made anew from those of the groups, which do not follow."""
+    """Called after fields on the device were made anew from those of the groups, without what is tracked."""
 
     @property
     @abc.abstractmethod
@@ -104,7 +104,7 @@ class Engine(abc.ABC):
 
     @abc.abstractmethod
     def tracked_memory(self, group_index: int) -> dict[str, wp.array]:
-        """Return the memory of the followed fields of a group, flat; and of what goes with them.
+        """Return the memory of the tracked fields of a group, flat; and of what goes with them.
 
         That are the rows `mocap_pos`, `mocap_quat` and `eq_active` of the group, and `fed_ke` and `fed_kd`,
         the gains of the geoms of all worlds where contacts are fed in.

@@ -1,5 +1,6 @@
 """Saving a world as an MJCF file."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +10,21 @@ from pluriverse.files import replace_file
 from pluriverse.model import Model, poses
 from pluriverse.solvers.mujoco.mapping.frames import as_wxyz
 from pluriverse.solvers.mujoco.mapping.group import JointKind, MujocoGroup
+from pluriverse.solvers.mujoco.mapping.group_kernels import describe_worlds
+from pluriverse.solvers.mujoco.mapping.group_plan import GroupPlan
 from pluriverse.solvers.mujoco.mapping.joints import FAR
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
 from pluriverse.solvers.mujoco.mapping.solref import SolrefMode
 from pluriverse.solvers.mujoco.mapping.spec import SpecWriter
-from pluriverse.solvers.mujoco.mapping.values import GroupPlan, GroupValues
 from pluriverse.solvers.mujoco.options import MujocoOptions
 
 
 def save_world(model: Model, options: MujocoOptions, group: MujocoGroup, world: int, path: Path) -> None:
     """Write a world of a group into an MJCF file, with its initial state as the keyframe `initial`."""
     rows = ModelRows(model)
-    plan: GroupPlan = group.plan
-    row = int(np.searchsorted(plan.worlds, world))
-    writer = SpecWriter(rows, options, plan, GroupValues(rows, plan), row)
+    row = int(np.searchsorted(group.worlds, world))
+    plan: GroupPlan = replace(group.plan, worlds=np.array([world]))
+    writer = SpecWriter(rows, options, plan, describe_worlds(rows, plan))
     spec = writer.write()
     _write_authored_solref(rows, plan, writer, world)
     _write_target_ranges(rows, group, spec, world)

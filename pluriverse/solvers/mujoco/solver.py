@@ -13,7 +13,7 @@ from pluriverse.solvers.mujoco.engine import EngineOptions, make_engine
 from pluriverse.solvers.mujoco.engine_solver import EngineSolver
 from pluriverse.solvers.mujoco.export import save_world
 from pluriverse.solvers.mujoco.mapping.conversion import convert_model
-from pluriverse.solvers.mujoco.mapping.field_sync import Following
+from pluriverse.solvers.mujoco.mapping.field_sync import FieldSync
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
 from pluriverse.solvers.mujoco.mapping.refresh import refresh_groups
 from pluriverse.solvers.mujoco.options import OPTION_NAMES, MujocoOptions
@@ -112,7 +112,7 @@ class SolverMuJoCo(EngineSolver):
             self.world_group[group.worlds] = index
             self.world_row[group.worlds] = np.arange(group.world_count)
         self.engine = make_engine(self, engine_options)
-        self._following = Following(model, self.options, self.groups, self.engine)
+        self._field_sync = FieldSync(model, self.options, self.groups, self.engine)
         if save_to_mjcf is not None:
             self.save_to_mjcf(save_to_mjcf)
 
@@ -157,7 +157,7 @@ class SolverMuJoCo(EngineSolver):
         """Bring MuJoCo's models up to date after arrays of the model were written to.
 
         In contrast to `SolverSAP`, nothing that was written acts before this call, or that of
-        `sync_worlds` for arrays that are followed.
+        `sync_worlds` for arrays that are tracked.
 
         Args:
             flags: What was written to.
@@ -185,10 +185,10 @@ class SolverMuJoCo(EngineSolver):
         Raises:
             ValueError: If MuJoCo has something compiled in; the message names it.
         """
-        self._following.add(names if isinstance(names, Mapping) else dict.fromkeys(names), meshes)
+        self._field_sync.add(names if isinstance(names, Mapping) else dict.fromkeys(names), meshes)
 
     def sync_worlds(self, worlds: Any = None) -> None:
-        """Bring MuJoCo's models up to date for worlds whose followed arrays were written to.
+        """Bring MuJoCo's models up to date for worlds whose tracked arrays were written to.
 
         Only kernels are launched, so the call may be recorded.
 
@@ -202,7 +202,7 @@ class SolverMuJoCo(EngineSolver):
             ValueError: If a mask has not one entry per world, or an array is on another device.
         """
         what = f"{type(self).__name__}.sync_worlds"
-        self._following.launch(resolve_worlds(self.model, worlds, what=what))
+        self._field_sync.launch(resolve_worlds(self.model, worlds, what=what))
 
     def sync_from_model(self) -> None:
         """Bring MuJoCo's models up to date after all arrays of the model were written to."""
@@ -213,7 +213,7 @@ class SolverMuJoCo(EngineSolver):
         for index, names in enumerate(changes):
             if names:
                 self.engine.fields_changed(index, names)
-        self._following.sync_from_host()
+        self._field_sync.sync_from_host()
 
     def save_to_mjcf(self, path: str | Path, *, world: int = 0) -> None:
         """Write a world as MuJoCo has it into an MJCF file, with its initial state as a keyframe.

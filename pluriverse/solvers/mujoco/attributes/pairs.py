@@ -64,65 +64,33 @@ class Pairs:
 
     def put_fields(self, table: Any, rows: ModelRows, plan: Any) -> None:
         """Give the numbers of the pairs."""
-        own = rows_of_worlds(rows, "pair", plan.worlds)
-        if own.shape[1] == 0:
+        own, order = authored_pairs(rows, table.group)
+        if not order:
             return
-        group = table.group
-        code = {int(shape): geom for geom, shape in enumerate(group.geom_shape)}
-        ends = [
-            local_index(rows, "shape", plan.worlds[:1], values_of(rows, name, own[:1]))[0]
-            for name in ("pair_geom1", "pair_geom2")
-        ]
-        made = places_of_pairs(group.model)
-        order = [made[frozenset((code[int(a)], code[int(b)]))] for a, b in zip(*ends, strict=True)]
         for attribute, field in _FIELDS:
             edit = table.edit(f"pair_{field}")
             edit[:, order] = values_of(rows, attribute, own).reshape(edit[:, order].shape)
 
 
-def mix_condim(material: Any, first: int, second: int) -> int:
-    """Return the dimensions of a contact of two geoms, by MuJoCo's rule."""
-    priority = int(material.priority[first]) - int(material.priority[second])
-    if priority:
-        return int(material.condim[first if priority > 0 else second])
-    return max(int(material.condim[first]), int(material.condim[second]))
+def authored_pairs(rows: ModelRows, group: Any) -> tuple[np.ndarray, list[int]]:
+    """Return the rows of the pairs of a group, shape [row, pair], and where MuJoCo has each."""
+    own = rows_of_worlds(rows, "pair", group.worlds)
+    if own.shape[1] == 0:
+        return own, []
+    code = {int(shape): geom for geom, shape in enumerate(group.geom_shape)}
+    ends = [
+        local_index(rows, "shape", group.worlds[:1], values_of(rows, name, own[:1]))[0]
+        for name in ("pair_geom1", "pair_geom2")
+    ]
+    made = places_of_pairs(group.model)
+    return own, [made[frozenset((code[int(a)], code[int(b)]))] for a, b in zip(*ends, strict=True)]
 
 
-def mix_materials(material: Any, first: int, second: int) -> dict[str, np.ndarray]:
-    """Return what MuJoCo would make of the properties of two geoms in contact, for an explicit pair.
-
-    Args:
-        material: `MaterialValues` of a group.
-        first: The first geom.
-        second: The second geom.
-
-    Returns:
-        Fields of the pair, shape [row, ...].
-    """
-    priority = int(material.priority[first]) - int(material.priority[second])
-    if priority:
-        chosen = first if priority > 0 else second
-        friction, solref = material.friction[:, chosen], material.solref[:, chosen]
-        solimp = material.solimp[:, chosen]
-    else:
-        friction = np.maximum(material.friction[:, first], material.friction[:, second])
-        weights = np.stack([material.solmix[:, first], material.solmix[:, second]], axis=1)
-        total = weights.sum(axis=1, keepdims=True)
-        share = np.where(total > 0.0, weights / np.where(total > 0.0, total, 1.0), 0.5)[..., None]
-        both = [
-            np.stack([values[:, first], values[:, second]], axis=1)
-            for values in (material.solimp, material.solref)
-        ]
-        solimp, mean = ((share * values).sum(axis=1) for values in both)
-        is_time = np.all(both[1][:, :, 0] > 0.0, axis=1)
-        solref = np.where(is_time[:, None], mean, both[1].min(axis=1))
-    return {
-        "friction": friction[:, [0, 0, 1, 2, 2]],
-        "solref": solref,
-        "solimp": solimp,
-        "margin": material.margin[:, first] + material.margin[:, second],
-        "gap": np.zeros(len(friction)),
-    }
+def mix_condim(condim: np.ndarray, priority: np.ndarray, first: int, second: int) -> int:
+    """Return the dimensions of a contact of two geoms, by MuJoCo's rule; arguments have shape [geom]."""
+    if priority[first] != priority[second]:
+        return int(condim[first if priority[first] > priority[second] else second])
+    return int(max(condim[first], condim[second]))
 
 
 def places_of_pairs(model: Any) -> dict[frozenset[int], int]:

@@ -14,7 +14,7 @@ from pluriverse.solvers.mujoco.attributes.namespace_rows import (
     values_of,
 )
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
-from pluriverse.solvers.mujoco.mapping.solref import DEFAULT_SOLREF, SolrefMode, solref_of_gains
+from pluriverse.solvers.mujoco.mapping.solref import DEFAULT_SOLREF, SolrefMode
 
 FIXED, SPATIAL = range(2)
 """Values of `tendon_type`."""
@@ -212,33 +212,15 @@ class Tendons:
                 tendon.wrap_geom(name, beside)
 
 
-def compute_limit_solref(
-    rows: ModelRows, worlds: np.ndarray, inverse_weight: np.ndarray, solimp: np.ndarray
-) -> np.ndarray:
-    """Return `tendon_solref_lim` of the tendons of the namespace, which are the last, shape [row, tendon, 2].
+def authored_limit_solref(rows: ModelRows, worlds: np.ndarray) -> np.ndarray:
+    """Return `tendon_solref_lim` of the tendons of the namespace, shape [row, tendon, 2], without forces.
 
-    Gains are forces per length, as those of joint limits (`solref`), but without damping the limit is a
-    spring without any. Without stiffness there is no limit at all (see `Tendons.put_fields`).
-
-    Args:
-        rows: Arrays of the model.
-        worlds: Worlds of the group.
-        inverse_weight: `tendon_invweight0`, shape [row, ntendon].
-        solimp: `tendon_solimp_lim`, shape [row, ntendon, 5].
+    A kernel turns gains that are forces into `solref` (`constraint_kernels`). Without stiffness there is no
+    limit at all (see `Tendons.put_fields`).
     """
     own = rows_of_worlds(rows, "tendon", worlds)
-    first = inverse_weight.shape[1] - own.shape[1]
-    factor = inverse_weight[:, first:] * (1.0 - solimp[:, first:, 1])
-    stiffness, damping = (values_of(rows, f"tendon_limit_{gain}", own) for gain in ("ke", "kd"))
-    undamped = np.stack([-stiffness * factor, np.zeros_like(stiffness)], axis=-1)
-    is_undamped = (stiffness * factor > 0.0) & (damping <= 0.0)
-    forces = np.where(is_undamped[..., None], undamped, solref_of_gains(stiffness, damping, factor))
-    mode = _limit_mode(rows, own)[..., None]
-    return np.select(
-        [mode == SolrefMode.RAW, mode == SolrefMode.FORCE_SPACE],
-        [values_of(rows, "tendon_solref_limit", own), forces],
-        np.array(DEFAULT_SOLREF),
-    )
+    is_raw = (_limit_mode(rows, own) == SolrefMode.RAW)[..., None]
+    return np.where(is_raw, values_of(rows, "tendon_solref_limit", own), np.array(DEFAULT_SOLREF))
 
 
 def force_limits(rows: ModelRows, worlds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -35,10 +35,10 @@ from pluriverse.solvers.mujoco.exchange.joints import pull_worlds, push_worlds
 from pluriverse.solvers.mujoco.exchange.maps import ExchangeRows, assign_rotations, make_maps
 from pluriverse.solvers.mujoco.exchange.prescribed import pull_kinematic_joints, push_kinematic_joints
 from pluriverse.solvers.mujoco.exchange.restore import count_coordinates, keep_worlds
-from pluriverse.solvers.mujoco.mapping.body_kernels import upload
+from pluriverse.solvers.mujoco.mapping.body_kernels import to_device
 from pluriverse.solvers.mujoco.mapping.fields import DERIVED
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
-from pluriverse.solvers.mujoco.mapping.joints import dof_joints
+from pluriverse.solvers.mujoco.mapping.structure import dof_joints
 from pluriverse.solvers.unfreeze import unfreeze_worlds
 from pluriverse.warnings import PluriverseWarning
 
@@ -205,10 +205,10 @@ class CpuEngine(Engine):
         return True
 
     def tracked_memory(self, group_index: int) -> dict[str, wp.array]:
-        """Return the memory of the followed fields of a group, flat; and of what goes with them."""
+        """Return the memory of the tracked fields of a group, flat; and of what goes with them."""
         group, device = self.groups[group_index], self.model.device
         result: dict[str, Any] = {}
-        for name in group.followed:
+        for name in group.tracked:
             values = group.fields[name]
             kind = wp.dtype_from_numpy(values.dtype)
             result[name] = wp.array(ptr=address_of(values), dtype=kind, shape=(values.size,), device=device)
@@ -352,10 +352,11 @@ class CpuEngine(Engine):
         derivation.protected_target = wp.zeros((lane_count, *shape), dtype=wp.uint64, device=device)
         derivation.protected_source = wp.zeros(shape, dtype=wp.uint64, device=device)
         derivation.protected_size = wp.zeros(shape, dtype=wp.int64, device=device)
-        self._group_worlds = [upload(group.worlds, device) for group in groups]
+        self._group_worlds = [to_device(group.worlds, device) for group in groups]
         structures = [group.plan.structure for group in groups]
         self._dof_child = [
-            upload(structure.template.joint_child[dof_joints(structure)], device) for structure in structures
+            to_device(structure.template.joint_child[dof_joints(structure)], device)
+            for structure in structures
         ]
         data.geom_force_space = wp.zeros(geom_count, dtype=int, device=device)
         data.geom_ke = wp.zeros(geom_count, dtype=wp.float64, device=device)

@@ -1,10 +1,16 @@
-"""Following, bodies: gravity, mass properties and frames of the worlds of a group, one world per thread.
+"""Fields of bodies: gravity, mass properties and frames of the worlds of a group, one world per thread.
 
 Reads   gravity; body_mass, body_com, body_inertia; joint_X_p, joint_X_c, joint_axis
 Writes  opt.gravity; body_mass, body_ipos, body_iquat, body_inertia; body_pos, body_quat, jnt_pos, jnt_axis,
         mocap poses, rotations of joint frames
 
-The formulas are those of `inertia` and `frames`, which compute the same on the host.
+A body stands in MuJoCo as it stands when all its joints are at zero, so coordinates are the same numbers in
+both. With joints 1 to n between the parent P and the body B,
+
+    X_PB(q) = X_p1 J_1(q_1) X_c1^-1 X_p2 ... J_n(q_n) X_cn^-1,
+
+the frame of joint i in the body is the inverse of what stands to the right of J_i, with all later joints at
+zero. Inertias are principal moments and the rotation of their axes.
 """
 
 import functools
@@ -16,26 +22,33 @@ import warp as wp
 
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Topology
-from pluriverse.solvers.mujoco.mapping.inertia import DIAGONAL_ROUNDING, INERTIA_MIN, MASS_MIN, THIN_ROUNDING
 from pluriverse.solvers.mujoco.mapping.stages import (
-    chosen_world,
     composed,
+    field_writers,
     fields_struct,
     inverted,
-    putters,
-    turned,
+    rotated,
+    selected_world,
     widen,
     widen_pose,
 )
 from pluriverse.solvers.mujoco.mapping.structure import MujocoJoint, StructurePlan
 
+# Off-diagonal entries up to here, relative to the largest moment, are roundings of single precision (2**-24),
+# and the axes of the body are taken for the principal ones.
+DIAGONAL_ROUNDING = 2.0**-24
+# Mass [kg] and moment of inertia [kg·m²] of a moving body that has none of its own: MuJoCo refuses less than
+# 1e-15. Its joints carry armature or bodies with mass, or the model would have been refused.
+MASS_MIN = 1e-12
+INERTIA_MIN = 1e-14
+# How much less than the sum of the others [relative] the largest moment of a thin body is at most: some
+# roundings of double precision, for MuJoCo compares exactly.
+THIN_ROUNDING = 1e-14
 _OFF_DIAGONAL = wp.constant(wp.float64(DIAGONAL_ROUNDING))
 _MASS_MIN = wp.constant(wp.float64(MASS_MIN))
 _INERTIA_MIN = wp.constant(wp.float64(INERTIA_MIN))
 _NAN = wp.constant(wp.float64(float("nan")))
 _THIN = wp.constant(wp.float64(1.0 - THIN_ROUNDING))
-# Sweeps of Jacobi's method over a 3x3 matrix: it converges quadratically, and four or five are enough.
-_SWEEPS = wp.constant(8)
 
 
 @wp.struct
@@ -88,16 +101,16 @@ def make_body_maps(plan: StructurePlan, device: Any) -> BodyMaps:
         "joint_dof": [joint.dof for joint in plan.joints],
         "joint_kind": [int(joint.kind) for joint in plan.joints],
     }.items():
-        setattr(maps, name, upload(values, device))
+        setattr(maps, name, to_device(values, device))
     return maps
 
 
-def upload(values: Any, device: Any) -> Any:
+def to_device(values: Any, device: Any) -> Any:
     """Return whole numbers on a device."""
     return wp.array(np.asarray(values, dtype=np.int32).reshape(-1), dtype=wp.int32, device=device)
 
 
-def renew(maps: Any, name: str, values: np.ndarray, dtype: Any, device: Any) -> None:
+def assign_inplace(maps: Any, name: str, values: np.ndarray, dtype: Any, device: Any) -> None:
     """Write an array of a struct, into the memory that it has, which recorded launches know."""
     before = getattr(maps, name)
     if before is not None and before.size == len(values):
@@ -113,45 +126,8 @@ def _starts(lists: list[list[int]]) -> np.ndarray:
 
 @wp.func
 def principal_axes(tensor: wp.mat33d):
-    """Return principal moments, in rising order, and the rotation of their axes (Jacobi's method)."""
-    a = tensor
-    axes = wp.identity(n=3, dtype=wp.float64)
-    for _sweep in range(_SWEEPS):
-        for pair in range(3):
-            p = int(0)
-            q = int(1)
-            if pair == 1:
-                q = int(2)
-            if pair == 2:
-                p = int(1)
-                q = int(2)
-            if a[p, q] != wp.float64(0.0):
-                # The rotation that makes a[p, q] vanish ([GolubVanLoan2013] section 8.5.2).
-                tau = (a[q, q] - a[p, p]) / (wp.float64(2.0) * a[p, q])
-                t = wp.float64(1.0) / (wp.abs(tau) + wp.sqrt(wp.float64(1.0) + tau * tau))
-                if tau < wp.float64(0.0):
-                    t = -t
-                c = wp.float64(1.0) / wp.sqrt(wp.float64(1.0) + t * t)
-                turn = wp.identity(n=3, dtype=wp.float64)
-                turn[p, p] = c
-                turn[q, q] = c
-                turn[p, q] = t * c
-                turn[q, p] = -t * c
-                a = wp.transpose(turn) * a * turn
-                a[p, q] = wp.float64(0.0)
-                a[q, p] = wp.float64(0.0)
-                axes = axes * turn
-    moments = wp.vec3d(a[0, 0], a[1, 1], a[2, 2])
-    for step in range(3):
-        first = step % 2
-        if moments[first] > moments[first + 1]:
-            larger = moments[first]
-            moments[first] = moments[first + 1]
-            moments[first + 1] = larger
-            for row in range(3):
-                entry = axes[row, first]
-                axes[row, first] = axes[row, first + 1]
-                axes[row, first + 1] = entry
+    """Return principal moments and the rotation of their axes."""
+    axes, moments = wp.eig3(tensor)
     if wp.determinant(axes) < wp.float64(0.0):  # a rotation, not a reflection
         axes = -axes
     return moments, wp.normalize(wp.quat_from_matrix(axes))
@@ -160,37 +136,37 @@ def principal_axes(tensor: wp.mat33d):
 @functools.cache
 def body_kernels(real: Any) -> SimpleNamespace:
     """Return the kernels for fields with numbers of type `real`."""
-    fields_type, to = fields_struct(real), putters(real)
-    put, put_vec3, put_quat = to.put, to.put_vec3, to.put_quat
+    fields_type, to = fields_struct(real), field_writers(real)
+    write, write_vec3, write_quat = to.write, to.write_vec3, to.write_quat
     module = kernel_module("pluriverse.solvers.mujoco.mapping.body_kernels", real)
 
     @wp.kernel(enable_backward=False, module=module)
-    def follow_gravity(
-        worlds: wp.array[int],
-        chosen: wp.array[int],
-        gravity: wp.array[wp.vec3],
+    def update_gravity(
+        worlds: wp.array[int],  # [row]
+        selected: wp.array[int],  # [world] 1 where meant
+        gravity: wp.array[wp.vec3],  # [world] m/s^2
         fields: fields_type,
     ):
         """Write the gravity of one world."""
         row = wp.tid()
-        world = chosen_world(worlds, chosen, row)
+        world = selected_world(worlds, selected, row)
         if world >= 0:
-            put_vec3(fields.opt_gravity, row, widen(gravity[world]))
+            write_vec3(fields.opt_gravity, row, widen(gravity[world]))
 
     @wp.kernel(enable_backward=False, module=module)
-    def follow_inertia(
-        worlds: wp.array[int],
-        chosen: wp.array[int],
+    def update_inertia(
+        worlds: wp.array[int],  # [row]
+        selected: wp.array[int],  # [world] 1 where meant
         topology: Topology,
         maps: BodyMaps,
-        body_mass: wp.array[float],
-        body_com: wp.array[wp.vec3],
-        body_inertia: wp.array[wp.mat33],
+        body_mass: wp.array[float],  # [body] kg
+        body_com: wp.array[wp.vec3],  # [body] m, body frame
+        body_inertia: wp.array[wp.mat33],  # [body] kg m^2, body axes
         fields: fields_type,
     ):
         """Write the mass properties of the bodies of one world."""
         row = wp.tid()
-        world = chosen_world(worlds, chosen, row)
+        world = selected_world(worlds, selected, row)
         if world < 0:
             return
         count = maps.source.shape[0]
@@ -209,10 +185,10 @@ def body_kernels(real: Any) -> SimpleNamespace:
                     tensor[i, j] = wp.float64(0.5) * (wp.float64(given[i, j]) + wp.float64(given[j, i]))
                     largest = wp.max(largest, wp.abs(tensor[i, j]))
             moments = wp.vec3d(tensor[0, 0], tensor[1, 1], tensor[2, 2])
-            turn = wp.quatd(wp.float64(0.0), wp.float64(0.0), wp.float64(0.0), wp.float64(1.0))
+            rotation = wp.quatd(wp.float64(0.0), wp.float64(0.0), wp.float64(0.0), wp.float64(1.0))
             off = wp.max(wp.abs(tensor[0, 1]), wp.max(wp.abs(tensor[0, 2]), wp.abs(tensor[1, 2])))
             if off > _OFF_DIAGONAL * largest:
-                moments, turn = principal_axes(tensor)
+                moments, rotation = principal_axes(tensor)
             for k in range(3):
                 moments[k] = wp.max(moments[k], wp.float64(0.0))
             total = moments[0] + moments[1] + moments[2]
@@ -225,27 +201,27 @@ def body_kernels(real: Any) -> SimpleNamespace:
             if not wp.isfinite(given_sum):
                 mass = _NAN  # bounds hide what is no number; with this MuJoCo stops the world
             entry = row * count + body
-            put(fields.body_mass, entry, mass)
-            put_vec3(fields.body_ipos, entry, widen(body_com[flat]))
-            put_quat(fields.body_iquat, entry, turn)
-            put_vec3(fields.body_inertia, entry, moments)
+            write(fields.body_mass, entry, mass)
+            write_vec3(fields.body_ipos, entry, widen(body_com[flat]))
+            write_quat(fields.body_iquat, entry, rotation)
+            write_vec3(fields.body_inertia, entry, moments)
 
     @wp.kernel(enable_backward=False, module=module)
-    def follow_frames(
-        worlds: wp.array[int],
-        chosen: wp.array[int],
+    def update_frames(
+        worlds: wp.array[int],  # [row]
+        selected: wp.array[int],  # [world] 1 where meant
         topology: Topology,
         maps: BodyMaps,
-        joint_X_p: wp.array[wp.transform],
-        joint_X_c: wp.array[wp.transform],
-        joint_axis: wp.array[wp.vec3],
-        joint_rotation: wp.array[wp.quat],  # out, [joint]
-        row_rotation: wp.array[wp.quatd],  # out, [row joint]
+        joint_X_p: wp.array[wp.transform],  # [joint] m, xyzw
+        joint_X_c: wp.array[wp.transform],  # [joint] m, xyzw
+        joint_axis: wp.array[wp.vec3],  # [dof]
+        joint_rotation: wp.array[wp.quat],  # out, [joint] of the joint's frame in MuJoCo's body; may be empty
+        row_rotation: wp.array[wp.quatd],  # out, [row joint] the same
         fields: fields_type,
     ):
         """Write the poses of the bodies and joints of one world."""
         row = wp.tid()
-        world = chosen_world(worlds, chosen, row)
+        world = selected_world(worlds, selected, row)
         if world < 0:
             return
         count = maps.source.shape[0]
@@ -260,32 +236,33 @@ def body_kernels(real: Any) -> SimpleNamespace:
                 joint = first_joint + local
                 pose = composed(inverted(widen_pose(joint_X_c[joint])), pose)
                 frame = inverted(pose)
-                turn = wp.transform_get_rotation(frame)
-                joint_rotation[joint] = wp.quat(
-                    float(turn[0]), float(turn[1]), float(turn[2]), float(turn[3])
-                )
-                row_rotation[row * (maps.joint_start.shape[0] - 1) + local] = turn
+                rotation = wp.transform_get_rotation(frame)
+                if joint < joint_rotation.shape[0]:
+                    joint_rotation[joint] = wp.quat(
+                        float(rotation[0]), float(rotation[1]), float(rotation[2]), float(rotation[3])
+                    )
+                row_rotation[row * (maps.joint_start.shape[0] - 1) + local] = rotation
                 for entry in range(maps.joint_start[local], maps.joint_start[local + 1]):
                     mine = maps.joint[entry]
                     kind = maps.joint_kind[mine]
                     target = row * maps.joint_count + mine
                     if kind != FREE:
-                        put_vec3(fields.jnt_pos, target, wp.transform_get_translation(frame))
+                        write_vec3(fields.jnt_pos, target, wp.transform_get_translation(frame))
                     if kind != FREE and kind != BALL:
                         axis = widen(joint_axis[first_dof + maps.joint_dof[mine]])
-                        put_vec3(fields.jnt_axis, target, turned(turn, axis))
+                        write_vec3(fields.jnt_axis, target, rotated(rotation, axis))
                 pose = composed(widen_pose(joint_X_p[joint]), pose)
             # What moves freely has its pose in the coordinates; MuJoCo reads that of the body in qpos0 only.
             if maps.is_free[body] == 0:
-                place = wp.transform_get_translation(pose)
-                rotation = wp.normalize(wp.transform_get_rotation(pose))
-                put_vec3(fields.body_pos, row * count + body, place)
-                put_quat(fields.body_quat, row * count + body, rotation)
+                position = wp.transform_get_translation(pose)
+                orientation = wp.normalize(wp.transform_get_rotation(pose))
+                write_vec3(fields.body_pos, row * count + body, position)
+                write_quat(fields.body_quat, row * count + body, orientation)
                 if maps.mocap[body] >= 0:
                     entry = row * maps.mocap_count + maps.mocap[body]
-                    put_vec3(fields.mocap_pos, entry, place)
-                    put_quat(fields.mocap_quat, entry, rotation)
+                    write_vec3(fields.mocap_pos, entry, position)
+                    write_quat(fields.mocap_quat, entry, orientation)
 
     return SimpleNamespace(
-        follow_gravity=follow_gravity, follow_inertia=follow_inertia, follow_frames=follow_frames
+        update_gravity=update_gravity, update_inertia=update_inertia, update_frames=update_frames
     )

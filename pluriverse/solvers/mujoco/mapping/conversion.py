@@ -1,22 +1,25 @@
 """Conversion: from a model to one MuJoCo model per group of worlds.
 
-The steps: sort worlds into groups, plan the structure of each, compute the numbers of all its worlds, write
-and compile the description of the first world, write the numbers of all worlds over it, and let MuJoCo
-compute what follows from them.
+The steps: sort worlds into groups, plan the structure of each, let kernels compute the numbers of its worlds,
+write and compile the description of the first world, let the same kernels write the fields of all worlds, and
+let MuJoCo compute what follows from them.
 """
+
+from collections.abc import Mapping
 
 import numpy as np
 
 from pluriverse.model import Model
 from pluriverse.solvers.mujoco.caveats import warn_of_caveats
 from pluriverse.solvers.mujoco.mapping.drives import EFFORT, POSITION, VELOCITY
-from pluriverse.solvers.mujoco.mapping.fields import FieldTable
+from pluriverse.solvers.mujoco.mapping.fields import SPECIAL_FRAME, FieldTable
 from pluriverse.solvers.mujoco.mapping.group import NO_SHAPE, JointKind, MujocoGroup
-from pluriverse.solvers.mujoco.mapping.group_fields import write_fields
+from pluriverse.solvers.mujoco.mapping.group_fields import reset_extra, write_fields
+from pluriverse.solvers.mujoco.mapping.group_kernels import describe_worlds
+from pluriverse.solvers.mujoco.mapping.group_plan import GroupPlan, plan_group
 from pluriverse.solvers.mujoco.mapping.grouping import compiled_numbers, find_groups
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
 from pluriverse.solvers.mujoco.mapping.spec import SpecWriter
-from pluriverse.solvers.mujoco.mapping.values import GroupPlan, GroupValues, plan_group
 from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.solvers.mujoco.versions import check_version
 from pluriverse.types import JointType
@@ -41,10 +44,9 @@ def convert_model(model: Model, options: MujocoOptions) -> list[MujocoGroup]:
     groups = []
     for worlds in find_groups(rows, options):
         plan = plan_group(rows, options, worlds)
-        values = GroupValues(rows, plan)
-        group = compile_group(rows, options, plan, values)
+        group = compile_group(rows, options, plan)
         group.compiled = compiled_numbers(rows, worlds[:1])[0]
-        warn_of_caveats(rows, options, plan, values, group)
+        warn_of_caveats(rows, options, plan, group)
         groups.append(group)
     return groups
 
@@ -53,12 +55,12 @@ def compile_group(
     rows: ModelRows,
     options: MujocoOptions,
     plan: GroupPlan,
-    values: GroupValues,
     general_bodies: frozenset[int] = frozenset(),
 ) -> MujocoGroup:
     """Return a group with its compiled model and the fields of all its worlds."""
-    general_bodies |= find_general_bodies(plan, values)
-    writer = SpecWriter(rows, options, plan, values, general_bodies=general_bodies)
+    described = describe_worlds(rows, plan)
+    general_bodies |= find_general_bodies(plan, described)
+    writer = SpecWriter(rows, options, plan, described, general_bodies=general_bodies)
     spec = writer.write()
     try:
         compiled = spec.compile()
@@ -75,20 +77,24 @@ def compile_group(
     for name, entries in options.batched(rows).items():
         table.put(f"opt.{name}", entries[plan.worlds])
     table.apply()
-    write_fields(group, rows, options, plan, values)
+    reset_extra(group)
+    write_fields(group, rows, options)
     group.revision = 0
     return group
 
 
-def find_general_bodies(plan: GroupPlan, values: GroupValues) -> frozenset[int]:
-    """Return the bodies of MuJoCo whose inertial frame or joint frames differ between worlds."""
-    inertias, frames = values.inertias, values.frames
+def find_general_bodies(plan: GroupPlan, fields: Mapping[str, np.ndarray]) -> frozenset[int]:
+    """Return the bodies of MuJoCo whose inertial frame or joint frames differ between worlds.
+
+    Args:
+        plan: Structure of the group.
+        fields: Those of `SPECIAL_FRAME`, shape [row, body or joint, ...].
+    """
     differs = np.zeros(len(plan.structure.bodies), dtype=bool)
-    for table in (inertias.body_ipos, inertias.body_iquat):
-        differs |= (table != table[:1]).any(axis=(0, 2))
     carrier = np.array([joint.body for joint in plan.structure.joints], dtype=np.int64)
-    for table in (frames.jnt_pos, frames.jnt_axis):
-        differs[carrier[(table != table[:1]).any(axis=(0, 2))]] = True
+    for name in SPECIAL_FRAME:
+        moved = np.flatnonzero((fields[name] != fields[name][:1]).any(axis=(0, 2)))
+        differs[moved if name.startswith("body") else carrier[moved]] = True
     return frozenset(np.flatnonzero(differs).tolist())
 
 

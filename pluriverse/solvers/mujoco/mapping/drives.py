@@ -1,4 +1,4 @@
-"""Drives as MuJoCo's actuators, for all worlds of a group at once.
+"""Drives as MuJoCo's actuators: which there are. `joint_kernels` computes their gains.
 
 | Mode of the degree of freedom | Actuators |
 | --- | --- |
@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pluriverse.model import poses
 from pluriverse.solvers.mujoco.mapping.joints import EFFORT_UNLIMITED
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
 from pluriverse.solvers.mujoco.mapping.structure import MujocoJoint, StructurePlan
@@ -75,43 +74,9 @@ def plan_drives(rows: ModelRows, plan: StructurePlan, worlds: np.ndarray) -> Dri
     return result
 
 
-@dataclass
-class DriveValues:
-    """Gains of the actuators of a group, row by row."""
-
-    gain: np.ndarray
-    """Force per control, shape [row, actuator]."""
-    bias: np.ndarray
-    """Constant force, force per position, force per velocity, shape [row, actuator, 3]."""
-    force_limited: np.ndarray
-    """Whether the actuator itself is limited (that of a ball joint), shape [actuator]."""
-    force_range: np.ndarray
-    """Range of the force [N·m], shape [row, actuator, 2]."""
-    axis: np.ndarray
-    """Axis in MuJoCo's body about which an actuator turns a ball joint, shape [row, actuator, 3]."""
-
-
-def compute_drive_values(
-    rows: ModelRows, plan: StructurePlan, drives: DrivePlan, worlds: np.ndarray, joint_rotation: np.ndarray
-) -> DriveValues:
-    """Return the gains of the actuators; `joint_rotation` as in `Frames`."""
-    dofs = np.array(drives.dof, dtype=np.int64)
-    control = np.array(drives.control, dtype=np.int64)
-    ke = rows.take("joint_target_ke", "dof", worlds)[:, dofs]
-    kd = rows.take("joint_target_kd", "dof", worlds)[:, dofs]
-    mode = rows.take("joint_target_mode", "dof", worlds)[:, dofs]
+def effort_limited_drives(rows: ModelRows, drives: DrivePlan, worlds: np.ndarray) -> np.ndarray:
+    """Return which actuators are limited themselves: those of ball joints with a limit, shape [actuator]."""
+    effort = rows.take("joint_effort_limit", "dof", worlds)[:, np.array(drives.dof, dtype=np.int64)]
     is_ball = np.array(drives.place, dtype=np.int64) >= 0
-    # Without a position target that could be told, a ball joint has no stiffness.
-    position, velocity = control == POSITION, control == VELOCITY
-    gain = np.select([position & ~is_ball, position, velocity], [ke, np.zeros_like(ke), kd], 1.0)
-    bias = np.zeros((*ke.shape, 3))
-    bias[..., 1] = np.where(position & ~is_ball, -ke, 0.0)
-    damps = velocity | (position & (mode == JointTargetMode.POSITION))
-    bias[..., 2] = np.where(damps, -kd, 0.0)
-    effort = np.minimum(rows.take("joint_effort_limit", "dof", worlds)[:, dofs], EFFORT_UNLIMITED)
-    limited = is_ball & (effort < EFFORT_UNLIMITED).any(axis=0)
-    joints = np.array([plan.joints[joint].joint for joint in drives.joint], dtype=np.int64)
-    unit = np.eye(3)[np.maximum(drives.place, 0)] if len(drives) else np.zeros((0, 3))
-    rotation = joint_rotation[:, joints]
-    axis = poses.rotate(rotation, np.broadcast_to(unit, (*rotation.shape[:-1], 3)))
-    return DriveValues(gain, bias, limited, np.stack([-effort, effort], axis=-1), axis)
+    result: np.ndarray = is_ball & (effort < EFFORT_UNLIMITED).any(axis=0)
+    return result

@@ -1,4 +1,4 @@
-"""Equality constraints as MuJoCo's, for all worlds of a group at once.
+"""Equality constraints as MuJoCo's: which there are. `constraint_kernels` computes their numbers.
 
 Points and poses are held at sites, so that they do not depend on MuJoCo's reference pose:
 
@@ -19,9 +19,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pluriverse.model import poses
-from pluriverse.solvers.mujoco.mapping.frames import as_wxyz
-from pluriverse.solvers.mujoco.mapping.joints import FAR, RANGE_MIN
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
 from pluriverse.solvers.mujoco.mapping.solref import DEFAULT_SOLIMP, DEFAULT_SOLREF
 from pluriverse.solvers.mujoco.mapping.structure import StructurePlan
@@ -59,7 +56,7 @@ class ConstraintPlan:
 
 
 @dataclass
-class RopePlan:
+class DistancePlan:
     """A tendon of MuJoCo that keeps two points within a distance."""
 
     equality: int
@@ -72,43 +69,11 @@ class RopePlan:
 
 
 @dataclass
-class RopeValues:
-    """Ropes of one group, row by row."""
-
-    site1: np.ndarray
-    """First point in its body [m], shape [row, rope, 3]."""
-    site2: np.ndarray
-    """Second point, shape [row, rope, 3]."""
-    range: np.ndarray
-    """Least and largest distance [m], shape [row, rope, 2]."""
-    solref: np.ndarray
-    solimp: np.ndarray
-
-
-@dataclass
-class EqualityValues:
-    """Constraints of one group, row by row."""
-
-    site1: np.ndarray
-    """Pose of the first site in its body (position, xyzw), shape [row, constraint, 7]."""
-    site2: np.ndarray
-    """Pose of the second one, shape [row, constraint, 7]."""
-    data: np.ndarray
-    """Coefficients of a joint constraint, shape [row, constraint, 5]."""
-    torquescale: np.ndarray
-    """Weight of the rotation of a weld, shape [row, constraint]."""
-    active: np.ndarray
-    """Whether the constraint acts, shape [row, constraint]."""
-    solref: np.ndarray
-    solimp: np.ndarray
-
-
-@dataclass
 class EqualityPlan:
     """All constraints of a group, in the order of MuJoCo."""
 
     constraints: list[ConstraintPlan] = field(default_factory=list)
-    ropes: list[RopePlan] = field(default_factory=list)
+    distances: list[DistancePlan] = field(default_factory=list)
 
     def by_equality(self, count: int) -> np.ndarray:
         """Return the constraints that stand for each of ours, -1 for none, shape [equality constraint, 2]."""
@@ -131,7 +96,7 @@ def plan_equalities(plan: StructurePlan) -> EqualityPlan:
             continue
         first, second = (int(plan.body_mj[body]) if body >= 0 else 0 for body in (body1, body2))
         if kind == EqType.DISTANCE:
-            result.ropes.append(RopePlan(index, first, second, joint1))
+            result.distances.append(DistancePlan(index, first, second, joint1))
             continue
         made = WELD if kind == EqType.WELD else CONNECT
         for side in (-1.0, 1.0) if kind == EqType.HINGE else (0.0,):
@@ -140,85 +105,27 @@ def plan_equalities(plan: StructurePlan) -> EqualityPlan:
     return result
 
 
-def compute_equalities(rows: ModelRows, equalities: EqualityPlan, worlds: np.ndarray) -> EqualityValues:
-    """Return poses, coefficients and states of the constraints."""
+def authored_constraints(
+    rows: ModelRows, equalities: EqualityPlan, worlds: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Return what custom attributes say about constraints, MuJoCo's default where nothing.
+
+    Returns:
+        `eq_solref`, `eq_solimp`, shape [row, constraint, ...], and `tendon_solref_lim`, `tendon_solimp_lim`,
+        shape [row, distance constraint, ...].
+    """
     order = np.array([constraint.equality for constraint in equalities.constraints], dtype=np.int64)
-    kind = np.array([constraint.kind for constraint in equalities.constraints], dtype=np.int64)
-    side = np.array([constraint.side for constraint in equalities.constraints], dtype=np.float64)
-
-    def take(name: str) -> np.ndarray:
-        return rows.take(f"equality_constraint_{name}", "equality", worlds)[:, order]
-
-    anchor, relpose, torquescale = take("anchor"), take("relpose"), take("torquescale")
-    # The rotational stiffness of a hinge grows with the square of the distance of its points.
-    arm = 0.5 * HINGE_LENGTH * side * np.sqrt(torquescale)
-    point = anchor + arm[..., None] * take("axis")
-    turned = np.zeros((*anchor.shape[:-1], 4))
-    turned[..., 3] = 1.0
-    at_point = np.concatenate([point, turned], axis=-1)
-    weld = (kind == WELD)[:, None]
-    solimp = _authored(rows, "eq_solimp", order, worlds)
+    distances = np.array([distance.equality for distance in equalities.distances], dtype=np.int64)
     parts = np.array([constraint.holds_part for constraint in equalities.constraints], dtype=bool)
+    solimp = _authored(rows, "eq_solimp", order, worlds)
     as_default = (solimp == np.array(DEFAULT_SOLIMP)).all(axis=-1) & parts
-    solimp = np.where(as_default[..., None], [RIGID_IMPEDANCE, RIGID_IMPEDANCE, *DEFAULT_SOLIMP[2:]], solimp)
-    # A weld holds a point of the second body, the others a point of the first.
-    site1 = np.where(weld, poses.compose(relpose, at_point), at_point)
-    other = np.concatenate([poses.compose(poses.inverse(relpose), at_point)[..., :3], turned], axis=-1)
-    site2 = np.where(weld, at_point, other)
-    return EqualityValues(
-        site1=site1,
-        site2=site2,
-        data=take("polycoef"),
-        torquescale=torquescale,
-        active=take("enabled") != 0,
-        solref=_authored(rows, "eq_solref", order, worlds),
-        solimp=solimp,
-    )
-
-
-def compute_ropes(
-    rows: ModelRows, equalities: EqualityPlan, plan: StructurePlan, worlds: np.ndarray
-) -> RopeValues:
-    """Return points and lengths of the ropes."""
-    order = np.array([rope.equality for rope in equalities.ropes], dtype=np.int64)
-    joints = np.array([rope.joint for rope in equalities.ropes], dtype=np.int64)
-    of_joint = (joints >= 0)[:, None]
-    dofs = plan.joint_dof[joints] if len(joints) else joints
-
-    def take(name: str) -> np.ndarray:
-        return rows.take(f"equality_constraint_{name}", "equality", worlds)[:, order]
-
-    anchor, relpose, polycoef = take("anchor"), take("relpose"), take("polycoef")
-    inner = rows.take("joint_X_p", "joint", worlds)[:, joints, :3]
-    outer = rows.take("joint_X_c", "joint", worlds)[:, joints, :3]
-    at_anchor = np.concatenate(
-        [anchor, np.broadcast_to([0.0, 0.0, 0.0, 1.0], (*anchor.shape[:-1], 4))], axis=-1
-    )
-    second = poses.compose(poses.inverse(relpose), at_anchor)[..., :3]
-    bounds = [
-        rows.take(f"joint_limit_{side}", "dof", worlds)[:, dofs]
-        if rows.model.joint_dof_count
-        else polycoef[..., 0]
-        for side in ("lower", "upper")
-    ]
-    least = np.where(of_joint[:, 0], bounds[0], polycoef[..., 0])
-    most = np.where(of_joint[:, 0], bounds[1], polycoef[..., 1])
-    slack = take("enabled") == 0
-    least = np.where(slack | (least < 0.0), -FAR, least)
-    most = np.where(slack | (most < 0.0), FAR, np.minimum(most, FAR))
-    rigid = most - least < RANGE_MIN
-    least, most = (
-        np.where(rigid, least - 0.5 * RANGE_MIN, least),
-        np.where(rigid, most + 0.5 * RANGE_MIN, most),
-    )
-    solref, solimp = _authored(rows, "eq_solref", order, worlds), _authored(rows, "eq_solimp", order, worlds)
-    return RopeValues(
-        site1=np.where(of_joint, inner, anchor),
-        site2=np.where(of_joint, outer, second),
-        range=np.stack([least, most], axis=-1),
-        solref=solref,
-        solimp=solimp,
-    )
+    rigid = [RIGID_IMPEDANCE, RIGID_IMPEDANCE, *DEFAULT_SOLIMP[2:]]
+    return {
+        "eq_solref": _authored(rows, "eq_solref", order, worlds),
+        "eq_solimp": np.where(as_default[..., None], rigid, solimp),
+        "tendon_solref_lim": _authored(rows, "eq_solref", distances, worlds),
+        "tendon_solimp_lim": _authored(rows, "eq_solimp", distances, worlds),
+    }
 
 
 def _authored(rows: ModelRows, name: str, order: np.ndarray, worlds: np.ndarray) -> np.ndarray:
@@ -228,8 +135,3 @@ def _authored(rows: ModelRows, name: str, order: np.ndarray, worlds: np.ndarray)
         return values[:, order]
     default = DEFAULT_SOLREF if name == "eq_solref" else DEFAULT_SOLIMP
     return np.tile(np.array(default), (len(worlds), len(order), 1))
-
-
-def site_wxyz(pose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return position and quaternion wxyz of poses."""
-    return pose[..., :3], as_wxyz(pose[..., 3:])

@@ -185,7 +185,7 @@ def set_shortcuts(group: MujocoGroup) -> set[str]:
     none, body, inertia, body_turn, inertia_turn = range(5)  # mujoco.mjtSameFrame
     placed, turned = _is_zero(body_pos), _is_identity(body_quat)
     result = {"body_sameframe": np.select([placed & turned, turned], [body, body_turn], none)}
-    if "body_ipos" in group.followed:  # kernels move frames on the device, so none stays where it is
+    if "body_ipos" in group.tracked:  # kernels move frames on the device, so none stays where it is
         result["body_sameframe"][:] = none
     result["body_sameframe"][:1] = model.body_sameframe[:1]
     for kind, carrier in (("geom", model.geom_bodyid), ("site", model.site_bodyid)):
@@ -198,7 +198,7 @@ def set_shortcuts(group: MujocoGroup) -> set[str]:
             [body, body_turn, inertia, inertia_turn],
             none,
         )
-        if group.followed & {"body_ipos", f"{kind}_pos"}:
+        if group.tracked & {"body_ipos", f"{kind}_pos"}:
             result[f"{kind}_sameframe"][:] = none
     changed = set()
     for name, values in result.items():
@@ -235,7 +235,7 @@ def keep_free_of_trees(group: MujocoGroup, changed: set[str]) -> bool:
 
     sources = {"geom_pos", "geom_quat", "geom_aabb", "body_ipos", "body_iquat"}
     bit = int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
-    if not (changed | group.followed) & sources or group.model.opt.disableflags & bit:
+    if not (changed | group.tracked) & sources or group.model.opt.disableflags & bit:
         return False
     if not (group.model.body_geomnum > 1).any():
         return False

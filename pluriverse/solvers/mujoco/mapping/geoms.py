@@ -1,4 +1,4 @@
-"""Shapes as MuJoCo's geoms and sites, for all worlds of a group at once."""
+"""Shapes as MuJoCo's geoms and sites: which there are. `shape_kernels` computes their numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from pluriverse.geometry import Mesh
-from pluriverse.model import poses
 from pluriverse.solvers.mujoco.attributes.pairs import paired_shapes
 from pluriverse.solvers.mujoco.attributes.tendons import wrapped_shapes
-from pluriverse.solvers.mujoco.mapping.frames import as_wxyz
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
-from pluriverse.solvers.mujoco.mapping.solref import DEFAULT_SOLIMP, SolrefMode, solref_of_gains
+from pluriverse.solvers.mujoco.mapping.solref import DEFAULT_SOLIMP, SolrefMode
 from pluriverse.solvers.mujoco.mapping.structure import StructurePlan
 from pluriverse.types import GeoType, ShapeFlags
 
@@ -125,84 +123,15 @@ def _mesh_name(rows: ModelRows, flat: int) -> str:
     return mesh_name(kind, source, rows.array("shape_scale")[flat].tolist())
 
 
-@dataclass
-class GeomValues:
-    """Shape properties of one group, row by row, in the order of a `ShapePlan`."""
+def geom_attributes(rows: ModelRows, shapes: ShapePlan, worlds: np.ndarray) -> dict[str, np.ndarray]:
+    """Return what custom attributes alone decide about geoms, MuJoCo's default where there are none.
 
-    pos: np.ndarray
-    """Position in the body [m], shape [row, entry, 3]; of a mesh that of its own frame."""
-    quat: np.ndarray
-    """Rotation in the body (wxyz), shape [row, entry, 4]."""
-    size: np.ndarray
-    """Sizes as MuJoCo has them [m], shape [row, entry, 3]; of meshes not used."""
-
-
-def compute_placement(rows: ModelRows, shapes: ShapePlan, worlds: np.ndarray) -> GeomValues:
-    """Return poses and sizes of geoms or sites."""
-    flat = flat_shapes(rows, shapes, worlds)
-    pose = rows.array("shape_transform")[flat]
-    scale = rows.array("shape_scale")[flat]
-    pos, quat = pose[..., :3].copy(), pose[..., 3:]
-    quat = quat / np.linalg.norm(quat, axis=-1, keepdims=True)
-    size = scale.copy()
-    plane = shapes.kind == PLANE
-    size[:, plane, :2] *= 0.5
-    size[:, plane, 2] = PLANE_GRID
-    for entry in np.flatnonzero(shapes.kind == HFIELD):  # MuJoCo's heights begin at its origin
-        lift = np.zeros((len(flat), 3))
-        for row, index in enumerate(rows.array("shape_source_index")[flat[:, entry]]):
-            lift[row, 2] = rows.model.meshes[index].min_z * scale[row, entry, 2]
-        pos[:, entry] += poses.rotate(quat[:, entry], lift)
-    slab = shapes.is_slab
-    if slab.any():  # the box that the plane collides as elsewhere, with its top in the plane
-        half = 0.5 * scale[:, slab]
-        half[..., 2] = 0.5 * half[..., :2].min(axis=-1)
-        size[:, slab] = half
-        down = np.zeros_like(half)
-        down[..., 2] = -half[..., 2]
-        pos[:, slab] += poses.rotate(quat[:, slab], down)
-    return GeomValues(pos, as_wxyz(quat), size)
-
-
-@dataclass
-class MaterialValues:
-    """Contact properties of one group, row by row, in the order of its geoms."""
-
-    friction: np.ndarray
-    """Sliding, torsional [m] and rolling [m] coefficients, shape [row, geom, 3]."""
-    solref: np.ndarray
-    """Shape [row, geom, 2]."""
-    solimp: np.ndarray
-    """Shape [row, geom, 5]."""
-    solmix: np.ndarray
-    """Weight of the geom where two are mixed, shape [row, geom]."""
-    margin: np.ndarray
-    """Distance of the contact surface from the geom [m], as authored, shape [row, geom]."""
-    force_space: np.ndarray
-    """Whether stiffness and damping are forces where they are given, shape [row, geom]."""
-    stiffness: np.ndarray
-    """[N/m], NaN where not given, shape [row, geom]."""
-    damping: np.ndarray
-    """[N·s/m], NaN where not given, shape [row, geom]."""
-    condim: np.ndarray
-    """Dimensions of a contact, shape [geom]."""
-    priority: np.ndarray
-    """Whose properties win, shape [geom]."""
-    group: np.ndarray
-    """Group for display, shape [geom]."""
-
-
-def compute_materials(rows: ModelRows, shapes: ShapePlan, worlds: np.ndarray) -> MaterialValues:
-    """Return contact properties of geoms.
-
-    Without the custom attributes of `SolverMuJoCo` a shape whose stiffness is not given (NaN) has MuJoCo's
-    own `solref`; others follow `solref_of_gains` for a mass of 1 kg, which is what the importer
-    makes of an authored `solref`, backwards.
+    Returns:
+        `solimp` [row, geom, 5], `solmix` [row, geom], `force_space` (whether stiffness and damping are forces
+        where they are given) and `is_authored` (whether `solref` is the authored one) [row, geom], `solref`
+        [row, geom, 2]; `condim`, `priority`, `group` [geom].
     """
     flat = flat_shapes(rows, shapes, worlds)
-
-    def shape(name: str) -> np.ndarray:
-        return rows.array(f"shape_{name}")[flat]
 
     def custom(name: str, default: Any) -> np.ndarray:
         values = rows.custom_array(name)
@@ -210,58 +139,17 @@ def compute_materials(rows: ModelRows, shapes: ShapePlan, worlds: np.ndarray) ->
             return np.broadcast_to(np.array(default, dtype=np.float64), (*flat.shape, *np.shape(default)))
         return values.reshape(len(values), *np.shape(default))[flat]
 
-    stiffness = shape("material_ke")
-    damping = stiffness * shape("material_tau")
     mode = custom("solref_mode", SolrefMode.MJCF_DEFAULT)
-    authored = custom("solref", (0.0, 0.0))
-    gains = solref_of_gains(stiffness, damping, 1.0)
-    solref = np.where((mode == SolrefMode.RAW)[..., None], authored, gains)
-    return MaterialValues(
-        friction=np.stack(
-            [shape("material_mu"), shape("material_mu_torsional"), shape("material_mu_rolling")], axis=-1
-        ),
-        solref=solref,
-        solimp=custom("geom_solimp", DEFAULT_SOLIMP),
-        solmix=custom("geom_solmix", 1.0),
-        margin=shape("margin"),
-        force_space=mode == SolrefMode.FORCE_SPACE,
-        stiffness=stiffness,
-        damping=damping,
-        condim=custom("condim", 3.0)[0].astype(np.int64),
-        priority=custom("geom_priority", 0.0)[0].astype(np.int64),
-        group=custom("geom_group", 0.0)[0].astype(np.int64),
-    )
-
-
-def bounding_radius(kind: np.ndarray, size: np.ndarray, compiled: np.ndarray) -> np.ndarray:
-    """Return radii of spheres about the geoms [m], shape [row, geom]; `compiled` for meshes and planes."""
-    return np.select(
-        [kind == SPHERE, kind == CAPSULE, kind == ELLIPSOID, kind == CYLINDER, kind == BOX],
-        [
-            size[..., 0],
-            size[..., 0] + size[..., 1],
-            size.max(axis=-1, initial=0.0),
-            np.hypot(size[..., 0], size[..., 1]),
-            np.linalg.norm(size, axis=-1),
-        ],
-        compiled,
-    )
-
-
-def half_extents(kind: np.ndarray, size: np.ndarray, compiled: np.ndarray) -> np.ndarray:
-    """Return half extents of boxes about the geoms [m], shape [row, geom, 3]; `compiled` where none."""
-    radius, half = size[..., 0], size[..., 1]
-    kind = kind[..., None]
-    return np.select(
-        [kind == SPHERE, kind == CAPSULE, kind == CYLINDER, (kind == BOX) | (kind == ELLIPSOID)],
-        [
-            np.stack([radius] * 3, axis=-1),
-            np.stack([radius, radius, radius + half], axis=-1),
-            np.stack([radius, radius, half], axis=-1),
-            size,
-        ],
-        compiled,
-    )
+    return {
+        "solimp": custom("geom_solimp", DEFAULT_SOLIMP),
+        "solmix": custom("geom_solmix", 1.0),
+        "force_space": mode == SolrefMode.FORCE_SPACE,
+        "is_authored": mode == SolrefMode.RAW,
+        "solref": custom("solref", (0.0, 0.0)),
+        "condim": custom("condim", 3.0)[0].astype(np.int64),
+        "priority": custom("geom_priority", 0.0)[0].astype(np.int64),
+        "group": custom("geom_group", 0.0)[0].astype(np.int64),
+    }
 
 
 def hull_of_shape(rows: ModelRows, kind: int, source: int, scale: Sequence[float]) -> Mesh:

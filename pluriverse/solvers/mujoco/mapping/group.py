@@ -152,8 +152,6 @@ class MujocoGroup:
     """Contact stiffness [N/m], shape [row, ngeom]."""
     geom_kd: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     """Contact damping [N·s/m], shape [row, ngeom]."""
-    geom_margin_authored: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
-    """`shape_margin` of each geom [m], whatever `geom_margin` became, shape [row, ngeom]."""
 
     # equality constraints
     equality_eq: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
@@ -161,16 +159,18 @@ class MujocoGroup:
     notes: list[str] = field(default_factory=list)
     """What the conversion changed about the worlds, in words."""
     plan: Any = None
-    """What the conversion planned (`values.GroupPlan`), for later updates."""
+    """What the conversion planned (`group_plan.GroupPlan`), for later updates."""
     compiled: np.ndarray | None = None
     """Numbers of the first world that are compiled in (`grouping.compiled_numbers`)."""
     switched: bool = False
     """Whether geoms were ever switched off (`shape_enabled`)."""
     pair_off: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))
     """Whether each explicit contact pair has a geom that is switched off, shape [row, npair]."""
-    followed: frozenset[str] = frozenset()
-    """Names of the fields that kernels keep up to date (`following`). In the C engine they are written right
+    tracked: frozenset[str] = frozenset()
+    """Names of the fields that kernels keep up to date (`field_sync`). In the C engine they are written right
     into `fields`; those of MuJoCo Warp are on the device only."""
+    kernels: Any = None
+    """The kernels that compute the fields (`group_kernels.GroupKernels`) for `model`."""
     general_bodies: frozenset[int] = frozenset()
     """MuJoCo's bodies that were compiled without the shortcuts for bodies with a special inertial frame."""
 
@@ -185,6 +185,15 @@ class MujocoGroup:
             return self.fields[name]
         shared = self.shared(name)
         return np.broadcast_to(shared, (self.world_count, *shared.shape))
+
+    def has_field(self, name: str) -> bool:
+        """Return whether the model has a field, with entries, in this version of MuJoCo."""
+        if name == "stat.meaninertia" and self.model.nv == 0:
+            return False  # nothing moves
+        try:
+            return self.shared(name).size > 0
+        except AttributeError:
+            return False
 
     def shared(self, name: str) -> np.ndarray:
         """Return a field of `model`; `opt.gravity` is one of its options."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from pluriverse.model.templates import find_equal_worlds
 from pluriverse.solvers.mujoco.attributes.extensions import EXTENSIONS
+from pluriverse.solvers.mujoco.mapping.group_plan import weightless_bodies
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
-from pluriverse.solvers.mujoco.mapping.values import weightless_bodies
 from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.types import GeoType, ShapeFlags
 

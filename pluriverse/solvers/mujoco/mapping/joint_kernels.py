@@ -1,10 +1,10 @@
-"""Following, joints: losses, armature, ranges and drives of the worlds of a group, one world per thread.
+"""Fields of joints: losses, armature, ranges and drives of the worlds of a group, one world per thread.
 
 Reads   joint_armature, _damping, _friction; joint_limit_*, joint_effort_limit; joint_target_*
 Writes  dof_armature, _damping, _frictionloss; jnt_range, _actfrcrange, _solref; actuator_gainprm, _biasprm,
         _gear, _forcerange
 
-The formulas are those of `joints` and `drives`, which compute the same on the host.
+The actuators of drives are those of the table in `drives`; `solref` of limits is derived in `solref`.
 """
 
 import functools
@@ -17,26 +17,25 @@ import warp as wp
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Topology
 from pluriverse.solvers.mujoco.exchange.contact_mixing import mixing_functions
-from pluriverse.solvers.mujoco.mapping.body_kernels import renew, upload
+from pluriverse.solvers.mujoco.mapping.body_kernels import assign_inplace, to_device
 from pluriverse.solvers.mujoco.mapping.drives import POSITION, VELOCITY, DrivePlan
+from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
 from pluriverse.solvers.mujoco.mapping.joints import (
     EFFORT_UNLIMITED,
     FAR,
     KINEMATIC_ARMATURE,
     RANGE_MIN,
-    dof_joints,
-    public_dofs,
+    authored_limits,
 )
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
-from pluriverse.solvers.mujoco.mapping.solref import SolrefMode
-from pluriverse.solvers.mujoco.mapping.stages import chosen_world, fields_struct, putters, turned
-from pluriverse.solvers.mujoco.mapping.structure import MujocoJoint, StructurePlan
+from pluriverse.solvers.mujoco.mapping.stages import field_writers, fields_struct, rotated, selected_world
+from pluriverse.solvers.mujoco.mapping.structure import MujocoJoint, StructurePlan, dof_joints, public_dofs
 from pluriverse.types import BodyFlags, JointTargetMode
 
 _FAR = wp.constant(wp.float64(FAR))
 _RANGE_MIN = wp.constant(wp.float64(RANGE_MIN))
 _UNLIMITED = wp.constant(wp.float64(EFFORT_UNLIMITED))
-_TOLD = wp.constant(wp.float64(KINEMATIC_ARMATURE))
+_PRESCRIBED = wp.constant(wp.float64(KINEMATIC_ARMATURE))
 _KINEMATIC = wp.constant(int(BodyFlags.KINEMATIC))
 _TARGET_POSITION = wp.constant(int(JointTargetMode.POSITION))
 _POSITION = wp.constant(POSITION)
@@ -88,48 +87,46 @@ def make_joint_maps(plan: StructurePlan, drives: DrivePlan, actuator_count: int,
         "drive_joint": [plan.joints[joint].joint for joint in joints],
         "drive_place": drives.place,
     }.items():
-        setattr(maps, name, upload(values, device))
+        setattr(maps, name, to_device(values, device))
     return maps
 
 
-def assign_limits(maps: JointMaps, rows: ModelRows, plan: StructurePlan, group: Any, device: Any) -> None:
+def assign_limited(maps: JointMaps, limited: np.ndarray, force_limited: np.ndarray, device: Any) -> None:
+    """Write into maps which joints have limits, and whose drives have, shape [njnt] each."""
+    assign_inplace(maps, "limited", limited.astype(np.int32), wp.int32, device)
+    assign_inplace(maps, "force_limited", force_limited.astype(np.int32), wp.int32, device)
+
+
+def assign_limits(maps: JointMaps, rows: ModelRows, group: MujocoGroup, device: Any) -> None:
     """Write what decides the `solref` of limits, which custom attributes say, into maps; and who has any."""
-    flags = {"limited": group.model.jnt_limited, "force_limited": group.model.jnt_actfrclimited}
-    for name, given in flags.items():
-        renew(maps, name, given.astype(np.int32), wp.int32, device)
-    shape = (group.world_count, len(plan.joints))
-    first = np.array([joint.qvel for joint in plan.joints], dtype=np.int64)
-    dofs = public_dofs(plan)[first]
-    is_raw = np.zeros(shape, dtype=bool)
-    mode = rows.custom("solreflimit_mode", "dof", group.worlds)
-    if mode is not None and rows.custom("solreflimit", "dof", group.worlds) is not None:
-        is_raw = mode[:, dofs] == SolrefMode.RAW
-    renew(maps, "limit_is_raw", is_raw.reshape(-1).astype(np.int32), wp.int32, device)
+    assign_limited(maps, group.model.jnt_limited, group.model.jnt_actfrclimited, device)
+    is_raw, _ = authored_limits(rows, group.plan.structure, group.worlds)
+    assign_inplace(maps, "limit_is_raw", is_raw.reshape(-1).astype(np.int32), wp.int32, device)
     softness = 1.0 - group.value("jnt_solimp")[:, :, 1]
-    renew(maps, "limit_softness", softness.reshape(-1), wp.float64, device)
+    assign_inplace(maps, "limit_softness", softness.reshape(-1), wp.float64, device)
 
 
 @functools.cache
 def joint_kernels(real: Any) -> SimpleNamespace:
     """Return the kernels for fields with numbers of type `real`."""
-    fields_type, put = fields_struct(real), putters(real).put
+    fields_type, write = fields_struct(real), field_writers(real).write
     module = kernel_module("pluriverse.solvers.mujoco.mapping.joint_kernels", real)
 
     @wp.kernel(enable_backward=False, module=module)
-    def follow_dofs(
-        worlds: wp.array[int],
-        chosen: wp.array[int],
+    def update_dofs(
+        worlds: wp.array[int],  # [row]
+        selected: wp.array[int],  # [world] 1 where meant
         topology: Topology,
         maps: JointMaps,
-        body_flags: wp.array[int],
-        joint_armature: wp.array[float],
-        joint_damping: wp.array[float],
-        joint_friction: wp.array[float],
+        body_flags: wp.array[int],  # [body]
+        joint_armature: wp.array[float],  # [dof] kg or kg m^2
+        joint_damping: wp.array[float],  # [dof] N s/m or N m s/rad
+        joint_friction: wp.array[float],  # [dof] N or N m
         fields: fields_type,
     ):
         """Write losses and armature of one world."""
         row = wp.tid()
-        world = chosen_world(worlds, chosen, row)
+        world = selected_world(worlds, selected, row)
         if world < 0:
             return
         count = maps.dof_public.shape[0]
@@ -137,25 +134,25 @@ def joint_kernels(real: Any) -> SimpleNamespace:
             flat = topology.world_dof[world] + maps.dof_public[dof]
             armature = wp.float64(joint_armature[flat])
             if (body_flags[topology.world_body[world] + maps.dof_child[dof]] & _KINEMATIC) != 0:
-                armature = _TOLD
-            put(fields.dof_armature, row * count + dof, armature)
-            put(fields.dof_damping, row * count + dof, wp.float64(joint_damping[flat]))
-            put(fields.dof_frictionloss, row * count + dof, wp.float64(joint_friction[flat]))
+                armature = _PRESCRIBED
+            write(fields.dof_armature, row * count + dof, armature)
+            write(fields.dof_damping, row * count + dof, wp.float64(joint_damping[flat]))
+            write(fields.dof_frictionloss, row * count + dof, wp.float64(joint_friction[flat]))
 
     @wp.kernel(enable_backward=False, module=module)
-    def follow_ranges(
-        worlds: wp.array[int],
-        chosen: wp.array[int],
+    def update_ranges(
+        worlds: wp.array[int],  # [row]
+        selected: wp.array[int],  # [world] 1 where meant
         topology: Topology,
         maps: JointMaps,
-        joint_limit_lower: wp.array[float],
-        joint_limit_upper: wp.array[float],
-        joint_effort_limit: wp.array[float],
+        joint_limit_lower: wp.array[float],  # [dof] m or rad
+        joint_limit_upper: wp.array[float],  # [dof] m or rad
+        joint_effort_limit: wp.array[float],  # [dof] N or N m
         fields: fields_type,
     ):
         """Write the ranges of the joints of one world."""
         row = wp.tid()
-        world = chosen_world(worlds, chosen, row)
+        world = selected_world(worlds, selected, row)
         if world < 0:
             return
         count = maps.joint_dof.shape[0]
@@ -169,29 +166,29 @@ def joint_kernels(real: Any) -> SimpleNamespace:
                     middle = wp.float64(0.5) * (lower + upper)
                     lower = middle - wp.float64(0.5) * _RANGE_MIN
                     upper = middle + wp.float64(0.5) * _RANGE_MIN
-                put(fields.jnt_range, entry, lower)
-                put(fields.jnt_range, entry + 1, upper)
+                write(fields.jnt_range, entry, lower)
+                write(fields.jnt_range, entry + 1, upper)
             if maps.force_limited[joint] != 0:
                 effort = wp.min(wp.float64(joint_effort_limit[flat]), _UNLIMITED)
-                put(fields.jnt_actfrcrange, entry, -effort)
-                put(fields.jnt_actfrcrange, entry + 1, effort)
+                write(fields.jnt_actfrcrange, entry, -effort)
+                write(fields.jnt_actfrcrange, entry + 1, effort)
 
     @wp.kernel(enable_backward=False, module=module)
-    def follow_drives(
-        worlds: wp.array[int],
-        chosen: wp.array[int],
+    def update_drives(
+        worlds: wp.array[int],  # [row]
+        selected: wp.array[int],  # [world] 1 where meant
         topology: Topology,
         maps: JointMaps,
-        joint_target_mode: wp.array[int],
-        joint_target_ke: wp.array[float],
-        joint_target_kd: wp.array[float],
-        joint_effort_limit: wp.array[float],
+        joint_target_mode: wp.array[int],  # [dof] `JointTargetMode`
+        joint_target_ke: wp.array[float],  # [dof] N/m or N m/rad
+        joint_target_kd: wp.array[float],  # [dof] N s/m or N m s/rad
+        joint_effort_limit: wp.array[float],  # [dof] N or N m
         row_rotation: wp.array[wp.quatd],  # [row joint] of its frame; empty where frames stay
         fields: fields_type,
     ):
         """Write the gains of the drives of one world."""
         row = wp.tid()
-        world = chosen_world(worlds, chosen, row)
+        world = selected_world(worlds, selected, row)
         if world < 0:
             return
         for drive in range(maps.drive_dof.shape[0]):
@@ -201,7 +198,7 @@ def joint_kernels(real: Any) -> SimpleNamespace:
             ke = wp.float64(joint_target_ke[flat])
             kd = wp.float64(joint_target_kd[flat])
             if place >= 0:
-                ke = wp.float64(0.0)  # without a position target that could be told
+                ke = wp.float64(0.0)  # a ball joint has no position target
             gain = wp.float64(1.0)
             stiffness = wp.float64(0.0)
             damping = wp.float64(0.0)
@@ -214,35 +211,35 @@ def joint_kernels(real: Any) -> SimpleNamespace:
                 gain = kd
                 damping = -kd
             entry = row * maps.actuator_count + drive
-            put(fields.actuator_gainprm, _PRM * entry, gain)
-            put(fields.actuator_biasprm, _PRM * entry + 1, stiffness)
-            put(fields.actuator_biasprm, _PRM * entry + 2, damping)
+            write(fields.actuator_gainprm, _PRM * entry, gain)
+            write(fields.actuator_biasprm, _PRM * entry + 1, stiffness)
+            write(fields.actuator_biasprm, _PRM * entry + 2, damping)
             if place >= 0:
                 effort = wp.min(wp.float64(joint_effort_limit[flat]), _UNLIMITED)
-                put(fields.actuator_forcerange, 2 * entry, -effort)
-                put(fields.actuator_forcerange, 2 * entry + 1, effort)
+                write(fields.actuator_forcerange, 2 * entry, -effort)
+                write(fields.actuator_forcerange, 2 * entry + 1, effort)
                 if row_rotation.shape[0] > 0:
                     unit = wp.vec3d()
                     unit[place] = wp.float64(1.0)
-                    turn = row_rotation[row * maps.public_count + maps.drive_joint[drive]]
-                    axis = turned(turn, unit)
+                    rotation = row_rotation[row * maps.public_count + maps.drive_joint[drive]]
+                    axis = rotated(rotation, unit)
                     for k in range(3):
-                        put(fields.actuator_gear, _GEAR * entry + k, axis[k])
+                        write(fields.actuator_gear, _GEAR * entry + k, axis[k])
 
     @wp.kernel(enable_backward=False, module=module)
-    def follow_limits(
-        worlds: wp.array[int],
-        chosen: wp.array[int],
+    def update_limits(
+        worlds: wp.array[int],  # [row]
+        selected: wp.array[int],  # [world] 1 where meant
         topology: Topology,
         maps: JointMaps,
-        joint_limit_ke: wp.array[float],
-        joint_limit_kd: wp.array[float],
-        inverse_weight: wp.array[real],  # [row nv]
+        joint_limit_ke: wp.array[float],  # [dof] N/m or N m/rad, NaN: not given
+        joint_limit_kd: wp.array[float],  # [dof] N s/m or N m s/rad, NaN: not given
+        inverse_weight: wp.array[real],  # [row nv] 1/kg or 1/(kg m^2)
         fields: fields_type,
     ):
         """Write how the limits of the joints of one world push."""
         row = wp.tid()
-        world = chosen_world(worlds, chosen, row)
+        world = selected_world(worlds, selected, row)
         if world < 0:
             return
         count = maps.joint_dof.shape[0]
@@ -256,12 +253,12 @@ def joint_kernels(real: Any) -> SimpleNamespace:
             kd = wp.float64(joint_limit_kd[flat])
             weight = wp.float64(inverse_weight[row * dof_count + maps.joint_qvel[joint]])
             solref = solref_of_gains(ke, kd, weight * maps.limit_softness[entry])
-            put(fields.jnt_solref, 2 * entry, solref[0])
-            put(fields.jnt_solref, 2 * entry + 1, solref[1])
+            write(fields.jnt_solref, 2 * entry, solref[0])
+            write(fields.jnt_solref, 2 * entry + 1, solref[1])
 
     return SimpleNamespace(
-        follow_dofs=follow_dofs,
-        follow_ranges=follow_ranges,
-        follow_drives=follow_drives,
-        follow_limits=follow_limits,
+        update_dofs=update_dofs,
+        update_ranges=update_ranges,
+        update_drives=update_drives,
+        update_limits=update_limits,
     )

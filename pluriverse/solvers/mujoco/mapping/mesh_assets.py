@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.model import poses
-from pluriverse.solvers.mujoco.mapping.frames import as_wxyz, as_xyzw
 from pluriverse.solvers.mujoco.mapping.geoms import MESH, ShapePlan, flat_shapes, mesh_name
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
 from pluriverse.types import GeoType
@@ -94,38 +92,23 @@ def find_assets(
     return [asset for asset, keep in zip(found, is_mesh, strict=True) if keep], places[number]
 
 
-def place_meshes(
-    model: Any, assets: Sequence[MeshAsset], number: np.ndarray, pos: np.ndarray, quat: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the poses of geoms in MuJoCo, and their meshes.
-
-    MuJoCo moves the frame of a mesh to its centre, along its principal axes.
-
-    Args:
-        model: Compiled model.
-        assets: Its meshes.
-        number: Which of them each geom has, -1 for none, shape [row, geom].
-        pos: Positions of the shapes in their bodies [m], shape [row, geom, 3].
-        quat: Rotations (wxyz), shape [row, geom, 4].
-
-    Returns:
-        Positions, rotations, and `geom_dataid`.
+def check_assets(
+    rows: ModelRows, shapes: ShapePlan, worlds: np.ndarray, sized: np.ndarray, assets: Sequence[MeshAsset]
+) -> None:
+    """Raise where a geom has a mesh that is not among those compiled in.
 
     Raises:
-        KeyError: If a mesh was not compiled in.
+        ValueError: If so; the message names the shape.
     """
-    pos, quat = pos.copy(), quat.copy()
-    dataid = np.broadcast_to(model.geom_dataid, number.shape).copy()
-    ids = np.array([model.mesh(asset.name).id for asset in assets], dtype=np.int64)
-    rows, geoms = np.nonzero(number >= 0)
-    if len(rows):
-        mesh = ids[number[rows, geoms]]
-        own = np.concatenate([model.mesh_pos[mesh], as_xyzw(model.mesh_quat[mesh])], axis=-1)
-        pose = np.concatenate([pos[rows, geoms], as_xyzw(quat[rows, geoms])], axis=-1)
-        pose = poses.compose(pose, own)
-        pos[rows, geoms], quat[rows, geoms] = pose[:, :3], as_wxyz(pose[:, 3:])
-        dataid[rows, geoms] = mesh
-    return pos, quat, dataid
+    known = {asset.key for asset in assets}
+    for asset in find_assets(rows, shapes, worlds, sized)[0]:
+        if asset.key not in known:
+            label = rows.model.shape_label[asset.shape]
+            raise ValueError(
+                f"SolverMuJoCo.notify_model_changed: shape '{label}' (index {asset.shape}) has another "
+                f"mesh or size ({asset.name}) than when the solver was made, and MuJoCo has these "
+                "compiled in. Undo the change, or make a new SolverMuJoCo."
+            )
 
 
 def mesh_box(model: Any, mesh: int) -> tuple[np.ndarray, np.ndarray]:
@@ -134,12 +117,3 @@ def mesh_box(model: Any, mesh: int) -> tuple[np.ndarray, np.ndarray]:
     vertices = model.mesh_vert[first : first + int(model.mesh_vertnum[mesh])].astype(np.float64)
     lower, upper = vertices.min(axis=0), vertices.max(axis=0)
     return 0.5 * (lower + upper), 0.5 * (upper - lower)
-
-
-def mesh_bounds(model: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return `geom_size`, `geom_aabb` and `geom_rbound` of a geom with each mesh, as MuJoCo compiles them."""
-    boxes = [mesh_box(model, mesh) for mesh in range(model.nmesh)]
-    centre = np.array([box[0] for box in boxes]).reshape(-1, 3)
-    half = np.array([box[1] for box in boxes]).reshape(-1, 3)
-    size = np.abs(centre) + half
-    return size, np.concatenate([centre, half], axis=1), np.linalg.norm(size, axis=1)

@@ -1,10 +1,10 @@
-"""Following, pairs: contact pairs that MuJoCo knows one by one, one world per thread.
+"""Fields of pairs: contact pairs that MuJoCo knows one by one, one world per thread.
 
 Reads   shape_material_mu, _mu_torsional, _mu_rolling, shape_margin; shape_enabled; geom_solref
 Writes  pair_friction, pair_solref, pair_margin, pair_gap
 
-Pairs that filters have to name get what MuJoCo would mix for their geoms, as `pairs.mix_materials` computes
-it on the host. Of pairs that an asset brings only the switches follow.
+Pairs that filters have to name get what MuJoCo would mix for their geoms. Of pairs that an asset brings only
+the switches are written.
 """
 
 import functools
@@ -16,15 +16,14 @@ import warp as wp
 
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Topology
-from pluriverse.solvers.mujoco.attributes.pairs import Pairs, places_of_pairs
-from pluriverse.solvers.mujoco.mapping.body_kernels import renew, upload
-from pluriverse.solvers.mujoco.mapping.fields import FieldTable
+from pluriverse.solvers.mujoco.attributes.namespace_rows import values_of
+from pluriverse.solvers.mujoco.attributes.pairs import authored_pairs, places_of_pairs
+from pluriverse.solvers.mujoco.mapping.body_kernels import assign_inplace, to_device
+from pluriverse.solvers.mujoco.mapping.geoms import geom_attributes
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
-from pluriverse.solvers.mujoco.mapping.group_fields import FAR_APART
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
-from pluriverse.solvers.mujoco.mapping.shape_kernels import ShapeMaps, shape_of_code
-from pluriverse.solvers.mujoco.mapping.stages import chosen_world, fields_struct, putters
-from pluriverse.solvers.mujoco.mapping.values import GroupValues
+from pluriverse.solvers.mujoco.mapping.shape_kernels import FAR_APART, ShapeMaps, shape_of_code
+from pluriverse.solvers.mujoco.mapping.stages import field_writers, fields_struct, selected_world
 
 _FAR_APART = wp.constant(wp.float64(FAR_APART))
 # Numbers of a pair in `pair_friction`.
@@ -47,60 +46,70 @@ class PairMaps:
 def make_pair_maps(group: MujocoGroup, device: Any) -> PairMaps:
     """Return the maps of a group on a device, without what only the host changes."""
     maps = PairMaps()
-    maps.geom1 = upload(group.model.pair_geom1, device)
-    maps.geom2 = upload(group.model.pair_geom2, device)
+    maps.geom1 = to_device(group.model.pair_geom1, device)
+    maps.geom2 = to_device(group.model.pair_geom2, device)
     return maps
+
+
+def mix_pairs(rows: ModelRows, group: MujocoGroup) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return how the properties of the geoms of each pair are mixed, by MuJoCo's rules.
+
+    Returns:
+        Whose count: -1 for a pair that an asset brings, 0 for both, 1 or 2 for only this one, shape [npair];
+        the share of the first geom, shape [row, npair]; and the mixed impedance, shape [row, npair, 5].
+    """
+    model, attributes = group.model, geom_attributes(rows, group.plan.geoms, group.worlds)
+    chooses = np.full(int(model.npair), -1)
+    share = np.full((group.world_count, int(model.npair)), 0.5)
+    solimp = np.array(group.value("pair_solimp"))
+    named = {places_of_pairs(model)[frozenset(pair)] for pair in group.plan.masks.pairs}
+    for place in sorted(named - set(authored_pairs(rows, group)[1])):
+        ends = int(model.pair_geom1[place]), int(model.pair_geom2[place])
+        priority = int(attributes["priority"][ends[0]]) - int(attributes["priority"][ends[1]])
+        chooses[place] = 0 if priority == 0 else 1 if priority > 0 else 2
+        weights = attributes["solmix"][:, ends]
+        total = weights.sum(axis=1)
+        share[:, place] = np.where(total > 0.0, weights[:, 0] / np.where(total > 0.0, total, 1.0), 0.5)
+        first = {0: share[:, place, None], 1: 1.0, 2: 0.0}[int(chooses[place])]
+        impedance = attributes["solimp"][:, ends]
+        solimp[:, place] = first * impedance[:, 0] + (1.0 - first) * impedance[:, 1]
+    return chooses, share, solimp
 
 
 def assign_pairs(maps: PairMaps, rows: ModelRows, group: MujocoGroup, device: Any) -> None:
     """Write how pairs are mixed, and the distances of those that an asset brings, into maps."""
-    model = group.model
-    count, shape = int(model.npair), (group.world_count, int(model.npair))
-    table = FieldTable(group)
-    table.put("pair_margin", np.full(shape, np.nan))
-    table.put("pair_gap", np.zeros(shape))
-    Pairs().put_fields(table, rows, group.plan)
-    margin, gap = table.edit("pair_margin"), table.edit("pair_gap")
-    chooses, share = np.full(count, -1), np.full(shape, 0.5)
-    places = places_of_pairs(model) if group.plan.masks.pairs else {}
-    material = GroupValues(rows, group.plan).materials
-    for first, second in group.plan.masks.pairs:
-        place = places[frozenset((first, second))]
-        if np.isfinite(margin[:, place]).any():
-            continue  # the asset says what it is
-        ends = int(model.pair_geom1[place]), int(model.pair_geom2[place])
-        priority = int(material.priority[ends[0]]) - int(material.priority[ends[1]])
-        chooses[place] = 0 if priority == 0 else 1 if priority > 0 else 2
-        weights = material.solmix[:, ends]
-        total = weights.sum(axis=1)
-        share[:, place] = np.where(total > 0.0, weights[:, 0] / np.where(total > 0.0, total, 1.0), 0.5)
-    renew(maps, "chooses", chooses.astype(np.int32), wp.int32, device)
-    for name, values in (("share", share), ("margin", np.nan_to_num(margin)), ("gap", gap)):
-        renew(maps, name, values.reshape(-1), wp.float64, device)
+    chooses, share, _ = mix_pairs(rows, group)
+    margin, gap = np.zeros_like(share), np.zeros_like(share)
+    own, places = authored_pairs(rows, group)
+    if places:
+        margin[:, places], gap[:, places] = (values_of(rows, f"pair_{n}", own) for n in ("margin", "gap"))
+    assign_inplace(maps, "chooses", chooses.astype(np.int32), wp.int32, device)
+    for name, values in (("share", share), ("margin", margin), ("gap", gap)):
+        assign_inplace(maps, name, values.reshape(-1), wp.float64, device)
 
 
 @functools.cache
 def pair_kernels(real: Any) -> SimpleNamespace:
     """Return the kernels for fields with numbers of type `real`."""
-    fields_type, put = fields_struct(real), putters(real).put
+    fields_type, write = fields_struct(real), field_writers(real).write
     module = kernel_module("pluriverse.solvers.mujoco.mapping.pair_kernels", real)
 
     @wp.kernel(enable_backward=False, module=module)
-    def follow_pairs(
-        worlds: wp.array[int],
-        chosen: wp.array[int],
+    def update_pairs(
+        worlds: wp.array[int],  # [row]
+        selected: wp.array[int],  # [world] 1 where meant
         topology: Topology,
         shapes: ShapeMaps,
         maps: PairMaps,
-        shape_margin: wp.array[float],
-        shape_enabled: wp.array[bool],
+        shape_margin: wp.array[float],  # [shape] m
+        shape_enabled: wp.array[bool],  # [shape]
         geom_friction: wp.array[real],  # [row geom 3]
         geom_solref: wp.array[real],  # [row geom 2]
         fields: fields_type,
     ):
         """Write the pairs of one world."""
         row = wp.tid()
-        world = chosen_world(worlds, chosen, row)
+        world = selected_world(worlds, selected, row)
         if world < 0:
             return
         count = maps.geom1.shape[0]
@@ -128,7 +137,7 @@ def pair_kernels(real: Any) -> SimpleNamespace:
                     if k > 2:
                         kind = 2
                     value = wp.max(geom_friction[3 * first + kind], geom_friction[3 * second + kind])
-                    put(fields.pair_friction, _FRICTION * entry + k, wp.float64(value))
+                    write(fields.pair_friction, _FRICTION * entry + k, wp.float64(value))
                 share = maps.share[entry]
                 other = wp.float64(1.0) - share
                 is_time = geom_solref[2 * first] > real(0.0) and geom_solref[2 * second] > real(0.0)
@@ -138,11 +147,11 @@ def pair_kernels(real: Any) -> SimpleNamespace:
                     mixed = wp.min(a, b)
                     if is_time:
                         mixed = share * a + other * b
-                    put(fields.pair_solref, 2 * entry + k, mixed)
+                    write(fields.pair_solref, 2 * entry + k, mixed)
             if not (shape_enabled[shape1] and shape_enabled[shape2]):
                 margin = -_FAR_APART  # contacts are found as ever, of which none acts
                 gap = _FAR_APART
-            put(fields.pair_margin, entry, margin)
-            put(fields.pair_gap, entry, gap)
+            write(fields.pair_margin, entry, margin)
+            write(fields.pair_gap, entry, gap)
 
-    return SimpleNamespace(follow_pairs=follow_pairs)
+    return SimpleNamespace(update_pairs=update_pairs)

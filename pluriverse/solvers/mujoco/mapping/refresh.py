@@ -1,17 +1,18 @@
 """Refresh: bring the groups of a model up to date after its arrays were written to."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from pluriverse.model import Model
 from pluriverse.solvers.mujoco.mapping.conversion import compile_group, find_general_bodies
-from pluriverse.solvers.mujoco.mapping.fields import SPECIAL_FRAME
+from pluriverse.solvers.mujoco.mapping.fields import SPECIAL_FRAME, FieldTable
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
 from pluriverse.solvers.mujoco.mapping.group_fields import write_fields
+from pluriverse.solvers.mujoco.mapping.group_kernels import update_table
+from pluriverse.solvers.mujoco.mapping.group_plan import GroupPlan
 from pluriverse.solvers.mujoco.mapping.grouping import compiled_numbers
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
-from pluriverse.solvers.mujoco.mapping.values import GroupPlan, GroupValues
 from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.types import ModelFlags
 
@@ -49,23 +50,24 @@ def _refresh_group(
     rows: ModelRows, options: MujocoOptions, group: MujocoGroup, flags: ModelFlags
 ) -> set[str]:
     plan: GroupPlan = group.plan
-    values = GroupValues(rows, plan)
     simple = frozenset(np.flatnonzero(group.model.body_simple > 0).tolist())
     if simple and flags & _FRAMES:
-        general = find_general_bodies(plan, values) | _moved_bodies(group, values)
+        table = FieldTable(group)
+        update_table(group.kernels, rows, table, ["inertia", "frames"])
+        fields = {name: table.edit(name) for name in SPECIAL_FRAME}
+        general = find_general_bodies(plan, fields) | _moved_bodies(group, fields)
         if general & simple:
             # The compiled model takes these bodies for simpler than they are now.
-            fresh = compile_group(rows, options, plan, values, group.general_bodies | general)
+            fresh = compile_group(rows, options, plan, group.general_bodies | general)
             return replace_model(group, fresh)
-    return write_fields(group, rows, options, plan, values, flags)
+    return write_fields(group, rows, options, flags)
 
 
-def _moved_bodies(group: MujocoGroup, values: GroupValues) -> frozenset[int]:
+def _moved_bodies(group: MujocoGroup, fields: Mapping[str, np.ndarray]) -> frozenset[int]:
     """Return the bodies of MuJoCo whose inertial frame or joint frames are no longer as they were."""
     moved = np.zeros(group.model.nbody, dtype=bool)
-    for name in SPECIAL_FRAME:
-        now = getattr(values.inertias if name.startswith("body") else values.frames, name)
-        differs = (now != group.value(name)).any(axis=(0, 2))
+    for name, values in fields.items():
+        differs = (values != group.value(name)).any(axis=(0, 2))
         moved[np.flatnonzero(differs) if name.startswith("body") else group.model.jnt_bodyid[differs]] = True
     return frozenset(np.flatnonzero(moved).tolist())
 
@@ -84,7 +86,7 @@ def replace_model(group: MujocoGroup, fresh: MujocoGroup) -> set[str]:
         "geom_force_space",
         "geom_ke",
         "geom_kd",
-        "geom_margin_authored",
+        "kernels",
     ):
         setattr(group, name, getattr(fresh, name))
     group.revision += 1

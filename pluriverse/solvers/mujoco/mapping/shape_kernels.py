@@ -1,10 +1,11 @@
-"""Following, shapes: poses, sizes, meshes and materials of geoms and sites, one world per thread.
+"""Fields of shapes: poses, sizes, meshes and materials of geoms and sites, one world per thread.
 
 Reads   shape_transform, shape_scale, shape_source_index; shape_material_*, shape_margin; shape_enabled
 Writes  geom_pos, _quat, _size, _rbound, _aabb, _dataid; geom_friction, _solref, _margin, body_margin;
         geom_contype, _conaffinity; site_pos, _quat
 
-The formulas are those of `geoms`, which computes the same on the host.
+A plane of finite size is a box below it; MuJoCo moves the frame of a mesh to its centre, along its principal
+axes. Contact gains become `solref` as `solref` derives it, for a mass of 1 kg.
 """
 
 import functools
@@ -18,19 +19,19 @@ from pluriverse.math.precision import kernel_module
 from pluriverse.model import Topology
 from pluriverse.solvers.mujoco.exchange.contact_mixing import mixing_functions
 from pluriverse.solvers.mujoco.mapping import geoms
-from pluriverse.solvers.mujoco.mapping.body_kernels import renew, upload
+from pluriverse.solvers.mujoco.mapping.body_kernels import assign_inplace, to_device
 from pluriverse.solvers.mujoco.mapping.frames import as_xyzw
-from pluriverse.solvers.mujoco.mapping.group import NO_SHAPE, MujocoGroup
-from pluriverse.solvers.mujoco.mapping.group_fields import FAR_APART
+from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
+from pluriverse.solvers.mujoco.mapping.group_plan import GroupPlan
+from pluriverse.solvers.mujoco.mapping.layout import FieldLayout
 from pluriverse.solvers.mujoco.mapping.mesh_assets import MeshAsset, mesh_box
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
-from pluriverse.solvers.mujoco.mapping.solref import SolrefMode
 from pluriverse.solvers.mujoco.mapping.stages import (
-    chosen_world,
     composed,
+    field_writers,
     fields_struct,
-    putters,
-    turned,
+    rotated,
+    selected_world,
     widen,
     widen_pose,
 )
@@ -48,7 +49,10 @@ _PLANE, _HFIELD, _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH = (
         geoms.MESH,
     )
 )
+# Margin [m] below which no two geoms overlap.
+FAR_APART = 1e10
 _FAR_APART = wp.constant(wp.float64(FAR_APART))
+_GRID = wp.constant(wp.float64(geoms.PLANE_GRID))
 _HALF = wp.constant(wp.float64(0.5))
 
 solref_of_gains = mixing_functions(wp.float64).solref_of_gains
@@ -91,12 +95,10 @@ class ShapeMaps:
     field_lift: wp.array[float]  # [mesh] least height of height fields
 
 
-def make_shape_maps(group: MujocoGroup, device: Any) -> ShapeMaps:
+def make_shape_maps(plan: GroupPlan, layout: FieldLayout, device: Any) -> ShapeMaps:
     """Return the maps of a group on a device, without those of meshes and materials."""
-    plan, model = group.plan, group.model
-    own = np.flatnonzero(group.site_shape != NO_SHAPE)
     maps = ShapeMaps()
-    maps.body_count, maps.site_count = int(model.nbody), int(model.nsite)
+    maps.body_count, maps.site_count = len(plan.structure.bodies), layout.site_count
     for name, values in {
         "geom_shape": plan.geoms.shape,
         "geom_kind": plan.geoms.kind,
@@ -104,11 +106,19 @@ def make_shape_maps(group: MujocoGroup, device: Any) -> ShapeMaps:
         "geom_body": plan.geoms.body,
         "contype": plan.masks.contype,
         "conaffinity": plan.masks.conaffinity,
-        "site_shape": group.site_shape[own],
-        "site": own,
+        "site_shape": layout.site_shape,
+        "site": layout.site,
     }.items():
-        setattr(maps, name, upload(values, device))
+        setattr(maps, name, to_device(values, device))
     return maps
+
+
+def assign_height_fields(maps: ShapeMaps, rows: ModelRows) -> None:
+    """Write the least heights of height fields into maps, and that no geom has a mesh so far."""
+    device, meshes = rows.model.device, rows.model.meshes
+    maps.asset_start = to_device(np.zeros(len(meshes) + 2), device)
+    lift = np.array([getattr(mesh, "min_z", 0.0) for mesh in meshes], dtype=np.float32)
+    maps.field_lift = wp.array(lift, dtype=wp.float32, device=device)
 
 
 def assign_assets(maps: ShapeMaps, rows: ModelRows, group: MujocoGroup, assets: list[MeshAsset]) -> None:
@@ -117,9 +127,9 @@ def assign_assets(maps: ShapeMaps, rows: ModelRows, group: MujocoGroup, assets: 
     last = len(rows.model.meshes)
     order = sorted(assets, key=lambda asset: asset.source if asset.source >= 0 else last)
     sources = np.array([asset.source if asset.source >= 0 else last for asset in order], dtype=np.int64)
-    maps.asset_start = upload(np.searchsorted(sources, np.arange(last + 2)), device)
+    maps.asset_start = to_device(np.searchsorted(sources, np.arange(last + 2)), device)
     ids = np.array([model.mesh(asset.name).id for asset in order], dtype=np.int64)
-    maps.asset_mesh = upload(ids, device)
+    maps.asset_mesh = to_device(ids, device)
     scale = np.array([asset.scale for asset in order], dtype=np.float32).reshape(-1, 3)
     maps.asset_scale = wp.array(scale, dtype=wp.vec3, device=device)
     pose, centre, half = np.zeros((len(ids), 7)), np.zeros((len(ids), 3)), np.zeros((len(ids), 3))
@@ -140,20 +150,16 @@ def assign_assets(maps: ShapeMaps, rows: ModelRows, group: MujocoGroup, assets: 
         "asset_face": model.mesh_polyadr[ids],
         "asset_face_count": model.mesh_polynum[ids],
     }.items():
-        setattr(maps, name, upload(values, device))
+        setattr(maps, name, to_device(values, device))
     maps.vertex = wp.array(model.mesh_vert, dtype=wp.vec3, device=device)
     maps.face_normal = wp.array(model.mesh_polynormal, dtype=wp.vec3d, device=device)
-    lift = np.array([getattr(mesh, "min_z", 0.0) for mesh in rows.model.meshes], dtype=np.float32)
-    maps.field_lift = wp.array(lift, dtype=wp.float32, device=device)
 
 
-def assign_materials(maps: ShapeMaps, rows: ModelRows, group: MujocoGroup, *, margins: bool) -> None:
+def assign_materials(maps: ShapeMaps, rows: ModelRows, plan: GroupPlan, *, margins: bool) -> None:
     """Write what decides the `solref` of geoms, which custom attributes say, into maps."""
     maps.has_margin = int(margins)
-    mode = rows.custom_array("solref_mode")
-    flat = geoms.flat_shapes(rows, group.plan.geoms, group.worlds)
-    is_raw = np.zeros(flat.shape, dtype=bool) if mode is None else mode.reshape(-1)[flat] == SolrefMode.RAW
-    renew(maps, "is_raw", is_raw.reshape(-1).astype(np.int32), wp.int32, rows.model.device)
+    is_raw = geoms.geom_attributes(rows, plan.geoms, plan.worlds)["is_authored"]
+    assign_inplace(maps, "is_raw", is_raw.reshape(-1).astype(np.int32), wp.int32, rows.model.device)
 
 
 @wp.func
@@ -181,8 +187,8 @@ def find_asset(maps: ShapeMaps, geom: int, source: int, scale: wp.vec3) -> int:
 @functools.cache
 def shape_kernels(real: Any) -> SimpleNamespace:
     """Return the kernels for fields with numbers of type `real`."""
-    fields_type, to = fields_struct(real), putters(real)
-    put, put_vec3, put_quat = to.put, to.put_vec3, to.put_quat
+    fields_type, to = fields_struct(real), field_writers(real)
+    write, write_vec3, write_quat = to.write, to.write_vec3, to.write_quat
     module = kernel_module("pluriverse.solvers.mujoco.mapping.shape_kernels", real)
 
     @wp.func
@@ -197,14 +203,14 @@ def shape_kernels(real: Any) -> SimpleNamespace:
             size = wp.vec3d(size[0], size[0], size[1])
         factor = wp.cw_div(size, maps.asset_base[asset])
         place = wp.transform_get_translation(maps.asset_pose[asset])
-        turn = wp.transform_get_rotation(maps.asset_pose[asset])
-        back = wp.quat_inverse(turn)
+        rotation = wp.transform_get_rotation(maps.asset_pose[asset])
+        back = wp.quat_inverse(rotation)
         first = maps.asset_vertex[asset]
         lower = wp.vec3d()
         upper = wp.vec3d()
         for index in range(first, first + maps.asset_vertex_count[asset]):
-            point = wp.cw_mul(factor, turned(turn, widen(maps.vertex[index])) + place)
-            moved = turned(back, point - place)
+            point = wp.cw_mul(factor, rotated(rotation, widen(maps.vertex[index])) + place)
+            moved = rotated(back, point - place)
             if index == first:
                 lower = moved
                 upper = moved
@@ -216,24 +222,24 @@ def shape_kernels(real: Any) -> SimpleNamespace:
                     fields.mesh_vert[entry + k] = wp.float32(moved[k])
         face = maps.asset_face[asset]
         for index in range(face, face + maps.asset_face_count[asset]):
-            normal = wp.normalize(wp.cw_div(turned(turn, maps.face_normal[index]), factor))
-            put_vec3(fields.mesh_polynormal, row * maps.face_normal.shape[0] + index, turned(back, normal))
+            normal = wp.normalize(wp.cw_div(rotated(rotation, maps.face_normal[index]), factor))
+            write_vec3(fields.mesh_polynormal, row * maps.face_normal.shape[0] + index, rotated(back, normal))
         return wp.float64(0.5) * (lower + upper), wp.float64(0.5) * (upper - lower)
 
     @wp.kernel(enable_backward=False, module=module)
-    def follow_placement(
-        worlds: wp.array[int],
-        chosen: wp.array[int],
+    def update_placement(
+        worlds: wp.array[int],  # [row]
+        selected: wp.array[int],  # [world] 1 where meant
         topology: Topology,
         maps: ShapeMaps,
-        shape_transform: wp.array[wp.transform],
-        shape_scale: wp.array[wp.vec3],
-        shape_source_index: wp.array[int],
+        shape_transform: wp.array[wp.transform],  # [shape] m, xyzw, body frame
+        shape_scale: wp.array[wp.vec3],  # [shape] m, of meshes 1
+        shape_source_index: wp.array[int],  # [shape]
         fields: fields_type,
     ):
         """Write poses, sizes and meshes of one world."""
         row = wp.tid()
-        world = chosen_world(worlds, chosen, row)
+        world = selected_world(worlds, selected, row)
         if world < 0:
             return
         count = maps.geom_shape.shape[0]
@@ -244,7 +250,7 @@ def shape_kernels(real: Any) -> SimpleNamespace:
             scale = shape_scale[shape]
             size = widen(scale)
             given = widen_pose(shape_transform[shape])
-            turn = wp.normalize(wp.transform_get_rotation(given))
+            rotation = wp.normalize(wp.transform_get_rotation(given))
             place = wp.transform_get_translation(given)
             sized = int(1)
             half = size
@@ -253,17 +259,17 @@ def shape_kernels(real: Any) -> SimpleNamespace:
             if maps.geom_slab[geom] != 0:  # its top is in the plane
                 size = _HALF * size
                 size[2] = _HALF * wp.min(size[0], size[1])
-                place = place - turned(turn, wp.vec3d(wp.float64(0.0), wp.float64(0.0), size[2]))
+                place = place - rotated(rotation, wp.vec3d(wp.float64(0.0), wp.float64(0.0), size[2]))
                 half = size
                 radius = wp.length(size)
             elif kind == _PLANE:
-                size = wp.vec3d(_HALF * size[0], _HALF * size[1], wp.float64(1.0))
+                size = wp.vec3d(_HALF * size[0], _HALF * size[1], _GRID)
                 for k in range(3):
-                    put(fields.geom_size, 3 * entry + k, size[k])
+                    write(fields.geom_size, 3 * entry + k, size[k])
                 sized = int(0)
             elif kind == _HFIELD:  # MuJoCo's heights begin at its origin
                 lift = wp.float64(maps.field_lift[shape_source_index[shape]]) * size[2]
-                place = place + turned(turn, wp.vec3d(wp.float64(0.0), wp.float64(0.0), lift))
+                place = place + rotated(rotation, wp.vec3d(wp.float64(0.0), wp.float64(0.0), lift))
                 sized = int(0)
             elif kind == _MESH:
                 sized = int(0)
@@ -271,9 +277,9 @@ def shape_kernels(real: Any) -> SimpleNamespace:
                 if asset >= 0:
                     if entry < fields.geom_dataid.shape[0]:
                         fields.geom_dataid[entry] = maps.asset_mesh[asset]
-                    pose = composed(wp.transformd(place, turn), maps.asset_pose[asset])
+                    pose = composed(wp.transformd(place, rotation), maps.asset_pose[asset])
                     place = wp.transform_get_translation(pose)
-                    turn = wp.transform_get_rotation(pose)
+                    rotation = wp.transform_get_rotation(pose)
                     centre = maps.asset_centre[asset]
                     half = maps.asset_half[asset]
                     if maps.asset_geom[asset] == geom:
@@ -296,37 +302,37 @@ def shape_kernels(real: Any) -> SimpleNamespace:
                 radius = wp.length(wp.vec2d(size[0], size[1]))
             elif kind == _ELLIPSOID:
                 radius = wp.max(size[0], wp.max(size[1], size[2]))
-            put_vec3(fields.geom_pos, entry, place)
-            put_quat(fields.geom_quat, entry, turn)
+            write_vec3(fields.geom_pos, entry, place)
+            write_quat(fields.geom_quat, entry, rotation)
             if sized != 0:
-                put_vec3(fields.geom_size, entry, size)
-                put_vec3(fields.geom_aabb, 2 * entry, centre)
-                put_vec3(fields.geom_aabb, 2 * entry + 1, half)
-                put(fields.geom_rbound, entry, radius)
+                write_vec3(fields.geom_size, entry, size)
+                write_vec3(fields.geom_aabb, 2 * entry, centre)
+                write_vec3(fields.geom_aabb, 2 * entry + 1, half)
+                write(fields.geom_rbound, entry, radius)
         for site in range(maps.site.shape[0]):
             shape = shape_of_code(topology, world, maps.site_shape[site])
             entry = row * maps.site_count + maps.site[site]
             mark = widen_pose(shape_transform[shape])
-            put_vec3(fields.site_pos, entry, wp.transform_get_translation(mark))
-            put_quat(fields.site_quat, entry, wp.normalize(wp.transform_get_rotation(mark)))
+            write_vec3(fields.site_pos, entry, wp.transform_get_translation(mark))
+            write_quat(fields.site_quat, entry, wp.normalize(wp.transform_get_rotation(mark)))
 
     @wp.kernel(enable_backward=False, module=module)
-    def follow_materials(
-        worlds: wp.array[int],
-        chosen: wp.array[int],
+    def update_materials(
+        worlds: wp.array[int],  # [row]
+        selected: wp.array[int],  # [world] 1 where meant
         topology: Topology,
         maps: ShapeMaps,
-        shape_material_ke: wp.array[float],
-        shape_material_tau: wp.array[float],
-        shape_material_mu: wp.array[float],
-        shape_material_mu_torsional: wp.array[float],
-        shape_material_mu_rolling: wp.array[float],
-        shape_margin: wp.array[float],
+        shape_material_ke: wp.array[float],  # [shape] N/m, NaN: not given
+        shape_material_tau: wp.array[float],  # [shape] s
+        shape_material_mu: wp.array[float],  # [shape]
+        shape_material_mu_torsional: wp.array[float],  # [shape] m
+        shape_material_mu_rolling: wp.array[float],  # [shape] m
+        shape_margin: wp.array[float],  # [shape] m
         fields: fields_type,
     ):
         """Write the contact properties of one world."""
         row = wp.tid()
-        world = chosen_world(worlds, chosen, row)
+        world = selected_world(worlds, selected, row)
         if world < 0:
             return
         count = maps.geom_shape.shape[0]
@@ -334,22 +340,22 @@ def shape_kernels(real: Any) -> SimpleNamespace:
         for geom in range(count):
             entry = row * count + geom
             shape = shape_of_code(topology, world, maps.geom_shape[geom])
-            put(fields.geom_friction, 3 * entry, wp.float64(shape_material_mu[shape]))
-            put(fields.geom_friction, 3 * entry + 1, wp.float64(shape_material_mu_torsional[shape]))
-            put(fields.geom_friction, 3 * entry + 2, wp.float64(shape_material_mu_rolling[shape]))
+            write(fields.geom_friction, 3 * entry, wp.float64(shape_material_mu[shape]))
+            write(fields.geom_friction, 3 * entry + 1, wp.float64(shape_material_mu_torsional[shape]))
+            write(fields.geom_friction, 3 * entry + 2, wp.float64(shape_material_mu_rolling[shape]))
             ke = shape_material_ke[shape]
             tau = shape_material_tau[shape]
             kd = wp.float64(ke) * wp.float64(tau)
-            put(fields.fed_ke, maps.gain_first + entry, wp.float64(ke))
-            put(fields.fed_kd, maps.gain_first + entry, kd)
+            write(fields.fed_ke, maps.gain_first + entry, wp.float64(ke))
+            write(fields.fed_kd, maps.gain_first + entry, kd)
             if maps.is_raw[entry] == 0:
                 solref = solref_of_gains(wp.float64(ke), kd, wp.float64(1.0))
-                put(fields.geom_solref, 2 * entry, solref[0])
-                put(fields.geom_solref, 2 * entry + 1, solref[1])
+                write(fields.geom_solref, 2 * entry, solref[0])
+                write(fields.geom_solref, 2 * entry + 1, solref[1])
             margin = wp.float64(0.0)
             if maps.has_margin != 0:
                 margin = wp.float64(shape_margin[shape])
-            put(fields.geom_margin, entry, margin)
+            write(fields.geom_margin, entry, margin)
             # Geoms are in the order of their bodies.
             body = maps.geom_body[geom]
             largest = wp.max(largest, margin)
@@ -357,21 +363,21 @@ def shape_kernels(real: Any) -> SimpleNamespace:
             if not is_last:
                 is_last = maps.geom_body[geom + 1] != body
             if is_last:
-                put(fields.body_margin, row * maps.body_count + body, largest)
+                write(fields.body_margin, row * maps.body_count + body, largest)
                 largest = wp.float64(0.0)
 
     @wp.kernel(enable_backward=False, module=module)
-    def follow_switches(
-        worlds: wp.array[int],
-        chosen: wp.array[int],
+    def update_switches(
+        worlds: wp.array[int],  # [row]
+        selected: wp.array[int],  # [world] 1 where meant
         topology: Topology,
         maps: ShapeMaps,
-        shape_enabled: wp.array[bool],
+        shape_enabled: wp.array[bool],  # [shape]
         fields: fields_type,
     ):
         """Write which geoms of one world collide."""
         row = wp.tid()
-        world = chosen_world(worlds, chosen, row)
+        world = selected_world(worlds, selected, row)
         if world < 0:
             return
         count = maps.geom_shape.shape[0]
@@ -387,10 +393,10 @@ def shape_kernels(real: Any) -> SimpleNamespace:
             if entry < fields.geom_contype.shape[0]:
                 fields.geom_contype[entry] = contype
                 fields.geom_conaffinity[entry] = conaffinity
-            put(fields.geom_gap, entry, gap)
+            write(fields.geom_gap, entry, gap)
 
     return SimpleNamespace(
-        follow_placement=follow_placement,
-        follow_materials=follow_materials,
-        follow_switches=follow_switches,
+        update_placement=update_placement,
+        update_materials=update_materials,
+        update_switches=update_switches,
     )

@@ -1,25 +1,31 @@
 """Writing the description (`mujoco.MjSpec`) of one world of a group."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from pluriverse.solvers.mujoco.attributes.extensions import EXTENSIONS
-from pluriverse.solvers.mujoco.attributes.pairs import mix_condim, mix_materials
+from pluriverse.solvers.mujoco.attributes.pairs import mix_condim
 from pluriverse.solvers.mujoco.mapping.drives import EFFORT, POSITION, VELOCITY
-from pluriverse.solvers.mujoco.mapping.equality import JOINT, WELD, site_wxyz
+from pluriverse.solvers.mujoco.mapping.equality import JOINT, WELD, authored_constraints
+from pluriverse.solvers.mujoco.mapping.frames import as_wxyz, initial_poses
 from pluriverse.solvers.mujoco.mapping.geoms import (
     HFIELD,
     MESH,
     POINT_SIZE,
     ShapePlan,
     flat_shapes,
+    geom_attributes,
     hull_of_shape,
 )
+from pluriverse.solvers.mujoco.mapping.group_plan import GroupPlan
+from pluriverse.solvers.mujoco.mapping.joints import find_limited, joint_attributes
+from pluriverse.solvers.mujoco.mapping.layout import planned_layout
+from pluriverse.solvers.mujoco.mapping.mesh_assets import find_assets
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
 from pluriverse.solvers.mujoco.mapping.structure import MujocoJoint
-from pluriverse.solvers.mujoco.mapping.values import GroupPlan, GroupValues
 from pluriverse.solvers.mujoco.options import MujocoOptions, write_option
 
 _CONTROL_NAME = {POSITION: "position", VELOCITY: "velocity", EFFORT: "effort"}
@@ -37,14 +43,13 @@ class SpecNames:
 
 
 class SpecWriter:
-    """Writes the description of one row of a group.
+    """Writes the description of the first world of a group.
 
     Args:
         rows: Arrays of the model.
         options: How MuJoCo solves.
         plan: Structure of the group.
-        values: Its numbers.
-        row: Which world of the group to write.
+        fields: Its numbers (`group_kernels.describe_worlds`), of which the first row is written.
         general_bodies: MuJoCo's bodies whose inertial frame must not be taken for a special one, since it
             differs between worlds or changes.
     """
@@ -54,16 +59,18 @@ class SpecWriter:
         rows: ModelRows,
         options: MujocoOptions,
         plan: GroupPlan,
-        values: GroupValues,
-        row: int = 0,
+        fields: Mapping[str, np.ndarray],
         general_bodies: frozenset[int] = frozenset(),
     ):
         import mujoco
 
         self.mujoco = mujoco
-        self.rows, self.options, self.plan, self.values, self.row = rows, options, plan, values, row
+        self.rows, self.options, self.plan = rows, options, plan
         self.general_bodies = general_bodies
-        self.world = int(plan.worlds[row])
+        self.world = int(plan.worlds[0])
+        self._worlds = plan.worlds[:1]
+        self._field = {name: values[0] for name, values in fields.items() if name != "drive_limited"}
+        self._drive_limited = fields["drive_limited"]
         self.spec = mujoco.MjSpec()
         self.names = SpecNames()
         self._taken: dict[str, set[str]] = {}
@@ -90,7 +97,7 @@ class SpecWriter:
         self._add_filters()
         self._add_equalities(bodies)
         self._add_drives()
-        self._add_ropes()
+        self._add_distances()
         for extension in EXTENSIONS:
             extension.write(self)
         return spec
@@ -139,7 +146,7 @@ class SpecWriter:
         return name
 
     def _add_bodies(self) -> list[Any]:
-        frames, inertias, row = self.values.frames, self.values.inertias, self.row
+        field, free = self._field, initial_poses(self.rows, self.plan.structure, self.world)
         labels, first = self.rows.model.body_label, int(self.rows.first["body"][self.world])
         gravcomp = self.rows.custom("gravcomp", "body", np.array([self.world]))
         sleep = self.rows.custom("sleep_policy", "body", np.array([self.world]))
@@ -151,11 +158,13 @@ class SpecWriter:
                 continue
             name = self.take_name("body", labels[first + plan.body])
             body = bodies[plan.parent].add_body(name=name)
-            body.pos, body.quat = frames.body_pos[row, index], frames.body_quat[row, index]
+            body.pos, body.quat = field["body_pos"][index], field["body_quat"][index]
+            if index in free:
+                body.pos, body.quat = free[index][:3], as_wxyz(free[index][3:])
             body.mocap = plan.is_mocap
-            body.mass = inertias.body_mass[row, index]
-            body.ipos, body.iquat = inertias.body_ipos[row, index], inertias.body_iquat[row, index]
-            body.inertia = inertias.body_inertia[row, index]
+            body.mass = field["body_mass"][index]
+            body.ipos, body.iquat = field["body_ipos"][index], field["body_iquat"][index]
+            body.inertia = field["body_inertia"][index]
             body.explicitinertial = True
             if sleep is not None:
                 body.sleep = self.mujoco.mjtSleepPolicy(int(sleep[0, plan.body]))
@@ -175,7 +184,9 @@ class SpecWriter:
             body.ipos = np.asarray(body.ipos) + 0.01
 
     def _add_joints(self, bodies: list[Any]) -> None:
-        values, frames, row = self.values.joints, self.values.frames, self.row
+        field, structure = self._field, self.plan.structure
+        attributes = joint_attributes(self.rows, structure, self._worlds)
+        limited, force_limited = find_limited(self.rows, structure, self.plan.worlds)
         labels, first = self.rows.model.joint_label, int(self.rows.first["joint"][self.world])
         counts = np.bincount(
             [joint.joint for joint in self.plan.structure.joints], minlength=len(self.plan.structure.joints)
@@ -185,46 +196,55 @@ class SpecWriter:
             name = self.take_name("joint", f"{label}_{plan.place}" if counts[plan.joint] > 1 else label)
             self.names.joint.append(name)
             joint = bodies[plan.body].add_joint(name=name, type=_joint_type(self.mujoco, plan.kind))
-            joint.pos, joint.axis = frames.jnt_pos[row, index], frames.jnt_axis[row, index]
-            joint.limited = _tristate(self.mujoco, values.jnt_limited[index])
-            if values.jnt_limited[index]:
-                joint.range = values.jnt_range[row, index]
-            joint.margin = values.jnt_margin[row, index]
-            joint.solimp_limit = values.jnt_solimp[row, index]
-            joint.actfrclimited = _tristate(self.mujoco, values.jnt_actfrclimited[index])
-            if values.jnt_actfrclimited[index]:
-                joint.actfrcrange = values.jnt_actfrcrange[row, index]
-            joint.actgravcomp = bool(values.jnt_actgravcomp[index])
-            _set_first(joint, "stiffness", values.jnt_stiffness[row, index])
-            joint.springref = values.spring_rest[row, index]
-            joint.armature = values.dof_armature[row, plan.qvel]
-            _set_first(joint, "damping", values.dof_damping[row, plan.qvel])
-            joint.frictionloss = values.dof_frictionloss[row, plan.qvel]
-            joint.solref_friction = values.dof_solref[row, plan.qvel]
-            joint.solimp_friction = values.dof_solimp[row, plan.qvel]
+            joint.pos = field["jnt_pos"][index]
+            if plan.kind in (MujocoJoint.SLIDE, MujocoJoint.HINGE):
+                joint.axis = field["jnt_axis"][index]
+            joint.limited = _tristate(self.mujoco, limited[index])
+            if limited[index]:
+                joint.range = field["jnt_range"][index]
+            joint.margin = attributes["jnt_margin"][0, index]
+            joint.solimp_limit = attributes["jnt_solimp"][0, index]
+            joint.actfrclimited = _tristate(self.mujoco, force_limited[index])
+            if force_limited[index]:
+                joint.actfrcrange = field["jnt_actfrcrange"][index]
+            joint.actgravcomp = bool(attributes["jnt_actgravcomp"][0, index])
+            _set_first(joint, "stiffness", attributes["jnt_stiffness"][0, index])
+            joint.springref = attributes["springref"][0, index]
+            joint.armature = field["dof_armature"][plan.qvel]
+            _set_first(joint, "damping", field["dof_damping"][plan.qvel])
+            joint.frictionloss = field["dof_frictionloss"][plan.qvel]
+            joint.solref_friction = attributes["dof_solref"][0, plan.qvel]
+            joint.solimp_friction = attributes["dof_solimp"][0, plan.qvel]
 
     def _add_geoms(self, bodies: list[Any]) -> None:
-        shapes, place, material, row = self.plan.geoms, self.values.geoms, self.values.materials, self.row
-        masks, flat = self.plan.masks, flat_shapes(self.rows, self.plan.geoms, self.plan.worlds)[self.row]
+        shapes, field, masks = self.plan.geoms, self._field, self.plan.masks
+        flat = flat_shapes(self.rows, shapes, self._worlds)[0]
+        attributes = geom_attributes(self.rows, shapes, self._worlds)
+        assets = find_assets(self.rows, shapes, self._worlds, self.plan.sized)
+        known = {asset.key: asset.name for asset in self.plan.assets}
         color = self.rows.array("shape_color")
         for index in range(len(shapes)):
             kind = int(shapes.kind[index])
             name = self.take_name("geom", self.rows.model.shape_label[flat[index]])
             self.names.geom.append(name)
             geom = bodies[int(shapes.body[index])].add_geom(name=name, type=self.mujoco.mjtGeom(kind))
-            geom.pos, geom.quat = place.pos[row, index], place.quat[row, index]
+            geom.pos, geom.quat = field["geom_pos"][index], field["geom_quat"][index]
             if kind == MESH:
-                geom.meshname = self._mesh(index)
+                number = int(assets[1][0, index])
+                # A slot that no variant fills here is off, and may have any mesh.
+                asset = self.plan.assets[0] if number < 0 else assets[0][number]
+                geom.meshname = known[asset.key]
             elif kind == HFIELD:
                 geom.hfieldname = self._height_field(shapes.mesh[index], int(flat[index]))
             else:
-                geom.size = place.size[row, index]
+                geom.size = field["geom_size"][index]
             geom.mass = 0.0
-            geom.friction = material.friction[row, index]
-            geom.solref, geom.solimp = material.solref[row, index], material.solimp[row, index]
-            geom.solmix = material.solmix[row, index]
-            geom.condim, geom.priority = int(material.condim[index]), int(material.priority[index])
-            geom.group = int(material.group[index])
+            geom.friction = field["geom_friction"][index]
+            is_authored = attributes["is_authored"][0, index]
+            geom.solref = attributes["solref"][0, index] if is_authored else field["geom_solref"][index]
+            geom.solimp, geom.solmix = attributes["solimp"][0, index], attributes["solmix"][0, index]
+            geom.condim, geom.priority = int(attributes["condim"][index]), int(attributes["priority"][index])
+            geom.group = int(attributes["group"][index])
             geom.gap = 0.0
             geom.contype, geom.conaffinity = int(masks.contype[index]), int(masks.conaffinity[index])
             geom.rgba = [*color[flat[index]], 1.0]
@@ -247,12 +267,6 @@ class SpecWriter:
             mesh.userface = hull.indices.astype(np.int32).ravel()
             mesh.inertia = self.mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
 
-    def _mesh(self, geom: int) -> str:
-        """Return the name of the mesh of a geom in the row that is written."""
-        number = int(self.values.meshes[self.row, geom])
-        # A slot that no variant fills here is off, and may have any mesh.
-        return self.plan.assets[max(number, 0)].name
-
     def _height_field(self, asset: str, flat: int) -> str:
         if asset in self._taken.setdefault("hfield", set()):
             return asset
@@ -269,92 +283,95 @@ class SpecWriter:
         return asset
 
     def _add_sites(self, bodies: list[Any]) -> None:
+        """Add the sites of shapes, then those of constraints, as `layout.planned_layout` counts them."""
+        field, layout = self._field, planned_layout(self.plan)
         self._add_shape_sites(bodies, self.plan.sites)
-        values, row = self.values.equalities, self.row
-        for index, constraint in enumerate(self.plan.equalities.constraints):
-            if constraint.kind == JOINT:
-                continue
-            for number, (body, pose) in enumerate(
-                ((constraint.body1, values.site1), (constraint.body2, values.site2))
-            ):
-                name = self.take_name("site", f"equality_{index}_site_{number}")
-                position, quat = site_wxyz(pose[row, index])
-                bodies[body].add_site(name=name, pos=position, quat=quat, size=[POINT_SIZE] * 3, group=5)
 
-        ropes = self.values.ropes
-        for index, rope in enumerate(self.plan.equalities.ropes):
-            for number, (body, position) in enumerate(((rope.body1, ropes.site1), (rope.body2, ropes.site2))):
-                name = self.take_name("site", f"rope_{index}_site_{number}")
-                bodies[body].add_site(name=name, pos=position[row, index], size=[POINT_SIZE] * 3, group=5)
+        def add(kind: str, index: int, ends: tuple[int, int], places: np.ndarray) -> None:
+            for number, (body, place) in enumerate(zip(ends, places, strict=True)):
+                name = self.take_name("site", f"{kind}_{index}_site_{number}")
+                site = bodies[body].add_site(name=name, pos=field["site_pos"][place], group=5)
+                site.size = [POINT_SIZE] * 3
+                if kind == "equality":
+                    site.quat = field["site_quat"][place]
 
-    def _add_ropes(self) -> None:
+        equalities = self.plan.equalities
+        for index, constraint in enumerate(equalities.constraints):
+            if constraint.kind != JOINT:
+                ends = (constraint.body1, constraint.body2)
+                add("equality", index, ends, layout.constraint_site[index])
+        for index, distance in enumerate(equalities.distances):
+            add("distance", index, (distance.body1, distance.body2), layout.distance_site[index])
+
+    def _add_distances(self) -> None:
         """Add the tendons that keep points within a distance; they are the first of all tendons."""
-        ropes, row = self.values.ropes, self.row
+        authored = authored_constraints(self.rows, self.plan.equalities, self._worlds)
         labels = self.rows.model.equality_constraint_label
         first = int(self.rows.first["equality"][self.world])
-        for index, rope in enumerate(self.plan.equalities.ropes):
-            tendon = self.spec.add_tendon(name=self.take_name("tendon", labels[first + rope.equality]))
+        for index, distance in enumerate(self.plan.equalities.distances):
+            tendon = self.spec.add_tendon(name=self.take_name("tendon", labels[first + distance.equality]))
             tendon.limited = _tristate(self.mujoco, True)
-            tendon.range = ropes.range[row, index]
-            tendon.solref_limit, tendon.solimp_limit = ropes.solref[row, index], ropes.solimp[row, index]
-            tendon.wrap_site(f"rope_{index}_site_0")
-            tendon.wrap_site(f"rope_{index}_site_1")
+            tendon.range = self._field["tendon_range"][index]
+            tendon.solref_limit = authored["tendon_solref_lim"][0, index]
+            tendon.solimp_limit = authored["tendon_solimp_lim"][0, index]
+            tendon.wrap_site(f"distance_{index}_site_0")
+            tendon.wrap_site(f"distance_{index}_site_1")
 
     def _add_shape_sites(self, bodies: list[Any], shapes: ShapePlan) -> None:
-        place, row = self.values.sites, self.row
-        flat = flat_shapes(self.rows, shapes, self.plan.worlds)[row]
+        field, scale = self._field, self.rows.array("shape_scale")
+        flat = flat_shapes(self.rows, shapes, self._worlds)[0]
         for index in range(len(shapes)):
             name = self.take_name("site", self.rows.model.shape_label[flat[index]])
             self.names.site.append(name)
+            size = scale[flat[index]]
             bodies[int(shapes.body[index])].add_site(
                 name=name,
                 type=self.mujoco.mjtGeom(int(shapes.kind[index])),
-                pos=place.pos[row, index],
-                quat=place.quat[row, index],
-                size=np.maximum(place.size[row, index], POINT_SIZE * (place.size[row, index] <= 0.0)),
+                pos=field["site_pos"][index],
+                quat=field["site_quat"][index],
+                size=np.maximum(size, POINT_SIZE * (size <= 0.0)),
             )
 
     def _add_filters(self) -> None:
-        masks, material, row = self.plan.masks, self.values.materials, self.row
+        masks = self.plan.masks
         for first, second in masks.excludes:
             self.spec.add_exclude(bodyname1=self.names.body[first], bodyname2=self.names.body[second])
-        for first, second in masks.pairs:
-            mixed = {name: values[row] for name, values in mix_materials(material, first, second).items()}
+        if not masks.pairs:
+            return
+        attributes = geom_attributes(self.rows, self.plan.geoms, self._worlds)
+        for first, second in masks.pairs:  # what else they have of both geoms MuJoCo mixes
             self.spec.add_pair(
                 geomname1=self.names.geom[first],
                 geomname2=self.names.geom[second],
-                condim=mix_condim(material, first, second),
-                **mixed,
+                condim=mix_condim(attributes["condim"], attributes["priority"], first, second),
             )
 
     def _add_equalities(self, bodies: list[Any]) -> None:
-        values, row, mujoco = self.values.equalities, self.row, self.mujoco
+        field, mujoco = self._field, self.mujoco
+        authored = authored_constraints(self.rows, self.plan.equalities, self._worlds)
         labels = self.rows.model.equality_constraint_label
         first = int(self.rows.first["equality"][self.world])
         for index, constraint in enumerate(self.plan.equalities.constraints):
             equality = self.spec.add_equality(
                 name=self.take_name("equality", labels[first + constraint.equality])
             )
-            equality.active = bool(values.active[row, index])
-            equality.solref, equality.solimp = values.solref[row, index], values.solimp[row, index]
-            data = np.zeros(len(equality.data))
+            equality.active = bool(field["eq_active"][index])
+            equality.solref = authored["eq_solref"][0, index]
+            equality.solimp = authored["eq_solimp"][0, index]
+            _assign_prefix(equality, "data", field["eq_data"][index])
             if constraint.kind == JOINT:
                 equality.type = mujoco.mjtEq.mjEQ_JOINT
                 equality.objtype = mujoco.mjtObj.mjOBJ_JOINT
                 equality.name1 = self.names.joint[constraint.joint1]
                 equality.name2 = self.names.joint[constraint.joint2] if constraint.joint2 >= 0 else ""
-                data[:5] = values.data[row, index]
             else:
                 weld = constraint.kind == WELD
                 equality.type = mujoco.mjtEq.mjEQ_WELD if weld else mujoco.mjtEq.mjEQ_CONNECT
                 equality.objtype = mujoco.mjtObj.mjOBJ_SITE
                 equality.name1, equality.name2 = f"equality_{index}_site_0", f"equality_{index}_site_1"
-                if weld:
-                    data[10] = values.torquescale[row, index]
-            equality.data = data
 
     def _add_drives(self) -> None:
-        plan, values, row, mujoco = self.plan.drives, self.values.drives, self.row, self.mujoco
+        plan, field, mujoco = self.plan.drives, self._field, self.mujoco
         for index in range(len(plan)):
             joint = self.names.joint[plan.joint[index]]
             axis = f"_{'xyz'[plan.place[index]]}" if plan.place[index] >= 0 else ""
@@ -365,15 +382,13 @@ class SpecWriter:
                 mujoco.mjtGain.mjGAIN_FIXED,
                 mujoco.mjtBias.mjBIAS_AFFINE,
             )
-            _assign_prefix(actuator, "gainprm", [values.gain[row, index]])
-            _assign_prefix(actuator, "biasprm", values.bias[row, index])
+            _assign_prefix(actuator, "gainprm", field["actuator_gainprm"][index])
+            _assign_prefix(actuator, "biasprm", field["actuator_biasprm"][index])
             if plan.place[index] >= 0:
-                gear = np.zeros(6)
-                gear[:3] = values.axis[row, index]
-                actuator.gear = gear
-            actuator.forcelimited = _tristate(mujoco, values.force_limited[index])
-            if values.force_limited[index]:
-                actuator.forcerange = values.force_range[row, index]
+                actuator.gear = field["actuator_gear"][index]
+            actuator.forcelimited = _tristate(mujoco, self._drive_limited[index])
+            if self._drive_limited[index]:
+                actuator.forcerange = field["actuator_forcerange"][index]
 
 
 def _joint_type(mujoco: Any, kind: MujocoJoint) -> Any:

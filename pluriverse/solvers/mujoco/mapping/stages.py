@@ -1,7 +1,7 @@
-"""Follow fields: which fields of `mjModel` follow from which arrays of the model, and their memory.
+"""Stages: which fields of `mjModel` depend on which arrays of the model, and the structs of their memory.
 
-A group *follows* arrays of the model if kernels bring its fields up to date after these were written to. The
-stages of that read arrays and write fields; what MuJoCo itself derives from fields comes last.
+The stages read arrays and write fields, by kernels: when a model is converted, after a notice on the host,
+and, for arrays that are tracked, on the device. What MuJoCo itself derives from fields comes last.
 """
 
 import functools
@@ -12,39 +12,61 @@ from typing import Any
 import warp as wp
 
 from pluriverse.solvers.mujoco.mapping.fields import DERIVED
+from pluriverse.types import ModelFlags
+
+_NONE = ModelFlags(0)
+POSE_FLAGS = (
+    ModelFlags.JOINT_PROPERTIES | ModelFlags.BODY_PROPERTIES | ModelFlags.JOINT_REFERENCE_POSE_PROPERTIES
+)
+"""What frames of bodies and joints depend on."""
+DOF_FLAGS = (
+    ModelFlags.JOINT_DOF_PROPERTIES
+    | ModelFlags.JOINT_DOF_FORCE_PROPERTIES
+    | ModelFlags.JOINT_DOF_INERTIAL_PROPERTIES
+    | ModelFlags.BODY_PROPERTIES
+)
+"""What limits, losses and armature depend on."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A step of following."""
+    """A step of the mapping."""
 
     reads: frozenset[str]
     """Arrays of `Model` that it reads."""
     fields: tuple[str, ...]
     """Fields of `mjModel` that it writes."""
+    flags: ModelFlags
+    """Notices after which it runs; none for a stage whose turn depends on what MuJoCo derived."""
 
 
-def _stage(reads: Iterable[str], fields: Iterable[str]) -> Stage:
-    return Stage(frozenset(reads), tuple(fields))
+def _stage(reads: Iterable[str], fields: Iterable[str], flags: ModelFlags = _NONE) -> Stage:
+    return Stage(frozenset(reads), tuple(fields), flags)
 
 
 FRAME_ARRAYS = ("joint_X_p", "joint_X_c", "joint_axis")
 STAGES: dict[str, Stage] = {
-    "gravity": _stage(["gravity"], ["opt.gravity"]),
+    "gravity": _stage(["gravity"], ["opt.gravity"], ModelFlags.MODEL_PROPERTIES),
     "inertia": _stage(
-        ["body_mass", "body_com", "body_inertia"], ["body_mass", "body_ipos", "body_iquat", "body_inertia"]
+        ["body_mass", "body_com", "body_inertia"],
+        ["body_mass", "body_ipos", "body_iquat", "body_inertia"],
+        ModelFlags.BODY_INERTIAL_PROPERTIES,
     ),
-    "frames": _stage(FRAME_ARRAYS, ["body_pos", "body_quat", "jnt_pos", "jnt_axis"]),
+    "frames": _stage(FRAME_ARRAYS, ["body_pos", "body_quat", "jnt_pos", "jnt_axis"], POSE_FLAGS),
     "dofs": _stage(
         ["joint_armature", "joint_damping", "joint_friction"],
         ["dof_armature", "dof_damping", "dof_frictionloss"],
+        DOF_FLAGS,
     ),
     "ranges": _stage(
-        ["joint_limit_lower", "joint_limit_upper", "joint_effort_limit"], ["jnt_range", "jnt_actfrcrange"]
+        ["joint_limit_lower", "joint_limit_upper", "joint_effort_limit"],
+        ["jnt_range", "jnt_actfrcrange"],
+        DOF_FLAGS,
     ),
     "drives": _stage(
         ["joint_target_ke", "joint_target_kd", "joint_effort_limit", *FRAME_ARRAYS],
         ["actuator_gainprm", "actuator_biasprm", "actuator_gear", "actuator_forcerange"],
+        DOF_FLAGS | POSE_FLAGS | ModelFlags.ACTUATOR_PROPERTIES,
     ),
     "placement": _stage(
         ["shape_transform", "shape_scale", "shape_source_index"],
@@ -58,6 +80,7 @@ STAGES: dict[str, Stage] = {
             "site_pos",
             "site_quat",
         ],
+        ModelFlags.SHAPE_PROPERTIES,
     ),
     "materials": _stage(
         [
@@ -69,6 +92,7 @@ STAGES: dict[str, Stage] = {
             "shape_margin",
         ],
         ["geom_friction", "geom_solref", "geom_margin", "body_margin"],
+        ModelFlags.SHAPE_PROPERTIES,
     ),
     "switches": _stage(["shape_enabled"], ["geom_contype", "geom_conaffinity"]),
     "pairs": _stage(
@@ -97,6 +121,7 @@ STAGES: dict[str, Stage] = {
             "joint_X_c",
         ],
         ["eq_data", "site_pos", "site_quat", "tendon_range"],
+        ModelFlags.CONSTRAINT_PROPERTIES | POSE_FLAGS | DOF_FLAGS,
     ),
     "derived": _stage(
         ["body_mass", "body_com", "body_inertia", "joint_armature", *FRAME_ARRAYS],
@@ -121,7 +146,7 @@ STAGES: dict[str, Stage] = {
 """The stages, in their order."""
 
 KNOWN_ARRAYS = frozenset(name for stage in STAGES.values() for name in stage.reads)
-"""Arrays of `Model` that can be followed."""
+"""Arrays of `Model` that can be tracked."""
 WITHOUT_EFFECT = frozenset(
     [
         *("body_q", "body_qd", "joint_q", "joint_qd", "joint_f", "joint_act"),
@@ -141,7 +166,7 @@ WITHOUT_EFFECT = frozenset(
 """Arrays of `Model` of which MuJoCo reads nothing once a solver is made, or which engines read themselves."""
 # What lengths of tendons follow from beside what `derived` reads: the sites that tendons run through.
 TENDON_ARRAYS = STAGES["placement"].reads | STAGES["constraints"].reads
-BESIDE_FIELDS = ("mocap_pos", "mocap_quat", "eq_active", "fed_ke", "fed_kd", "geom_gap")
+EXTRA_FIELDS = ("mocap_pos", "mocap_quat", "eq_active", "fed_ke", "fed_kd", "geom_gap")
 """Memory that is written along with the fields: rows of `mjData` that change with the model only, gains that
 contacts which are fed in are mixed from, and what switches geoms off in MuJoCo Warp."""
 MESH_FIELDS = ("mesh_vert", "mesh_polynormal")
@@ -150,7 +175,7 @@ INTEGERS = ("geom_dataid", "geom_contype", "geom_conaffinity")
 
 
 def field_names() -> tuple[str, ...]:
-    """Return the names of all fields that may be followed."""
+    """Return the names of all fields that may be tracked."""
     return tuple(dict.fromkeys(name for stage in STAGES.values() for name in stage.fields))
 
 
@@ -163,7 +188,7 @@ def attribute_of(name: str) -> str:
 def fields_struct(real: Any) -> Any:
     """Return the `wp.struct` of the fields of a group, flat, with numbers of type `real`.
 
-    A field that a group does not follow, or that its engine does not know, is empty. `BESIDE_FIELDS` come
+    A field that a group does not track, or that its engine does not know, is empty. `EXTRA_FIELDS` come
     behind.
     """
     annotations: dict[str, Any] = {
@@ -171,13 +196,13 @@ def fields_struct(real: Any) -> Any:
     }
     annotations["mesh_vert"] = wp.array(dtype=wp.float32)
     annotations["mesh_polynormal"] = wp.array(dtype=real)
-    for name in BESIDE_FIELDS:
+    for name in EXTRA_FIELDS:
         annotations[name] = wp.array(dtype=wp.uint8 if name == "eq_active" else real)
-    return wp.struct(type("FollowedFields", (), {"__annotations__": annotations, "__module__": __name__}))
+    return wp.struct(type("GroupFields", (), {"__annotations__": annotations, "__module__": __name__}))
 
 
 @functools.cache
-def putters(real: Any) -> Any:
+def field_writers(real: Any) -> Any:
     """Return the `wp.func`s that write numbers, 3-vectors and quaternions (as wxyz) into flat fields.
 
     Fields without entries are left alone.
@@ -185,24 +210,24 @@ def putters(real: Any) -> Any:
     from types import SimpleNamespace
 
     @wp.func
-    def put(field: wp.array(dtype=real), entry: int, value: wp.float64):
+    def write(field: wp.array(dtype=real), entry: int, value: wp.float64):
         if entry < field.shape[0]:
             field[entry] = real(value)
 
     @wp.func
-    def put_vec3(field: wp.array(dtype=real), entry: int, value: wp.vec3d):
+    def write_vec3(field: wp.array(dtype=real), entry: int, value: wp.vec3d):
         if 3 * entry < field.shape[0]:
             for k in range(3):
                 field[3 * entry + k] = real(value[k])
 
     @wp.func
-    def put_quat(field: wp.array(dtype=real), entry: int, value: wp.quatd):
+    def write_quat(field: wp.array(dtype=real), entry: int, value: wp.quatd):
         if 4 * entry < field.shape[0]:
             field[4 * entry] = real(value[3])
             for k in range(3):
                 field[4 * entry + 1 + k] = real(value[k])
 
-    return SimpleNamespace(put=put, put_vec3=put_vec3, put_quat=put_quat)
+    return SimpleNamespace(write=write, write_vec3=write_vec3, write_quat=write_quat)
 
 
 @wp.func
@@ -226,7 +251,7 @@ def widen_pose(pose: wp.transform) -> wp.transformd:
 
 
 @wp.func
-def turned(turn: wp.quatd, vector: wp.vec3d) -> wp.vec3d:
+def rotated(turn: wp.quatd, vector: wp.vec3d) -> wp.vec3d:
     """Return a vector turned by a quaternion, as `poses.rotate` does where its length is not quite 1."""
     axis = wp.vec3d(turn[0], turn[1], turn[2])
     across = wp.float64(2.0) * wp.cross(axis, vector)
@@ -237,7 +262,7 @@ def turned(turn: wp.quatd, vector: wp.vec3d) -> wp.vec3d:
 def composed(a: wp.transformd, b: wp.transformd) -> wp.transformd:
     """Return the pose `b` given in the frame `a`."""
     turn = wp.transform_get_rotation(a)
-    place = wp.transform_get_translation(a) + turned(turn, wp.transform_get_translation(b))
+    place = wp.transform_get_translation(a) + rotated(turn, wp.transform_get_translation(b))
     return wp.transformd(place, turn * wp.transform_get_rotation(b))
 
 
@@ -245,29 +270,29 @@ def composed(a: wp.transformd, b: wp.transformd) -> wp.transformd:
 def inverted(pose: wp.transformd) -> wp.transformd:
     """Return the inverse of a pose."""
     turn = wp.quat_inverse(wp.transform_get_rotation(pose))
-    return wp.transformd(-turned(turn, wp.transform_get_translation(pose)), turn)
+    return wp.transformd(-rotated(turn, wp.transform_get_translation(pose)), turn)
 
 
 @wp.func
-def chosen_world(worlds: wp.array[int], chosen: wp.array[int], row: int) -> int:
+def selected_world(worlds: wp.array[int], selected: wp.array[int], row: int) -> int:
     """Return the world of a row of a group, -1 if it is not meant."""
     world = worlds[row]
-    if chosen[world] == 0:
+    if selected[world] == 0:
         return -1
     return world
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.mapping.stages")
-def choose_world(
+def select_world(
     worlds: wp.array[int],  # [slot] entries that name no world are ignored
     mask: wp.array[bool],  # [world] which of them; empty: all
-    chosen: wp.array[int],  # [world] out
+    selected: wp.array[int],  # [world] out
 ):
     """Mark one world."""
     world = worlds[wp.tid()]
-    if world < 0 or world >= chosen.shape[0]:
+    if world < 0 or world >= selected.shape[0]:
         return
     if mask.shape[0] > 0:
         if not mask[world]:
             return
-    chosen[world] = 1
+    selected[world] = 1

@@ -166,3 +166,23 @@ def _by_joint(template: Template, node_values: np.ndarray) -> np.ndarray:
     values = np.zeros(template.node_count, dtype=np.int64)
     values[template.node_joint] = node_values
     return values
+
+
+def public_dofs(plan: StructurePlan) -> np.ndarray:
+    """Return the world-local public degree of freedom of each of MuJoCo's, shape [nv]."""
+    public = np.zeros(plan.qvel_count, dtype=np.int64)
+    for joint in plan.joints:
+        size = _DOF_COUNT[joint.kind]
+        public[joint.qvel : joint.qvel + size] = joint.dof + np.arange(size)
+    return public
+
+
+def dof_joints(plan: StructurePlan) -> np.ndarray:
+    """Return the world-local joint of each of MuJoCo's degrees of freedom, shape [nv]."""
+    joints = np.zeros(plan.qvel_count, dtype=np.int64)
+    for joint in plan.joints:
+        joints[joint.qvel : joint.qvel + _DOF_COUNT[joint.kind]] = joint.joint
+    return joints
+
+
+_DOF_COUNT = {MujocoJoint.FREE: 6, MujocoJoint.BALL: 3, MujocoJoint.SLIDE: 1, MujocoJoint.HINGE: 1}

@@ -209,7 +209,7 @@ class WarpEngine(Engine):
         return name == "opt.gravity" or self._groups[0].is_batched(name)
 
     def tracked_memory(self, group_index: int) -> dict[str, wp.array]:
-        """Return the memory of the followed fields of a group, flat; and of what goes with them."""
+        """Return the memory of the tracked fields of a group, flat; and of what goes with them."""
         result = self._groups[group_index].tracked_memory()
         for name in ("mocap_pos", "mocap_quat", "eq_active"):
             result[name] = self.rows.of_group(self.groups, group_index, name).flatten()

@@ -12,7 +12,7 @@ import warp as wp
 from pluriverse.launch import launch_kernel
 from pluriverse.solvers.mujoco.exchange.maps import ExchangeRows
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
-from pluriverse.solvers.mujoco.mapping.group_fields import FAR_APART
+from pluriverse.solvers.mujoco.mapping.shape_kernels import FAR_APART
 from pluriverse.solvers.mujoco.warp.outcome import (
     WarpContacts,
     set_time_step,
@@ -196,9 +196,9 @@ class WarpGroup:
         self.module.contact_force(self.model, self.data, self.contact_ids, True, self.contact_force)
 
     def tracked_memory(self) -> dict[str, wp.array]:
-        """Return the memory of the followed fields, flat."""
+        """Return the memory of the tracked fields, flat."""
         result = {}
-        for name in self.group.followed:
+        for name in self.group.tracked:
             owner = self.model.opt if name.startswith("opt.") else self.model
             array = getattr(owner, name.removeprefix("opt."))
             if array.size:

@@ -284,8 +284,8 @@ def test_mujoco_warp_follows_as_the_c_engine_does():
     wp.capture_launch(capture.graph)
     (mine,), (group,) = solvers[0].groups, solvers[1].groups
     device = solvers[1].engine.tracked_memory(0)
-    assert {"dof_invweight0", "body_invweight0", "body_subtreemass", "jnt_solref"} <= group.followed
-    for name in group.followed:
+    assert {"dof_invweight0", "body_invweight0", "body_subtreemass", "jnt_solref"} <= group.tracked
+    for name in group.tracked:
         if name in ("body_iquat", "body_inertia"):
             continue  # compared as tensors below
         expected = mine.value(name).reshape(-1)

@@ -1,0 +1,87 @@
+"""GroupPlan: the structure of a group, which is compiled in; and what it follows from."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pluriverse.solvers.mujoco.mapping.collision_masks import CollisionMasks, assign_masks
+from pluriverse.solvers.mujoco.mapping.drives import DrivePlan, plan_drives
+from pluriverse.solvers.mujoco.mapping.equality import (
+    EqualityPlan,
+    plan_equalities,
+)
+from pluriverse.solvers.mujoco.mapping.geoms import (
+    ShapePlan,
+    plan_shapes,
+)
+from pluriverse.solvers.mujoco.mapping.mesh_assets import MeshAsset, find_assets
+from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
+from pluriverse.solvers.mujoco.mapping.structure import StructurePlan
+from pluriverse.solvers.mujoco.options import MujocoOptions
+
+
+@dataclass
+class GroupPlan:
+    """The structure of a group: what is compiled in."""
+
+    worlds: np.ndarray
+    """Worlds of the group, shape [row]."""
+    structure: StructurePlan
+    geoms: ShapePlan
+    sites: ShapePlan
+    drives: DrivePlan
+    equalities: EqualityPlan
+    masks: CollisionMasks
+    assets: list[MeshAsset]
+    """Meshes that geoms have in any world, or may come to have."""
+    sized: np.ndarray
+    """Whether the size of a geom with a mesh changes on the device, shape [geom]."""
+
+
+def plan_group(rows: ModelRows, options: MujocoOptions, worlds: np.ndarray) -> GroupPlan:
+    """Return the structure of worlds that share one."""
+    structure = StructurePlan(rows.template(worlds), weightless_bodies(rows, worlds[:1])[0])
+    geoms, sites = plan_shapes(
+        rows,
+        structure,
+        worlds,
+        skip_visual=options.skip_visual_only_geoms,
+        include_sites=options.include_sites,
+    )
+    return GroupPlan(
+        worlds=worlds,
+        structure=structure,
+        geoms=geoms,
+        sites=sites,
+        drives=plan_drives(rows, structure, worlds),
+        equalities=plan_equalities(structure),
+        masks=_find_masks(structure, geoms),
+        assets=find_assets(rows, geoms, worlds)[0],
+        sized=np.zeros(len(geoms), dtype=bool),
+    )
+
+
+def weightless_bodies(rows: ModelRows, worlds: np.ndarray) -> np.ndarray:
+    """Return which bodies have no mass and nothing attached to them, shape [row, body]."""
+    template = rows.template(worlds)
+    mass = rows.take("body_mass", "body", worlds)
+    inertia = np.abs(rows.take("body_inertia", "body", worlds)).reshape(*mass.shape, 9).max(axis=-1)
+    attached = np.zeros(template.body_count, dtype=bool)
+    carrier = rows.take("shape_body", "shape", worlds[:1])[0]
+    attached[carrier[carrier >= 0] - rows.first["body"][worlds[0]]] = True
+    held = template.equality[:, 1:3]
+    attached[held[held >= 0]] = True
+    return (mass == 0.0) & (inertia == 0.0) & ~attached
+
+
+def _find_masks(structure: StructurePlan, geoms: ShapePlan) -> CollisionMasks:
+    """Return the contact bits that let the candidate pairs of the template touch, and no others."""
+    template = structure.template
+    place = {int(code): index for index, code in enumerate(geoms.shape)}
+    allowed = np.zeros((len(geoms), len(geoms)), dtype=bool)
+    for first, second in zip(template.pair_shape0.tolist(), template.pair_shape1.tolist(), strict=True):
+        if first in place and second in place:
+            allowed[place[first], place[second]] = allowed[place[second], place[first]] = True
+    weld = structure.body_weld
+    above = np.array([0 if body is None else weld[body.parent] for body in structure.bodies], dtype=np.int64)
+    return assign_masks(geoms.body, weld, above[weld], allowed)
