@@ -93,7 +93,7 @@ def mujoco_kernels():
         .update_placement,
         import_module("pluriverse.solvers.mujoco.mapping.constraint_kernels")
         .constraint_kernels(wp.float32)
-        .update_ropes,
+        .update_distances,
         import_module("pluriverse.solvers.mujoco.mapping.pair_kernels").pair_kernels(wp.float32).update_pairs,
         import_module("pluriverse.solvers.mujoco.mapping.stages").select_world,
     ]

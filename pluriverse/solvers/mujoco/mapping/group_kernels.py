@@ -48,7 +48,12 @@ from pluriverse.solvers.mujoco.mapping.stages import EXTRA_FIELDS, STAGES, attri
 
 DESCRIBED = ("inertia", "frames", "dofs", "ranges", "drives", "placement", "materials", "constraints")
 """Stages whose numbers a description is written from."""
-READ_FIELDS = ("dof_invweight0", "tendon_invweight0", "geom_friction", "geom_solref")
+_READS = {
+    "limits": ("dof_invweight0",),
+    "tendon_limits": ("tendon_invweight0",),
+    "pairs": ("geom_friction", "geom_solref"),
+}
+READ_FIELDS = tuple(name for names in _READS.values() for name in names)
 """Fields that stages read."""
 
 
@@ -125,7 +130,10 @@ class GroupKernels:
             if stage == "derived":
                 yield stage
                 continue
-            for kernel, inputs in self._launches(stage, {**fixed, **memory}, joint_rotation):
+            known = {**fixed, **memory}
+            if not known.keys() >= set(_READS.get(stage, ())):
+                continue  # the group has no such entity
+            for kernel, inputs in self._launches(stage, known, joint_rotation):
                 launch_kernel(
                     kernel,
                     dim=len(self._plan.worlds),

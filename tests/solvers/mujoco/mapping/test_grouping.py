@@ -3,8 +3,9 @@
 import mujoco
 import numpy as np
 import pytest
+import trimesh
 
-from pluriverse import JointDofConfig, JointTargetMode, ModelBuilder, ModelFlags, ShapeConfig
+from pluriverse import JointDofConfig, JointTargetMode, Mesh, ModelBuilder, ModelFlags, ShapeConfig
 from pluriverse.solvers.mujoco.mapping.conversion import convert_model
 from pluriverse.solvers.mujoco.mapping.group import JointKind, MujocoGroup
 from pluriverse.solvers.mujoco.mapping.refresh import refresh_groups
@@ -128,6 +129,35 @@ def test_a_world_in_a_group_is_as_it_is_alone(simple):
         for seed in seeds
     ]
     assert_each_world_as_alone(group, alone)
+
+
+def add_meshes(builder: ModelBuilder, rng: np.random.Generator) -> None:
+    """Add two free bodies, each with a convex mesh of an oblique frame and size."""
+    corners = rng.normal(size=(12, 3))
+    hull = trimesh.convex.convex_hull(corners)
+    mesh = Mesh(hull.vertices, hull.faces)
+    for _ in range(2):
+        body = builder.add_body(mass=1.0, inertia=random_inertia(rng, 1.0), xform=random_frame(rng))
+        builder.add_shape_convex_hull(body, mesh=mesh, xform=random_frame(rng), scale=(0.1, 0.2, 0.3))
+
+
+@pytest.mark.parametrize("add", [add_machine, add_meshes])
+def test_numbers_are_those_that_mujoco_compiles_from_the_description(add):
+    """What kernels write over a compiled model is what MuJoCo's own compiler made of the same world.
+
+    It has its own formulas for the frames of meshes, the bounds of shapes and what follows from masses. What
+    has no word in a description is left out. Axes keep their single precision, which the compiler corrects.
+    """
+    builder = ModelBuilder()
+    builder.begin_world(gravity=(0.0, 1.0, -3.0))
+    add(builder, np.random.default_rng(6))
+    builder.end_world()
+    (group,) = convert_model(builder.finalize(device="cpu"), MujocoOptions())
+    compiled = group.spec.compile()
+    for name, expected in fields_of(compiled).items():
+        if name not in ("geom_margin", "body_margin", "jnt_solref"):
+            values = group.value(name)[0]
+            np.testing.assert_allclose(values, expected, rtol=2e-7, atol=2e-7, err_msg=name)
 
 
 def test_the_model_of_a_group_moves_every_world_as_alone():

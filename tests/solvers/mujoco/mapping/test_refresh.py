@@ -159,3 +159,28 @@ def test_pairs_that_filters_name_follow_shapes_of_each_world():
         assert {frozenset(pair) for pair in touching.tolist()} == expected
         larger = friction[world, touching].max(axis=1)
         np.testing.assert_allclose(data.contact.friction[acting, 0], larger, rtol=1e-6)
+
+
+def test_limits_that_are_taken_away_no_longer_act():
+    """Notified limits and effort limits without bounds replace those that a world had."""
+    builder = ModelBuilder()
+    for joint in ("hinge", "ball"):
+        body = builder.add_link(mass=1.0, inertia=np.eye(3))
+        if joint == "hinge":
+            made = builder.add_joint_revolute(
+                -1, body, limit_lower=-0.1, limit_upper=0.1, effort_limit=2.0, target_kd=1.0
+            )
+        else:
+            made = builder.add_joint_ball(-1, body, effort_limit=3.0, target_kd=1.0)
+        builder.add_articulation([made])
+    model = builder.finalize(device="cpu")
+    solver = SolverMuJoCo(model)
+    compiled = solver.groups[0].model
+    assert compiled.jnt_limited.tolist() == [1, 0]
+    model.joint_limit_lower.fill_(-np.inf)
+    model.joint_limit_upper.fill_(np.inf)
+    model.joint_effort_limit.fill_(np.inf)
+    solver.notify_model_changed(ModelFlags.JOINT_DOF_PROPERTIES)
+    assert (np.abs(compiled.jnt_range[0]) >= 1e10).all()
+    assert (np.abs(compiled.jnt_actfrcrange[0]) >= 1e20).all()
+    assert (np.abs(compiled.actuator_forcerange[1:]) >= 1e20).all()
