@@ -104,7 +104,7 @@ def mujoco_kernels():
         import_module("pluriverse.solvers.mujoco.warp.velocity_limit").limit_row_speed,
         import_module("pluriverse.solvers.mujoco.warp.feed").feed_contact,
         import_module("pluriverse.solvers.mujoco.exchange.contact_copy").copy_world_contact,
-        import_module("pluriverse.solvers.mujoco.exchange.restore").keep_world,
+        import_module("pluriverse.solvers.mujoco.exchange.restore").restore_world,
     ]
 
 

@@ -111,16 +111,16 @@ class Engine(abc.ABC):
         """
 
     @abc.abstractmethod
-    def derive_fields(self, group_index: int, chosen: wp.array[int]) -> None:
+    def derive_fields(self, group_index: int, selected: wp.array[int]) -> None:
         """Let MuJoCo compute what follows from the fields of worlds. Only launches.
 
         Args:
             group_index: Group of the worlds.
-            chosen: 1 for the worlds that are meant, shape [world].
+            selected: 1 for the worlds that are meant, shape [world].
         """
 
     @abc.abstractmethod
-    def forget(self, choice: WorldSelection) -> None:
+    def reset(self, selection: WorldSelection) -> None:
         """Let worlds begin anew from their State. Only launches."""
 
     @abc.abstractmethod

@@ -214,9 +214,9 @@ class EngineSolver(SolverBase):
             TypeError: If `worlds` are neither whole numbers nor truth values.
             ValueError: If a mask has not one entry per world, or an array is on another device.
         """
-        choice = resolve_worlds(self.model, worlds, what=f"{type(self).__name__}.unfreeze")
-        super().unfreeze(choice)
-        self.engine.forget(choice)
+        selection = resolve_worlds(self.model, worlds, what=f"{type(self).__name__}.unfreeze")
+        super().unfreeze(selection)
+        self.engine.reset(selection)
 
     def _report_truncation(self, *, strict: bool) -> None:
         """Report contacts and constraints without memory, and contacts without a slot in the list."""

@@ -20,7 +20,7 @@ FLOAT32_ROUNDING = 2.0**-23
 def rows_of(solver: SolverMuJoCo, name: str, world: int) -> np.ndarray:
     """Return what a world has of an array of MuJoCo's data."""
     group = solver.world_group[world]
-    return solver.engine.rows.of_group(solver.groups, group, name).numpy()[solver.world_row[world]]
+    return solver.engine.exchange.rows.of_group(solver.groups, group, name).numpy()[solver.world_row[world]]
 
 
 def run(kinds: list[str], step_count: int = 30, **arguments) -> Simulation:

@@ -13,7 +13,6 @@ import mujoco
 import numpy as np
 import warp as wp
 
-from pluriverse.dynamics.forward_kinematics import place_worlds
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Contacts, Control, State
 from pluriverse.model.world_selection import WorldSelection
@@ -31,15 +30,11 @@ from pluriverse.solvers.mujoco.cpu.memory import LAYOUT, CpuEngineData, CpuOutco
 from pluriverse.solvers.mujoco.cpu.step import step_world
 from pluriverse.solvers.mujoco.engine import Engine, Overflow
 from pluriverse.solvers.mujoco.exchange.contact_copy import contact_arrays
-from pluriverse.solvers.mujoco.exchange.joints import pull_worlds, push_worlds
-from pluriverse.solvers.mujoco.exchange.maps import ExchangeRows, assign_rotations, make_maps
-from pluriverse.solvers.mujoco.exchange.prescribed import pull_kinematic_joints, push_kinematic_joints
-from pluriverse.solvers.mujoco.exchange.restore import count_coordinates, keep_worlds
+from pluriverse.solvers.mujoco.exchange.state import StateExchange
 from pluriverse.solvers.mujoco.mapping.body_kernels import to_device
 from pluriverse.solvers.mujoco.mapping.fields import DERIVED
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
 from pluriverse.solvers.mujoco.mapping.structure import dof_joints
-from pluriverse.solvers.unfreeze import unfreeze_worlds
 from pluriverse.warnings import PluriverseWarning
 
 # Fields per group that may come to differ between worlds, more than `mjModel` has of them.
@@ -76,20 +71,14 @@ class CpuEngine(Engine):
         model = self.model = solver.model
         self.groups = groups
         self._feed = not use_mujoco_contacts
-        self._interval = update_data_interval
         self._memory = [max(memory or MEMORY_MIN, 0) for _ in groups]
         self._given_memory = memory
         stop_clock(self)
         self._prepare_models()
-        self.maps = make_maps(model, groups)
-        self.rows = ExchangeRows(groups, wp.float64, model.device)
+        self.exchange = StateExchange(model, groups, wp.float64, update_data_interval)
         count, device = model.world_count, model.device
-        self.world_known = wp.zeros(count, dtype=int, device=device)
-        self.world_age = wp.zeros(count, dtype=int, device=device)
-        self.world_stepped = wp.zeros(count, dtype=int, device=device)
         self.failed_step_count = wp.zeros(count, dtype=int, device=device)
         self._unlisted_step_count = wp.zeros(count, dtype=int, device=device)
-        self._coord_count = count_coordinates(model)
         self._outgrown: list[wp.array] = []
         self._seen_full = np.zeros(count, dtype=np.int32)
         self._seen_failed = np.zeros(count, dtype=np.int32)
@@ -100,12 +89,7 @@ class CpuEngine(Engine):
     @property
     def runtime_arrays(self) -> dict[str, wp.array]:
         """What worlds carry from step to step besides their State."""
-        names = ("qpos", "qvel", "act", "qacc_warmstart", "time")
-        return {
-            **{name: getattr(self.rows, name) for name in names},
-            "world_known": self.world_known,
-            "world_age": self.world_age,
-        }
+        return self.exchange.runtime_arrays
 
     def prepare(self, contacts: Contacts) -> None:
         """Allocate what a step needs for a contact buffer."""
@@ -124,29 +108,17 @@ class CpuEngine(Engine):
         worlds: wp.array,
     ) -> None:
         """Write the state after `dt` [s] into `state_out`, and contacts with their forces into `contacts`."""
-        solver = self.solver
-        push_worlds(
-            self.model,
-            worlds,
-            self.maps,
-            self.rows,
-            state_in,
-            control,
-            solver.world_frozen,
-            self.world_known,
-            self.world_age,
-            interval=self._interval,
-        )
-        push_kinematic_joints(self.model, worlds, self.maps, self.rows, state_in, control, dt)
+        exchange, frozen = self.exchange, self.solver.world_frozen
+        exchange.push(worlds, state_in, control, frozen, dt)
         launch_kernel(
             step_world,
             dim=worlds.size,
             inputs=[
                 worlds,
                 self.model.topology,
-                self.maps,
+                exchange.maps,
                 self._data,
-                self.rows.data,
+                exchange.rows.data,
                 contact_arrays(contacts),
                 int(self._feed),
                 self._lane_scratch,
@@ -155,20 +127,7 @@ class CpuEngine(Engine):
             ],
             device=self.model.device,
         )
-        pull_worlds(self.model, worlds, self.maps, self.rows, state_in, state_out, self.world_stepped)
-        pull_kinematic_joints(
-            self.model, worlds, self.maps, state_in, state_out, control, self.world_stepped, dt
-        )
-        place_worlds(self.model, worlds, state_out)
-        keep_worlds(
-            self.model,
-            worlds,
-            self._coord_count,
-            state_in,
-            state_out,
-            self.world_stepped,
-            solver.world_frozen,
-        )
+        exchange.pull(worlds, state_in, state_out, control, frozen, dt)
 
     def fields_changed(self, group_index: int, names: set[str]) -> None:
         """Take in what was written to a group; names are those of its fields, or of its `model`."""
@@ -181,12 +140,7 @@ class CpuEngine(Engine):
             shared = [name for name in names if name not in group.fields]
             for lane in self._lanes:
                 lane.update_model(group_index, shared)
-        assign_rotations(self.maps, group)
-        for name, part in (("mocap_pos", slice(0, 3)), ("mocap_quat", slice(3, 7))):
-            if group.model.nmocap:
-                self._assign_rows(group_index, name, group.mocap_pose[:, :, part])
-        if group.model.neq:
-            self._assign_rows(group_index, "eq_active", group.value("eq_active0"))
+        self.exchange.assign_group(group_index)
         if self._feed:
             self._assign_contact_gains()
 
@@ -198,7 +152,7 @@ class CpuEngine(Engine):
     @property
     def joint_rotation(self) -> Any:
         """Rotation of the frame of each joint in MuJoCo's body, shape [joint]."""
-        return self.maps.joint_rotation
+        return self.exchange.maps.joint_rotation
 
     def knows_field(self, name: str) -> bool:
         """Return whether a field of `mjModel` may differ between worlds: all may."""
@@ -212,12 +166,11 @@ class CpuEngine(Engine):
             values = group.fields[name]
             kind = wp.dtype_from_numpy(values.dtype)
             result[name] = wp.array(ptr=address_of(values), dtype=kind, shape=(values.size,), device=device)
-        for name in ("mocap_pos", "mocap_quat", "eq_active"):
-            result[name] = self.rows.of_group(self.groups, group_index, name).flatten()
+        result.update(self.exchange.tracked_rows(group_index))
         result["fed_ke"], result["fed_kd"] = self._data.geom_ke, self._data.geom_kd
         return result
 
-    def derive_fields(self, group_index: int, chosen: wp.array[int]) -> None:
+    def derive_fields(self, group_index: int, selected: wp.array[int]) -> None:
         """Let MuJoCo compute what follows from the fields of worlds. Only launches."""
         group, model = self.groups[group_index], self.model
         launch_kernel(
@@ -225,9 +178,9 @@ class CpuEngine(Engine):
             dim=group.world_count,
             inputs=[
                 self._group_worlds[group_index],
-                chosen,
+                selected,
                 group_index,
-                self.maps,
+                self.exchange.maps,
                 self._data,
                 self._derivation,
                 model.topology.world_body,
@@ -238,9 +191,9 @@ class CpuEngine(Engine):
             device=model.device,
         )
 
-    def forget(self, choice: WorldSelection) -> None:
+    def reset(self, selection: WorldSelection) -> None:
         """Let worlds begin anew from their State. Only launches."""
-        unfreeze_worlds(choice, self.world_known)
+        self.exchange.reset(selection)
 
     @property
     def unlisted_step_count(self) -> wp.array:
@@ -425,10 +378,6 @@ class CpuEngine(Engine):
         derivation.protected_size.assign(size)
         derivation.protected_target.assign(target)
 
-    def _assign_rows(self, group_index: int, name: str, values: np.ndarray) -> None:
-        rows = self.rows.of_group(self.groups, group_index, name)
-        rows.assign(np.ascontiguousarray(values).reshape(rows.shape))
-
     def _assign_contact_gains(self) -> None:
         for name, target in (
             ("geom_force_space", self._data.geom_force_space),
@@ -441,8 +390,8 @@ class CpuEngine(Engine):
     def _outcome(self) -> CpuOutcome:
         solver, outcome = self.solver, CpuOutcome()
         outcome.frozen = solver.world_frozen
-        outcome.known = self.world_known
-        outcome.stepped = self.world_stepped
+        outcome.known = self.exchange.known
+        outcome.stepped = self.exchange.stepped
         outcome.failed = self.failed_step_count
         outcome.full = solver.truncated_step_count
         outcome.full_now = solver.last_truncated_contact_count

@@ -1,4 +1,4 @@
-"""Outcome stage: worlds that were not stepped, or have no finite poses, keep the state they had.
+"""Restore stage: worlds that were not stepped, or have no finite poses, keep the state they had.
 
 Reads   both states, which worlds were stepped
 Writes  the new state of such worlds; world_frozen
@@ -12,7 +12,7 @@ from pluriverse.solvers.finite import are_finite_bodies
 
 
 @wp.struct
-class OutcomeArrays:
+class RestoreArrays:
     """Arrays of both states and of the status; see `State` and `SolverBase`."""
 
     joint_q_in: wp.array[float]
@@ -28,11 +28,11 @@ class OutcomeArrays:
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.exchange.restore")
-def keep_world(
+def restore_world(
     worlds: wp.array[int],  # [slot] the worlds of this launch
     topology: Topology,
     coord_count: wp.array[int],  # [template]
-    arrays: OutcomeArrays,
+    arrays: RestoreArrays,
 ):
     """Put back a world that was not stepped, or freeze and put back one whose poses are not finite."""
     world = worlds[wp.tid()]
@@ -63,7 +63,7 @@ def count_coordinates(model: Model) -> wp.array:
     return wp.array(counts, dtype=wp.int32, device=model.device)
 
 
-def keep_worlds(
+def restore_worlds(
     model: Model,
     worlds: wp.array,
     coord_count: wp.array,
@@ -73,13 +73,13 @@ def keep_worlds(
     world_frozen: wp.array,
 ) -> None:
     """Put worlds that were not stepped, or that have no finite poses, back to `state_in`."""
-    arrays = OutcomeArrays()
+    arrays = RestoreArrays()
     for name in ("joint_q", "joint_qd", "body_q", "body_qd"):
         setattr(arrays, f"{name}_in", getattr(state_in, name))
         setattr(arrays, name, getattr(state_out, name))
     arrays.stepped, arrays.frozen = world_stepped, world_frozen
     launch_kernel(
-        keep_world,
+        restore_world,
         dim=worlds.size,
         inputs=[worlds, model.topology, coord_count, arrays],
         device=model.device,

@@ -11,17 +11,14 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.dynamics.forward_kinematics import place_worlds
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Contacts, Control, State
 from pluriverse.model.world_selection import WorldSelection
 from pluriverse.solvers.base import SolverBase
 from pluriverse.solvers.mujoco.engine import Engine, Overflow
 from pluriverse.solvers.mujoco.exchange.contact_copy import contact_arrays
-from pluriverse.solvers.mujoco.exchange.joints import pull_worlds, push_worlds
-from pluriverse.solvers.mujoco.exchange.maps import ExchangeRows, assign_rotations, make_maps
-from pluriverse.solvers.mujoco.exchange.prescribed import pull_kinematic_joints, push_kinematic_joints
-from pluriverse.solvers.mujoco.exchange.restore import count_coordinates, keep_worlds
+from pluriverse.solvers.mujoco.exchange.maps import ExchangeRows
+from pluriverse.solvers.mujoco.exchange.state import StateExchange
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
 from pluriverse.solvers.mujoco.warp.feed import (
     ForceGains,
@@ -41,7 +38,6 @@ from pluriverse.solvers.mujoco.warp.outcome import (
     list_world,
 )
 from pluriverse.solvers.mujoco.warp.velocity_limit import limit_row_speeds
-from pluriverse.solvers.unfreeze import unfreeze_worlds
 
 # Growth of what was too small.
 GROWTH = 2
@@ -86,20 +82,18 @@ class WarpEngine(Engine):
         self.groups = groups
         model = self.model = solver.model
         device, count = model.device, model.world_count
-        self._interval = update_data_interval
         self._feed = not use_mujoco_contacts
         self._fed_buffer: Contacts | None = None
         self._feeds: list[WarpFeed] = []
         self._fed: Any = wp.zeros(count if self._feed else 0, dtype=int, device=device)
-        self.maps = make_maps(model, groups)
-        self._coord_count = count_coordinates(model)
-        self.rows, self._kept = (ExchangeRows(groups, wp.float32, device) for _ in range(2))
+        self.exchange = StateExchange(model, groups, wp.float32, update_data_interval)
+        self._kept = ExchangeRows(groups, wp.float32, device)
         self._nconmax: list[int | None] = [nconmax] * len(groups)
         self._njmax: list[int | None] = [njmax] * len(groups)
         self._retired: list[WarpGroup] = []
         arrays = {
             name: wp.zeros(count, dtype=int, device=device)
-            for name in ("listed", "known", "age", "stepped", "overflow", "row_count", "unlisted")
+            for name in ("listed", "overflow", "row_count", "unlisted")
         }
         self._arrays: dict[str, wp.array] = arrays
         self._graph_conditional = graph_conditional
@@ -111,17 +105,12 @@ class WarpEngine(Engine):
         self._gains = ForceGains()
         self._assign_gains()
         for index in range(len(groups)):
-            self._assign_rows(index)
+            self.exchange.assign_group(index)
 
     @property
     def runtime_arrays(self) -> dict[str, wp.array]:
         """What worlds carry from step to step besides their State."""
-        names = ("qpos", "qvel", "act", "qacc_warmstart", "time")
-        return {
-            **{name: getattr(self.rows, name) for name in names},
-            "world_known": self._arrays["known"],
-            "world_age": self._arrays["age"],
-        }
+        return self.exchange.runtime_arrays
 
     @property
     def unlisted_step_count(self) -> wp.array:
@@ -156,31 +145,16 @@ class WarpEngine(Engine):
         worlds: wp.array,
     ) -> None:
         """Write the state after `dt` [s] into `state_out`, and contacts with their forces into `contacts`."""
-        model, device = self.model, self.model.device
+        device = self.model.device
         arrays, frozen = self._arrays, self.solver.world_frozen
         arrays["listed"].zero_()
         launch_kernel(list_world, dim=worlds.size, inputs=[worlds], outputs=[arrays["listed"]], device=device)
-        push_worlds(
-            model,
-            worlds,
-            self.maps,
-            self.rows,
-            state_in,
-            control,
-            frozen,
-            arrays["known"],
-            arrays["age"],
-            interval=self._interval,
-        )
-        push_kinematic_joints(model, worlds, self.maps, self.rows, state_in, control, dt)
+        self.exchange.push(worlds, state_in, control, frozen, dt)
         listing = contact_arrays(contacts)
         if not self._feed:
             launch_kernel(clear_world_contact, dim=worlds.size, inputs=[worlds, listing], device=device)
         self._fork(lambda index: self._step_group(index, state_in, listing, dt))
-        pull_worlds(model, worlds, self.maps, self.rows, state_in, state_out, arrays["stepped"])
-        pull_kinematic_joints(model, worlds, self.maps, state_in, state_out, control, arrays["stepped"], dt)
-        place_worlds(model, worlds, state_out)
-        keep_worlds(model, worlds, self._coord_count, state_in, state_out, arrays["stepped"], frozen)
+        self.exchange.pull(worlds, state_in, state_out, control, frozen, dt)
 
     def fields_changed(self, group_index: int, names: set[str]) -> None:
         """Take in what was written to a group; names are those of its fields, or of its `model`."""
@@ -190,9 +164,8 @@ class WarpEngine(Engine):
         else:
             for name in names:
                 part.write_field(name)
-        assign_rotations(self.maps, self.groups[group_index])
         self._assign_gains()
-        self._assign_rows(group_index)
+        self.exchange.assign_group(group_index)
 
     @property
     def real(self) -> Any:
@@ -202,7 +175,7 @@ class WarpEngine(Engine):
     @property
     def joint_rotation(self) -> Any:
         """Rotation of the frame of each joint in MuJoCo's body, shape [joint]."""
-        return self.maps.joint_rotation
+        return self.exchange.maps.joint_rotation
 
     def knows_field(self, name: str) -> bool:
         """Return whether a field of `mjModel` may differ between worlds in MuJoCo Warp."""
@@ -211,22 +184,21 @@ class WarpEngine(Engine):
     def tracked_memory(self, group_index: int) -> dict[str, wp.array]:
         """Return the memory of the tracked fields of a group, flat; and of what goes with them."""
         result = self._groups[group_index].tracked_memory()
-        for name in ("mocap_pos", "mocap_quat", "eq_active"):
-            result[name] = self.rows.of_group(self.groups, group_index, name).flatten()
+        result.update(self.exchange.tracked_rows(group_index))
         if self._feed:
             result["fed_ke"], result["fed_kd"] = self._gains.ke, self._gains.kd
         return result
 
-    def derive_fields(self, group_index: int, chosen: wp.array[int]) -> None:
+    def derive_fields(self, group_index: int, selected: wp.array[int]) -> None:
         """Let MuJoCo Warp compute what follows from the fields of a group. Only launches.
 
         It does so for all worlds of the group; for those that did not change the result is what there is.
         """
         self._groups[group_index].derive_fields()
 
-    def forget(self, choice: WorldSelection) -> None:
+    def reset(self, selection: WorldSelection) -> None:
         """Let worlds begin anew from their State. Only launches."""
-        unfreeze_worlds(choice, self._arrays["known"])
+        self.exchange.reset(selection)
 
     def take_overflow(self) -> list[Overflow]:
         """Return where memory was too small since the last call, and double it; recorded steps keep theirs.
@@ -276,7 +248,7 @@ class WarpEngine(Engine):
         return WarpGroup(
             self.groups,
             index,
-            self.rows,
+            self.exchange.rows,
             self.model.device,
             None if self._feed else self._nconmax[index],
             self._njmax[index],
@@ -319,12 +291,12 @@ class WarpEngine(Engine):
                 dim=group.world_count,
                 inputs=[
                     part.worlds,
-                    self.maps,
+                    self.exchange.maps,
                     index,
                     part.model.qpos0,
                     arrays["listed"],
                     solver.world_frozen,
-                    self.rows.data,
+                    self.exchange.rows.data,
                     self._kept.data,
                 ],
                 device=device,
@@ -336,12 +308,12 @@ class WarpEngine(Engine):
                 limit_row_speeds(
                     part.worlds,
                     model.topology,
-                    self.maps,
+                    self.exchange.maps,
                     model.joint_velocity_limit,
                     model.structure.body_flags,
                     part.masses,
                     dt,
-                    self.rows.data,
+                    self.exchange.rows.data,
                 )
             if self._feed:
                 self._read_fed_forces(index, listing)
@@ -352,7 +324,7 @@ class WarpEngine(Engine):
                     inputs=[
                         part.worlds,
                         model.topology,
-                        self.maps,
+                        self.exchange.maps,
                         model.structure.shape_body,
                         state_in.body_q,
                         arrays["listed"],
@@ -367,7 +339,7 @@ class WarpEngine(Engine):
                 dim=group.world_count,
                 inputs=[
                     part.worlds,
-                    self.maps,
+                    self.exchange.maps,
                     index,
                     int(part.model.opt.iterations),
                     data.overflow,
@@ -376,7 +348,7 @@ class WarpEngine(Engine):
                     data.solver_niter,
                     listing,
                     self._fed,
-                    self.rows.data,
+                    self.exchange.rows.data,
                     self._kept.data,
                     self._outcome(),
                 ],
@@ -396,7 +368,7 @@ class WarpEngine(Engine):
                 feed.rows,
                 part.worlds,
                 model.topology,
-                self.maps,
+                self.exchange.maps,
                 model.structure.shape_body,
                 state_in.body_q,
                 self._arrays["listed"],
@@ -443,23 +415,11 @@ class WarpEngine(Engine):
             else:
                 array.assign(values.astype(kind))
 
-    def _assign_rows(self, group_index: int) -> None:
-        """Write what a step does not change into the rows: poses of mocap bodies, constraints that act."""
-        group = self.groups[group_index]
-        values = {
-            "mocap_pos": group.mocap_pose[:, :, :3],
-            "mocap_quat": group.mocap_pose[:, :, 3:],
-            "eq_active": group.value("eq_active0"),
-        }
-        for name, value in values.items():
-            rows = self.rows.of_group(self.groups, group_index, name)
-            if rows.size:
-                rows.assign(np.ascontiguousarray(value).reshape(rows.shape))
-
     def _outcome(self) -> WarpOutcome:
         solver, outcome = self.solver, WarpOutcome()
-        for name in ("listed", "known", "stepped", "overflow", "row_count", "unlisted"):
+        for name in ("listed", "overflow", "row_count", "unlisted"):
             setattr(outcome, name, self._arrays[name])
+        outcome.known, outcome.stepped = self.exchange.known, self.exchange.stepped
         outcome.frozen = solver.world_frozen
         outcome.full = solver.truncated_step_count
         outcome.full_now = solver.last_truncated_contact_count

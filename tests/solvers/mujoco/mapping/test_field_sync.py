@@ -409,7 +409,7 @@ def test_ropes_hinges_and_coupled_joints_follow():
     enabled[first[0] : first[1]] = False
     model.equality_constraint_enabled.assign(enabled)
     solver.sync_worlds([0])
-    rows = solver.engine.rows.of_group(solver.groups, 0, "eq_active").numpy()
+    rows = solver.engine.exchange.rows.of_group(solver.groups, 0, "eq_active").numpy()
     assert rows.tolist() == [[0, 0, 0], [1, 1, 1]]
     assert (np.abs(group.value("tendon_range")[0]) >= 1e10).all()  # the rope is slack
     np.testing.assert_array_equal(group.value("tendon_range")[1], anew.value("tendon_range")[1])
@@ -430,6 +430,6 @@ def test_worlds_in_which_nothing_moves_follow_too():
     solver.sync_worlds([1])
     (group,) = solver.groups
     np.testing.assert_allclose(group.value("body_pos")[:, 1], [[0.0] * 3, [1.0, 2.0, 3.0]])
-    pose = solver.engine.rows.of_group(solver.groups, 0, "mocap_pos").numpy()
+    pose = solver.engine.exchange.rows.of_group(solver.groups, 0, "mocap_pos").numpy()
     np.testing.assert_allclose(pose, [[0.0] * 3, [1.0, 2.0, 3.0]])
     np.testing.assert_allclose(group.value("geom_rbound")[1, 0], np.linalg.norm([0.2, 0.3, 0.4]), rtol=1e-7)

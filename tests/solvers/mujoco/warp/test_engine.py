@@ -119,13 +119,13 @@ def test_a_frozen_world_and_one_not_listed_keep_still():
     states.reverse()
     only = wp.array([1], dtype=wp.int32, device=model.device)
     solver.step(*states, None, None, DT, worlds=only)
-    rows = solver.engine.rows.of_group(solver.groups, 0, "qpos").numpy()[1]
+    rows = solver.engine.exchange.rows.of_group(solver.groups, 0, "qpos").numpy()[1]
     fresh = build()
     reference = make_solver(fresh)
     pair = [fresh.state(), fresh.state()]
     reference.step(*pair, None, None, DT)
     np.testing.assert_array_equal(
-        rows, reference.engine.rows.of_group(reference.groups, 0, "qpos").numpy()[1]
+        rows, reference.engine.exchange.rows.of_group(reference.groups, 0, "qpos").numpy()[1]
     )
 
 

@@ -1,0 +1,113 @@
+"""StateExchange: what every engine does before and after it lets MuJoCo step.
+
+Before a step State and Control become rows of MuJoCo's data (`push`). After it the rows become the new State,
+with bodies placed by our own forward kinematics, and worlds without a sound state keep the one they had
+(`pull`).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.dynamics.forward_kinematics import place_worlds
+from pluriverse.model import Control, Model, State
+from pluriverse.model.world_selection import WorldSelection
+from pluriverse.solvers.mujoco.exchange.joints import pull_worlds, push_worlds
+from pluriverse.solvers.mujoco.exchange.maps import ExchangeRows, assign_rotations, make_maps
+from pluriverse.solvers.mujoco.exchange.prescribed import pull_kinematic_joints, push_kinematic_joints
+from pluriverse.solvers.mujoco.exchange.restore import count_coordinates, restore_worlds
+from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
+from pluriverse.solvers.unfreeze import unfreeze_worlds
+
+
+class StateExchange:
+    """The rows of all worlds, and the way from State and Control to them and back.
+
+    Args:
+        model: Model that is stepped.
+        groups: Its groups.
+        real: Type of the numbers in rows.
+        interval: Take the joint state from the State in every so many steps; between them, and always if 0,
+            worlds go on from what MuJoCo has.
+    """
+
+    def __init__(self, model: Model, groups: Sequence[MujocoGroup], real: Any, interval: int):
+        self.model, self.groups, self._interval = model, groups, interval
+        count, device = model.world_count, model.device
+        self.maps = make_maps(model, groups)
+        """Where the entities of every world are in the rows."""
+        self.rows = ExchangeRows(groups, real, device)
+        """What worlds have of MuJoCo's data."""
+        self.known: Any = wp.zeros(count, dtype=int, device=device)
+        """1 where the rows are what the last step left, shape [world]."""
+        self.age: Any = wp.zeros(count, dtype=int, device=device)
+        """Steps since the state was last taken in, shape [world]."""
+        self.stepped: Any = wp.zeros(count, dtype=int, device=device)
+        """1 where the rows hold a new, finite state, which engines write, shape [world]."""
+        self._coord_count = count_coordinates(model)
+
+    @property
+    def runtime_arrays(self) -> dict[str, wp.array]:
+        """What worlds carry from step to step besides their State, by name."""
+        names = ("qpos", "qvel", "act", "qacc_warmstart", "time")
+        rows = {name: getattr(self.rows, name) for name in names}
+        return {**rows, "world_known": self.known, "world_age": self.age}
+
+    def push(
+        self, worlds: wp.array, state_in: State, control: Control, world_frozen: wp.array, dt: float
+    ) -> None:
+        """Write what a step of `dt` [s] needs into the rows; frozen worlds are left out. Only launches."""
+        push_worlds(
+            self.model,
+            worlds,
+            self.maps,
+            self.rows,
+            state_in,
+            control,
+            world_frozen,
+            self.known,
+            self.age,
+            interval=self._interval,
+        )
+        push_kinematic_joints(self.model, worlds, self.maps, self.rows, state_in, control, dt)
+
+    def pull(
+        self,
+        worlds: wp.array,
+        state_in: State,
+        state_out: State,
+        control: Control,
+        world_frozen: wp.array,
+        dt: float,
+    ) -> None:
+        """Write `state_out` from the rows; worlds that were not stepped keep `state_in`. Only launches."""
+        model, stepped = self.model, self.stepped
+        pull_worlds(model, worlds, self.maps, self.rows, state_in, state_out, stepped)
+        pull_kinematic_joints(model, worlds, self.maps, state_in, state_out, control, stepped, dt)
+        place_worlds(model, worlds, state_out)
+        restore_worlds(model, worlds, self._coord_count, state_in, state_out, stepped, world_frozen)
+
+    def assign_group(self, index: int) -> None:
+        """Write what only the model decides of a group: poses of mocap bodies, constraints, joint frames."""
+        group = self.groups[index]
+        assign_rotations(self.maps, group)
+        values = {
+            "mocap_pos": group.mocap_pose[:, :, :3],
+            "mocap_quat": group.mocap_pose[:, :, 3:],
+            "eq_active": group.value("eq_active0"),
+        }
+        for name, value in values.items():
+            rows = self.rows.of_group(self.groups, index, name)
+            if rows.size:
+                rows.assign(np.ascontiguousarray(value).reshape(rows.shape))
+
+    def tracked_rows(self, index: int) -> dict[str, wp.array]:
+        """Return the rows of a group that only the model decides, flat, by name."""
+        names = ("mocap_pos", "mocap_quat", "eq_active")
+        return {name: self.rows.of_group(self.groups, index, name).flatten() for name in names}
+
+    def reset(self, selection: WorldSelection) -> None:
+        """Let worlds begin anew from their State. Only launches."""
+        unfreeze_worlds(selection, self.known)
