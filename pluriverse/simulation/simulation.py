@@ -113,6 +113,7 @@ class Simulation:
         self._dt = float(dt)
         self._decimation = decimation
         self._strict = strict
+        record = record and solver.is_recordable
         self._record = record
         self._culls_contacts = bool(cull_contacts)
         contacts = solver.contacts(rigid_contact_max)

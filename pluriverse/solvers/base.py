@@ -132,6 +132,11 @@ class SolverBase(abc.ABC):
         return True
 
     @property
+    def is_recordable(self) -> bool:
+        """Whether a step only launches kernels, so that it can be recorded into a graph."""
+        return True
+
+    @property
     def graph_version(self) -> int:
         """Another number whenever steps recorded before are out of date."""
         return 0

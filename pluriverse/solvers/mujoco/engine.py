@@ -1,6 +1,7 @@
 """Engines: what steps the worlds of `SolverMuJoCo`, and how it is chosen."""
 
 import abc
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,11 @@ import warp as wp
 from pluriverse.model import Contacts, Control, State
 from pluriverse.model.world_selection import WorldSelection
 from pluriverse.solvers.base import SolverBase
+from pluriverse.warnings import PluriverseWarning
+
+# Sweeps over the joints of a world whose speeds are limited. Each one removes what the limits of a joint
+# disturb at others, which for the neighbours in a chain is less than half.
+SPEED_SWEEPS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +64,8 @@ class Engine(abc.ABC):
 
     is_thread_safe = True
     """Whether threads may step different worlds at the same time."""
+    is_recordable = True
+    """Whether a step only launches kernels, so that it can be recorded into a graph."""
     graph_version = 0
     """Another number whenever steps recorded before are out of date."""
     on_renewal: Callable[[], None] | None = None
@@ -163,9 +171,7 @@ def make_engine(solver: SolverBase, options: EngineOptions) -> Engine:
                 f"SolverMuJoCo: use_mujoco_cpu is True, but the model is on {model.device}. Call "
                 "finalize(device='cpu'), or leave use_mujoco_cpu out to step in MuJoCo Warp."
             )
-        from pluriverse.solvers.mujoco.cpu.engine import CpuEngine
-
-        return CpuEngine(solver, groups, memory=options.memory, **arguments)
+        return _make_host_engine(solver, groups, memory=options.memory, **arguments)
     from pluriverse.solvers.mujoco.warp.engine import WarpEngine
 
     return WarpEngine(
@@ -176,3 +182,25 @@ def make_engine(solver: SolverBase, options: EngineOptions) -> Engine:
         graph_conditional=options.graph_conditional,
         **arguments,
     )
+
+
+def _make_host_engine(solver: SolverBase, groups: Any, **arguments: Any) -> Engine:
+    """Return the engine in `cpu`, or the plain one where this version of MuJoCo is not as that expects it."""
+    from pluriverse.solvers.mujoco.cpu.library import find_misfit
+
+    misfit = find_misfit()
+    if not misfit:
+        from pluriverse.solvers.mujoco.cpu.engine import CpuEngine
+
+        return CpuEngine(solver, groups, **arguments)
+    from pluriverse.solvers.mujoco.plain_engine import PlainEngine
+
+    warnings.warn(
+        PluriverseWarning(
+            f"SolverMuJoCo: {misfit} Worlds are stepped through MuJoCo's Python package instead, one after "
+            "the other, several times slower. Install a version of mujoco that the requirements of "
+            "pluriverse admit."
+        ),
+        stacklevel=4,
+    )
+    return PlainEngine(solver, groups, **arguments)

@@ -61,6 +61,11 @@ class EngineSolver(SolverBase):
         return self.engine.is_thread_safe
 
     @property
+    def is_recordable(self) -> bool:
+        """Whether a step only launches kernels, so that it can be recorded into a graph."""
+        return self.engine.is_recordable
+
+    @property
     def graph_version(self) -> int:
         """Another number whenever steps recorded before are out of date."""
         return self.engine.graph_version

@@ -4,7 +4,6 @@ The stages of a step: `push_worlds`, `step_world`, `pull_worlds`, bodies, and wh
 """
 
 import os
-import warnings
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -31,11 +30,11 @@ from pluriverse.solvers.mujoco.cpu.step import step_world
 from pluriverse.solvers.mujoco.engine import Engine, Overflow
 from pluriverse.solvers.mujoco.exchange.contact_copy import contact_arrays
 from pluriverse.solvers.mujoco.exchange.state import StateExchange
+from pluriverse.solvers.mujoco.host_models import prepare_models
 from pluriverse.solvers.mujoco.mapping.body_kernels import to_device
 from pluriverse.solvers.mujoco.mapping.fields import DERIVED
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
 from pluriverse.solvers.mujoco.mapping.structure import dof_joints
-from pluriverse.warnings import PluriverseWarning
 
 # Fields per group that may come to differ between worlds, more than `mjModel` has of them.
 FIELD_CAPACITY = 256
@@ -236,31 +235,17 @@ class CpuEngine(Engine):
         return result
 
     def _prepare_models(self) -> None:
-        """Let MuJoCo report a bad state instead of putting the model's initial one in its place.
+        """Prepare the models, and let MuJoCo look for no islands where all bodies hang together.
 
-        And let it look for no islands where all bodies hang together: there is one or none, so the result has
-        the same bits, and a step takes a twentieth to a tenth less. (With elliptic cones or conjugate
-        gradients, MuJoCo before 3.17 sums an island in another order.)
+        There is one or none then, so the result has the same bits, and a step takes a twentieth to a tenth
+        less. (With elliptic cones or conjugate gradients, MuJoCo before 3.17 sums an island otherwise.)
         """
-        sleep = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
-        reset = int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
-        island = int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
+        prepare_models(self.groups)
         for group in self.groups:
             option = group.model.opt
-            option.disableflags |= reset
             newton = option.solver == int(mujoco.mjtSolver.mjSOL_NEWTON)
             if group.model.ntree == 1 and newton and option.cone == int(mujoco.mjtCone.mjCONE_PYRAMIDAL):
-                option.disableflags |= island
-            if option.enableflags & sleep:
-                option.enableflags &= ~sleep
-                warnings.warn(
-                    PluriverseWarning(
-                        f"SolverMuJoCo: world {int(group.worlds[0])} and those like it ask for sleeping, "
-                        "for which MuJoCo's engine on a CPU needs data of its own for each world. It is "
-                        "switched off: bodies at rest are computed like all others."
-                    ),
-                    stacklevel=2,
-                )
+                option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
             if self._feed and option.integrator == int(mujoco.mjtIntegrator.mjINT_RK4):
                 raise ValueError(
                     f"SolverMuJoCo: world {int(group.worlds[0])} is to be integrated by RK4, for which "

@@ -66,6 +66,32 @@ class Layout:
 
 
 @functools.cache
+def find_misfit() -> str:
+    """Return in what this version of MuJoCo is not as the engine expects it, in a sentence; empty if it is.
+
+    All functions and fields have to be found, and a step of a small model by address has to give the bits of
+    `mujoco.mj_step`.
+    """
+    try:
+        step = function_address(load_library(), "mj_step")
+        function_addresses()
+        find_layout()
+        model = mujoco.MjModel.from_xml_string(_TINY_MODEL.format(memory="5M"))
+        ours, theirs = mujoco.MjData(model), mujoco.MjData(model)
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(step)(model._address, ours._address)
+        mujoco.mj_step(model, theirs)
+        same = np.array_equal(ours.qpos, theirs.qpos) and ours.time == theirs.time > 0.0
+        contact_address(ours)
+    except RuntimeError as error:
+        return str(error).removeprefix("SolverMuJoCo: ")
+    except (AttributeError, OSError, TypeError, ValueError) as error:
+        return f"MuJoCo {mujoco.mj_versionString()} cannot be called by address ({error})."
+    if not same:
+        return f"MuJoCo {mujoco.mj_versionString()} steps otherwise by address than in its Python package."
+    return ""
+
+
+@functools.cache
 def load_library() -> ctypes.CDLL:
     """Return MuJoCo's library, the one that its Python bindings use.
 

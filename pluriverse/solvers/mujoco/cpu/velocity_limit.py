@@ -12,17 +12,14 @@ import warp as wp
 
 from pluriverse.model import Topology
 from pluriverse.solvers.mujoco.cpu.native_call import read_number, write_number
-from pluriverse.solvers.mujoco.exchange.maps import ExchangeMaps
+from pluriverse.solvers.mujoco.engine import SPEED_SWEEPS
+from pluriverse.solvers.mujoco.exchange.maps import ExchangeMaps, is_prescribed
 from pluriverse.solvers.mujoco.mapping.group import JointKind
-from pluriverse.types import BodyFlags
 
-# Sweeps over the joints of a world. Each one removes what the limits of a joint disturb at others, which for
-# the neighbours in a chain is less than half.
-SWEEP_COUNT = wp.constant(20)
+SWEEP_COUNT = wp.constant(SPEED_SWEEPS)
 # How far a speed may stay above its limit [relative]: that of single precision, in which limits are given.
 SPEED_ROUNDING = wp.constant(wp.float64(1e-7))
 _SCALAR = wp.constant(int(JointKind.SCALAR))
-_KINEMATIC = wp.constant(int(BodyFlags.KINEMATIC))
 
 
 @wp.func_native("""
@@ -43,14 +40,6 @@ def integrate_positions(
 ):
     """Move coordinates for a time at a velocity (`mj_integratePos`)."""
     ...
-
-
-@wp.func
-def moves_as_told(
-    world: int, topology: Topology, maps: ExchangeMaps, joint: int, body_flags: wp.array[int]
-) -> bool:
-    """Return whether a joint of a group moves a kinematic body, which nothing holds back."""
-    return (body_flags[topology.world_body[world] + maps.joint_child[joint]] & _KINEMATIC) != 0
 
 
 @wp.func
@@ -85,8 +74,8 @@ def limit_speeds(
         found = int(0)
         for local in range(maps.group_dof[group + 1] - first):
             joint = joint_first + maps.dof_joint[first + local]
-            if maps.joint_kind[joint] == _SCALAR and not moves_as_told(
-                world, topology, maps, joint, body_flags
+            if maps.joint_kind[joint] == _SCALAR and not is_prescribed(
+                topology, maps, body_flags, world, joint
             ):
                 place = maps.dof_qvel[first + local]
                 limit = wp.float64(velocity_limit[topology.world_dof[world] + local])

@@ -15,6 +15,7 @@ import warp as wp
 from pluriverse.math.precision import quat_type, vec3_type
 from pluriverse.model import Model, Topology
 from pluriverse.solvers.mujoco.mapping.group import NO_SHAPE, MujocoGroup
+from pluriverse.types import BodyFlags
 
 # Rows and the count in `mjModel` that tells their length; a factor where an entry has several numbers.
 ROW_SIZES = {
@@ -32,6 +33,7 @@ ROW_SIZES = {
 }
 # Counts of `mjModel` by which the rows of a world begin, in the order of `ExchangeMaps.count`.
 COUNTS = ("nq", "nv", "na", "nu", "nbody", "nmocap", "neq", "ngeom")
+_KINEMATIC = wp.constant(int(BodyFlags.KINEMATIC))
 NQ, NV, NA, NU, NBODY, NMOCAP, NEQ, NGEOM = (wp.constant(index) for index in range(len(COUNTS)))
 
 
@@ -106,6 +108,18 @@ def shape_of_geom(topology: Topology, maps: ExchangeMaps, world: int, geom: int)
     if code >= 0:
         return topology.world_shape[world] + code
     return -1 - code
+
+
+@wp.func
+def is_prescribed(
+    topology: Topology,
+    maps: ExchangeMaps,
+    body_flags: wp.array[int],  # [body]
+    world: int,
+    index: int,
+) -> bool:
+    """Return whether a joint of a group moves a kinematic body in a world, which nothing holds back."""
+    return (body_flags[topology.world_body[world] + maps.joint_child[index]] & _KINEMATIC) != 0
 
 
 @functools.cache

@@ -21,15 +21,20 @@ from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import kernel_module
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.model import Control, Model, State, Topology
-from pluriverse.solvers.mujoco.exchange.maps import NV, ExchangeMaps, ExchangeRows, rows_struct
+from pluriverse.solvers.mujoco.exchange.maps import (
+    NV,
+    ExchangeMaps,
+    ExchangeRows,
+    is_prescribed,
+    rows_struct,
+)
 from pluriverse.solvers.mujoco.mapping.group import JointKind
 from pluriverse.solvers.mujoco.mapping.joints import KINEMATIC_ARMATURE
-from pluriverse.types import BodyFlags, JointTargetMode
+from pluriverse.types import JointTargetMode
 
 SCALAR = wp.constant(int(JointKind.SCALAR))
 BALL = wp.constant(int(JointKind.BALL))
 FREE = wp.constant(int(JointKind.FREE))
-KINEMATIC = wp.constant(int(BodyFlags.KINEMATIC))
 POSITION = wp.constant(int(JointTargetMode.POSITION))
 VELOCITY = wp.constant(int(JointTargetMode.VELOCITY))
 POSITION_VELOCITY = wp.constant(int(JointTargetMode.POSITION_VELOCITY))
@@ -60,13 +65,6 @@ def end_velocity(targets: Targets, coord: int, dof: int, dt: wp.float64) -> wp.f
     if mode == POSITION:
         return (wp.float64(targets.joint_target_pos[dof]) - wp.float64(targets.joint_q[coord])) / dt
     return wp.float64(targets.joint_qd[dof])
-
-
-@wp.func
-def is_told(targets: Targets, topology: Topology, maps: ExchangeMaps, world: int, index: int) -> bool:
-    """Return whether a joint of a group is prescribed in a world."""
-    body = topology.world_body[world] + maps.joint_child[index]
-    return targets.body_flags[body] & KINEMATIC != 0
 
 
 @wp.func
@@ -181,7 +179,7 @@ def _push_kernel(real: Any) -> wp.Kernel:
         first = maps.group_joint[group]
         for local in range(maps.group_joint[group + 1] - first):
             index = first + local
-            if is_told(targets, topology, maps, world, index):
+            if is_prescribed(topology, maps, targets.body_flags, world, index):
                 kind = maps.joint_kind[index]
                 joint = topology.world_joint[world] + local
                 body = topology.world_body[world] + maps.joint_child[index]
@@ -233,7 +231,7 @@ def _pull_kernel() -> wp.Kernel:
         first = maps.group_joint[group]
         for local in range(maps.group_joint[group + 1] - first):
             index = first + local
-            if is_told(targets, topology, maps, world, index):
+            if is_prescribed(topology, maps, targets.body_flags, world, index):
                 kind = maps.joint_kind[index]
                 count = maps.joint_dof_count[index]
                 joint = topology.world_joint[world] + local

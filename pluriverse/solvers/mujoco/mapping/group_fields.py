@@ -85,7 +85,7 @@ def write_fields(
     if keep_free_of_trees(group, changed):
         group.revision += 1
     changed |= _write_limits(kernels, rows, table, all_joints=bool(flags & DOF_FLAGS), changed=changed)
-    _set_mean_inertia(group, rows)
+    set_mean_inertia(group, rows)
     return changed
 
 
@@ -214,7 +214,7 @@ def _write_limits(
     return table.apply()
 
 
-def _set_mean_inertia(group: MujocoGroup, rows: ModelRows) -> None:
+def set_mean_inertia(group: MujocoGroup, rows: ModelRows) -> None:
     """Leave prescribed joints out of the mean that MuJoCo measures the progress of its solver against."""
     prescribed = kinematic_dofs(rows, group.plan.structure, group.worlds[:1])[0]
     if "stat.meaninertia" in group.fields:

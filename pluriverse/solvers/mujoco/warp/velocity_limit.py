@@ -1,4 +1,4 @@
-"""Velocity limits in MuJoCo Warp: hold the speeds of joints after a step, as `velocity_limit` does in C.
+"""Velocity limits in MuJoCo Warp: hold the speeds of joints after a step, as `cpu.velocity_limit` does.
 
 Reads   rows; mass matrices of MuJoCo Warp's data; joint_velocity_limit
 Writes  qvel and qpos of the rows
@@ -13,10 +13,11 @@ import warp as wp
 
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Topology
-from pluriverse.solvers.mujoco.cpu.velocity_limit import SWEEP_COUNT, moves_as_told
-from pluriverse.solvers.mujoco.exchange.maps import NQ, NV, ExchangeMaps, rows_struct
+from pluriverse.solvers.mujoco.engine import SPEED_SWEEPS
+from pluriverse.solvers.mujoco.exchange.maps import NQ, NV, ExchangeMaps, is_prescribed, rows_struct
 from pluriverse.solvers.mujoco.mapping.group import JointKind
 
+SWEEP_COUNT = wp.constant(SPEED_SWEEPS)
 # How far a speed may stay above its limit [relative]: some roundings of single precision.
 SPEED_ROUNDING = wp.constant(1e-6)
 # Angle [rad] below which nothing turns: its square is lost in rounding.
@@ -122,8 +123,8 @@ def limit_row_speed(
         found = int(0)
         for local in range(maps.group_dof[group + 1] - first):
             joint = joint_first + maps.dof_joint[first + local]
-            if maps.joint_kind[joint] == _SCALAR and not moves_as_told(
-                world, topology, maps, joint, body_flags
+            if maps.joint_kind[joint] == _SCALAR and not is_prescribed(
+                topology, maps, body_flags, world, joint
             ):
                 place = maps.dof_qvel[first + local]
                 limit = velocity_limit[topology.world_dof[world] + local]

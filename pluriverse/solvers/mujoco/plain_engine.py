@@ -1,0 +1,324 @@
+"""Plain engine: MuJoCo's C engine through its Python package alone, one world after the other.
+
+It uses nothing of MuJoCo but its public functions (`mujoco.mj_step`, `mj_contactForce`, `mj_setConst` and so
+on), so it works with any version. It gives the bits of the engine in `cpu`, which the tests compare. Every
+world takes time in Python, on one thread, and steps cannot be recorded. It is there for versions of MuJoCo
+that the engine in `cpu` does not know (`engine.make_engine`), and for tests. `mujoco.rollout` is no base for
+it, since neither the warm start of the next step nor contacts come out of that.
+"""
+
+import copy
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import mujoco
+import numpy as np
+import warp as wp
+
+from pluriverse.model import Contacts, Control, State
+from pluriverse.model.world_selection import WorldSelection
+from pluriverse.solvers.base import SolverBase
+from pluriverse.solvers.mujoco.engine import SPEED_SWEEPS, Engine, Overflow
+from pluriverse.solvers.mujoco.exchange.state import StateExchange
+from pluriverse.solvers.mujoco.host_models import prepare_models
+from pluriverse.solvers.mujoco.mapping.fields import SOURCES, update_derived, write_shared
+from pluriverse.solvers.mujoco.mapping.group import JointKind, MujocoGroup
+from pluriverse.solvers.mujoco.mapping.group_fields import set_mean_inertia
+from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
+from pluriverse.types import BodyFlags
+
+# Values from here on MuJoCo takes for a bad state: `mjMAXVAL`.
+VALUE_MAX = 1e10
+# How far a speed may stay above its limit [relative]: that of single precision, in which limits are given.
+SPEED_ROUNDING = 1e-7
+_INPUTS = ("qpos", "qvel", "act", "qacc_warmstart", "ctrl", "qfrc_applied", "xfrc_applied")
+_OUTPUTS = ("qpos", "qvel", "act", "qacc_warmstart")
+_BAD = ("BADQPOS", "BADQVEL", "BADQACC", "BADCTRL")
+_FULL = ("CONTACTFULL", "CNSTRFULL")
+
+
+class PlainEngine(Engine):
+    """Steps worlds in MuJoCo's C engine, through its Python package.
+
+    Args:
+        solver: Solver that the engine steps for; its status arrays are written.
+        groups: Its groups.
+        use_mujoco_contacts: Whether MuJoCo finds the contacts, which it must.
+        update_data_interval: Take the joint state from `state_in` in every so many steps.
+        memory: Memory for contacts, constraints and the solver [B]; None for what MuJoCo asks for.
+        enforce_velocity_limit: Whether joints keep below `joint_velocity_limit`.
+
+    Raises:
+        ValueError: If contacts are to be fed in, or the model is not on a CPU.
+    """
+
+    is_thread_safe = False
+    is_recordable = False
+
+    def __init__(
+        self,
+        solver: SolverBase,
+        groups: Sequence[MujocoGroup],
+        *,
+        use_mujoco_contacts: bool,
+        update_data_interval: int,
+        memory: int | None = None,
+        enforce_velocity_limit: bool = False,
+    ):
+        if not use_mujoco_contacts:
+            raise ValueError(
+                "SolverMuJoCo: use_mujoco_contacts is False, but MuJoCo's Python package cannot be given "
+                "contacts. Leave it out, or install a version of mujoco that the requirements of pluriverse "
+                "admit."
+            )
+        self.solver: SolverBase = weakref.proxy(solver)
+        self.groups = groups
+        model = self._model = solver.model
+        self.exchange = StateExchange(model, groups, wp.float64, update_data_interval)
+        self._limit_speeds = enforce_velocity_limit
+        self._memory = memory
+        self._unlisted_step_count: Any = wp.zeros(model.world_count, dtype=int, device=model.device)
+        self._lost: set[int] = set()
+        self._world_group = np.zeros(model.world_count, dtype=np.int64)
+        self._world_row = np.zeros(model.world_count, dtype=np.int64)
+        for index, group in enumerate(groups):
+            self._world_group[group.worlds] = index
+            self._world_row[group.worlds] = np.arange(group.world_count)
+        prepare_models(groups)
+        self._models: list[Any] = [None] * len(groups)
+        self._data: list[Any] = [None] * len(groups)
+        for index in range(len(groups)):
+            self.fields_changed(index, set())
+
+    @property
+    def runtime_arrays(self) -> dict[str, wp.array]:
+        """What worlds carry from step to step besides their State, by name."""
+        return self.exchange.runtime_arrays
+
+    def prepare(self, contacts: Contacts) -> None:
+        """Allocate what a step needs for a contact buffer: nothing."""
+
+    def step(
+        self,
+        state_in: State,
+        state_out: State,
+        control: Control,
+        contacts: Contacts,
+        dt: float,
+        worlds: wp.array,
+    ) -> None:
+        """Write the state after `dt` [s] into `state_out`, and contacts with their forces into `contacts`.
+
+        Raises:
+            RuntimeError: If somebody is recording.
+        """
+        self._refuse_recording("step")
+        frozen = self.solver.world_frozen
+        self.exchange.push(worlds, state_in, control, frozen, dt)
+        for world in worlds.numpy().tolist():
+            if world >= 0:
+                self._step_world(world, contacts, dt)
+        self.exchange.pull(worlds, state_in, state_out, control, frozen, dt)
+
+    def fields_changed(self, group_index: int, names: set[str]) -> None:
+        """Take in what was written to a group; names are those of its fields, or of its `model`."""
+        prepare_models(self.groups)
+        self._models[group_index] = model = copy.copy(self.groups[group_index].model)
+        self._data[group_index] = mujoco.MjData(model)
+        self.exchange.assign_group(group_index)
+
+    @property
+    def real(self) -> Any:
+        """Type of the numbers in fields and rows."""
+        return wp.float64
+
+    @property
+    def joint_rotation(self) -> Any:
+        """Rotation of the frame of each joint in MuJoCo's body, shape [joint]."""
+        return self.exchange.maps.joint_rotation
+
+    def knows_field(self, name: str) -> bool:
+        """Return whether a field of `mjModel` may differ between worlds: all may."""
+        return True
+
+    def tracked_memory(self, group_index: int) -> dict[str, wp.array]:
+        """Return the memory of the tracked fields of a group, flat; and of what goes with them."""
+        group = self.groups[group_index]
+        result: dict[str, Any] = {
+            name: wp.array(group.fields[name].reshape(-1), device=self._model.device, copy=False)
+            for name in group.tracked
+        }
+        return {**result, **self.exchange.tracked_rows(group_index)}
+
+    def derive_fields(self, group_index: int, selected: wp.array[int]) -> None:
+        """Let MuJoCo compute what follows from the fields of a group.
+
+        Raises:
+            RuntimeError: If somebody is recording.
+        """
+        self._refuse_recording("sync_worlds")
+        group = self.groups[group_index]
+        if selected.numpy()[group.worlds].any():
+            update_derived(group, set(SOURCES))
+            set_mean_inertia(group, ModelRows(self._model))
+
+    def reset(self, selection: WorldSelection) -> None:
+        """Let worlds begin anew from their State."""
+        self.exchange.reset(selection)
+
+    def take_overflow(self) -> list[Overflow]:
+        """Return where memory was too small since the last call."""
+        worlds, self._lost = sorted(self._lost), set()
+        if not worlds:
+            return []
+        what = "steps went without some contacts or constraints, or were not made, for want of memory."
+        return [Overflow(worlds, what, 'Give the asset more: <size memory="..."/>.')]
+
+    @property
+    def unlisted_step_count(self) -> wp.array:
+        """Steps so far with more contacts than the contact buffer has slots for a world, shape [world]."""
+        return self._unlisted_step_count
+
+    def _refuse_recording(self, call: str) -> None:
+        if self._model.device.is_capturing:
+            raise RuntimeError(
+                f"SolverMuJoCo.{call}: a recording is under way, but this version of MuJoCo is stepped "
+                "through its Python package, which cannot be recorded. Call it outside of wp.ScopedCapture, "
+                "or install a version of mujoco that the requirements of pluriverse admit."
+            )
+
+    def _step_world(self, world: int, contacts: Contacts, dt: float) -> None:
+        """Make one step of one world, between its rows."""
+        solver, index, row = self.solver, int(self._world_group[world]), int(self._world_row[world])
+        model, data, group = self._models[index], self._data[index], self.groups[index]
+        status = {
+            "truncated": solver.last_truncated_contact_count.numpy(),
+            "iterations": solver.last_solve_iterations.numpy(),
+            "converged": solver.last_converged.numpy(),
+            "contacts": solver.last_contact_count.numpy(),
+        }
+        known, stepped = self.exchange.known.numpy(), self.exchange.stepped.numpy()
+        stepped[world] = 0
+        frozen = solver.world_frozen.numpy()
+        for values in status.values():
+            values[world] = 0
+        status["converged"][world] = 1
+        _clear_contacts(contacts, world)
+        if frozen[world]:
+            return
+        rows = {
+            name: self.exchange.rows.of_group(self.groups, index, name).numpy()[row]
+            for name in (*_INPUTS, "mocap_pos", "mocap_quat", "eq_active", "time")
+        }
+        known[world] = 0
+        bounded = all((np.abs(rows[name]) < VALUE_MAX).all() for name in ("qpos", "qvel", "act", "ctrl"))
+        if not (bounded and all(np.isfinite(rows[name]).all() for name in ("qfrc_applied", "xfrc_applied"))):
+            frozen[world] = 1
+            return
+        for name, fields in group.fields.items():
+            write_shared(model, name, fields[row])
+        model.opt.timestep = dt
+        for name, values in rows.items():
+            if name != "time":
+                target = getattr(data, name)
+                target[...] = values.reshape(target.shape)
+        data.time = float(rows["time"][0])
+        data.warning.number[:] = 0
+        data.solver_niter[:] = 0
+        try:
+            mujoco.mj_step(model, data)
+        except mujoco.FatalError:
+            mujoco.mj_resetData(model, data)
+            self._lost.add(world)
+            return
+        if _warned(data, _FULL):
+            status["truncated"][world] = 1
+            solver.truncated_step_count.numpy()[world] += 1
+            self._lost.add(world)
+        iterations = int(data.solver_niter.max())
+        status["iterations"][world] = iterations
+        status["converged"][world] = int(not 0 < model.opt.iterations <= iterations)
+        if self._limit_speeds:
+            self._limit_world(world, model, data, group, dt)
+        for name in _OUTPUTS:
+            rows[name][...] = getattr(data, name)
+        rows["time"][0] = data.time
+        if _warned(data, _BAD) or not all((np.abs(rows[n]) < VALUE_MAX).all() for n in ("qpos", "qvel")):
+            frozen[world] = 1
+            return
+        found = self._list_contacts(world, model, data, group, contacts)
+        status["contacts"][world] = found
+        needed = solver.needed_contact_count.numpy()
+        needed[world] = max(needed[world], found)
+        solver.unconverged_step_count.numpy()[world] += 1 - status["converged"][world]
+        stepped[world] = known[world] = 1
+
+    def _list_contacts(
+        self, world: int, model: Any, data: Any, group: MujocoGroup, contacts: Contacts
+    ) -> int:
+        """Write the contacts that took part in a step, as many as there are slots; return their number."""
+        listed = np.flatnonzero(data.contact.exclude == 0) if data.ncon else np.zeros(0, dtype=np.int64)
+        start, end = contacts.slot_start.numpy()[world : world + 2].tolist()
+        contacts.rigid_contact_found.numpy()[world] = len(listed)
+        contacts.rigid_contact_count.numpy()[world] = min(len(listed), end - start)
+        self._unlisted_step_count.numpy()[world] += int(len(listed) > end - start)
+        arrays = {
+            name: getattr(contacts, f"rigid_contact_{name}").numpy()
+            for name in ("shape0", "shape1", "point0", "point1", "normal", "margin0", "margin1", "force")
+        }
+        first_shape, result = int(group.first_shape[self._world_row[world]]), np.zeros(6)
+        for slot, entry in enumerate(listed[: end - start].tolist(), start):
+            contact = data.contact[entry]
+            frame, half = contact.frame.reshape(3, 3), 0.5 * contact.dist * contact.frame[:3]
+            for side, (geom, sign) in enumerate(zip(contact.geom, (-1.0, 1.0), strict=True)):
+                body, code = int(model.geom_bodyid[geom]), int(group.geom_shape[geom])
+                point = contact.pos + sign * half - data.xpos[body]
+                arrays[f"shape{side}"][slot] = first_shape + code if code >= 0 else -1 - code
+                arrays[f"point{side}"][slot] = data.xmat[body].reshape(3, 3).T @ point
+                arrays[f"margin{side}"][slot] = 0.5 * np.float32(contact.includemargin)
+            arrays["normal"][slot] = frame[0]
+            arrays["force"][slot] = 0.0
+            if contact.efc_address >= 0:
+                mujoco.mj_contactForce(model, data, entry, result)
+                arrays["force"][slot] = frame.T @ result[:3]
+        return len(listed)
+
+    def _limit_world(self, world: int, model: Any, data: Any, group: MujocoGroup, dt: float) -> None:
+        """Bring the speeds of a world within their limits; see `cpu.velocity_limit`."""
+        row = int(self._world_row[world])
+        first, first_body = int(group.first_dof[row]), int(group.first_body[row])
+        limits = self._model.joint_velocity_limit.numpy()[first : first + len(group.dof_qvel)]
+        flags = self._model.body_flags.numpy()[first_body + group.joint_child]
+        free = (group.joint_kind == JointKind.SCALAR) & (flags & int(BodyFlags.KINEMATIC) == 0)
+        spans = zip(group.joint_dof[free], group.joint_dof_count[free], strict=True)
+        dofs = sorted(dof for begin, count in spans for dof in range(begin, begin + count))
+        change, unit, response = np.zeros(model.nv), np.zeros((1, model.nv)), np.zeros((1, model.nv))
+        for _ in range(SPEED_SWEEPS):
+            found = False
+            for dof in dofs:
+                place, limit = int(group.dof_qvel[dof]), float(limits[dof])
+                speed = data.qvel[place]
+                if abs(speed) > limit * (1.0 + SPEED_ROUNDING):
+                    found = True
+                    unit[0, place] = 1.0
+                    mujoco.mj_solveM(model, data, response, unit)
+                    unit[0, place] = 0.0
+                    step = (np.clip(speed, -limit, limit) - speed) / response[0, place] * response[0]
+                    data.qvel[:] += step
+                    change += step
+            if not found:
+                break
+        if change.any():
+            mujoco.mj_integratePos(model, data.qpos, change, dt)
+
+
+def _warned(data: Any, names: Sequence[str]) -> bool:
+    """Return whether MuJoCo warned of something in a step."""
+    return any(data.warning.number[int(getattr(mujoco.mjtWarning, f"mjWARN_{name}"))] for name in names)
+
+
+def _clear_contacts(contacts: Contacts, world: int) -> None:
+    """Empty the list of contacts of a world."""
+    contacts.rigid_contact_found.numpy()[world] = 0
+    contacts.rigid_contact_count.numpy()[world] = 0
