@@ -32,10 +32,31 @@ from pluriverse.types import BodyFlags
 VALUE_MAX = 1e10
 # How far a speed may stay above its limit [relative]: that of single precision, in which limits are given.
 SPEED_ROUNDING = 1e-7
-_INPUTS = ("qpos", "qvel", "act", "qacc_warmstart", "ctrl", "qfrc_applied", "xfrc_applied")
+_ROWS = (
+    *("qpos", "qvel", "act", "qacc_warmstart", "ctrl", "qfrc_applied", "xfrc_applied"),
+    *("mocap_pos", "mocap_quat", "eq_active", "time"),
+)
 _OUTPUTS = ("qpos", "qvel", "act", "qacc_warmstart")
-_BAD = ("BADQPOS", "BADQVEL", "BADQACC", "BADCTRL")
-_FULL = ("CONTACTFULL", "CNSTRFULL")
+_STATUS = (
+    *("world_frozen", "truncated_step_count", "unconverged_step_count", "needed_contact_count"),
+    *("last_truncated_contact_count", "last_solve_iterations", "last_converged", "last_contact_count"),
+)
+_CONTACTS = (
+    "count",
+    "found",
+    "shape0",
+    "shape1",
+    "point0",
+    "point1",
+    "normal",
+    "margin0",
+    "margin1",
+    "force",
+)
+_BAD, _FULL = (
+    [int(getattr(mujoco.mjtWarning, f"mjWARN_{name}")) for name in names]
+    for names in (("BADQPOS", "BADQVEL", "BADQACC", "BADCTRL"), ("CONTACTFULL", "CNSTRFULL"))
+)
 
 
 class PlainEngine(Engine):
@@ -85,6 +106,18 @@ class PlainEngine(Engine):
         for index, group in enumerate(groups):
             self._world_group[group.worlds] = index
             self._world_row[group.worlds] = np.arange(group.world_count)
+        # On a CPU an array of Warp and its view in NumPy have the same memory.
+        self._status = {name: getattr(solver, name).numpy() for name in _STATUS}
+        self._status["unlisted"] = self._unlisted_step_count.numpy()
+        self._status["known"], self._status["stepped"] = (
+            array.numpy() for array in (self.exchange.known, self.exchange.stepped)
+        )
+        self._rows = [
+            {name: self.exchange.rows.of_group(groups, index, name).numpy() for name in _ROWS}
+            for index in range(len(groups))
+        ]
+        self._contacts: Contacts | None = None
+        self._listed: dict[str, np.ndarray] = {}
         prepare_models(groups)
         self._models: list[Any] = [None] * len(groups)
         self._data: list[Any] = [None] * len(groups)
@@ -97,7 +130,10 @@ class PlainEngine(Engine):
         return self.exchange.runtime_arrays
 
     def prepare(self, contacts: Contacts) -> None:
-        """Allocate what a step needs for a contact buffer: nothing."""
+        """Take a contact buffer to list contacts in."""
+        self._contacts = contacts
+        self._listed = {name: getattr(contacts, f"rigid_contact_{name}").numpy() for name in _CONTACTS}
+        self._listed["start"] = contacts.slot_start.numpy()
 
     def step(
         self,
@@ -116,9 +152,11 @@ class PlainEngine(Engine):
         self._refuse_recording("step")
         frozen = self.solver.world_frozen
         self.exchange.push(worlds, state_in, control, frozen, dt)
+        if contacts is not self._contacts:
+            self.prepare(contacts)
         for world in worlds.numpy().tolist():
             if world >= 0:
-                self._step_world(world, contacts, dt)
+                self._step_world(world, dt)
         self.exchange.pull(worlds, state_in, state_out, control, frozen, dt)
 
     def fields_changed(self, group_index: int, names: set[str]) -> None:
@@ -188,41 +226,34 @@ class PlainEngine(Engine):
                 "or install a version of mujoco that the requirements of pluriverse admit."
             )
 
-    def _step_world(self, world: int, contacts: Contacts, dt: float) -> None:
+    def _step_world(self, world: int, dt: float) -> None:
         """Make one step of one world, between its rows."""
-        solver, index, row = self.solver, int(self._world_group[world]), int(self._world_row[world])
+        index, row = int(self._world_group[world]), int(self._world_row[world])
         model, data, group = self._models[index], self._data[index], self.groups[index]
-        status = {
-            "truncated": solver.last_truncated_contact_count.numpy(),
-            "iterations": solver.last_solve_iterations.numpy(),
-            "converged": solver.last_converged.numpy(),
-            "contacts": solver.last_contact_count.numpy(),
-        }
-        known, stepped = self.exchange.known.numpy(), self.exchange.stepped.numpy()
-        stepped[world] = 0
-        frozen = solver.world_frozen.numpy()
-        for values in status.values():
-            values[world] = 0
-        status["converged"][world] = 1
-        _clear_contacts(contacts, world)
-        if frozen[world]:
+        status, listed = self._status, self._listed
+        for name in (
+            "last_truncated_contact_count",
+            "last_solve_iterations",
+            "last_contact_count",
+            "stepped",
+        ):
+            status[name][world] = 0
+        status["last_converged"][world] = 1
+        listed["found"][world] = listed["count"][world] = 0
+        if status["world_frozen"][world]:
             return
-        rows = {
-            name: self.exchange.rows.of_group(self.groups, index, name).numpy()[row]
-            for name in (*_INPUTS, "mocap_pos", "mocap_quat", "eq_active", "time")
-        }
-        known[world] = 0
-        bounded = all((np.abs(rows[name]) < VALUE_MAX).all() for name in ("qpos", "qvel", "act", "ctrl"))
-        if not (bounded and all(np.isfinite(rows[name]).all() for name in ("qfrc_applied", "xfrc_applied"))):
-            frozen[world] = 1
+        rows = {name: values[row] for name, values in self._rows[index].items()}
+        status["known"][world] = 0
+        bounded = all(_is_below(rows[name], VALUE_MAX) for name in ("qpos", "qvel", "act", "ctrl"))
+        if not (bounded and all(_is_below(rows[name], np.inf) for name in ("qfrc_applied", "xfrc_applied"))):
+            status["world_frozen"][world] = 1
             return
         for name, fields in group.fields.items():
             write_shared(model, name, fields[row])
         model.opt.timestep = dt
-        for name, values in rows.items():
-            if name != "time":
-                target = getattr(data, name)
-                target[...] = values.reshape(target.shape)
+        for name in _ROWS[:-1]:
+            target = getattr(data, name)
+            target[...] = rows[name].reshape(target.shape)
         data.time = float(rows["time"][0])
         data.warning.number[:] = 0
         data.solver_niter[:] = 0
@@ -232,57 +263,58 @@ class PlainEngine(Engine):
             mujoco.mj_resetData(model, data)
             self._lost.add(world)
             return
-        if _warned(data, _FULL):
-            status["truncated"][world] = 1
-            solver.truncated_step_count.numpy()[world] += 1
+        warned = data.warning.number
+        if warned[_FULL].any():
+            status["last_truncated_contact_count"][world] = 1
+            status["truncated_step_count"][world] += 1
             self._lost.add(world)
         iterations = int(data.solver_niter.max())
-        status["iterations"][world] = iterations
-        status["converged"][world] = int(not 0 < model.opt.iterations <= iterations)
+        status["last_solve_iterations"][world] = iterations
+        converged = status["last_converged"][world] = int(not 0 < model.opt.iterations <= iterations)
         if self._limit_speeds:
             self._limit_world(world, model, data, group, dt)
         for name in _OUTPUTS:
             rows[name][...] = getattr(data, name)
         rows["time"][0] = data.time
-        if _warned(data, _BAD) or not all((np.abs(rows[n]) < VALUE_MAX).all() for n in ("qpos", "qvel")):
-            frozen[world] = 1
+        if warned[_BAD].any() or not all(_is_below(rows[name], VALUE_MAX) for name in ("qpos", "qvel")):
+            status["world_frozen"][world] = 1
             return
-        found = self._list_contacts(world, model, data, group, contacts)
-        status["contacts"][world] = found
-        needed = solver.needed_contact_count.numpy()
-        needed[world] = max(needed[world], found)
-        solver.unconverged_step_count.numpy()[world] += 1 - status["converged"][world]
-        stepped[world] = known[world] = 1
+        found = self._list_contacts(world, model, data, group)
+        status["last_contact_count"][world] = found
+        status["needed_contact_count"][world] = max(status["needed_contact_count"][world], found)
+        status["unconverged_step_count"][world] += 1 - converged
+        status["stepped"][world] = status["known"][world] = 1
 
-    def _list_contacts(
-        self, world: int, model: Any, data: Any, group: MujocoGroup, contacts: Contacts
-    ) -> int:
+    def _list_contacts(self, world: int, model: Any, data: Any, group: MujocoGroup) -> int:
         """Write the contacts that took part in a step, as many as there are slots; return their number."""
-        listed = np.flatnonzero(data.contact.exclude == 0) if data.ncon else np.zeros(0, dtype=np.int64)
-        start, end = contacts.slot_start.numpy()[world : world + 2].tolist()
-        contacts.rigid_contact_found.numpy()[world] = len(listed)
-        contacts.rigid_contact_count.numpy()[world] = min(len(listed), end - start)
-        self._unlisted_step_count.numpy()[world] += int(len(listed) > end - start)
-        arrays = {
-            name: getattr(contacts, f"rigid_contact_{name}").numpy()
-            for name in ("shape0", "shape1", "point0", "point1", "normal", "margin0", "margin1", "force")
-        }
-        first_shape, result = int(group.first_shape[self._world_row[world]]), np.zeros(6)
-        for slot, entry in enumerate(listed[: end - start].tolist(), start):
-            contact = data.contact[entry]
-            frame, half = contact.frame.reshape(3, 3), 0.5 * contact.dist * contact.frame[:3]
-            for side, (geom, sign) in enumerate(zip(contact.geom, (-1.0, 1.0), strict=True)):
-                body, code = int(model.geom_bodyid[geom]), int(group.geom_shape[geom])
-                point = contact.pos + sign * half - data.xpos[body]
-                arrays[f"shape{side}"][slot] = first_shape + code if code >= 0 else -1 - code
-                arrays[f"point{side}"][slot] = data.xmat[body].reshape(3, 3).T @ point
-                arrays[f"margin{side}"][slot] = 0.5 * np.float32(contact.includemargin)
-            arrays["normal"][slot] = frame[0]
-            arrays["force"][slot] = 0.0
-            if contact.efc_address >= 0:
+        if data.ncon == 0:
+            return 0
+        contact, listed = data.contact, self._listed
+        taken = np.flatnonzero(contact.exclude == 0)
+        start, end = (int(slot) for slot in listed["start"][world : world + 2])
+        found, taken = len(taken), taken[: end - start]
+        listed["found"][world], listed["count"][world] = found, len(taken)
+        self._status["unlisted"][world] += int(found > len(taken))
+        slots = slice(start, start + len(taken))
+        frame = contact.frame[taken].reshape(-1, 3, 3)
+        half = 0.5 * contact.dist[taken, None] * frame[:, 0]
+        first_shape = int(group.first_shape[self._world_row[world]])
+        for side, sign in ((0, -1.0), (1, 1.0)):
+            geom = contact.geom[taken, side]
+            body, code = model.geom_bodyid[geom], group.geom_shape[geom]
+            point = contact.pos[taken] + sign * half - data.xpos[body]
+            listed[f"shape{side}"][slots] = np.where(code >= 0, first_shape + code, -1 - code)
+            rotation = data.xmat[body].reshape(-1, 3, 3)
+            listed[f"point{side}"][slots] = np.einsum("kji,kj->ki", rotation, point)
+            listed[f"margin{side}"][slots] = 0.5 * contact.includemargin[taken].astype(np.float32)
+        listed["normal"][slots] = frame[:, 0]
+        force, result = np.zeros((len(taken), 3)), np.zeros(6)
+        for number, entry in enumerate(taken.tolist()):
+            if contact.efc_address[entry] >= 0:
                 mujoco.mj_contactForce(model, data, entry, result)
-                arrays["force"][slot] = frame.T @ result[:3]
-        return len(listed)
+                force[number] = frame[number].T @ result[:3]
+        listed["force"][slots] = force
+        return found
 
     def _limit_world(self, world: int, model: Any, data: Any, group: MujocoGroup, dt: float) -> None:
         """Bring the speeds of a world within their limits; see `cpu.velocity_limit`."""
@@ -313,12 +345,6 @@ class PlainEngine(Engine):
             mujoco.mj_integratePos(model, data.qpos, change, dt)
 
 
-def _warned(data: Any, names: Sequence[str]) -> bool:
-    """Return whether MuJoCo warned of something in a step."""
-    return any(data.warning.number[int(getattr(mujoco.mjtWarning, f"mjWARN_{name}"))] for name in names)
-
-
-def _clear_contacts(contacts: Contacts, world: int) -> None:
-    """Empty the list of contacts of a world."""
-    contacts.rigid_contact_found.numpy()[world] = 0
-    contacts.rigid_contact_count.numpy()[world] = 0
+def _is_below(values: np.ndarray, bound: float) -> bool:
+    """Return whether the sizes of numbers are below a bound; NaN is not."""
+    return bool((np.abs(values) < bound).all())
