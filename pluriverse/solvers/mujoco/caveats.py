@@ -145,13 +145,13 @@ def _margins(options: MujocoOptions, plan: GroupPlan, group: MujocoGroup, rows: 
 def _clamped_masses(rows: ModelRows, plan: GroupPlan, group: MujocoGroup) -> str:
     """Tell of bodies with less mass or inertia than MuJoCo takes."""
     moving = {joint.body for joint in plan.structure.joints}
-    light = (group.value("body_mass") <= MASS_MIN).any(axis=0)
-    light |= (group.value("body_inertia") <= INERTIA_MIN).any(axis=(0, 2))
+    mass, moments = group.value("body_mass"), group.value("body_inertia")
+    light = np.flatnonzero(((mass <= MASS_MIN) | (moments <= INERTIA_MIN).any(axis=2)).any(axis=0)).tolist()
     first = int(group.first_body[0])
     names = [
         rows.model.body_label[first + body.body]
         for index, body in enumerate(plan.structure.bodies)
-        if body is not None and index in moving and light[index]
+        if body is not None and index in moving and index in light
     ]
     if not names:
         return ""
