@@ -192,7 +192,7 @@ def _bounded_shapes(pairs: HostPairs, template: int) -> np.ndarray:
 
 def _lookup(pairs: HostPairs, template: int, shapes: np.ndarray) -> np.ndarray:
     """Return the pair of every two of `shapes`, from the first pair of the template, -1 for none."""
-    table = np.full((len(shapes), len(shapes)), -1, dtype=np.int64)
+    table = np.full((len(shapes), len(shapes)), -1, dtype=np.int32)
     rows = _bounded_pairs(pairs, template)
     first, second = (np.searchsorted(shapes, some[rows]) for some in (pairs.shape0, pairs.shape1))
     table[first, second] = table[second, first] = rows - pairs.start[template * COLLIDER_COUNT]

@@ -165,8 +165,11 @@ def sort_pairs(
     collider = np.zeros(len(shape0), dtype=np.int64)
     swapped = np.zeros(len(shape0), dtype=bool)
     contact_max = np.zeros(len(shape0), dtype=np.int64)
-    for first, second in {(int(a), int(b)) for a, b in zip(type0, type1, strict=True)}:
-        rows = (type0 == first) & (type1 == second)
+    kind = (
+        type0.astype(np.int32) * len(GeoType) + type1
+    )  # a world of thousands of shapes has millions of pairs
+    for first, second in (divmod(int(one), len(GeoType)) for one in np.unique(kind)):
+        rows = kind == first * len(GeoType) + second
         collider[rows], swapped[rows] = collider_of(GeoType(first), GeoType(second))
         contact_max[rows] = contact_max_of(GeoType(first), GeoType(second))
     patches = (is_hydroelastic[flat0] | is_hydroelastic[flat1]) & is_solid[flat0] & is_solid[flat1]
@@ -180,8 +183,8 @@ def sort_pairs(
         swapped[rows] = type1[rows] == GeoType.PLANE
         contact_max[rows] = _PATCH_CONTACT_COUNT
 
-    order = np.lexsort((np.arange(len(shape0)), collider, template))
     key = template * COLLIDER_COUNT + collider
+    order = np.argsort(key, kind="stable")
     start = np.zeros(template_count * COLLIDER_COUNT + 1, dtype=np.int32)
     start[1:] = np.cumsum(np.bincount(key, minlength=template_count * COLLIDER_COUNT))
     return HostPairs(

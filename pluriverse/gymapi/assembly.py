@@ -16,6 +16,7 @@ from pluriverse.gymapi.asset_files import CONTACT_DISSIPATION_TIME, CONTACT_STIF
 from pluriverse.gymapi.collision_codes import GROUND_GROUP, collision_codes, find_shared_envs
 from pluriverse.gymapi.contact_options import is_mujoco, let_shapes_turn
 from pluriverse.gymapi.drives import drive_rows
+from pluriverse.gymapi.env_cells import are_apart
 from pluriverse.gymapi.errors import GymError, GymWarning
 from pluriverse.gymapi.scene import Actor, Ground, Sim
 from pluriverse.gymapi.shape_properties import offset_rows, resolved_offsets, shape_offsets
@@ -72,9 +73,15 @@ def _worlds(sim: Sim) -> list[list[int]]:
     """Return the envs of each world."""
     if sim.params.isolate_envs:
         return [[env] for env in range(len(sim.envs))]
-    worlds = find_shared_envs([[actor.group for actor in env.actors] for env in sim.envs])
+    worlds = find_shared_envs(
+        [[actor.group for actor in env.actors] for env in sim.envs],
+        [[_bit_patterns(actor) for actor in env.actors] for env in sim.envs],
+    )
     largest = max(worlds, key=len)
     if len(largest) >= SHARED_ENVS_MANY:
+        if sim.params.isolate_envs is None and are_apart(sim):
+            sim.are_envs_apart = True
+            return [[env] for env in range(len(sim.envs))]
         shared = next(
             (actor for env in largest for actor in sim.envs[env].actors if actor.group < 0),
             sim.envs[largest[0]].actors[0],
@@ -83,11 +90,19 @@ def _worlds(sim: Sim) -> list[list[int]]:
             f"prepare_sim: {len(largest)} envs share one world, because their actors may collide "
             f"({shared} has "
             f"the collision group {shared.group}), which is slow. Pass the index of the env as `group` to "
-            "create_actor(), or set sim_params.isolate_envs = True.",
+            "create_actor(), give create_env() cells that its actors are in, or set "
+            "sim_params.isolate_envs = True.",
             GymWarning,
             stacklevel=4,
         )
     return worlds
+
+
+def _bit_patterns(actor: Actor) -> frozenset[int]:
+    """Return the different filter bits of the shapes of an actor."""
+    if actor.shape_filter is None:
+        return frozenset([max(actor.filter, 0)] if actor.asset.shape_count else [])
+    return frozenset(np.unique(actor.shape_filter).tolist())
 
 
 def _recipe(actors: list[Actor]) -> Any:

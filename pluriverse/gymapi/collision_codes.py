@@ -5,7 +5,7 @@ shapes share no filter bit. Shapes of one actor collide if they share no bit; wi
 of the asset filters the pair.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -53,11 +53,14 @@ def collision_codes(
     return codes, np.concatenate(pairs)
 
 
-def find_shared_envs(groups: Sequence[Sequence[int]]) -> list[list[int]]:
+def find_shared_envs(
+    groups: Sequence[Sequence[int]], bits: Sequence[Sequence[Collection[int]]]
+) -> list[list[int]]:
     """Return the envs by world: those whose actors may meet share one.
 
     Args:
         groups: Groups of the actors of each env.
+        bits: The different filter bits of the shapes of these actors.
 
     Returns:
         Lists of envs, ascending, in the order of their first env.
@@ -74,13 +77,24 @@ def find_shared_envs(groups: Sequence[Sequence[int]]) -> list[list[int]]:
         a, b = root(a), root(b)
         parent[max(a, b)] = min(a, b)
 
+    bits_of_group: dict[int, set[int]] = {}
+    for part, patterns in zip(groups, bits, strict=True):
+        for group, found in zip(part, patterns, strict=True):
+            bits_of_group.setdefault(group, set()).update(found)
+    everyone = set().union(*bits_of_group.values())
+
+    def may_meet(some: Collection[int], others: Collection[int]) -> bool:
+        return any((one & other) == 0 for one in some for other in others)
+
     occupied = [env for env, part in enumerate(groups) if len(part)]
-    if any(-1 in part for part in groups):
+    if may_meet(bits_of_group.get(-1, ()), everyone):
         for env in occupied:
             join(occupied[0], env)
     first_env: dict[int, int] = {}
+    # Where all shapes of a group share bits, the group lets nobody meet.
+    meeting = {group for group, found in bits_of_group.items() if may_meet(found, found)}
     for env, part in enumerate(groups):
-        for group in set(part):
+        for group in meeting.intersection(part):
             join(first_env.setdefault(group, env), env)
     worlds: dict[int, list[int]] = {}
     for env in range(len(groups)):

@@ -34,13 +34,17 @@ class EnvCalls(Checks):
                 f"{call}: an aggregate of env {found.envs[-1].index} is still open. Call "
                 f"end_aggregate() first."
             )
-        pitch = np.array(list(vector(upper, "upper", call) - vector(lower, "lower", call)), dtype=np.float64)
+        low, high = (
+            np.array(list(vector(value, what, call)), dtype=np.float64)
+            for value, what in ((lower, "lower"), (upper, "upper"))
+        )
+        pitch = high - low
         row, column = divmod(len(found.envs), int(num_per_row))
         second = 2 if int(found.params.up_axis) == UpAxis.UP_AXIS_Y else 1
         origin = np.zeros(3)
         origin[0] = column * pitch[0]
         origin[second] += row * pitch[second]
-        env = Env(found, origin)
+        env = Env(found, origin, low, high)
         found.envs.append(env)
         return env
 

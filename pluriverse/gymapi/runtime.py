@@ -13,6 +13,7 @@ from pluriverse.gymapi.ball_drives import drive_ball
 from pluriverse.gymapi.body_forces import sum_body_forces
 from pluriverse.gymapi.contact_options import contact_options, has_friction_moments
 from pluriverse.gymapi.enums import ContactCollection, DofDriveMode
+from pluriverse.gymapi.env_cells import CellGuard
 from pluriverse.gymapi.errors import GymError
 from pluriverse.gymapi.scene import Actor, Sim
 from pluriverse.gymapi.tables import (
@@ -129,6 +130,8 @@ class Runtime:
         """Called after each solver step, with its number."""
         self.after_step: list[Callable[[float], None]] = []
         """Called after each `simulate`, with its duration [s]."""
+        if sim.are_envs_apart:
+            self.after_step.append(CellGuard(sim).look)
 
     def _make_simulation(self, params: Any) -> Simulation:
         if self.model.joint_dof_count == 0:

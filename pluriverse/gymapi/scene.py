@@ -149,12 +149,15 @@ class Env:
     Args:
         sim: Sim that it belongs to.
         origin: Its origin in the sim [m].
+        lower: Lower corner of the cell that `create_env` was given, in its frame [m].
+        upper: Upper corner.
     """
 
-    def __init__(self, sim: "Sim", origin: np.ndarray):
+    def __init__(self, sim: "Sim", origin: np.ndarray, lower: np.ndarray, upper: np.ndarray):
         self.sim = sim
         self.index = len(sim.envs)
         self.origin = origin
+        self.lower, self.upper = lower, upper
         self.actors: list[Actor] = []
         self.body_start = sim.body_count
         self.joint_start = sim.joint_count
@@ -274,6 +277,8 @@ class Sim:
         self.joint_efforts: Any = None
         self.attractor_forces: Any = None
         self.tendon_forces: Any = None
+        self.are_envs_apart = False
+        """Whether envs are worlds of their own only because each stays in its cell."""
         self.camera_set: Any = None
         """`pluriverse.gymapi.cameras.CameraSet` once a picture was asked for."""
 

@@ -155,8 +155,12 @@ class SimParams(_Structure):
     """Keyword options of the solver's class."""
     max_contacts: int | None = None
     """Contact slots per world; None to estimate them."""
-    isolate_envs: bool = False
-    """Whether actors of different envs never collide, whatever their groups, so that each env is a world."""
+    isolate_envs: bool | None = None
+    """Whether actors of different envs never collide, whatever their groups, so that each env is a world.
+
+    With None so many envs that share a group are worlds of their own as long as each stays in its cell, the
+    one that `create_env` was given; a body that leaves it is warned of.
+    """
 
 
 @dataclasses.dataclass(kw_only=True)
