@@ -89,7 +89,7 @@ def _hulls(rows: ModelRows, plan: GroupPlan) -> str:
         return ""
     return (
         f"shape {_listed(names)} collides as the convex hull of its mesh, for MuJoCo knows convex meshes "
-        "only. Decompose it into convex parts, or feed contacts in (use_mujoco_contacts=False)."
+        "only. Decompose it into convex parts, or pass contacts of a pipeline (use_mujoco_contacts=False)."
     )
 
 
@@ -138,7 +138,7 @@ def _margins(options: MujocoOptions, plan: GroupPlan, group: MujocoGroup, rows: 
     return (
         f"shape_margin of {names} is taken for 0, for MuJoCo Warp before 3.17 refuses margins next to boxes "
         "and meshes. Give no margin, update mujoco and mujoco-warp, use MuJoCo on the CPU "
-        "(use_mujoco_cpu=True), or feed contacts in (use_mujoco_contacts=False)."
+        "(use_mujoco_cpu=True), or pass contacts of a pipeline (use_mujoco_contacts=False)."
     )
 
 
@@ -163,8 +163,9 @@ def _pairs(rows: ModelRows, options: MujocoOptions, plan: GroupPlan) -> str:
     if count == 0 or options.use_mujoco_contacts:
         return ""
     return (
-        f"the {count} contact pairs of world {int(plan.worlds[0])} have no effect, as contacts are fed in "
-        "(use_mujoco_contacts=False). Give the properties to the shapes, or let MuJoCo find the contacts."
+        f"the {count} contact pairs of world {int(plan.worlds[0])} have no effect, as contacts come from "
+        "outside (use_mujoco_contacts=False). Give the properties to the shapes, or let MuJoCo find the "
+        "contacts."
     )
 
 
@@ -178,7 +179,7 @@ def _mixed_gains(rows: ModelRows, options: MujocoOptions, plan: GroupPlan, group
     names = _listed([rows.model.shape_label[shape] for shape in flat[forces]])
     return (
         f"stiffness and damping of shape {names} are forces (solref_mode FORCE_SPACE), which MuJoCo takes "
-        "for those of a mass of 1 kg where it finds contacts. Feed contacts in "
+        "for those of a mass of 1 kg where it finds contacts. pass contacts of a pipeline "
         "(use_mujoco_contacts=False) to have them exact."
     )
 

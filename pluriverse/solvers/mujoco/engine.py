@@ -26,10 +26,10 @@ class EngineOptions:
     """Whether worlds are stepped in MuJoCo's C engine; otherwise in MuJoCo Warp, which on a CPU is an
     emulation, 20 to 200 times slower, for tests of what will run on a GPU."""
     use_mujoco_contacts: bool = True
-    """Whether MuJoCo finds the contacts; otherwise those handed to `step` are fed in."""
+    """Whether MuJoCo finds the contacts; otherwise those handed to `step` are solved."""
     update_data_interval: int = 1
-    """Take the joint state from `state_in` in every so many steps. In those between, worlds go on from what
-    MuJoCo has, whatever was written into the state; 0 for all but the first after a reset."""
+    """Read the joint state from `state_in` in every so many steps; 0: only in the first after a reset. In the
+    steps between, worlds continue from what MuJoCo has, whatever was written into the state."""
     memory: int | None = None
     """Memory that a thread of the C engine has at first for contacts, constraints and the solver of a world
     [B]; None for 64 MB or what MuJoCo asks for, if that is more. What is not used costs addresses only."""
@@ -48,7 +48,7 @@ class EngineOptions:
         if not (isinstance(self.update_data_interval, int) and self.update_data_interval >= 0):
             raise ValueError(
                 f"SolverMuJoCo: update_data_interval is {self.update_data_interval!r}, but must be a whole "
-                "number >= 0: 1 to take in the state in every step."
+                "number >= 0: 1 to read the state in every step."
             )
         for name in ("memory", "nconmax", "njmax"):
             value = getattr(self, name)
@@ -114,8 +114,8 @@ class Engine(abc.ABC):
     def tracked_memory(self, group_index: int) -> dict[str, wp.array]:
         """Return the memory of the tracked fields of a group, flat; and of what goes with them.
 
-        That are the rows `mocap_pos`, `mocap_quat` and `eq_active` of the group, and `fed_ke` and `fed_kd`,
-        the gains of the geoms of all worlds where contacts are fed in.
+        With them go the rows `mocap_pos`, `mocap_quat` and `eq_active` of the group, and, for external
+        contacts, the gains `external_ke` and `external_kd` of the geoms of all worlds.
         """
 
     @abc.abstractmethod

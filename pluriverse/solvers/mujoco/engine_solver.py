@@ -78,7 +78,7 @@ class EngineSolver(SolverBase):
         return np.diff(self._contacts.slot_start.numpy())
 
     def contacts(self, rigid_contact_max: int | Sequence[int] | None = None) -> Contacts | None:
-        """Return a new buffer that `step` lists MuJoCo's contacts in; None where contacts are fed in.
+        """Return a new buffer that `step` lists MuJoCo's contacts in; None where contacts come from outside.
 
         Args:
             rigid_contact_max: Slots per world: one number, one per world, or None to estimate them. A world

@@ -71,7 +71,7 @@ class PlainEngine(Engine):
         enforce_velocity_limit: Whether joints keep below `joint_velocity_limit`.
 
     Raises:
-        ValueError: If contacts are to be fed in, or the model is not on a CPU.
+        ValueError: If contacts are external, or the model is not on a CPU.
     """
 
     is_thread_safe = False

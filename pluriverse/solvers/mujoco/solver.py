@@ -172,7 +172,7 @@ class SolverMuJoCo(EngineSolver):
     def track_model(
         self, names: Iterable[str] | Mapping[str, np.ndarray | None], *, meshes: Sequence[Any] = ()
     ) -> None:
-        """Prepare for arrays of the model that are written to on the device, and taken in there.
+        """Prepare for arrays of the model that are written to on the device.
 
         From then on `sync_worlds` brings MuJoCo's models up to date with these arrays, and no others. Call
         it before anything is recorded: fields get other memory.

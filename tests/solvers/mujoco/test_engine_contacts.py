@@ -18,7 +18,7 @@ GRAVITY = 9.81
 
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 def test_feeding_mujoco_its_own_contacts_makes_its_own_step(cone: str):
-    """The constraints made of contacts that were fed in are those that MuJoCo makes of its own."""
+    """The constraints made of external contacts are those that MuJoCo makes of its own."""
     model = build(["robot", "boxes"])
     own, fed = SolverMuJoCo(model, cone=cone), SolverMuJoCo(model, cone=cone, use_mujoco_contacts=False)
     contacts, state, after = own.contacts(), model.state(), model.state()
@@ -59,7 +59,7 @@ def test_boxes_rest_on_contacts_fed_in():
 
 
 def test_fed_contacts_do_not_depend_on_neighbours():
-    """A world with contacts fed in has the same bits alone, in a crowd, and on several threads."""
+    """A world with external contacts has the same bits alone, in a crowd, and on several threads."""
 
     def state_of(kinds: list[str], world: int, threads: int) -> np.ndarray:
         model = build(kinds)

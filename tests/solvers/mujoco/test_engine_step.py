@@ -81,7 +81,7 @@ def test_steps_are_those_of_mujoco():
         (list(reversed(MIX)), {"threads": 1}),
         (["boxes"], {}),
         (["pendulum", "boxes", "robot"] * 7, {"threads": 4}),
-        (MIX, {"threads": 12}),  # more than there are lanes on most machines
+        (MIX, {"threads": 12}),  # more than there are workers on most machines
     ],
 )
 def test_a_world_does_not_notice_its_neighbours(kinds: list[str], arguments: dict[str, object]):

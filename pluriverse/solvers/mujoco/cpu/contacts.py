@@ -8,20 +8,6 @@ import warp as wp
 
 from pluriverse.model import Topology
 from pluriverse.model.contacts import stored_contact_count
-from pluriverse.solvers.mujoco.cpu.lane import (
-    BODY_INVWEIGHT,
-    CONTACT,
-    DATA,
-    DISABLEFLAGS,
-    GEOM_BODYID,
-    GEOM_CONDIM,
-    GEOM_FRICTION,
-    GEOM_PRIORITY,
-    GEOM_SOLIMP,
-    GEOM_SOLMIX,
-    GEOM_SOLREF,
-    MODEL,
-)
 from pluriverse.solvers.mujoco.cpu.memory import (
     ADD_CONTACT,
     CONTACT_FORCE,
@@ -69,6 +55,20 @@ from pluriverse.solvers.mujoco.cpu.native_call import (
     read_number,
     write_integer,
     write_number,
+)
+from pluriverse.solvers.mujoco.cpu.worker import (
+    BODY_INVWEIGHT,
+    CONTACT,
+    DATA,
+    DISABLEFLAGS,
+    GEOM_BODYID,
+    GEOM_CONDIM,
+    GEOM_FRICTION,
+    GEOM_PRIORITY,
+    GEOM_SOLIMP,
+    GEOM_SOLMIX,
+    GEOM_SOLREF,
+    MODEL,
 )
 from pluriverse.solvers.mujoco.exchange.contact_copy import ContactArrays
 from pluriverse.solvers.mujoco.exchange.contact_mixing import mixing_functions
@@ -231,7 +231,7 @@ def is_shape_of(topology: Topology, maps: ExchangeMaps, world: int, shape: int) 
 
 
 @wp.func
-def feed_contacts(
+def push_external_contacts(
     topology: Topology,
     maps: ExchangeMaps,
     engine: CpuEngineData,
@@ -297,8 +297,8 @@ def feed_contacts(
 
 
 @wp.func
-def read_fed_forces(engine: CpuEngineData, base: int, world: int, contacts: ContactArrays):
-    """Write the forces of contacts that were fed in."""
+def pull_external_forces(engine: CpuEngineData, base: int, world: int, contacts: ContactArrays):
+    """Write the forces of external contacts."""
     start = contacts.start[world]
     for slot in range(start, start + stored_contact_count(contacts.start, contacts.count, world)):
         force = wp.vec3()
@@ -310,7 +310,7 @@ def read_fed_forces(engine: CpuEngineData, base: int, world: int, contacts: Cont
 
 
 @wp.func
-def step_with_fed_contacts(
+def step_with_external_contacts(
     topology: Topology,
     maps: ExchangeMaps,
     engine: CpuEngineData,
@@ -331,7 +331,7 @@ def step_with_fed_contacts(
     failed = call(engine, STEP1, model, data)
     write_integer(flags, 0, switches)
     if failed == 0:
-        if feed_contacts(topology, maps, engine, base, world, contacts, scratch) < 0:
+        if push_external_contacts(topology, maps, engine, base, world, contacts, scratch) < 0:
             return -1
         failed = call(engine, MAKE_CONSTRAINT, model, data)
     if failed == 0:

@@ -3,21 +3,21 @@
 Reads   fields of a world
 Writes  its derived fields: inverse weights, subtree masses, lengths of tendons, mean inertia
 
-A thread puts the fields of the world into its lane, lets MuJoCo compute (`mj_setConst`), and takes what is
+A thread puts the fields of the world into its worker, lets MuJoCo compute (`mj_setConst`), and takes what is
 derived out. What MuJoCo decides for one world, but worlds of a group share, is put back.
 """
 
 import warp as wp
 
-from pluriverse.solvers.mujoco.cpu.lane import ADDRESS_COUNT, DATA, MODEL
-from pluriverse.solvers.mujoco.cpu.memory import GIVE_WAY, SET_CONST, CpuEngineData, call
+from pluriverse.solvers.mujoco.cpu.memory import SET_CONST, YIELD, CpuEngineData, call
 from pluriverse.solvers.mujoco.cpu.native_call import (
+    acquire_worker,
     copy_memory,
-    leave_lane,
     read_number,
-    take_lane,
+    release_worker,
     write_number,
 )
+from pluriverse.solvers.mujoco.cpu.worker import ADDRESS_COUNT, DATA, MODEL
 from pluriverse.solvers.mujoco.exchange.maps import ExchangeMaps
 from pluriverse.solvers.mujoco.mapping.group_fields import MEAN_INERTIA_MIN
 from pluriverse.types import BodyFlags
@@ -40,12 +40,12 @@ _KINEMATIC = wp.constant(int(BodyFlags.KINEMATIC))
 
 @wp.struct
 class Derivation:
-    """What the kernel knows about the fields of each group, filled with the lanes."""
+    """What the kernel knows about the fields of each group, filled with the workers."""
 
     is_derived: wp.array2d[int]  # [group, field] whether MuJoCo computes the field
     mean_field: wp.array[int]  # [group] field of the mean inertia, -1 for none
     mass_field: wp.array[int]  # [group] field of the diagonal of the mass matrix
-    protected_target: wp.array3d[wp.uint64]  # [lane, group, number] address in the lane's model
+    protected_target: wp.array3d[wp.uint64]  # [worker, group, number] address in the worker's model
     protected_source: wp.array2d[wp.uint64]  # [group, number] address in the group's model
     protected_size: wp.array2d[wp.int64]  # [group, number] bytes; 0 for none
 
@@ -69,15 +69,15 @@ def derive_world(
         return
     if chosen[world] == 0:
         return
-    lane = take_lane(
-        engine.lane_taken, engine.world_lane[world], engine.lane_count, engine.function[GIVE_WAY]
+    worker = acquire_worker(
+        engine.worker_taken, engine.world_worker[world], engine.worker_count, engine.function[YIELD]
     )
-    base = (lane * engine.group_count + group) * ADDRESS_COUNT
+    base = (worker * engine.group_count + group) * ADDRESS_COUNT
     place = wp.int64(maps.world_row[world])
     for entry in range(engine.field_count[group]):
         size = engine.field_size[group, entry]
         row = engine.field_source[group, entry] + wp.uint64(place * size)
-        copy_memory(engine.field_target[lane, group, entry], row, size)
+        copy_memory(engine.field_target[worker, group, entry], row, size)
     failed = call(engine, SET_CONST, engine.address[base + MODEL], engine.address[base + DATA])
     if failed != 0:
         world_frozen[world] = 1
@@ -86,11 +86,11 @@ def derive_world(
             if derivation.is_derived[group, entry] != 0:
                 size = engine.field_size[group, entry]
                 row = engine.field_source[group, entry] + wp.uint64(place * size)
-                copy_memory(row, engine.field_target[lane, group, entry], size)
+                copy_memory(row, engine.field_target[worker, group, entry], size)
         mean_field = derivation.mean_field[group]
         if mean_field >= 0:
             # What is prescribed has no part in the measure of the solver's progress, unless all does.
-            mass = engine.field_target[lane, group, derivation.mass_field[group]]
+            mass = engine.field_target[worker, group, derivation.mass_field[group]]
             total = wp.float64(0.0)
             all_total = wp.float64(0.0)
             count = int(0)
@@ -109,8 +109,8 @@ def derive_world(
         size = derivation.protected_size[group, number]
         if size > wp.int64(0):
             copy_memory(
-                derivation.protected_target[lane, group, number],
+                derivation.protected_target[worker, group, number],
                 derivation.protected_source[group, number],
                 size,
             )
-    leave_lane(engine.lane_taken, lane)
+    release_worker(engine.worker_taken, worker)

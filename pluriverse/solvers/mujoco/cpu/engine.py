@@ -18,7 +18,6 @@ from pluriverse.model.world_selection import WorldSelection
 from pluriverse.solvers.base import SolverBase
 from pluriverse.solvers.mujoco.cpu.clock import stop_clock
 from pluriverse.solvers.mujoco.cpu.derivation import PROTECTED, Derivation, derive_world
-from pluriverse.solvers.mujoco.cpu.lane import ADDRESS_COUNT, MEMORY_MIN, CpuLane
 from pluriverse.solvers.mujoco.cpu.library import (
     address_of,
     field_address,
@@ -27,6 +26,7 @@ from pluriverse.solvers.mujoco.cpu.library import (
 )
 from pluriverse.solvers.mujoco.cpu.memory import LAYOUT, CpuEngineData, CpuOutcome
 from pluriverse.solvers.mujoco.cpu.step import step_world
+from pluriverse.solvers.mujoco.cpu.worker import ADDRESS_COUNT, MEMORY_MIN, CpuWorker
 from pluriverse.solvers.mujoco.engine import Engine, Overflow
 from pluriverse.solvers.mujoco.exchange.contact_copy import contact_arrays
 from pluriverse.solvers.mujoco.exchange.state import StateExchange
@@ -46,7 +46,7 @@ class CpuEngine(Engine):
     Args:
         solver: Solver that the engine steps for; its status arrays are written.
         groups: Its groups.
-        use_mujoco_contacts: Whether MuJoCo finds the contacts; otherwise those handed to `step` are fed in.
+        use_mujoco_contacts: Whether MuJoCo finds the contacts; otherwise those handed to `step` are solved.
         update_data_interval: Take the joint state from `state_in` in every so many steps; between them, and
             always if 0, worlds go on from what MuJoCo has.
         memory: Memory for contacts, constraints and the solver [B] that each thread begins with; None for
@@ -64,12 +64,12 @@ class CpuEngine(Engine):
         memory: int | None = None,
         enforce_velocity_limit: bool = False,
     ):
-        # The solver owns the engine: a proxy lets both go at once, with the memory of all lanes.
+        # The solver owns the engine: a proxy lets both go at once, with the memory of all workers.
         self.solver: SolverBase = weakref.proxy(solver)
         self._limit_speeds = enforce_velocity_limit
         model = self.model = solver.model
         self.groups = groups
-        self._feed = not use_mujoco_contacts
+        self._external = not use_mujoco_contacts
         self._memory = [max(memory or MEMORY_MIN, 0) for _ in groups]
         self._given_memory = memory
         stop_clock(self)
@@ -92,7 +92,7 @@ class CpuEngine(Engine):
 
     def prepare(self, contacts: Contacts) -> None:
         """Allocate what a step needs for a contact buffer."""
-        if self._feed and self._data.slot_contact.shape[0] < contacts.slot_count:
+        if self._external and self._data.slot_contact.shape[0] < contacts.slot_count:
             # Steps recorded with other contacts know the memory of the array before.
             self._outgrown.append(self._data.slot_contact)
             self._data.slot_contact = wp.full(contacts.slot_count, -1, dtype=int, device=self.model.device)
@@ -119,8 +119,8 @@ class CpuEngine(Engine):
                 self._data,
                 exchange.rows.data,
                 contact_arrays(contacts),
-                int(self._feed),
-                self._lane_scratch,
+                int(self._external),
+                self._worker_scratch,
                 wp.float64(dt),
                 self._outcome(),
             ],
@@ -131,16 +131,16 @@ class CpuEngine(Engine):
     def fields_changed(self, group_index: int, names: set[str]) -> None:
         """Take in what was written to a group; names are those of its fields, or of its `model`."""
         group = self.groups[group_index]
-        known = self._lanes[0]
+        known = self._workers[0]
         if known.is_outdated(group_index, group):
             self._prepare_models()
-            self._fill_lanes()
+            self._fill_workers()
         else:
             shared = [name for name in names if name not in group.fields]
-            for lane in self._lanes:
-                lane.update_model(group_index, shared)
+            for worker in self._workers:
+                worker.update_model(group_index, shared)
         self.exchange.assign_group(group_index)
-        if self._feed:
+        if self._external:
             self._assign_contact_gains()
 
     @property
@@ -166,7 +166,7 @@ class CpuEngine(Engine):
             kind = wp.dtype_from_numpy(values.dtype)
             result[name] = wp.array(ptr=address_of(values), dtype=kind, shape=(values.size,), device=device)
         result.update(self.exchange.tracked_rows(group_index))
-        result["fed_ke"], result["fed_kd"] = self._data.geom_ke, self._data.geom_kd
+        result["external_ke"], result["external_kd"] = self._data.geom_ke, self._data.geom_kd
         return result
 
     def derive_fields(self, group_index: int, selected: wp.array[int]) -> None:
@@ -219,7 +219,7 @@ class CpuEngine(Engine):
                 f"{lost} step(s) went without some contacts or constraints" if lost else "",
                 f"{missed} step(s) were not made" if missed else "",
             ]
-            before = self._lanes[0].data[index].narena
+            before = self._workers[0].data[index].narena
             self._memory[index] = 2 * before
             result.append(
                 Overflow(
@@ -231,7 +231,7 @@ class CpuEngine(Engine):
                 )
             )
         self._seen_full, self._seen_failed = full.copy(), failed.copy()
-        self._fill_lanes()
+        self._fill_workers()
         return result
 
     def _prepare_models(self) -> None:
@@ -246,17 +246,17 @@ class CpuEngine(Engine):
             newton = option.solver == int(mujoco.mjtSolver.mjSOL_NEWTON)
             if group.model.ntree == 1 and newton and option.cone == int(mujoco.mjtCone.mjCONE_PYRAMIDAL):
                 option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
-            if self._feed and option.integrator == int(mujoco.mjtIntegrator.mjINT_RK4):
+            if self._external and option.integrator == int(mujoco.mjtIntegrator.mjINT_RK4):
                 raise ValueError(
                     f"SolverMuJoCo: world {int(group.worlds[0])} is to be integrated by RK4, for which "
-                    "MuJoCo finds contacts four times a step, so they cannot be fed in. Use another "
-                    "integrator, or use_mujoco_contacts=True."
+                    "MuJoCo finds contacts four times a step, so they cannot be given from outside. Use "
+                    "another integrator, or use_mujoco_contacts=True."
                 )
 
     def _make_data(self) -> None:
         model, groups = self.model, self.groups
         device, count = model.device, len(groups)
-        lane_count = max(1, min(_core_count(), model.world_count))
+        worker_count = max(1, min(_core_count(), model.world_count))
         layout = find_layout()
         template = mujoco.MjData(groups[0].model)
         offsets = {"data": layout.data, "model": layout.model, "contact": layout.contact}
@@ -267,27 +267,27 @@ class CpuEngine(Engine):
             for kind, name in LAYOUT
         ]
         values += [layout.contact_size, template.solver_niter.size]
-        geom_count = sum(group.world_count * group.model.ngeom for group in groups) if self._feed else 0
+        geom_count = sum(group.world_count * group.model.ngeom for group in groups) if self._external else 0
         data: Any = CpuEngineData()
         self._data = data
         data.function = wp.array(function_addresses(), dtype=wp.uint64, device=device)
         data.layout = wp.array(values, dtype=int, device=device)
-        data.lane_count = lane_count
+        data.worker_count = worker_count
         data.group_count = count
-        data.lane_taken = wp.zeros(lane_count, dtype=int, device=device)
-        data.world_lane = wp.zeros(model.world_count, dtype=int, device=device)
-        data.address = wp.zeros(lane_count * count * ADDRESS_COUNT, dtype=wp.uint64, device=device)
+        data.worker_taken = wp.zeros(worker_count, dtype=int, device=device)
+        data.world_worker = wp.zeros(model.world_count, dtype=int, device=device)
+        data.address = wp.zeros(worker_count * count * ADDRESS_COUNT, dtype=wp.uint64, device=device)
         data.field_count = wp.zeros(count, dtype=int, device=device)
         data.field_source = wp.zeros((count, FIELD_CAPACITY), dtype=wp.uint64, device=device)
         data.field_size = wp.zeros((count, FIELD_CAPACITY), dtype=wp.int64, device=device)
-        data.field_target = wp.zeros((lane_count, count, FIELD_CAPACITY), dtype=wp.uint64, device=device)
+        data.field_target = wp.zeros((worker_count, count, FIELD_CAPACITY), dtype=wp.uint64, device=device)
         derivation: Any = Derivation()
         self._derivation = derivation
         shape = (count, len(PROTECTED))
         derivation.is_derived = wp.zeros((count, FIELD_CAPACITY), dtype=int, device=device)
         derivation.mean_field = wp.full(count, -1, dtype=int, device=device)
         derivation.mass_field = wp.full(count, -1, dtype=int, device=device)
-        derivation.protected_target = wp.zeros((lane_count, *shape), dtype=wp.uint64, device=device)
+        derivation.protected_target = wp.zeros((worker_count, *shape), dtype=wp.uint64, device=device)
         derivation.protected_source = wp.zeros(shape, dtype=wp.uint64, device=device)
         derivation.protected_size = wp.zeros(shape, dtype=wp.int64, device=device)
         self._group_worlds = [to_device(group.worlds, device) for group in groups]
@@ -300,34 +300,36 @@ class CpuEngine(Engine):
         data.geom_ke = wp.zeros(geom_count, dtype=wp.float64, device=device)
         data.geom_kd = wp.zeros(geom_count, dtype=wp.float64, device=device)
         data.slot_contact = wp.zeros(0, dtype=int, device=device)
-        self._scratch = np.zeros((lane_count, layout.contact_size // 8 + 8))
-        self._lane_scratch: Any = _row_addresses(self._scratch, device)
+        self._scratch = np.zeros((worker_count, layout.contact_size // 8 + 8))
+        self._worker_scratch: Any = _row_addresses(self._scratch, device)
         data.limit_speeds = int(self._limit_speeds)
         data.velocity_limit, data.body_flags = model.joint_velocity_limit, model.structure.body_flags
         dof_count = max(group.model.nv for group in groups) if self._limit_speeds else 0
-        self._speeds = np.zeros((lane_count, 3 * dof_count + 1))
+        self._speeds = np.zeros((worker_count, 3 * dof_count + 1))
         data.speed_scratch = _row_addresses(self._speeds, device)
-        self._fill_lanes()
+        self._fill_workers()
 
-    def _fill_lanes(self) -> None:
-        """Make the lanes, and write their addresses where kernels, recorded ones too, look for them."""
-        lane_count, groups = self._data.lane_count, self.groups
-        own_models = [bool(group.fields) or self._feed for group in groups]
+    def _fill_workers(self) -> None:
+        """Make the workers, and write their addresses where kernels, recorded ones too, look for them."""
+        worker_count, groups = self._data.worker_count, self.groups
+        own_models = [bool(group.fields) or self._external for group in groups]
         memory = [
             size if self._given_memory is not None else max(size, group.model.narena)
             for size, group in zip(self._memory, groups, strict=True)
         ]
-        self._lanes = [CpuLane(groups, memory, own_models) for _ in range(lane_count)]
-        self._data.address.assign(np.concatenate([lane.addresses().reshape(-1) for lane in self._lanes]))
-        target = np.zeros((lane_count, len(groups), FIELD_CAPACITY), dtype=np.uint64)
+        self._workers = [CpuWorker(groups, memory, own_models) for _ in range(worker_count)]
+        self._data.address.assign(
+            np.concatenate([worker.addresses().reshape(-1) for worker in self._workers])
+        )
+        target = np.zeros((worker_count, len(groups), FIELD_CAPACITY), dtype=np.uint64)
         source = np.zeros((len(groups), FIELD_CAPACITY), dtype=np.uint64)
         size = np.zeros((len(groups), FIELD_CAPACITY), dtype=np.int64)
         for index, group in enumerate(groups):
             for entry, (name, values) in enumerate(group.fields.items()):
                 source[index, entry] = address_of(values)
                 size[index, entry] = values.itemsize * int(np.prod(values.shape[1:]))
-                for lane_index, lane in enumerate(self._lanes):
-                    target[lane_index, index, entry] = lane.field_address(index, name)
+                for worker_index, worker in enumerate(self._workers):
+                    target[worker_index, index, entry] = worker.field_address(index, name)
         self._data.field_count.assign(np.array([len(group.fields) for group in groups], dtype=np.int32))
         self._data.field_source.assign(source)
         self._data.field_size.assign(size)
@@ -341,21 +343,21 @@ class CpuEngine(Engine):
         mean, mass = np.full(len(groups), -1, dtype=np.int32), np.full(len(groups), -1, dtype=np.int32)
         shape = (len(groups), len(PROTECTED))
         source, size = np.zeros(shape, dtype=np.uint64), np.zeros(shape, dtype=np.int64)
-        target = np.zeros((len(self._lanes), *shape), dtype=np.uint64)
+        target = np.zeros((len(self._workers), *shape), dtype=np.uint64)
         for index, group in enumerate(groups):
             names = list(group.fields)
             derived[index, : len(names)] = [name in DERIVED for name in names]
             if "stat.meaninertia" in names:
                 mean[index], mass[index] = names.index("stat.meaninertia"), names.index("dof_M0")
             if not names:
-                continue  # lanes have no models of their own
+                continue  # workers have no models of their own
             for number, name in enumerate(PROTECTED):
                 values = getattr(group.model, name, None)
                 if values is None or name in names:
                     continue
                 source[index, number], size[index, number] = address_of(values), values.nbytes
-                for lane, each in enumerate(self._lanes):
-                    target[lane, index, number] = field_address(each.models[index], name)
+                for worker, each in enumerate(self._workers):
+                    target[worker, index, number] = field_address(each.models[index], name)
         derivation.is_derived.assign(derived)
         derivation.mean_field.assign(mean)
         derivation.mass_field.assign(mass)

@@ -2,11 +2,6 @@
 
 import warp as wp
 
-from pluriverse.solvers.mujoco.cpu.lane import (
-    GEOM_BODYID,
-    XMAT,
-    XPOS,
-)
 from pluriverse.solvers.mujoco.cpu.native_call import (
     are_below,
     call_guarded,
@@ -14,8 +9,13 @@ from pluriverse.solvers.mujoco.cpu.native_call import (
     read_number,
     write_number,
 )
+from pluriverse.solvers.mujoco.cpu.worker import (
+    GEOM_BODYID,
+    XMAT,
+    XPOS,
+)
 
-# Places of functions in `engine_library.function_addresses`.
+# Places of functions in `library.function_addresses`.
 STEP = wp.constant(0)
 STEP1 = wp.constant(1)
 STEP2 = wp.constant(2)
@@ -30,7 +30,7 @@ SOLVE_MASS = wp.constant(10)
 INTEGRATE_POSITIONS = wp.constant(11)
 SET_CONST = wp.constant(12)
 HANDLER = wp.constant(13)
-GIVE_WAY = wp.constant(17)
+YIELD = wp.constant(17)
 
 # Offsets [B] in `CpuEngineData.layout`: of numbers in structs, fields of a contact, counters of warnings.
 LAYOUT = (
@@ -104,17 +104,17 @@ class CpuEngineData:
 
     function: wp.array[wp.uint64]
     layout: wp.array[int]
-    lane_count: int
+    worker_count: int
     group_count: int
-    lane_taken: wp.array[int]  # [lane]
-    world_lane: wp.array[int]  # [world] lane of the last step
-    address: wp.array[wp.uint64]  # [lane, group, address]
+    worker_taken: wp.array[int]  # [worker]
+    world_worker: wp.array[int]  # [world] worker of the last step
+    address: wp.array[wp.uint64]  # [worker, group, address]
     # fields that differ between the worlds of a group
     field_count: wp.array[int]  # [group]
     field_source: wp.array2d[wp.uint64]  # [group, field] address of the first row
     field_size: wp.array2d[wp.int64]  # [group, field] bytes of a row
-    field_target: wp.array3d[wp.uint64]  # [lane, group, field] address in the lane's model
-    # contacts fed in
+    field_target: wp.array3d[wp.uint64]  # [worker, group, field] address in the worker's model
+    # external contacts
     geom_force_space: wp.array[int]  # [world geom]
     geom_ke: wp.array[wp.float64]
     geom_kd: wp.array[wp.float64]
@@ -123,7 +123,7 @@ class CpuEngineData:
     limit_speeds: int  # 1: they are enforced
     velocity_limit: wp.array[float]  # [dof] of the model
     body_flags: wp.array[int]  # [body] of the model
-    speed_scratch: wp.array[wp.uint64]  # [lane] memory for three vectors of degrees of freedom
+    speed_scratch: wp.array[wp.uint64]  # [worker] memory for three vectors of degrees of freedom
 
 
 @wp.struct

@@ -1,7 +1,7 @@
 """Native calls: MuJoCo's C functions from inside a kernel, and memory that belongs to MuJoCo.
 
-Addresses are numbers of 64 bits; `engine_library` finds them. A *lane* is what one thread needs to step one
-world at a time: a model and data for each group. Threads take a lane for the time of a step.
+Addresses are numbers of 64 bits; `library` finds them. A *worker* is what one thread needs to step one
+world at a time: a model and data for each group. Threads take a worker for the time of a step.
 """
 
 import warp as wp
@@ -185,24 +185,24 @@ def contact_force(function: wp.uint64, model: wp.uint64, data: wp.uint64, contac
 @wp.func_native("""
 for (;;) {
     for (int32_t k = 0; k < count; ++k) {
-        int32_t lane = (preferred + k) % count;
-        int32_t* lock = taken.data + lane;
+        int32_t worker = (preferred + k) % count;
+        int32_t* lock = taken.data + worker;
         int32_t expected = 0;
         if (__atomic_load_n(lock, __ATOMIC_RELAXED) == 0 &&
             __atomic_compare_exchange_n(lock, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-            return lane;
+            return worker;
     }
-    ((int32_t (*)())give_way)();
+    ((int32_t (*)())yield_thread)();
 }
 """)
-def take_lane(taken: wp.array(dtype=int), preferred: int, count: int, give_way: wp.uint64) -> int:
-    """Take a lane that no thread has, the preferred one if possible, and return its number."""
+def acquire_worker(taken: wp.array(dtype=int), preferred: int, count: int, yield_thread: wp.uint64) -> int:
+    """Take a worker that no thread has, the preferred one if possible, and return its number."""
     ...
 
 
 @wp.func_native("""
-__atomic_store_n(taken.data + lane, 0, __ATOMIC_RELEASE);
+__atomic_store_n(taken.data + worker, 0, __ATOMIC_RELEASE);
 """)
-def leave_lane(taken: wp.array(dtype=int), lane: int):
-    """Give a lane back."""
+def release_worker(taken: wp.array(dtype=int), worker: int):
+    """Give a worker back."""
     ...

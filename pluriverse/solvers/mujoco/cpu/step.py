@@ -1,10 +1,10 @@
-"""CPU step: one step of each world in MuJoCo, by the lane of whichever thread comes along.
+"""CPU step: one step of each world in MuJoCo, by the worker of any thread.
 
-Reads   rows; fields that differ between worlds; contacts, where they are fed in
+Reads   rows; fields that differ between worlds; contacts, where they are external
 Writes  rows; contacts with their forces; what became of each world
 
-A thread takes a lane, puts the world's fields and rows into it, lets MuJoCo step, and takes the rows out. So
-memory grows with threads, not with worlds, and stays in the caches of a core.
+A thread acquires a worker, writes the world's fields and rows into it, lets MuJoCo step, and reads the rows
+back. So memory grows with threads, not with worlds, and stays in the caches of a core.
 """
 
 import warp as wp
@@ -13,10 +13,45 @@ from pluriverse.model import Topology
 from pluriverse.model.contacts import stored_contact_count
 from pluriverse.solvers.mujoco.cpu.contacts import (
     list_contacts,
-    read_fed_forces,
-    step_with_fed_contacts,
+    pull_external_forces,
+    step_with_external_contacts,
 )
-from pluriverse.solvers.mujoco.cpu.lane import (
+from pluriverse.solvers.mujoco.cpu.memory import (
+    INTEGRATE_POSITIONS,
+    ISLAND_COUNT,
+    L_BAD_CTRL,
+    L_BAD_QPOS,
+    L_CONSTRAINT_FULL,
+    L_CONTACT_FULL,
+    L_ITERATIONS,
+    L_NCON,
+    L_TIME,
+    RESET_DATA,
+    SOLVE_MASS,
+    STEP,
+    YIELD,
+    CpuEngineData,
+    CpuOutcome,
+    are_finite,
+    are_sound,
+    call,
+)
+from pluriverse.solvers.mujoco.cpu.native_call import (
+    acquire_worker,
+    clear_memory,
+    copy_memory,
+    get_numbers,
+    largest_integer,
+    put_bytes,
+    put_numbers,
+    read_integer,
+    read_number,
+    release_worker,
+    write_integer,
+    write_number,
+)
+from pluriverse.solvers.mujoco.cpu.velocity_limit import limit_speeds
+from pluriverse.solvers.mujoco.cpu.worker import (
     ACT,
     ADDRESS_COUNT,
     CTRL,
@@ -34,41 +69,6 @@ from pluriverse.solvers.mujoco.cpu.lane import (
     WARNING,
     XFRC,
 )
-from pluriverse.solvers.mujoco.cpu.memory import (
-    GIVE_WAY,
-    INTEGRATE_POSITIONS,
-    ISLAND_COUNT,
-    L_BAD_CTRL,
-    L_BAD_QPOS,
-    L_CONSTRAINT_FULL,
-    L_CONTACT_FULL,
-    L_ITERATIONS,
-    L_NCON,
-    L_TIME,
-    RESET_DATA,
-    SOLVE_MASS,
-    STEP,
-    CpuEngineData,
-    CpuOutcome,
-    are_finite,
-    are_sound,
-    call,
-)
-from pluriverse.solvers.mujoco.cpu.native_call import (
-    clear_memory,
-    copy_memory,
-    get_numbers,
-    largest_integer,
-    leave_lane,
-    put_bytes,
-    put_numbers,
-    read_integer,
-    read_number,
-    take_lane,
-    write_integer,
-    write_number,
-)
-from pluriverse.solvers.mujoco.cpu.velocity_limit import limit_speeds
 from pluriverse.solvers.mujoco.exchange.contact_copy import ContactArrays
 from pluriverse.solvers.mujoco.exchange.maps import (
     NA,
@@ -93,8 +93,8 @@ def step_world(
     engine: CpuEngineData,
     rows: Rows,
     contacts: ContactArrays,
-    feed: int,  # 1: the contacts are fed in, 0: MuJoCo finds and lists them
-    lane_scratch: wp.array[wp.uint64],  # [lane] memory for one contact
+    external: int,  # 1: the contacts come from outside, 0: MuJoCo finds and lists them
+    worker_scratch: wp.array[wp.uint64],  # [worker] memory for one contact
     dt: wp.float64,
     outcome: CpuOutcome,
 ):
@@ -108,7 +108,7 @@ def step_world(
     if outcome.frozen[world] != 0:
         outcome.contact_count[world] = 0
         outcome.iterations[world] = 0
-        if feed == 0:
+        if external == 0:
             contacts.found[world] = 0
             contacts.count[world] = 0
         for slot in range(start, start + stored_contact_count(contacts.start, contacts.count, world)):
@@ -132,7 +132,7 @@ def step_world(
         and are_finite(rows.xfrc_applied, 6 * body, 6 * nbody)
     )
 
-    if feed != 0 and contacts.found[world] < 0:
+    if external != 0 and contacts.found[world] < 0:
         sound = False  # a body or shape has no finite place, so nothing is known about contacts
 
     count = int(0)
@@ -140,19 +140,19 @@ def step_world(
     converged = int(1)
     failed = int(0)
     if sound:
-        # The lane of the world before, which the same thread has just left, is warm.
+        # The worker of the world before, which the same thread has just left, is warm.
         before = wp.max(worlds[wp.max(wp.tid() - 1, 0)], 0)
-        lane = take_lane(
-            engine.lane_taken, engine.world_lane[before], engine.lane_count, engine.function[GIVE_WAY]
+        worker = acquire_worker(
+            engine.worker_taken, engine.world_worker[before], engine.worker_count, engine.function[YIELD]
         )
-        engine.world_lane[world] = lane
-        base = (lane * engine.group_count + group) * ADDRESS_COUNT
+        engine.world_worker[world] = worker
+        base = (worker * engine.group_count + group) * ADDRESS_COUNT
         model, data = engine.address[base + MODEL], engine.address[base + DATA]
         for entry in range(engine.field_count[group]):
             size = engine.field_size[group, entry]
             row = wp.uint64(wp.int64(maps.world_row[world]) * size)
             copy_memory(
-                engine.field_target[lane, group, entry], engine.field_source[group, entry] + row, size
+                engine.field_target[worker, group, entry], engine.field_source[group, entry] + row, size
             )
         write_number(engine.address[base + TIMESTEP], 0, dt)
         put_numbers(engine.address[base + QPOS], rows.qpos, qpos, nq)
@@ -172,8 +172,10 @@ def step_world(
         island_count = engine.layout[ISLAND_COUNT]
         clear_memory(engine.address[base + NITER], wp.int64(4 * island_count))
 
-        if feed != 0:
-            failed = step_with_fed_contacts(topology, maps, engine, base, world, contacts, lane_scratch[lane])
+        if external != 0:
+            failed = step_with_external_contacts(
+                topology, maps, engine, base, world, contacts, worker_scratch[worker]
+            )
         else:
             failed = call(engine, STEP, model, data)
 
@@ -207,7 +209,7 @@ def step_world(
                     data,
                     engine.address[base + QPOS],
                     engine.address[base + QVEL],
-                    engine.speed_scratch[lane],
+                    engine.speed_scratch[worker],
                     nv,
                     dt,
                 )
@@ -218,12 +220,12 @@ def step_world(
             rows.time[world] = read_number(data, engine.layout[L_TIME])
             sound = sound and are_sound(rows.qpos, qpos, nq) and are_sound(rows.qvel, qvel, nv)
             if sound:
-                if feed != 0:
-                    read_fed_forces(engine, base, world, contacts)
+                if external != 0:
+                    pull_external_forces(engine, base, world, contacts)
                     count = read_integer(data, engine.layout[L_NCON])
                 else:
                     count = list_contacts(topology, maps, engine, base, world, contacts)
-        leave_lane(engine.lane_taken, lane)
+        release_worker(engine.worker_taken, worker)
 
     outcome.iterations[world] = iterations
     outcome.converged[world] = converged
@@ -238,11 +240,11 @@ def step_world(
         outcome.needed_count[world] = wp.max(outcome.needed_count[world], count)
         if converged == 0:
             outcome.unconverged[world] = outcome.unconverged[world] + 1
-        if feed == 0 and count > contacts.start[world + 1] - start:
+        if external == 0 and count > contacts.start[world + 1] - start:
             outcome.unlisted[world] = outcome.unlisted[world] + 1
     else:
         outcome.known[world] = 0
-        if feed == 0:
+        if external == 0:
             contacts.found[world] = 0
             contacts.count[world] = 0
         for slot in range(start, start + stored_contact_count(contacts.start, contacts.count, world)):

@@ -79,7 +79,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         joint_f: wp.array[float],
         joint_act: wp.array[float],
         world_frozen: wp.array[int],
-        world_age: wp.array[int],  # [world] 0: the state is taken in
+        world_age: wp.array[int],  # [world] 0: the state is read
         rows: Rows,
     ):
         world = worlds[wp.tid()]

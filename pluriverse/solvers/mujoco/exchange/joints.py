@@ -113,7 +113,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         inputs: InputArrays,
         world_frozen: wp.array[int],  # [world]
         world_known: wp.array[int],  # [world] 1: the rows are what the last step left
-        world_age: wp.array[int],  # [world] steps since the state was last taken in
+        world_age: wp.array[int],  # [world] steps since the state was last read
         interval: int,  # take it in every so many steps; 0: only where rows are not known
         rows: Rows,
     ):

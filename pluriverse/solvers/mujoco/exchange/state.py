@@ -29,8 +29,8 @@ class StateExchange:
         model: Model that is stepped.
         groups: Its groups.
         real: Type of the numbers in rows.
-        interval: Take the joint state from the State in every so many steps; between them, and always if 0,
-            worlds go on from what MuJoCo has.
+        interval: Read the joint state from the State in every so many steps; between them, and always if 0,
+            worlds continue from what MuJoCo has.
     """
 
     def __init__(self, model: Model, groups: Sequence[MujocoGroup], real: Any, interval: int):
@@ -43,7 +43,7 @@ class StateExchange:
         self.known: Any = wp.zeros(count, dtype=int, device=device)
         """1 where the rows are what the last step left, shape [world]."""
         self.age: Any = wp.zeros(count, dtype=int, device=device)
-        """Steps since the state was last taken in, shape [world]."""
+        """Steps since the state was last read, shape [world]."""
         self.stepped: Any = wp.zeros(count, dtype=int, device=device)
         """1 where the rows hold a new, finite state, which engines write, shape [world]."""
         self._coord_count = count_coordinates(model)

@@ -146,7 +146,7 @@ class MujocoGroup:
     site_shape: np.ndarray = field(default_factory=lambda: _no_index())
     """Shape of each site, as `geom_shape` codes it; `NO_SHAPE` for sites of constraints, shape [nsite]."""
     geom_force_space: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))
-    """Whether stiffness and damping of a geom are forces (`SOLREF_MODE_FORCE_SPACE`), for contacts fed in,
+    """Whether stiffness and damping of a geom are forces (`SOLREF_MODE_FORCE_SPACE`), for external contacts,
     shape [row, ngeom]."""
     geom_ke: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     """Contact stiffness [N/m], shape [row, ngeom]."""

@@ -90,7 +90,7 @@ def write_fields(
 
 
 def margins_are_kept(options: MujocoOptions, group: MujocoGroup) -> bool:
-    """Return whether MuJoCo is told the margins of geoms.
+    """Return whether MuJoCo gets the margins of geoms.
 
     MuJoCo Warp before 3.17 refuses them between boxes, and between boxes and meshes with several contacts per
     pair.
@@ -141,7 +141,7 @@ def _put_attributes(table: FieldTable, rows: ModelRows, options: MujocoOptions, 
         table.edit("geom_solref")[attributes["is_authored"]] = attributes["solref"][attributes["is_authored"]]
         group.geom_force_space = attributes["force_space"]
         enabled = rows.array("shape_enabled")[flat_shapes(rows, plan.geoms, plan.worlds)] != 0
-        # Contacts that are fed in come from a pipeline that leaves such shapes out.
+        # External contacts come from a pipeline that leaves such shapes out.
         if options.use_mujoco_contacts and not enabled.all():
             group.switched = True
         group.pair_off = ~(enabled[:, group.model.pair_geom1] & enabled[:, group.model.pair_geom2])
@@ -171,7 +171,7 @@ def _keep_extra(group: MujocoGroup, extra: dict[str, np.ndarray], flags: ModelFl
         group.joint_rotation = extra["joint_rotation"]
         group.mocap_pose = np.concatenate([extra["mocap_pos"], extra["mocap_quat"]], axis=-1)
     if flags & ModelFlags.SHAPE_PROPERTIES:
-        group.geom_ke, group.geom_kd = extra["fed_ke"], extra["fed_kd"]
+        group.geom_ke, group.geom_kd = extra["external_ke"], extra["external_kd"]
 
 
 def _limit_joints(group: MujocoGroup, rows: ModelRows) -> set[str]:

@@ -269,8 +269,8 @@ def update_table(
     extra = {
         "mocap_pos": np.array(group.mocap_pose[..., :3]),
         "mocap_quat": np.array(group.mocap_pose[..., 3:]),
-        "fed_ke": np.array(group.geom_ke),
-        "fed_kd": np.array(group.geom_kd),
+        "external_ke": np.array(group.geom_ke),
+        "external_kd": np.array(group.geom_kd),
     }
     if model.neq:
         extra["eq_active"] = table.edit("eq_active0").view(np.uint8)

@@ -68,8 +68,8 @@ def find_assets(
     scale = rows.array("shape_scale")[chosen]
     alone = np.full(len(shapes), -1) if sized is None else np.where(sized, np.arange(len(shapes)), -1)
     owner = np.broadcast_to(alone[entries], kind.shape)
-    told = np.where(owner[..., None] < 0, scale, 0.0)
-    keys = np.concatenate([kind[..., None], source[..., None], told, owner[..., None]], axis=-1)
+    size = np.where(owner[..., None] < 0, scale, 0.0)
+    keys = np.concatenate([kind[..., None], source[..., None], size, owner[..., None]], axis=-1)
     keys = keys.reshape(-1, 6)
     _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)

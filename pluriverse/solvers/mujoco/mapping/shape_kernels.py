@@ -68,7 +68,7 @@ class ShapeMaps:
     geom_body: wp.array[int]  # [ngeom] MuJoCo's body
     contype: wp.array[int]  # [ngeom]
     conaffinity: wp.array[int]  # [ngeom]
-    has_margin: int  # 0: MuJoCo is told none
+    has_margin: int  # 0: MuJoCo gets none
     body_count: int
     site_shape: wp.array[int]  # [site of a shape]
     site: wp.array[int]  # [site of a shape] MuJoCo's
@@ -346,8 +346,8 @@ def shape_kernels(real: Any) -> SimpleNamespace:
             ke = shape_material_ke[shape]
             tau = shape_material_tau[shape]
             kd = wp.float64(ke) * wp.float64(tau)
-            write(fields.fed_ke, maps.gain_first + entry, wp.float64(ke))
-            write(fields.fed_kd, maps.gain_first + entry, kd)
+            write(fields.external_ke, maps.gain_first + entry, wp.float64(ke))
+            write(fields.external_kd, maps.gain_first + entry, kd)
             if maps.is_raw[entry] == 0:
                 solref = solref_of_gains(wp.float64(ke), kd, wp.float64(1.0))
                 write(fields.geom_solref, 2 * entry, solref[0])

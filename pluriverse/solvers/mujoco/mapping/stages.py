@@ -166,9 +166,9 @@ WITHOUT_EFFECT = frozenset(
 """Arrays of `Model` of which MuJoCo reads nothing once a solver is made, or which engines read themselves."""
 # What lengths of tendons follow from beside what `derived` reads: the sites that tendons run through.
 TENDON_ARRAYS = STAGES["placement"].reads | STAGES["constraints"].reads
-EXTRA_FIELDS = ("mocap_pos", "mocap_quat", "eq_active", "fed_ke", "fed_kd", "geom_gap")
+EXTRA_FIELDS = ("mocap_pos", "mocap_quat", "eq_active", "external_ke", "external_kd", "geom_gap")
 """Memory that is written along with the fields: rows of `mjData` that change with the model only, gains that
-contacts which are fed in are mixed from, and what switches geoms off in MuJoCo Warp."""
+external contacts are mixed from, and what switches geoms off in MuJoCo Warp."""
 MESH_FIELDS = ("mesh_vert", "mesh_polynormal")
 """Fields of meshes whose sizes change."""
 INTEGERS = ("geom_dataid", "geom_contype", "geom_conaffinity")

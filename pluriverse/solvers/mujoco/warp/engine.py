@@ -20,19 +20,19 @@ from pluriverse.solvers.mujoco.exchange.contact_copy import contact_arrays
 from pluriverse.solvers.mujoco.exchange.maps import ExchangeRows
 from pluriverse.solvers.mujoco.exchange.state import StateExchange
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
-from pluriverse.solvers.mujoco.warp.feed import (
+from pluriverse.solvers.mujoco.warp.external_contacts import (
+    ExternalContacts,
     ForceGains,
-    WarpFeed,
-    clear_fed_count,
-    feed_contact,
+    clear_external_count,
     group_slots,
-    read_fed_force,
+    pull_external_force,
+    push_external_contact,
 )
 from pluriverse.solvers.mujoco.warp.group import WarpGroup, load_mujoco_warp
 from pluriverse.solvers.mujoco.warp.outcome import (
     WarpOutcome,
     clear_world_contact,
-    conclude_row,
+    finalize_row,
     keep_row,
     list_contact,
     list_world,
@@ -49,8 +49,8 @@ class WarpEngine(Engine):
     Args:
         solver: Solver that the engine steps for; its status arrays are written.
         groups: The groups of its model.
-        use_mujoco_contacts: Whether MuJoCo Warp finds the contacts; otherwise those handed to `step` are fed
-            in.
+        use_mujoco_contacts: Whether MuJoCo Warp finds the contacts; otherwise those handed to `step` are
+            solved.
         update_data_interval: Take the joint state from `state_in` in every so many steps.
         nconmax: Contacts per world that there is room for; None for an estimate.
         njmax: Constraint rows per world that there is room for; None for an estimate.
@@ -82,10 +82,10 @@ class WarpEngine(Engine):
         self.groups = groups
         model = self.model = solver.model
         device, count = model.device, model.world_count
-        self._feed = not use_mujoco_contacts
-        self._fed_buffer: Contacts | None = None
-        self._feeds: list[WarpFeed] = []
-        self._fed: Any = wp.zeros(count if self._feed else 0, dtype=int, device=device)
+        self._external = not use_mujoco_contacts
+        self._external_buffer: Contacts | None = None
+        self._external_contacts: list[ExternalContacts] = []
+        self._external_count: Any = wp.zeros(count if self._external else 0, dtype=int, device=device)
         self.exchange = StateExchange(model, groups, wp.float32, update_data_interval)
         self._kept = ExchangeRows(groups, wp.float32, device)
         self._nconmax: list[int | None] = [nconmax] * len(groups)
@@ -119,19 +119,19 @@ class WarpEngine(Engine):
 
     def prepare(self, contacts: Contacts) -> None:
         """Allocate what a step needs for a contact buffer."""
-        if not self._feed or contacts is self._fed_buffer:
+        if not self._external or contacts is self._external_buffer:
             return
-        self._fed_buffer = contacts
+        self._external_buffer = contacts
         for index, group in enumerate(self.groups):
             if len(group_slots(group, contacts)[0]) > self._groups[index].data.naconmax:
                 self._replace_group(index)
-        self._make_feeds()
+        self._make_external_contacts()
 
-    def _make_feeds(self) -> None:
-        if self._fed_buffer is None:
+    def _make_external_contacts(self) -> None:
+        if self._external_buffer is None:
             return
-        self._feeds = [
-            WarpFeed(group, self._fed_buffer, part.model, part.data, self.model.device)
+        self._external_contacts = [
+            ExternalContacts(group, self._external_buffer, part.model, part.data, self.model.device)
             for group, part in zip(self.groups, self._groups, strict=True)
         ]
 
@@ -151,7 +151,7 @@ class WarpEngine(Engine):
         launch_kernel(list_world, dim=worlds.size, inputs=[worlds], outputs=[arrays["listed"]], device=device)
         self.exchange.push(worlds, state_in, control, frozen, dt)
         listing = contact_arrays(contacts)
-        if not self._feed:
+        if not self._external:
             launch_kernel(clear_world_contact, dim=worlds.size, inputs=[worlds, listing], device=device)
         self._fork(lambda index: self._step_group(index, state_in, listing, dt))
         self.exchange.pull(worlds, state_in, state_out, control, frozen, dt)
@@ -185,8 +185,8 @@ class WarpEngine(Engine):
         """Return the memory of the tracked fields of a group, flat; and of what goes with them."""
         result = self._groups[group_index].tracked_memory()
         result.update(self.exchange.tracked_rows(group_index))
-        if self._feed:
-            result["fed_ke"], result["fed_kd"] = self._gains.ke, self._gains.kd
+        if self._external:
+            result["external_ke"], result["external_kd"] = self._gains.ke, self._gains.kd
         return result
 
     def derive_fields(self, group_index: int, selected: wp.array[int]) -> None:
@@ -242,15 +242,15 @@ class WarpEngine(Engine):
 
     def _make_group(self, index: int) -> WarpGroup:
         slot_count = None
-        if self._feed:
-            buffer = self._fed_buffer
+        if self._external:
+            buffer = self._external_buffer
             slot_count = 0 if buffer is None else len(group_slots(self.groups[index], buffer)[0])
         return WarpGroup(
             self.groups,
             index,
             self.exchange.rows,
             self.model.device,
-            None if self._feed else self._nconmax[index],
+            None if self._external else self._nconmax[index],
             self._njmax[index],
             slot_count,
             graph_conditional=self._graph_conditional,
@@ -261,7 +261,7 @@ class WarpEngine(Engine):
         """Make model and data of a group anew. The old ones stay, for steps that were recorded with them."""
         self._retired.append(self._groups[index])
         self._groups[index] = self._make_group(index)
-        self._make_feeds()
+        self._make_external_contacts()
         self.graph_version += 1
         if self.on_renewal is not None:
             self.on_renewal()
@@ -301,8 +301,8 @@ class WarpEngine(Engine):
                 ],
                 device=device,
             )
-            if self._feed:
-                self._feed_group(index, state_in, listing)
+            if self._external:
+                self._push_external(index, state_in, listing)
             part.step(dt)
             if part.masses is not None:
                 limit_row_speeds(
@@ -315,8 +315,8 @@ class WarpEngine(Engine):
                     dt,
                     self.exchange.rows.data,
                 )
-            if self._feed:
-                self._read_fed_forces(index, listing)
+            if self._external:
+                self._pull_external(index, listing)
             else:
                 launch_kernel(
                     list_contact,
@@ -335,7 +335,7 @@ class WarpEngine(Engine):
                     device=device,
                 )
             launch_kernel(
-                conclude_row,
+                finalize_row,
                 dim=group.world_count,
                 inputs=[
                     part.worlds,
@@ -347,7 +347,7 @@ class WarpEngine(Engine):
                     data.nefc,
                     data.solver_niter,
                     listing,
-                    self._fed,
+                    self._external_count,
                     self.exchange.rows.data,
                     self._kept.data,
                     self._outcome(),
@@ -355,17 +355,22 @@ class WarpEngine(Engine):
                 device=device,
             )
 
-    def _feed_group(self, index: int, state_in: State, listing: Any) -> None:
+    def _push_external(self, index: int, state_in: State, listing: Any) -> None:
         """Hand the contacts of a group over."""
-        part, feed, model = self._groups[index], self._feeds[index], self.model
+        part, external, model = self._groups[index], self._external_contacts[index], self.model
         device = model.device
-        launch_kernel(clear_fed_count, dim=part.worlds.size, inputs=[part.worlds, self._fed], device=device)
         launch_kernel(
-            feed_contact,
-            dim=feed.slots.size,
+            clear_external_count,
+            dim=part.worlds.size,
+            inputs=[part.worlds, self._external_count],
+            device=device,
+        )
+        launch_kernel(
+            push_external_contact,
+            dim=external.slots.size,
             inputs=[
-                feed.slots,
-                feed.rows,
+                external.slots,
+                external.rows,
                 part.worlds,
                 model.topology,
                 self.exchange.maps,
@@ -374,26 +379,26 @@ class WarpEngine(Engine):
                 self._arrays["listed"],
                 self.solver.world_frozen,
                 listing,
-                feed.properties,
+                external.properties,
                 self._gains,
-                feed.target,
-                self._fed,
+                external.target,
+                self._external_count,
             ],
             device=device,
         )
 
-    def _read_fed_forces(self, index: int, listing: Any) -> None:
+    def _pull_external(self, index: int, listing: Any) -> None:
         """Bring the forces of the contacts of a group back."""
-        part, feed = self._groups[index], self._feeds[index]
+        part, external = self._groups[index], self._external_contacts[index]
         launch_kernel(
-            read_fed_force,
-            dim=feed.slots.size,
+            pull_external_force,
+            dim=external.slots.size,
             inputs=[
-                feed.slots,
-                feed.rows,
+                external.slots,
+                external.rows,
                 part.worlds,
                 self._arrays["listed"],
-                feed.target.dist,
+                external.target.dist,
                 part.contact_force,
                 listing.force,
             ],
@@ -401,8 +406,8 @@ class WarpEngine(Engine):
         )
 
     def _assign_gains(self) -> None:
-        """Write stiffness and damping as forces, for contacts that are fed in."""
-        if not self._feed:
+        """Write stiffness and damping as forces, for external contacts."""
+        if not self._external:
             return
         device = self.model.device
         for name, field in (("is_force", "geom_force_space"), ("ke", "geom_ke"), ("kd", "geom_kd")):

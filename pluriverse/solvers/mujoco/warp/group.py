@@ -75,7 +75,7 @@ class WarpGroup:
         device: Device of the group.
         nconmax: Contacts per world that there is room for; None for an estimate.
         njmax: Constraint rows per world that there is room for; None for an estimate.
-        slot_count: Contacts of all worlds that are fed in; None where MuJoCo Warp finds them.
+        slot_count: External contacts of all worlds; None where MuJoCo Warp finds them.
         graph_conditional: Whether iterations end on a GPU once all worlds have converged.
         limit_speeds: Whether speeds of joints are to be limited.
     """
@@ -104,7 +104,7 @@ class WarpGroup:
             if self.group.switched:
                 known.append("geom_gap")
             self.model = self._put_model(host, known)
-            self.model.opt.warn_overflow = 0  # the bits are read by `conclude_row`
+            self.model.opt.warn_overflow = 0  # the bits are read by `finalize_row`
             self.model.opt.timestep = wp.zeros(1, dtype=float)
             self.model.opt.graph_conditional = graph_conditional
             self.model.opt.run_collision_detection = slot_count is None

@@ -152,7 +152,7 @@ def list_contact(
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.outcome")
-def conclude_row(
+def finalize_row(
     group_worlds: wp.array[int],
     maps: ExchangeMaps,
     group: int,
@@ -162,7 +162,7 @@ def conclude_row(
     row_count: wp.array[int],  # [row] constraint rows
     solver_iterations: wp.array[int],  # [row]
     contacts: ContactArrays,
-    fed: wp.array[int],  # [world] contacts that were fed in and press; empty where MuJoCo found them
+    external: wp.array[int],  # [world] external contacts and press; empty where MuJoCo found them
     rows: Rows,
     kept: Rows,
     outcome: WarpOutcome,
@@ -192,7 +192,7 @@ def conclude_row(
     for k in range(maps.count[group, NV]):
         if not wp.abs(rows.qvel[qvel + k]) < VALUE_MAX:
             sound = False
-    if fed.shape[0] != 0 and contacts.found[world] < 0:
+    if external.shape[0] != 0 and contacts.found[world] < 0:
         sound = False  # a body or shape has no finite place, so nothing is known about contacts
     outcome.full_now[world] = 0
     outcome.iterations[world] = 0
@@ -202,17 +202,17 @@ def conclude_row(
         outcome.frozen[world] = 1
         outcome.known[world] = 0
         outcome.stepped[world] = 0
-        if fed.shape[0] == 0:
+        if external.shape[0] == 0:
             contacts.found[world] = 0
             contacts.count[world] = 0
         return
     found = int(0)
     capacity = contacts.start[world + 1] - contacts.start[world]
-    if fed.shape[0] == 0:
+    if external.shape[0] == 0:
         found = contacts.found[world]
         contacts.count[world] = wp.min(found, capacity)
     else:
-        found = fed[world]
+        found = external[world]
     outcome.stepped[world] = 1
     outcome.known[world] = 1
     outcome.contact_count[world] = found

@@ -1,4 +1,4 @@
-"""CPU lanes: for each thread a model and data of every group, and their addresses for kernels."""
+"""CPU workers: for each thread a model and data of every group, and their addresses for kernels."""
 
 import copy
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from pluriverse.solvers.mujoco.cpu.library import (
 )
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
 
-# Addresses that a kernel finds in its lane, in the order of `addresses`.
+# Addresses that a kernel finds in its worker, in the order of `addresses`.
 _DATA_ARRAYS = (
     "qpos",
     "qvel",
@@ -79,13 +79,13 @@ ADDRESS_COUNT = wp.constant(len(_NAMES))
 MEMORY_MIN = 64 << 20
 
 
-class CpuLane:
+class CpuWorker:
     """What one thread steps worlds with: a model and data for each group.
 
     Args:
         groups: Groups of all worlds.
         memory: Memory of each group's data for contacts, constraints and the solver [B].
-        own_models: Whether the lane needs models of its own, for others write into theirs at the same time.
+        own_models: Whether the worker needs models of its own, for others write into theirs at the same time.
     """
 
     def __init__(self, groups: Sequence[MujocoGroup], memory: Sequence[int], own_models: Sequence[bool]):
@@ -119,7 +119,7 @@ class CpuLane:
         )
 
     def update_model(self, group_index: int, names: Sequence[str]) -> None:
-        """Copy fields that are the same for all worlds from the model of a group, if the lane has its own."""
+        """Copy fields that all worlds share from the model of a group, if the worker has its own."""
         source, model = self.sources[group_index], self.models[group_index]
         if model is source:
             return

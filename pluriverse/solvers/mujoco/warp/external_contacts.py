@@ -1,4 +1,4 @@
-"""Warp feed: hand the contacts of a buffer to MuJoCo Warp, and bring their forces back.
+"""External contacts: hand the contacts of a buffer to MuJoCo Warp, and bring their forces back.
 
 Reads   contacts; poses of bodies; contact properties of geoms
 Writes  contacts of MuJoCo Warp's data, one per slot; forces of the buffer
@@ -54,7 +54,7 @@ class ForceGains:
 
 
 @wp.struct
-class FedContacts:
+class WarpContactStore:
     """Contacts in MuJoCo Warp's data, shape [place]."""
 
     count: wp.array[int]  # [1]
@@ -87,14 +87,14 @@ def in_world(
     return wp.transform_point(body_q[body], point)
 
 
-@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.feed")
-def clear_fed_count(group_worlds: wp.array[int], fed: wp.array[int]):
-    """Forget how many contacts were fed in for a world."""
-    fed[group_worlds[wp.tid()]] = 0
+@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.external_contacts")
+def clear_external_count(group_worlds: wp.array[int], pressing: wp.array[int]):
+    """Forget how many contacts were pressing in for a world."""
+    pressing[group_worlds[wp.tid()]] = 0
 
 
-@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.feed")
-def feed_contact(
+@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.external_contacts")
+def push_external_contact(
     slots: wp.array[int],  # [place] slot of the buffer
     slot_rows: wp.array[int],  # [place] row of its world
     group_worlds: wp.array[int],  # [row]
@@ -107,8 +107,8 @@ def feed_contact(
     contacts: ContactArrays,
     properties: GeomProperties,
     gains: ForceGains,
-    target: FedContacts,
-    fed: wp.array[int],  # [world] contacts that press
+    target: WarpContactStore,
+    pressing: wp.array[int],  # [world] contacts that press
 ):
     """Hand one slot over."""
     place = wp.tid()
@@ -145,7 +145,7 @@ def feed_contact(
     distance = wp.dot(normal, point1 - point0)
     if distance >= margin0 + margin1:
         return
-    wp.atomic_add(fed, world, 1)
+    wp.atomic_add(pressing, world, 1)
     first, second = geom0, geom1
     if properties.geom_priority[geom0] > properties.geom_priority[geom1]:
         second = geom0
@@ -208,8 +208,8 @@ def feed_contact(
     )
 
 
-@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.feed")
-def read_fed_force(
+@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.external_contacts")
+def pull_external_force(
     slots: wp.array[int],  # [place]
     slot_rows: wp.array[int],  # [place]
     group_worlds: wp.array[int],  # [row]
@@ -228,7 +228,7 @@ def read_fed_force(
     force[slots[place]] = result
 
 
-class WarpFeed:
+class ExternalContacts:
     """The way of the slots of a buffer into the contacts of one group.
 
     Args:
@@ -246,9 +246,9 @@ class WarpFeed:
         self.properties = GeomProperties()
         for name in GeomProperties.vars:
             setattr(self.properties, name, getattr(model, name))
-        self.target = FedContacts()
+        self.target = WarpContactStore()
         self.target.count = data.nacon
-        for name in FedContacts.vars:
+        for name in WarpContactStore.vars:
             if name != "count":
                 setattr(self.target, name, getattr(data.contact, name))
 
