@@ -10,7 +10,7 @@ CUDA_ARCHITECTURE = 80
 
 
 def sap_kernels():
-    names = ("newton", "contact", "equality_terms", "joint_terms", "outcome", "restitution")
+    names = ("newton", "contact", "equality_terms", "joint_terms", "step_status", "restitution")
     newton, contact, equality_terms, joint_terms, outcome, restitution = (
         import_module(f"pluriverse.solvers.sap.{name}") for name in names
     )

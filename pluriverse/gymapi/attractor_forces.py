@@ -64,15 +64,15 @@ def pull_body(
     table: AttractorTable,
     jacobian: wp.array3d[wp.float64],  # [articulation, 6 link, dof]
     mass_matrix: wp.array3d[wp.float64],  # [articulation, dof, dof]
-    body_q: wp.array[wp.transform],
-    body_qd: wp.array[wp.spatial_vector],
-    body_com: wp.array[wp.vec3],
+    body_q: wp.array[wp.transform],  # [body] m, xyzw
+    body_qd: wp.array[wp.spatial_vector],  # [body] m/s, rad/s, world axes
+    body_com: wp.array[wp.vec3],  # [body] m, body frame
     motion: MotionArrays,
     dt: float,
     factor: wp.array3d[wp.float64],  # [attractor, dof, dof] scratch
     rows: wp.array3d[wp.float64],  # [attractor, 7, dof] scratch
     compliance: wp.array3d[wp.float64],  # [attractor, 6, 7] scratch
-    body_f: wp.array[wp.spatial_vector],
+    body_f: wp.array[wp.spatial_vector],  # [body] N, N m, world axes
 ):
     """Add the force of one attractor to its body."""
     index = wp.tid()

@@ -20,10 +20,10 @@ _POSITION = wp.constant(int(DofDriveMode.DOF_MODE_POS))
 def drive_ball(
     rows: wp.array[int],  # [slot] first degree of freedom of a ball joint
     dofs: DofTable,
-    joint_target_kd: wp.array[float],
-    joint_q: wp.array[float],
-    joint_target_pos: wp.array[float],
-    joint_target_vel: wp.array[float],
+    joint_target_kd: wp.array[float],  # [dof] N s/m, N m s/rad
+    joint_q: wp.array[float],  # [coord] m, rad
+    joint_target_pos: wp.array[float],  # [dof] m, rad
+    joint_target_vel: wp.array[float],  # [dof] m/s, rad/s
 ):
     """Write the velocity targets of the position drive of one ball joint."""
     row = rows[wp.tid()]

@@ -21,8 +21,8 @@ _NO_GYROSCOPIC = wp.constant(NO_GYROSCOPIC_FORCE)
 def add_body_force(
     bodies: BodyTable,
     space: int,
-    body_q: wp.array[wp.transform],
-    body_com: wp.array[wp.vec3],
+    body_q: wp.array[wp.transform],  # [body] m, xyzw
+    body_com: wp.array[wp.vec3],  # [body] m, body frame
     forces: wp.array[wp.vec3],  # [body] N; empty: none
     torques: wp.array[wp.vec3],  # [body] N m; empty: none
     points: wp.array[wp.vec3],  # [body] m; empty: the centre of mass
@@ -60,14 +60,14 @@ def add_body_force(
 def sum_body_forces(
     worlds: wp.array[int],
     topology: Topology,
-    enabled: wp.array[bool],  # one entry: whether to write anything
+    enabled: wp.array[bool],  # [1] whether to write anything
     body_row: wp.array[int],  # [body of the model]
     bodies: BodyTable,
     gravity: wp.array[wp.vec3],  # [world] m/s^2
-    body_mass: wp.array[float],
-    body_inertia: wp.array[wp.mat33],
-    body_q: wp.array[wp.transform],
-    body_qd: wp.array[wp.spatial_vector],
+    body_mass: wp.array[float],  # [body] kg
+    body_inertia: wp.array[wp.mat33],  # [body] kg m^2, body axes
+    body_q: wp.array[wp.transform],  # [body] m, xyzw
+    body_qd: wp.array[wp.spatial_vector],  # [body] m/s, rad/s, world axes
     applied_force: wp.array[wp.vec3],  # [body] N, world axes
     applied_torque: wp.array[wp.vec3],  # [body] N m, world axes
     dt: float,  # s

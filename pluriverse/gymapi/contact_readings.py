@@ -27,18 +27,18 @@ _FRICTIONS = (("friction", "mu"), ("torsion_friction", "mu_torsional"), ("rollin
 def add_contact_forces(
     worlds: wp.array[int],
     body_row: wp.array[int],  # [body of the model]
-    shape_body: wp.array[int],
+    shape_body: wp.array[int],  # [shape]
     contact_start: wp.array[int],  # [world + 1]
     contact_count: wp.array[int],  # [world]
-    contact_shape0: wp.array[int],
-    contact_shape1: wp.array[int],
-    contact_point0: wp.array[wp.vec3],
-    contact_point1: wp.array[wp.vec3],
-    contact_force: wp.array[wp.vec3],
+    contact_shape0: wp.array[int],  # [slot]
+    contact_shape1: wp.array[int],  # [slot]
+    contact_point0: wp.array[wp.vec3],  # [slot] m, body frame
+    contact_point1: wp.array[wp.vec3],  # [slot] m, body frame
+    contact_force: wp.array[wp.vec3],  # [slot] N, world axes
     topology: Topology,
-    body_q: wp.array[wp.transform],
-    body_com: wp.array[wp.vec3],
-    weight: wp.array[float],  # of each substep; or, negative, the last substep alone counts
+    body_q: wp.array[wp.transform],  # [body] m, xyzw
+    body_com: wp.array[wp.vec3],  # [body] m, body frame
+    weight: wp.array[float],  # [1] of each substep; or, negative, the last substep alone counts
     net_force: wp.array[wp.vec3],  # [body] N, world axes
     net_torque: wp.array[wp.vec3],  # [body] N m about the centre of mass, world axes
 ):

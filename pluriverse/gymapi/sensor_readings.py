@@ -42,15 +42,15 @@ def spin(pose: wp.transform, inertia: wp.mat33, omega: wp.vec3) -> wp.vec3:
 @wp.kernel(enable_backward=False, module=_MODULE)
 def read_sensor(
     sensors: SensorTable,
-    body_mass: wp.array[float],
-    body_inertia: wp.array[wp.mat33],
-    body_com: wp.array[wp.vec3],
-    body_q_before: wp.array[wp.transform],
-    body_qd_before: wp.array[wp.spatial_vector],
-    body_q: wp.array[wp.transform],
-    body_qd: wp.array[wp.spatial_vector],
+    body_mass: wp.array[float],  # [body] kg
+    body_inertia: wp.array[wp.mat33],  # [body] kg m^2, body axes
+    body_com: wp.array[wp.vec3],  # [body] m, body frame
+    body_q_before: wp.array[wp.transform],  # [body] m, xyzw
+    body_qd_before: wp.array[wp.spatial_vector],  # [body] m/s, rad/s, world axes
+    body_q: wp.array[wp.transform],  # [body] m, xyzw
+    body_qd: wp.array[wp.spatial_vector],  # [body] m/s, rad/s, world axes
     contact_force: wp.array[wp.vec3],  # [body in the order of the sim]
-    contact_torque: wp.array[wp.vec3],
+    contact_torque: wp.array[wp.vec3],  # [body] N m, world axes
     dt: float,
     readings: wp.array2d[float],  # [sensor, 6] N, N m
 ):

@@ -76,10 +76,10 @@ def write_row(rows: wp.array2d[float], row: int, p: wp.vec3, q: wp.quat, linear:
 @wp.kernel(enable_backward=False, module=_MODULE)
 def read_root_state(
     actors: ActorTable,
-    joint_q: wp.array[float],
-    joint_qd: wp.array[float],
-    body_q: wp.array[wp.transform],
-    body_qd: wp.array[wp.spatial_vector],
+    joint_q: wp.array[float],  # [coord] m, rad
+    joint_qd: wp.array[float],  # [dof] m/s, rad/s
+    body_q: wp.array[wp.transform],  # [body] m, xyzw
+    body_qd: wp.array[wp.spatial_vector],  # [body] m/s, rad/s, world axes
     rows: wp.array2d[float],  # [actor, 13]
 ):
     """Write the row of one actor."""
@@ -113,8 +113,8 @@ def read_root_state(
 @wp.kernel(enable_backward=False, module=_MODULE)
 def read_body_state(
     bodies: BodyTable,
-    body_q: wp.array[wp.transform],
-    body_qd: wp.array[wp.spatial_vector],
+    body_q: wp.array[wp.transform],  # [body] m, xyzw
+    body_qd: wp.array[wp.spatial_vector],  # [body] m/s, rad/s, world axes
     rows: wp.array2d[float],  # [body, 13]
 ):
     """Write the row of one body."""
@@ -134,8 +134,8 @@ def read_body_state(
 @wp.kernel(enable_backward=False, module=_MODULE)
 def read_dof_state(
     dofs: DofTable,
-    joint_q: wp.array[float],
-    joint_qd: wp.array[float],
+    joint_q: wp.array[float],  # [coord] m, rad
+    joint_qd: wp.array[float],  # [dof] m/s, rad/s
     rows: wp.array2d[float],  # [dof, 2]
 ):
     """Write the row of one degree of freedom."""
@@ -166,12 +166,12 @@ def listed_actor(indices: wp.array[int], slot: int, actor_count: int) -> int:
 def write_root_state(
     indices: wp.array[int],  # [slot] actors; empty: all
     actors: ActorTable,
-    joint_X_c: wp.array[wp.transform],
-    body_q: wp.array[wp.transform],
+    joint_X_c: wp.array[wp.transform],  # [joint] m, xyzw
+    body_q: wp.array[wp.transform],  # [body] m, xyzw
     rows: wp.array2d[float],  # [actor, 13]
-    joint_X_p: wp.array[wp.transform],
-    joint_q: wp.array[float],
-    joint_qd: wp.array[float],
+    joint_X_p: wp.array[wp.transform],  # [joint] m, xyzw
+    joint_q: wp.array[float],  # [coord] m, rad
+    joint_qd: wp.array[float],  # [dof] m/s, rad/s
     moved: wp.array[bool],  # [articulation]
     world_frozen: wp.array[int],  # [world]
 ):
@@ -207,8 +207,8 @@ def write_dof_state(
     actors: ActorTable,
     dofs: DofTable,
     rows: wp.array2d[float],  # [dof, 2]
-    joint_q: wp.array[float],
-    joint_qd: wp.array[float],
+    joint_q: wp.array[float],  # [coord] m, rad
+    joint_qd: wp.array[float],  # [dof] m/s, rad/s
     moved: wp.array[bool],  # [articulation]
     world_frozen: wp.array[int],  # [world]
 ):

@@ -71,7 +71,7 @@ def pull_joints(
     factor: wp.array3d[wp.float64],  # [actor, dof, dof] scratch
     rows: wp.array3d[wp.float64],  # [actor, tendon + 1, dof] scratch
     system: wp.array3d[wp.float64],  # [actor, tendon, tendon + 1] scratch
-    joint_f: wp.array[float],
+    joint_f: wp.array[float],  # [dof] N, N m
 ):
     """Write the forces of the tendons of one actor."""
     actor = wp.tid()

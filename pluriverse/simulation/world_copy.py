@@ -34,11 +34,11 @@ def copy_world(
     body_qd: wp.array[wp.spatial_vector],  # [body] m/s, rad/s, world axes
     body_f: wp.array[wp.spatial_vector],  # [body] N, N·m, world axes; empty: zero
     # state out
-    joint_q_out: wp.array[float],
-    joint_qd_out: wp.array[float],
-    body_q_out: wp.array[wp.transform],
-    body_qd_out: wp.array[wp.spatial_vector],
-    body_f_out: wp.array[wp.spatial_vector],
+    joint_q_out: wp.array[float],  # [coord] m, rad
+    joint_qd_out: wp.array[float],  # [dof] m/s, rad/s
+    body_q_out: wp.array[wp.transform],  # [body] m, xyzw
+    body_qd_out: wp.array[wp.spatial_vector],  # [body] m/s, rad/s, world axes
+    body_f_out: wp.array[wp.spatial_vector],  # [body] N, N m, world axes
 ):
     """Copy the state of one world."""
     world = worlds[wp.tid()]
@@ -69,7 +69,7 @@ def _custom_kernels() -> SimpleNamespace:
         start: wp.array[int],  # [world + 1] where the rows of each world begin in `row`
         row: wp.array[int],  # [place]
         source: wp.array2d[wp.uint8],  # [row, byte]
-        target: wp.array2d[wp.uint8],
+        target: wp.array2d[wp.uint8],  # [row, byte]
     ):
         """Copy the rows that an array has for one world."""
         world = worlds[wp.tid()]

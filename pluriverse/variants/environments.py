@@ -143,10 +143,10 @@ def copy_targets(
     joint_target_pos: wp.array[float],  # [dof]
     joint_target_vel: wp.array[float],  # [dof]
     # control out
-    joint_f_out: wp.array[float],
-    joint_act_out: wp.array[float],
-    joint_target_pos_out: wp.array[float],
-    joint_target_vel_out: wp.array[float],
+    joint_f_out: wp.array[float],  # [dof] N, N m
+    joint_act_out: wp.array[float],  # [dof] N, N m
+    joint_target_pos_out: wp.array[float],  # [dof] m, rad
+    joint_target_vel_out: wp.array[float],  # [dof] m/s, rad/s
 ):
     """Give the control of one world the forces and targets of the model."""
     world = worlds[wp.tid()]

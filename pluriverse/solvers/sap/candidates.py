@@ -237,7 +237,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         pairs: PairTable,
         shapes: ShapeModel,
         contacts: IdleContacts,
-        world_frozen: wp.array[int],
+        world_frozen: wp.array[int],  # [world]
         check_free: int,
         is_first: int,
         # out

@@ -74,11 +74,11 @@ def _kernels(real: Any) -> SimpleNamespace:
         topology: Topology,
         maps: ExchangeMaps,
         model: FloatingModel,
-        body_q: wp.array[wp.transform],
-        body_qd: wp.array[wp.spatial_vectorf],
-        joint_f: wp.array[float],
-        joint_act: wp.array[float],
-        world_frozen: wp.array[int],
+        body_q: wp.array[wp.transform],  # [body] m, xyzw
+        body_qd: wp.array[wp.spatial_vectorf],  # [body] m/s, rad/s, world axes
+        joint_f: wp.array[float],  # [dof] N, N m
+        joint_act: wp.array[float],  # [dof] N, N m
+        world_frozen: wp.array[int],  # [world]
         world_age: wp.array[int],  # [world] 0: the state is read
         rows: Rows,
     ):
@@ -140,11 +140,11 @@ def _kernels(real: Any) -> SimpleNamespace:
         maps: ExchangeMaps,
         model: FloatingModel,
         rows: Rows,
-        body_q: wp.array[wp.transform],
-        body_qd: wp.array[wp.spatial_vectorf],
-        world_stepped: wp.array[int],
-        joint_q: wp.array[float],
-        joint_qd: wp.array[float],
+        body_q: wp.array[wp.transform],  # [body] m, xyzw
+        body_qd: wp.array[wp.spatial_vectorf],  # [body] m/s, rad/s, world axes
+        world_stepped: wp.array[int],  # [world] 1: the rows hold a new state
+        joint_q: wp.array[float],  # [coord] m, rad
+        joint_qd: wp.array[float],  # [dof] m/s, rad/s
     ):
         world = worlds[wp.tid()]
         if world < 0:

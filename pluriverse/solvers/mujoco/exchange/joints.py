@@ -279,11 +279,11 @@ def _kernels(real: Any) -> SimpleNamespace:
         maps: ExchangeMaps,
         model: JointArrays,
         rows: Rows,
-        joint_q_in: wp.array[float],
-        joint_qd_in: wp.array[float],
+        joint_q_in: wp.array[float],  # [coord] m, rad
+        joint_qd_in: wp.array[float],  # [dof] m/s, rad/s
         world_stepped: wp.array[int],  # [world] 1: the rows hold a new, finite state
-        joint_q: wp.array[float],
-        joint_qd: wp.array[float],
+        joint_q: wp.array[float],  # [coord] m, rad
+        joint_qd: wp.array[float],  # [dof] m/s, rad/s
     ):
         world = worlds[wp.tid()]
         if world < 0:

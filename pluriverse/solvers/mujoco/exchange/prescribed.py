@@ -217,9 +217,9 @@ def _pull_kernel() -> wp.Kernel:
         maps: ExchangeMaps,
         targets: Targets,
         dt: wp.float64,
-        world_stepped: wp.array[int],
-        joint_q: wp.array[float],
-        joint_qd: wp.array[float],
+        world_stepped: wp.array[int],  # [world] 1: the rows hold a new state
+        joint_q: wp.array[float],  # [coord] m, rad
+        joint_qd: wp.array[float],  # [dof] m/s, rad/s
     ):
         """Write where the kinematic joints of a world went."""
         world = worlds[wp.tid()]

@@ -88,7 +88,10 @@ def in_world(
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.external_contacts")
-def clear_external_count(group_worlds: wp.array[int], pressing: wp.array[int]):
+def clear_external_count(
+    group_worlds: wp.array[int],  # [row]
+    pressing: wp.array[int],  # [world] contacts that press
+):
     """Forget how many contacts were pressing in for a world."""
     pressing[group_worlds[wp.tid()]] = 0
 
@@ -100,8 +103,8 @@ def push_external_contact(
     group_worlds: wp.array[int],  # [row]
     topology: Topology,
     maps: ExchangeMaps,
-    shape_body: wp.array[int],
-    body_q: wp.array[wp.transform],
+    shape_body: wp.array[int],  # [shape]
+    body_q: wp.array[wp.transform],  # [body] m, xyzw
     listed: wp.array[int],  # [world]
     frozen: wp.array[int],  # [world]
     contacts: ContactArrays,

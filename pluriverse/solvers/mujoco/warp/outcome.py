@@ -52,7 +52,10 @@ class WarpOutcome:
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.outcome")
-def list_world(worlds: wp.array[int], listed: wp.array[int]):
+def list_world(
+    worlds: wp.array[int],
+    listed: wp.array[int],  # [world] 1: to be stepped
+):
     """Mark a world as one to be stepped."""
     listed[worlds[wp.tid()]] = 1
 
@@ -62,7 +65,7 @@ def keep_row(
     group_worlds: wp.array[int],  # [row]
     maps: ExchangeMaps,
     group: int,
-    qpos0: wp.array2d[float],
+    qpos0: wp.array2d[float],  # [row or 1, nq]
     listed: wp.array[int],  # [world]
     frozen: wp.array[int],  # [world]
     rows: Rows,
@@ -114,13 +117,13 @@ def in_body(shape_body: wp.array[int], body_q: wp.array[wp.transform], shape: in
 
 @wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.outcome")
 def list_contact(
-    group_worlds: wp.array[int],
+    group_worlds: wp.array[int],  # [row]
     topology: Topology,
     maps: ExchangeMaps,
-    shape_body: wp.array[int],
-    body_q: wp.array[wp.transform],
-    listed: wp.array[int],
-    frozen: wp.array[int],
+    shape_body: wp.array[int],  # [shape]
+    body_q: wp.array[wp.transform],  # [body] m, xyzw
+    listed: wp.array[int],  # [world] 1: to be stepped
+    frozen: wp.array[int],  # [world]
     source: WarpContacts,
     contacts: ContactArrays,
 ):
@@ -153,7 +156,7 @@ def list_contact(
 
 @wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.outcome")
 def finalize_row(
-    group_worlds: wp.array[int],
+    group_worlds: wp.array[int],  # [row]
     maps: ExchangeMaps,
     group: int,
     iteration_limit: int,
@@ -232,6 +235,9 @@ def finalize_row(
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.outcome")
-def set_time_step(timestep: wp.array[float], dt: float):
+def set_time_step(
+    timestep: wp.array[float],  # [1] s
+    dt: float,  # s
+):
     """Set the time step of a group [s]."""
     timestep[wp.tid()] = dt
