@@ -322,6 +322,152 @@ def sweep(
     )
 
 
+TaskArgument = Annotated[
+    str, typer.Argument(metavar="TASK", help="Name of a task, or your own as module:Class or file.py:Class.")
+]
+PolicyOption = Annotated[
+    Path | None,
+    typer.Option(help="Policy, or folder of a run.", show_default="runs/TASK/policy.onnx"),
+]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of everything that is drawn.")]
+RobotRootOption = Annotated[
+    list[Path] | None,
+    typer.Option("--asset-root", help="Folder with files of robots; can be given several times."),
+]
+CommandOption = Annotated[
+    str | None,
+    typer.Option(help="Velocity of tasks of walking: forwards, left, turning, such as 0.65,0,0."),
+]
+
+
+@app.command()
+def tasks() -> None:
+    """List the tasks that come with the package."""
+    from pluriverse.cli.learn import list_tasks
+
+    list_tasks()
+
+
+@app.command()
+def train(
+    task: TaskArgument,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for checkpoints, curve and policy.", show_default="runs/TASK"),
+    ] = None,
+    envs: Annotated[
+        int | None, typer.Option("--envs", "--num-envs", min=1, help="Environments, instead of the task's.")
+    ] = None,
+    iterations: Annotated[
+        int | None, typer.Option(min=1, help="Updates in all, instead of the task's.")
+    ] = None,
+    minutes: Annotated[float | None, typer.Option(help="Time to end after, in minutes.")] = None,
+    seed: SeedOption = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the folder.")] = False,
+    device: DeviceOption = None,
+    threads: ThreadsOption = None,
+    learning_threads: Annotated[
+        int | None,
+        typer.Option(min=1, help="CPU threads of PyTorch.", show_default="PyTorch's own choice"),
+    ] = None,
+    asset_root: RobotRootOption = None,
+    tensorboard: Annotated[bool, typer.Option(help="Whether to write logs for TensorBoard.")] = True,
+) -> None:
+    """Learn a task, with its curve, checkpoints, and a policy at the end."""
+    from pluriverse.cli.learn import TrainOptions
+    from pluriverse.cli.learn import train as train_task
+
+    train_task(
+        task,
+        TrainOptions(
+            out=out,
+            envs=envs,
+            iterations=iterations,
+            minutes=minutes,
+            seed=seed,
+            resume=resume,
+            device=device,
+            threads=threads,
+            learning_threads=learning_threads,
+            asset_roots=tuple(asset_root or ()),
+            tensorboard=tensorboard,
+        ),
+    )
+
+
+@app.command()
+def evaluate(
+    task: TaskArgument,
+    policy: PolicyOption = None,
+    envs: Annotated[int, typer.Option("--envs", "--num-envs", min=1, help="Environments.")] = 32,
+    episodes: Annotated[int, typer.Option(min=1, help="Least number of episodes.")] = 32,
+    seed: SeedOption = 1000,
+    device: DeviceOption = None,
+    threads: ThreadsOption = None,
+    asset_root: RobotRootOption = None,
+    command: CommandOption = None,
+    report: Annotated[Path | None, typer.Option(help="Write the figures to this file, as JSON.")] = None,
+) -> None:
+    """Run whole episodes with a policy, and print what they gave."""
+    from pluriverse.cli.learn import PlayOptions
+    from pluriverse.cli.learn import evaluate as evaluate_policy
+
+    evaluate_policy(
+        task,
+        PlayOptions(
+            policy=policy,
+            envs=envs,
+            episodes=episodes,
+            seconds=None,
+            seed=seed,
+            device=device,
+            threads=threads,
+            asset_roots=tuple(asset_root or ()),
+            command=command,
+            video=None,
+            report=report,
+            port=None,
+        ),
+    )
+
+
+@app.command()
+def play(
+    task: TaskArgument,
+    policy: PolicyOption = None,
+    envs: Annotated[int, typer.Option("--envs", "--num-envs", min=1, help="Environments.")] = 4,
+    seconds: Annotated[float | None, typer.Option(help="Simulated time to end after.")] = None,
+    seed: SeedOption = 0,
+    device: DeviceOption = None,
+    threads: ThreadsOption = None,
+    asset_root: RobotRootOption = None,
+    command: CommandOption = None,
+    video: Annotated[Path | None, typer.Option(help="Film it, instead of showing it in the browser.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port of the viewer.")] = None,
+) -> None:
+    """Show in the browser, in real time, what a policy does; or film it."""
+    from pluriverse.cli.learn import PlayOptions
+    from pluriverse.cli.learn import play as play_policy
+
+    play_policy(
+        task,
+        PlayOptions(
+            policy=policy,
+            envs=envs,
+            episodes=1,
+            seconds=seconds,
+            seed=seed,
+            device=device,
+            threads=threads,
+            asset_roots=tuple(asset_root or ()),
+            command=command,
+            video=video,
+            report=None,
+            port=port,
+        ),
+    )
+
+
 @app.command()
 def scenes() -> None:
     """List the scenes that ship with the package."""

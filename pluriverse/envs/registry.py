@@ -55,7 +55,17 @@ TASKS: dict[str, TaskEntry] = {
             "a cart holds a pole upright",
             "pluriverse.envs.tasks.cartpole:CartpoleTask",
             config=LearningConfig(
-                env_count=64, iterations=60, hidden_sizes=(32, 32), initial_std=0.5, steps_per_iteration=16
+                env_count=128,
+                iterations=80,
+                steps_per_iteration=32,
+                hidden_sizes=(32, 32),
+                learning_rate=3.0e-3,
+                epochs=5,
+                initial_std=0.5,
+                desired_kl=0.03,
+                discount=0.98,
+                entropy=0.0,
+                normalize_observations=False,
             ),
         ),
         TaskEntry(

@@ -47,7 +47,8 @@ def export_policy(actor: Any, path: str | Path, description: dict[str, Any] | No
         deviation = normalizer._std + normalizer.eps
         nodes.append(helper.make_node("Div", ["centred", constant("deviation", deviation)], ["normal"]))
         value = "normal"
-    layers = [module for module in actor.mlp.modules() if not list(module.children())]
+    # An activation may be one object in several places, which `modules()` would list once.
+    layers = list(actor.mlp._modules.values())
     activations = {torch.nn.ELU: "Elu", torch.nn.ReLU: "Relu", torch.nn.Tanh: "Tanh", torch.nn.SELU: "Selu"}
     for place, layer in enumerate(layers):
         result = "actions" if place == len(layers) - 1 else f"layer_{place}"

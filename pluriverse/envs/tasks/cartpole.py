@@ -23,7 +23,7 @@ class CartpoleTask(Task):
     episode_seconds = 5.0
     action_count = 1
     action_limit = 1.0
-    force = 30.0
+    force = 15.0
     """Force of a whole action [N]."""
     randomization = (InitialState(joint_position=Uniform(-0.15, 0.15), joint_velocity=Uniform(-0.15, 0.15)),)
 
@@ -51,7 +51,7 @@ class CartpoleTask(Task):
     def reward(self, env: Any) -> Any:
         """Return 1 for a pole that stands upright, less if it leans or the cart is far from the middle."""
         cart, pole = self.t.joint_positions[:, 0], self.t.joint_positions[:, 1]
-        return 1.0 - pole.square() - 0.05 * cart.square() - 0.01 * env.actions[:, 0].square()
+        return 1.0 - pole.square() - 0.2 * cart.square() - 0.01 * env.actions[:, 0].square()
 
     def terminated(self, env: Any) -> Any:
         """Return which poles have fallen, and which carts are too far out."""

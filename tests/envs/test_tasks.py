@@ -1,0 +1,109 @@
+"""The tasks that come with the package run, and say where robots are looked for."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from pluriverse import envs  # noqa: E402
+from pluriverse.builder import ModelBuilder  # noqa: E402
+from pluriverse.envs.registry import TASKS  # noqa: E402
+from pluriverse.envs.robots import ASSET_VARIABLE  # noqa: E402
+
+OWN = ["cartpole", "ant", "puli-rough", "reach", "lift", "turn"]
+OTHERS = ["go1-flat", "anymal-flat", "g1-walk"]
+
+
+def run(task: envs.Task, env_count: int, steps: int, identities=None) -> list[torch.Tensor]:
+    """Return observations and rewards of a run under random actions."""
+    with envs.Environment(task, env_count, seed=1, threads=2, identities=identities) as env:
+        seen = [env.reset()]
+        chosen = np.arange(env_count) if identities is None else identities
+        for step in range(steps):
+            rows = [np.random.default_rng([int(k), step]).normal(size=task.action_count) for k in chosen]
+            result = env.step(np.array(rows))
+            seen += [result.observations, result.rewards.unsqueeze(1)]
+        assert all(len(value) == env_count for value in task.metrics(env).values())
+        return seen
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_tasks_of_the_package_run_and_a_world_is_the_same_alone(name):
+    """Finite observations and rewards; environment 4 has the same bits alone and among seven."""
+    batch = run(envs.make_task(name), 7, 12)
+    assert all(torch.isfinite(part).all() for part in batch)
+    alone = run(envs.make_task(name), 1, 12, identities=[4])
+    for whole, own in zip(batch, alone, strict=True):
+        assert torch.equal(whole[4], own[0])
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_tasks_of_other_robots_stand_in_their_home_pose(name, robot_assets):
+    """Without actions nobody has fallen after 0.6 s."""
+    with envs.Environment(envs.make_task(name, asset_roots=[robot_assets]), 4, threads=2) as env:
+        env.reset()
+        for _ in range(30):
+            result = env.step(torch.zeros(env.actions.shape))
+            assert not result.terminated.any()
+
+
+def test_every_task_has_a_class_and_a_summary():
+    """Names are unique, and wrong ones get a suggestion."""
+    assert envs.task_names() == list(TASKS)
+    assert all(entry.summary for entry in TASKS.values())
+    with pytest.raises(KeyError, match="did you mean go1-flat"):
+        envs.make_task("go1_flat")
+    with pytest.raises(KeyError, match="no class 'Walk'"):
+        envs.make_task("pluriverse.envs.tasks.ant:Walk")
+    with pytest.raises(TypeError, match="must derive from"):
+        envs.make_task("pluriverse.envs.registry:TaskEntry")
+
+
+def test_a_task_of_your_own_is_named_by_its_file(tmp_path):
+    """`file.py:Class` needs no installation."""
+    file = tmp_path / "mine.py"
+    file.write_text("from pluriverse.envs import Task\nclass Mine(Task):\n    action_count = 3\n")
+    assert envs.make_task(f"{file}:Mine").action_count == 3
+    with pytest.raises(ImportError, match="there is no file"):
+        envs.make_task(f"{tmp_path / 'none.py'}:Mine")
+
+
+def test_a_robot_whose_file_is_missing_is_named_with_the_places(tmp_path, monkeypatch):
+    """The message says where it was looked for and what to do; folders below a root are searched."""
+    monkeypatch.setenv("SAP_WARP_ASSET_OFFLINE", "1")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(ASSET_VARIABLE, str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"robot 'go1'.*--asset-root FOLDER.*PLURIVERSE_ASSETS"):
+        envs.find_robot("go1")
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        envs.find_robot("go1", [tmp_path / "none"])
+    with pytest.raises(KeyError, match="there is no robot 'go2'"):
+        envs.find_robot("go2")
+    place = tmp_path / "a" / "unitree_go1"
+    place.mkdir(parents=True)
+    (place / "go1.xml").write_text("<mujoco/>")
+    assert envs.find_robot("go1") == place / "go1.xml"
+
+
+def test_a_robot_of_your_own_is_added_with_gains_and_home(tmp_path):
+    """Gains, targets and the pose are those given; a home of joints that are not there is an error."""
+    file = tmp_path / "leg.urdf"
+    file.write_text(
+        '<robot name="leg"><link name="base"/><joint name="knee" type="revolute"><parent link="base"/>'
+        '<child link="shank"/><axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="9" velocity="5"/>'
+        "</joint>"
+        '<link name="shank"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" '
+        'izz="1"/></inertial></link></robot>'
+    )
+    robot = envs.Robot(
+        "leg", (str(file),), home={"knee": 0.5}, drive_gains={"knee": (30.0, 1.0)}, armature=0.02
+    )
+    builder = ModelBuilder()
+    envs.add_robot(builder, robot)
+    model = builder.finalize("cpu")
+    assert model.joint_q.numpy().tolist() == [0.5]
+    assert model.joint_target_ke.numpy().tolist() == [30.0]
+    np.testing.assert_allclose(model.joint_armature.numpy(), 0.02)
+    wrong = envs.Robot("leg", (str(file),), home={"ankle": 0.5})
+    with pytest.raises(ValueError, match=r"home pose names ankle.*there are .*knee"):
+        envs.add_robot(ModelBuilder(), wrong)
