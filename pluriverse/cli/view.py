@@ -97,6 +97,9 @@ def view_scene(name: str, options: ViewOptions) -> None:
             raise ValueError(str(error)) from error
         with session.simulation, viewer:
             output.print(f"{session.scene.name}: [link={viewer.url}]{viewer.url}[/link]   (Ctrl-C ends)")
+            if options.duration is None:
+                # A robot without control falls before a page is open; nobody would see it stand.
+                viewer.wait_for_client()
             viewer.run(options.duration, step=lambda count: session.scene.play(session.simulation, count))
             if options.html is not None:
                 viewer.save_html(options.html)

@@ -6,16 +6,22 @@ A pose is a row (position [m], quaternion xyzw) of an array of shape [..., 7].
 import numpy as np
 
 
+def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the cross products of vectors; for many of them faster than `numpy.cross`."""
+    (ax, ay, az), (bx, by, bz) = np.moveaxis(a, -1, 0), np.moveaxis(b, -1, 0)
+    return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=-1)
+
+
 def rotate(quat: np.ndarray, vector: np.ndarray) -> np.ndarray:
     """Turn vectors by unit quaternions."""
     axis, w = quat[..., :3], quat[..., 3:]
-    turn = 2.0 * np.cross(axis, vector)
-    return vector + w * turn + np.cross(axis, turn)
+    turn = 2.0 * cross(axis, vector)
+    return vector + w * turn + cross(axis, turn)
 
 
 def quat_multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the quaternions of turning by `b`, then by `a`."""
-    xyz = a[..., 3:] * b[..., :3] + b[..., 3:] * a[..., :3] + np.cross(a[..., :3], b[..., :3])
+    xyz = a[..., 3:] * b[..., :3] + b[..., 3:] * a[..., :3] + cross(a[..., :3], b[..., :3])
     w = a[..., 3:] * b[..., 3:] - np.sum(a[..., :3] * b[..., :3], axis=-1, keepdims=True)
     return np.concatenate([xyz, w], axis=-1)
 

@@ -652,6 +652,11 @@ class Simulation:
 
         return BrowserViewer(self, worlds, **options)
 
+    def _repr_html_(self) -> str:
+        from pluriverse.render.notebook import simulation_html
+
+        return simulation_html(self)
+
     def clear_report(self) -> None:
         """Let the figures of `report` begin again with the next step."""
         self._statistics.clear()

@@ -1,8 +1,12 @@
 """Viewer base: a server, a scene, and a thread that draws what a source is, again and again."""
 
+import atexit
 import contextlib
+import os
 import socket
 import threading
+import time
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
@@ -19,6 +23,10 @@ from pluriverse.viewer.stage import Stage
 
 # Pictures a second: smooth to the eye, and below a percent of a core for a few robots.
 FRAME_RATE = 30.0
+# Pictures take at most this share of all cores, down to so many a second; where nobody is connected, so many.
+FRAME_SHARE = 0.025
+FRAME_RATE_MIN = 5.0
+UNSEEN_RATE = 4.0
 # Ports that are tried where none is asked for.
 PORT_FIRST, PORT_COUNT = 8080, 100
 
@@ -52,6 +60,8 @@ class ViewerBase:
                 host=host, port=free_port(host, port), label="Pluriverse", verbose=False
             )
         """The Viser server, to add drawings and controls of one's own."""
+        # Whoever forgets to close it is not told so by Viser at the end of the program.
+        atexit.register(_close, weakref.ref(self))
         # Sharing would send the scene through a server of others.
         self.server.gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")
         self.is_playing = True
@@ -71,6 +81,10 @@ class ViewerBase:
             self.stage.set_geometry(geometry)
         self.panel: Any = None
         """The controls beside the scene."""
+        self.frame_count = 0
+        """Pictures prepared so far."""
+        self.draw_time = 0.0
+        """Time of a core that it takes to prepare a picture, lately [s]."""
         self._thread = threading.Thread(target=self._follow, name="pluriverse viewer", daemon=True)
 
     def _begin(self, panel: Any, *, verbose: bool) -> None:
@@ -104,6 +118,12 @@ class ViewerBase:
             self.stage.choose(environments)
             self._aim_camera()
 
+    def wait_for_client(self) -> None:
+        """Wait until a browser is connected, the viewer is closed, or somebody presses Ctrl-C."""
+        with contextlib.suppress(KeyboardInterrupt):
+            while self.is_running and not self.server.get_clients():
+                time.sleep(1.0 / FRAME_RATE)
+
     def save_html(self, path: str | Path) -> None:
         """Write what is shown now as one page that needs nothing else: turn it in any browser.
 
@@ -113,7 +133,8 @@ class ViewerBase:
         from pluriverse.files import replace_file
 
         with self._lock:
-            text = self.server.get_scene_serializer().as_html()
+            self._draw(self.source.moment())
+            text = standalone_html(self.server, self.server.get_scene_serializer)
         with replace_file(path) as part:
             part.write_text(text, encoding="utf-8")
 
@@ -146,16 +167,32 @@ class ViewerBase:
         """Draw what the source is, again and again, until the viewer is closed."""
         raise NotImplementedError
 
+    def _frame_interval(self) -> float:
+        """Return how long to wait before the next picture [s], so that the simulation hardly notices."""
+        if not self.server.get_clients():
+            return 1.0 / UNSEEN_RATE
+        slow = self.draw_time / (FRAME_SHARE * (os.cpu_count() or 1))
+        return min(max(1.0 / FRAME_RATE, slow), 1.0 / FRAME_RATE_MIN)
+
     def _draw(self, moment: Moment) -> None:
+        begin = time.thread_time()
         self.history.keep(moment)
         with self.server.atomic():
             self.stage.update(moment)
         self.panel.update(moment)
+        self.frame_count += 1
+        self.draw_time += 0.1 * (time.thread_time() - begin - self.draw_time)
 
     def _aim_camera(self) -> None:
         """Look at the shown worlds from the front left, from as far as they are large."""
         camera = self.server.initial_camera
         camera.look_at, camera.position = aimed_camera(self.source, self.stage)
+
+
+def _close(viewer: "weakref.ref[ViewerBase]") -> None:
+    alive = viewer()
+    if alive is not None:
+        alive.close()
 
 
 def aimed_camera(source: Source, stage: Stage) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -183,6 +220,26 @@ def aimed_camera(source: Source, stage: Stage) -> tuple[tuple[float, ...], tuple
     reach = max(0.3, 0.85 * extent + 0.35 * max(reaches, default=0.5))
     position = centre + reach * np.array([1.0, 0.9, 0.6])
     return tuple(centre.tolist()), tuple(position.tolist())
+
+
+def standalone_html(server: Any, serializer: Any) -> str:
+    """Return the page of a scene, without our lights: such pages have lights that cannot be switched off.
+
+    Args:
+        server: The server that shows the scene.
+        serializer: Returns the serializer of its scene.
+    """
+    for name in LIGHT_NAMES:
+        server.scene.remove_by_name(name)
+    try:
+        text: str = serializer().as_html()
+    finally:
+        light_scene(server.scene)
+    return text
+
+
+LIGHT_NAMES = ("/light/sky", "/light/sun")
+"""Names of the lights of scenes."""
 
 
 def light_scene(scene: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from pluriverse.files import replace_file
 from pluriverse.recording import RecordedRun
 from pluriverse.render.visual import SeenGeometry
-from pluriverse.viewer.base import aimed_camera, free_port, light_scene
+from pluriverse.viewer.base import aimed_camera, free_port
 from pluriverse.viewer.extras import load_viser, quiet_viser
 from pluriverse.viewer.layout import shown_environments
 from pluriverse.viewer.source import RecordedSource
@@ -47,7 +47,6 @@ def export_html(
         )
     try:
         server.scene.set_up_direction("+z")
-        light_scene(server.scene)
         stage = Stage(server.scene, source, environments)
         stage.set_geometry(SeenGeometry(geometry))
         camera = server.initial_camera

@@ -25,6 +25,19 @@ class _Instances:
         """Place of the world of each among those shown, shape [instance]."""
         self.handles = handles
         """Drawn batches, one per part of the mesh, with the colours of the instances if they can change."""
+        self._positions: np.ndarray | None = None
+        self._wxyzs: np.ndarray | None = None
+
+    def move(self, positions: np.ndarray, wxyzs: np.ndarray) -> None:
+        """Move the instances, and send only what is new."""
+        if self._positions is None or not np.array_equal(positions, self._positions):
+            self._positions = positions
+            for handle, _ in self.handles:
+                handle.batched_positions = positions
+        if self._wxyzs is None or not np.array_equal(wxyzs, self._wxyzs):
+            self._wxyzs = wxyzs
+            for handle, _ in self.handles:
+                handle.batched_wxyzs = wxyzs
 
 
 class SceneView:
@@ -123,16 +136,19 @@ class SceneView:
             body_q: Poses of all bodies [m, xyzw], shape [body, 7].
             frozen: Whether each world of the model is frozen, shape [world].
         """
-        for each in self._drawn:
-            pose = self.visual.poses(body_q, each.shapes)
-            position = (pose[:, :3] + self._offsets[each.place]).astype(np.float32)
+        if self._drawn:
+            pose = self.visual.poses(body_q, np.concatenate([each.shapes for each in self._drawn]))
+            place = np.concatenate([each.place for each in self._drawn])
+            positions = (pose[:, :3] + self._offsets[place]).astype(np.float32)
+            wxyzs = pose[:, [6, 3, 4, 5]].astype(np.float32)
             # A pose that is no number would make the browser drop the whole batch.
-            sound = np.isfinite(pose).all(axis=1)
-            position[~sound] = (0.0, 0.0, -1e3)
-            wxyz = np.where(sound[:, None], pose[:, [6, 3, 4, 5]], [1.0, 0.0, 0.0, 0.0]).astype(np.float32)
-            for handle, _ in each.handles:
-                handle.batched_positions = position
-                handle.batched_wxyzs = wxyz
+            unsound = ~np.isfinite(pose).all(axis=1)
+            positions[unsound], wxyzs[unsound] = (0.0, 0.0, -1e3), (1.0, 0.0, 0.0, 0.0)
+            first = 0
+            for each in self._drawn:
+                end = first + len(each.shapes)
+                each.move(positions[first:end], wxyzs[first:end])
+                first = end
         if frozen is not None:
             self._color(np.asarray(frozen, dtype=bool)[self._worlds])
 

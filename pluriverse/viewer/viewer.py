@@ -172,7 +172,7 @@ class BrowserViewer(ViewerBase):
 
     def _follow(self) -> None:
         refreshed, counted, steps = 0.0, time.monotonic(), self.simulation.step_count
-        while not self._closed.wait(1.0 / FRAME_RATE):
+        while not self._closed.wait(self._frame_interval()):
             now = time.monotonic()
             with self._lock:
                 if now - refreshed > 1.0 / REFRESH_RATE:
