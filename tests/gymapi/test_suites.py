@@ -116,3 +116,28 @@ def test_walkers_stand_on_terrain_of_either_kind(crawler_folder, kind):
     for _ in range(5):
         assert torch.isfinite(task.step(torch.randn((6, 8)))).all()
     assert task.gym.get_sim_params(task.sim).up_axis == gymapi.UP_AXIS_Z
+
+
+def test_tasks_see_their_carts(assets, monkeypatch):
+    """Images follow the carts: points of the pole are where its state says, in every env, and riders stay."""
+    from tests.gymapi.suites.vision import CONFIG, VisionCart
+
+    monkeypatch.setattr("sys.argv", ["task"])
+    task = VisionCart(CONFIG, assets)
+    efforts = torch.tensor([-60.0, 0.0, 60.0])
+    for _ in range(15):
+        obs = task.step(efforts)
+    assert torch.isfinite(obs).all()
+    assert not torch.equal(obs[0], obs[1])
+    for index, env in enumerate(task.envs):
+        points = task.points(index, 1).numpy() - np.array(list(task.gym.get_env_origin(env)))
+        cart = float(task.dof_state[index, 0, 0])
+        assert len(points) > 3
+        # The side of the cart that the camera sees is a box of 0.5 x 0.3 x 0.2 at its position on the rail.
+        assert np.abs(points[:, 1] - cart).max() < 0.15 + 1e-3
+        assert np.abs(points[:, 2] - 1.0).max() < 0.1 + 1e-3
+        rider = task.gym.get_camera_transform(task.sim, env, task.riders[index])
+        np.testing.assert_allclose(list(rider.p), (-0.5, cart, 1.5), atol=1e-5)
+        seen = task.gym.get_camera_image(task.sim, env, task.riders[index], gymapi.IMAGE_SEGMENTATION)
+        assert (seen == 2).any(), "the pole stands before the rider"
+    assert float(task.dof_state[0, 0, 0]) < -0.05 < 0.05 < float(task.dof_state[2, 0, 0])
