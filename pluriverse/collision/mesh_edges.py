@@ -12,6 +12,7 @@ from pluriverse.collision.mesh_bounds import ANY_DISTANCE, DistanceBounds
 from pluriverse.collision.mesh_data import (
     CLOSED,
     GROUND,
+    OPEN,
     MeshData,
     edge_outward,
     has_angles,
@@ -67,6 +68,15 @@ def is_third_behind(
         vertex = data.triangle[row // 3][1]
     offset = (surface_point(data, vertex, scale) - position) - point
     return wp.dot(normal, offset) <= PATCH_SLOPE * wp.length(offset)
+
+
+@wp.func
+def is_pierced(data: MeshData, surface: int, scale: wp.vec3, start: wp.vec3, along: wp.vec3) -> bool:
+    """Return whether the way from a point `along` a vector [m], frame of a mesh, meets its surface."""
+    low = wp.cw_div(start, scale)
+    way = wp.cw_div(along, scale)
+    length = wp.length(way)
+    return wp.mesh_query_ray(data.id[surface], low, way / length, length).result
 
 
 @wp.func
@@ -182,8 +192,21 @@ def add_edge_pair(
         distance = sign * height
         if distance <= pair.reach and distance >= -EDGE_DEPTH * pair.extent:
             back = -(inverse * n)
+            # Sheets have no inside that tells whether an edge went in: one of both must go through the other,
+            # or what continues it as far as it is deep, where edges are short.
+            is_apart = bool(False)
+            if distance < 0.0 and data.kind[surface0] == OPEN and data.kind[surface1] == OPEN:
+                longer0 = wp.max(1.0, -distance / wp.length(half0)) * half0
+                longer1 = wp.max(1.0, -distance / wp.length(half1)) * half1
+                start0 = inverse * (middle0 - longer0)
+                start1 = middle1 - longer1 + pair.position
+                is_apart = not (
+                    is_pierced(data, surface0, pair.size0, start1, 2.0 * longer1)
+                    or is_pierced(data, surface1, pair.size1, start0, 2.0 * (inverse * longer0))
+                )
             if (
-                is_edge_free(data, row0, pair.size0, pair.position, n, on_first, PATCH_SLOPE)
+                not is_apart
+                and is_edge_free(data, row0, pair.size0, pair.position, n, on_first, PATCH_SLOPE)
                 and is_third_behind(data, row0, pair.size0, pair.position, n, on_first)
                 and is_edge_free(data, row1, pair.size1, origin, back, on_second, PATCH_SLOPE)
                 and is_third_behind(data, row1, pair.size1, origin, back, on_second)
