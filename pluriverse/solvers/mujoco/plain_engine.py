@@ -3,8 +3,8 @@
 It uses nothing of MuJoCo but its public functions (`mujoco.mj_step`, `mj_contactForce`, `mj_setConst` and so
 on), so it works with any version. It gives the bits of the engine in `cpu`, which the tests compare. Every
 world takes time in Python, on one thread, and steps cannot be recorded. It is there for versions of MuJoCo
-that the engine in `cpu` does not know (`engine.make_engine`), and for tests. `mujoco.rollout` is no base for
-it, since neither the warm start of the next step nor contacts come out of that.
+that the engine in `cpu` does not know (`engine_choice`), and for tests. `mujoco.rollout` is no base
+for it, since neither the warm start of the next step nor contacts come out of that.
 """
 
 import copy

@@ -9,7 +9,8 @@ import numpy as np
 from pluriverse.model import Model
 from pluriverse.model.world_selection import resolve_worlds
 from pluriverse.solvers.mujoco.attributes.registration import register_custom_attributes
-from pluriverse.solvers.mujoco.engine import EngineOptions, make_engine
+from pluriverse.solvers.mujoco.engine import EngineOptions
+from pluriverse.solvers.mujoco.engine_choice import make_engine
 from pluriverse.solvers.mujoco.engine_solver import EngineSolver
 from pluriverse.solvers.mujoco.export import save_world
 from pluriverse.solvers.mujoco.mapping.conversion import convert_model

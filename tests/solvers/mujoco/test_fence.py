@@ -17,7 +17,7 @@ def test_only_the_choice_of_an_engine_knows_the_c_engine():
         for path in sorted(package.rglob("*.py"))
         if "pluriverse.solvers.mujoco.cpu" in re.sub(r'"[^"\n]*"', "", path.read_text())
     ]
-    assert {name for name in knowing if not name.startswith("cpu/")} == {"engine.py"}
+    assert {name for name in knowing if not name.startswith("cpu/")} == {"engine_choice.py"}
 
 
 def test_only_the_c_engine_reads_addresses_and_has_native_code():

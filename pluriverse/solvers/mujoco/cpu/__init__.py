@@ -13,6 +13,6 @@ What is borrowed beyond MuJoCo's documented interface, and what happens where a 
   run.
 
 `library.find_misfit` looks for all of that, and compares a step by address with one of the Python package.
-Where it finds a fault, `engine.make_engine` warns and takes `plain_engine.PlainEngine`, which borrows
+Where it finds a fault, `engine_choice.make_engine` warns and takes `plain_engine.PlainEngine`, which borrows
 nothing.
 """

@@ -30,7 +30,8 @@ What an engine does with a group before a step:
 - Equality. `eq_active` is `fields["eq_active0"]` or `model.eq_active0`; it lives in `mjData`, so it is copied
   there when it changes.
 
-After a step the same maps lead back. Joints of kinematic bodies keep the public state they had.
+After a step the same maps lead back. Joints of kinematic bodies get the state that is prescribed
+(`exchange.prescribed`).
 
 MuJoCo's body frames are ours, so `xpos, xquat` of `body_mj[body]` is `body_q`. A body without mass and shapes
 between two joints has no MuJoCo body (`body_mj` is -1): its joints are joints of the next body.
