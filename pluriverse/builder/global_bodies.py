@@ -6,13 +6,17 @@ world itself are shared by all worlds, and stay as they are. A world has its cop
 own.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from pluriverse.builder.custom_attribute import CustomAttribute
 from pluriverse.builder.custom_attributes import JOINT_CONSTRAINT_COUNT
 from pluriverse.builder.custom_merge import _kinds_of_rows
-from pluriverse.builder.worlds import WorldBuilder
 from pluriverse.types import Entity
+
+if TYPE_CHECKING:
+    from pluriverse.builder.worlds import WorldBuilder
 
 _WORLD = Entity.WORLD.key
 _WITH_WORLD = ("body", "joint", "articulation", "equality_constraint", "shape")
@@ -103,7 +107,7 @@ class PartLayout:
 Order = Layout | PartLayout
 
 
-def copy_global_bodies(builder: WorldBuilder) -> None:
+def copy_global_bodies(builder: "WorldBuilder") -> None:
     """See `WorldBuilder.copy_global_bodies`."""
     worlds = {kind: getattr(builder, f"{kind}_world") for kind in _WITH_WORLD}
     copied = {kind: world < 0 for kind, world in worlds.items()}
@@ -134,7 +138,7 @@ def copy_global_bodies(builder: WorldBuilder) -> None:
     builder.custom_attributes = attributes
 
 
-def _kinds_of(builder: WorldBuilder, attribute: CustomAttribute) -> np.ndarray | None:
+def _kinds_of(builder: "WorldBuilder", attribute: CustomAttribute) -> np.ndarray | None:
     """Return what the value of each row refers to, empty for nothing; None if none refers to anything."""
     if attribute.row_references is None and attribute.references is None:
         return None
@@ -145,7 +149,7 @@ def _kinds_of(builder: WorldBuilder, attribute: CustomAttribute) -> np.ndarray |
 
 
 def _order_rows(
-    builder: WorldBuilder,
+    builder: "WorldBuilder",
     copied: dict[str, np.ndarray],
     orders: dict[str, Order],
     kinds: dict[str, np.ndarray | None],
@@ -183,7 +187,7 @@ def _refers_to(values: np.ndarray, kinds: np.ndarray, marked: dict[str, np.ndarr
 
 
 def _moved_attribute(
-    builder: WorldBuilder, attribute: CustomAttribute, kinds: np.ndarray | None, orders: dict[str, Order]
+    builder: "WorldBuilder", attribute: CustomAttribute, kinds: np.ndarray | None, orders: dict[str, Order]
 ) -> CustomAttribute:
     """Return a custom attribute in the new order, with the indices that it holds.
 
@@ -217,7 +221,7 @@ def _moved_attribute(
     return result
 
 
-def _move_tables(builder: WorldBuilder, orders: dict[str, Order]) -> None:
+def _move_tables(builder: "WorldBuilder", orders: dict[str, Order]) -> None:
     """Bring the tables of the builder into the new order."""
     filters = _moved_filters(builder, orders["shape"])
     tables = {
@@ -257,7 +261,7 @@ def _move_tables(builder: WorldBuilder, orders: dict[str, Order]) -> None:
     builder._filters.view("shape")[added] = filters
 
 
-def _moved_filters(builder: WorldBuilder, order: Order) -> np.ndarray:
+def _moved_filters(builder: "WorldBuilder", order: Order) -> np.ndarray:
     """Return the filtered pairs of shapes; a pair with a shape that is copied is one per world."""
     assert isinstance(order, Layout)
     pairs = builder._filters.view("shape").astype(np.int64)

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
@@ -22,9 +22,11 @@ from pluriverse.model.world_selection import WorldSelection, resolve_worlds
 from pluriverse.simulation import Simulation, SimulationReport, SimulationSnapshot
 from pluriverse.simulation.chunks import split_worlds
 from pluriverse.simulation.snapshot import check_structure
-from pluriverse.variants.scene import VariantScene
 from pluriverse.variants.switching import Switching
 from pluriverse.warnings import SimulationError, SimulationWarning
+
+if TYPE_CHECKING:
+    from pluriverse.variants.scene import VariantScene
 
 # What the names of arrays of this room begin with in a snapshot.
 _PREFIX = "variants/"
@@ -44,7 +46,7 @@ class VariantSimulation(Simulation):
         ValueError: If variants share layouts and the solver cannot change between them.
     """
 
-    def __init__(self, scene: VariantScene, **options: Any) -> None:
+    def __init__(self, scene: "VariantScene", **options: Any) -> None:
         solver = options.pop("solver", None)
         super().__init__(scene.model, solver, **options)
         if scene.config.reassignable and not scene.tables.is_empty:
@@ -61,7 +63,7 @@ class VariantSimulation(Simulation):
         )
 
     @property
-    def scene(self) -> VariantScene:
+    def scene(self) -> "VariantScene":
         """The scene."""
         return self._scene
 

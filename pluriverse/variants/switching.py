@@ -1,7 +1,7 @@
 """Switching: which variants environments hold, where they are simulated, and how both change."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
@@ -27,7 +27,9 @@ from pluriverse.variants.pool import (
     release_worlds,
     substitute_worlds,
 )
-from pluriverse.variants.scene import VariantScene
+
+if TYPE_CHECKING:
+    from pluriverse.variants.scene import VariantScene
 
 # Arrays of the pool that change.
 _POOL_ARRAYS = ("free_count", "free_world", "substitution_count")
@@ -40,7 +42,7 @@ class Switching:
         scene: The scene.
     """
 
-    def __init__(self, scene: VariantScene) -> None:
+    def __init__(self, scene: "VariantScene") -> None:
         self._scene = scene
         self._device = scene.model.device
         count = scene.environment_count
