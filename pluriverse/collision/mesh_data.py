@@ -13,6 +13,11 @@ import numpy as np
 import warp as wp
 
 from pluriverse.collision.height_field_data import FLAT_EDGE
+from pluriverse.collision.mesh_edge_data import (
+    average_edge_normals,
+    mark_sharp_edges,
+    measure_triangles,
+)
 from pluriverse.collision.segment import closest_on_edge
 from pluriverse.geometry import Heightfield, Mesh, SignedDistance
 from pluriverse.geometry.signed_distance_grid import SignedDistanceData, make_distance_data
@@ -28,9 +33,6 @@ DEGENERATE = 1.0e-6
 SEAM = 1.0e-5
 # Triangles looked for at a point of a seam: those on either side of a coarser edge, and two more at a corner.
 SEAM_TRIANGLE_COUNT = 4
-
-# Edges worked on at a time, so that what is computed between takes megabytes for a terrain too.
-PART = 1 << 20
 
 # Relative difference of the factors of a scale up to which it is the same along all axes.
 UNIFORM = wp.constant(1.0e-6)
@@ -223,9 +225,10 @@ class _Surface:
     def __init__(self, mesh: Any, device: Any):
         self._device = device
         vertices, merged = merge_vertices(np.asarray(mesh.vertices))
+        merged = merged.astype(np.int32)  # half the memory to go through
         triangles = merged[np.asarray(mesh.triangles)]
         points = vertices.astype(np.float64)
-        normals, areas, longest = _areas(points, triangles)
+        normals, areas, longest = measure_triangles(points, triangles)
         has_area = areas > DEGENERATE * longest
         if not has_area.any():
             raise DegenerateMeshError(
@@ -237,9 +240,7 @@ class _Surface:
         self.kind = int(OPEN)
         if isinstance(mesh, Heightfield):
             self.kind = int(GROUND)
-        elif (
-            mesh.is_closed or is_closed_surface(self.triangles, len(vertices)) or _is_asked_to_be_solid(mesh)
-        ):
+        elif self._is_closed(mesh, merged, has_area) or _is_asked_to_be_solid(mesh):
             self.kind = int(CLOSED)
             a, b, c = points[triangles.T]
             if np.einsum("ij,ij->i", a, np.cross(b, c)).sum() < 0.0:
@@ -253,6 +254,13 @@ class _Surface:
         self._find_neighbors(points)
         self._find_sharp_edges(points)
         self.hull_points = _hull_points(points, self.triangles)
+
+    def _is_closed(self, mesh: Mesh, merged: np.ndarray, has_area: np.ndarray) -> bool:
+        """Return whether a mesh is closed as it is stored, or without its degenerate triangles."""
+        count = len(self.vertices)
+        if "is_closed" not in mesh.__dict__:  # the vertices are merged here already, which takes long
+            mesh.__dict__["is_closed"] = is_closed_surface(merged[mesh.triangles], count)
+        return mesh.is_closed or (not has_area.all() and is_closed_surface(self.triangles, count))
 
     def signed_distance(self, mesh: Mesh) -> SignedDistance:
         """Return the signed distance grid of the surface, a closed one."""
@@ -282,7 +290,7 @@ class _Surface:
         rows, beyond = np.concatenate([rows, seam_rows]), np.concatenate([beyond, seam_beyond])
         counts = np.bincount(rows, minlength=len(third)) + (self._shared == 2)
         self.opposite_start = np.concatenate([[0], np.cumsum(counts)])
-        self.opposite = np.empty(self.opposite_start[-1], dtype=np.int64)
+        self.opposite = np.empty(self.opposite_start[-1], dtype=np.int32)
         self.opposite[self.opposite_start[one]] = third[other]
         self.opposite[self.opposite_start[other]] = third[one]
         order = np.lexsort((beyond, rows))
@@ -317,22 +325,21 @@ class _Surface:
 
     def _find_sharp_edges(self, points: np.ndarray) -> None:
         """Mark the edges at which a shape can touch beside the faces."""
-        count = len(self.triangles) * 3
         corners = self.triangles.reshape(-1)
-        is_sharp = np.diff(self.opposite_start) == 0
-        for part in range(0, count, PART):  # the arrays between take 200 bytes an edge
-            ends = self.opposite_start[part : part + PART + 1]
-            rows = np.repeat(np.arange(part, min(part + PART, count)), np.diff(ends))
-            offset = points[self.opposite[ends[0] : ends[-1]]] - points[corners[rows]]
-            length = np.maximum(np.linalg.norm(offset, axis=1), np.finfo(float).tiny)
-            sine = np.einsum("ij,ij->i", self._normals[rows // 3], offset) / length
-            if self.kind == int(OPEN):
-                sine = -np.abs(sine)
-            is_sharp[rows[sine < -FLAT_EDGE]] = True
+        is_sharp = mark_sharp_edges(
+            points,
+            self.triangles,
+            self._normals,
+            (self.opposite_start, self.opposite),
+            FLAT_EDGE,
+            self.kind == int(OPEN),
+        )
         is_sharp |= self._shared > 2
         bits = is_sharp.reshape(-1, 3).astype(np.uint8) << np.arange(3, dtype=np.uint8)
         self.sharp = bits.sum(axis=1).astype(np.uint8)
-        self._find_edge_normals()
+        self.edge_normals, self.edge_spreads = average_edge_normals(
+            self._edges.pairs(), self._normals, DEGENERATE
+        )
         sharp_rows = np.flatnonzero(is_sharp)
         owned = np.zeros((len(self.triangles), 6), dtype=np.uint8)
         # The first triangle of each sharp edge and of each of its ends owns it.
@@ -344,25 +351,6 @@ class _Surface:
         once = _first_places(corners[at_end], len(points))
         owned.reshape(-1)[6 * (at_end[once] // 3) + 3 + at_end[once] % 3] = 1
         self.owned = (owned << np.arange(6, dtype=np.uint8)).sum(axis=1).astype(np.uint8)
-
-    def _find_edge_normals(self) -> None:
-        """Compute the mean normal at every edge, and how far from it those of its triangles are."""
-        count = len(self.triangles) * 3
-        self.edge_normals = np.zeros((count, 3), dtype=np.float32)
-        self.edge_spreads = np.full(count, np.pi, dtype=np.float32)
-        pairs = self._edges.pairs()
-        for part in range(0, len(pairs[0]), PART):
-            one, other = (sides[part : part + PART] for sides in pairs)
-            normals = self._normals[one // 3], self._normals[other // 3]
-            mean = normals[0] + normals[1]
-            length = np.linalg.norm(mean, axis=1)
-            # Folded back onto each other, two triangles have no mean normal.
-            is_plain = length > DEGENERATE
-            mean /= np.maximum(length, DEGENERATE)[:, None]
-            for rows, normal in zip((one, other), normals, strict=True):
-                cosine = np.einsum("ij,ij->i", normal, mean)
-                self.edge_normals[rows[is_plain]] = mean[is_plain]
-                self.edge_spreads[rows[is_plain]] = np.arccos(np.clip(cosine[is_plain], -1.0, 1.0))
 
 
 def has_inside(mesh: Mesh) -> bool:
@@ -411,18 +399,6 @@ def _joined_starts(starts: list[np.ndarray]) -> np.ndarray:
         joined.append(start[1:] + base)
         base += int(start[-1])
     return np.concatenate(joined)
-
-
-def _areas(points: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return normals of twice the areas, these lengths, and the squares of the longest edges."""
-    normals = np.empty((len(triangles), 3))
-    longest = np.empty(len(triangles))
-    for part in range(0, len(triangles), PART):
-        a, b, c = points[triangles[part : part + PART].T]
-        sides = b - a, c - b, a - c
-        longest[part : part + PART] = np.max([(side**2).sum(axis=1) for side in sides], axis=0)
-        normals[part : part + PART] = np.cross(sides[0], -sides[2])
-    return normals, np.linalg.norm(normals, axis=1), longest
 
 
 def _first_places(values: np.ndarray, count: int) -> np.ndarray:

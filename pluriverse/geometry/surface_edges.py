@@ -47,8 +47,8 @@ def find_edges(triangles: np.ndarray, vertex_count: int) -> SurfaceEdges:
     key = key[order]
     is_new = np.ones(len(key), dtype=bool)
     is_new[1:] = key[1:] != key[:-1]
-    edge = np.empty(len(key), dtype=np.int64)
-    edge[order] = np.cumsum(is_new) - 1
+    edge = np.empty(len(key), dtype=np.int32)
+    edge[order] = np.cumsum(is_new, dtype=np.int32) - 1
     first = np.flatnonzero(is_new)
     return SurfaceEdges(
         low[order[first]], high[order[first]], edge, order, np.append(first, len(key)).astype(np.int64)
@@ -83,7 +83,7 @@ def rings(edges: SurfaceEdges, vertex_count: int) -> tuple[np.ndarray, np.ndarra
     low, high = edges.low, edges.high
     below, above = (np.bincount(ends, minlength=vertex_count) for ends in (high, low))
     start = np.concatenate([[0], np.cumsum(below + above)])
-    ring = np.empty(2 * len(low), dtype=np.int64)
+    ring = np.empty(2 * len(low), dtype=np.int32)
     # Lower neighbours stand in front of higher ones; edges are sorted by their lower vertex.
     place = np.arange(len(low))
     ring[start[low] + below[low] + place - (np.cumsum(above) - above)[low]] = high
