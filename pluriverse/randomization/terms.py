@@ -3,7 +3,7 @@
 import enum
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from pluriverse.randomization.distributions import Distribution
@@ -22,9 +22,36 @@ class Operation(enum.Enum):
     """It is added to the default."""
 
 
+def _distribution_hint(what: str, value: Any) -> str:
+    """Return the message for something that is no distribution, with what was probably meant."""
+    if isinstance(value, tuple | list) and len(value) == 2:
+        low, high = value
+        meant = f"Write Uniform({low!r}, {high!r}) for anything between both, or Gaussian({low!r}, {high!r})"
+        return f"{what} is {value!r}, but it must be a distribution. {meant} for mean and deviation."
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{what} is {value!r}, but it must be a distribution. Write Constant({value!r}) for always that."
+    return (
+        f"{what} is a {type(value).__name__}, but it must be a distribution, for example Uniform(0.4, 1.2), "
+        "Gaussian(1.0, 0.1) or Constant(0.8)."
+    )
+
+
 @dataclass(frozen=True)
 class Term:
-    """Something that is drawn for every environment."""
+    """Something that is drawn for every environment.
+
+    Raises:
+        TypeError: If something else is given where a distribution is wanted; the message says which ones mean
+            the same.
+    """
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if field.type is Distribution or field.type == (Distribution | None):
+                value = getattr(self, field.name)
+                needed = field.type is Distribution
+                if not isinstance(value, Distribution) and (needed or value is not None):
+                    raise TypeError(_distribution_hint(f"{type(self).__name__}.{field.name}", value))
 
 
 @dataclass(frozen=True)
