@@ -15,6 +15,10 @@ class UndrivenJointWarning(PluriverseWarning):
     """A joint without a drive was given a target, which nothing follows."""
 
 
+class TimeStepWarning(PluriverseWarning):
+    """A time step is longer than anything that a robot does."""
+
+
 class SensorWarning(PluriverseWarning):
     """A sensor does not know everything that it would measure."""
 

@@ -86,7 +86,9 @@ def run(
     asset_root: AssetRootOption = None,
     record: Annotated[
         Path | None,
-        typer.Option(help="Record the run: .pvr to view and export it, .npz for the trajectories as arrays."),
+        typer.Option(
+            help="Record the run: .pvr to view and export, .npz for arrays, .csv for a table of joints."
+        ),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw height, energy and joints of a world of each kind to this file.")

@@ -53,7 +53,13 @@ def collected_warnings() -> Iterator[list[str]]:
 
 
 def quiet_warp() -> None:
-    """Keep Warp from printing about its devices and modules; the commands say what matters of it."""
+    """Keep Warp from printing about its devices; of compiling the progress is shown, as one bar."""
     import warp as wp
 
-    wp.config.log_level = wp.LOG_ERROR
+    from pluriverse.kernel_progress import install
+
+    progress = install()
+    if progress is None:
+        wp.config.log_level = wp.LOG_ERROR
+    else:
+        progress.is_muted = True

@@ -1,5 +1,6 @@
 """`--record`: a run as a file to view and export, or the trajectory of all worlds as a NumPy archive."""
 
+import csv
 from pathlib import Path
 
 import numpy as np
@@ -48,18 +49,25 @@ class Trajectory:
 
     Args:
         session: What is recorded.
-        path: File to write; `.npz` is appended if it ends otherwise.
+        path: File to write: a NumPy archive `.npz`, which is appended if nothing is, or a table `.csv` of
+            joint coordinates, joint velocities and contact counts.
         frame_count: Number of steps.
 
     Raises:
-        ValueError: There is no room, or no folder to write to.
+        ValueError: There is no room, no folder to write to, or no such format.
     """
 
     IS_ASKED_EVERY_STEP = True
 
     def __init__(self, session: Session, path: Path, frame_count: int):
         self._session = session
-        self._path = path if path.suffix == ".npz" else path.with_name(f"{path.name}.npz")
+        self._path = path if path.suffix else path.with_name(f"{path.name}.npz")
+        self._is_table = path.suffix.lower() == ".csv"
+        if self._path.suffix.lower() not in (".npz", ".csv"):
+            raise ValueError(
+                f"--record: '{path}' ends on '{path.suffix}', but a recording is a .pvr file to view and "
+                "export, an .npz file of arrays, or a .csv table; --video films a run"
+            )
         if not self._path.parent.is_dir():
             raise ValueError(f"--record: there is no folder '{self._path.parent}'; create it first")
         model = session.scene.model
@@ -96,6 +104,9 @@ class Trajectory:
         """Write the file and say so."""
         scene = self._session.scene
         model = scene.model
+        if self._is_table:
+            self._write_table()
+            return f"recorded {self._frame} steps of {model.world_count} worlds in {self._path}"
         with replace_file(self._path) as part, part.open("wb") as file:
             np.savez_compressed(
                 file,
@@ -118,3 +129,25 @@ class Trajectory:
                 scene=np.array(scene.name),
             )
         return f"recorded {self._frame} steps of {model.world_count} worlds in {self._path}"
+
+    def _write_table(self) -> None:
+        """Write a row per time: joint coordinates, joint velocities and contact counts of every world."""
+        model = self._session.scene.model
+        joint_world = np.maximum(model.joint_world.numpy(), 0)
+        names = ["time"]
+        for start, suffix in ((model.joint_q_start.numpy(), "q"), (model.joint_qd_start.numpy(), "qd")):
+            for joint, label in enumerate(model.joint_label):
+                count = int(start[joint + 1] - start[joint])
+                place = [""] if count == 1 else [f"[{entry}]" for entry in range(count)]
+                names += [f"world {joint_world[joint]}: {label}.{suffix}{entry}" for entry in place]
+        names += [f"world {world}: contacts" for world in range(model.world_count)]
+        frames = self._frame + 1
+        contacts = np.concatenate(
+            [np.full((1, model.world_count), np.nan), self._contact_count[: self._frame]]
+        )
+        columns = (self._time[:frames, None], self._joint_q[:frames], self._joint_qd[:frames], contacts)
+        with replace_file(self._path) as part, part.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(names)
+            for row in np.concatenate(columns, axis=1):
+                writer.writerow(["" if np.isnan(value) else f"{value:.9g}" for value in row])

@@ -66,14 +66,14 @@ def open_session(
             asset_roots=roots,
         )
     loaded = time.perf_counter()
-    with output.status("Preparing kernels (a first run compiles them)"):
-        simulation = scene.simulation(
-            solver=make_solver(solver, scene),
-            dt=dt or scene.settings.dt,
-            threads=threads,
-            strict=bool(strict),
-        )
-        simulation.prepare()
+    # No status line here: the kernels that a first run compiles have a bar of their own.
+    simulation = scene.simulation(
+        solver=make_solver(solver, scene),
+        dt=dt or scene.settings.dt,
+        threads=threads,
+        strict=bool(strict),
+    )
+    simulation.prepare()
     prepared = time.perf_counter()
     return Session(scene, simulation, simulation.threads, loaded - begin, prepared - loaded)
 

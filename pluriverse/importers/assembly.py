@@ -165,6 +165,18 @@ def _add_bodies(builder: Any, robot: RobotDescription, poses: list[Frame], place
     return bodies
 
 
+def free_label(builder: Any, label: str) -> str:
+    """Return the label of a robot, with a number if the world that it is added to has one of that label."""
+    worlds = np.asarray(builder.articulation_world)
+    here = np.flatnonzero(worlds == builder.current_world)
+    taken = {builder.articulation_label[index].partition("/")[0] for index in here.tolist()}
+    number, result = 1, label
+    while result in taken:
+        number += 1
+        result = f"{label}_{number}"
+    return result
+
+
 def _make_labels_unique(robot: RobotDescription) -> None:
     """Number shapes of equal labels: a geom and a site may share a name, as may two collisions of a link."""
     used: set[str] = set()

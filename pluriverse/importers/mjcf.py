@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.importers.assembly import assemble, check_hull_limit, check_hulls
+from pluriverse.importers.assembly import assemble, check_hull_limit, check_hulls, free_label
 from pluriverse.importers.base_attachment import mount, read_base_attachment
 from pluriverse.importers.description import RobotDescription
 from pluriverse.importers.drive_options import Gains, Limits, give_drives
@@ -166,7 +166,8 @@ def add_mjcf(
     )
     custom.bind(document)
     check_numbers(document)
-    robot = RobotDescription(document.spec.modelname or "mjcf", document.name, filter_static_parent=False)
+    label = free_label(builder, document.spec.modelname or "mjcf")
+    robot = RobotDescription(label, document.name, filter_static_parent=False)
     report.label = robot.label
     link_of_joint, link_of_body = add_links(robot, document, options, report)
     add_shapes(robot, document, link_of_body, options, report)

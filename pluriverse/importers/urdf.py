@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.geometry import MassProperties
-from pluriverse.importers.assembly import assemble, check_hull_limit, check_hulls
+from pluriverse.importers.assembly import assemble, check_hull_limit, check_hulls, free_label
 from pluriverse.importers.asset_files import AssetFiles
 from pluriverse.importers.base_attachment import mount, read_base_attachment, split_root_articulation
 from pluriverse.importers.description import LinkDescription, RobotDescription
@@ -130,7 +130,7 @@ def add_urdf(
     )
     report = ImportReport(str(source))
     document = read_urdf(source, report)
-    robot = RobotDescription(document.robot.name, document.name)
+    robot = RobotDescription(free_label(builder, document.robot.name), document.name)
     report.label = robot.label
     links = add_links(
         robot,

@@ -29,7 +29,9 @@ def _distribution_hint(what: str, value: Any) -> str:
         meant = f"Write Uniform({low!r}, {high!r}) for anything between both, or Gaussian({low!r}, {high!r})"
         return f"{what} is {value!r}, but it must be a distribution. {meant} for mean and deviation."
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return f"{what} is {value!r}, but it must be a distribution. Write Constant({value!r}) for always that."
+        return (
+            f"{what} is {value!r}, but it must be a distribution. Write Constant({value!r}) for always that."
+        )
     return (
         f"{what} is a {type(value).__name__}, but it must be a distribution, for example Uniform(0.4, 1.2), "
         "Gaussian(1.0, 0.1) or Constant(0.8)."

@@ -40,7 +40,12 @@ from pluriverse.solvers import SolverBase
 from pluriverse.solvers.model_change import structure_message
 from pluriverse.solvers.sap import SolverSAP
 from pluriverse.types import ModelFlags
-from pluriverse.warnings import SimulationError, StructureEditWarning, UndrivenJointWarning
+from pluriverse.warnings import (
+    SimulationError,
+    StructureEditWarning,
+    TimeStepWarning,
+    UndrivenJointWarning,
+)
 
 if TYPE_CHECKING:
     from pluriverse.selection.patterns import Patterns
@@ -50,6 +55,8 @@ if TYPE_CHECKING:
 # To look at the counters of a GPU waits for all of its work, so `step` does it once in so many calls.
 # `report` and strict mode always look.
 CUDA_CHECK_INTERVAL = 100
+# A time step [s] that nobody wants: contacts and joints move too far in it to mean anything.
+LONG_STEP = 0.1
 # Many steps of a chunk are replayed in so many slices, between which it goes back to the end of the queue. So
 # all chunks end at about the same time, also where a core is slower than the others or busy with something
 # else: with 4 cores and one of them shared, 64 worlds of 8 boxes took 10.3 us per world-step in whole chunks
@@ -100,6 +107,14 @@ class Simulation:
         if not (dt > 0.0 and math.isfinite(dt)):
             raise ValueError(f"Simulation: dt is {dt} s, but must be a positive, finite time step.")
         _check_count("Simulation: decimation", decimation)
+        if dt > LONG_STEP:
+            warnings.warn(
+                TimeStepWarning(
+                    f"Simulation: dt is {dt:g} s, in which a body falls {0.5 * 9.81 * dt * dt:.2g} m. Robots "
+                    f"are stepped by 0.001 to 0.02 s. dt is in seconds: dt={dt / 1000.0:g} is {dt:g} ms."
+                ),
+                stacklevel=2,
+            )
         if threads is not None:
             _check_count("Simulation: threads", threads)
         if solver is None:

@@ -1,0 +1,127 @@
+"""Kernel progress: one bar while kernels are compiled, in place of a line of Warp for each module.
+
+Warp tells its logger of every module that it loads. The logger here shows those of this package as one bar,
+and hands on everything else. Nothing is shown of modules that come from the cache, nor where Warp is told to
+be quiet (`wp.config.log_level`), and a logger that somebody else has set stays.
+"""
+
+import re
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import warp as wp
+
+_LOADED = re.compile(r"\s*Module pluriverse\S* .*load on device .* took [\d.]+ ms\s*\((\w+)\)")
+BAR_WIDTH = 24
+
+
+class KernelProgress:
+    """A logger of Warp that shows the kernels of this package that are compiled as one bar.
+
+    Args:
+        base: Logger that gets everything else.
+        stream: Where the bar goes; standard error if None.
+    """
+
+    def __init__(self, base: Any, stream: Any = None):
+        self._base, self._stream = base, stream
+        self._lock = threading.Lock()
+        self._begin = time.perf_counter()
+        self._loaded = self._compiled = 0
+        self._total: int | None = None
+        self._is_shown = False
+        self.is_muted = False
+        """Whether messages of Warp other than warnings and errors are dropped."""
+
+    def debug(self, message: str) -> None:
+        """Hand on."""
+        if not self.is_muted:
+            self._base.debug(message)
+
+    def info(self, message: str) -> None:
+        """Count a module of this package, hand on everything else."""
+        loaded = _LOADED.match(message)
+        if loaded is None:
+            if not self.is_muted:
+                self._base.info(message)
+            return
+        with self._lock:
+            self._loaded += 1
+            if loaded[1] == "compiled":
+                self._compiled += 1
+                self._show()
+
+    def warning(self, message: str, category: Any = None, stacklevel: int = 1) -> None:
+        """Hand on."""
+        self._base.warning(message, category, stacklevel + 1)
+
+    def error(self, message: str) -> None:
+        """Hand on."""
+        self._base.error(message)
+
+    @contextmanager
+    def loading(self, total: int | None) -> Iterator[None]:
+        """Show the progress of what is loaded inside, and end the bar then."""
+        with self._lock:
+            self._begin = time.perf_counter()
+            self._loaded, self._compiled, self._total, self._is_shown = 0, 0, total, False
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._end()
+                self._total = None
+
+    def _show(self) -> None:
+        stream = self._stream or sys.stderr
+        if not stream.isatty():
+            if not self._is_shown:
+                print("Pluriverse compiles kernels, which it keeps for later runs.", file=stream, flush=True)
+            self._is_shown = True
+            return
+        seconds = time.perf_counter() - self._begin
+        bar = f"{self._compiled}"
+        if self._total:
+            done = min(self._loaded, self._total)
+            filled = BAR_WIDTH * done // self._total
+            bar = f"[{'#' * filled}{'.' * (BAR_WIDTH - filled)}] {done}/{self._total}"
+        print(f"\rPluriverse compiles kernels {bar}, {seconds:.0f} s ", end="", file=stream, flush=True)
+        self._is_shown = True
+
+    def _end(self) -> None:
+        if not self._is_shown:
+            return
+        stream = self._stream or sys.stderr
+        seconds = time.perf_counter() - self._begin
+        start = "\r\x1b[K" if stream.isatty() else ""
+        print(
+            f"{start}Pluriverse compiled {self._compiled} modules in {seconds:.0f} s.",
+            file=stream,
+            flush=True,
+        )
+        self._is_shown = False
+
+
+def install() -> KernelProgress | None:
+    """Have Warp tell this logger, unless somebody has set another; return it."""
+    from warp._src.logger import LoggerBasic, get_logger
+
+    active = get_logger()
+    if isinstance(active, KernelProgress):
+        return active
+    if type(active) is not LoggerBasic:
+        return None
+    progress = KernelProgress(active)
+    wp.set_logger(progress)
+    return progress
+
+
+def declared_module_count() -> int | None:
+    """Return how many modules of this package have been declared; None where Warp does not tell."""
+    modules = getattr(getattr(wp, "_src", None), "context", None)
+    names = getattr(modules, "user_modules", None)
+    return None if names is None else sum(str(name).startswith("pluriverse") for name in names)
