@@ -8,7 +8,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse import kernel_progress
+from pluriverse.kernel_progress import declared_module_count, install
 
 # Threads of a block on a GPU: one warp. A thread steps a world, in a long kernel that takes many registers.
 # Warp's 256 would put 1024 worlds onto 4 multiprocessors of a hundred; so they are spread over 32. Blocks of
@@ -19,7 +19,7 @@ BLOCK_DIM = 32
 # modules without thought of other threads, too. So whoever records or launches from Python holds this lock;
 # replays of recorded graphs need none.
 RECORDING = threading.RLock()
-kernel_progress.install()
+install()
 
 
 if hasattr(os, "register_at_fork"):
@@ -56,8 +56,8 @@ def launch_kernel(
 
 def load_kernels(device: Any, *, max_workers: int) -> None:
     """Compile all kernels declared so far, or load them from the kernel cache, in parallel."""
-    progress = kernel_progress.install()
-    total = kernel_progress.declared_module_count()
+    progress = install()
+    total = declared_module_count()
     shown = contextlib.nullcontext() if progress is None else progress.loading(total)
     with RECORDING, shown:
         wp.load_module(
