@@ -185,6 +185,7 @@ def _put_shapes(model: Model, source: Snapshot) -> None:
         "margin",
         "gap",
         "material_ke",
+        "material_ke_per_mass",
         "material_tau",
         "material_mu",
         "material_restitution",

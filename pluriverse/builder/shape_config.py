@@ -14,8 +14,8 @@ from pluriverse.warnings import PluriverseWarning
 
 
 def _damping(config: "ShapeConfig") -> float:
-    """Contact damping [N·s/m]: `ke * tau`; NaN without `ke`."""
-    return np.nan if config.ke is None else config.ke * config.tau
+    """Contact damping [N·s/m]: `ke * tau`; NaN without one of them."""
+    return np.nan if config.ke is None or config.tau is None else config.ke * config.tau
 
 
 def _set_damping(config: "ShapeConfig", kd: float) -> None:
@@ -63,8 +63,13 @@ class ShapeConfig:
     ke: float | None = None
     """Contact stiffness [N/m]. None, or NaN, is one that is not given: `SolverSAP` then makes contacts
     as stiff as the step resolves, whatever the masses, and `SolverMuJoCo` has MuJoCo's own (`solref`)."""
-    tau: float = 0.01
-    """Contact dissipation time [s]."""
+    ke_per_mass: float | None = None
+    """Contact stiffness per mass that the contact feels [1/s²], in place of `ke`; None, or NaN, is none. A
+    load of its own weight presses such a contact in by g / ke_per_mass, whatever the mass. Importers give it
+    for MuJoCo's `solref`, which means it."""
+    tau: float | None = None
+    """Contact dissipation time [s]. None, or NaN, is one that is not given: `SolverSAP` then has 0.01 s
+    (`contact_tau_d`), and `SolverMuJoCo` critical damping."""
     mu: float = 1.0
     """Coefficient of friction; 0 is frictionless."""
     margin: float = 0.0
@@ -163,7 +168,7 @@ class ShapeConfig:
         """
         for name, unit in _NON_NEGATIVE.items():
             value = getattr(self, name)
-            if name in _MAY_BE_MISSING and (value is None or (name == "ke" and _is_nan(value))):
+            if name in _MAY_BE_MISSING and (value is None or (name in _MAY_BE_NAN and _is_nan(value))):
                 continue
             if not _is_number(value) or not value >= 0.0 or (not np.isfinite(value) and name != "ke"):
                 raise ValueError(f"{what}: {name} is {value}, but it must be a finite number >= 0{unit}.")
@@ -172,11 +177,13 @@ class ShapeConfig:
             raise ValueError(f"{what}: collision_group is {self.collision_group}, but it must be an integer.")
 
 
-_MAY_BE_MISSING = ("gap", "ke")
+_MAY_BE_NAN = ("ke", "ke_per_mass", "tau")
+_MAY_BE_MISSING = ("gap", *_MAY_BE_NAN)
 _NON_NEGATIVE = {
     "density": " (kg/m³)",
     "ke": " (N/m), or None for a stiffness that is not given",
-    "tau": " (s)",
+    "ke_per_mass": " (1/s²), or None for a stiffness that is not given",
+    "tau": " (s), or None for a time that is not given",
     "mu": "",
     "margin": " (m)",
     "gap": " (m), or None for ModelBuilder.rigid_gap",

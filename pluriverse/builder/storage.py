@@ -88,6 +88,7 @@ def _shape_table() -> Table:
             "margin": Column(np.float64),
             "gap": Column(np.float64),
             "ke": Column(np.float64),
+            "ke_per_mass": Column(np.float64, (), np.nan),
             "tau": Column(np.float64),
             "mu": Column(np.float64),
             "restitution": Column(np.float64),
@@ -223,9 +224,11 @@ class BuilderStorage:
     shape_gap = ColumnView("_shapes", "gap")
     """Gap [m], shape [shape]."""
     shape_material_ke = ColumnView("_shapes", "ke")
-    """Contact stiffness [N/m], shape [shape]."""
+    """Contact stiffness [N/m], NaN where it is not given, shape [shape]."""
+    shape_material_ke_per_mass = ColumnView("_shapes", "ke_per_mass")
+    """Contact stiffness per mass [1/s²], NaN where it is not given, shape [shape]."""
     shape_material_tau = ColumnView("_shapes", "tau")
-    """Contact dissipation time [s], shape [shape]."""
+    """Contact dissipation time [s], NaN where it is not given, shape [shape]."""
     shape_material_mu = ColumnView("_shapes", "mu")
     """Coefficient of friction, shape [shape]."""
     shape_material_restitution = ColumnView("_shapes", "restitution")

@@ -311,7 +311,6 @@ def _check_distances(source: Snapshot) -> None:
 _SHAPE_NON_NEGATIVE = (
     "margin",
     "gap",
-    "material_tau",
     "material_mu",
     "material_restitution",
     "material_mu_torsional",
@@ -320,14 +319,17 @@ _SHAPE_NON_NEGATIVE = (
 )
 
 
+_SHAPE_MAY_BE_MISSING = ("material_ke", "material_ke_per_mass", "material_tau")  # NaN: not given
+
+
 def _check_shapes(source: Snapshot) -> None:
     builder = source.builder
-    for column in (*_SHAPE_NON_NEGATIVE, "material_ke"):
+    for column in (*_SHAPE_NON_NEGATIVE, *_SHAPE_MAY_BE_MISSING):
         values = getattr(source, f"shape_{column}")
         bad = ~(values >= 0.0)
-        if column == "material_ke":  # infinite stiffness is rigid, NaN is one that is not given
+        if column in _SHAPE_MAY_BE_MISSING:
             bad &= ~np.isnan(values)
-        else:
+        if column != "material_ke":  # infinite stiffness is rigid
             bad |= np.isinf(values)
         if bad.any():
             shape = int(np.argmax(bad))

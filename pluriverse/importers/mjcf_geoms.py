@@ -231,13 +231,13 @@ def _set_material(
             report.add(f"negative {quantity}", name, f"its {quantity} is 0")
     solref = np.array(model.geom_solref[geom])
     if not np.allclose(solref, DEFAULT_SOLREF):
-        shape.cfg |= gains_of_solref(solref.tolist())
+        shape.cfg |= gains_of_solref(solref.tolist(), float(model.geom_solimp[geom][1]))
         if not kept("solref", name):
             report.add(
                 "solref",
                 name,
-                "converted to a stiffness for a mass of 1 kg (ke = 1/(t d)², tau = 2 t d²); set ke and tau "
-                "for other loads",
+                "converted to a stiffness per mass that the contact feels and a dissipation time "
+                "(ke_per_mass = 1/((1 - dmax) (t d)²), tau = 2 t d²)",
             )
     if not np.allclose(model.geom_solimp[geom], DEFAULT_SOLIMP) and not kept("solimp", name):
         report.add(

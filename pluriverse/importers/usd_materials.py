@@ -36,7 +36,8 @@ class UsdMaterials:
             surface = self._surfaces[bound[0]]
             if authored(prim, "mjc:solref") is not None or "ke" in cfg:
                 # A material of a converter repeats the solref of the collider as if for 1 kg, in N/m.
-                surface = {name: value for name, value in surface.items() if name not in ("ke", "tau")}
+                repeated = ("ke", "ke_per_mass", "tau")
+                surface = {name: value for name, value in surface.items() if name not in repeated}
             cfg |= surface
             if material.density > 0.0:
                 density = float(material.density) * self.source.mass / self.source.length**3
@@ -128,8 +129,8 @@ class UsdMaterials:
             self.report.add(
                 "mjc:solref",
                 path,
-                "converted to a stiffness for a mass of 1 kg; SolverMuJoCo takes it as it is where its "
-                "custom attributes are registered",
+                "converted to a stiffness per mass that the contact feels; SolverMuJoCo takes it as it is "
+                "where its custom attributes are registered",
                 ImportSeverity.NOTE,
             )
         return cfg

@@ -246,8 +246,11 @@ class ModelArrays:
     """Distance beyond the margin from which contacts are created [m], shape [shape]."""
     shape_material_ke: wp.array[float] = declare(Entity.SHAPE, low=0.0, may_be_unset=True)
     """Contact stiffness [N/m], NaN where it is not given (see `ShapeConfig.ke`), shape [shape]."""
-    shape_material_tau: wp.array[float] = declare(Entity.SHAPE, low=0.0)
-    """Contact dissipation time [s], shape [shape]."""
+    shape_material_ke_per_mass: wp.array[float] = declare(Entity.SHAPE, low=0.0, may_be_unset=True)
+    """Contact stiffness per mass that the contact feels [1/s²], NaN where it is not given; that of shapes
+    without `shape_material_ke`, shape [shape]."""
+    shape_material_tau: wp.array[float] = declare(Entity.SHAPE, low=0.0, may_be_unset=True)
+    """Contact dissipation time [s], NaN where it is not given, shape [shape]."""
     shape_material_mu: wp.array[float] = declare(Entity.SHAPE, low=0.0)
     """Coefficient of friction, shape [shape]."""
     shape_material_restitution: wp.array[float] = declare(Entity.SHAPE, low=0.0)

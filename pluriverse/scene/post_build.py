@@ -119,6 +119,7 @@ _ARRAYS: dict[str, Callable[..., float]] = {
         "shape_margin",
         "shape_gap",
         "shape_material_ke",
+        "shape_material_ke_per_mass",
         "shape_material_tau",
         "shape_material_mu",
         "shape_material_restitution",

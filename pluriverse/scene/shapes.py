@@ -23,7 +23,7 @@ from pluriverse.scene.values import (
     Transform,
 )
 
-MATERIAL_FIELDS = ("margin", "gap", "mu", "ke", "tau")
+MATERIAL_FIELDS = ("margin", "gap", "mu", "ke", "ke_per_mass", "tau")
 
 
 class Material(SceneMapping):
@@ -42,6 +42,9 @@ class Material(SceneMapping):
     )
     ke: NotNegative | None = Field(
         default=None, validation_alias=AliasChoices("ke", "shape_ke"), description="contact stiffness, N/m"
+    )
+    ke_per_mass: NotNegative | None = Field(
+        default=None, description="contact stiffness per mass that the contact feels, 1/s²"
     )
     tau: NotNegative | None = Field(
         default=None,

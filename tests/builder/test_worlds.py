@@ -270,7 +270,7 @@ def test_an_extra_copy_costs_its_own_state_and_parameters_only():
         "joint_coord_count": 4,
         "joint_dof_count": 19 * 4 + 12,
         "articulation_count": 8,
-        "shape_count": 7 * 4 + 28 + 12 * 4 + 10 * 4 + 1,
+        "shape_count": 7 * 4 + 28 + 12 * 4 + 11 * 4 + 1,
     }
     bound = sum(getattr(arm, name) * size for name, size in per_entity.items()) + 30 * 4
     assert per_copy <= bound

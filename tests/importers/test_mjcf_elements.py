@@ -283,12 +283,14 @@ def test_geoms_become_shapes():
     assert builder.shape_material_mu_torsional[index["ball"]] == pytest.approx(0.02)
     assert builder.shape_margin[index["pill"]] == pytest.approx(0.01)
     assert builder.shape_gap[index["pill"]] == pytest.approx(0.004)
-    # ke = 1 / (t d)², tau = (2 / t) / ke; a negative pair is stiffness and damping themselves.
-    assert builder.shape_material_ke[index["can"]] == pytest.approx(1.0 / (0.01 * 0.5) ** 2)
+    # k = 1 / (t d)², tau = (2 / t) / k; a negative pair is stiffness and damping themselves. At rest a
+    # contact pushes with k / (1 - dmax) per mass.
+    assert builder.shape_material_ke_per_mass[index["can"]] == pytest.approx(20.0 / (0.01 * 0.5) ** 2)
     assert builder.shape_material_tau[index["can"]] == pytest.approx(2.0 * 0.01 * 0.5**2)
-    assert builder.shape_material_ke[index["egg"]] == pytest.approx(4000.0)
+    assert builder.shape_material_ke_per_mass[index["egg"]] == pytest.approx(20.0 * 4000.0)
     assert builder.shape_material_tau[index["egg"]] == pytest.approx(20.0 / 4000.0)
-    assert np.isnan(builder.shape_material_ke[index["plate"]])  # not given
+    assert np.isnan(builder.shape_material_ke).all()  # not given
+    assert np.isnan(builder.shape_material_ke_per_mass[index["plate"]])
     flags = {name: ShapeFlags(int(builder.shape_flags[number])) for name, number in index.items()}
     assert flags["look"] == ShapeFlags.VISIBLE
     assert ShapeFlags.COLLIDE_SHAPES in flags["plate"]

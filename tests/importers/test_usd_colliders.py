@@ -263,7 +263,7 @@ def test_materials_and_gravity_hold_outside_of_the_root_path():
 
 
 def test_shapes_have_the_contact_properties_of_mujoco():
-    """Margins, gaps and friction are lengths of the stage, a solref is stiffness and dissipation of 1 kg."""
+    """Margins, gaps and friction are lengths of the stage, a solref is stiffness per mass and dissipation."""
     content = (
         prim(
             "Material",
@@ -292,10 +292,11 @@ def test_shapes_have_the_contact_properties_of_mujoco():
     assert builder.shape_material_mu[first] == pytest.approx(0.7)
     assert builder.shape_material_mu_torsional[first] == pytest.approx(0.02)
     assert builder.shape_material_mu_rolling[first] == pytest.approx(0.005)
-    # ke = 1 / (t d)², tau = (2 / t) / ke; a negative pair is stiffness and damping themselves.
-    assert builder.shape_material_ke[first] == pytest.approx(400.0)
+    # k = 1 / (t d)², tau = (2 / t) / k; a negative pair is stiffness and damping themselves. At rest a
+    # contact pushes with k / (1 - dmax) per mass, dmax being 0.95.
+    assert builder.shape_material_ke_per_mass[first] == pytest.approx(20.0 * 400.0)
     assert builder.shape_material_tau[first] == pytest.approx(20.0 / 400.0)
-    assert builder.shape_material_ke[second] == pytest.approx(900.0)
+    assert builder.shape_material_ke_per_mass[second] == pytest.approx(20.0 * 900.0)
     assert builder.shape_material_tau[second] == pytest.approx(30.0 / 900.0)
     assert not any(entry.feature.startswith("mjc:") for entry in report.losses)
     with pytest.raises(AssetError, match=r"'/b/ball': mjc:solref is \[1\.0\]"):

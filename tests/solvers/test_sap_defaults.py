@@ -87,6 +87,32 @@ def test_a_stiffness_that_is_given_is_the_one_that_acts_under_a_heavy_load():
     assert depth == pytest.approx(102.0 * GRAVITY / (4.0 * 1e7), rel=0.02)
 
 
+@pytest.mark.parametrize(("solref", "dt"), [("0.015 1", 0.002), ("0.1 1", 0.005), ("-5000 -100", 0.005)])
+def test_a_solref_means_the_same_depth_for_every_mass(solref, dt):
+    """Boxes of 10 g to 1000 kg from MJCF sink by g / ke_per_mass, ke_per_mass = k / (1 - dmax).
+
+    A stiffness for 1 kg, as once, let a humanoid's feet of `solref=".015 1"` sink by 22 mm, and a ton by
+    half a metre. MuJoCo itself takes the mass of the body for each of the four contacts, and the mean of both
+    solrefs.
+    """
+    builder = ModelBuilder()
+    for mass in (0.01, 1.0, 100.0, 1000.0):
+        world, half = ModelBuilder(), 0.5 * (mass / 1000.0) ** (1.0 / 3.0)
+        world.add_mjcf(
+            f"""<mujoco><worldbody><body pos="0 0 {half}"><freejoint/>
+            <geom type="box" size="{half} {half} {half}" mass="{mass}" solref="{solref}"/>
+            </body></worldbody></mujoco>"""
+        )
+        builder.add_world(world)
+    builder.add_ground_plane()
+    start = [0.5 * (mass / 1000.0) ** (1.0 / 3.0) for mass in (0.01, 1.0, 100.0, 1000.0)]
+    with simulate(builder, dt, 2.0) as simulation:
+        depth = np.array(start) - simulation.state.body_q.numpy()[:, 2]
+    first, second = (float(number) for number in solref.split())
+    stiffness = -first if first < 0.0 else 1.0 / (first * second) ** 2
+    np.testing.assert_allclose(depth, GRAVITY / (20.0 * stiffness), rtol=0.03, atol=3e-6)
+
+
 def test_worlds_that_rest_deep_are_named():
     """A box on soft ground sinks by 10 mm: a warning says so once, an error in strict mode."""
     builder = ModelBuilder()

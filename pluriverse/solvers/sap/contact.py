@@ -79,6 +79,7 @@ class ContactInputs:
     has_stiffness: bool
     shape_body: wp.array[int]
     shape_ke: wp.array[float]
+    shape_ke_per_mass: wp.array[float]
     shape_tau: wp.array[float]
     shape_mu: wp.array[float]
     body_mass: wp.array[float]
@@ -152,6 +153,33 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
         iz = weight_real(1.0) / wp.max(weight_real(inertia[2, 2]), floor)
         xx, yy, zz = arm[0] * arm[0], arm[1] * arm[1], arm[2] * arm[2]
         return weight_real(3.0) / weight_real(mass) + ix * (yy + zz) + iy * (xx + zz) + iz * (xx + yy)
+
+    @wp.func
+    def is_stiffness(stiffness: real) -> bool:
+        """Return whether a stiffness is given and finite."""
+        return stiffness > real(0.0) and stiffness < real(wp.inf)
+
+    @wp.func
+    def shape_stiffness(stiffness: real, per_mass: real, mass: real, fallback: real) -> real:
+        """Return the stiffness of one shape [N/m]: its own, that for a mass [kg], or the fallback."""
+        if is_stiffness(stiffness):
+            return stiffness
+        # Infinite is rigid, whatever there is per mass.
+        if is_stiffness(per_mass) and not stiffness > real(0.0):
+            return per_mass * mass
+        return fallback
+
+    @wp.func
+    def carried_mass(body_mass: wp.array[float], body_a: int, body_b: int) -> real:
+        """Return the mass of the lighter of two bodies, or of the one that there is, or 1 [kg]."""
+        mass = real(wp.inf)
+        if body_a >= 0 and body_mass[body_a] > 0.0:
+            mass = real(body_mass[body_a])
+        if body_b >= 0 and body_mass[body_b] > 0.0:
+            mass = wp.min(mass, real(body_mass[body_b]))
+        if not mass < real(wp.inf):
+            mass = real(1.0)
+        return mass
 
     @wp.func
     def jacobian_column(motion: weight6, arm: weight3, frame_transposed: weight33) -> weight3:
@@ -441,15 +469,14 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
 
             # Material of the pair.
             k0, k1 = real(inputs.shape_ke[shape0]), real(inputs.shape_ke[shape1])
+            per_mass0, per_mass1 = (
+                real(inputs.shape_ke_per_mass[shape0]),
+                real(inputs.shape_ke_per_mass[shape1]),
+            )
+            fallback = real(options.fallback_stiffness)
             is_given = int(0)
-            if k0 > zero and k0 < real(wp.inf):
+            if is_stiffness(k0) or is_stiffness(k1) or is_stiffness(per_mass0) or is_stiffness(per_mass1):
                 is_given = 1
-            else:
-                k0 = real(options.fallback_stiffness)
-            if k1 > zero and k1 < real(wp.inf):
-                is_given = 1
-            else:
-                k1 = real(options.fallback_stiffness)
             tau0, tau1 = real(inputs.shape_tau[shape0]), real(inputs.shape_tau[shape1])
             if not (tau0 >= zero and tau0 < real(wp.inf)):
                 tau0 = real(options.fallback_tau)
@@ -460,14 +487,17 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
                 mu0 = real(options.fallback_mu)
             if not (mu1 >= zero and mu1 < real(wp.inf)):
                 mu1 = real(options.fallback_mu)
-            share = k0 / (k0 + k1)
-            stiffness = share * k1
+            # How the two share their compression, for the mass of one body where it is per mass.
+            mass = carried_mass(inputs.body_mass, body_a, body_b)
+            yield0 = shape_stiffness(k0, per_mass0, mass, fallback)
+            yield1 = shape_stiffness(k1, per_mass1, mass, fallback)
+            share = yield0 / (yield0 + yield1)
+            own = zero
             if inputs.has_stiffness:
                 own = real(inputs.stiffness[slot])
                 if own > zero:
                     is_given = 1
                     # The pressure centre of a patch is halfway between the two points.
-                    stiffness = own
                     share = real(0.5)
             tau = tau0 + tau1
             mu = real(0.0)
@@ -533,6 +563,12 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
             if weight_tangential >= weight_real(0.0):
                 wt = wp.max(real(weight_tangential), real(WEIGHT_MIN))
 
+            stiffness = own
+            if not own > zero:
+                yield0 = shape_stiffness(k0, per_mass0, one / w, fallback)
+                yield1 = shape_stiffness(k1, per_mass1, one / w, fallback)
+                stiffness = yield0 * (yield1 / (yield0 + yield1))
+
             beta = real(options.beta)
             near_rigid = beta * beta * real(NEAR_RIGID) * w
             rn = wp.max(near_rigid, one / (dt * stiffness * (dt + tau)))
@@ -548,6 +584,11 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
             sap.contact_work_max[slot] = real(wp.inf)
             if options.recovery_limited != 0 and phi0 < zero:
                 mass = moved_mass(topology, dynamics, world, node_a, node_b, dof_a, dof_b)
+                if not own > zero:
+                    # Per mass of the trees at most: where w is next to zero, nothing has been compressed.
+                    yield0 = shape_stiffness(k0, per_mass0, wp.min(one / w, mass), fallback)
+                    yield1 = shape_stiffness(k1, per_mass1, wp.min(one / w, mass), fallback)
+                    stiffness = yield0 * (yield1 / (yield0 + yield1))
                 if is_given == 0 or beta * beta * real(NEAR_RIGID) * dt * stiffness * (dt + tau) > mass:
                     # Not given, or more than the step resolves even for the mass of the trees: no motion can
                     # have stored energy in it.
@@ -638,6 +679,7 @@ def set_contact_terms(
         inputs.stiffness = contacts.rigid_contact_stiffness
     inputs.shape_body = model.structure.shape_body
     inputs.shape_ke = model.shape_material_ke
+    inputs.shape_ke_per_mass = model.shape_material_ke_per_mass
     inputs.shape_tau = model.shape_material_tau
     inputs.shape_mu = model.shape_material_mu
     inputs.body_mass = model.body_mass

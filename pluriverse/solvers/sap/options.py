@@ -134,7 +134,7 @@ class SapOptions:
     contact_beta: float | None = None
     contact_sigma: float = 1e-3
     friction_combination: str = "harmonic_mean"
-    contact_tau_d: float | None = None
+    contact_tau_d: float = 0.01
     block_size: int | None = None
     diag_shift: float = 0.0
     max_iterations: int = 100
@@ -231,11 +231,11 @@ class SapOptions:
             "diag_shift",
             "restitution_threshold",
             "resting_depth_limit",
+            "contact_tau_d",
         ):
             self._require_real(name)
-        for name in ("fallback_mu", "contact_tau_d"):
-            if getattr(self, name) is not None:
-                self._require_real(name)
+        if self.fallback_mu is not None:
+            self._require_real("fallback_mu")
         for name in ("rho", "armijo_c"):
             self._require_real(name, positive=True)
             if not getattr(self, name) < 1.0:

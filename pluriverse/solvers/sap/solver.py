@@ -361,7 +361,7 @@ class SolverSAP(SolverBase):
         return ContactHorizon(
             dt=dt,
             shape_tau=model.shape_material_tau if options.approach_damping else None,
-            fallback_tau=options.contact_tau_d or 0.0,
+            fallback_tau=options.contact_tau_d,
             shape_mu=model.shape_material_mu,
             fallback_mu=options.fallback_mu or 0.0,
             shape_mu_torsional=model.shape_material_mu_torsional if options.torsional_friction else None,
@@ -505,7 +505,7 @@ class SolverSAP(SolverBase):
         result.beta = options.contact_beta
         result.sigma = options.contact_sigma
         result.fallback_stiffness = options.fallback_stiffness
-        result.fallback_tau = options.contact_tau_d or 0.0
+        result.fallback_tau = options.contact_tau_d
         result.fallback_mu = options.fallback_mu or 0.0
         result.weight_mode = _WEIGHT_MODES[options.contact_weight_mode]
         result.friction_mode = _FRICTION_MODES[options.friction_combination]

@@ -172,8 +172,9 @@ class GroupKernels:
             given = [*arrays("shape_transform", "shape_scale"), model.structure.shape_source_index]
             yield shape_kernels(real).update_placement, [topology, shapes, *given]
         elif stage == "materials":
+            gains = (f"shape_material_{gain}" for gain in ("ke", "ke_per_mass", "tau"))
             friction = (f"shape_material_mu{kind}" for kind in ("", "_torsional", "_rolling"))
-            given = arrays("shape_material_ke", "shape_material_tau", *friction, "shape_margin")
+            given = arrays(*gains, *friction, "shape_margin")
             yield shape_kernels(real).update_materials, [topology, shapes, *given]
         elif stage == "switches":
             yield shape_kernels(real).update_switches, [topology, shapes, model.shape_enabled]

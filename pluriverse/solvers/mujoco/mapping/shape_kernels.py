@@ -26,6 +26,7 @@ from pluriverse.solvers.mujoco.mapping.group_plan import GroupPlan
 from pluriverse.solvers.mujoco.mapping.layout import FieldLayout
 from pluriverse.solvers.mujoco.mapping.mesh_assets import MeshAsset, mesh_box
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
+from pluriverse.solvers.mujoco.mapping.solref import STILL_FACTOR
 from pluriverse.solvers.mujoco.mapping.stages import (
     composed,
     field_writers,
@@ -54,6 +55,7 @@ FAR_APART = 1e10
 _FAR_APART = wp.constant(wp.float64(FAR_APART))
 _GRID = wp.constant(wp.float64(geoms.PLANE_GRID))
 _HALF = wp.constant(wp.float64(0.5))
+_STILL_FACTOR = wp.constant(STILL_FACTOR)
 
 solref_of_gains = mixing_functions(wp.float64).solref_of_gains
 
@@ -323,7 +325,8 @@ def shape_kernels(real: Any) -> SimpleNamespace:
         topology: Topology,
         maps: ShapeMaps,
         shape_material_ke: wp.array[float],  # [shape] N/m, NaN: not given
-        shape_material_tau: wp.array[float],  # [shape] s
+        shape_material_ke_per_mass: wp.array[float],  # [shape] 1/s², NaN: not given
+        shape_material_tau: wp.array[float],  # [shape] s, NaN: not given
         shape_material_mu: wp.array[float],  # [shape]
         shape_material_mu_torsional: wp.array[float],  # [shape] m
         shape_material_mu_rolling: wp.array[float],  # [shape] m
@@ -349,6 +352,9 @@ def shape_kernels(real: Any) -> SimpleNamespace:
             write(fields.external_ke, maps.gain_first + entry, wp.float64(ke))
             write(fields.external_kd, maps.gain_first + entry, kd)
             if maps.is_raw[entry] == 0:
+                if wp.isnan(ke):
+                    ke = shape_material_ke_per_mass[shape] * float(_STILL_FACTOR)
+                    kd = wp.float64(ke) * wp.float64(tau)
                 solref = solref_of_gains(wp.float64(ke), kd, wp.float64(1.0))
                 write(fields.geom_solref, 2 * entry, solref[0])
                 write(fields.geom_solref, 2 * entry + 1, solref[1])

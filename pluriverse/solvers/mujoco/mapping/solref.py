@@ -34,6 +34,8 @@ RIGID_SOLREF = (1e-6, 1.0)
 """What stands for an infinite stiffness: faster than any step, so MuJoCo softens it to what that resolves."""
 DEFAULT_SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
 """MuJoCo's own impedance: at no violation, at full violation, width [m or rad], midpoint, power."""
+STILL_FACTOR = 1.0 - DEFAULT_SOLIMP[1]
+"""Stiffness k of a solref per stiffness per mass with which it holds still, 1 - dmax."""
 
 
 class SolrefMode(enum.IntEnum):

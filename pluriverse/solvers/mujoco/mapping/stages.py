@@ -85,6 +85,7 @@ STAGES: dict[str, Stage] = {
     "materials": _stage(
         [
             "shape_material_ke",
+            "shape_material_ke_per_mass",
             "shape_material_tau",
             "shape_material_mu",
             "shape_material_mu_torsional",
@@ -98,6 +99,7 @@ STAGES: dict[str, Stage] = {
     "pairs": _stage(
         [
             "shape_material_ke",
+            "shape_material_ke_per_mass",
             "shape_material_tau",
             "shape_material_mu",
             "shape_material_mu_torsional",

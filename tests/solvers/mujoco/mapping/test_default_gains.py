@@ -189,21 +189,32 @@ def test_other_values_than_numbers_and_none_are_refused():
             builder.finalize("cpu")
 
 
-def test_the_stiffness_that_sap_has_where_nobody_gave_any_is_documented():
-    """A limit without gains is one with 10,000 N·m/rad and 10 N·m·s/rad, to the bit."""
-    rests = []
-    for gains in ({}, {"limit_ke": 1.0e4, "limit_kd": 10.0}):
-        builder = pv.ModelBuilder(gravity=0.0)
-        link = builder.add_link(mass=1.0, inertia=np.eye(3) * 0.1)
-        hinge = builder.add_joint_revolute(-1, link, limit_lower=-1.0, limit_upper=1.0, **gains)
-        builder.add_articulation([hinge])
-        builder.joint_q[:], builder.joint_f[:] = 1.0, 5.0
-        model = builder.finalize("cpu")
-        with pv.Simulation(model, pv.SolverSAP(model), dt=DT) as simulation:
-            simulation.step(200)
-            rests.append(simulation.state.joint_q.numpy()[0])
-    assert rests[0] == rests[1]
-    assert rests[0] - 1.0 == pytest.approx(5.0 / 1.0e4, rel=1e-3)
+@pytest.mark.parametrize("stage", ["host", "device"])
+def test_a_stiffness_per_mass_is_the_solref_that_it_was_made_of(stage):
+    """At rest MuJoCo pushes with k / (1 - dmax) per mass, dmax being 0.95, so k is a twentieth of it.
+
+    Without a dissipation time the damping is critical; a stiffness in N/m goes before one per mass.
+    """
+    builder = pv.ModelBuilder()
+    builder.add_shape_sphere(builder.add_body(), radius=0.1)
+    model = builder.finalize("cpu")
+    solver = pv.SolverMuJoCo(model)
+    (group,) = solver.groups
+    if stage == "device":
+        solver.track_model(["shape_material_ke_per_mass", "shape_material_ke", "shape_material_tau"])
+    for ke, per_mass, tau, expected in (
+        (np.nan, 20.0 * 1e4, np.nan, [0.01, 1.0]),
+        (np.nan, 20.0 * 1e4, 0.01, [0.02, 0.5]),
+        (2500.0, 20.0 * 1e4, np.nan, [0.02, 1.0]),
+    ):
+        model.shape_material_ke.fill_(ke)
+        model.shape_material_ke_per_mass.fill_(per_mass)
+        model.shape_material_tau.fill_(tau)
+        if stage == "host":
+            solver.notify_model_changed(pv.ModelFlags.SHAPE_PROPERTIES)
+        else:
+            solver.sync_worlds()
+        np.testing.assert_allclose(group.value("geom_solref")[0][0], expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("stage", ["host", "device"])
@@ -211,7 +222,8 @@ def test_stiffness_of_contacts_may_be_given_taken_back_and_infinite(stage):
     """Given, it is that of 1 kg; not given, MuJoCo's own; infinite, faster than any step, but a number."""
     builder = pv.ModelBuilder()
     builder.add_shape_sphere(builder.add_body(), radius=0.1)
-    builder.add_shape_sphere(builder.add_body(xform=(0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 1.0)), radius=0.1)
+    above = builder.add_body(xform=(0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 1.0))
+    builder.add_shape_sphere(above, radius=0.1, cfg=pv.ShapeConfig(tau=0.01))
     model = builder.finalize("cpu")
     solver = pv.SolverMuJoCo(model)
     (group,) = solver.groups
