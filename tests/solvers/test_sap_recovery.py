@@ -109,6 +109,43 @@ def test_chains_let_go_in_the_ground_gain_no_more_energy_than_lifting_them_takes
     assert ((highest - start) / weight < 1.3 * depth + OSCILLATION).all()
 
 
+@pytest.mark.parametrize("dt", [0.002, 0.01])
+def test_contacts_below_a_heavy_load_keep_the_force_that_carries_it(dt):
+    """Light cubes under ten thousand times their weight rest where they do without bounds, and return there.
+
+    Then the loads are pressed in by half of that depth more. A second leaves a hundredth of the depth, which
+    is 7 mm per contact at 10 ms.
+    """
+    stacks, half = ((1.0, 10.0, 1e4), (1.0, 1.0, 1e4), (0.01, 100.0)), 0.1
+    rests = {}
+    for limited in (False, True):
+        builder = ModelBuilder()
+        for masses in stacks:
+            world = ModelBuilder()
+            for level, mass in enumerate(masses):
+                height = half * (1.0 + 2.0 * level)
+                body = world.add_body(xform=((0.0, 0.0, height), UPRIGHT))
+                config = ShapeConfig(density=mass / (8.0 * half**3))
+                world.add_shape_box(body, hx=half, hy=half, hz=half, cfg=config)
+            builder.add_world(world)
+        builder.add_ground_plane()
+        model = builder.finalize("cpu")
+        solver = SolverSAP(model, recovery_limited=limited)
+        with Simulation(model, solver, dt=dt, threads=1) as simulation:
+            simulation.step(round(1.0 / dt))
+            rests[limited] = simulation.state.body_q.numpy()[:, 2]
+            if limited:
+                start = np.concatenate([half * (1.0 + 2.0 * np.arange(len(masses))) for masses in stacks])
+                q = simulation.state.joint_q.numpy()
+                q[2::7] += 0.5 * (rests[True] - start)
+                simulation.state.joint_q.assign(q)
+                simulation.step(round(1.0 / dt))
+                again = simulation.state.body_q.numpy()[:, 2]
+    tolerance = 0.01 * np.abs(start - rests[False]).max()
+    np.testing.assert_allclose(rests[True], rests[False], rtol=0.0, atol=tolerance)
+    np.testing.assert_allclose(again, rests[False], rtol=0.0, atol=tolerance)
+
+
 @pytest.mark.parametrize("dt", [0.001, 0.005])
 def test_a_box_let_go_in_the_ground_rises_no_faster_than_it_would_fall(dt):
     """Boxes 1 mm to 90 mm deep come out, at sqrt(2 g d) or less, and none rises higher than it lay deep."""

@@ -114,8 +114,9 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
     last_free_dof = chain_functions(dynamics_real).last_free_dof
     chain_mobility = packed_rows(dynamics_real, real).chain_mobility
     recovery = recovery_functions(real, linear, dynamics_real)
-    moved_mass, recovery_speed, recovery_work = (
-        recovery.moved_mass,
+    moving_mass, recovery_bias, recovery_speed, recovery_work = (
+        recovery.moving_mass,
+        recovery.recovery_bias,
         recovery.recovery_speed,
         recovery.recovery_work,
     )
@@ -415,6 +416,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
         tree0 = topology.world_tree[world]
         zero, one = real(0.0), real(1.0)
         dt = real(options.dt)
+        lifted = real(0.0)  # the mass that moves, once a contact asks for it
 
         for node in range(node_count):
             sap.node_contact[node0 + node] = 0
@@ -581,20 +583,24 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
                 # contact.
                 duration = dt
             bias = -phi0 / duration
+            sap.contact_speed_max[slot] = real(wp.inf)
             sap.contact_work_max[slot] = real(wp.inf)
             if options.recovery_limited != 0 and phi0 < zero:
-                mass = moved_mass(topology, dynamics, world, node_a, node_b, dof_a, dof_b)
+                if not lifted > zero:
+                    lifted = moving_mass(topology, dynamics, world)
                 if not own > zero:
                     # Per mass of the trees at most: where w is next to zero, nothing has been compressed.
-                    yield0 = shape_stiffness(k0, per_mass0, wp.min(one / w, mass), fallback)
-                    yield1 = shape_stiffness(k1, per_mass1, wp.min(one / w, mass), fallback)
+                    yield0 = shape_stiffness(k0, per_mass0, wp.min(one / w, lifted), fallback)
+                    yield1 = shape_stiffness(k1, per_mass1, wp.min(one / w, lifted), fallback)
                     stiffness = yield0 * (yield1 / (yield0 + yield1))
-                if is_given == 0 or beta * beta * real(NEAR_RIGID) * dt * stiffness * (dt + tau) > mass:
-                    # Not given, or more than the step resolves even for the mass of the trees: no motion can
+                if is_given == 0 or beta * beta * real(NEAR_RIGID) * dt * stiffness * (dt + tau) > lifted:
+                    # Not given, or more than the step resolves for the mass of all trees: no motion can
                     # have stored energy in it.
                     stiffness = zero
-                bias = wp.min(bias, recovery_speed(-phi0, w, sap.contact_rn[slot], mass, stiffness))
-                sap.contact_work_max[slot] = recovery_work(-phi0, mass, stiffness, dt)
+                bias = wp.min(bias, recovery_bias(-phi0, w, sap.contact_rn[slot], lifted, stiffness))
+                if stiffness == zero:
+                    sap.contact_speed_max[slot] = recovery_speed(-phi0)
+                sap.contact_work_max[slot] = recovery_work(-phi0, lifted, stiffness, dt)
             sap.contact_bias[slot] = bias
             sap.contact_gap[slot] = phi0
             sap.contact_weight[slot] = w

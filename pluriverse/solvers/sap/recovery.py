@@ -10,15 +10,21 @@ configuration, such as a straight chain of links pressed on end into the ground,
 energy without bound. (Contacts of a passive system may not do that: an undamped arm that is let go
 0.1 m in the ground left it at 7,000 rad/s.)
 
-So the work of such a contact is bounded by what it takes to lift both trees out again, of the mass M, at the
-speed at which they would fall from as high:
+So the work of such a contact is bounded by what it takes to lift all that it may carry out again, of the
+mass M, at the speed at which that would fall from as high:
 
-    v_hat <= sqrt(2 g d min(1, w M)),    gamma . v_c <= h M g sqrt(2 g d) + k d^2 / 2    in a step,
+    v_n <= u,    gamma . v_c <= h M g u + k d^2 / 2    in a step,    u = sqrt(2 g d),
 
-where k d^2 / 2 is there if a stiffness was given that the step resolves for M. The first is known
-beforehand. The second holds at the solution, also if other contacts or friction leave the trees fewer ways
-out than w knows of: where it does not, the contact is asked for less, and the world is solved on from where
-it is. Neither bounds a force: a contact that does not open does no work, whatever it carries.
+where k is there, and the bound of v_n is not, if a stiffness was given that the step resolves for M. M is
+that of all trees of the world that can move, since any of them may lie on the others. The bounds hold at the
+solution, also if other contacts or friction leave the trees fewer ways out than w knows of: where they do
+not, the contact is asked for less, and the world is solved on from where it is. What it is asked for is
+lowered by velocity, so that the force with which it carries a load at rest remains:
+v_hat - v_n = R_n gamma_n. Beforehand only
+
+    v_hat <= sqrt(2 g d w M + w k d^2)
+
+is known, which leaves loads of up to 90 M g alone.
 """
 
 import functools
@@ -33,76 +39,78 @@ from pluriverse.solvers.sap.workspace import sap_struct
 
 # Gravity g of the laws above [m/s²]: that of the Earth in any scene, as it only says what is fast.
 RECOVERY_GRAVITY = wp.constant(9.81)
-# How far the work may exceed its bound [relative]: what half a percent of the velocity makes of it.
+# How far work and speed may exceed their bounds [relative]: what half a percent of the velocity makes of it.
 WORK_EXCESS = wp.constant(1.01)
-# Times that contacts are asked for less. The work falls with the square of what they ask for where nothing
-# else pushes; the last time they ask for nothing.
-ROUNDS_MAX = wp.constant(4)
+SPEED_EXCESS = wp.constant(1.005)
+# Times that contacts are asked for less. The first time it is enough for a contact on its own; what gives way
+# less than its regularization takes more, and each time it is asked for twice as much less.
+ROUNDS_MAX = wp.constant(8)
 
 
 @functools.cache
 def recovery_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
-    """Return `moved_mass`, `recovery_speed`, `recovery_work` and `limit_recovery`."""
+    """Return `moving_mass`, `recovery_bias`, `recovery_speed`, `recovery_work` and `limit_recovery`."""
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
 
     @wp.func
-    def moved_mass(
-        topology: Topology,
-        dynamics: DynamicsData,
-        world: int,
-        node_a: int,
-        node_b: int,
-        dof_a: int,
-        dof_b: int,
-    ) -> real:
-        """Return the mass of the trees of both bodies that can move [kg], -1 standing for none."""
-        template = topology.world_template[world]
-        first_node, first_tree = topology.template_node[template], topology.template_tree[template]
-        node0 = topology.world_joint[world]
+    def moving_mass(topology: Topology, dynamics: DynamicsData, world: int) -> real:
+        """Return the mass of all trees of a world but those that move as told [kg]."""
+        first_tree = topology.template_tree[topology.world_template[world]]
+        tree_count = topology.template_tree[topology.world_template[world] + 1] - first_tree
+        node0, tree0 = topology.world_joint[world], topology.world_tree[world]
         mass = real(0.0)
-        tree_a = int(-1)
-        if dof_a >= 0:
-            tree_a = topology.node_tree[first_node + node_a]
-            mass = real(dynamics.node_composite[node0 + topology.tree_node[first_tree + tree_a]][0])
-        if dof_b >= 0:
-            tree_b = topology.node_tree[first_node + node_b]
-            if tree_b != tree_a:
-                mass += real(dynamics.node_composite[node0 + topology.tree_node[first_tree + tree_b]][0])
+        for tree in range(tree_count):
+            if dynamics.tree_prescribed[tree0 + tree] == 0:
+                mass += real(dynamics.node_composite[node0 + topology.tree_node[first_tree + tree]][0])
         return mass
 
     @wp.func
-    def recovery_speed(depth: real, weight: real, rn: real, mass: real, stiffness: real) -> real:
+    def recovery_bias(depth: real, weight: real, rn: real, mass: real, stiffness: real) -> real:
         """Return the largest v_hat of a contact [m/s]; `stiffness` [N/m] is 0 if none was given."""
-        lifted = real(2.0) * real(RECOVERY_GRAVITY) * depth * wp.min(real(1.0), weight * mass)
+        lifted = real(2.0) * real(RECOVERY_GRAVITY) * depth * weight * mass
         # A contact that gives way, with the regularization `rn`, reaches the part w / (w + R_n) of v_hat.
         return (real(1.0) + rn / weight) * wp.sqrt(lifted + weight * stiffness * depth * depth)
 
     @wp.func
+    def recovery_speed(depth: real) -> real:
+        """Return the largest speed at which a contact without a stiffness opens [m/s]."""
+        return wp.sqrt(real(2.0) * real(RECOVERY_GRAVITY) * depth)
+
+    @wp.func
     def recovery_work(depth: real, mass: real, stiffness: real, dt: real) -> real:
         """Return the largest work of a contact in a step [J]."""
-        speed = wp.sqrt(real(2.0) * real(RECOVERY_GRAVITY) * depth)
-        return dt * mass * real(RECOVERY_GRAVITY) * speed + real(0.5) * stiffness * depth * depth
+        return (
+            dt * mass * real(RECOVERY_GRAVITY) * recovery_speed(depth) + real(0.5) * stiffness * depth * depth
+        )
 
     @wp.func
     def limit_recovery(sap: SapData, world: int, round: int) -> int:
-        """Ask for less of contacts whose work exceeds its bound; return whether there are any."""
+        """Ask for less of contacts that exceed their bounds; return whether there are any."""
         limited = int(0)
         if round < ROUNDS_MAX:
             start = sap.contact_start[world]
             for slot in range(start, start + sap.contact_count[world]):
-                if sap.contact_rn[slot] > real(0.0):
+                bias = sap.contact_bias[slot]
+                if sap.contact_rn[slot] > real(0.0) and bias > real(0.0):
+                    speed = sap.contact_velocity[slot][2]
                     work = wp.dot(sap.contact_impulse[slot], sap.contact_velocity[slot])
-                    work_max = sap.contact_work_max[slot]
-                    bias = sap.contact_bias[slot]
-                    if work > real(WORK_EXCESS) * work_max and bias > real(0.0):
+                    share = real(1.0)
+                    if work > real(WORK_EXCESS) * sap.contact_work_max[slot]:
+                        share = wp.sqrt(sap.contact_work_max[slot] / work)
+                    if (
+                        sap.contact_impulse[slot][2] > real(0.0)
+                        and speed > real(SPEED_EXCESS) * sap.contact_speed_max[slot]
+                    ):
+                        share = wp.min(share, sap.contact_speed_max[slot] / speed)
+                    if share < real(1.0) and speed > real(0.0):
                         limited = 1
-                        if round + 1 == ROUNDS_MAX:
-                            bias = real(0.0)
-                        sap.contact_bias[slot] = bias * wp.sqrt(work_max / work)
+                        less = real(1 << round) * (real(1.0) - share) * speed
+                        sap.contact_bias[slot] = wp.max(bias - less, real(0.0))
         return limited
 
     return SimpleNamespace(
-        moved_mass=moved_mass,
+        moving_mass=moving_mass,
+        recovery_bias=recovery_bias,
         recovery_speed=recovery_speed,
         recovery_work=recovery_work,
         limit_recovery=limit_recovery,

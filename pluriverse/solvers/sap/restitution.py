@@ -198,6 +198,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     # there was.
                     speed = wp.min(wp.max(e * approach, sap.contact_bias[slot]), approach)
                     sap.contact_bias[slot] = bounce_bias(topology, inputs, dynamics, sap, world, slot, speed)
+                    sap.contact_speed_max[slot] = real(wp.inf)
                     sap.contact_work_max[slot] = real(wp.inf)
                     rigid = real(BOUNCE_REGULARIZATION) * sap.contact_weight[slot]
                     sap.contact_rn[slot] = wp.min(sap.contact_rn[slot], rigid)

@@ -41,7 +41,7 @@ def _fields(real: Any, linear: Any) -> dict[str, tuple[str, Any]]:
     add("slot", mat33, "contact_frame")
     add("slot", vec3, "contact_arm0 contact_arm1")
     add("slot", real, "contact_gap contact_weight contact_bias contact_rt contact_rn contact_mu contact_soft")
-    add("slot", real, "contact_work_max")
+    add("slot", real, "contact_speed_max contact_work_max")
     add("dof", int, "dof_terms")
     add("dof", real, "drive_offset drive_gain drive_limit limit_lower_bias limit_upper_bias")
     add("dof", real, "limit_regularization friction_regularization friction_impulse")
@@ -113,8 +113,9 @@ class SapWorkspace:
 
     - `contact_impulse` [slot] impulse on the body of shape1, contact frame (t1, t2, n) [N·s]; `contact_frame`
       [slot] columns t1, t2, n in world axes; `contact_gap` [slot] phi0 [m]; `contact_weight` [slot] w [1/kg];
-      `contact_rt`, `contact_rn` [slot] regularization [1/kg]; `contact_work_max` [slot] largest work of the
-      contact in the step [J] (`recovery.py`); `contact_velocity` [slot] [m/s];
+      `contact_rt`, `contact_rn` [slot] regularization [1/kg]; `contact_speed_max` [slot] largest speed at
+      which it opens [m/s] and `contact_work_max` [slot] its largest work in the step [J] (`recovery.py`);
+      `contact_velocity` [slot] [m/s];
     - with `torsional_friction`: `contact_moment` [slot] moment impulse on the body of shape1, contact frame
       [N·m·s]; `contact_mu_moment` [slot] coefficients (rolling twice, torsional) [m]; `contact_ra` [slot]
       regularization [1/(kg·m²)]; `contact_spin` [slot] relative angular velocity [rad/s];
