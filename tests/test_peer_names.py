@@ -147,6 +147,10 @@ def test_the_mujoco_model_of_one_group():
         _ = solver.mj_model
 
 
+def test_the_kinds_of_equality_constraints():
+    assert pv.SolverMuJoCo.EqType is pv.EqType
+
+
 def test_the_modules_of_mujoco():
     mujoco_warp = pytest.importorskip("mujoco_warp")
     assert pv.SolverMuJoCo.import_mujoco() == (pytest.importorskip("mujoco"), mujoco_warp)

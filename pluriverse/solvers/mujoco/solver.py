@@ -19,7 +19,7 @@ from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
 from pluriverse.solvers.mujoco.mapping.refresh import refresh_groups
 from pluriverse.solvers.mujoco.options import OPTION_NAMES, MujocoOptions
 from pluriverse.solvers.mujoco.versions import warp_takes_margins
-from pluriverse.types import ModelFlags
+from pluriverse.types import EqType, ModelFlags
 
 
 class SolverMuJoCo(EngineSolver):
@@ -55,6 +55,8 @@ class SolverMuJoCo(EngineSolver):
         ValueError: If an argument is out of range, or MuJoCo cannot represent something of the model.
     """
 
+    EqType = EqType
+    """Kinds of equality constraints, where scripts of Newton look for them."""
     options: MujocoOptions
     """How MuJoCo solves, as given."""
     groups: list[MujocoGroup]
