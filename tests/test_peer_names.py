@@ -151,6 +151,20 @@ def test_the_kinds_of_equality_constraints():
     assert pv.SolverMuJoCo.EqType is pv.EqType
 
 
+def test_equality_constraints_of_files_may_be_left_out():
+    text = """<mujoco><worldbody>
+      <body name="a"><joint name="one"/><geom size="0.1"/></body>
+      <body name="b" pos="1 0 0"><joint name="two"/><geom size="0.1"/></body>
+    </worldbody><equality><joint joint1="one" joint2="two"/><connect body1="a" body2="b" anchor="0 0 1"/>
+    </equality></mujoco>"""
+    counts = []
+    for skip in (False, True):
+        builder = pv.ModelBuilder()
+        builder.add_mjcf(text, skip_equality_constraints=skip)
+        counts.append(builder.equality_constraint_count)
+    assert counts == [2, 0]
+
+
 def test_the_modules_of_mujoco():
     mujoco_warp = pytest.importorskip("mujoco_warp")
     assert pv.SolverMuJoCo.import_mujoco() == (pytest.importorskip("mujoco"), mujoco_warp)

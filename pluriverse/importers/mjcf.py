@@ -56,6 +56,7 @@ def add_mjcf(
     enable_self_collisions: bool = True,
     ignore_names: Sequence[str] = (),
     ignore_classes: Sequence[str] = (),
+    skip_equality_constraints: bool = False,
     visual_classes: Sequence[str] = ("visual",),
     collider_classes: Sequence[str] = ("collision",),
     no_class_as_colliders: bool = True,
@@ -97,6 +98,7 @@ def add_mjcf(
         ignore_names: Regular expressions; bodies (with all below), geoms and sites of such names are left
             out.
         ignore_classes: Regular expressions; geoms of such default classes are left out.
+        skip_equality_constraints: Whether equality constraints of bodies and joints are left out.
         visual_classes: Regular expressions of default classes whose geoms only display.
         collider_classes: Regular expressions of default classes whose geoms collide if their contact bits let
             them.
@@ -178,7 +180,8 @@ def add_mjcf(
     controls = controls_of(document.model, key)
     servos = add_drives(robot, document.model, link_of_joint, controls, options, report)
     pose = mount(robot, attachment)
-    add_equalities(robot, document, link_of_joint, link_of_body, options, report)
+    if not skip_equality_constraints:
+        add_equalities(robot, document, link_of_joint, link_of_body, options, report)
     give_drives("add_mjcf", robot, drive_gains, effort_limit)
     report_unsupported(document, builder, options, report)
     repair_masses(
