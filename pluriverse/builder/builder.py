@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import warp as wp
 
@@ -17,6 +17,9 @@ from pluriverse.builder.worlds import WorldBuilder
 from pluriverse.model import Model
 from pluriverse.types import Axis
 from pluriverse.warnings import PluriverseWarning
+
+if TYPE_CHECKING:
+    from pluriverse.importers.report import ImportReport
 
 
 class ModelBuilder(WorldBuilder):
@@ -56,7 +59,7 @@ class ModelBuilder(WorldBuilder):
         """Axis that points up: always z."""
         return Axis.Z
 
-    def add_mjcf(self, source: Any, **options: Any) -> Any:
+    def add_mjcf(self, source: Any, **options: Any) -> "ImportReport":
         """Add a MuJoCo model (MJCF file, XML text, MjSpec); see `pluriverse.importers.mjcf.add_mjcf`."""
         from pluriverse.importers.mjcf import add_mjcf
         from pluriverse.importers.other_options import read_other_options
@@ -68,7 +71,7 @@ class ModelBuilder(WorldBuilder):
             print(report.summary())
         return report
 
-    def add_urdf(self, source: Any, **options: Any) -> Any:
+    def add_urdf(self, source: Any, **options: Any) -> "ImportReport":
         """Add the links of a URDF file or XML text; see `pluriverse.importers.urdf.add_urdf`."""
         from pluriverse.importers.other_options import read_other_options
         from pluriverse.importers.urdf import add_urdf
@@ -80,7 +83,7 @@ class ModelBuilder(WorldBuilder):
             print(report.summary())
         return report
 
-    def add_usd(self, source: Any, **options: Any) -> Any:
+    def add_usd(self, source: Any, **options: Any) -> "ImportReport":
         """Add the bodies of a USD file, text or stage; see `pluriverse.importers.usd.add_usd`."""
         from pluriverse.importers.other_options import read_other_options
         from pluriverse.importers.usd import add_usd

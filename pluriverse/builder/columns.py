@@ -4,7 +4,7 @@ A table is one NumPy array per property, with room to grow, so that adding an en
 time and copying a thousand worlds is a handful of array operations.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -97,10 +97,16 @@ class ColumnView:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, builder: Any, owner: type | None = None) -> Any:
+    @overload
+    def __get__(self, builder: None, owner: type | None = None) -> "ColumnView": ...
+
+    @overload
+    def __get__(self, builder: object, owner: type | None = None) -> np.ndarray: ...
+
+    def __get__(self, builder: Any, owner: type | None = None) -> "ColumnView | np.ndarray":
         if builder is None:
             return self
-        view = getattr(builder, self._table).view(self._column)
+        view: np.ndarray = getattr(builder, self._table).view(self._column)
         if not self._writable:
             view.flags.writeable = False
         return view

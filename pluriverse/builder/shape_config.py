@@ -42,7 +42,10 @@ def _without_effect(name: str, meaning: str) -> property:
                 stacklevel=3,
             )
 
-    return property(lambda config: 0.0, put, doc=f"Always 0: {meaning}.")
+    def get(config: "ShapeConfig") -> float:
+        return 0.0
+
+    return property(get, put, doc=f"Always 0: {meaning}.")
 
 
 @other_names(

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pluriverse.builder import ModelBuilder
     from pluriverse.model import Control, Model, State
+    from pluriverse.randomization import Randomizer
     from pluriverse.scene.control_sequence import ControlSequence
     from pluriverse.scene.randomize import RandomizeSection
+    from pluriverse.simulation import Simulation
+    from pluriverse.solvers.sap import SolverSAP
     from pluriverse.variants import VariantScene
 
 
@@ -99,13 +102,13 @@ class LoadedScene:
         """`state`."""
         return self.state
 
-    def solver(self, **options: Any) -> Any:
+    def solver(self, **options: Any) -> "SolverSAP":
         """Return a `SolverSAP` with the options of the scene; `options` override them."""
         from pluriverse.solvers.sap import SolverSAP
 
         return SolverSAP(self.model, **(self.settings.solver_options | options))
 
-    def simulation(self, **options: Any) -> Any:
+    def simulation(self, **options: Any) -> "Simulation":
         """Return a `Simulation` of the scene; `options` are passed on and override those of the scene.
 
         That of a scene with variants is a `VariantSimulation`.
@@ -121,7 +124,7 @@ class LoadedScene:
             return self.variant_scene.simulation(solver=solver, **(arguments | options))
         return Simulation(self.model, solver, **(arguments | options))
 
-    def randomizer(self, simulation: Any, *, identities: Any = None) -> Any:
+    def randomizer(self, simulation: Any, *, identities: Any = None) -> "Randomizer":
         """Return a `Randomizer` of what the scene says is drawn, for a simulation of it.
 
         Args:

@@ -33,6 +33,7 @@ from pluriverse.scene.joints import (
 from pluriverse.scene.layout import SPACING_DEFAULT, allocate_worlds
 from pluriverse.scene.loaded_scene import LoadedScene, SceneSettings
 from pluriverse.scene.local_files import LocalFiles
+from pluriverse.scene.observers import add_scene_camera, add_scene_sensor
 from pluriverse.scene.schema import BuilderSection, Scene, SimulationSection
 from pluriverse.scene.shapes import shape_configuration
 from pluriverse.scene.validation import check_version, validate_scene
@@ -329,6 +330,12 @@ def _assemble(plan: KindPlan, features: list[str]) -> _Kind:
     for index, constraint in enumerate(content.constraints):
         with assembly.entry("constraints", index):
             add_constraint(assembly, constraint)
+    for index, sensor in enumerate(content.sensors):
+        with assembly.entry("sensors", index):
+            add_scene_sensor(assembly, sensor)
+    for index, camera in enumerate(content.cameras):
+        with assembly.entry("cameras", index):
+            add_scene_camera(assembly, camera)
     assembly.raise_errors()
     if plan.gravity is not None:
         builder.gravity = plan.gravity

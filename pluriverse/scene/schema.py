@@ -16,6 +16,7 @@ from pluriverse.scene.bodies import Body
 from pluriverse.scene.constraints import AnyConstraint
 from pluriverse.scene.joints import Articulation, InitialJointQ, Joint, JointDefaults
 from pluriverse.scene.mapping import SceneMapping
+from pluriverse.scene.observers import SceneCamera, Sensor
 from pluriverse.scene.post_build import OPERATIONS, AnyOperation
 from pluriverse.scene.randomize import RandomizeSection
 from pluriverse.scene.shapes import ShapeConfiguration
@@ -148,6 +149,8 @@ class WorldContent(SceneMapping):
     initial_joint_q: list[InitialJointQ] = Field(default_factory=list)
     post_build: list[AnyOperation] = Field(default_factory=list)
     constraints: list[AnyConstraint] = Field(default_factory=list)
+    sensors: list[Sensor] = Field(default_factory=list)
+    cameras: list[SceneCamera] = Field(default_factory=list)
 
 
 CONTENT_FIELDS = tuple(WorldContent.model_fields)
@@ -160,6 +163,8 @@ class VariantContent(WorldContent):
     def _some_content(self) -> "VariantContent":
         if not (self.assets or self.bodies):
             raise ValueError("this variant is empty; give 'assets' or 'bodies'")
+        if self.sensors or self.cameras:
+            raise ValueError("variants have no 'sensors' or 'cameras' of their own; put them into files")
         return self
 
 
@@ -235,7 +240,7 @@ class Scene(WorldContent):
                     raise ValueError(
                         f"a scene with 'worlds' keeps its content there; move '{field}' into its worlds"
                     )
-        for field in ("worlds", "control"):
+        for field in ("worlds", "control", "sensors", "cameras"):
             if self.variants is not None and getattr(self, field):
                 raise ValueError(f"'variants' and '{field}' exclude each other; keep one")
         if self.variants is not None and self.replicate.gravities:

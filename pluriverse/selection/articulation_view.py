@@ -271,7 +271,7 @@ class ArticulationView(View):
 
     # states and forces
 
-    def get_root_transforms(self, source: Model | State, *, copy: bool = False) -> Any:
+    def get_root_transforms(self, source: Model | State, *, copy: bool = False) -> wp.array:
         """Return the pose of each root [m, xyzw], of the shape of the rows.
 
         With a floating base these are the coordinates of the free or distance joint: the pose of the child's
@@ -297,7 +297,7 @@ class ArticulationView(View):
         chosen = self._masks.chosen(mask, indices, what="set_root_transforms")
         self._roots.set_transforms(target, values, chosen)
 
-    def get_root_velocities(self, source: Model | State, *, copy: bool = False) -> Any:
+    def get_root_velocities(self, source: Model | State, *, copy: bool = False) -> wp.array:
         """Return the velocity of each root, of the shape of the rows; zero for a fixed base.
 
         That is the velocity of the centre of mass [m/s], then the angular velocity [rad/s], in world axes. It
@@ -322,7 +322,7 @@ class ArticulationView(View):
         chosen = self._masks.chosen(mask, indices, what="set_root_velocities")
         self._roots.set_velocities(target, values, chosen)
 
-    def get_dof_positions(self, source: Model | State, *, copy: bool = False) -> Any:
+    def get_dof_positions(self, source: Model | State, *, copy: bool = False) -> wp.array:
         """Return the joint coordinates [m, rad or quaternion xyzw]; see `get_attribute`."""
         return self.get_attribute("joint_q", source, copy=copy)
 
@@ -332,7 +332,7 @@ class ArticulationView(View):
         """Set the joint coordinates; then call `eval_fk`. See `set_attribute`."""
         self.set_attribute("joint_q", target, values, mask, indices=indices)
 
-    def get_dof_velocities(self, source: Model | State, *, copy: bool = False) -> Any:
+    def get_dof_velocities(self, source: Model | State, *, copy: bool = False) -> wp.array:
         """Return the joint velocities [m/s or rad/s]; see `get_attribute`."""
         return self.get_attribute("joint_qd", source, copy=copy)
 
@@ -342,7 +342,7 @@ class ArticulationView(View):
         """Set the joint velocities; then call `eval_fk`. See `set_attribute`."""
         self.set_attribute("joint_qd", target, values, mask, indices=indices)
 
-    def get_dof_forces(self, source: Control, *, copy: bool = False) -> Any:
+    def get_dof_forces(self, source: Control, *, copy: bool = False) -> wp.array:
         """Return the generalized forces [N or N·m]; see `get_attribute`."""
         return self.get_attribute("joint_f", source, copy=copy)
 
@@ -350,11 +350,11 @@ class ArticulationView(View):
         """Set the generalized forces [N or N·m]; see `set_attribute`."""
         self.set_attribute("joint_f", target, values, mask, indices=indices)
 
-    def get_link_transforms(self, source: Model | State, *, copy: bool = False) -> Any:
+    def get_link_transforms(self, source: Model | State, *, copy: bool = False) -> wp.array:
         """Return the poses of the links [m, xyzw]; see `get_attribute`."""
         return self.get_attribute("body_q", source, copy=copy)
 
-    def get_link_velocities(self, source: Model | State, *, copy: bool = False) -> Any:
+    def get_link_velocities(self, source: Model | State, *, copy: bool = False) -> wp.array:
         """Return the velocities of the links; see `get_attribute`.
 
         They are those of the centres of mass [m/s], then the angular velocities [rad/s], in world axes.

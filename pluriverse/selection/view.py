@@ -122,7 +122,7 @@ class View:
         *,
         copy: bool = False,
         out: wp.array | None = None,
-    ) -> Any:
+    ) -> wp.array:
         """Return the entries of an array that belong to the view, in the memory of the array itself.
 
         To write to the result is to write to the array. That needs entries at regular distances in memory, as
@@ -170,7 +170,7 @@ class View:
         *,
         fill: float = 0.0,
         out: wp.array | None = None,
-    ) -> Any:
+    ) -> wp.array:
         """Return a copy with one line per row, as long as the longest, shape [row, most entries of a row].
 
         Args:

@@ -48,9 +48,12 @@ from pluriverse.warnings import (
 )
 
 if TYPE_CHECKING:
+    from pluriverse.recording import RecordingWriter
+    from pluriverse.render import Recorder
     from pluriverse.selection.patterns import Patterns
     from pluriverse.sensors import ModelSensors
     from pluriverse.tensors import RobotTensors
+    from pluriverse.viewer import BrowserViewer
 
 # To look at the counters of a GPU waits for all of its work, so `step` does it once in so many calls.
 # `report` and strict mode always look.
@@ -646,13 +649,13 @@ class Simulation:
 
         return RobotTensors(self, pattern, **options)
 
-    def recorder(self, **options: Any) -> Any:
+    def recorder(self, **options: Any) -> "Recorder":
         """Return a `pluriverse.render.Recorder`, which makes a video of the steps inside its `with`."""
         from pluriverse.render import Recorder
 
         return Recorder(self, **options)
 
-    def record(self, path: str | Path, **options: Any) -> Any:
+    def record(self, path: str | Path, **options: Any) -> "RecordingWriter":
         """Return a `pluriverse.recording.RecordingWriter`: inside its `with`, steps are written to a file.
 
         `pluriverse.recording.RecordedRun` reads the file; it can be viewed, drawn and exported.
@@ -661,7 +664,7 @@ class Simulation:
 
         return RecordingWriter(self, path, **options)
 
-    def viewer(self, worlds: Any = None, **options: Any) -> Any:
+    def viewer(self, worlds: Any = None, **options: Any) -> "BrowserViewer":
         """Return a `pluriverse.viewer.BrowserViewer`: this simulation in a browser, while it goes on."""
         from pluriverse.viewer import BrowserViewer
 

@@ -9,7 +9,7 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
@@ -33,6 +33,9 @@ from pluriverse.variants.tables import (
     count_entities,
 )
 from pluriverse.variants.validation import check_reserved_names, check_single_layout
+
+if TYPE_CHECKING:
+    from pluriverse.variants.simulation import VariantSimulation
 
 # Worlds of one model that are surely a mistake: 2**22 smallest worlds take some 10 GB.
 WORLD_COUNT_MAX = 2**22
@@ -115,7 +118,7 @@ class VariantScene:
         """
         return self._entity(entity).variants
 
-    def simulation(self, **options: Any) -> Any:
+    def simulation(self, **options: Any) -> "VariantSimulation":
         """Return a `VariantSimulation`; options as of `Simulation`, among them the time step `dt` [s]."""
         from pluriverse.variants.simulation import VariantSimulation
 

@@ -9,7 +9,7 @@ recorded together with the steps.
 import dataclasses
 import itertools
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -153,7 +153,7 @@ class VariantSimulation(Simulation):
             raise SimulationError(message, environments)
         warnings.warn(SimulationWarning(message, environments), stacklevel=3)
 
-    def variant_rows(self, name: str) -> Any:
+    def variant_rows(self, name: str) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
         """Yield the defaults of all variants that share layouts; see `VariantScene.variant_rows`."""
         return self._scene.variant_rows(name)
 
