@@ -289,12 +289,16 @@ def _launch_on_host(
     device = rows.model.device
     memory: dict[str, Any] = {}
     for name, array in values.items():
-        # On a CPU kernels write right into the array.
-        memory[name] = wp.array(array.reshape(-1), device=device, copy=not device.is_cpu)
+        memory[name] = wp.array(array.reshape(-1), device=device, copy=not shares_memory(device))
     selected: Any = wp.full(rows.model.world_count, 1, dtype=wp.int32, device=device)
     nowhere: Any = wp.zeros(0, dtype=wp.quat, device=device)
     for _ in kernels.launch(memory, selected, nowhere, {}, stages):
         raise AssertionError("MuJoCo derives fields on the host by itself")
-    if not device.is_cpu:
+    if not shares_memory(device):
         for name, array in values.items():
             array[...] = memory[name].numpy().reshape(array.shape)
+
+
+def shares_memory(device: Any) -> bool:
+    """Return whether kernels on a device can write right into arrays on the host."""
+    return bool(device.is_cpu)
