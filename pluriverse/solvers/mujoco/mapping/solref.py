@@ -17,12 +17,11 @@ at most critical, or that of MuJoCo's default, b = 100 / s, if this is more: the
 as the step resolves.
 
 A gain that is not given (NaN) is that of MuJoCo's own solref, (0.02, 1): a stiffness k of 2500 / s^2 per
-unit of mass, and critical damping, b = 2 sqrt(k). So without either the solref is MuJoCo's own.
+unit of mass, and critical damping, b = 2 sqrt(k). So without either the solref is MuJoCo's own. The function
+is `exchange.contact_mixing.mixing_functions(real).solref_of_gains`.
 """
 
 import enum
-
-import numpy as np
 
 DEFAULT_SOLREF = (0.02, 1.0)
 """MuJoCo's own (timeconst [s], dampratio)."""
@@ -48,19 +47,3 @@ class SolrefMode(enum.IntEnum):
     MJCF_DEFAULT = 2
     """MuJoCo's default, until stiffness or damping of the model are given, which are then forces of a limit,
     and those for a mass of 1 kg of a shape."""
-
-
-def solref_of_gains(stiffness: np.ndarray, damping: np.ndarray, factor: np.ndarray | float) -> np.ndarray:
-    """Return (timeconst, dampratio) of gains times `factor`, MuJoCo's default where one is not positive.
-
-    A gain that is NaN is not given, and is that of MuJoCo's default.
-    """
-    k = np.where(np.isnan(stiffness), DEFAULT_STIFFNESS, stiffness * factor)
-    b = np.where(np.isnan(damping), 2.0 * np.sqrt(np.maximum(k, 0.0)), damping * factor)
-    sound = (k > 0.0) & (b > 0.0) & (np.asarray(factor) > 0.0)
-    b = np.minimum(b, np.maximum(2.0 * np.sqrt(np.maximum(k, 0.0)), DAMPING_BOUND))
-    rigid = np.isinf(k)
-    k, b = np.where(sound & ~rigid, k, 1.0), np.where(sound & ~rigid, b, 1.0)
-    solref = np.stack([2.0 / b, b / (2.0 * np.sqrt(k))], axis=-1)
-    solref = np.where(rigid[..., None], np.array(RIGID_SOLREF), solref)
-    return np.where(sound[..., None], solref, np.array(DEFAULT_SOLREF))
