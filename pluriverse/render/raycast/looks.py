@@ -12,6 +12,10 @@ from pluriverse.render.raycast.scene import RayScene, SceneArrays
 from pluriverse.render.raycast.trace import RayHit, hit_normal
 from pluriverse.render.raycast.tree import surface_of
 
+# Triangles up to which a surface is shaded smoothly. Those of a terrain of millions are as small as pixels;
+# to find which of them meet smoothly takes longer than many pictures.
+SMOOTH_TRIANGLE_COUNT = 1_000_000
+
 
 @wp.struct
 class RayLooks:
@@ -102,7 +106,13 @@ class LookArrays:
             skin is not None and skin.has_colors and surface.color is not None
             for skin, surface in zip(skins, surfaces, strict=True)
         ]
-        normals = [surface.corner_normals.reshape(-1, 3) for surface in surfaces]
+        # Where no normals are given the shader takes those of the triangles.
+        normals = [
+            surface.corner_normals.reshape(-1, 3)
+            if count <= SMOOTH_TRIANGLE_COUNT
+            else np.zeros((3 * count, 3), dtype=np.float32)
+            for surface, count in zip(surfaces, counts, strict=True)
+        ]
         uv, parts, colors, textures, first_part = [], [], [], [], []
         for skin, count, with_uv, with_parts in zip(skins, counts, has_uv, has_parts, strict=True):
             uv.append(skin.corner_uv.reshape(-1, 2) if with_uv else np.zeros((3 * count, 2)))
