@@ -202,23 +202,27 @@ def aimed_camera(source: Source, stage: Stage) -> tuple[tuple[float, ...], tuple
     body_world = world_of(model, "body")
     shapes = stage.view.visual.shapes_of(worlds.tolist())
     carrier = stage.view.visual.shape_body[shapes]
-    centres, reaches = [], []
+    lower_all, upper_all = model.shape_aabb_lower.numpy()[shapes], model.shape_aabb_upper.numpy()[shapes]
+    radius = 0.5 * np.linalg.norm(upper_all - lower_all, axis=1)
+    radius = np.where(np.isfinite(radius), radius, 0.0)
+    boxes = []
     for place, world in enumerate(worlds.tolist()):
         mine = carrier >= 0
         mine[mine] = body_world[carrier[mine]] == world
-        points = stage.view.visual.poses(pose, shapes[mine])[:, :3]
-        points = points if len(points) else pose[body_world == world, :3]
-        points = points[np.isfinite(points).all(axis=1)]
-        if len(points):
-            lower, upper = points.min(axis=0), points.max(axis=0)
-            centres += [lower + stage.offsets[place], upper + stage.offsets[place]]
-            reaches.append(float(np.linalg.norm(upper - lower)))
-    corners = np.array(centres) if centres else np.zeros((1, 3))
+        points, reach = stage.view.visual.poses(pose, shapes[mine])[:, :3], radius[mine, None]
+        if not len(points):
+            points = pose[body_world == world, :3]
+            reach = np.zeros((len(points), 1))
+        sound = np.isfinite(points).all(axis=1)
+        if sound.any():
+            lower = (points - reach)[sound].min(axis=0)
+            upper = (points + reach)[sound].max(axis=0)
+            boxes += [lower + stage.offsets[place], upper + stage.offsets[place]]
+    corners = np.array(boxes) if boxes else np.array([[-0.5] * 3, [0.5] * 3])
     centre = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
-    extent = float(np.linalg.norm(corners - centre, axis=1).max())
-    # Single robots fill the picture; shapes reach beyond their centres by about as much as they are apart.
-    reach = max(0.3, 0.85 * extent + 0.35 * max(reaches, default=0.5))
-    position = centre + reach * np.array([1.0, 0.9, 0.6])
+    # The half diagonal of all, seen from 1.5 times as far: the field of view is 75 degrees.
+    extent = max(0.05, float(np.linalg.norm(corners - centre, axis=1).max()))
+    position = centre + extent * np.array([1.0, 0.9, 0.6])
     return tuple(centre.tolist()), tuple(position.tolist())
 
 

@@ -48,10 +48,13 @@ def open_page(browser, viewer):
     return page
 
 
-def picture(page) -> np.ndarray:
+def picture(page, box=None) -> np.ndarray:
     from PIL import Image
 
-    return np.asarray(Image.open(io.BytesIO(page.screenshot(clip=SCENE_BOX))).convert("RGB"), dtype=int)
+    return np.asarray(
+        Image.open(io.BytesIO(page.screenshot(clip=box or SCENE_BOX, timeout=1e3 * PATIENCE))).convert("RGB"),
+        dtype=int,
+    )
 
 
 def settled_picture(page) -> np.ndarray:
@@ -138,4 +141,85 @@ def test_a_person_sees_a_world_change_its_variant(browser):
         simulation.reset()
         until(page, lambda: differing(before, picture(page)) > 0.01)
         assert page.troubles == []
+        page.close()
+
+
+def test_a_person_scrubs_through_a_recording_and_plays_its_page(browser, tmp_path):
+    """The slider shows other frames; the exported page moves by itself, without a network."""
+    from pluriverse.recording import RecordedRun
+    from pluriverse.viewer import export_html
+
+    builder = pv.ModelBuilder()
+    body = builder.add_body(xform=(0.0, 0.0, 3.0, 0.0, 0.0, 0.0, 1.0))
+    builder.add_shape_box(body, hx=0.4, hy=0.4, hz=0.4, color=(0.9, 0.2, 0.1))
+    builder.add_ground_plane()
+    path = tmp_path / "run.pvr"
+    simulation = pv.Simulation(builder.finalize("cpu"), dt=0.01, threads=1)
+    with simulation.record(path, fps=20):
+        simulation.step(80)
+    with pv.view(path, verbose=False) as viewer:
+        viewer.is_playing = False
+        viewer.frame = 0
+        page = open_page(browser, viewer)
+        high = settled_picture(page)
+        page.get_by_role("button", name="Step", exact=True).click()
+        until(page, lambda: viewer.frame == 1)
+        slider = page.get_by_role("slider").first
+        slider.focus()
+        slider.press("End")
+        until(page, lambda: viewer.frame == viewer.recording.frame_count - 1)
+        assert differing(high, settled_picture(page)) > 0.005
+        assert page.troubles == []
+        page.close()
+    with RecordedRun(path) as recording:
+        export_html(recording, tmp_path / "run.html")
+    page = browser.new_page(viewport={"width": 480, "height": 480})
+    page.troubles = []
+    page.on("pageerror", lambda error: page.troubles.append(str(error)))
+    page.route("http*://**", lambda route: route.abort())
+    page.goto((tmp_path / "run.html").as_uri())
+    page.locator("canvas").first.wait_for(timeout=1e3 * PATIENCE)
+    box = {"x": 0, "y": 150, "width": 480, "height": 200}
+    seen = []
+
+    def has_moved():
+        seen.append(picture(page, box))
+        return differing(seen[0], seen[-1]) > 0.005
+
+    until(page, has_moved)
+    assert page.troubles == []
+    page.close()
+
+
+def test_a_person_pulls_a_body_with_the_mouse(browser):
+    """Ctrl and a drag upwards lift a ball that floats; letting go ends the force."""
+    builder = pv.ModelBuilder()
+    body = builder.add_body(xform=(0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0))
+    builder.add_shape_sphere(body, radius=0.3, color=(0.9, 0.2, 0.1))
+    model = builder.finalize("cpu")
+    model.set_gravity(0.0)
+    with pv.Simulation(model, dt=0.01, threads=1) as simulation, pv.view(simulation, verbose=False) as viewer:
+        runner = threading.Thread(target=viewer.run, daemon=True)
+        runner.start()
+        page = open_page(browser, viewer)
+        seen = settled_picture(page)
+        red = (seen[:, :, 0] - seen[:, :, 1] > 60) & (seen[:, :, 0] - seen[:, :, 2] > 60)
+        rows, columns = np.nonzero(red)
+        assert len(rows) > 500
+        x, y = SCENE_BOX["x"] + columns.mean(), SCENE_BOX["y"] + rows.mean()
+        page.keyboard.down("Control")
+        page.mouse.move(x, y)
+        page.mouse.down()
+        for step in range(1, 9):
+            page.mouse.move(x, y - 15 * step)
+            page.wait_for_timeout(100)
+        until(page, lambda: viewer.pull is not None and viewer.pull.target is not None)
+        until(page, lambda: simulation.state.body_q.numpy()[0, 2] > 1.02)
+        assert viewer.pull.target[2] > 1.1
+        page.mouse.up()
+        page.keyboard.up("Control")
+        until(page, lambda: viewer.pull is None)
+        assert not simulation.state.body_f.numpy().any()
+        # Viser's page says this of its own way to stop the browser from zooming.
+        assert [text for text in page.troubles if "preventDefault" not in text] == []
         page.close()
