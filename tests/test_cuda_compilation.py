@@ -17,6 +17,7 @@ def sap_kernels():
     f32, f64 = wp.float32, wp.float64
     return [
         newton._kernels(f64, f32, f32, equality=True, moments=True).minimize_objective,
+        newton._kernels(f64, f64, f64, equality=False, moments=False).minimize_objective,
         contact._kernels(f64, f32, f32, f32).set_contact_terms,
         equality_terms._kernels(f64, f32, f32).set_equality_term,
         joint_terms._kernels(f64, f32, f32).set_joint_terms,

@@ -17,7 +17,7 @@ from typing import Any
 
 import warp as wp
 
-_CTYPE = {wp.float32: "float", wp.float64: "double"}
+from pluriverse.math.dense import CTYPE
 
 _ORDER = """
     using word = unsigned long long;
@@ -260,7 +260,7 @@ def order_blocks(
 @functools.cache
 def block_cholesky(real: Any, real_vector: Any) -> SimpleNamespace:
     """Return `block_factorize` (0 if a pivot was not positive) and `block_solve` for values of `real`."""
-    types = f"using T = {_CTYPE[real]}; using V = {_CTYPE[real_vector]};"
+    types = f"using T = {CTYPE[real]}; using V = {CTYPE[real_vector]};"
 
     @wp.func_native(types + _FACTORIZE)
     def block_factorize(

@@ -1,8 +1,8 @@
 """Small dense linear algebra in native code: loops over short contiguous rows that must vectorize.
 
 Warp's generated code reaches about a seventh of the arithmetic rate of a plain C loop on such rows, because
-every element access goes through a runtime stride. These snippets and `math.block_cholesky` are the only
-native code of the package. They hold one world's matrix in one thread.
+every element access goes through a runtime stride. These snippets, `math.block_cholesky` and
+`math.contact_mobility` are the only native code of the package. They hold one world's matrix in one thread.
 
 Two storage forms are used.
 
@@ -21,7 +21,8 @@ from typing import Any
 
 import warp as wp
 
-_CTYPE = {wp.float32: "float", wp.float64: "double"}
+CTYPE = {wp.float32: "float", wp.float64: "double"}
+"""Names of scalar types in native code."""
 
 _FACTORIZE = """
     T* rows = H.data + base;
@@ -46,18 +47,24 @@ _FACTORIZE = """
     return ok;
 """
 
-_SOLVE = """
-    const T* rows = H.data + base;
-    V* b = x.data + xbase;
+_ROWS = """
     const int* up = parent.data + first;
     const int* deep = depth.data + first;
     const int* start = row.data + first;
+    const T* rows = H.data + base;
+    V* b = x.data + xbase;
+"""
+
+_SOLVE_UP = """
     for (int k = end - 1; k >= begin; --k) {
         const T* rk = rows + start[k];
         const V bk = b[k];
         int d = deep[k] - 1;
         for (int j = up[k]; j >= 0; j = up[j], --d) b[j] -= V(rk[d]) * bk;
     }
+"""
+
+_SOLVE_DOWN = """
     for (int k = begin; k < end; ++k) {
         const T* rk = rows + start[k];
         int d = deep[k];
@@ -94,6 +101,25 @@ _COPY = """
     const T* from = H.data + base;
     V* to = out.data + outbase;
     for (int e = 0; e < count; ++e) to[e] = V(from[e]);
+"""
+
+_CLEAR = """
+    V* to = out.data + outbase;
+    for (int e = 0; e < count; ++e) to[e] = V(0);
+"""
+
+_TO_BLOCK = """
+    const T* rows = H.data + base;
+    V* block = out.data + outbase;
+    const int* up = parent.data + first;
+    const int* deep = depth.data + first;
+    const int* start = row.data + first;
+    const int n = end - begin;
+    for (int k = begin; k < end; ++k) {
+        const T* rk = rows + start[k];
+        int d = deep[k];
+        for (int j = k; j >= 0; j = up[j], --d) block[(j - begin) * n + k - begin] += V(rk[d]);
+    }
 """
 
 _CHAIN = """
@@ -149,7 +175,7 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
       1/D on it. Returns 0 if a pivot was not positive (the matrix is not positive definite to rounding, or
       holds NaN).
     - `ltdl_solve(H, base, parent, depth, row, first, begin, end, x, xbase)`: x <- H^-1 x, from the
-      factorization.
+      factorization. `ltdl_solve_up` and `ltdl_solve_down` are its halves, x <- L^-T x and x <- L^-1 D^-1 x.
     - `rows_multiply(H, base, parent, depth, row, first, begin, end, x, xbase, y, ybase)`: y <- H x.
     - `chain_mobility(H, base, parent, depth, row, first, leaf, top, x, y, z, xbase)`: for three vectors
     along the
@@ -160,9 +186,14 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
     And, of `real` to `real_vector`, without any structure:
 
     - `rows_copy(H, base, count, out, outbase)`: out <- H, entry by entry.
+    - `numbers_clear(out, outbase, count)`: out <- 0.
+
+    And from packed rows to a column-major block of one tree:
+
+    - `rows_to_block(H, base, parent, depth, row, first, begin, end, out, outbase)`: adds the lower triangle.
     """
     real_vector = real_vector or real
-    types = f"using T = {_CTYPE[real]}; using V = {_CTYPE[real_vector]};"
+    types = f"using T = {CTYPE[real]}; using V = {CTYPE[real_vector]};"
 
     @wp.func_native(types + _FACTORIZE)
     def ltdl_factorize(
@@ -176,8 +207,36 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
         end: int,
     ) -> int: ...
 
-    @wp.func_native(types + _SOLVE)
+    @wp.func_native(types + _ROWS + _SOLVE_UP + _SOLVE_DOWN)
     def ltdl_solve(
+        H: wp.array[real],
+        base: int,
+        parent: wp.array[int],
+        depth: wp.array[int],
+        row: wp.array[int],
+        first: int,
+        begin: int,
+        end: int,
+        x: wp.array[real_vector],
+        xbase: int,
+    ): ...
+
+    @wp.func_native(types + _ROWS + _SOLVE_UP)
+    def ltdl_solve_up(
+        H: wp.array[real],
+        base: int,
+        parent: wp.array[int],
+        depth: wp.array[int],
+        row: wp.array[int],
+        first: int,
+        begin: int,
+        end: int,
+        x: wp.array[real_vector],
+        xbase: int,
+    ): ...
+
+    @wp.func_native(types + _ROWS + _SOLVE_DOWN)
+    def ltdl_solve_down(
         H: wp.array[real],
         base: int,
         parent: wp.array[int],
@@ -231,10 +290,31 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
         outbase: int,
     ): ...
 
+    @wp.func_native(types + _CLEAR)
+    def numbers_clear(out: wp.array[real_vector], outbase: int, count: int): ...
+
+    @wp.func_native(types + _TO_BLOCK)
+    def rows_to_block(
+        H: wp.array[real],
+        base: int,
+        parent: wp.array[int],
+        depth: wp.array[int],
+        row: wp.array[int],
+        first: int,
+        begin: int,
+        end: int,
+        out: wp.array[real_vector],
+        outbase: int,
+    ): ...
+
     return SimpleNamespace(
         ltdl_factorize=ltdl_factorize,
         ltdl_solve=ltdl_solve,
+        ltdl_solve_up=ltdl_solve_up,
+        ltdl_solve_down=ltdl_solve_down,
         rows_multiply=rows_multiply,
         chain_mobility=chain_mobility,
         rows_copy=rows_copy,
+        numbers_clear=numbers_clear,
+        rows_to_block=rows_to_block,
     )

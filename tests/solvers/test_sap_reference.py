@@ -77,10 +77,13 @@ class Batch:
             **PRESETS[preset],
         )
 
-    def solve(self, preset: str, **options) -> SolverSAP:
+    def solve(self, preset: str, *, in_contact_space: bool = True, **options) -> SolverSAP:
         # The free motion of the reference has the gyroscopic forces at the start of the step.
         options = {"line_search_variant": "exact_root", "position_integration": "midpoint"} | options
         solver = SolverSAP(self.model, contact_preset_variant=preset, **options)
+        solver.prepare(self.contacts)
+        if not in_contact_space:
+            solver.workspace.space_dof_count = 0
         solver.step(self.state, self.model.state(), self.control, self.contacts, DT)
         return solver
 
@@ -175,7 +178,7 @@ def test_newton_direction_equals_the_reference():
     """H d = -g with the reference's Hessian and gradient, for many gradients at the same state."""
     copies = 24
     batch = Batch(copies)
-    solver = batch.solve("drake", max_iterations=1)
+    solver = batch.solve("drake", max_iterations=1, in_contact_space=False)
     for world in range(batch.model.world_count):
         problem = batch.problem(world, "drake")
         dofs, public = batch.internal(world)
@@ -186,6 +189,29 @@ def test_newton_direction_equals_the_reference():
         hessian, gradient = problem.hessian(start), problem.gradient(start)
         scale = 1.0 / np.sqrt(np.diag(hessian))
         assert_close(scale * (hessian @ direction), -scale * gradient)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_few_contacts_are_solved_at_once(preset):
+    """Without drives, limits and dry friction the objective is quadratic but for contacts: one iteration."""
+    batch = Batch(1)
+    model = batch.model
+    for name in ("joint_target_mode", "joint_friction"):
+        getattr(model, name).zero_()
+    model.joint_limit_lower.fill_(-1e6)
+    model.joint_limit_upper.fill_(1e6)
+    solver = batch.solve(preset, line_search_variant="armijo_decay")
+    plain = batch.solve(preset, line_search_variant="armijo_decay", in_contact_space=False)
+    contact_count = batch.contacts.rigid_contact_count.numpy()
+    for world in range(model.world_count):
+        dofs, public = batch.internal(world)
+        expected = batch.problem(world, preset).minimize()[public]
+        found = solver.workspace.velocity.numpy()[dofs]
+        # The default `optimality_rel_tol` is 1e-6.
+        assert np.linalg.norm(found - expected) <= 1e-5 * np.linalg.norm(expected)
+        if 0 < 3 * contact_count[world] <= len(public):
+            assert solver.workspace.iterations.numpy()[world] == 1
+            assert plain.workspace.iterations.numpy()[world] > 1
 
 
 @pytest.mark.parametrize("iterations", [0, 100])

@@ -143,6 +143,7 @@ def line_search_functions(
         sap: SapData,
         world: int,
         variant: int,
+        is_exact: int,  # 1: the direction is from `contact_space`, and its full step likely the best
         dt: real,
         cost: real,  # at alpha = 0
         slope: real,  # at alpha = 0
@@ -169,9 +170,9 @@ def line_search_functions(
             searching = 0
 
         first_alpha = one
-        if variant == ARMIJO_DECAY:
+        if variant == ARMIJO_DECAY and is_exact == 0:
             first_alpha = one / rho
-        if variant == EXACT_ROOT:
+        if variant == EXACT_ROOT and is_exact == 0:
             first_alpha = real(EXACT_ALPHA_MAX)
         # Declared as copies: variables that the loop changes must not share their storage with others.
         method = int(variant)
@@ -240,10 +241,10 @@ def line_search_functions(
                 f = derivative / -slope
                 curvature = energy_curvature + trial[2]
                 if iteration == 0:
-                    if derivative <= zero:
+                    if derivative <= zero or (is_exact != 0 and f < tolerance):
                         accepted = alpha
                         searching = 0
-                    elif -slope < cost_abs_tol + cost_rel_tol * value:
+                    elif -slope < cost_abs_tol + (cost_rel_tol + relative_slop) * value:
                         accepted = one  # the slope is rounding: the full Newton step is as good as any
                         searching = 0
                     elif not derivative > zero:

@@ -20,6 +20,7 @@ from pluriverse.launch import launch_kernel
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Model, Topology
+from pluriverse.solvers.sap.contact_space import contact_space_functions
 from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.hessian import hessian_functions
 from pluriverse.solvers.sap.line_search import (
@@ -69,6 +70,8 @@ def newton_options_struct(real: Any) -> Any:
         armijo_c: real
         rho: real
         relative_slop: real
+        space_dof_count: int
+        shares_space: int
 
     return NewtonOptions
 
@@ -89,6 +92,7 @@ def _kernels(
         hessian.assemble,
         hessian.factorize_and_solve,
     )
+    find_direction = contact_space_functions(real, linear, dynamics_real).find_direction
     search_line = line_search_functions(real, linear, equality, moments).search_line
     limit_recovery = recovery_functions(real, linear, dynamics_real).limit_recovery
     rows_multiply = packed_rows(dynamics_real, real).rows_multiply
@@ -137,6 +141,10 @@ def _kernels(
         world = worlds[wp.tid()]
         if world < 0:
             return
+        # One thread steps all worlds of a launch on a CPU, one after the other: they share its scratch.
+        region = int(world)
+        if options.shares_space != 0 and worlds[0] >= 0:
+            region = worlds[0]
         template = topology.world_template[world]
         first = topology.template_dof[template]
         dof_count = topology.template_dof[template + 1] - first
@@ -173,6 +181,9 @@ def _kernels(
         iteration, trials, failure, round = int(0), int(0), int(0), int(0)
         by_optimality, by_cost = int(0), int(0)
         running = int(active > 0)
+        few_contacts = int(1)  # 0: the space of contacts is of no use to this world
+        if wp.static(equality):
+            few_contacts = int(sap.equality_start[world] == sap.equality_start[world + 1])
         if active == 0:
             by_optimality = 1
         else:
@@ -222,30 +233,44 @@ def _kernels(
                 running = 0
 
             if running != 0 and again == 0:
-                coupled_count = find_coupling(topology, sap, world)
-                assemble(topology, dynamics, sap, world, coupled_count, options.diag_shift)
-                for tree in range(tree_count):
-                    takes_part = sap.tree_active[tree0 + tree]
-                    for dof in range(
-                        topology.tree_dof[first_tree + tree], topology.tree_dof_end[first_tree + tree]
-                    ):
-                        direction = real(0.0)
-                        if takes_part != 0:
-                            direction = -sap.gradient[dof0 + dof]
-                        sap.direction[dof0 + dof] = direction
-                ok = factorize_and_solve(topology, sap, world, coupled_count)
-
+                ok = int(1)
+                is_exact = int(0)
+                if wp.static(not moments):
+                    if few_contacts != 0:
+                        is_exact = find_direction(
+                            topology,
+                            dynamics,
+                            sap,
+                            world,
+                            region,
+                            options.space_dof_count,
+                            options.diag_shift,
+                        )
+                        few_contacts = is_exact
+                if is_exact == 0:
+                    coupled_count = find_coupling(topology, sap, world)
+                    assemble(topology, dynamics, sap, world, coupled_count, options.diag_shift)
+                    for tree in range(tree_count):
+                        takes_part = sap.tree_active[tree0 + tree]
+                        for dof in range(
+                            topology.tree_dof[first_tree + tree], topology.tree_dof_end[first_tree + tree]
+                        ):
+                            direction = real(0.0)
+                            if takes_part != 0:
+                                direction = -sap.gradient[dof0 + dof]
+                            sap.direction[dof0 + dof] = direction
+                    ok = factorize_and_solve(topology, sap, world, coupled_count)
+                    contact_velocities(
+                        topology,
+                        dynamics,
+                        sap,
+                        world,
+                        sap.direction,
+                        sap.contact_slope,
+                        sap.contact_spin_slope,
+                        0,
+                    )
                 multiply_by_mass(topology, dynamics, world, sap.direction, sap.direction_momentum)
-                contact_velocities(
-                    topology,
-                    dynamics,
-                    sap,
-                    world,
-                    sap.direction,
-                    sap.contact_slope,
-                    sap.contact_spin_slope,
-                    0,
-                )
                 if wp.static(equality):
                     equality_velocities(topology, sap, world, sap.direction, sap.equality_slope)
                 slope, energy_slope, energy_curvature = real(0.0), real(0.0), real(0.0)
@@ -260,6 +285,7 @@ def _kernels(
                     sap,
                     world,
                     options.line_search_variant,
+                    is_exact,
                     options.dt,
                     cost,
                     slope,
@@ -275,7 +301,9 @@ def _kernels(
                 )
                 alpha = found[0]
                 trials += int(found[1])
-                if found[2] != real(0.0):
+                if found[2] != real(0.0) and is_exact != 0:
+                    few_contacts = 0  # rounding, which another direction may not have
+                elif found[2] != real(0.0):
                     # No step was found, and the next iteration would fail in the same way.
                     failure = int(found[2])
                     if ok == 0:
@@ -314,9 +342,9 @@ def _kernels(
     return SimpleNamespace(minimize_objective=minimize_objective)
 
 
-def newton_options(options: SapOptions, real: Any, dt: float, start: int) -> Any:
+def newton_options(options: SapOptions, sap: SapWorkspace, dt: float, start: int) -> Any:
     """Return the kernel's options for a step of `dt` [s]."""
-    result = newton_options_struct(real)()
+    result = newton_options_struct(sap.real)()
     result.dt = dt
     result.start = start
     result.iterations_max = (
@@ -336,6 +364,8 @@ def newton_options(options: SapOptions, real: Any, dt: float, start: int) -> Any
     result.armijo_c = options.armijo_c
     result.rho = options.rho
     result.relative_slop = options.line_search_relative_slop
+    result.space_dof_count = sap.space_dof_count
+    result.shares_space = int(sap.velocity.device.is_cpu)
     return result
 
 
@@ -356,7 +386,7 @@ def minimize_objectives(
         inputs=[
             worlds,
             model.topology,
-            newton_options(options, sap.real, dt, start),
+            newton_options(options, sap, dt, start),
             dynamics.data,
             sap.data,
         ],

@@ -21,6 +21,11 @@ DRY_FRICTION = wp.constant(8)
 SPEED_LIMIT = wp.constant(16)
 """Bits of `dof_terms`: which terms of the objective a degree of freedom has in this step."""
 
+SPACE_CONTACTS_MAX = 12
+"""Contacts up to which a world may be solved in the space of its contacts (`contact_space`)."""
+SPACE_DOFS_MAX = 64
+"""Degrees of freedom of a world up to which that is done: the mobility is found for all of them."""
+
 VISITED = wp.constant(1)
 PRESCRIBED = wp.constant(2)
 """Values of `node_contact` for bodies that sweeps visit, 0 for others: `PRESCRIBED` at a kinematic root."""
@@ -63,6 +68,13 @@ def _fields(real: Any, linear: Any) -> dict[str, tuple[str, Any]]:
     add("adjacency", wp.uint64, "adjacency")
     add("location", int, "block_location")
     add("block", linear, "block_value")
+    # Scratch of `contact_space`, a region for each thread or world.
+    add("space matrix", real, "space_basis space_mobility space_work")
+    add("space dof", real, "space_momentum")
+    add("space contact", int, "space_slot")
+    add("space contact", vec3, "space_velocity space_velocity_step space_impulse space_impulse_step")
+    add("space contact", vec3, "space_residual")
+    add("space contact", mat33, "space_stiffness")
     # Equality constraints.
     add("world + 1", int, "equality_start")
     add("equality", equality_term_struct(real), "equality")
@@ -154,6 +166,11 @@ class SapWorkspace:
             **self._interleave(sizes["slot"], model.device),
             **self._coupling(model),
         }
+        self.space_dof_count = max(
+            (template.dof_count for template in model.templates if template.dof_count <= SPACE_DOFS_MAX),
+            default=0,
+        )
+        given |= self._contact_space(model, real)
         for name, (axis, dtype) in _fields(real, linear).items():
             array = given.get(name)
             if array is None:
@@ -190,6 +207,25 @@ class SapWorkspace:
                 copy=False,
             )
             for name, end in zip(order, ends, strict=True)
+        }
+
+    def _contact_space(self, model: Model, real: Any) -> dict[str, wp.array]:
+        """Allocate the scratch of `contact_space`: a region of the same size for every world.
+
+        On a CPU all worlds of a launch use the region of the first, which stays in the cache of its thread.
+        The others are never touched, so they cost address space only.
+        """
+        m, dofs = 3 * SPACE_CONTACTS_MAX, self.space_dof_count
+        has_space = dofs > 0 and not self.has_moments
+        regions = model.world_count if has_space else 0
+        sizes = {"space_basis": dofs * m, "space_mobility": m * m, "space_work": 2 * m * m + m}
+        sizes["space_momentum"] = dofs
+        fields = {
+            name: dtype for name, (axis, dtype) in _fields(real, self.linear).items() if "space" in axis
+        }
+        return {
+            name: wp.empty(regions * sizes.get(name, SPACE_CONTACTS_MAX), dtype=dtype, device=model.device)
+            for name, dtype in fields.items()
         }
 
     def _coupling(self, model: Model) -> dict[str, wp.array]:

@@ -1,0 +1,228 @@
+"""Linear algebra of a few contacts in native code: their mobility, and Newton's step for their impulses.
+
+For m impulse components with Jacobian J [m, dof] and H = L^T D L in packed rows (`math.dense`), the columns
+X = L^-T J^T are found in place, from the leaves to the roots: what a row holds goes to the rows above it, so
+columns keep the sparsity of the chains of joints that their contacts act on. The mobility is then
+W = J H^-1 J^T = X^T D^-1 X. All matrices are small (m up to some thirty) and every inner loop runs over
+contiguous numbers.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.math.dense import CTYPE
+from pluriverse.math.precision import mat33_type, vec3_type
+
+COMPONENTS_MAX = 48
+"""Most impulse components m that `contact_step` can take."""
+
+_MOBILITY = """
+    const T* rows = H.data + base;
+    const int* up = parent.data + first;
+    const int* deep = depth.data + first;
+    const int* start = row.data + first;
+    V* X = x.data + xbase;
+    V* W = w.data + wbase;
+    const V* g = y.data + ybase;
+    V* v = (V*)(u.data + ubase);
+    for (int e = 0; e < m * m; ++e) W[e] = V(0);
+    for (int k = count - 1; k >= 0; --k) {
+        V* xk = X + k * m;
+        bool used = false;
+        for (int a = 0; a < m; ++a) used |= xk[a] != V(0);
+        if (!used) continue;
+        const T* rk = rows + start[k];
+        int d = deep[k];
+        const V share = V(rk[d]);
+        --d;
+        for (int j = up[k]; j >= 0; j = up[j], --d) {
+            const V l = V(rk[d]);
+            V* xj = X + j * m;
+            for (int a = 0; a < m; ++a) xj[a] -= l * xk[a];
+        }
+        const V gk = g[k];
+        for (int a = 0; a < m; ++a) {
+            const V s = share * xk[a];
+            if (s == V(0)) continue;
+            V* wa = W + a * m;
+            for (int b = 0; b < m; ++b) wa[b] += s * xk[b];
+            v[a] += s * gk;
+        }
+    }
+"""
+
+_SPREAD = """
+    const V* X = x.data + xbase;
+    const V* p = (const V*)(impulse.data + pbase);
+    V* out = y.data + ybase;
+    for (int k = 0; k < count; ++k) {
+        const V* xk = X + k * m;
+        V s = out[k];
+        for (int a = 0; a < m; ++a) s += xk[a] * p[a];
+        out[k] = s;
+    }
+"""
+
+_STEP = """
+    const V* W = w.data + wbase;
+    V* S = work.data + workbase;  // 1 + F^T W F, column-major
+    V* P = S + m * m;  // W F, column-major
+    V* z = P + m * m;
+    V* F = (V*)(stiffness.data + cbase);
+    const V* r = (const V*)(residual.data + cbase);
+    V* step = (V*)(impulse_step.data + cbase);
+    V* rate = (V*)(velocity_step.data + cbase);
+    const int n = m / 3;
+    // G = F F^T by Cholesky's method, normal first. Directions without stiffness have no column in what
+    // follows: three are left of a contact that sticks, two of one that slides, none of one that is open.
+    short column[LIMIT];
+    int k_count = 0;
+    for (int c = 0; c < n; ++c) {
+        V* f = F + 9 * c;
+        const V g00 = f[0], g01 = f[1], g02 = f[2], g11 = f[4], g12 = f[5], g22 = f[8];
+        const V normal = g22 > V(0) ? sqrt(g22) : V(0);
+        const V n0 = normal > V(0) ? g02 / normal : V(0);
+        const V n1 = normal > V(0) ? g12 / normal : V(0);
+        const V a = g00 - n0 * n0, b = g01 - n0 * n1, d = g11 - n1 * n1;
+        const V first = a > tiny * g00 ? sqrt(a) : V(0);
+        const V across = first > V(0) ? b / first : V(0);
+        const V rest = d - across * across;
+        const V second = rest > tiny * g11 ? sqrt(rest) : V(0);
+        f[0] = first;  f[1] = V(0);   f[2] = n0;
+        f[3] = across; f[4] = second; f[5] = n1;
+        f[6] = V(0);   f[7] = V(0);   f[8] = normal;
+        if (first > V(0)) column[k_count++] = 3 * c;
+        if (second > V(0)) column[k_count++] = 3 * c + 1;
+        if (normal > V(0)) column[k_count++] = 3 * c + 2;
+    }
+    for (int a = 0; a < m; ++a) rate[a] = V(0);
+    for (int b = 0; b < m; ++b) {
+        const V s = r[b];
+        if (s == V(0)) continue;
+        const V* wb = W + b * m;
+        for (int a = 0; a < m; ++a) rate[a] += s * wb[a];
+    }
+    for (int k = 0; k < k_count; ++k) {
+        const int c = column[k] / 3;
+        const V* f = F + 9 * c + column[k] % 3;
+        const V f0 = f[0], f1 = f[3], f2 = f[6];
+        const V* w0 = W + 3 * c * m;
+        const V* w1 = w0 + m;
+        const V* w2 = w1 + m;
+        V* p = P + k * m;
+        for (int a = 0; a < m; ++a) p[a] = f0 * w0[a] + f1 * w1[a] + f2 * w2[a];
+        V* s = S + k * m;
+        for (int i = k; i < k_count; ++i) {
+            const int at = 3 * (column[i] / 3);
+            const V* fi = F + 3 * at + column[i] % 3;
+            s[i] = fi[0] * p[at] + fi[3] * p[at + 1] + fi[6] * p[at + 2];
+        }
+        s[k] += V(1);
+        // The right-hand side: z = -F^T W r.
+        z[k] = -(f0 * rate[3 * c] + f1 * rate[3 * c + 1] + f2 * rate[3 * c + 2]);
+    }
+    // S is positive definite, its eigenvalues are 1 and more.
+    for (int k = 0; k < k_count; ++k) {
+        V* sk = S + k * m;
+        const V inverse = V(1) / sqrt(sk[k]);
+        for (int a = k + 1; a < k_count; ++a) sk[a] *= inverse;
+        sk[k] = inverse;
+        for (int j = k + 1; j < k_count; ++j) {
+            const V l = sk[j];
+            V* sj = S + j * m;
+            for (int a = j; a < k_count; ++a) sj[a] -= l * sk[a];
+        }
+        const V zk = z[k] * inverse;
+        z[k] = zk;
+        for (int a = k + 1; a < k_count; ++a) z[a] -= zk * sk[a];
+    }
+    for (int k = k_count - 1; k >= 0; --k) {
+        const V* sk = S + k * m;
+        V zk = z[k];
+        for (int a = k + 1; a < k_count; ++a) zk -= sk[a] * z[a];
+        z[k] = zk * sk[k];
+    }
+    for (int a = 0; a < m; ++a) step[a] = r[a];
+    for (int k = 0; k < k_count; ++k) {
+        const V zk = z[k];
+        const int at = 3 * (column[k] / 3);
+        const V* f = F + 3 * at + column[k] % 3;
+        for (int i = 0; i < 3; ++i) step[at + i] += f[3 * i] * zk;
+        const V* p = P + k * m;
+        for (int a = 0; a < m; ++a) rate[a] += zk * p[a];
+    }
+"""
+
+
+@functools.cache
+def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
+    """Return the functions for a factorization in `linear` and contacts in `real`.
+
+    - `contact_mobility(H, base, parent, depth, row, first, count, x, xbase, m, y, ybase, w, wbase, u,
+      ubase)`: `x` [dof, m] holds J^T and then X, for the `count` degrees of freedom of a world. Writes the
+      mobility W [m, m], and adds J H^-1 g to the m numbers from `u[ubase]` on, where `y` holds L^-T g.
+    - `spread_impulse(x, xbase, count, m, impulse, pbase, y, ybase)`: y <- y + X p.
+    - `contact_step(w, wbase, m, stiffness, residual, cbase, work, workbase, impulse_step, velocity_step)`:
+      Newton's step for impulses p whose velocities are u0 + W p, and which are to be what the contacts
+      answer to these: (1 + G W) dp = r, du = W dp, with the symmetric `stiffness` G of each contact and the
+      `residual` r, answer minus impulse. `stiffness` is overwritten; `work` has 2 m^2 + m numbers. It is
+      solved as (1 + F^T W F) z = -F^T W r, dp = r + F z with G = F F^T, which needs no pivots.
+    """
+    vec3, mat33 = vec3_type(real), mat33_type(real)
+    limit = f"constexpr int LIMIT = {COMPONENTS_MAX};"
+    types = f"using T = {CTYPE[linear]}; using V = {CTYPE[real]};"
+    # What is left of a stiffness [relative] that is rounding.
+    tiny = "const V tiny = V(1e-13);" if real is wp.float64 else "const V tiny = V(1e-6f);"
+
+    @wp.func_native(types + _MOBILITY)
+    def contact_mobility(
+        H: wp.array[linear],
+        base: int,
+        parent: wp.array[int],
+        depth: wp.array[int],
+        row: wp.array[int],
+        first: int,
+        count: int,
+        x: wp.array[real],
+        xbase: int,
+        m: int,
+        y: wp.array[real],
+        ybase: int,
+        w: wp.array[real],
+        wbase: int,
+        u: wp.array(dtype=vec3),
+        ubase: int,
+    ): ...
+
+    @wp.func_native(types + _SPREAD)
+    def spread_impulse(
+        x: wp.array[real],
+        xbase: int,
+        count: int,
+        m: int,
+        impulse: wp.array(dtype=vec3),
+        pbase: int,
+        y: wp.array[real],
+        ybase: int,
+    ): ...
+
+    @wp.func_native(types + limit + tiny + _STEP)
+    def contact_step(
+        w: wp.array[real],
+        wbase: int,
+        m: int,
+        stiffness: wp.array(dtype=mat33),
+        residual: wp.array(dtype=vec3),
+        cbase: int,
+        work: wp.array[real],
+        workbase: int,
+        impulse_step: wp.array(dtype=vec3),
+        velocity_step: wp.array(dtype=vec3),
+    ): ...
+
+    return SimpleNamespace(
+        contact_mobility=contact_mobility, spread_impulse=spread_impulse, contact_step=contact_step
+    )

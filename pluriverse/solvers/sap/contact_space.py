@@ -1,0 +1,341 @@
+"""Direction of an iteration from the exact impulses of few contacts.
+
+Reads   contact and joint terms at the velocity v of the iteration, their curvature, the gradient
+Writes  hessian_row (factors), direction, contact_slope
+
+Newton's method linearizes the cost of joints and contacts. Here only joints are: with H = A + diag(h), the
+objective about v is the quadratic of a robot without contacts, plus the cost of the contacts. Its minimum is
+found in the space of impulses p of the contacts alone,
+
+    u(p) = u0 + W p,   W = J H^-1 J^T,   p = gamma(u(p)),
+
+where u0 are the contact velocities at the minimum without contacts and gamma is the projection of `cone`.
+That is again a Newton iteration with a line search, but one of it takes a small dense system
+(`math.contact_mobility`) where the other takes sweeps over the tree and a factorization. The step from v
+to this minimum is a direction of descent of the objective, since what is minimized is convex and has its
+gradient at v. Where joints stay in the same piece of their costs it leads to the solution at once.
+
+It pays for few contacts, with no more components than there are degrees of freedom: what it costs grows with
+their number cubed.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.math.contact_mobility import contact_mobility_functions
+from pluriverse.math.dense import packed_rows
+from pluriverse.math.precision import vec3_type, vec6_type
+from pluriverse.model import Topology
+from pluriverse.solvers.sap.cone import cone_functions
+from pluriverse.solvers.sap.workspace import SPACE_CONTACTS_MAX, sap_struct
+
+CONTACTS_MAX = wp.constant(SPACE_CONTACTS_MAX)
+MATRIX_SIZE = wp.constant(9 * SPACE_CONTACTS_MAX * SPACE_CONTACTS_MAX)
+WORK_SIZE = wp.constant(18 * SPACE_CONTACTS_MAX * SPACE_CONTACTS_MAX + 3 * SPACE_CONTACTS_MAX)
+# Iterations and trials of a line search, after which the world is left to Newton's method with all joints.
+ITERATIONS_MAX = wp.constant(30)
+TRIALS_MAX = wp.constant(20)
+# Impulses may differ from the answer to their velocities by so much of their norm: a hundredth of the default
+# `optimality_rel_tol` in double precision.
+TOLERANCE_DOUBLE, TOLERANCE_SINGLE = 1e-8, 1e-5
+# Rounding of a slope, of the product of its impulses and velocities: a contact's stiffness amplifies that of
+# its velocity by some thousands. Among slopes below it the full step is as good as any.
+ROUNDING_DOUBLE, ROUNDING_SINGLE = 1e-12, 1e-4
+# A step is long enough where the slope has fallen to this fraction.
+SLOPE_FRACTION = wp.constant(0.3)
+
+
+@functools.cache
+def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
+    """Return `find_direction` for the given precisions, for contacts without moments."""
+    vec3, vec6 = vec3_type(real), vec6_type(real)
+    DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
+    cone = cone_functions(real)
+    unprojected, project, stiffness = cone.unprojected, cone.project, cone.stiffness
+    rows = packed_rows(linear, real)
+    ltdl_factorize, ltdl_solve_up, ltdl_solve_down = (
+        rows.ltdl_factorize,
+        rows.ltdl_solve_up,
+        rows.ltdl_solve_down,
+    )
+    rows_copy = packed_rows(dynamics_real, linear).rows_copy
+    mobility = contact_mobility_functions(linear, real)
+    contact_mobility, spread_impulse, contact_step = (
+        mobility.contact_mobility,
+        mobility.spread_impulse,
+        mobility.contact_step,
+    )
+    tolerance = real(TOLERANCE_DOUBLE if real is wp.float64 else TOLERANCE_SINGLE)
+    rounding = real(ROUNDING_DOUBLE if real is wp.float64 else ROUNDING_SINGLE)
+
+    @wp.func(inline=True)
+    def add_chain(
+        topology: Topology,
+        dynamics: DynamicsData,
+        sap: SapData,
+        world: int,
+        slot: int,
+        last_dof: int,
+        arm: vec3,
+        sign: real,
+        entry: int,
+        stride: int,
+    ):
+        """Add the Jacobian of one body's contact point, in its frame, to the three columns at `entry`."""
+        first = topology.template_dof[topology.world_template[world]]
+        dof0 = topology.world_dof[world]
+        frame = sap.contact_frame[slot]
+        dof = int(last_dof)
+        while dof >= 0:
+            motion = vec6(dynamics.dof_motion[dof0 + dof])
+            velocity = vec3(motion[3], motion[4], motion[5])
+            velocity += wp.cross(vec3(motion[0], motion[1], motion[2]), arm)
+            column = sign * (velocity * frame)
+            index = entry + dof * stride
+            for axis in range(3):
+                sap.space_basis[index + axis] = sap.space_basis[index + axis] + column[axis]
+            dof = topology.dof_parent[first + dof]
+
+    @wp.func(inline=True)
+    def answer(sap: SapData, slot: int, velocity: vec3) -> vec3:
+        """Return the impulse of a contact at a velocity."""
+        rt = sap.contact_rt[slot]
+        rn = sap.contact_rn[slot]
+        y = unprojected(velocity, sap.contact_bias[slot], rt, rn)
+        return project(y, sap.contact_mu[slot], rt, rn, sap.contact_soft[slot])
+
+    @wp.func(inline=True)
+    def slope_at(sap: SapData, region: int, count: int, alpha: real) -> real:
+        """Return the slope of the cost at step `alpha` of the present iteration."""
+        slope = real(0.0)
+        for c in range(region, region + count):
+            rate = sap.space_velocity_step[c]
+            impulse = sap.space_impulse[c] + alpha * sap.space_impulse_step[c]
+            gamma = answer(sap, sap.space_slot[c], sap.space_velocity[c] + alpha * rate)
+            slope += wp.dot(impulse - gamma, rate)
+        return slope
+
+    @wp.func(inline=True)
+    def find_impulses(sap: SapData, region: int, count: int, w: int, work: int) -> int:
+        """Let `space_impulse` be the answer to `space_velocity`; return 1 if that succeeded."""
+        found = int(0)
+        searching = int(1)
+        iteration = int(0)
+        while searching != 0:
+            error, norm = real(0.0), real(0.0)
+            for c in range(region, region + count):
+                slot = sap.space_slot[c]
+                rt = sap.contact_rt[slot]
+                rn = sap.contact_rn[slot]
+                mu = sap.contact_mu[slot]
+                soft = sap.contact_soft[slot]
+                y = unprojected(sap.space_velocity[c], sap.contact_bias[slot], rt, rn)
+                gamma = project(y, mu, rt, rn, soft)
+                residual = gamma - sap.space_impulse[c]
+                error += wp.dot(residual, residual)
+                norm += wp.dot(gamma, gamma)
+                sap.space_residual[c] = residual
+                sap.space_stiffness[c] = stiffness(y, mu, rt, rn, soft)
+            # The first step is that of Newton's method for all joints, and is always made: so the direction
+            # is never worse than that one, to whatever tolerance the outer iteration is to go.
+            if error <= tolerance * tolerance * norm and (iteration > 0 or error == real(0.0)):
+                found = 1
+                searching = 0
+            elif iteration >= ITERATIONS_MAX or not error < real(wp.inf):
+                searching = 0
+            else:
+                iteration += 1
+                contact_step(
+                    sap.space_mobility,
+                    w,
+                    3 * count,
+                    sap.space_stiffness,
+                    sap.space_residual,
+                    region,
+                    sap.space_work,
+                    work,
+                    sap.space_impulse_step,
+                    sap.space_velocity_step,
+                )
+                start, speed = real(0.0), real(0.0)
+                for c in range(region, region + count):
+                    rate = sap.space_velocity_step[c]
+                    start -= wp.dot(sap.space_residual[c], rate)
+                    speed += wp.dot(rate, rate)
+                if not start < real(0.0):
+                    searching = 0
+                enough = rounding * wp.sqrt(norm * speed) - real(SLOPE_FRACTION) * start
+                low, high, alpha = real(0.0), real(1.0), real(1.0)
+                slope_low, slope_high = real(start), real(0.0)
+                trial = int(0)
+                while searching != 0 and trial < TRIALS_MAX:
+                    slope = slope_at(sap, region, count, alpha)
+                    if slope <= enough and (slope >= -enough or trial == 0):
+                        trial = TRIALS_MAX
+                    else:
+                        # The secant of a bracket, and its middle where an end has stayed for long.
+                        if slope > real(0.0):
+                            high = alpha
+                            slope_high = slope
+                        else:
+                            low = alpha
+                            slope_low = slope
+                        alpha = low - slope_low * (high - low) / (slope_high - slope_low)
+                        if trial % 3 == 2:
+                            alpha = real(0.5) * (low + high)
+                        trial += 1
+                for c in range(region, region + count):
+                    sap.space_impulse[c] = sap.space_impulse[c] + alpha * sap.space_impulse_step[c]
+                    sap.space_velocity[c] = sap.space_velocity[c] + alpha * sap.space_velocity_step[c]
+        return found
+
+    @wp.func(inline=True)
+    def find_direction(
+        topology: Topology,
+        dynamics: DynamicsData,
+        sap: SapData,
+        world: int,
+        region: int,  # scratch
+        dof_capacity: int,  # of a region
+        diag_shift: real,
+    ) -> int:
+        """Write the direction and its contact velocities and return 1, or return 0 and write neither.
+
+        `sap.direction` must hold the curvature of the one-dof terms.
+        """
+        template = topology.world_template[world]
+        first = topology.template_dof[template]
+        dof_count = topology.template_dof[template + 1] - first
+        dof0 = topology.world_dof[world]
+        start = sap.contact_start[world]
+        contact0 = region * CONTACTS_MAX
+        count = int(0)
+        for slot in range(start, start + sap.contact_count[world]):
+            if sap.contact_rn[slot] > real(0.0):
+                if count < CONTACTS_MAX:
+                    sap.space_slot[contact0 + count] = slot
+                count += 1
+        # The dense system has to be smaller than that of the joints: a Go1 that lies on twelve contacts would
+        # take 38 µs here, and 9 with sweeps.
+        m = 3 * count
+        if count > CONTACTS_MAX or m > dof_count or dof_count > dof_capacity:
+            return 0
+        row0 = topology.world_row[world]
+        first_tree = topology.template_tree[template]
+        tree0 = topology.world_tree[world]
+        tree_count = topology.template_tree[template + 1] - first_tree
+        basis = region * dof_capacity * 3 * CONTACTS_MAX
+        momentum0 = region * dof_capacity
+
+        rows_copy(dynamics.mass_row, row0, topology.template_row_size[template], sap.hessian_row, row0)
+        for dof in range(dof_count):
+            index = row0 + topology.dof_row[first + dof] + topology.dof_depth[first + dof]
+            sap.hessian_row[index] = sap.hessian_row[index] + linear(sap.direction[dof0 + dof] + diag_shift)
+            sap.space_momentum[momentum0 + dof] = real(0.0)
+        for index in range(basis, basis + dof_count * m):
+            sap.space_basis[index] = real(0.0)
+        for tree in range(tree_count):
+            if sap.tree_active[tree0 + tree] != 0:
+                begin = topology.tree_dof[first_tree + tree]
+                end = topology.tree_dof_end[first_tree + tree]
+                ok = ltdl_factorize(
+                    sap.hessian_row,
+                    row0,
+                    topology.dof_parent,
+                    topology.dof_depth,
+                    topology.dof_row,
+                    first,
+                    begin,
+                    end,
+                )
+                if ok == 0:
+                    return 0
+                for dof in range(begin, end):
+                    sap.space_momentum[momentum0 + dof] = -sap.gradient[dof0 + dof]
+                ltdl_solve_up(
+                    sap.hessian_row,
+                    row0,
+                    topology.dof_parent,
+                    topology.dof_depth,
+                    topology.dof_row,
+                    first,
+                    begin,
+                    end,
+                    sap.space_momentum,
+                    momentum0,
+                )
+        if count > 0:
+            for c in range(count):
+                slot = sap.space_slot[contact0 + c]
+                sap.space_velocity[contact0 + c] = sap.contact_velocity[slot]
+                sap.space_impulse[contact0 + c] = sap.contact_impulse[slot]
+                entry = basis + 3 * c
+                arm0, arm1 = sap.contact_arm0[slot], sap.contact_arm1[slot]
+                add_chain(
+                    topology, dynamics, sap, world, slot, sap.contact_dof0[slot], arm0, real(-1.0), entry, m
+                )
+                add_chain(
+                    topology, dynamics, sap, world, slot, sap.contact_dof1[slot], arm1, real(1.0), entry, m
+                )
+            mobility0 = region * MATRIX_SIZE
+            contact_mobility(
+                sap.hessian_row,
+                row0,
+                topology.dof_parent,
+                topology.dof_depth,
+                topology.dof_row,
+                first,
+                dof_count,
+                sap.space_basis,
+                basis,
+                m,
+                sap.space_momentum,
+                momentum0,
+                sap.space_mobility,
+                mobility0,
+                sap.space_velocity,
+                contact0,
+            )
+            if find_impulses(sap, contact0, count, mobility0, region * WORK_SIZE) == 0:
+                return 0
+            # The gradient at v has the impulses at v in it: those found count by how they differ.
+            for c in range(contact0, contact0 + count):
+                sap.space_impulse[c] = sap.space_impulse[c] - sap.contact_impulse[sap.space_slot[c]]
+            spread_impulse(
+                sap.space_basis,
+                basis,
+                dof_count,
+                m,
+                sap.space_impulse,
+                contact0,
+                sap.space_momentum,
+                momentum0,
+            )
+        for tree in range(tree_count):
+            if sap.tree_active[tree0 + tree] != 0:
+                ltdl_solve_down(
+                    sap.hessian_row,
+                    row0,
+                    topology.dof_parent,
+                    topology.dof_depth,
+                    topology.dof_row,
+                    first,
+                    topology.tree_dof[first_tree + tree],
+                    topology.tree_dof_end[first_tree + tree],
+                    sap.space_momentum,
+                    momentum0,
+                )
+        for dof in range(dof_count):
+            sap.direction[dof0 + dof] = sap.space_momentum[momentum0 + dof]
+        for slot in range(start, start + sap.contact_count[world]):
+            sap.contact_slope[slot] = vec3()
+        for c in range(contact0, contact0 + count):
+            slot = sap.space_slot[c]
+            sap.contact_slope[slot] = sap.space_velocity[c] - sap.contact_velocity[slot]
+        return 1
+
+    return SimpleNamespace(find_direction=find_direction)
