@@ -45,6 +45,8 @@ def hessian_functions(
     moment_stiffness = cone_moment_functions(real).stiffness
     rows = packed_rows(linear, real)
     ltdl_factorize, ltdl_solve = rows.ltdl_factorize, rows.ltdl_solve
+    same_rows = packed_rows(linear)
+    rows_to_block, numbers_clear = same_rows.rows_to_block, same_rows.numbers_clear
     rows_copy = packed_rows(dynamics_real, linear).rows_copy
     blocks = block_cholesky(linear, real)
     block_factorize, block_solve = blocks.block_factorize, blocks.block_solve
@@ -138,8 +140,7 @@ def hessian_functions(
                 sap.world_location[world],
             )
             value = sap.world_block[world]
-            for i in range(used):
-                sap.block_value[value + i] = linear(0.0)
+            numbers_clear(sap.block_value, value, used)
         return coupled_count
 
     @wp.func(inline=True)
@@ -457,6 +458,15 @@ def hessian_functions(
                                 sap.hessian_row[index] = sap.hessian_row[index] + kvv[i6, j6]
                             sap.hessian_row[straight + j6] = sap.hessian_row[straight + j6] + kwv[j6, i6]
                     continue
+                # The motions of a free root are the unit vectors: the wrench itself is its part of a row.
+                tree = topology.node_tree[first_node + node]
+                root = topology.tree_node[first_tree + tree]
+                walk_end = int(0)
+                if (
+                    topology.node_type[first_node + root] == FREE
+                    and sap.node_contact[node0 + root] == VISITED
+                ):
+                    walk_end = topology.tree_dof[first_tree + tree] + 6
                 for dof in range(begin, begin + topology.node_dof_count[first_node + node]):
                     motion = vec6(dynamics.dof_motion[dof0 + dof])
                     omega = vec3(motion[0], motion[1], motion[2])
@@ -466,12 +476,15 @@ def hessian_functions(
                     wrench = vec6(moment[0], moment[1], moment[2], force[0], force[1], force[2])
                     row = row0 + topology.dof_row[first + dof]
                     above = int(dof)
-                    while above >= 0:
+                    while above >= walk_end:
                         index = row + topology.dof_depth[first + above]
                         sap.hessian_row[index] = sap.hessian_row[index] + wp.dot(
                             vec6(dynamics.dof_motion[dof0 + above]), wrench
                         )
                         above = topology.dof_parent[first + above]
+                    if walk_end > 0:
+                        for k in range(6):
+                            sap.hessian_row[row + k] = sap.hessian_row[row + k] + wrench[k]
                 if parent >= 0:
                     sap.node_stiffness_ww[node0 + parent] = sap.node_stiffness_ww[node0 + parent] + kww
                     sap.node_stiffness_wv[node0 + parent] = sap.node_stiffness_wv[node0 + parent] + kwv
@@ -485,16 +498,18 @@ def hessian_functions(
                     begin = topology.tree_dof[first_tree + tree]
                     n = sap.tree_size[first_tree + tree]
                     block = sap.world_block[world] + sap.block_location[table + tree * tree_count + tree]
-                    for dof in range(begin, begin + n):
-                        row = row0 + topology.dof_row[first + dof]
-                        above = int(dof)
-                        while above >= 0:
-                            index = block + (above - begin) * n + dof - begin
-                            sap.block_value[index] = (
-                                sap.block_value[index]
-                                + sap.hessian_row[row + topology.dof_depth[first + above]]
-                            )
-                            above = topology.dof_parent[first + above]
+                    rows_to_block(
+                        sap.hessian_row,
+                        row0,
+                        topology.dof_parent,
+                        topology.dof_depth,
+                        topology.dof_row,
+                        first,
+                        begin,
+                        begin + n,
+                        sap.block_value,
+                        block,
+                    )
 
     @wp.func(inline=True)
     def factorize_and_solve(topology: Topology, sap: SapData, world: int, coupled_count: int) -> int:

@@ -16,7 +16,10 @@ from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.precision import vec3_type, vec6_type
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.equality import equality_functions
-from pluriverse.solvers.sap.workspace import sap_struct
+from pluriverse.solvers.sap.workspace import VISITED, sap_struct
+from pluriverse.types import JointType
+
+FREE = wp.constant(int(JointType.FREE))
 
 
 @functools.cache
@@ -37,6 +40,12 @@ def sweep_functions(
     @wp.func(inline=True)
     def angular_part(rate: vec6) -> vec3:
         return vec3(rate[0], rate[1], rate[2])
+
+    @wp.func(inline=True)
+    def is_free_root(topology: Topology, sap: SapData, node0: int, first_node: int, node: int) -> bool:
+        """Whether a node is a free root that moves as it will: its motions are the unit vectors."""
+        free = topology.node_type[first_node + node] == FREE and topology.node_parent[first_node + node] < 0
+        return free and sap.node_contact[node0 + node] == VISITED
 
     @wp.func(inline=True)
     def contact_velocities(
@@ -67,8 +76,12 @@ def sweep_functions(
                 elif drifting != 0:
                     rate = vec6(dynamics.tree_drift[tree0 + topology.node_tree[first_node + node]])
                 begin = topology.node_dof[first_node + node]
-                for dof in range(begin, begin + topology.node_dof_count[first_node + node]):
-                    rate += dof_rate[dof0 + dof] * vec6(dynamics.dof_motion[dof0 + dof])
+                if is_free_root(topology, sap, node0, first_node, node):
+                    for k in range(6):
+                        rate[k] += dof_rate[dof0 + begin + k]
+                else:
+                    for dof in range(begin, begin + topology.node_dof_count[first_node + node]):
+                        rate += dof_rate[dof0 + dof] * vec6(dynamics.dof_motion[dof0 + dof])
                 sap.node_rate[node0 + node] = rate
         start = sap.contact_start[world]
         for slot in range(start, start + sap.contact_count[world]):
@@ -130,10 +143,14 @@ def sweep_functions(
             if sap.node_contact[node0 + node] != 0:
                 wrench = sap.node_wrench[node0 + node]
                 begin = topology.node_dof[first_node + node]
-                for dof in range(begin, begin + topology.node_dof_count[first_node + node]):
-                    sap.impulse[dof0 + dof] = sap.impulse[dof0 + dof] + wp.dot(
-                        vec6(dynamics.dof_motion[dof0 + dof]), wrench
-                    )
+                if is_free_root(topology, sap, node0, first_node, node):
+                    for k in range(6):
+                        sap.impulse[dof0 + begin + k] = sap.impulse[dof0 + begin + k] + wrench[k]
+                else:
+                    for dof in range(begin, begin + topology.node_dof_count[first_node + node]):
+                        sap.impulse[dof0 + dof] = sap.impulse[dof0 + dof] + wp.dot(
+                            vec6(dynamics.dof_motion[dof0 + dof]), wrench
+                        )
                 parent = topology.node_parent[first_node + node]
                 if parent >= 0:
                     sap.node_wrench[node0 + parent] = sap.node_wrench[node0 + parent] + wrench
