@@ -24,7 +24,7 @@ EDITS = {
     "joint_limit_upper": (ModelFlags.JOINT_DOF_PROPERTIES, "set", 0.01),
     "joint_limit_ke": (ModelFlags.JOINT_DOF_PROPERTIES, "scale", 4.0),
     "joint_X_p": (ModelFlags.JOINT_PROPERTIES, "shift", 0.1),
-    "shape_material_mu": (ModelFlags.SHAPE_PROPERTIES, "scale", 0.2),
+    "shape_material_mu": (ModelFlags.SHAPE_PROPERTIES, "scale", 0.4),
     "shape_scale": (ModelFlags.SHAPE_PROPERTIES, "scale", 1.2),
     "shape_transform": (ModelFlags.SHAPE_PROPERTIES, "shift", 0.05),
     "equality_constraint_anchor": (ModelFlags.CONSTRAINT_PROPERTIES, "add", 0.2),
