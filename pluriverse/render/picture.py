@@ -239,8 +239,9 @@ class PictureRenderer:
         entry_start, entry_shape = scene.entry_start.numpy(), scene.entry_shape.numpy()
         lower, upper = scene.entry_lower.numpy().reshape(-1, 3), scene.entry_upper.numpy().reshape(-1, 3)
         fixed = self.model.shape_body.numpy()[entry_shape] < 0
-        for group in groups:
-            entries = np.arange(entry_start[group], entry_start[group + 1])
+        shared = np.arange(entry_start[-2], entry_start[-1])
+        for group in worlds:  # a robot of a world may stand on scenery that all worlds share
+            entries = np.concatenate([np.arange(entry_start[group], entry_start[group + 1]), shared])
             still = entries[fixed[entries] & (seen[entry_shape[entries]] == 1)]
             moving = entries[~fixed[entries] & (seen[entry_shape[entries]] == 1)]
             if len(still) and len(moving):

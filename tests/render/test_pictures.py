@@ -191,3 +191,18 @@ def test_wrong_videos_are_refused(tmp_path, model):
         simulation.recorder(fps=0)
     with pytest.raises(TypeError, match="Call finalize"):
         pv.draw(pv.ModelBuilder())
+
+
+def test_no_floor_is_drawn_through_terrain_that_worlds_share():
+    """Hills below a robot of a world are its ground: valleys show their colour, not a floor at height 0."""
+    robot = pv.ModelBuilder()
+    robot.add_shape_sphere(robot.add_body(xform=(0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)), radius=0.2)
+    builder = pv.ModelBuilder()
+    builder.replicate(robot, 2)
+    x, y = np.meshgrid(np.linspace(0.0, 12.0, 24), np.linspace(0.0, 12.0, 24))
+    hills = pv.Heightfield(0.2 * np.sin(x) * np.sin(y), 24, 24, 3.0, 3.0)
+    builder.add_shape_heightfield(heightfield=hills, color=(1.0, 0.0, 0.0))
+    camera = Camera((0.0, 0.0, 8.0), (0.0, 0.0, 0.0), up=(0.0, 1.0, 0.0), fov=np.radians(30.0))
+    model = builder.finalize("cpu")
+    picture = pv.draw(model, worlds=[1], camera=camera, size=(40, 40), samples=1, style=FLAT)
+    assert red(picture)[:10].all()
