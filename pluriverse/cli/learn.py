@@ -227,8 +227,7 @@ class _Display:
             self._last_line = time.monotonic()
             output.print(
                 f"update {progress.iteration}/{self._iterations}, {progress.env_steps:,} steps, "
-                f"{progress.seconds:.0f} s: reward {progress.reward:.4f}, "
-                f"return {progress.episode_return:.2f}, episode {progress.episode_seconds:.1f} s",
+                f"{progress.seconds:.0f} s: reward {progress.reward:.4f}, {_episodes(progress)}",
                 highlight=False,
             )
 
@@ -239,8 +238,8 @@ class _Display:
         table.add_row("Curve", sparkline(self._curve))
         table.add_row("Update", f"{progress.iteration:,} of {self._iterations:,}")
         table.add_row("Steps", f"{progress.env_steps:,} ({progress.env_steps / progress.seconds:,.0f}/s)")
-        table.add_row("Reward, return", f"{progress.reward:.4f}, {progress.episode_return:.2f}")
-        table.add_row("Episode", f"{progress.episode_seconds:.1f} s")
+        table.add_row("Reward", f"{progress.reward:.4f}")
+        table.add_row("Episodes", _episodes(progress))
         other = 1.0 - progress.simulate_share - progress.learn_share
         table.add_row(
             "Time",
@@ -251,6 +250,13 @@ class _Display:
             if name.startswith("metric/"):
                 table.add_row(name.removeprefix("metric/"), f"{value:.3f}")
         return table
+
+
+def _episodes(progress: Any) -> str:
+    """Return what is known of episodes, of which none may have ended yet."""
+    if not math.isfinite(progress.episode_return):
+        return "no episode has ended yet"
+    return f"return {progress.episode_return:.2f}, episode {progress.episode_seconds:.1f} s"
 
 
 def sparkline(values: list[float], width: int = CURVE_WIDTH) -> str:
