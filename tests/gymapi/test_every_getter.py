@@ -131,8 +131,9 @@ def test_aggregates_are_counted(gym):
 def test_many_envs_of_the_shared_group_are_warned_of(gym):
     sim = make_sim()
     ball = gym.create_sphere(sim, 0.1)
-    for _ in range(64):
-        gym.create_actor(add_env(sim), ball, at(), "ball")
+    for env in range(64):
+        # The first ball lies in the cell of another env, so the envs cannot be worlds of their own.
+        gym.create_actor(add_env(sim), ball, at(x=5.0 if env == 0 else 0.0), "ball")
     with pytest.warns(
         gymapi.GymWarning, match="64 envs share one world.*Pass the index of the env as `group`"
     ):
