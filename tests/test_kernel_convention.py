@@ -13,7 +13,7 @@ STAGE_ROOMS = ("collision", "dynamics", "sensors", "simulation", "solvers")
 # Kernels there that are launched for something else: shapes of all worlds, joints or articulations that a
 # user lists, parts of a mesh, counters, rows of MuJoCo Warp's models.
 OF_OTHER_THINGS = {
-    *("find_seam", "update_global_shape"),
+    *("find_seam", "measure_triangle", "mark_sharp_edge", "average_edge_normal", "update_global_shape"),
     *("mark_articulation", "_mark_articulation", "mark_masked_articulation", "select_joint"),
     *("split_force", "sum_force", "add_to_count", "take_world"),
     *("clear_external_count", "push_external_contact", "pull_external_force"),
