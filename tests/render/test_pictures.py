@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 import pluriverse as pv
-from pluriverse.render import Camera, PictureStyle
+from pluriverse.render import Camera, PictureRenderer, PictureStyle
 
 FLAT = PictureStyle(shadows=False, ambient_occlusion=False, grid=False)
 
@@ -194,7 +194,7 @@ def test_wrong_videos_are_refused(tmp_path, model):
 
 
 def test_no_floor_is_drawn_through_terrain_that_worlds_share():
-    """Hills below a robot of a world are its ground: valleys show their colour, not a floor at height 0."""
+    """Hills below the robots of worlds are their ground; a robot without any stands on a floor."""
     robot = pv.ModelBuilder()
     robot.add_shape_sphere(robot.add_body(xform=(0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)), radius=0.2)
     builder = pv.ModelBuilder()
@@ -202,7 +202,7 @@ def test_no_floor_is_drawn_through_terrain_that_worlds_share():
     x, y = np.meshgrid(np.linspace(0.0, 12.0, 24), np.linspace(0.0, 12.0, 24))
     hills = pv.Heightfield(0.2 * np.sin(x) * np.sin(y), 24, 24, 3.0, 3.0)
     builder.add_shape_heightfield(heightfield=hills, color=(1.0, 0.0, 0.0))
-    camera = Camera((0.0, 0.0, 8.0), (0.0, 0.0, 0.0), up=(0.0, 1.0, 0.0), fov=np.radians(30.0))
     model = builder.finalize("cpu")
-    picture = pv.draw(model, worlds=[1], camera=camera, size=(40, 40), samples=1, style=FLAT)
-    assert red(picture)[:10].all()
+    assert PictureRenderer(model).layout(model.state(), [0, 1]).floor is None
+    alone = robot.finalize("cpu")
+    assert PictureRenderer(alone).layout(alone.state(), [0]).floor is not None
