@@ -140,8 +140,8 @@ def test_stable_baselines_learns():
     env.close()
 
 
-def test_skrl_learns():
-    """Its PPO and trainer take the environments."""
+def test_skrl_steps():
+    """Its wrapper has the spaces, shapes and counts that its agents ask for."""
     pytest.importorskip("skrl")
     env = envs.SkrlEnv(envs.Environment(Mixed(), 4, threads=1))
     observations, _ = env.reset()
