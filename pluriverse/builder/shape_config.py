@@ -71,7 +71,7 @@ class ShapeConfig:
     load of its own weight presses such a contact in by g / ke_per_mass, whatever the mass. Importers give it
     for MuJoCo's `solref`, which means it."""
     tau: float | None = None
-    """Contact dissipation time [s]. None, or NaN, is one that is not given: `SolverSAP` then has 0.01 s
+    """Contact dissipation time [s]. None, or NaN, is one that is not given. `SolverSAP` then has 0.01 s
     (`contact_tau_d`), and `SolverMuJoCo` critical damping."""
     mu: float = 1.0
     """Coefficient of friction; 0 is frictionless."""

@@ -24,7 +24,7 @@ class TaskEntry:
     summary: str
     """What is to be learnt, in a few words."""
     place: str
-    """Module and class, `module:Class`."""
+    """Module and class, with a colon between them."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of the class."""
     config: LearningConfig = field(default_factory=LearningConfig)
