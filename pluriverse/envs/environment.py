@@ -8,12 +8,15 @@ import numpy as np
 import warp as wp
 
 from pluriverse.envs.optional import import_optional
-from pluriverse.envs.random import EnvironmentRandom
+from pluriverse.envs.random import OBSERVATION_PLACE, RESET_PLACE, EnvironmentRandom
 from pluriverse.envs.task import Task
 from pluriverse.model import Model
 from pluriverse.randomization import Randomizer
 from pluriverse.simulation import Simulation
 from pluriverse.tensors import RobotTensors
+
+# Distance of the worlds of a scene [m]: each is its own space, so all stand in the same place.
+NO_SPACING = (0.0, 0.0, 0.0)
 
 
 @dataclass
@@ -259,7 +262,8 @@ class Environment:
         if task.scene is not None:
             from pluriverse.scene import load_scene
 
-            model: Any = load_scene(task.scene, num_worlds=count, device=device).model
+            # Where a world stood among others, its bits would depend on the size of the batch.
+            model: Any = load_scene(task.scene, num_worlds=count, device=device, spacing=NO_SPACING).model
         else:
             built = task.build(self._identities)
             model = built if isinstance(built, Model) else built.finalize(device)
@@ -298,12 +302,12 @@ class Environment:
         kept = ~mask.unsqueeze(1)
         self.actions *= kept
         self.previous_actions *= kept
-        self._random.begin(reset=True)
+        self._random.begin(RESET_PLACE)
         self.task.reset(self, mask)
-        self._random.begin()
 
     def _observe(self) -> Any:
         torch = self._torch
+        self._random.begin(OBSERVATION_PLACE)
         seen = self.task.observe(self)
         parts = seen if isinstance(seen, dict) else {"observe()": seen}
         for name, part in parts.items():

@@ -15,8 +15,11 @@ from pluriverse.math.counter_random import open_uniform_of, philox
 ENVIRONMENT_STREAM = wp.constant(wp.uint32(0x656E7673))
 # Draws of one call are told apart by their place, calls of one step by this many places.
 CALL_PLACE_COUNT = 1 << 12
-# Draws in a reset are told apart from those of other functions by the highest bit of the place.
+# Draws in a reset and in an observation are told apart from those of other functions by the highest bits of the
+# place. Environments that were stepped with others observe again where some of them begin anew, and have to see
+# the same noise as alone.
 RESET_PLACE = 1 << 30
+OBSERVATION_PLACE = 1 << 29
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.envs.random")
@@ -56,9 +59,9 @@ class EnvironmentRandom:
         self._seed = seed
         self._call = 0
 
-    def begin(self, *, reset: bool = False) -> None:
-        """Begin with the first call of a step, or of a reset."""
-        self._call = RESET_PLACE // CALL_PLACE_COUNT if reset else 0
+    def begin(self, place: int = 0) -> None:
+        """Begin with the first call of a step, or at another place."""
+        self._call = place // CALL_PLACE_COUNT
 
     def uniform(self, low: Any, high: Any, count: int | None = None) -> Any:
         """Return numbers uniform between two bounds, a tensor [env], or [env, count].

@@ -71,3 +71,30 @@ class Mixed(SwingUp):
     def observe(self, env):
         seen = super().observe(env)
         return {"policy": seen, "critic": self.t.base_positions}
+
+
+class Pushed(SwingUp):
+    """A pendulum that is pushed at random while it acts, and observed with noise."""
+
+    def act(self, env, actions):
+        self.t.joint_efforts[:] = 5.0 * actions + env.uniform(-1.0, 1.0, 1)
+
+
+class SceneTask(SwingUp):
+    """A pendulum on a cart, from a bundled scene."""
+
+    scene = "cartpole"
+    randomization = ()
+
+    def setup(self, env):
+        self.t = env.tensors("cartpole").torch
+
+    def act(self, env, actions):
+        self.t.joint_efforts[:] = torch_row(actions, 2)
+
+
+def torch_row(actions, width: int):
+    """Return an action for the first of so many joints."""
+    import torch
+
+    return torch.nn.functional.pad(actions, (0, width - 1))

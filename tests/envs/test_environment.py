@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 from pluriverse import envs  # noqa: E402
 from pluriverse.envs.random import EnvironmentRandom  # noqa: E402
 
-from .strangers import Mixed, SwingUp  # noqa: E402
+from .strangers import Mixed, Pushed, SceneTask, SwingUp  # noqa: E402
 
 STEPS = 75  # two and a half episodes
 
@@ -29,7 +29,7 @@ def run(task, identities, *, seed=3, threads=2, steps=STEPS) -> list[torch.Tenso
         return [part["policy"] if isinstance(part, dict) else part for part in seen]
 
 
-@pytest.mark.parametrize("task", [SwingUp, Mixed])
+@pytest.mark.parametrize("task", [SwingUp, Mixed, Pushed])
 def test_an_environment_goes_through_the_same_episodes_alone_and_in_a_batch(task):
     """Bit for bit, on one thread and on two; draws follow seed, identity, episode and step."""
     batch = run(task(), range(7))
@@ -42,6 +42,16 @@ def test_an_environment_goes_through_the_same_episodes_alone_and_in_a_batch(task
     other = run(task(), range(7), seed=4)
     assert not torch.equal(batch[0], other[0])
     assert not torch.equal(batch[0][0], batch[0][5])
+
+
+def test_worlds_of_a_scene_stand_in_the_same_place_whatever_the_batch():
+    """Coordinates that depend on the size of the batch would round differently."""
+    batch = run(SceneTask(), range(5), steps=10)
+    alone = run(SceneTask(), [3], steps=10)
+    assert all(torch.equal(whole[3], own[0]) for whole, own in zip(batch, alone, strict=True))
+    with envs.Environment(SceneTask(), 5, threads=1) as env:
+        bodies = env.model.body_q.numpy().reshape(5, -1, 7)
+        assert (bodies == bodies[0]).all()
 
 
 def test_a_seed_brings_a_used_environment_back_to_its_first_episode():
