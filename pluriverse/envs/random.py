@@ -15,9 +15,9 @@ from pluriverse.math.counter_random import open_uniform_of, philox
 ENVIRONMENT_STREAM = wp.constant(wp.uint32(0x656E7673))
 # Draws of one call are told apart by their place, calls of one step by this many places.
 CALL_PLACE_COUNT = 1 << 12
-# Draws in a reset and in an observation are told apart from those of other functions by the highest bits of the
-# place. Environments that were stepped with others observe again where some of them begin anew, and have to see
-# the same noise as alone.
+# Draws in a reset and in an observation are told apart from those of other functions by the highest bits of
+# the place. All environments observe again where one of them begins anew, and the others have to see the same
+# noise as alone.
 RESET_PLACE = 1 << 30
 OBSERVATION_PLACE = 1 << 29
 
