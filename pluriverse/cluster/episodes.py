@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.cluster.description import BuiltWorlds, Description, SceneDescription
+from pluriverse.cluster.errors import is_out_of_memory
 from pluriverse.cluster.rows import find_array, read_rows, write_rows
 from pluriverse.cluster.samples import SOLVER_PREFIX, Samples, write_samples
 from pluriverse.simulation import Simulation
@@ -71,6 +72,8 @@ class EpisodeJob:
         try:
             return self._run(piece)
         except (ValueError, RuntimeError) as error:
+            if is_out_of_memory(error):
+                raise  # no fault of the episodes: another worker may have it
             if len(piece.episodes) == 1:
                 return self._names(piece) | {"error": [f"{type(error).__name__}: {error}"]}
             # One bad sample must not take its neighbours along.

@@ -7,3 +7,15 @@ class ClusterError(RuntimeError):
 
 class WorkerTaskError(ClusterError):
     """Work failed on a worker for a reason of its own, which doing it again would not change."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether work failed since memory could not be had, which it may be elsewhere.
+
+    Warp and PyTorch raise `RuntimeError` then, so their words decide.
+    """
+    text = str(error).lower()
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError)
+        and any(words in text for words in ("failed to allocate", "can't allocate memory", "out of memory"))
+    )

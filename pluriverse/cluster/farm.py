@@ -7,12 +7,10 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pluriverse.cluster.errors import ClusterError, WorkerTaskError
-from pluriverse.cluster.runtime import START_TIMEOUT, check_versions, versions
+from pluriverse.cluster.errors import ClusterError, WorkerTaskError, is_out_of_memory
+from pluriverse.cluster.part import ATTEMPT_COUNT_MAX
+from pluriverse.cluster.runtime import START_TIMEOUT, check_versions, losses, versions
 from pluriverse.cluster.table import ResultTable
-
-# How often a piece is begun before it is given up: once, and once again if its worker was lost.
-ATTEMPT_COUNT_MAX = 2
 
 
 class FarmWorker:
@@ -95,6 +93,18 @@ def run_pieces(
             index, attempt = waiting.popleft()
             running[actor.do.remote(pieces[index])] = (actor, index, attempt)
 
+    def lose(index: int, attempt: int, error: BaseException) -> Any:
+        if attempt < ATTEMPT_COUNT_MAX:
+            waiting.appendleft((index, attempt + 1))
+        else:
+            lost = ClusterError(
+                f"piece {index} ({pieces[index]}) was lost {attempt} times: its worker ended "
+                f"({type(error).__name__}). Give it more memory, with fewer worlds at a time."
+            )
+            lost.__cause__ = error
+            problems.append(lost)
+        return hire() if waiting else None
+
     def tell() -> None:
         if progress is not None:
             progress(len(results.done), len(pieces))
@@ -111,21 +121,17 @@ def run_pieces(
                 tell()
             except ray.exceptions.RayTaskError as error:
                 cause = error.cause if error.cause is not None else error
-                problem = WorkerTaskError(f"piece {index} ({pieces[index]}): {type(cause).__name__}: {cause}")
-                problem.__cause__ = cause
-                problems.append(problem)
-            except (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError) as error:
-                if attempt < ATTEMPT_COUNT_MAX:
-                    waiting.appendleft((index, attempt + 1))
+                if is_out_of_memory(cause):
+                    ray.kill(actor)  # another one begins with empty memory
+                    actor = lose(index, attempt, cause)
                 else:
-                    lost = ClusterError(
-                        f"piece {index} ({pieces[index]}) was lost {attempt} times: its worker ended. Give "
-                        "it "
-                        "more memory, with fewer worlds at a time."
+                    problem = WorkerTaskError(
+                        f"piece {index} ({pieces[index]}): {type(cause).__name__}: {cause}"
                     )
-                    lost.__cause__ = error
-                    problems.append(lost)
-                actor = hire() if waiting else None
+                    problem.__cause__ = cause
+                    problems.append(problem)
+            except losses(ray) as error:
+                actor = lose(index, attempt, error)
             if actor is not None:
                 hand_out(actor)
     finally:

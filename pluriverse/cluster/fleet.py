@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from pluriverse.cluster.crew import ask_parts, parts_as_they_end, start_parts
 from pluriverse.cluster.description import describe
-from pluriverse.cluster.errors import ClusterError
 from pluriverse.cluster.part import SNAPSHOT_INTERVAL, Part, Placement
 from pluriverse.cluster.rows import Rows
 from pluriverse.cluster.runtime import connect, pickled
@@ -102,36 +102,10 @@ class Fleet:
         ]
         self._world_count = count
         try:
-            self._start()
+            start_parts(self._ray, self._parts)
         except BaseException:
             self.close()
             raise
-
-    def _start(self) -> None:
-        """Start all workers; the first one compiles what the others then find."""
-        started = [(part, part.start()) for part in self._parts]
-        for part, reference in started:
-            part.check_start(reference)
-        self._wait_for([(part, part.build()) for part in self._parts])
-        self._do([[("prepare", ())]], self._parts[:1])
-        self._do([[("prepare", ())]] * len(self._parts[1:]), self._parts[1:])
-
-    def _wait_for(self, built: Sequence[tuple[Part, Any]]) -> None:
-        exceptions = self._ray.exceptions
-        for part, reference in built:
-            try:
-                self._ray.get(reference)
-            except exceptions.RayTaskError as error:
-                cause = error.cause if error.cause is not None else error
-                raise ClusterError(
-                    f"{part.name} could not build its worlds: {type(cause).__name__}: {cause}"
-                ) from cause
-            except exceptions.RayActorError as error:
-                raise ClusterError(
-                    f"{part.name} was lost while it built its worlds: {error} It may need more memory: "
-                    "give it "
-                    "fewer worlds, with more workers on more nodes."
-                ) from error
 
     @property
     def world_count(self) -> int:
@@ -193,7 +167,7 @@ class Fleet:
             WorkerTaskError: If there is no such array, or values do not fit.
         """
         selection = self._local(worlds, "Fleet.write")
-        given = np.asarray(values)
+        given = np.array(values)  # a copy: it is sent again if a worker is lost
         if given.ndim == 0:
             self._do([[("write", (name, given, local))] for local in selection])
             return
@@ -288,23 +262,19 @@ class Fleet:
         done = dict.fromkeys((part.index for part in self._parts), 0)
         for part in self._parts:
             part.begin(watch)
-        while busy := [part for part in self._parts if part.is_busy]:
-            self._ray.wait([part.reference for part in busy], num_returns=1)
-            ready, _ = self._ray.wait([part.reference for part in busy], num_returns=len(busy), timeout=0.0)
-            for part in [part for part in busy if part.reference in ready]:
-                observation = part.finish()[-1]
-                number = done[part.index]
-                if number < steps:
-                    writes = policy(observation, part.worlds) or {}
-                    part.begin(
-                        [
-                            *(("write", (name, np.asarray(values), None)) for name, values in writes.items()),
-                            ("step", (step_count,)),
-                            *(watch if number + 1 < steps else [("observe", ((),))]),
-                        ]
-                    )
-                    done[part.index] += 1
-                    yield part, number, observation
+        for part, results in parts_as_they_end(self._ray, self._parts):
+            number = done[part.index]
+            if number < steps:
+                writes = policy(results[-1], part.worlds) or {}
+                part.begin(
+                    [
+                        *(("write", (name, np.array(values), None)) for name, values in writes.items()),
+                        ("step", (step_count,)),
+                        *(watch if number + 1 < steps else [("observe", ((),))]),
+                    ]
+                )
+                done[part.index] += 1
+                yield part, number, results[-1]
 
     def report(self) -> SimulationReport:
         """Return the figures of all worlds together; the wall time is that of the slowest worker."""
@@ -321,24 +291,9 @@ class Fleet:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _do(self, calls: Sequence[Sequence[Call]], parts: Sequence[Part] | None = None) -> list[list[Any]]:
+    def _do(self, calls: Sequence[Sequence[Call]]) -> list[list[Any]]:
         """Have each part do its calls, and return the results when all have ended."""
-        parts = self._parts if parts is None else parts
-        begun = []
-        for part, wanted in zip(parts, calls, strict=True):
-            if wanted:
-                part.begin(wanted)
-                begun.append(part)
-        results: dict[int, list[Any]] = {}
-        failure: Exception | None = None
-        for part in begun:  # all of them, so that none stays begun where one fails
-            try:
-                results[part.index] = part.finish()
-            except ClusterError as error:
-                failure = failure or error
-        if failure is not None:
-            raise failure
-        return [results.get(part.index, []) for part in parts]
+        return ask_parts(self._parts, calls)
 
     def _local(self, worlds: Any, what: str) -> list[np.ndarray | None]:
         """Return, for each part, which of its worlds are meant, counted within the part; None for all."""

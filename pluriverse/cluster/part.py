@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pluriverse.cluster.errors import ClusterError, WorkerTaskError
-from pluriverse.cluster.runtime import START_TIMEOUT, check_versions
+from pluriverse.cluster.errors import ClusterError, WorkerTaskError, is_out_of_memory
+from pluriverse.cluster.runtime import START_TIMEOUT, check_versions, losses
 from pluriverse.cluster.worker import Call, Worker
 
 # Calls after which the driver asks for a snapshot: replaying them takes no longer than about so many steps of
 # the caller, and one snapshot in so many calls costs below one percent of a step of robots.
 SNAPSHOT_INTERVAL = 64
+# How often calls are begun before they are given up: once, and once again if the worker was lost.
+ATTEMPT_COUNT_MAX = 2
 # Bytes of arguments kept for a replay before a snapshot takes their place.
 LOG_BYTES_MAX = 64 * 2**20
 
@@ -43,10 +45,17 @@ class Part:
         description: The pickled description.
         placement: What its worker gets of a node.
         snapshot_interval: Calls between two snapshots.
+        worker: What runs in the process.
     """
 
     def __init__(
-        self, index: int, worlds: range, description: bytes, placement: Placement, snapshot_interval: int
+        self,
+        index: int,
+        worlds: range,
+        description: bytes,
+        placement: Placement,
+        snapshot_interval: int,
+        worker: type[Any] = Worker,
     ) -> None:
         self.index = index
         """Index of the worker."""
@@ -57,6 +66,7 @@ class Part:
         self._description = description
         self._placement = placement
         self._interval = snapshot_interval
+        self._worker = worker
         self._snapshot: dict[str, Any] | None = None
         self._log: list[list[Call]] = []
         self._log_bytes = 0
@@ -84,7 +94,7 @@ class Part:
         import ray
 
         placement = self._placement
-        remote = ray.remote(num_cpus=placement.cpus, num_gpus=placement.gpus, max_restarts=0)(Worker)
+        remote = ray.remote(num_cpus=placement.cpus, num_gpus=placement.gpus, max_restarts=0)(self._worker)
         self._actor = remote.remote()
         return self._actor.versions.remote()
 
@@ -139,28 +149,31 @@ class Part:
         import ray
 
         assert self._pending is not None
-        lost: Exception | None = None
-        for _ in range(2):
+        lost: BaseException | None = None
+        for attempt in range(1, ATTEMPT_COUNT_MAX + 1):
             calls, reference, takes_snapshot = self._pending
             try:
                 results = ray.get(reference)
             except ray.exceptions.RayTaskError as error:
-                self._pending = None
                 cause = error.cause if error.cause is not None else error
-                raise WorkerTaskError(f"{self.name}: {type(cause).__name__}: {cause}") from cause
-            except (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError) as error:
-                # Killed, out of memory, or its node is gone.
+                if not is_out_of_memory(cause):
+                    self._pending = None
+                    raise WorkerTaskError(f"{self.name}: {type(cause).__name__}: {cause}") from cause
+                lost = cause  # what it left behind half done is not to be gone on with
+            except losses(ray) as error:
                 lost = error
-                try:
-                    self._revive()
-                    self._send(calls, takes_snapshot)
-                except ray.exceptions.RayError as again:
-                    lost = again
-                    break
-                continue
-            self._pending = None
-            self._note(calls, results.pop() if takes_snapshot else None)
-            return list(results)
+            else:
+                self._pending = None
+                self._note(calls, results.pop() if takes_snapshot else None)
+                return list(results)
+            if attempt == ATTEMPT_COUNT_MAX:
+                break
+            try:
+                self._revive()
+                self._send(calls, takes_snapshot)
+            except ray.exceptions.RayError as again:
+                lost = again
+                break
         self._pending = None
         raise ClusterError(
             f"{self.name} was lost twice over the same work, {_names(calls)}: {_first_line(lost)} Give "
@@ -224,13 +237,17 @@ class Part:
 
 
 # Calls that change nothing, so that a replay leaves them out.
-_READING = ("observe", "report", "snapshot", "prepare")
+_READING = ("observe", "report", "snapshot", "prepare", "spaces")
 
 
 def _names(calls: Sequence[Call]) -> str:
     return " and ".join(dict.fromkeys(name for name, _ in calls)) or "a snapshot"
 
 
-def _first_line(error: Exception | None) -> str:
+def _first_line(error: BaseException | None) -> str:
+    cause = getattr(error, "cause", None)
+    if isinstance(cause, Exception):  # what Ray wraps in the text of a traceback
+        error = cause
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__).rstrip(".") + "."
+    name = type(error).__name__
+    return (f"{name}: {lines[0]}" if lines else name).rstrip(".") + "."

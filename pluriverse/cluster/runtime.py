@@ -126,3 +126,15 @@ def pickled(value: Any, what: str) -> bytes:
             f"{what} cannot be sent to workers: {type(error).__name__}: {error}. Make it a function of a "
             "module, and let it open files, devices and simulations itself, on the worker."
         ) from error
+
+
+def losses(ray: Any) -> tuple[type[Exception], ...]:
+    """Return the errors that say that a worker is gone: killed, out of memory, or its node lost."""
+    exceptions = ray.exceptions
+    return (
+        exceptions.RayActorError,
+        exceptions.ObjectLostError,
+        exceptions.OutOfMemoryError,
+        exceptions.NodeDiedError,
+        exceptions.WorkerCrashedError,
+    )

@@ -54,7 +54,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise ValueError(f"VectorEnv: library is {library!r}, but must be 'numpy' or 'torch'.")
         if render_mode not in (None, "rgb_array"):
             raise ValueError(f"VectorEnv: render_mode is {render_mode!r}, but must be 'rgb_array' or None.")
-        self._mode = _as_mode(autoreset_mode)
+        self._mode = as_mode(autoreset_mode)
         if library == "numpy" and device is None:
             device = "cpu"
         self._library, self._first_seed = library, seed
@@ -107,7 +107,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         Raises:
             ValueError: If a seed or mask does not fit.
         """
-        first = _first_seed(seed)
+        first = first_seed(seed)
         if first is None and self._is_fresh:
             first = self._first_seed  # so the first episode is that of the seed of the constructor
         self._is_fresh = False
@@ -155,6 +155,15 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             self._plain(result.truncated),
             info,
         )
+
+    def progress(self) -> dict[str, Any]:
+        """Return what later calls depend on beside the environment, for `set_progress`."""
+        return {"ended": self._ended.cpu().numpy().copy(), "is_fresh": self._is_fresh}
+
+    def set_progress(self, progress: dict[str, Any]) -> None:
+        """Come back to where `progress` was taken."""
+        self._ended = self._ended.new_tensor(progress["ended"])
+        self._is_fresh = progress["is_fresh"]
 
     def render(self) -> tuple[np.ndarray, ...] | None:
         """Return a picture of each environment, if `render_mode` is `rgb_array`."""
@@ -261,7 +270,12 @@ def _first(observations: Any) -> Any:
     return observations[0]
 
 
-def _as_mode(mode: AutoresetMode | str) -> AutoresetMode:
+def as_mode(mode: AutoresetMode | str) -> AutoresetMode:
+    """Return the mode of a name.
+
+    Raises:
+        ValueError: If there is none.
+    """
     if isinstance(mode, AutoresetMode):
         return mode
     for known in AutoresetMode:
@@ -271,7 +285,7 @@ def _as_mode(mode: AutoresetMode | str) -> AutoresetMode:
     raise ValueError(f"VectorEnv: autoreset_mode is {mode!r}, but must be one of {names}.")
 
 
-def _first_seed(seed: Any) -> int | None:
+def first_seed(seed: Any) -> int | None:
     """Return the seed of the batch; of several the first, which all environments draw from."""
     if seed is None or isinstance(seed, int | np.integer):
         return None if seed is None else int(seed) % 2**31
