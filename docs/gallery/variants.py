@@ -3,8 +3,11 @@
 `python docs/gallery/variants.py` writes docs/gallery/variants.gif, by way of a recording.
 """
 
+import argparse
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+import warp as wp
 
 import pluriverse as pv
 from pluriverse.recording import RecordedRun
@@ -35,20 +38,37 @@ def thing(kind: str) -> pv.ModelBuilder:
     return builder
 
 
-kinds = ("ball", "box", "can", "stool")
-things = VariantEntityCfg(
-    variants={kind: thing(kind) for kind in kinds},
-    assignment=lambda count: [environment % len(kinds) for environment in range(count)],
-)
-scene = make_scene(SceneCfg(num_envs=8, entities={"thing": things}, reassignable=True))
-with TemporaryDirectory() as folder, scene.simulation(dt=0.005) as simulation:
-    file = Path(folder) / "run.pvr"
-    with simulation.record(file, fps=15):
-        for shift in range(3):
-            chosen = [(environment + shift) % len(kinds) for environment in range(8)]
-            simulation.reassign(variants={"thing": chosen})
-            simulation.reset(range(8))
-            simulation.step(200)
-    with RecordedRun(file) as recording:
-        film = recording.film(list(range(8)))
-        film.save(HERE / "variants.gif", size=(480, 240), samples=3, elevation=0.5, spacing=1.4)
+def main() -> None:
+    """Let them fall, and film the recording."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--width", type=int, default=480, help="of the film [pixel]")
+    parser.add_argument("--samples", type=int, default=4, help="rays per pixel")
+    parser.add_argument("--fps", type=float, default=15.0, help="frames per second")
+    parser.add_argument("--seconds", type=float, default=1.0, help="between two changes")
+    parser.add_argument("--output", type=Path, default=HERE / "variants.gif", help="the film")
+    options = parser.parse_args()
+    kinds = ("ball", "box", "can", "stool")
+    things = VariantEntityCfg(
+        variants={kind: thing(kind) for kind in kinds},
+        assignment=lambda count: [environment % len(kinds) for environment in range(count)],
+    )
+    scene = make_scene(SceneCfg(num_envs=8, entities={"thing": things}, reassignable=True))
+    with TemporaryDirectory() as folder, scene.simulation(dt=0.005) as simulation:
+        file = Path(folder) / "run.pvr"
+        with simulation.record(file, fps=options.fps):
+            for shift in range(3):
+                chosen = [(environment + shift) % len(kinds) for environment in range(8)]
+                simulation.reassign(variants={"thing": chosen})
+                simulation.reset(range(8))
+                simulation.step(round(options.seconds / simulation.dt))
+        with RecordedRun(file) as recording:
+            film = recording.film(list(range(8)))
+            size = (options.width, options.width // 2)
+            film.save(options.output, size=size, samples=options.samples, elevation=0.5, spacing=1.4)
+
+
+if __name__ == "__main__":
+    wp.config.log_level = wp.LOG_ERROR
+    main()
