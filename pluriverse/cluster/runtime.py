@@ -37,7 +37,8 @@ def connect(address: str | None, worker_count: int, cpus_per_worker: float) -> A
     A connection that exists is used.
 
     Args:
-        address: Address of a running cluster, or "auto" for that of this machine; None to start one here.
+        address: Address of a running cluster, or "auto" for that of this machine; None for that of the
+            variable RAY_ADDRESS, or to start one here.
         worker_count: Workers that will be asked for.
         cpus_per_worker: Cores that Ray sets aside for each of them.
 
@@ -48,6 +49,8 @@ def connect(address: str | None, worker_count: int, cpus_per_worker: float) -> A
     ray = load_ray()
     if ray.is_initialized():
         return ray
+    # Work that was submitted to a cluster finds it by this variable.
+    address = address or os.environ.get("RAY_ADDRESS")
     # Workers of a local cluster are counted by the user, so its size follows from theirs.
     local: dict[str, Any] = {}
     if not address:
@@ -59,7 +62,8 @@ def connect(address: str | None, worker_count: int, cpus_per_worker: float) -> A
         }
     try:
         ray.init(
-            address=address,
+            # Without an address Ray would take any cluster that it finds here, whose size is not ours to set.
+            address=address or "local",
             include_dashboard=None if address else False,
             logging_level="error",
             log_to_driver=False,

@@ -13,6 +13,6 @@ def ray_cluster():
 
     if ray.is_initialized():  # by a test of another room, with fewer places
         ray.shutdown()
-    ray.init(num_cpus=8, include_dashboard=False, logging_level="error", log_to_driver=False)
+    ray.init(address="local", num_cpus=8, include_dashboard=False, logging_level="error", log_to_driver=False)
     yield ray
     ray.shutdown()

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -78,6 +79,30 @@ def test_worlds_at_their_own_pace_have_the_bits_of_a_loop(fleet):
         fleet.set_targets(policy(fleet.observe(), range(WORLD_COUNT))["joint_target_pos"])
         fleet.step(3)
     check_equal(fleet.observe("joint_q")["joint_q"], paced)
+
+
+def test_values_that_were_written_over_are_sent_again_as_they_were(fleet):
+    """Callers use the same array for the targets of every step; a replay needs those of each."""
+    targets = np.empty(len(fleet.observe("joint_target_pos")["joint_target_pos"].values), dtype=np.float32)
+
+    def play(kill):
+        begin(fleet)
+        fleet.parts[1].take_snapshot()
+        for step in range(2):
+            targets[:] = 0.1 * step
+            fleet.set_targets(targets)
+            fleet.step(3)
+        if kill:
+            os.kill(fleet.parts[1].process_id(), signal.SIGKILL)
+        targets[:] = 5.0
+        return fleet.step(1, observe="joint_q")["joint_q"]
+
+    fleet_interval = [part._interval for part in fleet.parts]
+    for part in fleet.parts:
+        part._interval = 100  # so that all of it is played again
+    check_equal(play(True), list(play(False)))
+    for part, interval in zip(fleet.parts, fleet_interval, strict=True):
+        part._interval = interval
 
 
 def test_resets_and_writes_reach_the_worlds_that_are_meant(fleet):
@@ -177,6 +202,25 @@ def test_a_factory_gives_the_worlds_that_it_is_asked_for():
     time, dt = 0.01, 0.005
     fall = 0.5 * 9.81 * time**2  # steps of first order err by g t dt / 2
     np.testing.assert_allclose(heights, 1.0 + np.arange(3) - fall, atol=0.5 * 9.81 * time * dt + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("address", "variable", "expected"),
+    [(None, None, "local"), (None, "10.0.0.1:6379", "10.0.0.1:6379"), ("auto", "10.0.0.1:6379", "auto")],
+)
+def test_a_cluster_that_nobody_named_is_not_used(monkeypatch, address, variable, expected):
+    """Ray itself would take one that another program left running here, and refuse to be told its size."""
+    from pluriverse.cluster import runtime
+
+    given = {}
+    fake = SimpleNamespace(is_initialized=lambda: False, init=given.update)
+    monkeypatch.setattr(runtime, "load_ray", lambda: fake)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    if variable is not None:
+        monkeypatch.setenv("RAY_ADDRESS", variable)
+    runtime.connect(address, 2, 1.0)
+    assert given["address"] == expected
+    assert ("num_cpus" in given) == (expected == "local")
 
 
 def test_workers_of_other_versions_are_refused(monkeypatch):
