@@ -11,6 +11,7 @@ object stores arrays are copied.
 """
 
 import argparse
+import os
 import statistics
 import time
 from typing import Any
@@ -34,6 +35,8 @@ def main() -> None:
     parser.add_argument("--observe", nargs="*", default=["joint_q", "joint_qd"])
     arguments = parser.parse_args()
     wp.config.log_level = wp.LOG_ERROR
+    # Ray gives workers a lower priority, so other programs would fall on them alone.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     cluster = _start_nodes(arguments.nodes, max(arguments.workers)) if arguments.nodes > 1 else None
     columns = (
         "worlds",
