@@ -12,6 +12,7 @@ pytest.importorskip("gymnasium")
 
 from pluriverse import envs
 from pluriverse.cluster import ClusterError, FleetVectorEnv, WorkerTaskError
+from pluriverse.cluster.environments import EnvironmentDescription
 from tests.envs.strangers import Mixed, Pushed
 
 pytestmark = pytest.mark.usefixtures("ray_cluster")
@@ -217,3 +218,14 @@ def test_tasks_that_cannot_be_sent_are_refused():
     lock = threading.Lock()
     with pytest.raises(ValueError, match="FleetVectorEnv: the task cannot be sent to workers"):
         FleetVectorEnv(lambda: lock, 2)
+
+
+def test_scenes_of_several_kinds_are_refused_with_the_remedy():
+    """Which kind a world has would depend on the number of worlds in its part."""
+
+    class Several(Pushed):
+        scene = "mixed"
+
+    description = EnvironmentDescription(Several, 0, "next_step")
+    with pytest.raises(ValueError, match=r"Several: the scene 'mixed' has \d+ kinds of world.*Define build"):
+        description.build(range(2), device="cpu", threads=1)
