@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 import pluriverse as pv
 from pluriverse.types import GeoType, ShapeFlags
@@ -26,7 +27,7 @@ HERE = Path(__file__).resolve().parent
 # Files whose longest side is not in between hold no robot, or a robot and its hall [m].
 SIZES = (0.1, 4.5)
 # Longest side of each in the picture, distance in a row on average, and free floor between rows [m].
-SIZE, PITCH, GAP = 1.0, 1.02, 0.4
+SIZE, PITCH, GAP = 1.0, 0.86, 0.3
 # Which files of each package hold a robot.
 ROBOT_FILES = {
     "example-robot-data": r"\.urdf$",
@@ -44,8 +45,8 @@ ROBOT_FILES = {
 }
 # Furniture, parts of robots, pendulums, and versions of a robot that look like another one.
 LEFT_OUT = re.compile(
-    r"double_pendulum|TwoDofs|simple_humanoid|stage|table|_(simple|box|laas_small|no_hand|reduced|simplified\w*|"
-    r"torso_up|stick|single_arm|floating|left|fsr\w*|\w*glb)\.urdf$|panda_v2\.|fingeredu|urdf/pro/"
+    r"double_pendulum|TwoDofs|stage|table|_(simple|box|simplified\w*|floating|left|fsr\w*|\w*glb)\.urdf$|"
+    r"fingeredu|urdf/pro/"
 )
 
 
@@ -172,7 +173,7 @@ def main() -> None:
     )
     parser.add_argument("--count", type=int, default=1000, help="robots at most")
     parser.add_argument("--columns", type=int, default=17, help="robots in a row")
-    parser.add_argument("--width", type=int, default=1600, help="of the picture [pixel]")
+    parser.add_argument("--width", type=int, default=1080, help="of the picture [pixel]")
     parser.add_argument("--samples", type=int, default=16, help="rays per pixel")
     parser.add_argument("--output", type=Path, default=HERE / "robots.jpg", help="the picture")
     options = parser.parse_args()
@@ -194,16 +195,20 @@ def main() -> None:
     model = scene.finalize()
     print(f"{len(robots)} robots: {', '.join(robot.name for robot in robots)}")
     print(model)
-    pv.draw(
+    width = round(options.width / 0.9)  # the edges are empty floor
+    height = round(0.5 * width)
+    picture = pv.draw(
         model,
         worlds=list(range(model.world_count)),
-        path=options.output,
-        size=(options.width, round(0.42 * options.width)),
+        size=(width, height),
         samples=options.samples,
         azimuth=-0.5 * np.pi,
-        elevation=0.7,
+        elevation=0.62,
         spacing=0.0,
     )
+    left = (width - options.width) // 2
+    rows = slice(round(0.15 * height), round(0.783 * height))
+    Image.fromarray(picture[rows, left : left + options.width]).save(options.output)
 
 
 if __name__ == "__main__":
