@@ -210,6 +210,8 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         template = topology.world_template[world]
         first = topology.template_dof[template]
         dof_count = topology.template_dof[template + 1] - first
+        if dof_count > dof_capacity:
+            return 0  # before anything is written: where no world is small enough there is no scratch
         dof0 = topology.world_dof[world]
         start = sap.contact_start[world]
         contact0 = region * CONTACTS_MAX
@@ -222,7 +224,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         # The dense system has to be smaller than that of the joints: a Go1 that lies on twelve contacts would
         # take 38 µs here, and 9 with sweeps.
         m = 3 * count
-        if count > CONTACTS_MAX or m > dof_count or dof_count > dof_capacity:
+        if count > CONTACTS_MAX or m > dof_count:
             return 0
         row0 = topology.world_row[world]
         first_tree = topology.template_tree[template]
