@@ -105,7 +105,9 @@ def recovery_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleName
                     if share < real(1.0) and speed > real(0.0):
                         limited = 1
                         less = real(1 << round) * (real(1.0) - share) * speed
-                        sap.contact_bias[slot] = wp.max(bias - less, real(0.0))
+                        # Never by more than it takes if nothing presses on it: asked for nothing, shapes
+                        # would stay in each other.
+                        sap.contact_bias[slot] = wp.max(bias - less, share * bias)
         return limited
 
     return SimpleNamespace(
