@@ -593,7 +593,7 @@ def test_unknown_keys_are_left_out_and_listed_when_not_strict(tmp_path):
     assert [feature.split(": ", 1)[1] for feature in scene.unsupported_features] == [
         "simulation.fps: unknown key 'fps'; there are dt, num_worlds, max_rigid_contact, solver",
         "colour: unknown key 'colour'; there are schema_version, name, simulation, builder, ground, "
-        "replicate, control, worlds, randomize, variants, assets, bodies and 5 more",
+        "replicate, control, worlds, randomize, variants, assets, bodies and 7 more",
     ]
 
 
