@@ -12,8 +12,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 def pytest_configure(config: pytest.Config) -> None:
     """Let Warp report problems only, not each module it loads, and forget the width of the terminal.
 
-    A console takes `COLUMNS` for good when it is made. Workers of pytest-xdist inherit 80 columns, and tests that ask
-    for a wide terminal would get that.
+    A console takes `COLUMNS` for good when it is made. Workers of pytest-xdist inherit 80 columns, and
+    tests that ask for a wide terminal would get that.
     """
     wp.config.log_level = wp.LOG_WARNING
     for name in ("COLUMNS", "LINES"):

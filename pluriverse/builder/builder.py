@@ -32,11 +32,11 @@ class ModelBuilder(WorldBuilder):
     Fetch an array from the builder again after adding entities.
 
     Args:
-        up_axis: Must be z.
-        gravity: Gravity [m/s²], a vector or its z component; -9.81 if None.
+        up_axis: Axis that points up: of gravity given as a number, the ground plane and imported assets.
+        gravity: Gravity [m/s²], a vector or its component along the up axis; -9.81 if None.
 
     Raises:
-        ValueError: If another axis is to point up, or gravity is neither a number nor a vector.
+        ValueError: If `up_axis` is no axis, or gravity is neither a number nor a vector.
     """
 
     ShapeConfig = ShapeConfig  # as in Newton, where configurations are nested in the builder
@@ -46,18 +46,9 @@ class ModelBuilder(WorldBuilder):
 
     def __init__(self, up_axis: Axis | int | str = Axis.Z, gravity: float | Vector | None = None):
         super().__init__()
-        if up_axis not in (Axis.Z, "z", "Z"):
-            raise ValueError(
-                f"ModelBuilder: up_axis is {up_axis!r}, but only z points up. Turn the scene (xform of "
-                "the importers) so that its up axis is z."
-            )
+        self.up_axis = up_axis
         if gravity is not None:
             self.gravity = gravity
-
-    @property
-    def up_axis(self) -> Axis:
-        """Axis that points up: always z."""
-        return Axis.Z
 
     def add_mjcf(self, source: Any, **options: Any) -> "ImportReport":
         """Add a MuJoCo model (MJCF file, XML text, MjSpec); see `pluriverse.importers.mjcf.add_mjcf`."""

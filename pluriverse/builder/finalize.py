@@ -107,6 +107,7 @@ def _put_counts(model: Model, source: Snapshot) -> None:
 def _put_worlds(model: Model, source: Snapshot) -> None:
     device = model.device
     model.gravity = _vectors(source.gravity, device)
+    model.up_axis = source.builder.up_axis
     model.world_label = source.world_label
     starts = {name: _integers(ranges.published, device) for name, ranges in source.ranges.items()}
     model.body_world_start = starts["body"]

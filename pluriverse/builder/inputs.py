@@ -119,20 +119,28 @@ def as_axis(value: AxisLike, what: str) -> np.ndarray:
     return vector / length
 
 
-def as_gravity(value: float | Vector) -> np.ndarray:
-    """Return gravity [m/s²] as a vector, from a vector or its z component.
+def as_gravity(value: float | Vector, up_axis: Axis = Axis.Z) -> np.ndarray:
+    """Return gravity [m/s²] as a vector, from a vector or its component along the axis that points up.
 
     Raises:
         ValueError: If `value` is neither.
     """
     array = np.asarray(value, dtype=np.float64)
-    vector = np.array([0.0, 0.0, float(array)]) if array.ndim == 0 else array
+    vector = float(array) * np.array(up_axis.vector) + 0.0 if array.ndim == 0 else array
     if vector.shape != (3,) or not np.isfinite(vector).all():
         raise ValueError(
-            f"gravity is {value}, but it must be a finite number (the z component) or a vector of three, "
-            "in m/s²."
+            f"gravity is {value}, but it must be a finite number (the component along the up axis) or a "
+            "vector of three, in m/s²."
         )
     return vector
+
+
+def upright_rotation(axis: Axis, up_axis: Axis) -> tuple[float, float, float, float]:
+    """Return the shortest rotation that lets `axis` point along `up_axis`, xyzw."""
+    if axis is up_axis:
+        return (0.0, 0.0, 0.0, 1.0)
+    x, y, z = np.sqrt(0.5) * np.cross(axis.vector, up_axis.vector)
+    return (float(x), float(y), float(z), float(np.sqrt(0.5)))
 
 
 def copied_labels(labels: list[str], prefixes: Sequence[str | None]) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.builder.articulations import ArticulationBuilder
-from pluriverse.builder.inputs import Transform, Vector, as_transform, as_vector
+from pluriverse.builder.inputs import Transform, Vector, as_transform, as_vector, upright_rotation
 from pluriverse.builder.shape_config import ShapeConfig
 from pluriverse.geometry import (
     Appearance,
@@ -21,7 +21,7 @@ from pluriverse.geometry import (
     sphere_mass_properties,
     transform_mass_properties,
 )
-from pluriverse.types import Entity, GeoType, ShapeFlags
+from pluriverse.types import Axis, Entity, GeoType, ShapeFlags
 
 SHAPE_COLOR = (0.6, 0.63, 0.68)
 """Colour of shapes that are given none."""
@@ -225,7 +225,7 @@ class ShapeBuilder(ArticulationBuilder):
         color: Vector | None = GROUND_COLOR,
         custom_attributes: Mapping[str, Any] | None = None,
     ) -> int:
-        """Add an infinite plane facing up, at z = `height` [m].
+        """Add an infinite plane facing up, at `height` [m] along the axis of the builder that points up.
 
         Returns:
             Index of the shape.
@@ -233,8 +233,9 @@ class ShapeBuilder(ArticulationBuilder):
         Raises:
             ValueError: If a value is out of range.
         """
+        up = self.up_axis
         return self.add_shape_plane(
-            xform=(0.0, 0.0, height, 0.0, 0.0, 0.0, 1.0),
+            xform=(*(height * np.array(up.vector)), *upright_rotation(Axis.Z, up)),
             width=0.0,
             length=0.0,
             cfg=cfg,

@@ -63,7 +63,7 @@ class Snapshot:
         self.world_count = max(builder.world_count, 1)
         self.world_label = list(builder.world_label) or ["world_0"]
         gravity = builder._worlds.view("gravity").copy() if builder.world_count else np.full((1, 3), np.nan)
-        self.gravity = np.where(np.isnan(gravity), as_gravity(builder.gravity), gravity)
+        self.gravity = np.where(np.isnan(gravity), as_gravity(builder.gravity, builder.up_axis), gravity)
         self.joint_q_start = np.append(self.joint_q_start, builder.joint_coord_count)
         self.joint_qd_start = np.append(self.joint_qd_start, builder.joint_dof_count)
         self.filters = builder.shape_collision_filter_pairs

@@ -8,10 +8,10 @@ import numpy as np
 from pluriverse.builder.columns import Column, Table
 from pluriverse.builder.custom_attributes import CustomAttributeBuilder
 from pluriverse.builder.inputs import Vector, as_gravity
-from pluriverse.types import Entity
+from pluriverse.types import Axis, Entity
 
 GRAVITY = -9.81
-"""Gravity along z of a builder that sets none [m/s²]."""
+"""Gravity along the up axis of a builder that sets none [m/s²]."""
 
 
 class WorldScope(CustomAttributeBuilder):
@@ -21,6 +21,7 @@ class WorldScope(CustomAttributeBuilder):
         super().__init__()
         self._worlds = Table({"gravity": Column(np.float64, (3,), np.nan)})  # NaN: that of the builder
         self._gravity: float | np.ndarray | None = None
+        self._up_axis = Axis.Z
         self._current_world = -1
         self.world_label: list[str] = []
         """Name, shape [world]."""
@@ -36,8 +37,20 @@ class WorldScope(CustomAttributeBuilder):
         return self._current_world
 
     @property
+    def up_axis(self) -> Axis:
+        """Axis that points up: that of gravity given as a number, of the ground plane and of imported assets.
+
+        Assign an axis, its name ("y") or its number before anything is added; what was added stays as it is.
+        """
+        return self._up_axis
+
+    @up_axis.setter
+    def up_axis(self, value: Axis | str | int) -> None:
+        self._up_axis = Axis.from_any(value)
+
+    @property
     def gravity(self) -> float | np.ndarray:
-        """Gravity [m/s²] of worlds that have none of their own: a vector, or its z component.
+        """Gravity [m/s²] of worlds that have none of their own: a vector, or its component along `up_axis`.
 
         It is -9.81 if not set. `add_world` and `replicate` give the copies the gravity of the builder they
         copy, if that was set.
@@ -60,7 +73,7 @@ class WorldScope(CustomAttributeBuilder):
         Args:
             label: Name; `world_INDEX` if None.
             attributes: Custom attributes of the world, by key.
-            gravity: Gravity [m/s²], a vector or its z component; `ModelBuilder.gravity` if None.
+            gravity: Gravity [m/s²], a vector or its component along `up_axis`; that of the builder if None.
 
         Raises:
             RuntimeError: If a world is open already.
@@ -73,7 +86,7 @@ class WorldScope(CustomAttributeBuilder):
                 f"begin_world: world {self._current_world} ('{self.world_label[self._current_world]}') is "
                 "still open. Call end_world() first; worlds do not nest."
             )
-        row = np.full(3, np.nan) if gravity is None else as_gravity(gravity)
+        row = np.full(3, np.nan) if gravity is None else as_gravity(gravity, self.up_axis)
         label = f"world_{self.world_count}" if label is None else label
         custom = self._check_custom(attributes, {Entity.WORLD: 1}, f"world '{label}'")
         self._current_world = self._worlds.append(gravity=row)

@@ -25,7 +25,7 @@ from pluriverse.builder.inputs import (
 )
 from pluriverse.builder.sensors import move_sensor_copies, sensor_count
 from pluriverse.model import poses
-from pluriverse.types import FLOATING_JOINTS, JointType
+from pluriverse.types import FLOATING_JOINTS, Axis, JointType
 
 
 class WorldBuilder(EqualityBuilder):
@@ -83,8 +83,8 @@ class WorldBuilder(EqualityBuilder):
             builder: Builder without worlds; not changed.
             copy_count: Number of copies.
             spacing: Distance of neighbouring copies along each axis [m]. The axes with a distance span a
-                line, a square or a cube of copies, centred at the origin along x and y. Zero keeps all worlds
-                at the origin, which is best for accuracy: worlds never collide anyway.
+                line, a square or a cube of copies, centred at the origin but for the up axis. Zero keeps
+                all worlds at the origin, which is best for accuracy: worlds never collide anyway.
             separate_worlds: Whether each copy is a world of its own. If not, all copies go to the current
                 world (or are global, outside of any), as by `add_builder`, and collide with each other.
             xforms: Where the origin of each copy stands, instead of `spacing`.
@@ -108,7 +108,7 @@ class WorldBuilder(EqualityBuilder):
             raise ValueError(f"replicate: {name} is {count!r}, but it must be an integer >= 0.")
         offsets = np.tile(IDENTITY, (count, 1))
         if xforms is None:
-            offsets[:, :3] = world_offsets(int(count), as_vector(spacing, "replicate: spacing"))
+            offsets[:, :3] = world_offsets(int(count), as_vector(spacing, "replicate: spacing"), self.up_axis)
         else:
             if np.any(as_vector(spacing, "replicate: spacing")):
                 raise ValueError("replicate: both spacing and xforms are given; give one of them.")
@@ -155,6 +155,11 @@ class WorldBuilder(EqualityBuilder):
     def _check_source(self, builder: "WorldBuilder", what: str) -> None:
         if builder is self:
             raise ValueError(f"{what}: a builder cannot be added to itself. Copy it first (copy.deepcopy).")
+        if builder.up_axis is not self.up_axis:
+            raise ValueError(
+                f"{what}: {builder.up_axis.name.lower()} points up in the builder to add, but "
+                f"{self.up_axis.name.lower()} in this one. Give both the same up_axis."
+            )
         if builder.world_count:
             raise ValueError(
                 f"{what}: the builder to add has {builder.world_count} worlds of its own; worlds do not "
@@ -165,7 +170,7 @@ class WorldBuilder(EqualityBuilder):
         """Take over the gravity of a builder that is merged into the current world, if that has none."""
         if builder._gravity is None:
             return
-        theirs = as_gravity(builder._gravity)
+        theirs = as_gravity(builder._gravity, builder.up_axis)
         world = self.current_world
         if world >= 0:
             rows = self._worlds.view("gravity")
@@ -175,7 +180,7 @@ class WorldBuilder(EqualityBuilder):
         else:
             if self._gravity is None:
                 self.gravity = builder._gravity
-            mine = as_gravity(self.gravity)
+            mine = as_gravity(self.gravity, self.up_axis)
         if not np.array_equal(mine, theirs):
             place = f"world {world}" if world >= 0 else "the builder"
             warnings.warn(
@@ -196,7 +201,7 @@ class WorldBuilder(EqualityBuilder):
         worlds = np.arange(self.world_count, self.world_count + len(offsets))
         added = self._worlds.extend(len(offsets))
         if builder._gravity is not None:
-            self._worlds.view("gravity")[added] = as_gravity(builder._gravity)
+            self._worlds.view("gravity")[added] = as_gravity(builder._gravity, builder.up_axis)
         self.world_label += [f"world_{world}" for world in worlds]
         self._append_copies(builder, offsets, worlds, prefixes)
 
@@ -312,11 +317,11 @@ class WorldBuilder(EqualityBuilder):
                 )
 
 
-def world_offsets(world_count: int, spacing: np.ndarray) -> np.ndarray:
+def world_offsets(world_count: int, spacing: np.ndarray, up_axis: Axis = Axis.Z) -> np.ndarray:
     """Return where each world stands [m], shape [world, 3].
 
     The axes with a spacing span a line, square or cube, filled along the first of them first, and centred
-    along x and y. z is not centred, so that worlds stand on the ground.
+    except along the axis that points up, so that worlds stand on the ground.
     """
     offsets = np.zeros((world_count, 3))
     axes = np.flatnonzero(spacing)
@@ -328,7 +333,7 @@ def world_offsets(world_count: int, spacing: np.ndarray) -> np.ndarray:
         step = world // side**place
         offsets[:, axis] = spacing[axis] * (step if place == len(axes) - 1 else step % side)
     centre = offsets.min(axis=0) + 0.5 * (offsets.max(axis=0) - offsets.min(axis=0))
-    centre[2] = 0.0
+    centre[up_axis] = 0.0
     return offsets - centre
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.builder.inputs import as_axis
+from pluriverse.builder.inputs import as_axis, upright_rotation
 from pluriverse.builder.joint_config import JointDofConfig
 from pluriverse.importers.description import (
     WORLD,
@@ -17,15 +17,7 @@ from pluriverse.importers.description import (
 )
 from pluriverse.importers.frames import Frame, frame_from_transform, make_frame
 from pluriverse.importers.mechanics import find_initial_poses, find_rigid_groups
-from pluriverse.types import JointTargetMode, JointType
-
-_HALF_TURN = np.sqrt(0.5)
-# The turns that let each axis point up, xyzw.
-_UPRIGHT = {
-    "x": (0.0, -_HALF_TURN, 0.0, _HALF_TURN),
-    "y": (_HALF_TURN, 0.0, 0.0, _HALF_TURN),
-    "z": (0.0, 0.0, 0.0, 1.0),
-}
+from pluriverse.types import Axis, JointTargetMode, JointType
 
 # What a base joint may say, by its type, beside `_KEYS`.
 _AXES = ("linear_axes", "angular_axes")
@@ -70,6 +62,8 @@ class BaseAttachment:
     """Name of the importer, for messages."""
     pose: Frame
     """Pose of the asset, turned upright, in the world or in `parent_body`."""
+    upright: Frame
+    """The turn that lets the up axis of the file point along that of the builder."""
     parent_body: int
     """Body that holds it, or `WORLD`."""
     base_joint: JointDescription | None
@@ -109,13 +103,15 @@ def read_base_attachment(
         )
     if floating and parent_body != WORLD:
         raise _free_on_body(importer, "floating=True")
-    up = getattr(up_axis, "name", up_axis)
-    up = "xyz"[up] if isinstance(up, int) and 0 <= up < 3 else str(up).lower()
-    if up not in _UPRIGHT:
-        raise BaseAttachmentError(importer, "up_axis", f"{up_axis!r} is none of 'x', 'y' and 'z'.")
+    try:
+        up = Axis.from_any(up_axis)
+    except ValueError:
+        raise BaseAttachmentError(importer, "up_axis", f"{up_axis!r} is none of 'x', 'y' and 'z'.") from None
+    upright = make_frame(quat=upright_rotation(up, builder.up_axis))
     return BaseAttachment(
         importer,
-        frame_from_transform(xform) @ make_frame(quat=_UPRIGHT[up]),
+        frame_from_transform(xform) @ upright,
+        upright,
         int(parent_body),
         None if base_joint is None else _joint(importer, base_joint, parent_body),
         override_root_xform,

@@ -85,7 +85,8 @@ def add_mjcf(
             the base is where it is authored. It excludes `floating`.
         parent_body: Body that the base is mounted on; `xform` is then a pose in that body. -1 is the world.
         override_root_xform: Whether `xform` is the pose of the first body, whatever its pose in the file.
-        up_axis: Axis of the file that shall point up: "x", "y", "z" or an `Axis`.
+        up_axis: Axis of the file that shall point along the up axis of the builder: "x", "y", "z" or an
+            `Axis`.
         scale: Factor on all lengths; masses are kept, inertias follow.
         armature_scale: Factor on all armatures.
         hide_visuals: Whether display geometry is added invisible.
@@ -183,7 +184,7 @@ def add_mjcf(
     if not skip_equality_constraints:
         add_equalities(robot, document, link_of_joint, link_of_body, options, report)
     give_drives("add_mjcf", robot, drive_gains, effort_limit)
-    report_unsupported(document, builder, options, report)
+    report_unsupported(document, builder, options, report, attachment.upright)
     repair_masses(
         robot,
         report,

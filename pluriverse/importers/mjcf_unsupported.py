@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.builder.inputs import as_gravity
+from pluriverse.importers.frames import Frame
 from pluriverse.importers.mjcf_options import MjcfOptions
 from pluriverse.importers.mjcf_rows import report_rows
 from pluriverse.importers.mjcf_source import MjcfSource
@@ -13,8 +15,13 @@ from pluriverse.importers.report import ImportReport
 GRAVITY_TOLERANCE = 0.02
 
 
-def report_unsupported(source: MjcfSource, builder: Any, options: MjcfOptions, report: ImportReport) -> None:
-    """Note the elements and options of the document that have no counterpart."""
+def report_unsupported(
+    source: MjcfSource, builder: Any, options: MjcfOptions, report: ImportReport, upright: Frame
+) -> None:
+    """Note the elements and options of the document that have no counterpart.
+
+    `upright` is the turn from the axes of the file to those of the builder.
+    """
     import mujoco
 
     spec, model = source.spec, source.model
@@ -32,13 +39,11 @@ def report_unsupported(source: MjcfSource, builder: Any, options: MjcfOptions, r
                 continue
             report.add(kind, element.name or f"{kind} {number}", consequence)
     option = model.opt
-    gravity = np.asarray(builder.gravity, dtype=np.float64)
-    if gravity.ndim == 0:
-        gravity = np.array([0.0, 0.0, float(gravity)])
+    gravity = as_gravity(builder.gravity, builder.up_axis)
     authored = (
         np.zeros(3) if option.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY else np.array(option.gravity)
     )
-    if np.linalg.norm(authored - gravity) > GRAVITY_TOLERANCE:
+    if np.linalg.norm(upright.apply(authored) - gravity) > GRAVITY_TOLERANCE:
         report.add(
             "option gravity",
             str(authored.tolist()),

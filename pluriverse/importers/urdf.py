@@ -67,7 +67,8 @@ def add_urdf(
             the base is where it is authored. It excludes `floating`.
         parent_body: Body that the base is mounted on; `xform` is then a pose in that body. -1 is the world.
         override_root_xform: Whether `xform` is the pose of the first body, whatever its pose in the file.
-        up_axis: Axis of the file that shall point up: "x", "y", "z" or an `Axis`.
+        up_axis: Axis of the file that shall point along the up axis of the builder: "x", "y", "z" or an
+            `Axis`.
         scale: Factor on all lengths; masses are kept, inertias follow.
         mesh_scale: Further factor on meshes, or one per axis.
         load_visual_shapes: Whether display geometry is added.

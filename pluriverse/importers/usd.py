@@ -105,7 +105,8 @@ def add_usd(
         hide_collision_shapes: Whether colliders of bodies with display geometry are invisible.
         force_show_colliders: Whether all colliders are visible.
         apply_up_axis_from_stage: Whether the axes of the stage are kept, whichever points up; otherwise the
-            stage is turned so that z does.
+            stage is turned so that its up axis is that of the builder. If they are kept, the builder takes
+            over the up axis of the stage.
         joint_drive_gains_scaling: Factor on stiffness and damping of angular drives.
         force_position_velocity_actuation: Whether drives with stiffness and damping follow a velocity target
             too, also where the stage has none.
@@ -162,6 +163,7 @@ def add_usd(
         load_visual_shapes=load_visual_shapes,
         hide_collision_shapes=hide_collision_shapes,
         force_show_colliders=force_show_colliders,
+        up_axis=builder.up_axis,
         apply_up_axis_from_stage=apply_up_axis_from_stage,
         joint_drive_gains_scaling=joint_drive_gains_scaling,
         force_position_velocity_actuation=force_position_velocity_actuation,
@@ -213,6 +215,8 @@ def add_usd(
     if not bodies_follow_joint_ordering:
         robot.body_order = _stage_order(robot, bodies)
     report.emit(strict=strict)
+    if apply_up_axis_from_stage:
+        builder.up_axis = stage.up_axis
     set_gravity(stage, builder, report)
     placement = assemble(
         builder,

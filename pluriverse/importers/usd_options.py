@@ -3,6 +3,7 @@
 import dataclasses
 
 from pluriverse.importers.urdf_links import JointOrdering
+from pluriverse.types import Axis
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,6 +20,8 @@ class UsdOptions:
     load_visual_shapes: bool
     hide_collision_shapes: bool
     force_show_colliders: bool
+    up_axis: Axis
+    """Axis of the builder that points up."""
     apply_up_axis_from_stage: bool
     joint_drive_gains_scaling: float
     force_position_velocity_actuation: bool

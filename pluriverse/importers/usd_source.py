@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.builder.inputs import upright_rotation
 from pluriverse.importers.errors import AssetError, AssetFileError
-from pluriverse.importers.frames import IDENTITY, Frame, quat_from_axis_angle, quat_from_matrix
+from pluriverse.importers.frames import IDENTITY, Frame, make_frame, quat_from_matrix
 from pluriverse.importers.limits import check_usd_file, check_usd_layer, check_usda_text
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.usd_options import UsdOptions
+from pluriverse.types import Axis
 
 USD_SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
 TEXT_START = "#usda"
@@ -25,7 +27,8 @@ GRAVITY_MAGNITUDE = 9.81  # m/s², where a physics scene leaves it to the reader
 class UsdSource:
     """A stage, its units, and what the physics parser found on it.
 
-    Positions are given in metres, along the axes of the stage; `turn` is what takes those to z up.
+    Positions are given in metres, along the axes of the stage; `turn` is what takes those to the up axis of
+    the builder.
     """
 
     def __init__(self, stage: Any, name: str, options: UsdOptions, report: ImportReport):
@@ -58,9 +61,9 @@ class UsdSource:
         self.up_axis = str(UsdGeom.GetStageUpAxis(stage))
         """Up axis of the stage: "Y" or "Z"."""
         self.turn = IDENTITY
-        """Rotation of the stage that makes its up axis z."""
-        if self.up_axis == "Y" and not options.apply_up_axis_from_stage:
-            self.turn = Frame(np.zeros(3), quat_from_axis_angle((1.0, 0.0, 0.0), 0.5 * np.pi))
+        """Rotation of the stage that makes its up axis that of the builder."""
+        if not options.apply_up_axis_from_stage:
+            self.turn = make_frame(quat=upright_rotation(Axis[self.up_axis], options.up_axis))
         self.root = stage.GetPrimAtPath(options.root_path) if options.root_path.startswith("/") else None
         """Prim whose subtree is imported."""
         if not self.root:

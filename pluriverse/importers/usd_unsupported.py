@@ -114,7 +114,7 @@ def set_gravity(source: UsdSource, builder: Any, report: ImportReport) -> None:
 
 
 def gravity_vector(source: UsdSource, direction: np.ndarray, magnitude: float) -> np.ndarray:
-    """Return the gravity of a physics scene [m/s²], z up.
+    """Return the gravity of a physics scene [m/s²] in the axes of the builder.
 
     A direction of zero is down, a negative magnitude that of the earth.
     """

@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.model.schema import ModelArrays
-from pluriverse.types import Axis, EqType
+from pluriverse.types import EqType
 
 
 class DerivedArrays(ModelArrays):
@@ -21,11 +21,6 @@ class DerivedArrays(ModelArrays):
     topology: Any
     templates: list[Any]
     world_template: np.ndarray
-
-    @property
-    def up_axis(self) -> Axis:
-        """Axis that points up: always z."""
-        return Axis.Z
 
     @property
     def articulation_end(self) -> wp.array:

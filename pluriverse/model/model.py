@@ -18,7 +18,7 @@ from pluriverse.model.structure import Structure
 from pluriverse.model.structure_guard import StructureGuard
 from pluriverse.model.topology import Template, Topology
 from pluriverse.model.world_list import WorldListErrors, trust_worlds
-from pluriverse.types import Entity
+from pluriverse.types import Axis, Entity
 
 FRAME_ARRAYS = tuple(name for name, spec in MODEL_ARRAYS.items() if spec.places_bodies)
 """Arrays that place bodies, beside the coordinates of joints."""
@@ -70,6 +70,9 @@ class Model(DerivedArrays):
     """Number of equality constraints."""
     particle_count: int
     """Number of particles; 0, they are not supported yet."""
+
+    up_axis: Axis
+    """Axis that points up, that of the builder."""
 
     world_label: list[str]
     """Name of each world."""
@@ -314,11 +317,11 @@ class Model(DerivedArrays):
     def set_gravity(
         self, gravity: float | Sequence[float] | np.ndarray, world: int | Sequence[int] | None = None
     ) -> None:
-        """Set gravity [m/s²]: a vector, or its z component.
+        """Set gravity [m/s²]: a vector, or its component along `up_axis`.
 
         Args:
-            gravity: Vector in world axes of shape [3], or its z component; or one vector per world, shape
-                [world, 3].
+            gravity: Vector in world axes of shape [3], or its component along `up_axis`; or one vector per
+                world, shape [world, 3].
             world: World or worlds concerned; all if None.
 
         Raises:
@@ -327,12 +330,13 @@ class Model(DerivedArrays):
         """
         value = np.asarray(gravity, dtype=np.float64)
         if value.ndim == 0:
-            value = np.array([0.0, 0.0, float(value)])
+            value = float(value) * np.array(self.up_axis.vector)
         worlds = np.arange(self.world_count) if world is None else np.atleast_1d(np.asarray(world))
         if value.shape not in ((3,), (len(worlds), 3)) or not np.isfinite(value).all():
             raise ValueError(
                 f"set_gravity: gravity is {np.asarray(gravity).tolist()}, but it must be a finite number "
-                f"(along z), a vector of 3, or {len(worlds)} vectors for the worlds concerned."
+                f"(along {self.up_axis.name.lower()}), a vector of 3, or {len(worlds)} vectors for the "
+                "worlds concerned."
             )
         if len(worlds) and (worlds.min() < 0 or worlds.max() >= self.world_count):
             raise IndexError(

@@ -9,6 +9,7 @@ import warp as wp
 from pluriverse.model import Model
 from pluriverse.recording.looks import LookReader
 from pluriverse.recording.tables import BODY_ARRAYS, DOF_ARRAYS, JOINT_ARRAYS, SHAPE_ARRAYS
+from pluriverse.types import Axis
 
 # Types of the arrays whose entries are no plain numbers.
 _ELEMENT_TYPES: dict[str, Any] = {
@@ -101,6 +102,7 @@ class RecordedModel(Model):
         for name in names:
             setattr(self, name, self._array(name, tables[name]))
         self.shape_source_index.assign(looks.new_indices(tables["shape_source_index"]))
+        self.up_axis = Axis(int(tables["up_axis"][0]))
         gravity = np.zeros((world_count, 3), dtype=np.float32)
         gravity[worlds] = tables["gravity"].reshape(-1, 3)
         self.gravity = self._array("gravity", gravity)

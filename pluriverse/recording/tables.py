@@ -97,6 +97,7 @@ def write_tables(container: ContainerWriter, model: Any, worlds: np.ndarray, row
     bodies = renumbered(model.shape_body.numpy()[rows.shape], rows.body, model.body_count)
     container.add("model/shape_body", bodies)
     container.add("model/gravity", model.gravity.numpy()[worlds])
+    container.add("model/up_axis", np.array([int(model.up_axis)], dtype=np.int32))
     for kind in ("body", "joint", "shape"):
         labels = getattr(model, f"{kind}_label")
         container.add_json(f"model/{kind}_label", [labels[row] for row in getattr(rows, kind).tolist()])
@@ -111,6 +112,8 @@ def read_tables(container: ContainerReader) -> dict[str, np.ndarray]:
     """
     names = [name.removeprefix("model/") for name in container.names if name.startswith("model/")]
     tables = {name: container.read(f"model/{name}") for name in names if not name.endswith("_label")}
+    if tables["up_axis"].tolist() not in ([0], [1], [2]):
+        raise ValueError(f"up_axis is {tables['up_axis'].tolist()}, but it is the number of an axis")
     for name, (kind, more, width) in _layouts().items():
         count = len(tables["shape_type"]) if kind == "shape" else int(tables[f"{kind}_count"].sum())
         values = tables[name]

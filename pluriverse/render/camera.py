@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pluriverse.types import Axis
+
 # Vertical field of view of pictures [rad]: that of a short telephoto lens, which keeps shapes as they are.
 PICTURE_FOV = np.radians(32.0)
 
@@ -69,6 +71,7 @@ def fitting_camera(
     elevation: float,
     fov: float = PICTURE_FOV,
     fill: float = 0.86,
+    up_axis: Axis = Axis.Z,
 ) -> Camera:
     """Return the camera from a side that just sees all of some points.
 
@@ -79,6 +82,8 @@ def fitting_camera(
         elevation: How far it stands above the horizon [rad].
         fov: Vertical field of view [rad].
         fill: Part of the picture that the points span.
+        up_axis: Axis that points up in the picture. The azimuth is measured from the axis that follows it
+            in the cycle x, y, z towards the next.
     """
     away = np.array(
         [
@@ -87,7 +92,8 @@ def fitting_camera(
             np.sin(elevation),
         ]
     )
-    axes = look_rotation(-away)
+    away = np.roll(away, int(up_axis) + 1)  # a cyclic exchange of axes is a rotation
+    axes = look_rotation(-away, up_axis.vector)
     local = corners @ axes
     tangent = np.tan(0.5 * fov) * fill
     # Along each axis of the picture a point (x, z) is seen at x / (d - z): the bounds of all such wedges.
@@ -101,4 +107,4 @@ def fitting_camera(
     eye = axes @ np.array([centre[0], centre[1], distance])
     depth = distance - local[:, 2].mean()
     target = eye - max(depth, 1.0e-3) * away
-    return Camera(tuple(eye.tolist()), tuple(target.tolist()), fov=fov)
+    return Camera(tuple(eye.tolist()), tuple(target.tolist()), up=up_axis.vector, fov=fov)

@@ -107,7 +107,9 @@ class Film:
             step = max(1, self.frame_count // CAMERA_FRAME_COUNT)
             shown = range(0, self.frame_count, step)
             corners = np.concatenate([renderer.corners(place(f), self._worlds_of(f), layout) for f in shown])
-            fixed = fitting_camera(corners, aspect=size[0] / size[1], azimuth=azimuth, elevation=elevation)
+            fixed = fitting_camera(
+                corners, aspect=size[0] / size[1], azimuth=azimuth, elevation=elevation, up_axis=model.up_axis
+            )
         for frame in range(self.frame_count):
             now = place(frame)
             worlds = self._worlds_of(frame)

@@ -18,6 +18,7 @@ from pluriverse.render.raycast.caster import RayCaster
 from pluriverse.render.raycast.looks import LookArrays
 from pluriverse.render.raycast.shading import Light, View, render_pixels
 from pluriverse.render.visual import SeenGeometry
+from pluriverse.types import Axis
 
 # Largest side of a picture [pixel].
 SIZE_MAX = 16384
@@ -143,7 +144,13 @@ class PictureRenderer:
         layout = self._layout(chosen, spacing, style) if layout is None else layout
         corners = self._corners(chosen, layout)
         if camera is None:
-            camera = fitting_camera(corners, aspect=width / height, azimuth=azimuth, elevation=elevation)
+            camera = fitting_camera(
+                corners,
+                aspect=width / height,
+                azimuth=azimuth,
+                elevation=elevation,
+                up_axis=self.model.up_axis,
+            )
         elif not isinstance(camera, Camera):
             raise TypeError(
                 f"picture: camera is {camera!r}, but it must be a pluriverse.render.Camera, or None for one "
@@ -177,7 +184,8 @@ class PictureRenderer:
     def _layout(self, worlds: list[int], spacing: float | None, style: PictureStyle) -> "WorldLayout":
         boxes, all_boxes = self._bounds(worlds)
         offsets = world_offsets(boxes, spacing)
-        has_floor = not self._has_ground(worlds) if style.floor is None else style.floor
+        is_level = self.model.up_axis is Axis.Z  # a drawn floor is one of z
+        has_floor = is_level and not self._has_ground(worlds) if style.floor is None else style.floor
         if has_floor and len(worlds) > 1:
             offsets[:, 2] = -all_boxes[:, 0, 2]  # all stand on the one floor
         floor = float((all_boxes[:, 0, 2] + offsets[:, 2]).min()) if has_floor else None

@@ -73,7 +73,7 @@ class ViewerBase:
         self._host = host
         self._lock = threading.RLock()
         self._closed = threading.Event()
-        self.server.scene.set_up_direction("+z")
+        self.server.scene.set_up_direction(f"+{source.model.up_axis.name.lower()}")
         light_scene(self.server.scene)
         self.stage = Stage(self.server.scene, source, environments)
         """What is drawn."""
@@ -222,7 +222,7 @@ def aimed_camera(source: Source, stage: Stage) -> tuple[tuple[float, ...], tuple
     centre = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
     # The half diagonal of all, seen from 1.5 times as far: the field of view is 75 degrees.
     extent = max(0.05, float(np.linalg.norm(corners - centre, axis=1).max()))
-    position = centre + extent * np.array([1.0, 0.9, 0.6])
+    position = centre + extent * np.roll([1.0, 0.9, 0.6], int(model.up_axis) + 1)
     return tuple(centre.tolist()), tuple(position.tolist())
 
 

@@ -273,7 +273,11 @@ AT_ONCE = [
     (lambda b: b.add_shape_collision_filter_pair(1, 1), r"shape 'skin' \(index 1\) is given twice"),
     (lambda b: setattr(b, "gravity", (1.0, 2.0)), r"gravity is \(1.0, 2.0\), but it must be"),
     (lambda b: b.begin_world(gravity=NAN), r"gravity is nan, but it must be"),
-    (lambda b: ModelBuilder(up_axis="y"), r"up_axis is 'y', but only z points up"),
+    (lambda b: ModelBuilder(up_axis="up"), r"'up' is no axis"),
+    (
+        lambda b: b.add_builder(ModelBuilder(up_axis="y")),
+        r"y points up in the builder to add, but z in this one",
+    ),
 ]
 
 
