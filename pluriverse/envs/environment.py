@@ -1,5 +1,6 @@
 """Environment: a task in many worlds at once, stepped with PyTorch tensors."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -317,6 +318,8 @@ class Environment:
                     f"{type(self.task).__name__}.observe: {name} is {shape}, but must be a tensor of shape "
                     f"[{self.env_count}, number]."
                 )
+            if not math.isfinite(float(part.sum())):
+                self._refuse_infinite(part, f"observe: {name}")
         # Tensors of robots change with the next step; what is given away is kept by learners.
         if isinstance(seen, dict):
             return {name: _owned(part) for name, part in seen.items()}
@@ -332,8 +335,24 @@ class Environment:
                 f"{type(self.task).__name__}.reward: the reward is {shape}, but must be a tensor of shape "
                 f"[{self.env_count}]."
             )
+        if not math.isfinite(float(total.sum())):
+            for name, term in (terms or {"the reward": total}).items():
+                self._refuse_infinite(term, f"reward: {name}")
         # A world that froze in the step shows its last sound state; its reward is that of it.
-        return _owned(total.float()), terms
+        return _owned(total), terms
+
+    def _refuse_infinite(self, values: Any, what: str) -> None:
+        """Raise for numbers that would spoil a policy without a word."""
+        finite = self._torch.isfinite(values).reshape(self.env_count, -1)
+        if bool(finite.all()):
+            return  # only the sum was too large
+        env, column = self._torch.nonzero(~finite)[0].tolist()
+        place = f"column {column} of environment {env}" if values.ndim > 1 else f"environment {env}"
+        raise ValueError(
+            f"{type(self.task).__name__}.{what} is {float(values.reshape(self.env_count, -1)[env, column])} "
+            f"in {place}, but must be finite. Look for a division by a length or time that can be zero, or a "
+            "root of a negative number."
+        )
 
     def _terminated(self) -> Any:
         ended = self.task.terminated(self)
@@ -368,9 +387,9 @@ class Environment:
                 f"Move them there: actions.to({str(self.device)!r})."
             )
         actions = actions.detach().to(torch.float32)
-        finite = torch.isfinite(actions)
-        if not bool(finite.all()):
-            env = int(torch.nonzero(~finite.all(dim=1))[0])
+        # A sum of finite numbers may overflow, but one that is finite has finite parts.
+        if not math.isfinite(float(actions.sum())) and not bool(torch.isfinite(actions).all()):
+            env = int(torch.nonzero(~torch.isfinite(actions).all(dim=1))[0])
             raise ValueError(
                 f"Environment.step: actions of environment {env} are {actions[env].tolist()[:12]}, but "
                 "must be "

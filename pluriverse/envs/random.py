@@ -8,7 +8,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import RECORDING, launch_kernel
 from pluriverse.math.counter_random import open_uniform_of, philox
 
 # Second word of the key of all draws of environments, so that they are none of those of randomizers.
@@ -20,6 +20,8 @@ CALL_PLACE_COUNT = 1 << 12
 # noise as alone.
 RESET_PLACE = 1 << 30
 OBSERVATION_PLACE = 1 << 29
+# Which argument of `draw_uniform` is the place.
+PLACE_ARGUMENT = 4
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.envs.random")
@@ -58,6 +60,7 @@ class EnvironmentRandom:
         self._arrays = (identity, episode, step)
         self._seed = seed
         self._call = 0
+        self._draws: dict[int, tuple[Any, Any]] = {}
 
     def begin(self, place: int = 0) -> None:
         """Begin with the first call of a step, or at another place."""
@@ -80,18 +83,29 @@ class EnvironmentRandom:
                 f"uniform: count is {count}, but must be between 1 and {CALL_PLACE_COUNT}. Draw in "
                 "several calls."
             )
+        if width not in self._draws:
+            self._draws[width] = self._prepared(width)
+        draw, numbers = self._draws[width]
+        draw.set_param_at_index(PLACE_ARGUMENT, self._call * CALL_PLACE_COUNT)
+        with RECORDING:
+            draw.launch()
+        self._call += 1
+        # Arithmetic makes a new tensor, so that the next draw may use the same memory.
+        return low + (high - low) * (numbers[:, 0] if count is None else numbers)
+
+    def _prepared(self, width: int) -> tuple[Any, Any]:
+        """Return a launch that draws so many numbers per environment, and the tensor that it fills."""
         identity = self._arrays[0]
         values = wp.empty((identity.size, width), dtype=float, device=identity.device)
-        launch_kernel(
+        draw = launch_kernel(
             draw_uniform,
             dim=(identity.size, width),
-            inputs=[*self._arrays, self._seed, self._call * CALL_PLACE_COUNT],
+            inputs=[*self._arrays, self._seed, 0],
             outputs=[values],
             device=identity.device,
+            record_cmd=True,
         )
-        self._call += 1
-        numbers = wp.to_torch(values)
-        return low + (high - low) * (numbers[:, 0] if count is None else numbers)
+        return draw, wp.to_torch(values)
 
     def normal(self, std: Any, count: int | None = None) -> Any:
         """Return numbers of a normal distribution about zero, a tensor [env], or [env, count]."""

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import torch
 from rsl_rl.env import VecEnv
 from tensordict import TensorDict
 
-from pluriverse.envs.environment import Environment
+from pluriverse.envs.environment import Environment, StepResult
 
 
 class RslRlEnv(VecEnv):
@@ -68,11 +69,20 @@ class RslRlEnv(VecEnv):
         result = self.env.step(actions)
         self._observations = self._grouped(result.observations)
         extras: dict[str, Any] = {"time_outs": result.truncated}
-        terms = {f"/reward/{name}": term.mean() for name, term in result.reward_terms.items()}
-        metrics = {f"/metric/{name}": value for name, value in self.env.task.metrics(self.env).items()}
-        if terms or metrics:
-            extras["log"] = terms | metrics
+        log = self.log(result)
+        if log:
+            extras["log"] = log
         return self._observations, result.rewards, (result.terminated | result.truncated).long(), extras
+
+    def log(self, result: StepResult) -> dict[str, Any]:
+        """Return means of the terms of the reward and of the metrics of a step, under their names in logs."""
+        values = {f"/reward/{name}": term for name, term in result.reward_terms.items()}
+        values |= {f"/metric/{name}": value for name, value in self.env.task.metrics(self.env).items()}
+        # Means at once: what a metric shows may be gone when the log is written.
+        return {
+            name: value.float().mean() if isinstance(value, torch.Tensor) else value
+            for name, value in values.items()
+        }
 
     def close(self) -> None:
         """End the threads of the simulation."""

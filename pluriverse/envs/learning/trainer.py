@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from pluriverse.envs.adapters.rsl_rl import RslRlEnv
-from pluriverse.envs.environment import Environment
+from pluriverse.envs.environment import Environment, StepResult
 from pluriverse.envs.learning.config import LearningConfig
 
 CHECKPOINT = "checkpoint.pt"
@@ -77,7 +77,7 @@ class Trainer:
         self.folder = None if folder is None else Path(folder)
         self.description = dict(description or {})
         torch.manual_seed(env.seed)
-        self._adapter = RslRlEnv(env)
+        self._adapter = _SummedEnv(env)
         self.ppo = _make_ppo(self._adapter, config)
         self.iteration = 0
         self.env_steps = 0
@@ -134,17 +134,15 @@ class Trainer:
         config, env = self.config, self.env
         begin = time.perf_counter()
         simulate_before = self._simulate_time
-        total, metrics = 0.0, dict[str, Any]()
+        total = torch.zeros(env.env_count, device=env.device)
+        self._adapter.sums.clear()
         with torch.inference_mode():
             for _ in range(config.steps_per_iteration):
                 actions = self.ppo.act(observations)
                 observations, rewards, dones, extras = self._adapter.step(actions)
                 self.ppo.process_env_step(observations, rewards, dones, extras)
                 self._count(rewards, dones)
-                total += float(rewards.mean())
-                for name, value in extras.get("log", {}).items():
-                    mean = value.float().mean() if isinstance(value, torch.Tensor) else torch.tensor(value)
-                    metrics[name] = metrics.get(name, 0.0) + mean
+                total += rewards
             collected = time.perf_counter()
             self.ppo.compute_returns(observations)
         self.ppo.update()
@@ -161,13 +159,13 @@ class Trainer:
                 self.iteration,
                 self.env_steps,
                 self.seconds,
-                total / steps,
+                float(total.mean()) / steps,
                 _mean(self._returns),
                 _mean(self._lengths) * env.step_seconds,
                 (self._simulate_time - simulate_before) / span,
                 (end - collected) / span,
                 float(self.ppo.get_policy().output_std.detach().mean()),
-                {name.strip("/"): float(value) / steps for name, value in metrics.items()},
+                {name: float(value.mean()) / steps for name, value in self._adapter.sums.items()},
             ),
             observations,
         )
@@ -258,6 +256,28 @@ class Trainer:
         if self.folder is not None:
             with open(self.folder / CURVE, "a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(progress)) + "\n")
+
+
+class _SummedEnv(RslRlEnv):
+    """An environment that adds up over an update what it would else report in every step."""
+
+    def __init__(self, env: Environment) -> None:
+        super().__init__(env)
+        self.sums: dict[str, Any] = {}
+
+    def log(self, result: StepResult) -> dict[str, Any]:
+        """Add the terms of the reward and the metrics of a step to their sums."""
+        self._add("reward", result.reward_terms)
+        self._add("metric", self.env.task.metrics(self.env))
+        return {}
+
+    def _add(self, kind: str, values: dict[str, Any]) -> None:
+        for name, value in values.items():
+            key = f"{kind}/{name}"
+            if key in self.sums:
+                self.sums[key] += value
+            else:
+                self.sums[key] = torch.as_tensor(value, dtype=torch.float32).clone()
 
 
 def read_checkpoint(path: str | Path) -> dict[str, Any]:

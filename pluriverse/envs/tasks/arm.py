@@ -62,10 +62,15 @@ class ArmTask(Task):
         self.arm = env.tensors("heron")
         self.t = self.arm.torch
         self.home = self.t.joint_position_targets.clone()
-        self.fingers = [k for k, name in enumerate(self.arm.joint_names) if "finger" in name]
-        self.joints = [k for k in range(self.home.shape[1]) if k not in self.fingers]
+        names = self.arm.joint_names
+        is_finger = ["finger" in name for name in names]
         self.palm = self.arm.body_names.index("hand")
-        self.action_count = len(self.joints) + 1
+        self.action_count = is_finger.count(False) + 1
+        # The action that moves each joint, and how far in a step; all fingers follow the last action.
+        moving = [self.action_count - 1 if f else sum(not g for g in is_finger[:k]) for k, f in enumerate(is_finger)]
+        step = [env.step_seconds * (self.finger_speed if f else self.speed) for f in is_finger]
+        self._moving = torch.tensor(moving, device=env.device)
+        self._step = torch.tensor(step, device=env.device)
         self.targets = self.home.clone()
         self._offset = torch.tensor(GRIP_OFFSET, device=env.device)
 
@@ -73,9 +78,8 @@ class ArmTask(Task):
         """Move the targets, within the limits of the joints."""
         import torch
 
-        t, dt = self.t, env.step_seconds
-        self.targets[:, self.joints] += self.speed * dt * actions[:, :-1]
-        self.targets[:, self.fingers] += self.finger_speed * dt * actions[:, -1:]
+        t = self.t
+        self.targets += self._step * actions.index_select(1, self._moving)
         torch.clamp(self.targets, t.joint_lower, t.joint_upper, out=self.targets)
         t.joint_position_targets.copy_(self.targets)
 

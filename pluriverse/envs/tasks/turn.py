@@ -68,6 +68,7 @@ class TurnTask(Task):
         self.cube = env.tensors("cube").torch
         self.home = self.hand.joint_position_targets.clone()
         self.action_count = self.home.shape[1]
+        self._palm = self.home.new_tensor([0.0, 0.0, PALM_TOP])
 
     def act(self, env: Any, actions: Any) -> None:
         """Move the targets of the drives."""
@@ -85,7 +86,7 @@ class TurnTask(Task):
                 hand.joint_positions,
                 0.1 * hand.joint_velocities,
                 hand.joint_position_targets - hand.joint_positions,
-                10.0 * (cube.base_positions - cube.base_positions.new_tensor([0.0, 0.0, PALM_TOP])),
+                10.0 * (cube.base_positions - self._palm),
                 cube.base_quaternions,
                 0.1 * cube.body_angular_velocities[:, 0],
                 env.actions,
