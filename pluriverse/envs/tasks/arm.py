@@ -67,9 +67,10 @@ class ArmTask(Task):
         self.palm = self.arm.body_names.index("hand")
         self.action_count = is_finger.count(False) + 1
         # The action that moves each joint, and how far in a step; all fingers follow the last action.
-        moving = [self.action_count - 1 if f else sum(not g for g in is_finger[:k]) for k, f in enumerate(is_finger)]
+        moving = torch.cumsum(torch.tensor([not f for f in is_finger]), 0) - 1
+        moving[is_finger] = self.action_count - 1
         step = [env.step_seconds * (self.finger_speed if f else self.speed) for f in is_finger]
-        self._moving = torch.tensor(moving, device=env.device)
+        self._moving = moving.to(env.device)
         self._step = torch.tensor(step, device=env.device)
         self.targets = self.home.clone()
         self._offset = torch.tensor(GRIP_OFFSET, device=env.device)
