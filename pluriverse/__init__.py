@@ -129,14 +129,23 @@ __all__ = [
 
 
 _LAZY_ROOMS = (
+    "actuators",
     "cluster",
     "envs",
     "geometry",
+    "gymapi",
+    "importers",
     "math",
+    "randomization",
+    "recording",
+    "render",
+    "scene",
     "selection",
     "sensors",
     "solvers",
     "tensors",
+    "types",
+    "variants",
     "viewer",
     "warnings",
 )

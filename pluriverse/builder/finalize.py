@@ -15,7 +15,7 @@ from pluriverse.builder.equality_model import EqualityColumns
 from pluriverse.builder.loop_coordinates import find_loop_coordinates
 from pluriverse.builder.loop_joints import replace_loop_joints
 from pluriverse.builder.mass_matrix_validation import check_mass_matrix
-from pluriverse.builder.mass_validation import check_masses
+from pluriverse.builder.mass_validation import NothingToAccelerateError, check_masses
 from pluriverse.builder.shape_bounds import compute_shape_bounds
 from pluriverse.builder.snapshot import Snapshot
 from pluriverse.builder.structure import build_templates
@@ -55,10 +55,13 @@ def make_model(builder: WorldBuilder, device: Any) -> Model:
     if len(cut.joint):
         find_loop_coordinates(source, cut, body_q, body_qd)
         body_q, body_qd = eval_initial_kinematics(source, joint_depth)
-    check_masses(source, body_q, body_weld)
-    check_mass_matrix(source, joint_depth, body_q, body_weld)
-
     model = Model(device)
+    try:
+        check_masses(source, body_q, body_weld)
+        check_mass_matrix(source, joint_depth, body_q, body_weld)
+    except NothingToAccelerateError as error:
+        # Poses and Jacobians need no masses. A solver refuses such a model.
+        model.dynamics_obstacle = str(error)
     _put_counts(model, source)
     _put_worlds(model, source)
     _put_bodies(model, source, body_q, body_qd)

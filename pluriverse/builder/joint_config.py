@@ -65,7 +65,7 @@ class JointDofConfig:
         return result
 
     @classmethod
-    def make_unlimited(cls, axis: AxisLike = Axis.X) -> "JointDofConfig":
+    def create_unlimited(cls, axis: AxisLike = Axis.X) -> "JointDofConfig":
         """Return the configuration of a degree of freedom that moves freely."""
         return cls(
             axis=axis,

@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from pluriverse.builder.axis_joints import AxisJointBuilder
-from pluriverse.builder.inputs import AxisLike, Transform
+from pluriverse.builder.inputs import AxisLike, Transform, as_axis
 from pluriverse.builder.joint_config import JointDofConfig
 from pluriverse.types import Axis, JointTargetMode, JointType
 
@@ -46,7 +48,7 @@ class JointBuilder(AxisJointBuilder):
         """
         default = self.default_joint_cfg
         configs = [
-            JointDofConfig.make_unlimited(axis).merged(
+            JointDofConfig.create_unlimited(axis).merged(
                 armature=default.armature if armature is None else armature,
                 damping=default.damping if damping is None else damping,
                 friction=default.friction if friction is None else friction,
@@ -136,7 +138,7 @@ class JointBuilder(AxisJointBuilder):
             JointType.FREE,
             parent,
             child,
-            [JointDofConfig.make_unlimited(axis) for axis in _LINEAR * 2],
+            [JointDofConfig.create_unlimited(axis) for axis in _LINEAR * 2],
             parent_xform,
             child_xform,
             label,
@@ -185,7 +187,7 @@ class JointBuilder(AxisJointBuilder):
             ValueError: If no distance > 0 is allowed, or a value is out of range.
             IndexError: If there is no such body.
         """
-        configs = [JointDofConfig.make_unlimited(axis) for axis in _LINEAR * 2]
+        configs = [JointDofConfig.create_unlimited(axis) for axis in _LINEAR * 2]
         configs[0] = configs[0].merged(limit_lower=min_distance, limit_upper=max_distance)
         return self._add_joint(
             JointType.DISTANCE,
@@ -218,7 +220,8 @@ class JointBuilder(AxisJointBuilder):
         """Add a joint of any type, with the arguments of `add_joint_d6`.
 
         A prismatic joint takes one linear axis, a revolute joint one angular axis, a D6 joint up to three of
-        each, all others none.
+        each, all others none. A ball joint may be given x, y and z as angular axes: then these have its
+        armature, damping, friction, `target_kd` and limit of the effort.
 
         Returns:
             Index of the joint.
@@ -240,7 +243,8 @@ class JointBuilder(AxisJointBuilder):
         }
         if kind is JointType.D6:
             return self.add_joint_d6(parent, child, linear_axes=linear, angular_axes=angular, **common)
-        expected = kind.dof_dim if kind in (JointType.PRISMATIC, JointType.REVOLUTE) else (0, 0)
+        has_axes = kind in (JointType.PRISMATIC, JointType.REVOLUTE) or (kind is JointType.BALL and angular)
+        expected = kind.dof_dim if has_axes else (0, 0)
         if (len(linear), len(angular)) != expected:
             raise ValueError(
                 f"add_joint: {len(linear)} linear and {len(angular)} angular axes were given, but a joint of "
@@ -251,9 +255,44 @@ class JointBuilder(AxisJointBuilder):
         if kind is JointType.REVOLUTE:
             return self.add_joint_revolute(parent, child, axis=angular[0], **common)
         if kind is JointType.BALL:
-            return self.add_joint_ball(parent, child, **common)
+            return self._add_ball_of_axes(parent, child, angular, common)
         if kind is JointType.FIXED:
             return self.add_joint_fixed(parent, child, **common)
         if kind is JointType.FREE:
             return self.add_joint_free(child, parent=parent, **common)
         return self.add_joint_distance(parent, child, **common)
+
+    def _add_ball_of_axes(
+        self,
+        parent: int,
+        child: int,
+        axes: Sequence[JointDofConfig | AxisLike],
+        common: dict[str, Any],
+    ) -> int:
+        """Add a ball joint whose losses and damping drive are told axis by axis, or not at all."""
+        configs = [axis if isinstance(axis, JointDofConfig) else JointDofConfig(axis=axis) for axis in axes]
+        given = np.array([as_axis(config.axis, "add_joint: axis") for config in configs])
+        if configs and not np.array_equal(given, np.eye(3)):
+            raise ValueError(
+                f"add_joint: the angular axes of a ball joint are {given.tolist()}, but they must be x, y "
+                "and z. Turn its frames by parent_xform and child_xform, or use JointType.D6."
+            )
+        for config in configs:
+            if config.target_ke != 0.0:
+                raise ValueError(
+                    f"add_joint: target_ke is {config.target_ke}, but a ball joint has no position drive. "
+                    "Set it to 0; target_kd drives its velocities."
+                )
+        modes = {config.actuator_mode for config in configs}
+        joint = self.add_joint_ball(
+            parent, child, actuator_mode=modes.pop() if len(modes) == 1 else None, **common
+        )
+        dof = int(self.joint_qd_start[joint])
+        for offset, config in enumerate(configs):
+            self.joint_armature[dof + offset] = config.armature
+            self.joint_damping[dof + offset] = config.damping
+            self.joint_friction[dof + offset] = config.friction
+            self.joint_target_kd[dof + offset] = config.target_kd
+            self.joint_target_vel[dof + offset] = config.target_vel
+            self.joint_effort_limit[dof + offset] = config.effort_limit
+        return joint

@@ -8,7 +8,7 @@ each of them carries inertia.
 
 import numpy as np
 
-from pluriverse.builder.mass_validation import fill_point_masses, find_carried
+from pluriverse.builder.mass_validation import NothingToAccelerateError, fill_point_masses, find_carried
 from pluriverse.builder.snapshot import Snapshot
 from pluriverse.model import poses
 from pluriverse.model.kinematics import group_joints, world_axes
@@ -29,7 +29,7 @@ def check_mass_matrix(
     given the inertia of a ball, with a warning.
 
     Raises:
-        ValueError: If a joint finds nothing left to move.
+        NothingToAccelerateError: If a joint finds nothing left to move.
     """
     joint, pivot = _find_singular_joint(source, joint_depth, body_q)
     while joint >= 0:
@@ -38,7 +38,7 @@ def check_mass_matrix(
         root = body_weld[source.joint_child[joint]]
         if not fill_point_masses(source, root, find_carried(source, body_joint, body_weld)):
             builder = source.builder
-            raise ValueError(
+            raise NothingToAccelerateError(
                 f"{builder._joint_name(joint)}: the mass matrix is singular in the initial pose (pivot "
                 f"{pivot:.3g} of its entry), because the joints beyond undo this one and nothing between "
                 f"has inertia. Give {builder._body_name(int(source.joint_child[joint]))} mass and inertia, "

@@ -26,6 +26,10 @@ TRIANGLE_TOLERANCE = 1.0e-2
 POINT_MASS_DENSITY = 1000.0
 
 
+class NothingToAccelerateError(ValueError):
+    """A joint carries nothing that resists it: the model has poses, but no accelerations."""
+
+
 def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) -> None:
     """Check masses and inertias, in the initial poses `body_q`.
 
@@ -37,7 +41,8 @@ def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) ->
         body_weld: Body at the root of the bodies fixed together, shape [body].
 
     Raises:
-        ValueError: If a value is out of range, or a joint has nothing to accelerate.
+        NothingToAccelerateError: If a joint has nothing to accelerate.
+        ValueError: If a value is out of range.
     """
     builder = source.builder
     _check_com(source)
@@ -60,7 +65,7 @@ def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) ->
     massless = roots[~(mass[roots] > 0.0)]
     if len(massless):
         body = int(massless[0])
-        raise ValueError(
+        raise NothingToAccelerateError(
             f"{builder._body_name(body)}: mass is {mass[body]} kg (with all bodies that hang on it), but "
             "a body that can move needs mass > 0. Pass mass= to add_link() or add_body(), give it a shape "
             "with density > 0, or fix it with add_joint_fixed()."
@@ -77,7 +82,7 @@ def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) ->
         about = {JointType.REVOLUTE: "the axis of", JointType.D6: "each axis of"}.get(
             joint_type, "every axis through"
         )
-        raise ValueError(
+        raise NothingToAccelerateError(
             f"{builder._body_name(int(roots[row]))}: the principal inertias about "
             f"{builder._joint_name(joint)} are {principal[row].tolist()} kg·m² (with "
             f"all bodies that hang on it), but there must be some about {about} the joint. Pass inertia= to "

@@ -123,7 +123,7 @@ def _approximate(
     else:
         kind = GeoType.MESH if method == "quadratic" else GeoType.CONVEX_MESH
         _become(builder, shape, kind, builder._mesh_index(parts[0]), scale, None)
-        filtered = builder.shape_collision_filter_pairs if len(parts) > 1 else np.zeros((0, 2))
+        filtered = np.asarray(builder.shape_collision_filter_pairs) if len(parts) > 1 else np.zeros((0, 2))
         partners = [int(b if a == shape else a) for a, b in filtered if shape in (a, b)]
         for number, part in enumerate(parts[1:], start=1):
             copy = _append_copy(builder, shape, f"{builder.shape_label[shape]}_{number}")

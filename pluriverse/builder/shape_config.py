@@ -9,7 +9,7 @@ import numpy as np
 
 from pluriverse.builder.other_names import other_names
 from pluriverse.geometry.signed_distance import check_options
-from pluriverse.types import ShapeFlags
+from pluriverse.types import GeoType, ShapeFlags
 from pluriverse.warnings import PluriverseWarning
 
 
@@ -162,6 +162,18 @@ class ShapeConfig:
         self.has_shape_collision = False
         self.has_particle_collision = False
         self.is_hydroelastic = False
+
+    def validate(self, shape_type: GeoType | int | None = None) -> None:
+        """Check all values, as adding a shape does.
+
+        Args:
+            shape_type: Type of the shape that it is meant for, for the message.
+
+        Raises:
+            ValueError: If one is out of range.
+        """
+        kind = "" if shape_type is None else f" of a {GeoType(shape_type).name.lower()}"
+        self.check(f"ShapeConfig{kind}")
 
     def check(self, what: str) -> None:
         """Check all values.

@@ -66,7 +66,7 @@ class Snapshot:
         self.gravity = np.where(np.isnan(gravity), as_gravity(builder.gravity, builder.up_axis), gravity)
         self.joint_q_start = np.append(self.joint_q_start, builder.joint_coord_count)
         self.joint_qd_start = np.append(self.joint_qd_start, builder.joint_dof_count)
-        self.filters = builder.shape_collision_filter_pairs
+        self.filters = np.asarray(builder.shape_collision_filter_pairs)
         dof_count = self.joint_dof_dim.sum(axis=1)
         coord_count = np.diff(self.joint_q_start)
         worlds = self.authored_world_count

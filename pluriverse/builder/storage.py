@@ -4,11 +4,13 @@ Every attribute below is a NumPy array, one row per entity, to be read and writt
 outdated as soon as another entity is added; fetch it again from the builder.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from pluriverse.builder.columns import Column, ColumnView, Table
+from pluriverse.builder.filter_pairs import FilterPairs
 from pluriverse.types import BodyFlags, JointTargetMode
 
 _POSE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
@@ -312,9 +314,13 @@ class BuilderStorage:
         return [self.meshes[index] if index >= 0 else None for index in self.shape_source_index.tolist()]
 
     @property
-    def shape_collision_filter_pairs(self) -> np.ndarray:
-        """Pairs of shapes filtered by `add_shape_collision_filter_pair`, shape [pair, 2]. A copy."""
-        return self._filters.view("shape").copy()
+    def shape_collision_filter_pairs(self) -> FilterPairs:
+        """Pairs of shapes filtered by `add_shape_collision_filter_pair`: a list that can be written to."""
+        return FilterPairs(self)
+
+    @shape_collision_filter_pairs.setter
+    def shape_collision_filter_pairs(self, pairs: Iterable[Any]) -> None:
+        FilterPairs(self).replace(pairs)
 
     def _body_name(self, body: int) -> str:
         return f"body '{self.body_label[body]}' (index {body})" if body >= 0 else "the world"

@@ -242,7 +242,7 @@ class Asset:
     def _take_filters(self) -> None:
         """Keep the filtered pairs of the file aside, since a filter other than -1 replaces them."""
         builder = self.builder
-        self.shape_filter = builder.shape_collision_filter_pairs
+        self.shape_filter = np.asarray(builder.shape_collision_filter_pairs)
         builder._filters = Table(builder._filters.columns)
         # Neighbours across a joint do not collide, whatever the filter.
         builder.joint_collision_filter_parent = np.ones(builder.joint_count, dtype=bool)

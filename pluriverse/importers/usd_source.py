@@ -60,6 +60,14 @@ class UsdSource:
             )
         self.up_axis = str(UsdGeom.GetStageUpAxis(stage))
         """Up axis of the stage: "Y" or "Z"."""
+        if self.up_axis not in Axis.__members__:
+            raise AssetError(
+                f"upAxis is '{self.up_axis}', but it must be Y or Z",
+                file=name,
+                element="stage metadata",
+                value=self.up_axis,
+                remedy="Correct it in the file.",
+            )
         self.turn = IDENTITY
         """Rotation of the stage that makes its up axis that of the builder."""
         if not options.apply_up_axis_from_stage:

@@ -133,6 +133,8 @@ class Model(DerivedArrays):
 
     def __init__(self, device: wp.Device):
         self.device = device
+        self.dynamics_obstacle: str | None = None
+        """Why solvers refuse the model, if they do: a joint had nothing to accelerate when it was made."""
         self._structure_guard: StructureGuard | None = None
         self._structure: Structure | None = None
         self._world_list_errors = WorldListErrors(device)

@@ -6,7 +6,13 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.dynamics import eval_fk, eval_jacobian, eval_mass_matrix
+from pluriverse.dynamics import (
+    eval_fk,
+    eval_inverse_dynamics_force,
+    eval_inverse_dynamics_passive,
+    eval_jacobian,
+    eval_mass_matrix,
+)
 from pluriverse.model import Control, Model, State
 from pluriverse.selection.entity_views import owned_ranges
 from pluriverse.selection.layout import owned_by
@@ -409,6 +415,28 @@ class ArticulationView(View):
         See `pluriverse.eval_mass_matrix`; `mask` is one of this view, as in `set_attribute`.
         """
         return eval_mass_matrix(self.model, state, H, self.get_model_articulation_mask(mask))
+
+    def eval_inverse_dynamics_passive(self, state: State, *, mask: Any = None, **outputs: Any) -> None:
+        """Write terms of the manipulator equation of the articulations chosen here, zero for all others.
+
+        Args:
+            state: State to evaluate at.
+            mask: Which rows, as in `set_attribute`; all if None.
+            outputs: Arrays that receive them; see `pluriverse.eval_inverse_dynamics_passive`.
+        """
+        selected = self.get_model_articulation_mask(mask)
+        eval_inverse_dynamics_passive(self.model, state, mask=selected, **outputs)
+
+    def eval_inverse_dynamics_force(self, state: State, *, mask: Any = None, **terms: Any) -> None:
+        """Write the joint forces of the articulations chosen here from their terms, zero for all others.
+
+        Args:
+            state: Not read; see `pluriverse.eval_inverse_dynamics_force`.
+            mask: Which rows, as in `set_attribute`; all if None.
+            terms: The terms, and `joint_f`, which receives the forces; see there.
+        """
+        selected = self.get_model_articulation_mask(mask)
+        eval_inverse_dynamics_force(self.model, state, mask=selected, **terms)
 
     def _count_of(self, frequency: Entity) -> int | None:
         layout = self.layout(frequency)

@@ -44,6 +44,9 @@ class SolverBase(abc.ABC):
 
     Args:
         model: Model to be simulated. Its arrays are read live: an edit acts on the next step.
+
+    Raises:
+        ValueError: If a joint of the model has nothing to accelerate, for want of mass or inertia.
     """
 
     model: Model
@@ -88,6 +91,8 @@ class SolverBase(abc.ABC):
                 "Call finalize() on the ModelBuilder first."
             )
         check_structure(model)
+        if model.dynamics_obstacle is not None:
+            raise ValueError(f"{type(self).__name__}: {model.dynamics_obstacle}")
         self.model = model
         for name in (
             "last_solve_iterations",

@@ -63,7 +63,7 @@ class _Group:
         keys = _slot_keys(builder)
         known = dict(self.slot_of_key)
         slots = np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
-        pairs = np.sort(slots[builder.shape_collision_filter_pairs], axis=1)
+        pairs = np.sort(slots[np.asarray(builder.shape_collision_filter_pairs)], axis=1)
         filters = {(int(a), int(b)) for a, b in pairs}
         filled = frozenset(slots.tolist())
         for first, second in self.filters - filters:

@@ -57,7 +57,7 @@ def expected_pairs(builder: ModelBuilder, world: int) -> set[frozenset[int]]:
         )
 
     shapes = [shape for shape in range(builder.shape_count) if builder.shape_world[shape] in (-1, world)]
-    filtered = {frozenset(pair) for pair in builder.shape_collision_filter_pairs.tolist()}
+    filtered = {frozenset(pair) for pair in builder.shape_collision_filter_pairs}
     allowed = set()
     for a, b in itertools.combinations(shapes, 2):
         bodies = [int(builder.shape_body[shape]) for shape in (a, b)]

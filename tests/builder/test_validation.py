@@ -5,7 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pluriverse import GeoType, Mesh, ModelBuilder, ShapeConfig
+import pluriverse
+from pluriverse import GeoType, Mesh, ModelBuilder, ShapeConfig, SolverMuJoCo, SolverSAP
 from pluriverse.types import BodyFlags
 
 EYE = np.eye(3)
@@ -61,7 +62,6 @@ MESH = Mesh(np.eye(3), [[0, 1, 2]])
 
 # What is done to the pendulum before finalize(), and what the message says.
 AT_FINALIZE = [
-    (write("body_mass", 0, 0.0), r"body 'rod' \(index 0\): mass is 0.0 kg .* needs mass > 0. Pass mass="),
     (
         write("body_mass", 1, NAN),
         r"body 'ball' \(index 1\): body_mass is nan kg, but it must be finite and >= 0",
@@ -77,10 +77,6 @@ AT_FINALIZE = [
     (
         write("body_inertia", 1, np.diag([1, 1, -1])),
         r"'ball' \(index 1\): the principal inertias are .*negative",
-    ),
-    (
-        write("body_inertia", 0, np.diag([0.0, 1.0, 1.0])),
-        r"'rod' \(index 0\): .* about joint 'hinge' \(index 0\) are .* axis",
     ),
     (
         write("body_flags", 1, int(BodyFlags.ALL)),
@@ -182,6 +178,31 @@ def test_finalize_refuses(edit, message):
     edit(builder)
     with pytest.raises(ValueError, match=message):
         builder.finalize("cpu")
+
+
+# What leaves a joint nothing to accelerate, and what solvers say.
+AT_SOLVER = [
+    (write("body_mass", 0, 0.0), r"body 'rod' \(index 0\): mass is 0.0 kg .* needs mass > 0. Pass mass="),
+    (
+        write("body_inertia", 0, np.diag([0.0, 1.0, 1.0])),
+        r"'rod' \(index 0\): .* about joint 'hinge' \(index 0\) are .* axis",
+    ),
+]
+
+
+@pytest.mark.parametrize(("edit", "message"), AT_SOLVER, ids=[message[:40] for _, message in AT_SOLVER])
+@pytest.mark.parametrize("solver", [SolverSAP, SolverMuJoCo])
+def test_solvers_refuse_what_has_no_mass_and_kinematics_take_it(edit, message, solver):
+    """Robots for inverse kinematics are often written without masses."""
+    builder = make_pendulum()
+    builder.joint_q[0] = 0.3
+    edit(builder)
+    model = builder.finalize("cpu")
+    state = model.state()
+    pluriverse.eval_fk(model, model.joint_q, model.joint_qd, state)
+    np.testing.assert_allclose(np.abs(state.body_q.numpy()[0, 3:]).max(), np.cos(0.15), rtol=1.0e-6)
+    with pytest.raises(ValueError, match=rf"{solver.__name__}: .*{message}"):
+        solver(model)
 
 
 AT_ONCE = [
