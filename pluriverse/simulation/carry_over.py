@@ -15,6 +15,9 @@ from pluriverse.math.dense import numbers_copy
 from pluriverse.model import Model, State
 from pluriverse.simulation.world_bounds import world_bounds
 
+# Worlds that a thread of a CPU publishes. A world of one link takes 18 ns by itself, 8.3 ns among eight and 7.3
+# ns among sixteen.
+CPU_SLOT_COUNT = 16
 _FLOATS = ((1, "joint_q"), (1, "joint_qd"), (7, "body_q"), (6, "body_qd"))
 
 
@@ -70,9 +73,25 @@ def copy_motion(source: MotionArrays, target: MotionArrays, second: MotionArrays
     numbers_copy(source.body_qd, 6 * place.body, 6 * place.body_count, target.body_qd, second.body_qd)
 
 
+@wp.func
+def world_range(
+    body_bound: wp.array[int], coord_bound: wp.array[int], dof_bound: wp.array[int], first: int, end: int
+):
+    """Return where the entities of worlds `first` to `end` - 1 are."""
+    place = WorldRange()
+    place.coord = coord_bound[first]
+    place.coord_count = coord_bound[end] - coord_bound[first]
+    place.dof = dof_bound[first]
+    place.dof_count = dof_bound[end] - dof_bound[first]
+    place.body = body_bound[first]
+    place.body_count = body_bound[end] - body_bound[first]
+    return place
+
+
 @wp.kernel(enable_backward=False, module="pluriverse.simulation.carry_over")
-def carry_world(
+def carry_worlds(
     worlds: wp.array[int],  # [slot] the worlds of this launch
+    slot_count: int,  # slots of one thread
     body_bound: wp.array[int],  # [world + 1]
     coord_bound: wp.array[int],  # [world + 1]
     dof_bound: wp.array[int],  # [world + 1]
@@ -81,22 +100,32 @@ def carry_world(
     published: MotionArrays,
     sound: MotionArrays,
 ):
-    """Publish the state of one world, or what it was when it was last finite."""
-    world = worlds[wp.tid()]
-    if world < 0 or world >= body_bound.shape[0] - 1:
-        return  # an index on the device that names no world
-    place = WorldRange()
-    place.coord = coord_bound[world]
-    place.coord_count = coord_bound[world + 1] - coord_bound[world]
-    place.dof = dof_bound[world]
-    place.dof_count = dof_bound[world + 1] - dof_bound[world]
-    place.body = body_bound[world]
-    place.body_count = body_bound[world + 1] - body_bound[world]
-    if world_frozen[world] != 0:
-        if not is_finite_world(result, place):
-            copy_motion(sound, published, sound, place)
-            return
-    copy_motion(result, published, sound, place)
+    """Publish the state of a few worlds, or for a frozen one what it was when it was last finite."""
+    first_slot = wp.tid() * slot_count
+    end_slot = wp.min(first_slot + slot_count, worlds.shape[0])
+    world_count = body_bound.shape[0] - 1
+    # Neighbours in memory go at once: to find a small world takes longer than to copy it.
+    first = worlds[first_slot]
+    is_run = bool(True)
+    for slot in range(first_slot, end_slot):
+        world = worlds[slot]
+        if world != first + slot - first_slot or world < 0 or world >= world_count:
+            is_run = False
+        elif world_frozen[world] != 0:
+            is_run = False
+    if is_run:
+        end = first + end_slot - first_slot
+        neighbours = world_range(body_bound, coord_bound, dof_bound, first, end)
+        copy_motion(result, published, sound, neighbours)
+        return
+    for slot in range(first_slot, end_slot):
+        world = worlds[slot]
+        if world >= 0 and world < world_count:  # else an index on the device that names no world
+            place = world_range(body_bound, coord_bound, dof_bound, world, world + 1)
+            if world_frozen[world] != 0 and not is_finite_world(result, place):
+                copy_motion(sound, published, sound, place)
+            else:
+                copy_motion(result, published, sound, place)
 
 
 class CarryOver:
@@ -117,11 +146,13 @@ class CarryOver:
 
     def publish_worlds(self, worlds: wp.array[int], result: State) -> None:
         """Put the state of worlds in `result`, which may be the public state, into the public one."""
+        slot_count = CPU_SLOT_COUNT if self._device.is_cpu else 1
         launch_kernel(
-            carry_world,
-            dim=worlds.size,
+            carry_worlds,
+            dim=-(-worlds.size // slot_count),
             inputs=[
                 worlds,
+                slot_count,
                 *self._bounds,
                 self._world_frozen,
                 _motion_arrays(result),
