@@ -87,13 +87,8 @@ def _link_model(world_count: int) -> pv.Model:
     """Return worlds of a pendulum of one link each: the smallest step that there is."""
     world = pv.ModelBuilder()
     link = world.add_link(mass=1.0, inertia=((0.1, 0.0, 0.0), (0.0, 0.1, 0.0), (0.0, 0.0, 0.1)))
-    world.add_articulation(
-        [
-            world.add_joint_revolute(
-                -1, link, axis=(0.0, 1.0, 0.0), child_xform=((0.0, 0.0, 1.0), (0.0, 0.0, 0.0, 1.0))
-            )
-        ]
-    )
+    hinge = ((0.0, 0.0, 1.0), (0.0, 0.0, 0.0, 1.0))
+    world.add_articulation([world.add_joint_revolute(-1, link, axis=(0.0, 1.0, 0.0), child_xform=hinge)])
     builder = pv.ModelBuilder()
     builder.replicate(world, world_count)
     return builder.finalize(device="cpu")

@@ -52,8 +52,8 @@ class FrozenWorldWarning(SimulationWarning):
     """The state of a world became NaN or infinite; it keeps its last good state and no longer moves."""
 
 
-class WorldListWarning(SimulationWarning):
-    """A list of worlds on the device named worlds that do not exist; they were left out."""
+class DeviceIndexWarning(SimulationWarning):
+    """Indices on the device named worlds, environments or rows that do not exist; they were left out."""
 
 
 class SimulationError(RuntimeError):
@@ -81,5 +81,5 @@ class FrozenWorldError(SimulationError):
     """The state of a world became NaN or infinite."""
 
 
-class WorldListError(SimulationError):
+class DeviceIndexError(SimulationError):
     """A list of worlds on the device named worlds that do not exist."""

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.geometry.image_file import read_pixels
+
 # Longest side of a texture [pixel]; larger ones are halved until they fit. No robot fills more of a picture.
 TEXTURE_SIZE_MAX = 2048
 
@@ -64,7 +66,7 @@ class Texture:
 
         Raises:
             FileNotFoundError: If there is no such file.
-            ValueError: If the file cannot be read.
+            ValueError: If the file cannot be read, or has more than 2**26 pixels.
             ImportError: If Pillow is missing.
         """
         path = Path(path)
@@ -78,7 +80,7 @@ class Texture:
             ) from error
         try:
             with Image.open(path) as image:
-                return cls(np.asarray(image.convert("RGBA")), name=str(path))
+                return cls(read_pixels(image, "it"), name=str(path))
         except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
             raise ValueError(f"texture '{path}' cannot be read: {error}") from error
 

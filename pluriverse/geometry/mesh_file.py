@@ -1,5 +1,7 @@
 """Mesh files: the triangles of STL, OBJ, DAE and other files, read by trimesh."""
 
+import functools
+import io
 import struct
 import warnings
 import xml.etree.ElementTree as ElementTree
@@ -11,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.geometry.appearance import MeshSkin, Texture
+from pluriverse.geometry.image_file import check_pixel_count, read_pixels
 from pluriverse.geometry.vertex_merge import merge_vertices
 
 # Rotations to +z of the up axes that a DAE file can name.
@@ -133,10 +136,9 @@ def _load_scene(path: Path, suffix: str) -> Any:
 
     if suffix not in mesh_loaders:
         return trimesh.load_scene(path, process=False)
+    resolver = _warning_resolver()(str(path))
     with path.open("rb") as file:
-        loaded = mesh_loaders[suffix](
-            file, file_type=suffix, resolver=trimesh.resolvers.FilePathResolver(str(path))
-        )
+        loaded = mesh_loaders[suffix](file, file_type=suffix, resolver=resolver)
     entries = loaded if isinstance(loaded, list) else [loaded]
     scene = trimesh.Scene()
     for entry in entries:
@@ -147,6 +149,31 @@ def _load_scene(path: Path, suffix: str) -> Any:
             return geometry
         scene.add_geometry(geometry)
     return scene
+
+
+@functools.cache
+def _warning_resolver() -> Any:
+    """Return the class of what reads the files that a mesh file refers to, and tells of images too large.
+
+    trimesh leaves out images that Pillow refuses, and says nothing.
+    """
+    from PIL import Image
+    from trimesh.resolvers import FilePathResolver
+
+    class WarningResolver(FilePathResolver):
+        def get(self, name: str) -> Any:
+            data = super().get(name)
+            if Path(name).suffix.lower() in Image.registered_extensions():
+                try:
+                    with Image.open(io.BytesIO(data)) as image:
+                        width, height = image.size
+                        check_pixel_count(width, height, "it")
+                except (ValueError, Image.DecompressionBombError) as error:
+                    warnings.warn(f"texture '{name}' is not drawn: {error}", stacklevel=2)
+                    raise
+            return data
+
+    return WarningResolver
 
 
 def _collada_frame(path: Path) -> tuple[float, str]:
@@ -220,7 +247,7 @@ def _texture(material: Any, images: dict[int, Texture | None]) -> Texture | None
         return None
     if id(image) not in images:
         try:
-            images[id(image)] = Texture(np.asarray(image.convert("RGBA")), name=str(material.name))
+            images[id(image)] = Texture(read_pixels(image, "the image"), name=str(material.name))
         except (OSError, ValueError, SyntaxError) as error:
             warnings.warn(f"texture of '{material.name}' cannot be read: {error}", stacklevel=2)
             images[id(image)] = None

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.geometry.image_file import check_pixel_count, check_png
 from pluriverse.geometry.mesh_file import load_triangles
+from pluriverse.importers.errors import AssetLimitError
 from pluriverse.importers.mjcf_tree import MjcfTree
 from pluriverse.importers.report import ImportReport, ImportSeverity
 
@@ -95,6 +97,7 @@ def repair_spec(spec: Any, report: ImportReport) -> None:
     """Repair the elements of a document (`mujoco.MjSpec`) that keep it from being compiled."""
     spec.memory = -1  # nobody simulates with what is compiled, so no file has to reserve memory for that
     _read_meshes(spec)
+    _check_height_fields(spec, report.source)
     _drop_pictures(spec, report)
     _drop_contacts(spec, report)
     for number, geom in enumerate(list(spec.geoms)):
@@ -138,12 +141,49 @@ def _drop_pictures(spec: Any, report: ImportReport) -> None:
     for texture in list(spec.textures):
         files = [file for file in (texture.file, *texture.cubefiles) if file]
         missing = [file for file in files if not ((folder / file).is_file() or file in spec.assets)]
+        problem = _too_large(texture, [spec.assets.get(file, folder / file) for file in files])
         if missing:
             report.add("missing texture", missing[0], "it is not drawn", ImportSeverity.WARNING)
+        elif problem:
+            report.add("texture", texture.name or files[0], f"it is not drawn: {problem}")
+        if missing or problem:
             for material in spec.materials:
                 names = list(material.textures)
                 material.textures = ["" if name == texture.name else name for name in names]
             spec.delete(texture)
+
+
+def _too_large(texture: Any, files: list[Path | bytes]) -> str:
+    """Return what is too large about a texture, nothing if it is not."""
+    try:
+        for file in files:
+            check_png(file, "the image")
+        if not files:
+            check_pixel_count(texture.width, texture.height, "the image")
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _check_height_fields(spec: Any, file: str) -> None:
+    """Raise if an image of heights is too large, since the ground is not to be left out.
+
+    Raises:
+        AssetLimitError: If one is.
+    """
+    folder = Path(spec.modelfiledir) / spec.meshdir
+    for field in spec.hfields:
+        if field.file:
+            try:
+                check_png(spec.assets.get(field.file, folder / field.file), "the image")
+            except ValueError as error:
+                raise AssetLimitError(
+                    str(error).rpartition(". ")[0],
+                    file=file,
+                    element=f'<hfield name="{field.name}">',
+                    value=field.file,
+                    remedy="Scale the image down.",
+                ) from error
 
 
 def _drop_contacts(spec: Any, report: ImportReport) -> None:

@@ -77,7 +77,7 @@ def read_mjcf(
         try:
             spec = source.copy()
             return MjcfSource(name, spec, _compile(spec, edit, report), None, {})
-        except ValueError as error:
+        except (ValueError, RuntimeError) as error:
             if isinstance(error, AssetError):
                 raise
             raise _asset_error(str(error), name) from error
@@ -111,7 +111,7 @@ def read_mjcf(
                     raise
                 spec, elements = _parse_repaired(tree, folder, custom_names, report, error)
         model = _compile(spec, edit, report)
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:  # the latter is what MuJoCo makes of other libraries' errors
         if isinstance(error, AssetError):
             raise
         raise _asset_error(str(error), name) from error

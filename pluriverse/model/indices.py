@@ -1,11 +1,14 @@
 """Indices and masks that a caller has on the device, in the types that kernels take.
 
 Reads   indices of 32 or 64 bits; masks of truth values or of bytes, as PyTorch had them once
-Writes  indices of 32 bits, -1 for those that do not fit; truth values
+Writes  indices of 32 bits, -1 for those that do not fit; truth values; how many indices were wrong
 
 Nothing is read back to the host, so a recorded call takes in what the arrays hold when it is replayed.
 """
 
+import dataclasses
+import enum
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,79 @@ INDEX_TYPES = (wp.int32, wp.int64, wp.uint32, wp.uint64)
 """Types of indices that are accepted."""
 MASK_TYPES = (wp.bool, wp.uint8)
 """Types of masks that are accepted."""
+
+
+class IndexKind(enum.IntEnum):
+    """What indices on the device count."""
+
+    WORLD = 0
+    ENVIRONMENT = 1
+    ROW = 2  # of a view
+
+
+@dataclasses.dataclass(frozen=True)
+class WrongIndices:
+    """Indices that named nothing, and were left out."""
+
+    kind: IndexKind
+    """What they were to name."""
+    count: int
+    """How many there were."""
+    example: int
+    """One of them."""
+    bound: int
+    """How many things there were to name."""
+
+
+class IndexErrors:
+    """Which indices on the device named nothing, counted by kind.
+
+    Args:
+        device: Device of the model.
+    """
+
+    count: wp.array[int]
+    """Number of wrong indices so far, shape [kind]."""
+    example: wp.array[wp.int64]
+    """One of them, shape [kind]."""
+    bound: wp.array[int]
+    """How many things it could have named, shape [kind]."""
+
+    def __init__(self, device: Any) -> None:
+        self.count = wp.zeros(len(IndexKind), dtype=wp.int32, device=device)
+        self.example = wp.zeros(len(IndexKind), dtype=wp.int64, device=device)
+        self.bound = wp.zeros(len(IndexKind), dtype=wp.int32, device=device)
+
+    def take(self) -> Iterator[WrongIndices]:
+        """Yield the kinds of which there were wrong indices since the last call, and begin anew."""
+        counts = self.count.numpy().copy()
+        if not counts.any():
+            return
+        examples, bounds = self.example.numpy().copy(), self.bound.numpy().copy()
+        self.count.zero_()
+        for kind in IndexKind:
+            if counts[kind]:
+                yield WrongIndices(kind, int(counts[kind]), int(examples[kind]), int(bounds[kind]))
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.model.indices")
+def count_wrong_index(
+    words: wp.array2d[int],  # [entry, 1 or 2] the number in words of 32 bits, the lower one first
+    bound: int,
+    kind: int,
+    count: wp.array[int],  # [kind] out
+    example: wp.array[wp.int64],  # [kind] out
+    bounds: wp.array[int],  # [kind] out
+):
+    """Count one index if it is negative or not below `bound`."""
+    entry = wp.tid()
+    value = wp.int64(words[entry, 0])
+    if words.shape[1] > 1:
+        value = wp.int64(words[entry, 1]) * wp.int64(4294967296) + wp.int64(wp.uint32(words[entry, 0]))
+    if value < wp.int64(0) or value >= wp.int64(bound):
+        wp.atomic_add(count, kind, 1)
+        example[kind] = value
+        bounds[kind] = bound
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.model.indices")
@@ -58,17 +134,35 @@ def narrow_indices(indices: wp.array) -> wp.array[int]:
     """Return indices with one axis, of one of `INDEX_TYPES`, as 32-bit ones; -1 for those that do not fit."""
     if indices.dtype is wp.int32:
         return indices
+    narrow = wp.empty(indices.size, dtype=wp.int32, device=indices.device)
+    launch_kernel(
+        narrow_index, dim=indices.size, inputs=[_as_words(indices)], outputs=[narrow], device=indices.device
+    )
+    return narrow
+
+
+def count_wrong_indices(indices: wp.array, bound: int, kind: IndexKind, errors: IndexErrors) -> None:
+    """Count the indices that are not in 0..`bound` - 1. They have one axis and one of `INDEX_TYPES`."""
+    launch_kernel(
+        count_wrong_index,
+        dim=indices.size,
+        inputs=[_as_words(indices), bound, int(kind)],
+        outputs=[errors.count, errors.example, errors.bound],
+        device=indices.device,
+    )
+
+
+def _as_words(indices: wp.array) -> wp.array2d[int]:
+    """Return indices as words of 32 bits, shape [entry, 1 or 2], in the same memory if that is contiguous."""
     indices = indices if indices.is_contiguous else indices.contiguous()
-    words: wp.array[int] = wp.array(
+    words: wp.array2d[int] = wp.array(
         ptr=indices.ptr,
         dtype=wp.int32,
         shape=(indices.size, wp.types.type_size_in_bytes(indices.dtype) // 4),
         device=indices.device,
     )
     words._ref = indices  # keeps the memory alive
-    narrow = wp.empty(indices.size, dtype=wp.int32, device=indices.device)
-    launch_kernel(narrow_index, dim=indices.size, inputs=[words], outputs=[narrow], device=indices.device)
-    return narrow
+    return words
 
 
 def read_mask(mask: wp.array) -> wp.array[bool]:

@@ -12,12 +12,13 @@ from pluriverse.model.control import Control
 from pluriverse.model.derived import DerivedArrays
 from pluriverse.model.drive_targets import DriveTargets
 from pluriverse.model.edits import Edits
+from pluriverse.model.indices import IndexErrors
 from pluriverse.model.schema import MODEL_ARRAYS
 from pluriverse.model.state import State
 from pluriverse.model.structure import Structure
 from pluriverse.model.structure_guard import StructureGuard
 from pluriverse.model.topology import Template, Topology
-from pluriverse.model.world_list import WorldListErrors, trust_worlds
+from pluriverse.model.world_list import trust_worlds
 from pluriverse.types import Axis, Entity
 
 FRAME_ARRAYS = tuple(name for name, spec in MODEL_ARRAYS.items() if spec.places_bodies)
@@ -137,7 +138,7 @@ class Model(DerivedArrays):
         """Why solvers refuse the model, if they do: a joint had nothing to accelerate when it was made."""
         self._structure_guard: StructureGuard | None = None
         self._structure: Structure | None = None
-        self._world_list_errors = WorldListErrors(device)
+        self._index_errors = IndexErrors(device)
         self.attribute_specs = {}
         self.custom_arrays = {}
         self.custom_frequency_counts = {}
@@ -168,9 +169,9 @@ class Model(DerivedArrays):
         return self if self._structure is None else self._structure
 
     @property
-    def world_list_errors(self) -> WorldListErrors:
-        """What lists of worlds on the device held that names no world."""
-        return self._world_list_errors
+    def index_errors(self) -> IndexErrors:
+        """Which indices on the device named nothing; `SolverBase.report` tells of them."""
+        return self._index_errors
 
     @property
     def guarded_arrays(self) -> list[str]:

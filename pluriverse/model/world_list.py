@@ -13,10 +13,12 @@ import numpy as np
 import warp as wp
 
 from pluriverse.launch import launch_kernel
+from pluriverse.model.indices import IndexKind
 
 if TYPE_CHECKING:
     from pluriverse.model.model import Model
 
+WORLD = wp.constant(int(IndexKind.WORLD))
 # Where a list remembers its checked copy, which a recorded launch needs as long as the list itself.
 _COPY = "_pluriverse_checked"
 
@@ -38,8 +40,9 @@ def check_world(
     worlds: wp.array[int],  # [slot]
     claimed: wp.array[int],  # [world]
     checked: wp.array[int],  # [slot] out
-    invalid_count: wp.array[int],  # [1] out
-    invalid_world: wp.array[int],  # [1] out: one of them
+    wrong_count: wp.array[int],  # [kind of index] out
+    wrong_example: wp.array[wp.int64],  # [kind of index] out
+    wrong_bound: wp.array[int],  # [kind of index] out
 ):
     """Copy one slot, as -1 if it names no world or did not get the one it names."""
     slot = wp.tid()
@@ -49,41 +52,21 @@ def check_world(
         if claimed[world] == slot:
             result = world
     else:
-        wp.atomic_add(invalid_count, 0, 1)
-        invalid_world[0] = world
+        wp.atomic_add(wrong_count, WORLD, 1)
+        wrong_example[WORLD] = wp.int64(world)
+        wrong_bound[WORLD] = claimed.shape[0]
     checked[slot] = result
-
-
-class WorldListErrors:
-    """What lists on the device held that names no world of a model.
-
-    Args:
-        device: Device of the model.
-    """
-
-    count: wp.array[int]
-    """Number of wrong entries so far, shape [1]."""
-    world: wp.array[int]
-    """One of them, shape [1]."""
-
-    def __init__(self, device: Any) -> None:
-        self.count = wp.zeros(1, dtype=wp.int32, device=device)
-        self.world = wp.zeros(1, dtype=wp.int32, device=device)
-
-    def take(self) -> tuple[int, int]:
-        """Return the number of wrong entries since the last call, and one of them."""
-        count = int(self.count.numpy()[0])
-        if count == 0:
-            return 0, 0
-        world = int(self.world.numpy()[0])
-        self.count.zero_()
-        return count, world
 
 
 def trust_worlds(worlds: wp.array) -> wp.array:
     """Mark a list that is sound by construction, so that it is launched over as it is; return it."""
     setattr(worlds, _COPY, worlds)
     return worlds
+
+
+def is_trusted(worlds: Any) -> bool:
+    """Return whether a list is sound by construction."""
+    return worlds.__dict__.get(_COPY) is worlds
 
 
 def check_worlds(model: "Model", worlds: Any, *, what: str) -> wp.array:
@@ -106,14 +89,14 @@ def check_worlds(model: "Model", worlds: Any, *, what: str) -> wp.array:
             f"{what}: worlds is of type {kind}, but must be a Warp array of int32 on {model.device}. Pass "
             "wp.array([0, 3], dtype=int), or None for all worlds."
         )
-    checked: Any = worlds.__dict__.get(_COPY)
-    if checked is worlds:
+    if is_trusted(worlds):
         return worlds
     if worlds.ndim != 1 or worlds.device != model.device:
         raise ValueError(
             f"{what}: worlds has {worlds.ndim} axes and is on {worlds.device}, but must have one axis and be "
             f"on {model.device}."
         )
+    checked: Any = worlds.__dict__.get(_COPY)
     claimed: Any = worlds.__dict__.get(f"{_COPY}_by")
     if checked is None or claimed.size != model.world_count:
         checked = trust_worlds(wp.empty(worlds.size, dtype=wp.int32, device=model.device))
@@ -122,12 +105,12 @@ def check_worlds(model: "Model", worlds: Any, *, what: str) -> wp.array:
         setattr(worlds, f"{_COPY}_by", claimed)
     if worlds.size:
         launch_kernel(claim_world, dim=worlds.size, inputs=[worlds], outputs=[claimed], device=model.device)
-        errors = model.world_list_errors
+        errors = model.index_errors
         launch_kernel(
             check_world,
             dim=worlds.size,
             inputs=[worlds, claimed],
-            outputs=[checked, errors.count, errors.world],
+            outputs=[checked, errors.count, errors.example, errors.bound],
             device=model.device,
         )
     return checked

@@ -6,8 +6,18 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.model.indices import INDEX_TYPES, MASK_TYPES, device_array, narrow_indices, read_mask
+from pluriverse.model.indices import (
+    INDEX_TYPES,
+    MASK_TYPES,
+    IndexErrors,
+    IndexKind,
+    count_wrong_indices,
+    device_array,
+    narrow_indices,
+    read_mask,
+)
 from pluriverse.model.model import Model
+from pluriverse.model.world_list import is_trusted, list_worlds
 
 
 @dataclass(frozen=True)
@@ -22,11 +32,30 @@ class WorldSelection:
     """The worlds on the host; None if they are known to the device only."""
 
 
-def resolve_worlds(model: Model, worlds: Any, *, what: str) -> WorldSelection:
-    """Return the worlds meant by indices or truth values, without reading anything back from the device.
+class Environments:
+    """Environments of a model, which `resolve_worlds` takes for worlds: each is simulated in one of them.
 
     Args:
-        model: Model that the worlds are in.
+        model: The model.
+        count: Number of environments.
+    """
+
+    kind = IndexKind.ENVIRONMENT
+
+    def __init__(self, model: Model, count: int) -> None:
+        self.device = model.device
+        self.world_count = count
+        self.worlds: wp.array[int] = list_worlds(np.arange(count), model.device)
+        self.index_errors: IndexErrors = model.index_errors
+
+
+def resolve_worlds(model: Model | Environments, worlds: Any, *, what: str) -> WorldSelection:
+    """Return the worlds meant by indices or truth values, without reading anything back from the device.
+
+    Indices on the device that name no world are counted, and reported by `SolverBase.report`.
+
+    Args:
+        model: Model that the worlds are in; or the environments, for indices of these.
         worlds: None for all; indices; or one truth value per world. On the host or, as a Warp array or by
             DLPack, on the device of the model: indices of 32 or 64 bits, masks of bool or uint8. A choice
             made before is returned as it is.
@@ -50,6 +79,9 @@ def resolve_worlds(model: Model, worlds: Any, *, what: str) -> WorldSelection:
         if given.dtype in MASK_TYPES and given.shape == (model.world_count,):
             return WorldSelection(model.worlds, read_mask(given), None)
         if given.dtype in INDEX_TYPES and given.ndim == 1:
+            if given.size and not is_trusted(given):
+                kind = model.kind if isinstance(model, Environments) else IndexKind.WORLD
+                count_wrong_indices(given, model.world_count, kind, model.index_errors)
             return WorldSelection(narrow_indices(given), everywhere, None)
         raise (ValueError if given.dtype in (*MASK_TYPES, *INDEX_TYPES) else TypeError)(
             f"{what}: worlds have the type {given.dtype.__name__} and the shape {given.shape}, but must be "

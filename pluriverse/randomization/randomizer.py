@@ -1,7 +1,6 @@
 """Randomizer: draws terms for environments, on the device."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import warp as wp
 from pluriverse.dynamics.forward_kinematics import place_worlds
 from pluriverse.model import Model
 from pluriverse.model.schema import MODEL_ARRAYS
-from pluriverse.model.world_selection import WorldSelection, resolve_worlds
+from pluriverse.model.world_selection import Environments, WorldSelection, resolve_worlds
 from pluriverse.randomization import inertia, state
 from pluriverse.randomization.bounds import update_bounds
 from pluriverse.randomization.distributions import Constant, Distribution
@@ -93,11 +92,8 @@ class Randomizer:
         self._defaults: dict[str, Any] = dict(getattr(target, "per_world_default_fields", {}))
         self._variant_rows = getattr(target, "variant_rows", lambda name: ())
         world = getattr(target, "environment_world", model.worlds)
-        self._environments: Any = SimpleNamespace(
-            device=device,
-            world_count=world.size,
-            worlds=wp.array(np.arange(world.size), dtype=wp.int32, device=device),
-        )
+        has_environments = hasattr(target, "environment_world")
+        self._environments = Environments(model, world.size) if has_environments else model
         self._world = world
         self._identity = _identities(identities, world.size, device)
         self._seed = int(seed)

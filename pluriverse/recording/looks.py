@@ -7,6 +7,7 @@ import numpy as np
 
 from pluriverse.geometry import Appearance, Heightfield, Mesh, Texture, TextureMapping
 from pluriverse.geometry.appearance import MeshSkin
+from pluriverse.geometry.image_file import read_pixels
 from pluriverse.recording.container import ContainerReader, ContainerWriter
 
 
@@ -153,7 +154,7 @@ class LookReader:
             info = self._container.read_json(f"texture/{index}")
             data = io.BytesIO(self._container.read(f"texture/{index}/png").tobytes())
             with Image.open(data, formats=["PNG"]) as image:
-                pixels = np.asarray(image.convert("RGBA"))
+                pixels = read_pixels(image, f"texture {index} of the recording")
             self._textures[index] = Texture(
                 pixels, mapping=TextureMapping(info["mapping"]), name=info["name"]
             )

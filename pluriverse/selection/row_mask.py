@@ -6,7 +6,16 @@ import numpy as np
 import warp as wp
 
 from pluriverse.launch import launch_kernel
-from pluriverse.model.indices import INDEX_TYPES, MASK_TYPES, device_array, narrow_indices, read_mask
+from pluriverse.model import Model
+from pluriverse.model.indices import (
+    INDEX_TYPES,
+    MASK_TYPES,
+    IndexKind,
+    count_wrong_indices,
+    device_array,
+    narrow_indices,
+    read_mask,
+)
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.selection.row_mask")
@@ -25,7 +34,7 @@ def mark_row(
     indices: wp.array[int],  # [entry] row
     chosen: wp.array[bool],  # [row]
 ):
-    """Choose the row of one entry; entries that name none are ignored."""
+    """Choose the row of one entry; entries that name none are left out, and counted elsewhere."""
     row = indices[wp.tid()]
     if row >= 0 and row < chosen.shape[0]:
         chosen[row] = True
@@ -38,19 +47,21 @@ class RowMask:
         row_shape: Shape of the rows.
         row_slot: World of the view of each row, shape [row].
         world_count: Worlds of the view.
-        device: Device of the view.
+        model: Model of the view.
     """
 
     all_rows: wp.array[bool]
     """The empty mask, which stands for all rows."""
 
     def __init__(
-        self, row_shape: tuple[int, ...], row_slot: np.ndarray, world_count: int, device: Any
+        self, row_shape: tuple[int, ...], row_slot: np.ndarray, world_count: int, model: Model
     ) -> None:
+        device = model.device
         self.row_shape = row_shape
         self.count = len(row_slot)
         self.world_count = world_count
         self.device = device
+        self._index_errors = model.index_errors
         self._slots_host = row_slot
         self._slots = wp.array(row_slot.astype(np.int32), dtype=wp.int32, device=device)
         self._chosen = wp.zeros(self.count, dtype=wp.bool, device=device)
@@ -124,6 +135,7 @@ class RowMask:
                 f"{what}: indices are of type {_name(rows.dtype)} with {rows.ndim} axes, but must be of 32 "
                 "or 64 bits with one axis."
             )
+        count_wrong_indices(rows, self.count, IndexKind.ROW, self._index_errors)
         rows = narrow_indices(rows)
         self._chosen.zero_()
         launch_kernel(mark_row, dim=rows.size, inputs=[rows], outputs=[self._chosen], device=self.device)

@@ -60,7 +60,7 @@ class View:
         self.row_shape = (
             (self.count,) if self.count_per_world is None else (self.world_count, self.count_per_world)
         )
-        self._masks = RowMask(self.row_shape, slots.reshape(-1), self.world_count, self.device)
+        self._masks = RowMask(self.row_shape, slots.reshape(-1), self.world_count, model)
         self._layouts: dict[Entity | str, Layout] = {}
         self._add_layout(frequency, self.row_ids, np.arange(self.count + 1))
 

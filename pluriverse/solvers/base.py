@@ -17,6 +17,7 @@ from pluriverse.collision.contact_horizon import ContactHorizon
 from pluriverse.dynamics.forward_kinematics import place_worlds
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_contacts, check_control, check_state
+from pluriverse.model.indices import IndexKind
 from pluriverse.model.world_list import check_worlds
 from pluriverse.model.world_selection import resolve_worlds
 from pluriverse.solvers.model_change import apply_model_change, check_structure
@@ -27,16 +28,22 @@ from pluriverse.warnings import (
     ContactTruncationWarning,
     ConvergenceError,
     ConvergenceWarning,
+    DeviceIndexError,
+    DeviceIndexWarning,
     FrozenWorldError,
     FrozenWorldWarning,
     SimulationError,
     SimulationWarning,
-    WorldListError,
-    WorldListWarning,
 )
 
 # How many worlds a message lists by index before it only counts the rest.
 _WORLDS_NAMED = 8
+# Calls that take indices on the device, for messages.
+_CALLS_WITH_INDICES = {
+    IndexKind.WORLD: "step, collide, reset",
+    IndexKind.ENVIRONMENT: "reset, reassign, a Randomizer",
+    IndexKind.ROW: "a setter of a view",
+}
 
 
 class SolverBase(abc.ABC):
@@ -236,12 +243,12 @@ class SolverBase(abc.ABC):
         """Turn failures since the last call into one warning per kind, each world being named once.
 
         Raises:
-            WorldListError: In strict mode, if a list of worlds on the device named no world.
+            DeviceIndexError: In strict mode, if indices on the device named nothing.
             FrozenWorldError: In strict mode, if a world was frozen.
             ContactTruncationError: In strict mode, if a world had fewer contact slots than contacts.
             ConvergenceError: In strict mode, if a step did not converge.
         """
-        self._report_world_lists(strict=strict)
+        self._report_device_indices(strict=strict)
         frozen = self._new_worlds("frozen", self.world_frozen)
         if frozen.size:
             self._raise_or_warn(
@@ -295,15 +302,16 @@ class SolverBase(abc.ABC):
             check_contacts(self.model, contacts, f"{what}: contacts")
         return check_worlds(self.model, worlds, what=what)
 
-    def _report_world_lists(self, *, strict: bool) -> None:
-        """Report entries of lists on the device that name no world."""
-        count, world = self.model.world_list_errors.take()
-        if count:
+    def _report_device_indices(self, *, strict: bool) -> None:
+        """Report indices on the device that named no world, environment or row of a view."""
+        for wrong in self.model.index_errors.take():
+            noun = wrong.kind.name.lower()
+            found = "1 index" if wrong.count == 1 else f"{wrong.count} indices"
             self._raise_or_warn(
-                f"{count} entries of lists of worlds on the device named no world, for example {world}, and "
-                f"were left out; the model has worlds 0 to {self.model.world_count - 1}. Correct the list "
-                "that was passed to step, collide or another call.",
-                WorldListError if strict else WorldListWarning,
+                f"{found} on the device named no {noun}, for example {wrong.example}, and had no effect. "
+                f"There are {noun}s 0 to {wrong.bound - 1}. Correct the indices passed to "
+                f"{_CALLS_WITH_INDICES[wrong.kind]} or another call.",
+                DeviceIndexError if strict else DeviceIndexWarning,
                 np.zeros(0, dtype=np.int64),
             )
 

@@ -11,14 +11,13 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
 
 from pluriverse.dynamics.forward_kinematics import place_worlds
-from pluriverse.model.world_selection import WorldSelection, resolve_worlds
+from pluriverse.model.world_selection import Environments, WorldSelection, resolve_worlds
 from pluriverse.simulation import Simulation, SimulationReport, SimulationSnapshot
 from pluriverse.simulation.chunks import split_worlds
 from pluriverse.simulation.snapshot import check_structure
@@ -55,12 +54,7 @@ class VariantSimulation(Simulation):
         self._switching = Switching(scene)
         self._restorers: list[Callable[[WorldSelection], None]] = []
         self._reported_substitutes = 0
-        device = scene.model.device
-        self._environments: Any = SimpleNamespace(  # what resolve_worlds asks of a model
-            device=device,
-            world_count=scene.environment_count,
-            worlds=wp.array(np.arange(scene.environment_count), dtype=wp.int32, device=device),
-        )
+        self._environments = Environments(scene.model, scene.environment_count)
 
     @property
     def scene(self) -> "VariantScene":

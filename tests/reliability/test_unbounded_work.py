@@ -1,7 +1,9 @@
 """Files of a few lines that stand for more than any machine holds: each meets a named limit."""
 
+import struct
 import time
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,8 +11,9 @@ from typing import Any
 import pytest
 
 from pluriverse import ModelBuilder
+from pluriverse.geometry import Texture
 from pluriverse.geometry.mesh_file import load_triangles
-from pluriverse.importers import AssetError, AssetLimitError
+from pluriverse.importers import AssetError, AssetLimitError, AssetWarning
 from pluriverse.scene import SapSceneLoaderError, load_scene
 from pluriverse.terrain_utils import SubTerrain
 
@@ -95,10 +98,55 @@ def test_stages_that_refer_to_each_other_in_a_circle_end(tmp_path: Path):
 def test_a_packed_mesh_that_unpacks_to_gigabytes_is_refused(tmp_path: Path, suffix: str):
     """The size is looked up before anything is unpacked."""
     path = tmp_path / f"bomb.{suffix}"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        archive.writestr("3D/3dmodel.model", b" " * (600 << 20))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("3D/3dmodel.model", b" ")
+        archive.infolist()[0].file_size = 600 << 20  # what its table of contents says
     with pytest.raises(ValueError, match="unpacks to 600 MiB"):
         load_triangles(path, apply_up_axis=True)
+
+
+def write_png(path: Path, width: int, height: int) -> Path:
+    """Write the beginning of a grey image, which says how large it is."""
+    head = struct.pack(">II5B", width, height, 8, 0, 0, 0, 0)
+    parts = [(b"IHDR", head), (b"IDAT", zlib.compress(bytes(width + 1))), (b"IEND", b"")]
+    blocks = [
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        for name, data in parts
+    ]
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(blocks))
+    return path
+
+
+SKIN = """<mujoco><asset><texture name="t" type="2d" {image}/><material name="m" texture="t"/></asset>
+<worldbody><body><freejoint/><geom size="0.1" material="m"/></body></worldbody></mujoco>"""
+GROUND = """<mujoco><asset><hfield name="h" file="{image}" size="1 1 1 1"/></asset>
+<worldbody><geom type="hfield" hfield="h"/></worldbody></mujoco>"""
+SHEET = "mtllib m.mtl\nusemtl a\nv 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nvt 0 0\n" + "".join(
+    f"f {a}/1 {b}/1 {c}/1\n" for a, b, c in ((1, 3, 2), (1, 2, 4), (2, 3, 4), (1, 4, 3))
+)
+
+
+# Pillow itself refuses only the larger of the two.
+@pytest.mark.parametrize("side", [9_000, 60_000])
+@pytest.mark.filterwarnings("ignore:Image size")
+def test_an_image_of_gigapixels_is_not_unpacked(tmp_path: Path, side: int):
+    """Robots come without their texture, and say so; a ground whose heights it has does not come at all."""
+    image = write_png(tmp_path / "bomb.png", side, side)
+    begin = time.process_time()
+    for source in (f'file="{image}"', f'builtin="checker" width="{side}" height="{side}"'):
+        builder = ModelBuilder()
+        with pytest.warns(AssetWarning, match=f"it is not drawn: the image has {side} x {side} pixels"):
+            builder.add_mjcf(SKIN.format(image=source))
+        assert builder.body_count == 1
+    with pytest.raises(AssetLimitError, match=f"{side} x {side} pixels"):
+        ModelBuilder().add_mjcf(GROUND.format(image=image))
+    with pytest.raises(ValueError, match=r"pixels.*(more than|exceeds limit)"):
+        Texture.load(image)
+    (tmp_path / "m.mtl").write_text("newmtl a\nKd 1 0 0\nmap_Kd bomb.png\n")
+    (tmp_path / "m.obj").write_text(SHEET)
+    with pytest.warns(UserWarning, match=r"texture 'bomb.png' is not drawn: .*pixels"):
+        load_triangles(tmp_path / "m.obj", apply_up_axis=True)
+    assert time.process_time() - begin < REFUSAL_TIME_MAX
 
 
 YAML: dict[str, Callable[[], str]] = {

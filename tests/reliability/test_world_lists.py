@@ -1,5 +1,6 @@
 """Lists of worlds on the device that name worlds which do not exist."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ import warp as wp
 from pluriverse import Model, Simulation
 from pluriverse.collision import CollisionPipeline
 from pluriverse.dynamics import eval_ik, eval_loops, eval_mass_matrix
+from pluriverse.randomization import Randomizer, Uniform, friction
+from pluriverse.selection import BodyView
 from pluriverse.solvers import SolverMuJoCo, SolverSAP
-from pluriverse.warnings import WorldListError, WorldListWarning
+from pluriverse.warnings import DeviceIndexError, DeviceIndexWarning
 from tests.reliability.scenes import make_boxes
 
 BAD = [-1, 3, 10**6, 2**31 - 1, -(2**31)]
@@ -39,7 +42,7 @@ def test_a_step_leaves_out_worlds_that_do_not_exist_and_says_so(model: Model, ma
     alone.step(before, expected, None, None, 0.01, worlds=listed(1))
     np.testing.assert_array_equal(after.joint_q.numpy(), expected.joint_q.numpy())
     assert (after.joint_q.numpy()[:7] == 7.0).all()
-    with pytest.warns(WorldListWarning, match=r"5 entries .* worlds 0 to 2"):
+    with pytest.warns(DeviceIndexWarning, match=r"5 indices .* worlds 0 to 2"):
         solver.report()
 
 
@@ -63,7 +66,7 @@ def test_other_calls_leave_out_worlds_that_do_not_exist(model: Model):
     eval_loops(model, state, worlds=listed(*BAD))
     eval_ik(model, state, wp.clone(model.joint_q), wp.clone(model.joint_qd), worlds=listed(*BAD))
     assert not eval_mass_matrix(model, state, worlds=listed(*BAD)).numpy().any()
-    with pytest.raises(WorldListError, match="named no world"):
+    with pytest.raises(DeviceIndexError, match="named no world"):
         solver.report(strict=True)
 
 
@@ -79,7 +82,7 @@ def test_a_recorded_step_follows_what_the_list_holds(model: Model):
     worlds.assign(np.array([2, 2**31 - 1], dtype=np.int32))
     wp.capture_launch(capture.graph)
     assert (after.joint_q.numpy() == 7.0).tolist() == [True] * 14 + [False] * 7
-    with pytest.warns(WorldListWarning):
+    with pytest.warns(DeviceIndexWarning):
         solver.report()
 
 
@@ -94,3 +97,34 @@ def test_reset_ignores_indices_on_the_device_that_name_no_world(model: Model, ba
     np.testing.assert_array_equal(now[7:14], model.joint_q.numpy()[7:14])
     np.testing.assert_array_equal(now[14:], moved[14:])
     np.testing.assert_array_equal(now[:7], moved[:7])
+    with pytest.warns(DeviceIndexWarning, match=rf"1 index .* no world, for example {bad}, .* worlds 0 to 2"):
+        simulation.step()
+
+
+def test_indices_of_64_bits_are_reported_as_they_were_given(model: Model):
+    """What has no room in 32 bits is named as it is, not as the index that is left of it."""
+    simulation = Simulation(model, dt=0.01, threads=1, record=False)
+    simulation.reset(wp.array([1, 2**32 + 1], dtype=wp.int64, device="cpu"))
+    with pytest.warns(DeviceIndexWarning, match=r"1 index .* for example 4294967297,"):
+        simulation.report()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        simulation.report()  # each is told once
+        simulation.reset(wp.array([1, 2], dtype=wp.int64, device="cpu"))
+        simulation.report()
+
+
+def test_a_randomizer_and_a_view_tell_of_indices_on_the_device_that_name_nothing(model: Model):
+    """Draws and writes of the others are made, and strict mode raises."""
+    simulation = Simulation(model, dt=0.01, threads=1, record=False)
+    randomizer = Randomizer(simulation, [friction(Uniform(0.5, 0.6))])
+    before = model.shape_material_mu.numpy().copy()
+    randomizer.apply(listed(3, -1, 1))
+    drawn = (model.shape_material_mu.numpy() != before).reshape(-1)
+    assert drawn.any()
+    with pytest.warns(DeviceIndexWarning, match=r"2 indices .* no world"):
+        simulation.step()
+    view = BodyView(model, "*")
+    view.set_attribute("body_q", simulation.state, 0.0, indices=listed(2, 3))
+    with pytest.raises(DeviceIndexError, match=r"1 index .* no row, for example 3, .* rows 0 to 2"):
+        simulation.solver.report(strict=True)
