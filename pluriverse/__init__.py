@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pluriverse.builder import JointDofConfig, ModelBuilder, ShapeConfig
+    from pluriverse.builder import JointDofConfig, ShapeConfig
     from pluriverse.collision import CollisionPipeline
     from pluriverse.dynamics import (
         eval_fk,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from pluriverse.geometry import Appearance, Heightfield, Mesh, Texture
     from pluriverse.model import Contacts, Control, Model, State
+    from pluriverse.model_builder import ModelBuilder
     from pluriverse.render import draw
     from pluriverse.scene import load_scene
     from pluriverse.simulation import Simulation
@@ -62,7 +63,7 @@ _LAZY_MODULES = {
     "JointType": "pluriverse.types",
     "Mesh": "pluriverse.geometry",
     "Model": "pluriverse.model",
-    "ModelBuilder": "pluriverse.builder",
+    "ModelBuilder": "pluriverse.model_builder",
     "ModelFlags": "pluriverse.types",
     "ShapeConfig": "pluriverse.builder",
     "ShapeFlags": "pluriverse.types",

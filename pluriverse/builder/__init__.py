@@ -1,9 +1,9 @@
-"""What a user assembles on the host.
+"""What a user assembles on the host: the tables of a builder, and a module of functions per concept.
 
-`ModelBuilder`, `ShapeConfig` and `JointDofConfig` are public as `pluriverse.ModelBuilder` and so on.
+`pluriverse.ModelBuilder` offers them as its methods. `ShapeConfig` and `JointDofConfig` are public as
+`pluriverse.ShapeConfig` and so on.
 """
 
-from pluriverse.builder.builder import ModelBuilder as ModelBuilder
 from pluriverse.builder.joint_config import JointDofConfig as JointDofConfig
 from pluriverse.builder.shape_config import ShapeConfig as ShapeConfig
 

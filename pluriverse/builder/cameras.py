@@ -1,13 +1,20 @@
 """Cameras: rows of the custom frequency `render:camera`, which are copied and moved along with bodies."""
 
 import enum
-from typing import Any
 
 import numpy as np
 import warp as wp
 
 from pluriverse.builder.custom_attribute import CustomAttribute, CustomFrequency
+from pluriverse.builder.custom_attributes import (
+    add_custom_attribute,
+    add_custom_frequency,
+    add_custom_rows,
+    custom_frequency_count,
+)
 from pluriverse.builder.inputs import Transform, as_transform
+from pluriverse.builder.tables import BuilderTables
+from pluriverse.builder.world_scope import check_body
 from pluriverse.model import poses
 
 NAMESPACE = "render"
@@ -38,23 +45,41 @@ _ATTRIBUTES = (
 
 
 def add_camera(
-    builder: Any,
-    body: int,
+    builder: BuilderTables,
+    body: int = -1,
     *,
-    xform: Transform | None,
-    fov: float,
-    width: int,
-    height: int,
-    mode: CameraMode,
-    target: int,
-    label: str | None,
+    xform: Transform | None = None,
+    fov: float = 0.785,
+    width: int = 64,
+    height: int = 64,
+    mode: CameraMode = CameraMode.FIXED,
+    target: int = -1,
+    label: str | None = None,
 ) -> int:
-    """Add a camera; see `ModelBuilder.add_camera`."""
+    """Add a camera, for `CameraSensor` and for pictures (`pv.draw(..., camera=label)`).
+
+    Args:
+        body: Body that carries it, -1 for the world.
+        xform: Pose in the frame of the body. The camera looks along -z, with y up.
+        fov: Vertical field of view [rad].
+        width: Columns of its image.
+        height: Rows of its image.
+        mode: Whether it is fixed to its body, keeps its orientation, or turns towards another body.
+        target: Body that it turns towards, with `CameraMode.TARGET`.
+        label: Name; `camera_INDEX` if None.
+
+    Returns:
+        Index of the camera.
+
+    Raises:
+        IndexError: If there is no such body.
+        ValueError: If a value is out of range.
+    """
     declare_cameras(builder)
-    number = builder.custom_frequency_count(FREQUENCY)
+    number = custom_frequency_count(builder, FREQUENCY)
     label = f"camera_{number}" if label is None else label
     name = f"camera '{label}' (index {number})"
-    builder._check_body(body, name)
+    check_body(builder, body, name)
     if not 0.0 < fov < np.pi:
         raise ValueError(f"{name}: fov is {fov}, but it must be an angle between 0 and pi (rad).")
     for what, value in (("width", width), ("height", height)):
@@ -62,10 +87,11 @@ def add_camera(
             raise ValueError(f"{name}: {what} is {value!r}, but it must be a number of pixels >= 1.")
     mode = CameraMode(mode)
     if mode is CameraMode.TARGET:
-        builder._check_body(target, f"{name}: target")
+        check_body(builder, target, f"{name}: target")
         if target < 0:
             raise ValueError(f"{name}: target is {target}, but a camera that turns needs a body to look at.")
-    row = builder.add_custom_values(
+    row = add_custom_rows(
+        builder,
         {
             "render:camera_label": label,
             "render:camera_body": int(body),
@@ -74,32 +100,33 @@ def add_camera(
             "render:camera_mode": int(mode),
             "render:camera_target": int(target),
             "render:camera_resolution": (int(width), int(height)),
-        }
+        },
     )
     return int(row["render:camera_label"])
 
 
-def declare_cameras(builder: Any) -> None:
+def declare_cameras(builder: BuilderTables) -> None:
     """Declare the rows of cameras; to do it again changes nothing."""
     if FREQUENCY in builder.custom_frequencies:
         return
-    builder.add_custom_frequency(
-        CustomFrequency("camera", namespace=NAMESPACE, label_attribute="render:camera_label")
+    add_custom_frequency(
+        builder, CustomFrequency("camera", namespace=NAMESPACE, label_attribute="render:camera_label")
     )
     for name, dtype, default, references in _ATTRIBUTES:
-        builder.add_custom_attribute(
+        add_custom_attribute(
+            builder,
             CustomAttribute(
                 name, dtype, FREQUENCY, namespace=NAMESPACE, references=references, default=default
-            )
+            ),
         )
 
 
-def camera_count(builder: Any) -> int:
+def camera_count(builder: BuilderTables) -> int:
     """Return the number of cameras of a builder."""
-    return builder.custom_frequency_count(FREQUENCY) if FREQUENCY in builder.custom_frequencies else 0
+    return custom_frequency_count(builder, FREQUENCY) if FREQUENCY in builder.custom_frequencies else 0
 
 
-def move_camera_copies(builder: Any, offsets: np.ndarray, first: int) -> None:
+def move_camera_copies(builder: BuilderTables, offsets: np.ndarray, first: int) -> None:
     """Move the cameras that no body carries, from row `first` on, by the poses of their copies."""
     count = camera_count(builder) - first
     if count <= 0 or not len(offsets):

@@ -7,6 +7,20 @@ time and copying a thousand worlds is a handful of array operations.
 from typing import Any, NamedTuple, overload
 
 import numpy as np
+import warp as wp
+
+from pluriverse.model.schema import MODEL_ARRAYS, ModelArrays, describe_arrays
+from pluriverse.types import Entity
+
+# How a builder keeps an entry of an array of the model: in double precision, poses and matrices as numbers.
+_TYPES: dict[Any, tuple[Any, tuple[int, ...]]] = {
+    wp.int32: (np.int32, ()),
+    wp.bool: (np.bool_, ()),
+    wp.float32: (np.float64, ()),
+    wp.vec3: (np.float64, (3,)),
+    wp.transform: (np.float64, (7,)),
+    wp.mat33: (np.float64, (3, 3)),
+}
 
 
 class Column(NamedTuple):
@@ -60,6 +74,10 @@ class Table:
                 copies[...] = source.view(name)
         return added
 
+    def copied(self) -> "Table":
+        """Return a copy."""
+        return self.taken(np.arange(self.size))
+
     def taken(self, entries: np.ndarray) -> "Table":
         """Return a new table of the given entries (indices or a mask), in their order."""
         result = Table(self.columns)
@@ -86,16 +104,48 @@ class ColumnView:
 
     Reading gives the array itself, so that `builder.body_mass[3] = 2.0` works; the array is outdated as soon
     as an entity is added. Assigning copies the values into the column.
+
+    Args:
+        entity: What the column has one entry for. Without one it is that of the array of the model of this
+            name (`pluriverse.model.schema`), and so are type, default and meaning.
+        column: Type, shape of an entry and default of a column that a model does not have.
+        writable: Whether it may be written to.
     """
 
-    def __init__(self, table: str, column: str, *, writable: bool = True):
-        self._table = table
+    def __init__(self, entity: Entity | None, column: Column | None, writable: bool):
+        self.name = ""
+        self._entity = entity
         self._column = column
         self._writable = writable
-        self._name = column
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
+        self.name = self.name or name  # a second name stands for the same column
+
+    @property
+    def entity(self) -> Entity:
+        """What the column has one entry for."""
+        entity = self._entity or MODEL_ARRAYS[self.name].entity
+        assert entity is not None
+        return entity
+
+    @property
+    def column(self) -> Column:
+        """Type, shape of an entry and default."""
+        if self._column is not None:
+            return self._column
+        spec = MODEL_ARRAYS[self.name]
+        dtype, shape = _TYPES[spec.dtype]
+        return Column(dtype, (*shape, spec.width) if spec.width else shape, spec.default)
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        """Meaning of the array of the model, for the documentation; None where the builder says its own."""
+        if self.name not in MODEL_ARRAYS:
+            return None
+        text = describe_arrays(ModelArrays)[self.name].meaning
+        shape = self.column.shape
+        entry = "".join(f", {size}" for size in shape) + "]"
+        return text if text.endswith(f"{entry}.") else f"{text.removesuffix('].')}{entry}."
 
     @overload
     def __get__(self, builder: None, owner: type | None = None) -> "ColumnView": ...
@@ -106,7 +156,7 @@ class ColumnView:
     def __get__(self, builder: Any, owner: type | None = None) -> "ColumnView | np.ndarray":
         if builder is None:
             return self
-        view: np.ndarray = getattr(builder, self._table).view(self._column)
+        view: np.ndarray = builder.tables[self.entity].view(self.name)
         if not self._writable:
             view.flags.writeable = False
         return view
@@ -114,14 +164,38 @@ class ColumnView:
     def __set__(self, builder: Any, values: Any) -> None:
         if not self._writable:
             raise AttributeError(
-                f"ModelBuilder.{self._name} follows from the arguments of add_link(), add_joint_*() and "
+                f"ModelBuilder.{self.name} follows from the arguments of add_link(), add_joint_*() and "
                 "add_articulation() and cannot be assigned; initial poses are set through joint_q."
             )
-        view = getattr(builder, self._table).view(self._column)
+        view = builder.tables[self.entity].view(self.name)
         array = np.asarray(values)
         if array.shape != view.shape:
             raise ValueError(
-                f"ModelBuilder.{self._name} has shape {view.shape}, but the values assigned have shape "
+                f"ModelBuilder.{self.name} has shape {view.shape}, but the values assigned have shape "
                 f"{array.shape}."
             )
         view[...] = array
+
+
+def column(
+    entity: Entity | None = None,
+    dtype: Any = None,
+    shape: tuple[int, ...] = (),
+    default: Any = 0,
+    *,
+    writable: bool = True,
+) -> ColumnView:
+    """Return a column of the array of the model that has the name of the attribute.
+
+    With an entity it is a column that only builders have, of the given type, shape and default.
+    """
+    return ColumnView(entity, None if entity is None else Column(dtype, shape, default), writable)
+
+
+def make_tables(holder: type) -> dict[Entity, Table]:
+    """Return an empty table per kind of entity, with the columns that are attributes of a class."""
+    columns: dict[Entity, dict[str, Column]] = {}
+    for view in vars(holder).values():
+        if isinstance(view, ColumnView):
+            columns.setdefault(view.entity, {})[view.name] = view.column
+    return {entity: Table(of_entity) for entity, of_entity in columns.items()}

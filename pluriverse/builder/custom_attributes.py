@@ -7,7 +7,7 @@ import numpy as np
 
 from pluriverse.builder.columns import Column, Table
 from pluriverse.builder.custom_attribute import FREQUENCY_OF_KEY, CustomAttribute, CustomFrequency
-from pluriverse.builder.storage import BuilderStorage
+from pluriverse.builder.tables import BuilderTables
 from pluriverse.types import Entity
 
 JOINT_CONSTRAINT_COUNT = 6
@@ -24,234 +24,219 @@ class CustomValue(NamedTuple):
     """The value."""
 
 
-class CustomAttributeBuilder(BuilderStorage):
-    """The part of a builder that declares custom attributes and takes their values."""
+def add_custom_attribute(builder: BuilderTables, attribute: CustomAttribute) -> None:
+    """Declare a custom attribute. To declare it again in the same way changes nothing.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.custom_attributes: dict[str, CustomAttribute] = {}
-        """The declared attributes with the values given so far, by key ("namespace:name", or "name")."""
-        self.custom_frequencies: dict[str, CustomFrequency] = {}
-        """The declared custom frequencies, by key."""
-        self._custom_rows: dict[str, Table] = {}
+    Args:
+        attribute: Declaration, with or without values. The builder keeps a copy.
 
-    def add_custom_attribute(self, attribute: CustomAttribute) -> None:
-        """Declare a custom attribute. To declare it again in the same way changes nothing.
-
-        Args:
-            attribute: Declaration, with or without values. The builder keeps a copy.
-
-        Raises:
-            TypeError: If `attribute` is no declaration.
-            ValueError: If it is declared in another way already, if its frequency is not declared, or if it
-                takes the place of something that every model has.
-        """
-        if not isinstance(attribute, CustomAttribute):
-            raise TypeError(
-                f"add_custom_attribute: {attribute!r} is no declaration. Pass a "
-                "ModelBuilder.CustomAttribute(...)."
-            )
-        known = self.custom_attributes.get(attribute.key)
-        if known is not None:
-            check_same(known, attribute, "add_custom_attribute")
-            if len(attribute.values):
-                raise ValueError(
-                    f"add_custom_attribute: {attribute.label} is declared already, so the values given now "
-                    "would be lost. Write them to builder.custom_attributes[key].values."
-                )
-            return
-        self._check_kind(attribute.frequency, f"{attribute.label}: frequency")
-        if isinstance(attribute.references, str) and attribute.references != "world":
-            # A custom frequency may be declared after the attributes that refer to it; finalize checks it.
-            if ":" not in attribute.references and attribute.references not in self.custom_frequencies:
-                self._check_kind(
-                    FREQUENCY_OF_KEY.get(attribute.references, attribute.references),
-                    f"{attribute.label}: references",
-                )
-        self.custom_attributes[attribute.key] = attribute.copied()
-
-    def add_custom_frequency(self, frequency: CustomFrequency) -> None:
-        """Declare a custom frequency, a kind of entity. To declare it again changes nothing.
-
-        Raises:
-            TypeError: If `frequency` is no declaration.
-            ValueError: If it is declared in another way already.
-        """
-        if not isinstance(frequency, CustomFrequency):
-            raise TypeError(
-                f"add_custom_frequency: {frequency!r} is no declaration. Pass a "
-                "ModelBuilder.CustomFrequency(...)."
-            )
-        known = self.custom_frequencies.setdefault(frequency.key, frequency)
-        for what in ("label_attribute", "articulation_owner_attribute"):
-            if getattr(known, what) != getattr(frequency, what):
-                raise ValueError(
-                    f"add_custom_frequency: '{frequency.key}' is declared already with {what} "
-                    f"{getattr(known, what)!r}, now with {getattr(frequency, what)!r}. Give it another name."
-                )
-        self._custom_rows.setdefault(frequency.key, Table({"world": Column(np.int32, (), -1)}))
-
-    def has_custom_attribute(self, key: str) -> bool:
-        """Return whether an attribute ("namespace:name", or "name") is declared."""
-        return key in self.custom_attributes
-
-    def get_custom_attributes_by_frequency(
-        self, frequencies: Sequence[Entity | str]
-    ) -> list[CustomAttribute]:
-        """Return the declared attributes of the given frequencies."""
-        return [
-            attribute for attribute in self.custom_attributes.values() if attribute.frequency in frequencies
-        ]
-
-    def get_custom_frequency_keys(self) -> set[str]:
-        """Return the keys of all custom frequencies."""
-        return set(self.custom_frequencies)
-
-    def custom_frequency_count(self, frequency: str) -> int:
-        """Return the number of rows of a custom frequency.
-
-        Raises:
-            ValueError: If it is not declared.
-        """
-        self._check_kind(frequency, "custom_frequency_count: frequency")
-        return len(self._rows_of(frequency))
-
-    def add_custom_values(self, values: Mapping[str, Any] | None = None, /, **kwargs: Any) -> dict[str, int]:
-        """Add a row to each custom frequency that the given attributes belong to.
-
-        Attributes that refer to worlds (`references="world"`) and are not given get the current world, all
-        others their default.
-
-        Args:
-            values: Values by keys of attributes.
-            **kwargs: The same as arguments: `add_custom_values(**{"mujoco:pair_geom1": 0})`.
-
-        Returns:
-            Index of the row, for each attribute that got a value.
-
-        Raises:
-            AttributeError: If there is no such attribute.
-            TypeError: If an attribute does not belong to a custom frequency, or a value is of another type.
-            ValueError: If a value is out of range, or no value is given.
-        """
-        given = {**(values or {}), **kwargs}
-        if not given:
-            raise ValueError("add_custom_values: no value is given. Pass values by keys of attributes.")
-        rows: dict[str, np.ndarray | None] = {}  # None: the default
-        for key, value in given.items():
-            attribute = self._custom_attribute(key, "add_custom_values")
-            if not attribute.is_custom_frequency:
-                raise TypeError(
-                    f"add_custom_values: {attribute.label} has one value per {attribute.frequency_key}, "
-                    "which is no custom frequency. Pass it as custom_attributes= where the entity is added."
-                )
-            rows[key] = None if value is None else attribute.convert(value)
-        frequencies = list(dict.fromkeys(self.custom_attributes[key].frequency_key for key in given))
-        for attribute in self.get_custom_attributes_by_frequency(frequencies):
-            if attribute.references == "world" and rows.get(attribute.key) is None:
-                rows[attribute.key] = attribute.convert(self._world_of_rows())
-        first = {frequency: len(self._rows_of(frequency)) for frequency in frequencies}
-        for frequency in frequencies:
-            self._custom_rows[frequency].append(world=self._world_of_rows())
-        for key, row in rows.items():
-            if row is not None:
-                attribute = self.custom_attributes[key]
-                attribute.column.put(first[attribute.frequency_key], row[None])
-        return {key: first[self.custom_attributes[key].frequency_key] for key in rows}
-
-    def add_custom_values_batch(self, entries: Sequence[Mapping[str, Any]]) -> list[dict[str, int]]:
-        """Add several rows, each as by `add_custom_values`.
-
-        Returns:
-            What `add_custom_values` returned for each.
-
-        Raises:
-            AttributeError: If there is no such attribute.
-            TypeError: If an attribute does not belong to a custom frequency, or a value is of another type.
-            ValueError: If a value is out of range.
-        """
-        return [self.add_custom_values(entry) for entry in entries]
-
-    def _world_of_rows(self) -> int:
-        """Return the world that rows added now belong to, -1 outside of any."""
-        return -1
-
-    def _rows_of(self, frequency: str) -> Table:
-        """Return the rows of a custom frequency, those too that were written to `values` directly."""
-        table = self._custom_rows[frequency]
-        columns = (attribute.column for attribute in self.get_custom_attributes_by_frequency([frequency]))
-        missing = max((column.size for column in columns), default=0) - len(table)
-        if missing > 0:
-            added = table.extend(missing)
-            table.view("world")[added] = self._world_of_rows()
-        return table
-
-    def _custom_attribute(self, key: str, what: str) -> CustomAttribute:
-        attribute = self.custom_attributes.get(key)
-        if attribute is None:
-            known = ", ".join(self.custom_attributes) or "none"
-            raise AttributeError(
-                f"{what}: custom attribute {key!r} is not declared; declared are {known}. Declare it with "
-                "add_custom_attribute() first."
-            )
-        return attribute
-
-    def _check_kind(self, kind: Entity | str, what: str) -> None:
-        """Raise unless `kind` is a kind of entity or a declared custom frequency."""
-        if isinstance(kind, str) and kind not in self.custom_frequencies:
-            declared = ", ".join(self.custom_frequencies) or "none"
+    Raises:
+        TypeError: If `attribute` is no declaration.
+        ValueError: If it is declared in another way already, if its frequency is not declared, or if it
+            takes the place of something that every model has.
+    """
+    if not isinstance(attribute, CustomAttribute):
+        raise TypeError(
+            f"add_custom_attribute: {attribute!r} is no declaration. Pass a "
+            "ModelBuilder.CustomAttribute(...)."
+        )
+    known = builder.custom_attributes.get(attribute.key)
+    if known is not None:
+        check_same(known, attribute, "add_custom_attribute")
+        if len(attribute.values):
             raise ValueError(
-                f"{what} is '{kind}', which is no custom frequency; declared are {declared}. Declare it with "
-                "add_custom_frequency() first, or use a member of Model.AttributeFrequency."
+                f"add_custom_attribute: {attribute.label} is declared already, so the values given now "
+                "would be lost. Write them to builder.custom_attributes[key].values."
             )
+        return
+    check_kind(builder, attribute.frequency, f"{attribute.label}: frequency")
+    if isinstance(attribute.references, str) and attribute.references != "world":
+        # A custom frequency may be declared after the attributes that refer to it; finalize checks it.
+        if ":" not in attribute.references and attribute.references not in builder.custom_frequencies:
+            check_kind(
+                builder,
+                FREQUENCY_OF_KEY.get(attribute.references, attribute.references),
+                f"{attribute.label}: references",
+            )
+    builder.custom_attributes[attribute.key] = attribute.copied()
 
-    def custom_entity_count(self, kind: Entity | str) -> int:
-        """Return how many entities of a kind, or rows of a custom frequency, there are so far."""
-        if isinstance(kind, str):
-            return self.custom_frequency_count(kind)
-        if kind is Entity.ONCE:
-            return 1
-        if kind is Entity.WORLD:
-            return max(int(getattr(self, "world_count", 0)), 1)
-        if kind is Entity.JOINT_CONSTRAINT:
-            return JOINT_CONSTRAINT_COUNT * self.joint_count - self.joint_dof_count
-        return int(getattr(self, f"{kind.key}_count"))
 
-    def _check_custom(
-        self, given: Mapping[str, Any] | None, counts: Mapping[Entity, int], name: str
-    ) -> list[CustomValue]:
-        """Return the values for an entity that is about to be added, checked.
+def add_custom_frequency(builder: BuilderTables, frequency: CustomFrequency) -> None:
+    """Declare a custom frequency, a kind of entity. To declare it again changes nothing.
 
-        Args:
-            given: Values by keys of attributes.
-            counts: How many entities of each kind are added together: one, but for what belongs to a joint.
-            name: What messages call the entity.
+    Raises:
+        TypeError: If `frequency` is no declaration.
+        ValueError: If it is declared in another way already.
+    """
+    if not isinstance(frequency, CustomFrequency):
+        raise TypeError(
+            f"add_custom_frequency: {frequency!r} is no declaration. Pass a "
+            "ModelBuilder.CustomFrequency(...)."
+        )
+    known = builder.custom_frequencies.setdefault(frequency.key, frequency)
+    for what in ("label_attribute", "articulation_owner_attribute"):
+        if getattr(known, what) != getattr(frequency, what):
+            raise ValueError(
+                f"add_custom_frequency: '{frequency.key}' is declared already with {what} "
+                f"{getattr(known, what)!r}, now with {getattr(frequency, what)!r}. Give it another name."
+            )
+    builder.custom_rows.setdefault(frequency.key, Table({"world": Column(np.int32, (), -1)}))
 
-        Raises:
-            AttributeError: If there is no such attribute.
-            TypeError: If a value is of another type.
-            ValueError: If an attribute belongs to another kind of entity, or a value does not fit.
-        """
-        result: list[CustomValue] = []
-        for key, value in (given or {}).items():
-            attribute = self._custom_attribute(key, f"{name}: custom_attributes")
-            if isinstance(attribute.frequency, str) or attribute.frequency not in counts:
-                kinds = ", ".join(kind.key for kind in counts)
-                raise ValueError(
-                    f"{name}: {attribute.label} has one value per {attribute.frequency_key}, but this entity "
-                    f"has values per {kinds} only."
-                )
-            if attribute.frequency in _PARTS_OF_JOINT:
-                result += _values_of_parts(attribute, value, counts[attribute.frequency], name)
-            else:
-                result.append(CustomValue(attribute, 0, convert(attribute, value, name)))
-        return result
 
-    def _put_custom(self, values: list[CustomValue], first: Mapping[Entity, int]) -> None:
-        """Store values of entities that were added, the first of each kind at the given index."""
-        for attribute, place, row in values:
-            assert isinstance(attribute.frequency, Entity)
-            attribute.column.put(first[attribute.frequency] + place, row[None])
+def has_custom_attribute(builder: BuilderTables, key: str) -> bool:
+    """Return whether an attribute ("namespace:name", or "name") is declared."""
+    return key in builder.custom_attributes
+
+
+def get_custom_attributes_by_frequency(
+    builder: BuilderTables, frequencies: Sequence[Entity | str]
+) -> list[CustomAttribute]:
+    """Return the declared attributes of the given frequencies."""
+    return [
+        attribute for attribute in builder.custom_attributes.values() if attribute.frequency in frequencies
+    ]
+
+
+def get_custom_frequency_keys(builder: BuilderTables) -> set[str]:
+    """Return the keys of all custom frequencies."""
+    return set(builder.custom_frequencies)
+
+
+def custom_frequency_count(builder: BuilderTables, frequency: str) -> int:
+    """Return the number of rows of a custom frequency.
+
+    Raises:
+        ValueError: If it is not declared.
+    """
+    check_kind(builder, frequency, "custom_frequency_count: frequency")
+    return len(rows_of(builder, frequency))
+
+
+def add_custom_rows(builder: BuilderTables, given: Mapping[str, Any]) -> dict[str, int]:
+    """Add a row to each custom frequency that the given attributes belong to.
+
+    Attributes that refer to worlds (`references="world"`) and are not given get the current world, all
+    others their default.
+
+    Args:
+        builder: Builder.
+        given: Values by keys of attributes.
+
+    Returns:
+        Index of the row, for each attribute that got a value.
+
+    Raises:
+        AttributeError: If there is no such attribute.
+        TypeError: If an attribute does not belong to a custom frequency, or a value is of another type.
+        ValueError: If a value is out of range, or no value is given.
+    """
+    if not given:
+        raise ValueError("add_custom_values: no value is given. Pass values by keys of attributes.")
+    rows: dict[str, np.ndarray | None] = {}  # None: the default
+    for key, value in given.items():
+        attribute = declared_attribute(builder, key, "add_custom_values")
+        if not attribute.is_custom_frequency:
+            raise TypeError(
+                f"add_custom_values: {attribute.label} has one value per {attribute.frequency_key}, "
+                "which is no custom frequency. Pass it as custom_attributes= where the entity is added."
+            )
+        rows[key] = None if value is None else attribute.convert(value)
+    frequencies = list(dict.fromkeys(builder.custom_attributes[key].frequency_key for key in given))
+    for attribute in get_custom_attributes_by_frequency(builder, frequencies):
+        if attribute.references == "world" and rows.get(attribute.key) is None:
+            rows[attribute.key] = attribute.convert(builder.current_world)
+    first = {frequency: len(rows_of(builder, frequency)) for frequency in frequencies}
+    for frequency in frequencies:
+        builder.custom_rows[frequency].append(world=builder.current_world)
+    for key, row in rows.items():
+        if row is not None:
+            attribute = builder.custom_attributes[key]
+            attribute.column.put(first[attribute.frequency_key], row[None])
+    return {key: first[builder.custom_attributes[key].frequency_key] for key in rows}
+
+
+def rows_of(builder: BuilderTables, frequency: str) -> Table:
+    """Return the rows of a custom frequency, those too that were written to `values` directly."""
+    table = builder.custom_rows[frequency]
+    columns = (attribute.column for attribute in get_custom_attributes_by_frequency(builder, [frequency]))
+    missing = max((column.size for column in columns), default=0) - len(table)
+    if missing > 0:
+        added = table.extend(missing)
+        table.view("world")[added] = builder.current_world
+    return table
+
+
+def declared_attribute(builder: BuilderTables, key: str, what: str) -> CustomAttribute:
+    """Return an attribute by its key, or raise, in the name of `what`."""
+    attribute = builder.custom_attributes.get(key)
+    if attribute is None:
+        known = ", ".join(builder.custom_attributes) or "none"
+        raise AttributeError(
+            f"{what}: custom attribute {key!r} is not declared; declared are {known}. Declare it with "
+            "add_custom_attribute() first."
+        )
+    return attribute
+
+
+def check_kind(builder: BuilderTables, kind: Entity | str, what: str) -> None:
+    """Raise unless `kind` is a kind of entity or a declared custom frequency."""
+    if isinstance(kind, str) and kind not in builder.custom_frequencies:
+        declared = ", ".join(builder.custom_frequencies) or "none"
+        raise ValueError(
+            f"{what} is '{kind}', which is no custom frequency; declared are {declared}. Declare it with "
+            "add_custom_frequency() first, or use a member of Model.AttributeFrequency."
+        )
+
+
+def custom_entity_count(builder: BuilderTables, kind: Entity | str) -> int:
+    """Return how many entities of a kind, or rows of a custom frequency, there are so far."""
+    if isinstance(kind, str):
+        return custom_frequency_count(builder, kind)
+    if kind is Entity.ONCE:
+        return 1
+    if kind is Entity.WORLD:
+        return max(builder.world_count, 1)
+    if kind is Entity.JOINT_CONSTRAINT:
+        return JOINT_CONSTRAINT_COUNT * builder.joint_count - builder.joint_dof_count
+    return int(getattr(builder, f"{kind.key}_count"))
+
+
+def check_custom_values(
+    builder: BuilderTables, given: Mapping[str, Any] | None, counts: Mapping[Entity, int], name: str
+) -> list[CustomValue]:
+    """Return the values for an entity that is about to be added, checked.
+
+    Args:
+        given: Values by keys of attributes.
+        counts: How many entities of each kind are added together: one, but for what belongs to a joint.
+        name: What messages call the entity.
+
+    Raises:
+        AttributeError: If there is no such attribute.
+        TypeError: If a value is of another type.
+        ValueError: If an attribute belongs to another kind of entity, or a value does not fit.
+    """
+    result: list[CustomValue] = []
+    for key, value in (given or {}).items():
+        attribute = declared_attribute(builder, key, f"{name}: custom_attributes")
+        if isinstance(attribute.frequency, str) or attribute.frequency not in counts:
+            kinds = ", ".join(kind.key for kind in counts)
+            raise ValueError(
+                f"{name}: {attribute.label} has one value per {attribute.frequency_key}, but this entity "
+                f"has values per {kinds} only."
+            )
+        if attribute.frequency in _PARTS_OF_JOINT:
+            result += _values_of_parts(attribute, value, counts[attribute.frequency], name)
+        else:
+            result.append(CustomValue(attribute, 0, convert(attribute, value, name)))
+    return result
+
+
+def put_custom_values(builder: BuilderTables, values: list[CustomValue], first: Mapping[Entity, int]) -> None:
+    """Store values of entities that were added, the first of each kind at the given index."""
+    for attribute, place, row in values:
+        assert isinstance(attribute.frequency, Entity)
+        attribute.column.put(first[attribute.frequency] + place, row[None])
 
 
 _PARTS_OF_JOINT = (

@@ -9,9 +9,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pluriverse.builder.custom_attribute import FREQUENCY_OF_KEY, CustomAttribute
-from pluriverse.builder.custom_attributes import CustomAttributeBuilder, check_same
+from pluriverse.builder.custom_attributes import (
+    add_custom_frequency,
+    check_same,
+    custom_entity_count,
+    custom_frequency_count,
+    rows_of,
+)
 from pluriverse.builder.custom_columns import CustomColumn, as_value
 from pluriverse.builder.inputs import copied_labels
+from pluriverse.builder.tables import BuilderTables
 from pluriverse.types import Entity
 
 _WORLD = Entity.WORLD.key
@@ -19,8 +26,8 @@ _ONCE = Entity.ONCE.key
 
 
 def append_custom_copies(
-    target: CustomAttributeBuilder,
-    source: CustomAttributeBuilder,
+    target: BuilderTables,
+    source: BuilderTables,
     worlds: np.ndarray,
     first: Mapping[str, np.ndarray],
     prefixes: Sequence[str | None],
@@ -40,9 +47,9 @@ def append_custom_copies(
     declare_custom_attributes(target, source, "add_builder")
     begins = dict(first)
     for key in source.custom_frequencies:
-        size = source.custom_frequency_count(key)
-        added = target._rows_of(key).extend(size * len(worlds))
-        target._custom_rows[key].view("world")[added] = np.repeat(worlds, size)
+        size = custom_frequency_count(source, key)
+        added = rows_of(target, key).extend(size * len(worlds))
+        target.custom_rows[key].view("world")[added] = np.repeat(worlds, size)
         begins[key] = added.start + size * np.arange(len(worlds))
     for key, attribute in source.custom_attributes.items():
         column = target.custom_attributes[key].column
@@ -53,20 +60,18 @@ def append_custom_copies(
             if attribute.column.size:
                 _put_sparse(column, attribute.column, np.maximum(worlds, 0), 1)
         else:
-            size = source.custom_entity_count(attribute.frequency)
+            size = custom_entity_count(source, attribute.frequency)
             _append(target, source, column, attribute, worlds, begins, size, prefixes)
 
 
-def declare_custom_attributes(
-    target: CustomAttributeBuilder, source: CustomAttributeBuilder, what: str
-) -> None:
+def declare_custom_attributes(target: BuilderTables, source: BuilderTables, what: str) -> None:
     """Declare what `source` declares, without its values.
 
     Raises:
         ValueError: If both declare an attribute or a custom frequency in different ways.
     """
     for frequency in source.custom_frequencies.values():
-        target.add_custom_frequency(frequency)
+        add_custom_frequency(target, frequency)
     for key, attribute in source.custom_attributes.items():
         known = target.custom_attributes.get(key)
         if known is None:
@@ -91,8 +96,8 @@ def _adopt_once(column: CustomColumn, attribute: CustomAttribute) -> None:
 
 
 def _append(
-    target: CustomAttributeBuilder,
-    source: CustomAttributeBuilder,
+    target: BuilderTables,
+    source: BuilderTables,
     column: CustomColumn,
     attribute: CustomAttribute,
     worlds: np.ndarray,
@@ -104,7 +109,7 @@ def _append(
     begin, count = first[attribute.frequency_key], len(worlds)
     if size == 0 or count == 0:
         return
-    kinds = _kinds_of_rows(source, attribute, size)
+    kinds = kinds_of_rows(source, attribute, size)
     own = attribute.column
     refers = any(kind is not None for kind in kinds)
     moves = attribute.references == _WORLD or (refers and bool((np.asarray(own.default) >= 0).any()))
@@ -140,7 +145,7 @@ def _ranges(places: np.ndarray) -> list[np.ndarray]:
     return np.split(places, np.flatnonzero(np.diff(places) != 1) + 1) if len(places) else []
 
 
-def _kinds_of_rows(source: CustomAttributeBuilder, attribute: CustomAttribute, size: int) -> list[str | None]:
+def kinds_of_rows(source: BuilderTables, attribute: CustomAttribute, size: int) -> list[str | None]:
     """Return what the value of each row refers to, None for nothing."""
     if attribute.row_references is None:
         return [attribute.references] * size
@@ -177,8 +182,8 @@ def _move_references(
 
 
 def _transform(
-    target: CustomAttributeBuilder,
-    source: CustomAttributeBuilder,
+    target: BuilderTables,
+    source: BuilderTables,
     attribute: CustomAttribute,
     rows: np.ndarray,
     worlds: np.ndarray,
@@ -214,7 +219,7 @@ def _transform(
 
 
 def taken_custom_attributes(
-    builder: CustomAttributeBuilder, kept: Mapping[str, np.ndarray]
+    builder: BuilderTables, kept: Mapping[str, np.ndarray]
 ) -> dict[str, CustomAttribute]:
     """Return the attributes of a builder after entities have fallen away or changed places.
 
@@ -226,14 +231,14 @@ def taken_custom_attributes(
     result = {}
     places: dict[str, np.ndarray] = {}
     for kind, indices in kept.items():
-        count = max(builder.custom_entity_count(FREQUENCY_OF_KEY[kind]), int(indices.max(initial=-1)) + 1)
+        count = max(custom_entity_count(builder, FREQUENCY_OF_KEY[kind]), int(indices.max(initial=-1)) + 1)
         place = np.full(count + 1, -1, dtype=np.int64)  # the last entry is that of index -1
         place[indices[::-1]] = np.arange(len(indices))[::-1]  # where an index stands twice, the first counts
         places[kind] = place
     for key, attribute in builder.custom_attributes.items():
         own = attribute.copied()
-        size = builder.custom_entity_count(attribute.frequency)
-        kinds = _kinds_of_rows(builder, attribute, size)
+        size = custom_entity_count(builder, attribute.frequency)
+        kinds = kinds_of_rows(builder, attribute, size)
         for kind, place in places.items():
             rows = np.array([row_kind == kind for row_kind in kinds[: own.column.size]])
             if rows.any():
@@ -245,7 +250,7 @@ def taken_custom_attributes(
     return result
 
 
-def given_entities(builder: CustomAttributeBuilder, kind: str, entities: np.ndarray) -> list[tuple[str, int]]:
+def given_entities(builder: BuilderTables, kind: str, entities: np.ndarray) -> list[tuple[str, int]]:
     """Return the custom attributes (by key) that were given a value for one of some entities, and which."""
     found: list[tuple[str, int]] = []
     for key, attribute in builder.custom_attributes.items():

@@ -6,12 +6,13 @@ import numpy as np
 import warp as wp
 
 from pluriverse.builder.custom_attribute import FREQUENCY_OF_KEY, CustomAttribute
-from pluriverse.builder.custom_attributes import CustomAttributeBuilder
-from pluriverse.builder.custom_merge import _kinds_of_rows
+from pluriverse.builder.custom_attributes import get_custom_attributes_by_frequency, rows_of
+from pluriverse.builder.custom_merge import kinds_of_rows
+from pluriverse.builder.tables import BuilderTables
 from pluriverse.model import Model
 
 
-def put_custom_attributes(model: Model, builder: CustomAttributeBuilder) -> None:
+def put_custom_attributes(model: Model, builder: BuilderTables) -> None:
     """Give a model, which has all its other arrays, the custom attributes of its builder.
 
     Raises:
@@ -19,7 +20,7 @@ def put_custom_attributes(model: Model, builder: CustomAttributeBuilder) -> None
         AttributeError: If an attribute has the name of something that every model has.
     """
     for key in builder.custom_frequencies:
-        table = builder._rows_of(key)
+        table = rows_of(builder, key)
         model.custom_frequency_counts[key] = len(table)
         model.custom_frequency_world[key] = _worlds_of_rows(builder, key)
     for attribute in builder.custom_attributes.values():
@@ -67,22 +68,22 @@ def _show_equalities(model: Model) -> None:
             object.__setattr__(vars(model)["mujoco"], name, value)
 
 
-def _worlds_of_rows(builder: CustomAttributeBuilder, frequency: str) -> np.ndarray:
+def _worlds_of_rows(builder: BuilderTables, frequency: str) -> np.ndarray:
     """Return the world of each row: what an attribute that refers to worlds says, else where it was added."""
-    table = builder._rows_of(frequency)
-    for attribute in builder.get_custom_attributes_by_frequency([frequency]):
+    table = rows_of(builder, frequency)
+    for attribute in get_custom_attributes_by_frequency(builder, [frequency]):
         if attribute.references == "world" and not attribute.column.shape:
             return attribute.column.resolved(len(table)).astype(np.int64)
     return table.view("world").astype(np.int64)
 
 
 def _check_references(
-    model: Model, builder: CustomAttributeBuilder, attribute: CustomAttribute, rows: np.ndarray
+    model: Model, builder: BuilderTables, attribute: CustomAttribute, rows: np.ndarray
 ) -> None:
     """Check that all values that are indices name an entity, or are negative."""
     if not len(rows) or (attribute.references is None and attribute.row_references is None):
         return
-    kinds = _kinds_of_rows(builder, attribute, len(rows))
+    kinds = kinds_of_rows(builder, attribute, len(rows))
     largest = rows.reshape(len(rows), -1).max(axis=1)
     if attribute.row_references is None:
         bad = _beyond(model, attribute, kinds[0], largest)

@@ -8,17 +8,19 @@ import copy
 import numpy as np
 
 from pluriverse.builder.custom_merge import taken_custom_attributes
-from pluriverse.builder.worlds import WorldBuilder
+from pluriverse.builder.equality_copies import add_constraints_of_joints
+from pluriverse.builder.tables import BuilderTables
 from pluriverse.types import EqType, JointType
 
 
-def add_distance_constraints(builder: WorldBuilder) -> WorldBuilder:
+def add_distance_constraints(builder: BuilderTables) -> BuilderTables:
     """Return the builder, or, if it has distance joints, a copy with their constraints."""
     joints = np.flatnonzero(builder.joint_type == JointType.DISTANCE)
     if len(joints) == 0:
         return builder
     result = copy.copy(builder)
-    order = result._add_constraints_of_joints(
+    order = add_constraints_of_joints(
+        result,
         joints,
         type=EqType.DISTANCE,
         body1=builder.joint_parent[joints],

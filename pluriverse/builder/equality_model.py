@@ -1,32 +1,15 @@
 """Equality constraints of a model: check the table of a builder and put it on the device."""
 
-from typing import Any
-
 import numpy as np
 import warp as wp
 
 from pluriverse.builder.inputs import QUATERNION_LENGTH_TOLERANCE
-from pluriverse.builder.snapshot import Snapshot, WorldRanges
+from pluriverse.builder.snapshot import COLUMN_NAMES, Snapshot, WorldRanges
 from pluriverse.model import Model, poses
 from pluriverse.model.topology import Template
 from pluriverse.types import EqType
 
-_COLUMNS = (
-    "type",
-    "body1",
-    "body2",
-    "anchor",
-    "axis",
-    "torquescale",
-    "relpose",
-    "joint1",
-    "joint2",
-    "joint1_axis",
-    "joint2_axis",
-    "polycoef",
-    "enabled",
-    "world",
-)
+_PREFIX = "equality_constraint_"
 _STRUCTURE = ("type", "body1", "body2", "joint1", "joint2", "joint1_axis", "joint2_axis")
 
 
@@ -34,9 +17,12 @@ class EqualityColumns:
     """The equality constraints of a builder at the moment of `finalize`."""
 
     def __init__(self, source: Snapshot):
-        builder = source.builder
         self.source = source
-        self.columns = {name: builder._equality.view(name).copy() for name in _COLUMNS}
+        self.columns = {
+            name.removeprefix(_PREFIX): getattr(source, name)
+            for name in COLUMN_NAMES
+            if name.startswith(_PREFIX)
+        }
         self.ranges = WorldRanges(self.columns["world"], source.authored_world_count)
         """Where the constraints begin in each world."""
 
@@ -110,7 +96,7 @@ class EqualityColumns:
                 if all(still) or welded:
                     index = int(self.ranges.bounds[template.worlds[0]] + place)
                     names = [
-                        self.source.builder._body_name(int(self.columns[column][index]))
+                        self.source.builder.body_name(int(self.columns[column][index]))
                         for column in ("body1", "body2")
                     ]
                     raise ValueError(
@@ -119,21 +105,17 @@ class EqualityColumns:
                         "them."
                     )
 
-    def put(self, model: Model, body_q: np.ndarray) -> None:
-        """Write the arrays of the model; `body_q` has the initial poses, shape [body, 7]."""
-        device, columns = model.device, self.columns
+    def complete(self, body_q: np.ndarray) -> None:
+        """Give axes their length, and constraints their pose; `body_q` has the initial ones, [body, 7]."""
+        axis = self.columns["axis"]
+        axis /= np.linalg.norm(axis, axis=1, keepdims=True)
+        self.columns["relpose"][:] = self._relposes(body_q)
+
+    def put(self, model: Model) -> None:
+        """Write what the model has beside the columns."""
+        published = self.ranges.published.astype(np.int32)
         model.equality_constraint_count = len(self)
-        model.equality_constraint_world_start = _array(self.ranges.published, wp.int32, device)
-        for name in ("type", "body1", "body2", "joint1", "joint2", "joint1_axis", "joint2_axis", "world"):
-            setattr(model, f"equality_constraint_{name}", _array(columns[name], wp.int32, device))
-        model.equality_constraint_anchor = _array(columns["anchor"], wp.vec3, device)
-        axis = columns["axis"] / np.linalg.norm(columns["axis"], axis=1, keepdims=True)
-        model.equality_constraint_axis = _array(axis, wp.vec3, device)
-        model.equality_constraint_torquescale = _array(columns["torquescale"], wp.float32, device)
-        relpose = self._relposes(body_q)
-        model.equality_constraint_relpose = _array(relpose, wp.transform, device)
-        model.equality_constraint_polycoef = _array(columns["polycoef"], wp.float32, device)
-        model.equality_constraint_enabled = wp.array(columns["enabled"], dtype=wp.bool, device=device)
+        model.equality_constraint_world_start = wp.array(published, dtype=wp.int32, device=model.device)
         model.equality_constraint_label = list(self.source.builder.equality_constraint_label)
 
     def _relposes(self, body_q: np.ndarray) -> np.ndarray:
@@ -145,8 +127,3 @@ class EqualityColumns:
         relpose[missing] = poses.compose(poses.inverse(pose1), pose2)[missing]
         relpose[:, 3:] /= np.linalg.norm(relpose[:, 3:], axis=1, keepdims=True)
         return relpose
-
-
-def _array(values: np.ndarray, dtype: Any, device: Any) -> Any:
-    kind = np.int32 if dtype is wp.int32 else np.float32
-    return wp.array(np.ascontiguousarray(values, dtype=kind), dtype=dtype, device=device)

@@ -8,6 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.builder.custom_attributes import add_custom_rows
+from pluriverse.builder.equality import (
+    add_equality_constraint,
+    add_equality_constraint_connect,
+    add_equality_constraint_weld,
+)
+from pluriverse.builder.tables import BuilderTables
 from pluriverse.types import EqType
 
 PREFIX = "mujoco:equality_constraint_"
@@ -42,7 +49,7 @@ def is_equality_row(values: Mapping[str, Any]) -> bool:
     return any(key.startswith(PREFIX) for key in values)
 
 
-def add_equality_row(builder: Any, values: Mapping[str, Any]) -> dict[str, int]:
+def add_equality_row(builder: BuilderTables, values: Mapping[str, Any]) -> dict[str, int]:
     """Add the equality constraint that a row describes; return its index for every key.
 
     Raises:
@@ -72,20 +79,24 @@ def add_equality_row(builder: Any, values: Mapping[str, Any]) -> dict[str, int]:
     if kind == TENDON:
         return _add_tendon_row(builder, values, row, softness)
     common["custom_attributes"] = softness
-    ends = {"body1": int(row["body1"]), "body2": int(row["body2"])}
     if kind == CONNECT:
-        index = builder.add_equality_constraint_connect(**ends, anchor=row["anchor"], **common)
+        index = add_equality_constraint_connect(
+            builder, int(row["body1"]), int(row["body2"]), row["anchor"], **common
+        )
     elif kind == WELD:
         pose = np.array([float(part) for part in row["relpose"]])
-        index = builder.add_equality_constraint_weld(
-            **ends,
-            anchor=row["anchor"],
+        index = add_equality_constraint_weld(
+            builder,
+            int(row["body1"]),
+            int(row["body2"]),
+            row["anchor"],
             torquescale=float(row["torquescale"]),
             relpose=pose if pose[3:].any() else None,  # MuJoCo's way to say: as at the start
             **common,
         )
     elif kind == JOINT:
-        index = builder.add_equality_constraint(
+        index = add_equality_constraint(
+            builder,
             EqType.JOINT,
             joint1=int(row["joint1"]),
             joint2=int(row["joint2"]),
@@ -102,16 +113,17 @@ def add_equality_row(builder: Any, values: Mapping[str, Any]) -> dict[str, int]:
     return dict.fromkeys(values, int(index))
 
 
-def _axis(builder: Any, row: dict[str, Any], number: int) -> int | None:
+def _axis(builder: BuilderTables, row: dict[str, Any], number: int) -> int | None:
     """Return which axis of its joint a degree of freedom is, None where it is not given."""
     dof, joint = int(row[f"joint{number}_dof"]), int(row[f"joint{number}"])
     return None if dof < 0 or joint < 0 else dof - int(builder.joint_qd_start[joint])
 
 
 def _add_tendon_row(
-    builder: Any, values: Mapping[str, Any], row: dict[str, Any], softness: dict[str, Any]
+    builder: BuilderTables, values: Mapping[str, Any], row: dict[str, Any], softness: dict[str, Any]
 ) -> dict[str, int]:
-    added = builder.add_custom_values(
+    added = add_custom_rows(
+        builder,
         {
             "mujoco:tendon_equality_tendon1": int(row["tendon1"]),
             "mujoco:tendon_equality_tendon2": int(row["tendon2"]),
@@ -119,6 +131,6 @@ def _add_tendon_row(
             "mujoco:tendon_equality_label": row["label"],
             "mujoco:tendon_equality_enabled": bool(row["enabled"]),
             **{key.replace("eq_", "tendon_equality_"): value for key, value in softness.items()},
-        }
+        },
     )
     return dict.fromkeys(values, int(next(iter(added.values()))))

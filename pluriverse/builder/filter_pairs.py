@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.builder.shapes import add_shape_collision_filter_pair
+from pluriverse.builder.tables import BuilderTables
+
 
 class FilterPairs(MutableSequence[tuple[int, int]]):
     """The pairs of a builder, in the order in which they were added; `np.asarray` gives shape [pair, 2].
@@ -13,11 +16,11 @@ class FilterPairs(MutableSequence[tuple[int, int]]):
         builder: Builder whose pairs they are; what is written here is written there.
     """
 
-    def __init__(self, builder: Any):
+    def __init__(self, builder: BuilderTables):
         self._builder = builder
 
     def __len__(self) -> int:
-        return len(self._builder._filters)
+        return len(self._builder.shape_filters)
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         return iter(self._list())
@@ -44,7 +47,7 @@ class FilterPairs(MutableSequence[tuple[int, int]]):
     __hash__ = None  # type: ignore[assignment]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self._builder._filters.view("shape"), dtype=dtype)
+        return np.array(self._builder.shape_filters.view("shape"), dtype=dtype)
 
     def __repr__(self) -> str:
         return repr(self._list())
@@ -57,7 +60,7 @@ class FilterPairs(MutableSequence[tuple[int, int]]):
             ValueError: If it is no pair of different shapes.
         """
         if index >= len(self):  # what `append` asks for
-            self._builder.add_shape_collision_filter_pair(*_pair(value))
+            add_shape_collision_filter_pair(self._builder, *_pair(value))
             return
         pairs = self._list()
         pairs.insert(index, value)
@@ -75,18 +78,18 @@ class FilterPairs(MutableSequence[tuple[int, int]]):
             ValueError: If one is no pair of different shapes; then nothing changes.
         """
         checked = [_pair(pair) for pair in pairs]
-        table = self._builder._filters
-        before = table.taken(np.arange(len(table)))
+        table = self._builder.shape_filters
+        before = table.copied()
         table.size = 0
         try:
             for pair in checked:
-                self._builder.add_shape_collision_filter_pair(*pair)
+                add_shape_collision_filter_pair(self._builder, *pair)
         except (IndexError, ValueError):
-            self._builder._filters = before
+            self._builder.shape_filters = before
             raise
 
     def _list(self) -> list[tuple[int, int]]:
-        return [(a, b) for a, b in self._builder._filters.view("shape").tolist()]
+        return [(a, b) for a, b in self._builder.shape_filters.view("shape").tolist()]
 
 
 def _pair(value: Any) -> tuple[int, int]:

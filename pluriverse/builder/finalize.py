@@ -17,18 +17,22 @@ from pluriverse.builder.loop_joints import replace_loop_joints
 from pluriverse.builder.mass_matrix_validation import check_mass_matrix
 from pluriverse.builder.mass_validation import NothingToAccelerateError, check_masses
 from pluriverse.builder.shape_bounds import compute_shape_bounds
-from pluriverse.builder.snapshot import Snapshot
+from pluriverse.builder.snapshot import COLUMN_NAMES, Snapshot
 from pluriverse.builder.structure import build_templates
+from pluriverse.builder.tables import BuilderTables
 from pluriverse.builder.validation import check_structure, check_values
-from pluriverse.builder.worlds import WorldBuilder
 from pluriverse.model import Model
 from pluriverse.model.batches import make_batches
 from pluriverse.model.kinematics import eval_initial_kinematics
+from pluriverse.model.schema import MODEL_ARRAYS
 from pluriverse.model.topology import make_topology
 from pluriverse.types import BodyFlags, ShapeFlags
 
+# Columns of builders from which arrays of the model of the same name are computed.
+_COMPUTED = ("body_q", "joint_target_q")
 
-def make_model(builder: WorldBuilder, device: Any) -> Model:
+
+def make_model(builder: BuilderTables, device: Any) -> Model:
     """Return the model of everything in `builder`.
 
     Raises:
@@ -64,11 +68,13 @@ def make_model(builder: WorldBuilder, device: Any) -> Model:
         model.dynamics_obstacle = str(error)
     _put_counts(model, source)
     _put_worlds(model, source)
+    equality.complete(body_q)
+    _put_columns(model, source)
     _put_bodies(model, source, body_q, body_qd)
     _put_joints(model, source)
     _put_articulations(model, source)
     _put_shapes(model, source)
-    equality.put(model, body_q)
+    equality.put(model)
     model.templates, model.world_template = templates, world_template
     first = {name: source.ranges[name].bounds[:-1] for name in ("body", "joint", "coord", "dof", "shape")}
     model.topology, model.world_row_count, model.tree_count = make_topology(
@@ -109,7 +115,7 @@ def _put_counts(model: Model, source: Snapshot) -> None:
 
 def _put_worlds(model: Model, source: Snapshot) -> None:
     device = model.device
-    model.gravity = _vectors(source.gravity, device)
+    model.gravity = _to_device(source.gravity, wp.vec3, device)
     model.up_axis = source.builder.up_axis
     model.world_label = source.world_label
     starts = {name: _integers(ranges.published, device) for name, ranges in source.ranges.items()}
@@ -123,50 +129,23 @@ def _put_worlds(model: Model, source: Snapshot) -> None:
     model.particle_world_start = _integers(np.zeros(source.world_count + 2), device)
 
 
+def _put_columns(model: Model, source: Snapshot) -> None:
+    """Put the columns on the device, as the arrays that the schema declares."""
+    for name in COLUMN_NAMES:
+        if name in MODEL_ARRAYS and name not in _COMPUTED:
+            setattr(model, name, _to_device(getattr(source, name), MODEL_ARRAYS[name].dtype, model.device))
+
+
 def _put_bodies(model: Model, source: Snapshot, body_q: np.ndarray, body_qd: np.ndarray) -> None:
-    device = model.device
-    model.body_q = _poses(body_q, device)
-    model.body_qd = wp.array(body_qd.astype(np.float32), dtype=wp.spatial_vectorf, device=device)
-    model.body_mass = _floats(source.body_mass, device)
-    model.body_inertia = wp.array(source.body_inertia.astype(np.float32), dtype=wp.mat33, device=device)
-    model.body_com = _vectors(source.body_com, device)
-    model.body_flags = _integers(source.body_flags, device)
+    model.body_q = _to_device(body_q, wp.transform, model.device)
+    model.body_qd = _to_device(body_qd, wp.spatial_vectorf, model.device)
     model.has_kinematic_bodies = bool((source.body_flags == BodyFlags.KINEMATIC).any())
-    model.body_world = _integers(source.body_world, device)
     model.body_label = list(source.builder.body_label)
 
 
 def _put_joints(model: Model, source: Snapshot) -> None:
-    device = model.device
-    for name in ("type", "parent", "child", "articulation", "world", "q_start", "qd_start", "target_mode"):
-        setattr(model, f"joint_{name}", _integers(getattr(source, f"joint_{name}"), device))
-    model.joint_X_p = _poses(source.joint_X_p, device)
-    model.joint_X_c = _poses(source.joint_X_c, device)
-    model.joint_enabled = wp.array(source.joint_enabled, dtype=wp.bool, device=device)
-    model.joint_dof_dim = wp.array2d(source.joint_dof_dim.astype(np.int32), dtype=wp.int32, device=device)
-    model.joint_axis = _vectors(source.joint_axis, device)
-    for name in (
-        "q",
-        "qd",
-        "f",
-        "act",
-        "armature",
-        "damping",
-        "friction",
-        "target_ke",
-        "target_kd",
-        "target_pos",
-        "target_vel",
-        "target_lower",
-        "target_upper",
-        "limit_lower",
-        "limit_upper",
-        "limit_ke",
-        "limit_kd",
-        "effort_limit",
-        "velocity_limit",
-    ):
-        setattr(model, f"joint_{name}", _floats(getattr(source, f"joint_{name}"), device))
+    model.joint_q_start = _integers(source.joint_q_start, model.device)
+    model.joint_qd_start = _integers(source.joint_qd_start, model.device)
     model.joint_label = list(source.builder.joint_label)
 
 
@@ -175,7 +154,6 @@ def _put_articulations(model: Model, source: Snapshot) -> None:
     counts = np.bincount(source.joint_articulation, minlength=model.articulation_count)
     model.articulation_start = _integers(np.concatenate([[0], np.cumsum(counts)]), device)
     model.articulation_joint = _integers(np.argsort(source.joint_articulation, kind="stable"), device)
-    model.articulation_world = _integers(source.articulation_world, device)
     model.articulation_label = list(source.builder.articulation_label)
 
 
@@ -183,47 +161,24 @@ def _put_shapes(model: Model, source: Snapshot) -> None:
     device = model.device
     wanted = int(ShapeFlags.HYDROELASTIC | ShapeFlags.COLLIDE_SHAPES)
     model.has_hydroelastic_shapes = bool((source.shape_flags & wanted == wanted).any())
-    for name in ("body", "type", "flags", "world", "collision_group", "source_index", "appearance"):
-        setattr(model, f"shape_{name}", _integers(getattr(source, f"shape_{name}"), device))
-    for name in (
-        "margin",
-        "gap",
-        "material_ke",
-        "material_ke_per_mass",
-        "material_tau",
-        "material_mu",
-        "material_restitution",
-        "material_mu_torsional",
-        "material_mu_rolling",
-        "material_kh",
-    ):
-        setattr(model, f"shape_{name}", _floats(getattr(source, f"shape_{name}"), device))
-    model.shape_transform = _poses(source.shape_transform, device)
-    model.shape_scale = _vectors(source.shape_scale, device)
-    model.shape_is_solid = wp.array(source.shape_is_solid, dtype=wp.bool, device=device)
     model.shape_enabled = wp.ones(model.shape_count, dtype=wp.bool, device=device)
-    model.shape_color = _vectors(source.shape_color, device)
     model.meshes = list(source.builder.meshes)
     model.appearances = list(source.builder.appearances)
     lower, upper, radius = compute_shape_bounds(
         source.shape_type, source.shape_scale, source.shape_source_index, model.meshes
     )
-    model.shape_aabb_lower, model.shape_aabb_upper = _vectors(lower, device), _vectors(upper, device)
-    model.shape_collision_radius = _floats(radius, device)
+    model.shape_aabb_lower, model.shape_aabb_upper = (
+        _to_device(corner, wp.vec3, device) for corner in (lower, upper)
+    )
+    model.shape_collision_radius = _to_device(radius, wp.float32, device)
     model.shape_label = list(source.builder.shape_label)
 
 
 def _integers(values: np.ndarray, device: Any) -> Any:
-    return wp.array(values.astype(np.int32), dtype=wp.int32, device=device)
+    return _to_device(values, wp.int32, device)
 
 
-def _floats(values: np.ndarray, device: Any) -> Any:
-    return wp.array(values.astype(np.float32), dtype=wp.float32, device=device)
-
-
-def _vectors(values: np.ndarray, device: Any) -> Any:
-    return wp.array(values.astype(np.float32), dtype=wp.vec3, device=device)
-
-
-def _poses(values: np.ndarray, device: Any) -> Any:
-    return wp.array(values.astype(np.float32), dtype=wp.transform, device=device)
+def _to_device(values: np.ndarray, dtype: Any, device: Any) -> Any:
+    """Return an array of the model of what the host has in double precision."""
+    on_host = {wp.int32: np.int32, wp.bool: np.bool_}.get(dtype, np.float32)
+    return wp.array(np.ascontiguousarray(values, dtype=on_host), dtype=dtype, device=device)

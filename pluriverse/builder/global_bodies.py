@@ -6,17 +6,13 @@ world itself are shared by all worlds, and stay as they are. A world has its cop
 own.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from pluriverse.builder.custom_attribute import CustomAttribute
-from pluriverse.builder.custom_attributes import JOINT_CONSTRAINT_COUNT
-from pluriverse.builder.custom_merge import _kinds_of_rows
+from pluriverse.builder.custom_attribute import FREQUENCY_OF_KEY, CustomAttribute
+from pluriverse.builder.custom_attributes import JOINT_CONSTRAINT_COUNT, custom_entity_count, rows_of
+from pluriverse.builder.custom_merge import kinds_of_rows
+from pluriverse.builder.tables import BuilderTables
 from pluriverse.types import Entity
-
-if TYPE_CHECKING:
-    from pluriverse.builder.worlds import WorldBuilder
 
 _WORLD = Entity.WORLD.key
 _WITH_WORLD = ("body", "joint", "articulation", "equality_constraint", "shape")
@@ -107,8 +103,25 @@ class PartLayout:
 Order = Layout | PartLayout
 
 
-def copy_global_bodies(builder: "WorldBuilder") -> None:
-    """See `WorldBuilder.copy_global_bodies`."""
+def copy_global_bodies(builder: BuilderTables) -> None:
+    """Give every world a copy of the bodies and joints of no world.
+
+    A model with worlds cannot have bodies of no world. With them go their articulations, shapes, equality
+    constraints and custom attributes, and rows of custom frequencies that refer to them. Shapes attached
+    to the world itself (`body=-1`) stay shared. A world has its copies, under the same labels, in front
+    of what is its own, so indices of entities change. Without worlds or such bodies nothing happens.
+
+    Call it when all worlds and all bodies were added.
+
+    Raises:
+        RuntimeError: If a world is open.
+        ValueError: If a custom attribute has values that cannot be taken along.
+    """
+    if builder.current_world >= 0:
+        raise RuntimeError(
+            f"copy_global_bodies: world {builder.current_world} "
+            f"('{builder.world_label[builder.current_world]}') is still open. Call end_world() first."
+        )
     worlds = {kind: getattr(builder, f"{kind}_world") for kind in _WITH_WORLD}
     copied = {kind: world < 0 for kind, world in worlds.items()}
     copied["shape"] = copied["shape"] & (builder.shape_body >= 0)
@@ -132,24 +145,24 @@ def copy_global_bodies(builder: "WorldBuilder") -> None:
     }
     _move_tables(builder, orders)
     for key in builder.custom_frequencies:
-        rows = builder._custom_rows[key].taken(orders[key].origin)
+        rows = builder.custom_rows[key].taken(orders[key].origin)
         rows.view("world")[:] = orders[key].world
-        builder._custom_rows[key] = rows
+        builder.custom_rows[key] = rows
     builder.custom_attributes = attributes
 
 
-def _kinds_of(builder: "WorldBuilder", attribute: CustomAttribute) -> np.ndarray | None:
+def _kinds_of(builder: BuilderTables, attribute: CustomAttribute) -> np.ndarray | None:
     """Return what the value of each row refers to, empty for nothing; None if none refers to anything."""
     if attribute.row_references is None and attribute.references is None:
         return None
-    size = builder.custom_entity_count(attribute.frequency)
+    size = custom_entity_count(builder, attribute.frequency)
     if attribute.row_references is None:
         return np.full(size, attribute.references)
-    return np.array([kind or "" for kind in _kinds_of_rows(builder, attribute, size)], dtype=str)
+    return np.array([kind or "" for kind in kinds_of_rows(builder, attribute, size)], dtype=str)
 
 
 def _order_rows(
-    builder: "WorldBuilder",
+    builder: BuilderTables,
     copied: dict[str, np.ndarray],
     orders: dict[str, Order],
     kinds: dict[str, np.ndarray | None],
@@ -161,7 +174,7 @@ def _order_rows(
     """
     known = dict(copied)
     known |= {kind: order.copied for kind, order in orders.items() if isinstance(order, PartLayout)}
-    world = {key: builder._rows_of(key).view("world").copy() for key in builder.custom_frequencies}
+    world = {key: rows_of(builder, key).view("world").copy() for key in builder.custom_frequencies}
     known |= {key: np.zeros(len(rows), dtype=bool) for key, rows in world.items()}
     found = True
     while found:
@@ -187,7 +200,7 @@ def _refers_to(values: np.ndarray, kinds: np.ndarray, marked: dict[str, np.ndarr
 
 
 def _moved_attribute(
-    builder: "WorldBuilder", attribute: CustomAttribute, kinds: np.ndarray | None, orders: dict[str, Order]
+    builder: BuilderTables, attribute: CustomAttribute, kinds: np.ndarray | None, orders: dict[str, Order]
 ) -> CustomAttribute:
     """Return a custom attribute in the new order, with the indices that it holds.
 
@@ -204,7 +217,7 @@ def _moved_attribute(
     order = orders.get(attribute.frequency_key)
     world = np.arange(attribute.column.size)  # one of the whole model is seen from world 0
     if order is not None:
-        count = builder.custom_entity_count(attribute.frequency)
+        count = custom_entity_count(builder, attribute.frequency)
         result.column = attribute.column.taken(order.origin, count)
         world = order.world
         kinds = None if kinds is None else kinds[order.origin]
@@ -221,50 +234,43 @@ def _moved_attribute(
     return result
 
 
-def _move_tables(builder: "WorldBuilder", orders: dict[str, Order]) -> None:
+def _move_tables(builder: BuilderTables, orders: dict[str, Order]) -> None:
     """Bring the tables of the builder into the new order."""
     filters = _moved_filters(builder, orders["shape"])
-    tables = {
-        "body": "_bodies",
-        "joint": "_joints",
-        "articulation": "_articulations",
-        "equality_constraint": "_equality",
-        "shape": "_shapes",
-        "joint_dof": "_dofs",
-        "joint_coord": "_coords",
-    }
-    for kind, name in tables.items():
-        table = getattr(builder, name).taken(orders[kind].origin)
-        setattr(builder, name, table)
-        if isinstance(order := orders[kind], Layout):
-            table.view("world")[:] = order.world
+    for kind, order in orders.items():
+        entity = FREQUENCY_OF_KEY.get(kind)
+        if entity not in builder.tables:
+            continue
+        builder.tables[entity] = builder.tables[entity].taken(order.origin)
+        if isinstance(order, Layout):
+            builder.column(f"{kind}_world")[:] = order.world
             labels = getattr(builder, f"{kind}_label")
             setattr(builder, f"{kind}_label", [labels[index] for index in order.origin.tolist()])
-    for table, column, kind in (
-        (builder._joints, "parent", "body"),
-        (builder._joints, "child", "body"),
-        (builder._joints, "articulation", "articulation"),
-        (builder._shapes, "body", "body"),
-        (builder._equality, "body1", "body"),
-        (builder._equality, "body2", "body"),
-        (builder._equality, "joint1", "joint"),
-        (builder._equality, "joint2", "joint"),
+    for column, holder, kind in (
+        ("joint_parent", "joint", "body"),
+        ("joint_child", "joint", "body"),
+        ("joint_articulation", "joint", "articulation"),
+        ("shape_body", "shape", "body"),
+        ("equality_constraint_body1", "equality_constraint", "body"),
+        ("equality_constraint_body2", "equality_constraint", "body"),
+        ("equality_constraint_joint1", "equality_constraint", "joint"),
+        ("equality_constraint_joint2", "equality_constraint", "joint"),
     ):
-        values = table.view(column)
-        values[:] = orders[kind].moved(values, table.view("world"))
-    for column, kind in (("q_start", "joint_coord"), ("qd_start", "joint_dof")):
+        values = builder.column(column)
+        values[:] = orders[kind].moved(values, builder.column(f"{holder}_world"))
+    for column, kind in (("joint_q_start", "joint_coord"), ("joint_qd_start", "joint_dof")):
         order = orders[kind]
         assert isinstance(order, PartLayout)
-        builder._joints.view(column)[:] = order.start
-    builder._filters.size = 0
-    added = builder._filters.extend(len(filters))
-    builder._filters.view("shape")[added] = filters
+        builder.column(column)[:] = order.start
+    builder.shape_filters.size = 0
+    added = builder.shape_filters.extend(len(filters))
+    builder.shape_filters.view("shape")[added] = filters
 
 
-def _moved_filters(builder: "WorldBuilder", order: Order) -> np.ndarray:
+def _moved_filters(builder: BuilderTables, order: Order) -> np.ndarray:
     """Return the filtered pairs of shapes; a pair with a shape that is copied is one per world."""
     assert isinstance(order, Layout)
-    pairs = builder._filters.view("shape").astype(np.int64)
+    pairs = builder.shape_filters.view("shape").astype(np.int64)
     world = builder.shape_world[pairs].max(axis=1, initial=-1)
     everywhere = order.copied[pairs].any(axis=1) & (world < 0)
     count = builder.world_count

@@ -5,8 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.builder.bodies import BodyBuilder
-from pluriverse.builder.custom_attributes import JOINT_CONSTRAINT_COUNT
+from pluriverse.builder.custom_attributes import (
+    JOINT_CONSTRAINT_COUNT,
+    check_custom_values,
+    custom_entity_count,
+    put_custom_values,
+)
 from pluriverse.builder.inputs import (
     IDENTITY,
     AxisLike,
@@ -16,93 +20,118 @@ from pluriverse.builder.inputs import (
     number_or_not_given,
 )
 from pluriverse.builder.joint_config import JointDofConfig, mode_value
+from pluriverse.builder.tables import BuilderTables
+from pluriverse.builder.world_scope import check_body
 from pluriverse.model import poses
 from pluriverse.types import FLOATING_JOINTS, Entity, JointType
 
+# What the columns of a degree of freedom take from a `JointDofConfig` as it is.
+_DOF_NUMBERS = (
+    "armature",
+    "damping",
+    "friction",
+    "target_ke",
+    "target_kd",
+    "target_pos",
+    "target_vel",
+    "target_lower",
+    "target_upper",
+    "limit_lower",
+    "limit_upper",
+    "effort_limit",
+    "velocity_limit",
+)
 
-class JointEntryBuilder(BodyBuilder):
-    """The part of a builder that puts a joint of any type into its tables."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.default_joint_cfg = JointDofConfig()
-        """What the joints take where their arguments say nothing."""
+def dof_config(
+    builder: BuilderTables, axis: AxisLike | JointDofConfig | None, **values: Any
+) -> JointDofConfig:
+    """Return the configuration of an axis: that given, else the default, with the values that are not None.
 
-    def _dof_config(self, axis: AxisLike | JointDofConfig | None, **values: Any) -> JointDofConfig:
-        for name, other in (("target_pos", "target_q"), ("target_vel", "target_qd")):
-            if values.get(name) is not None and values.get(other) is not None:
-                raise ValueError(
-                    f"joint 'joint_{self.joint_count}': both {name} and {other} are given, but they are two "
-                    "names of one target. Pass one of them."
-                )
-        base = axis if isinstance(axis, JointDofConfig) else self.default_joint_cfg.merged(axis=axis)
-        return base.merged(**values)
+    Raises:
+        ValueError: If one target is given under both of its names.
+    """
+    for name, other in (("target_pos", "target_q"), ("target_vel", "target_qd")):
+        if values.get(name) is not None and values.get(other) is not None:
+            raise ValueError(
+                f"joint 'joint_{builder.joint_count}': both {name} and {other} are given, but they are two "
+                "names of one target. Pass one of them."
+            )
+    base = axis if isinstance(axis, JointDofConfig) else builder.default_joint_cfg.merged(axis=axis)
+    return base.merged(**values)
 
-    def _add_joint(
-        self,
-        joint_type: JointType,
-        parent: int,
-        child: int,
-        dofs: list[JointDofConfig],
-        parent_xform: Transform | None,
-        child_xform: Transform | None,
-        label: str | None,
-        collision_filter_parent: bool,
-        enabled: bool,
-        custom_attributes: Mapping[str, Any] | None,
-        dof_dim: tuple[int, int] | None = None,
-    ) -> int:
-        joint = self.joint_count
-        label = f"joint_{joint}" if label is None else label
-        name = f"joint '{label}' (index {joint})"
-        self._check_body(parent, f"{name}: parent")
-        self._check_body(child, f"{name}: child")
-        if child < 0:
-            raise ValueError(f"{name}: child is -1, but a joint moves a body. Pass the world as the parent.")
-        if parent == child:
-            raise ValueError(f"{name}: {self._body_name(child)} is both parent and child.")
-        frames = [as_transform(parent_xform, f"{name}: parent_xform")]
-        frames.append(as_transform(child_xform, f"{name}: child_xform"))
-        rows = [_dof_row(config, f"{name}, axis {index}") for index, config in enumerate(dofs)]
-        coord_count = len(rows) if joint_type is JointType.D6 else joint_type.coord_count
-        counts = {
-            Entity.JOINT: 1,
-            Entity.JOINT_DOF: len(rows),
-            Entity.JOINT_COORD: coord_count,
-            Entity.JOINT_CONSTRAINT: JOINT_CONSTRAINT_COUNT - len(rows),
-        }
-        custom = self._check_custom(custom_attributes, counts, name)
-        first = {kind: self.custom_entity_count(kind) for kind in counts}
-        self._joints.append(
-            type=int(joint_type),
-            parent=parent,
-            child=child,
-            X_p=frames[0],
-            X_c=frames[1],
-            q_start=self.joint_coord_count,
-            qd_start=self.joint_dof_count,
-            dof_dim=joint_type.dof_dim if dof_dim is None else dof_dim,
-            filter_parent=collision_filter_parent,
-            enabled=bool(enabled),
-            world=self.current_world,
-        )
-        self.joint_label.append(label)
-        for row in rows:
-            self._dofs.append(**row)
-        self._put_custom(custom, first)
-        if coord_count:
-            coords = self._coords.extend(coord_count)
-            if joint_type in FLOATING_JOINTS:
-                held = IDENTITY if parent < 0 else self.body_q[parent]
-                self.joint_q[coords] = _free_coordinates(held, frames[0], frames[1], self.body_q[child])
-            elif joint_type is JointType.BALL:
-                self.joint_q[coords] = IDENTITY[3:]
-            targets = self.joint_q[coords]
-            if coord_count == len(rows):
-                targets = np.array([row["target_pos"] for row in rows])
-            self._coords.view("target_q")[coords] = targets
-            self._coords.view("target_q_seen")[coords] = targets
-        return joint
+
+def add_joint_entry(
+    builder: BuilderTables,
+    joint_type: JointType,
+    parent: int,
+    child: int,
+    dofs: list[JointDofConfig],
+    parent_xform: Transform | None,
+    child_xform: Transform | None,
+    label: str | None,
+    collision_filter_parent: bool,
+    enabled: bool,
+    custom_attributes: Mapping[str, Any] | None,
+    dof_dim: tuple[int, int] | None = None,
+) -> int:
+    """Add a joint of any type, whose degrees of freedom are configured, and return its index.
+
+    Raises:
+        ValueError: If a value is out of range.
+        IndexError: If there is no such body.
+    """
+    joint = builder.joint_count
+    label = f"joint_{joint}" if label is None else label
+    name = f"joint '{label}' (index {joint})"
+    check_body(builder, parent, f"{name}: parent")
+    check_body(builder, child, f"{name}: child")
+    if child < 0:
+        raise ValueError(f"{name}: child is -1, but a joint moves a body. Pass the world as the parent.")
+    if parent == child:
+        raise ValueError(f"{name}: {builder.body_name(child)} is both parent and child.")
+    frames = [as_transform(parent_xform, f"{name}: parent_xform")]
+    frames.append(as_transform(child_xform, f"{name}: child_xform"))
+    rows = [_dof_row(config, f"{name}, axis {index}") for index, config in enumerate(dofs)]
+    coord_count = len(rows) if joint_type is JointType.D6 else joint_type.coord_count
+    counts = {
+        Entity.JOINT: 1,
+        Entity.JOINT_DOF: len(rows),
+        Entity.JOINT_COORD: coord_count,
+        Entity.JOINT_CONSTRAINT: JOINT_CONSTRAINT_COUNT - len(rows),
+    }
+    custom = check_custom_values(builder, custom_attributes, counts, name)
+    first = {kind: custom_entity_count(builder, kind) for kind in counts}
+    builder.tables[Entity.JOINT].append(
+        joint_type=int(joint_type),
+        joint_parent=parent,
+        joint_child=child,
+        joint_X_p=frames[0],
+        joint_X_c=frames[1],
+        joint_q_start=builder.joint_coord_count,
+        joint_qd_start=builder.joint_dof_count,
+        joint_dof_dim=joint_type.dof_dim if dof_dim is None else dof_dim,
+        joint_collision_filter_parent=collision_filter_parent,
+        joint_enabled=bool(enabled),
+        joint_world=builder.current_world,
+    )
+    builder.joint_label.append(label)
+    for row in rows:
+        builder.tables[Entity.JOINT_DOF].append(**row)
+    put_custom_values(builder, custom, first)
+    if coord_count:
+        coords = builder.tables[Entity.JOINT_COORD].extend(coord_count)
+        if joint_type in FLOATING_JOINTS:
+            held = IDENTITY if parent < 0 else builder.body_q[parent]
+            builder.joint_q[coords] = _free_coordinates(held, frames[0], frames[1], builder.body_q[child])
+        elif joint_type is JointType.BALL:
+            builder.joint_q[coords] = IDENTITY[3:]
+        targets = builder.joint_q[coords]
+        if coord_count == len(rows):
+            targets = np.array([row["joint_target_pos"] for row in rows])
+        builder.column("joint_target_q")[coords] = targets
+        builder.column("_joint_target_q_seen")[coords] = targets
+    return joint
 
 
 def _free_coordinates(
@@ -117,28 +146,10 @@ def _free_coordinates(
 
 def _dof_row(config: JointDofConfig, name: str) -> dict[str, Any]:
     """Return the table entry of a degree of freedom."""
-    row = {
-        column: float(getattr(config, attribute))
-        for column, attribute in (
-            ("armature", "armature"),
-            ("damping", "damping"),
-            ("friction", "friction"),
-            ("target_ke", "target_ke"),
-            ("target_kd", "target_kd"),
-            ("target_pos", "target_pos"),
-            ("target_vel", "target_vel"),
-            ("target_lower", "target_lower"),
-            ("target_upper", "target_upper"),
-            ("limit_lower", "limit_lower"),
-            ("limit_upper", "limit_upper"),
-            ("effort_limit", "effort_limit"),
-            ("velocity_limit", "velocity_limit"),
-        )
-    }
     return {
-        **row,
-        "limit_ke": number_or_not_given(config.limit_ke),
-        "limit_kd": number_or_not_given(config.limit_kd),
-        "axis": as_axis(config.axis, f"{name}: axis"),
-        "target_mode": mode_value(config.actuator_mode, name),
+        **{f"joint_{name}": float(getattr(config, name)) for name in _DOF_NUMBERS},
+        "joint_limit_ke": number_or_not_given(config.limit_ke),
+        "joint_limit_kd": number_or_not_given(config.limit_kd),
+        "joint_axis": as_axis(config.axis, f"{name}: axis"),
+        "joint_target_mode": mode_value(config.actuator_mode, name),
     }

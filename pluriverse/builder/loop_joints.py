@@ -16,12 +16,13 @@ from typing import TypeVar
 import numpy as np
 
 from pluriverse.builder.custom_merge import given_entities, taken_custom_attributes
+from pluriverse.builder.equality_copies import add_constraints_of_joints
 from pluriverse.builder.split_bodies import split_bodies
-from pluriverse.builder.worlds import WorldBuilder
+from pluriverse.builder.tables import BuilderTables
 from pluriverse.model import poses
-from pluriverse.types import FLOATING_JOINTS, EqType, JointTargetMode, JointType
+from pluriverse.types import FLOATING_JOINTS, Entity, EqType, JointTargetMode, JointType
 
-Builder = TypeVar("Builder", bound=WorldBuilder)
+Builder = TypeVar("Builder", bound=BuilderTables)
 
 _CONSTRAINT = {
     JointType.BALL: EqType.CONNECT,
@@ -45,7 +46,7 @@ class CutJoints:
     """Body that the part was cut from, shape [cut]."""
 
 
-def replace_loop_joints(builder: WorldBuilder) -> tuple[WorldBuilder, CutJoints]:
+def replace_loop_joints(builder: BuilderTables) -> tuple[BuilderTables, CutJoints]:
     """Return the builder, or, if it has loop joints, a copy that has trees and constraints instead.
 
     Raises:
@@ -82,7 +83,7 @@ def replace_holding_joints(builder: Builder) -> Builder:
     return _replace(builder, builder, holding, holding, holding)
 
 
-def _find_loops(builder: WorldBuilder) -> np.ndarray:
+def _find_loops(builder: BuilderTables) -> np.ndarray:
     """Return the joints that close loops: those in no articulation to bodies that another joint moves."""
     loose = builder.joint_articulation < 0
     held = np.bincount(builder.joint_child[~loose], minlength=builder.body_count) == 1
@@ -90,7 +91,7 @@ def _find_loops(builder: WorldBuilder) -> np.ndarray:
 
 
 def _replace(
-    builder: WorldBuilder,
+    builder: BuilderTables,
     whole: Builder,
     holding: np.ndarray,
     filtered: np.ndarray,
@@ -113,7 +114,7 @@ def _replace(
     return result
 
 
-def _check(builder: WorldBuilder, loops: np.ndarray) -> None:
+def _check(builder: BuilderTables, loops: np.ndarray) -> None:
     """Check that the joints can close loops."""
     for what in ("X_p", "X_c"):
         frames = getattr(builder, f"joint_{what}")[loops]
@@ -121,13 +122,13 @@ def _check(builder: WorldBuilder, loops: np.ndarray) -> None:
         if not finite.all():
             row = int(np.argmin(finite))
             raise ValueError(
-                f"{builder._joint_name(int(loops[row]))}: joint_{what} is {frames[row].tolist()}, but all "
+                f"{builder.joint_name(int(loops[row]))}: joint_{what} is {frames[row].tolist()}, but all "
                 "numbers must be finite."
             )
     for joint in loops[np.isin(builder.joint_type[loops], FLOATING_JOINTS)].tolist():
-        name, kind = builder._joint_name(joint), JointType(builder.joint_type[joint])
+        name, kind = builder.joint_name(joint), JointType(builder.joint_type[joint])
         closes = (
-            f"{name} closes a loop: {builder._body_name(int(builder.joint_child[joint]))} has a joint already"
+            f"{name} closes a loop: {builder.body_name(int(builder.joint_child[joint]))} has a joint already"
         )
         if kind is JointType.FREE:
             raise ValueError(f"{closes}. A FREE joint holds nothing, so leave it out.")
@@ -140,12 +141,12 @@ def _check(builder: WorldBuilder, loops: np.ndarray) -> None:
             )
 
 
-def _dofs_of(builder: WorldBuilder, joint: int) -> slice:
+def _dofs_of(builder: BuilderTables, joint: int) -> slice:
     first = int(builder.joint_qd_start[joint])
     return slice(first, first + int(builder.joint_dof_dim[joint].sum()))
 
 
-def _needs_coordinates(builder: WorldBuilder) -> np.ndarray:
+def _needs_coordinates(builder: BuilderTables) -> np.ndarray:
     """Return which joints do more than to hold two bodies, or hold them in a way of no constraint's."""
     acts = ~np.isin(builder.joint_target_mode, _UNDRIVEN)
     acts |= (builder.joint_limit_lower > -LIMIT_NONE) | (builder.joint_limit_upper < LIMIT_NONE)
@@ -159,18 +160,18 @@ def _needs_coordinates(builder: WorldBuilder) -> np.ndarray:
     return result | np.isin(builder.joint_type, (JointType.PRISMATIC, JointType.D6))
 
 
-def _check_off(builder: WorldBuilder, joints: np.ndarray) -> None:
+def _check_off(builder: BuilderTables, joints: np.ndarray) -> None:
     """Report joints that are off and no constraints, which leave nothing that could be switched on."""
     coupled = np.concatenate([builder.equality_constraint_joint1, builder.equality_constraint_joint2])
     used = np.intersect1d(coupled, joints)
     if len(used):
         raise ValueError(
-            f"{builder._joint_name(int(used[0]))} closes a loop and is off (joint_enabled is false), but an "
+            f"{builder.joint_name(int(used[0]))} closes a loop and is off (joint_enabled is false), but an "
             "equality constraint couples it. Enable the joint, or leave both out."
         )
     if len(joints):
         warnings.warn(
-            f"{builder._joint_name(int(joints[0]))} closes a loop and is off (joint_enabled is false), as "
+            f"{builder.joint_name(int(joints[0]))} closes a loop and is off (joint_enabled is false), as "
             f"{len(joints)} in all that would move a part of a body: they are left out of the model. Ball, "
             "fixed and revolute joints without drive, limits and losses become constraints that can be "
             "switched on.",
@@ -178,7 +179,7 @@ def _check_off(builder: WorldBuilder, joints: np.ndarray) -> None:
         )
 
 
-def _add_constraints(result: WorldBuilder, builder: WorldBuilder, loops: np.ndarray) -> np.ndarray:
+def _add_constraints(result: BuilderTables, builder: BuilderTables, loops: np.ndarray) -> np.ndarray:
     """Append the constraints of loop joints, and sort all constraints by world; return the order."""
     kind = np.array([_CONSTRAINT[JointType(value)] for value in builder.joint_type[loops]])
     frame1, frame2 = builder.joint_X_p[loops], builder.joint_X_c[loops]
@@ -189,7 +190,8 @@ def _add_constraints(result: WorldBuilder, builder: WorldBuilder, loops: np.ndar
     polycoef[rope, 0], polycoef[rope, 1] = builder.joint_limit_lower[first], builder.joint_limit_upper[first]
     hinge = kind == EqType.HINGE
     axis[hinge] = poses.rotate(frame1[hinge, 3:], builder.joint_axis[builder.joint_qd_start[loops[hinge]]])
-    return result._add_constraints_of_joints(
+    return add_constraints_of_joints(
+        result,
         loops,
         type=kind,
         body1=builder.joint_parent[loops],
@@ -202,7 +204,7 @@ def _add_constraints(result: WorldBuilder, builder: WorldBuilder, loops: np.ndar
     )
 
 
-def _add_filters(result: WorldBuilder, builder: WorldBuilder, loops: np.ndarray) -> None:
+def _add_filters(result: BuilderTables, builder: BuilderTables, loops: np.ndarray) -> None:
     """Filter the shapes of the two bodies of each loop joint against each other, as for other joints."""
     shapes = np.flatnonzero(builder.shape_collision_filter_parent)
     shapes = shapes[np.argsort(builder.shape_body[shapes], kind="stable")]
@@ -217,39 +219,42 @@ def _add_filters(result: WorldBuilder, builder: WorldBuilder, loops: np.ndarray)
     number = np.arange(len(joint)) - np.repeat(np.cumsum(size) - size, size)
     place = np.stack(np.divmod(number, np.maximum(count[1], 1)[joint]))
     rows = shapes[first[:, joint] + place].T
-    table = builder._filters.taken(np.arange(len(builder._filters)))
+    table = builder.shape_filters.copied()
     added = table.extend(len(rows))  # before the view, which it outdates
     table.view("shape")[added] = rows
-    result._filters = table
+    result.shape_filters = table
 
 
-def _remove_joints(result: WorldBuilder, builder: WorldBuilder, loops: np.ndarray) -> None:
+def _remove_joints(result: BuilderTables, builder: BuilderTables, loops: np.ndarray) -> None:
     """Take loop joints out of the tables, and their places out of all indices."""
     keep = np.ones(builder.joint_count, dtype=bool)
     keep[loops] = False
     dof_count = builder.joint_dof_dim.sum(axis=1)
     coord_count = np.diff(np.append(builder.joint_q_start, builder.joint_coord_count))
-    result._joints = builder._joints.taken(keep)
-    result._dofs = builder._dofs.taken(np.repeat(keep, dof_count))
-    result._coords = builder._coords.taken(np.repeat(keep, coord_count))
-    result._joints.view("q_start")[:] = np.cumsum(coord_count[keep]) - coord_count[keep]
-    result._joints.view("qd_start")[:] = np.cumsum(dof_count[keep]) - dof_count[keep]
+    for entity, kept in (
+        (Entity.JOINT, keep),
+        (Entity.JOINT_DOF, np.repeat(keep, dof_count)),
+        (Entity.JOINT_COORD, np.repeat(keep, coord_count)),
+    ):
+        result.tables[entity] = builder.tables[entity].taken(kept)
+    result.column("joint_q_start")[:] = np.cumsum(coord_count[keep]) - coord_count[keep]
+    result.column("joint_qd_start")[:] = np.cumsum(dof_count[keep]) - dof_count[keep]
     result.joint_label = [label for label, kept in zip(builder.joint_label, keep, strict=True) if kept]
     place = np.append(np.cumsum(keep) - 1, -1)  # -1, no joint, stays -1
     for name in ("joint1", "joint2"):
-        rows = result._equality.view(name)
+        rows = result.column(f"equality_constraint_{name}")
         rows[:] = place[rows]
 
 
 def _move_custom_attributes(
-    result: WorldBuilder, builder: WorldBuilder, loops: np.ndarray, order: np.ndarray
+    result: BuilderTables, builder: BuilderTables, loops: np.ndarray, order: np.ndarray
 ) -> None:
     """Let the custom attributes follow the joints that stay and the constraints, which are in `order`."""
     if not builder.custom_attributes:
         return
     for key, joint in given_entities(builder, "joint", loops)[:1]:
         warnings.warn(
-            f"{builder._joint_name(joint)} closes a loop, so it is an equality constraint of the model and "
+            f"{builder.joint_name(joint)} closes a loop, so it is an equality constraint of the model and "
             f"none of its joints: the value of custom attribute '{key}' is left out.",
             stacklevel=4,
         )

@@ -39,9 +39,9 @@ def check_mass_matrix(
         if not fill_point_masses(source, root, find_carried(source, body_joint, body_weld)):
             builder = source.builder
             raise NothingToAccelerateError(
-                f"{builder._joint_name(joint)}: the mass matrix is singular in the initial pose (pivot "
+                f"{builder.joint_name(joint)}: the mass matrix is singular in the initial pose (pivot "
                 f"{pivot:.3g} of its entry), because the joints beyond undo this one and nothing between "
-                f"has inertia. Give {builder._body_name(int(source.joint_child[joint]))} mass and inertia, "
+                f"has inertia. Give {builder.body_name(int(source.joint_child[joint]))} mass and inertia, "
                 "give the joint an armature, or leave one of the joints out."
             )
         joint, pivot = _find_singular_joint(source, joint_depth, body_q)

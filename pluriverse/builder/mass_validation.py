@@ -50,7 +50,7 @@ def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) ->
     if bad.any():
         body = int(np.argmax(bad))
         raise ValueError(
-            f"{builder._body_name(body)}: body_mass is {source.body_mass[body]} kg, but it must be finite "
+            f"{builder.body_name(body)}: body_mass is {source.body_mass[body]} kg, but it must be finite "
             "and >= 0."
         )
     _check_inertias(source)
@@ -66,7 +66,7 @@ def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) ->
     if len(massless):
         body = int(massless[0])
         raise NothingToAccelerateError(
-            f"{builder._body_name(body)}: mass is {mass[body]} kg (with all bodies that hang on it), but "
+            f"{builder.body_name(body)}: mass is {mass[body]} kg (with all bodies that hang on it), but "
             "a body that can move needs mass > 0. Pass mass= to add_link() or add_body(), give it a shape "
             "with density > 0, or fix it with add_joint_fixed()."
         )
@@ -83,8 +83,8 @@ def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) ->
             joint_type, "every axis through"
         )
         raise NothingToAccelerateError(
-            f"{builder._body_name(int(roots[row]))}: the principal inertias about "
-            f"{builder._joint_name(joint)} are {principal[row].tolist()} kg·m² (with "
+            f"{builder.body_name(int(roots[row]))}: the principal inertias about "
+            f"{builder.joint_name(joint)} are {principal[row].tolist()} kg·m² (with "
             f"all bodies that hang on it), but there must be some about {about} the joint. Pass inertia= to "
             "add_link(), give the body a shape with density > 0, or give the joint an armature."
         )
@@ -110,7 +110,7 @@ def _check_com(source: Snapshot) -> None:
     if not finite.all():
         body = int(np.argmin(finite))
         raise ValueError(
-            f"{source.builder._body_name(body)}: body_com is {source.body_com[body].tolist()} m, but it "
+            f"{source.builder.body_name(body)}: body_com is {source.body_com[body].tolist()} m, but it "
             "must be finite. Check com= of add_link()."
         )
 
@@ -122,7 +122,7 @@ def _check_inertias(source: Snapshot) -> None:
     if not finite.all():
         body = int(np.argmin(finite))
         raise ValueError(
-            f"{builder._body_name(body)}: body_inertia is {inertia[body].tolist()} kg·m², but it must be "
+            f"{builder.body_name(body)}: body_inertia is {inertia[body].tolist()} kg·m², but it must be "
             "finite."
         )
     transposed = inertia.transpose(0, 2, 1)
@@ -131,7 +131,7 @@ def _check_inertias(source: Snapshot) -> None:
     if skew.any():
         body = int(np.argmax(skew))
         raise ValueError(
-            f"{builder._body_name(body)}: body_inertia is {inertia[body].tolist()} kg·m², which is not "
+            f"{builder.body_name(body)}: body_inertia is {inertia[body].tolist()} kg·m², which is not "
             "symmetric. Pass the full symmetric 3x3 matrix."
         )
     source.body_inertia = 0.5 * (inertia + transposed)
@@ -141,7 +141,7 @@ def _check_inertias(source: Snapshot) -> None:
     if negative.any():
         body = int(np.argmax(negative))
         raise ValueError(
-            f"{builder._body_name(body)}: the principal inertias are {principal[body].tolist()} kg·m², "
+            f"{builder.body_name(body)}: the principal inertias are {principal[body].tolist()} kg·m², "
             "but none may be negative. Check inertia= of add_link()."
         )
     broken = np.flatnonzero(largest - (principal[:, 0] + principal[:, 1]) > TRIANGLE_TOLERANCE * largest)
@@ -149,7 +149,7 @@ def _check_inertias(source: Snapshot) -> None:
         body = int(broken[0])
         others = f" and {len(broken) - 1} more" if len(broken) > 1 else ""
         warnings.warn(
-            f"{builder._body_name(body)}{others}: the principal inertias {principal[body].tolist()} kg·m² "
+            f"{builder.body_name(body)}{others}: the principal inertias {principal[body].tolist()} kg·m² "
             "belong to no body, since the largest exceeds the sum of the other two; they are used as given. "
             "Check inertia= of add_link() (about the centre of mass, in body axes).",
             stacklevel=5,
@@ -170,7 +170,7 @@ def fill_point_masses(source: Snapshot, roots: np.ndarray, carried: tuple[np.nda
     first = int(bodies[0])
     others = f" and {len(bodies) - 1} more" if len(bodies) > 1 else ""
     warnings.warn(
-        f"{source.builder._body_name(first)}{others}: a mass of {mass[0]:g} kg without any inertia on a "
+        f"{source.builder.body_name(first)}{others}: a mass of {mass[0]:g} kg without any inertia on a "
         f"joint that turns it; it gets the inertia of a ball of {POINT_MASS_DENSITY:g} kg/m³. Pass "
         "inertia= to add_link() or add_body(), or give the body a shape with density > 0.",
         stacklevel=5,

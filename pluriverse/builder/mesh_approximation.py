@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.builder.shapes import ShapeBuilder
+from pluriverse.builder.shapes import add_shape_collision_filter_pair, mesh_index
+from pluriverse.builder.tables import BuilderTables
 from pluriverse.geometry import Mesh
 from pluriverse.geometry.approximation import approximate_mesh, bounding_box_of, bounding_sphere_of
 from pluriverse.model.poses import compose
-from pluriverse.types import GeoType, ShapeFlags
+from pluriverse.types import Entity, GeoType, ShapeFlags
 from pluriverse.warnings import MeshApproximationWarning
 
 METHODS = ("convex_hull", "components", "bounding_box", "bounding_sphere", "coacd", "vhacd", "quadratic")
@@ -30,15 +31,42 @@ _MESHED = (GeoType.MESH, GeoType.CONVEX_MESH)
 
 
 def approximate_meshes(
-    builder: ShapeBuilder,
-    method: str,
-    shape_indices: Iterable[int] | None,
-    raise_on_failure: bool,
-    keep_visual_shapes: bool,
-    cache_dir: str | Path | None,
-    options: dict[str, Any],
+    builder: BuilderTables,
+    method: str = "convex_hull",
+    shape_indices: Iterable[int] | None = None,
+    raise_on_failure: bool = False,
+    keep_visual_shapes: bool = False,
+    *,
+    cache_dir: str | Path | None = None,
+    **options: Any,
 ) -> set[int]:
-    """Do what `ModelBuilder.approximate_meshes` says."""
+    """Let shapes with a mesh collide as simpler geometry. Masses stay as they are.
+
+    Do this before the builder is replicated or added to another one: then all copies share the result.
+
+    Args:
+        method: `"convex_hull"`; `"components"`, the hull of each connected piece, as a shape of its own;
+            `"bounding_box"` (oriented); `"bounding_sphere"`; `"coacd"` or `"vhacd"`:
+            a convex decomposition, each part a shape of its own; `"quadratic"`: a mesh of fewer
+            triangles.
+        shape_indices: Shapes concerned, those without a mesh being left out; None for all meshes that
+            collide.
+        raise_on_failure: Whether to raise where a method fails. Otherwise a warning names the shape, and
+            the convex hull is taken, or the box if that fails too.
+        keep_visual_shapes: Whether the mesh stays visible, as a shape that does not collide.
+        cache_dir: Folder that keeps decompositions and simplifications; see `approximate_mesh`.
+        **options: Options of the method, such as `threshold` of CoACD; see `approximate_mesh`.
+
+    Returns:
+        The shapes that were replaced. Further parts are added behind the last shape, as `LABEL_1` and so
+        on.
+
+    Raises:
+        ValueError: If there is no such method, or a shape in a world that is closed becomes several.
+        IndexError: If there is no such shape.
+        TypeError: If the method has no such option.
+        ImportError: If a package is missing and `raise_on_failure` is set.
+    """
     if method not in METHODS:
         raise ValueError(
             f"approximate_meshes: method is {method!r}, but it must be one of "
@@ -54,7 +82,7 @@ def approximate_meshes(
     return done
 
 
-def _chosen(builder: ShapeBuilder, shape_indices: Iterable[int] | None) -> list[int]:
+def _chosen(builder: BuilderTables, shape_indices: Iterable[int] | None) -> list[int]:
     """Return the shapes with a mesh among those asked for, by default those that collide."""
     types = builder.shape_type
     if shape_indices is None:
@@ -72,7 +100,7 @@ def _chosen(builder: ShapeBuilder, shape_indices: Iterable[int] | None) -> list[
 
 
 def _approximate(
-    builder: ShapeBuilder,
+    builder: BuilderTables,
     shape: int,
     method: str,
     raise_on_failure: bool,
@@ -81,7 +109,7 @@ def _approximate(
     options: dict[str, Any],
 ) -> bool:
     """Replace one shape by the first method that works; return whether one did."""
-    name = builder._shape_name(shape)
+    name = builder.shape_name(shape)
     mesh = builder.meshes[int(builder.shape_source_index[shape])]
     if method in _DECOMPOSITIONS and mesh.hull_source is not None:
         mesh = mesh.hull_source  # importers have made a hull of it
@@ -100,7 +128,7 @@ def _approximate(
             warnings.warn(
                 f"{name}: {method} failed ({error}); {following} is used instead.",
                 MeshApproximationWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
             method, options = following, {}
     if len(parts) > 1 and not _may_grow(builder, shape):
@@ -122,24 +150,24 @@ def _approximate(
         _become(builder, shape, GeoType.SPHERE, -1, np.array([radius, 0.0, 0.0]), pose)
     else:
         kind = GeoType.MESH if method == "quadratic" else GeoType.CONVEX_MESH
-        _become(builder, shape, kind, builder._mesh_index(parts[0]), scale, None)
-        filtered = np.asarray(builder.shape_collision_filter_pairs) if len(parts) > 1 else np.zeros((0, 2))
+        _become(builder, shape, kind, mesh_index(builder, parts[0]), scale, None)
+        filtered = builder.shape_filters.view("shape") if len(parts) > 1 else np.zeros((0, 2))
         partners = [int(b if a == shape else a) for a, b in filtered if shape in (a, b)]
         for number, part in enumerate(parts[1:], start=1):
             copy = _append_copy(builder, shape, f"{builder.shape_label[shape]}_{number}")
-            builder.shape_source_index[copy] = builder._mesh_index(part)
+            builder.shape_source_index[copy] = mesh_index(builder, part)
             for partner in partners:
-                builder.add_shape_collision_filter_pair(copy, partner)
+                add_shape_collision_filter_pair(builder, copy, partner)
     return True
 
 
-def _may_grow(builder: ShapeBuilder, shape: int) -> bool:
+def _may_grow(builder: BuilderTables, shape: int) -> bool:
     """Return whether a shape may be added beside another: in the world that is open, or with none at all."""
     return int(builder.shape_world[shape]) == builder.current_world
 
 
 def _become(
-    builder: ShapeBuilder,
+    builder: BuilderTables,
     shape: int,
     kind: GeoType,
     mesh: int,
@@ -154,9 +182,9 @@ def _become(
         builder.shape_transform[shape] = compose(builder.shape_transform[shape], pose)
 
 
-def _append_copy(builder: ShapeBuilder, shape: int, label: str) -> int:
+def _append_copy(builder: BuilderTables, shape: int, label: str) -> int:
     """Add a copy of a shape, without mass, and return it."""
-    values = {name: builder._shapes.view(name)[shape].copy() for name in builder._shapes.columns}
-    copy = builder._shapes.append(**values)
+    shapes = builder.tables[Entity.SHAPE]
+    copy = shapes.append(**{name: shapes.view(name)[shape].copy() for name in shapes.columns})
     builder.shape_label.append(label)
     return copy

@@ -13,7 +13,15 @@ import numpy as np
 import warp as wp
 
 from pluriverse.builder.custom_attribute import CustomAttribute, CustomFrequency
+from pluriverse.builder.custom_attributes import (
+    add_custom_attribute,
+    add_custom_frequency,
+    add_custom_rows,
+    custom_frequency_count,
+)
 from pluriverse.builder.inputs import Transform, as_transform
+from pluriverse.builder.tables import BuilderTables
+from pluriverse.builder.world_scope import check_body
 from pluriverse.model import poses
 from pluriverse.types import GeoType
 
@@ -211,7 +219,7 @@ def as_sensor_type(value: Any) -> SensorType:
 
 
 def add_sensor(
-    builder: Any,
+    builder: BuilderTables,
     type: SensorType | str,
     *,
     body: int = -1,
@@ -228,15 +236,44 @@ def add_sensor(
     delay: float = 0.0,
     label: str | None = None,
 ) -> int:
-    """Add a sensor; see `ModelBuilder.add_sensor`."""
+    """Add a sensor, which `Simulation.sensors` measures in every world: `simulation.sensors[label]`.
+
+    Robots from any file can be given sensors: `builder.add_sensor("gyro", body=report.bodies[0])`.
+
+    Args:
+        type: What it measures: a `SensorType`, or its name in either case, as in MJCF.
+        body: Body that carries it, -1 for the world.
+        xform: Frame of the sensor in that body [m, xyzw]; the frame of the body if None.
+        joint: Joint that it is on, for `jointpos`, `jointvel`, `jointactuatorfrc`, `jointlimitpos`,
+            `jointlimitvel`, `ballquat` and `ballangvel`.
+        axis: Axis of a D6 joint.
+        reference_body: Body whose frame `frame*` sensors measure in, that of the zone of `insidesite`, or
+            of the camera of `camprojection`; -1 for the world, None for none.
+        reference_xform: The frame in that body.
+        zone: Volume that contacts of `touch`, or the frame's origin of `insidesite`, are looked for in.
+        terms: Shares of a sum over joint coordinates in place of `joint`; springs of `e_potential`.
+        parameter: The field in the world of `magnetometer`; focal lengths and centre of the image [pixel]
+            of `camprojection`.
+        cutoff: Largest absolute value that it tells, 0 for no bound; not for quaternions and axes.
+        noise: Standard deviation of the noise of each sample, in the unit of the sensor.
+        delay: How late it is read [s].
+        label: Name; `TYPE_INDEX` if None.
+
+    Returns:
+        Index of the sensor.
+
+    Raises:
+        IndexError: If there is no such body.
+        ValueError: If a value is out of range, or something that the type needs is missing.
+    """
     declare_sensors(builder)
     kind = as_sensor_type(type)
-    number = builder.custom_frequency_count(FREQUENCY)
+    number = custom_frequency_count(builder, FREQUENCY)
     label = f"{kind.name.lower()}_{number}" if label is None else label
     name = f"sensor '{label}' (index {number})"
-    builder._check_body(body, name)
+    check_body(builder, body, name)
     if reference_body is not None:
-        builder._check_body(reference_body, f"{name}: reference_body")
+        check_body(builder, reference_body, f"{name}: reference_body")
     for what, value in (("cutoff", cutoff), ("noise", noise), ("delay", delay)):
         if not (np.isfinite(value) and value >= 0.0):
             raise ValueError(f"{name}: {what} is {value}, but it must be a finite number >= 0.")
@@ -263,8 +300,75 @@ def add_sensor(
         values |= _ball_values(builder, joint, name)
     elif joint is not None:
         raise ValueError(f"{name}: joint is {joint}, but a {kind.name.lower()} is on a body; pass body.")
-    rows = builder.add_custom_values({f"sensor:sensor_{key}": value for key, value in values.items()})
+    rows = add_custom_rows(builder, {f"sensor:sensor_{key}": value for key, value in values.items()})
     return int(rows["sensor:sensor_type"])
+
+
+def add_sensor_imu(
+    builder: BuilderTables,
+    body: int,
+    *,
+    xform: Transform | None = None,
+    accelerometer_noise: float = 0.0,
+    gyro_noise: float = 0.0,
+    delay: float = 0.0,
+    label: str = "imu",
+) -> tuple[int, int, int]:
+    """Add an inertial measurement unit: sensors `LABEL_acc`, `LABEL_gyro` and `LABEL_quat` on one frame.
+
+    Args:
+        body: Body that carries it.
+        xform: Its frame in the body.
+        accelerometer_noise: Standard deviation of the specific force [m/s²].
+        gyro_noise: Standard deviation of the angular velocity [rad/s].
+        delay: How late it is read [s].
+        label: First part of the three names.
+
+    Returns:
+        Indices of accelerometer, gyro and orientation (`framequat`).
+
+    Raises:
+        IndexError: If there is no such body.
+        ValueError: If a value is out of range.
+    """
+    frame: dict[str, Any] = {"body": body, "xform": xform, "delay": delay}
+    return (
+        add_sensor(builder, "accelerometer", noise=accelerometer_noise, label=f"{label}_acc", **frame),
+        add_sensor(builder, "gyro", noise=gyro_noise, label=f"{label}_gyro", **frame),
+        add_sensor(builder, "framequat", label=f"{label}_quat", **frame),
+    )
+
+
+def add_sensor_force_torque(
+    builder: BuilderTables,
+    body: int,
+    *,
+    xform: Transform | None = None,
+    noise: float = 0.0,
+    delay: float = 0.0,
+    label: str = "wrist",
+) -> tuple[int, int]:
+    """Add sensors `LABEL_force` and `LABEL_torque` of what the joint above a body transmits to it.
+
+    Args:
+        body: Body on the far side of the joint.
+        xform: Frame of the sensor in the body; torques are about its origin.
+        noise: Standard deviation [N and N·m].
+        delay: How late it is read [s].
+        label: First part of the two names.
+
+    Returns:
+        Indices of both sensors.
+
+    Raises:
+        IndexError: If there is no such body.
+        ValueError: If a value is out of range.
+    """
+    frame: dict[str, Any] = {"body": body, "xform": xform, "noise": noise, "delay": delay}
+    return (
+        add_sensor(builder, "force", label=f"{label}_force", **frame),
+        add_sensor(builder, "torque", label=f"{label}_torque", **frame),
+    )
 
 
 def _zone_values(kind: SensorType, zone: SensorZone | None, name: str) -> dict[str, Any]:
@@ -284,7 +388,7 @@ def _zone_values(kind: SensorType, zone: SensorZone | None, name: str) -> dict[s
     return {"zone_type": int(shape), "zone_size": size.tolist()}
 
 
-def _joint_term(builder: Any, joint: int | None, axis: int, name: str) -> SensorTerm:
+def _joint_term(builder: BuilderTables, joint: int | None, axis: int, name: str) -> SensorTerm:
     """Return the coordinate of a joint with one, or of one axis of a joint with several."""
     joint = _checked_joint(builder, joint, name)
     first, first_dof = int(builder.joint_q_start[joint]), int(builder.joint_qd_start[joint])
@@ -298,12 +402,12 @@ def _joint_term(builder: Any, joint: int | None, axis: int, name: str) -> Sensor
     return SensorTerm(first + axis, first_dof + axis)
 
 
-def _coord_count(builder: Any, joint: int) -> int:
+def _coord_count(builder: BuilderTables, joint: int) -> int:
     starts = np.append(np.asarray(builder.joint_q_start), builder.joint_coord_count)
     return int(starts[joint + 1] - starts[joint])
 
 
-def _checked_joint(builder: Any, joint: int | None, name: str) -> int:
+def _checked_joint(builder: BuilderTables, joint: int | None, name: str) -> int:
     if joint is None or not 0 <= int(joint) < builder.joint_count:
         raise ValueError(
             f"{name}: joint is {joint}, but it must be the index of one of the {builder.joint_count} joints."
@@ -311,53 +415,55 @@ def _checked_joint(builder: Any, joint: int | None, name: str) -> int:
     return int(joint)
 
 
-def _ball_values(builder: Any, joint: int | None, name: str) -> dict[str, Any]:
+def _ball_values(builder: BuilderTables, joint: int | None, name: str) -> dict[str, Any]:
     joint = _checked_joint(builder, joint, name)
     if _coord_count(builder, joint) != 4:
         raise ValueError(f"{name}: joint '{builder.joint_label[joint]}' is no ball joint; pass one that is.")
     return {"coord": int(builder.joint_q_start[joint]), "dof": int(builder.joint_qd_start[joint])}
 
 
-def _add_terms(builder: Any, terms: Sequence[SensorTerm]) -> dict[str, Any]:
+def _add_terms(builder: BuilderTables, terms: Sequence[SensorTerm]) -> dict[str, Any]:
     """Add the shares of a sum; return where they are."""
     first = -1
     for term in terms:
-        rows = builder.add_custom_values(
+        rows = add_custom_rows(
+            builder,
             {
                 "sensor:term_coord": int(term.coord),
                 "sensor:term_dof": int(term.dof),
                 "sensor:term_coefficient": float(term.coefficient),
                 "sensor:term_offset": float(term.offset),
-            }
+            },
         )
         row = int(rows["sensor:term_coord"])
         first = row if first < 0 else first
     return {"term": first, "term_count": len(terms)}
 
 
-def declare_sensors(builder: Any) -> None:
+def declare_sensors(builder: BuilderTables) -> None:
     """Declare the rows of sensors; to do it again changes nothing."""
     if FREQUENCY in builder.custom_frequencies:
         return
-    builder.add_custom_frequency(CustomFrequency("term", namespace=NAMESPACE))
-    builder.add_custom_frequency(
-        CustomFrequency("sensor", namespace=NAMESPACE, label_attribute="sensor:sensor_label")
+    add_custom_frequency(builder, CustomFrequency("term", namespace=NAMESPACE))
+    add_custom_frequency(
+        builder, CustomFrequency("sensor", namespace=NAMESPACE, label_attribute="sensor:sensor_label")
     )
     for frequency, attributes in ((TERM_FREQUENCY, _TERM_ATTRIBUTES), (FREQUENCY, _ATTRIBUTES)):
         for name, dtype, default, references in attributes:
-            builder.add_custom_attribute(
+            add_custom_attribute(
+                builder,
                 CustomAttribute(
                     name, dtype, frequency, namespace=NAMESPACE, references=references, default=default
-                )
+                ),
             )
 
 
-def sensor_count(builder: Any) -> int:
+def sensor_count(builder: BuilderTables) -> int:
     """Return the number of sensors of a builder."""
-    return builder.custom_frequency_count(FREQUENCY) if FREQUENCY in builder.custom_frequencies else 0
+    return custom_frequency_count(builder, FREQUENCY) if FREQUENCY in builder.custom_frequencies else 0
 
 
-def move_sensor_copies(builder: Any, offsets: np.ndarray, first: int) -> None:
+def move_sensor_copies(builder: BuilderTables, offsets: np.ndarray, first: int) -> None:
     """Move the frames of sensors that are fixed to the world, from row `first` on, with their copies."""
     count = sensor_count(builder) - first
     if count <= 0 or not len(offsets):

@@ -6,11 +6,11 @@ import numpy as np
 
 from pluriverse.builder.columns import ColumnView
 from pluriverse.builder.inputs import as_gravity
-from pluriverse.builder.storage import BuilderStorage
-from pluriverse.builder.worlds import WorldBuilder
-from pluriverse.types import FLOATING_JOINTS, JointTargetMode, JointType
+from pluriverse.builder.tables import BuilderTables
+from pluriverse.types import FLOATING_JOINTS, Entity, JointTargetMode, JointType
 
-COLUMN_NAMES = tuple(name for name, value in vars(BuilderStorage).items() if isinstance(value, ColumnView))
+COLUMN_NAMES = tuple(value.name for value in vars(BuilderTables).values() if isinstance(value, ColumnView))
+"""The columns that builders show."""
 
 
 class WorldRanges:
@@ -55,18 +55,19 @@ class Snapshot:
     body_inertia: np.ndarray
     body_com: np.ndarray
 
-    def __init__(self, builder: WorldBuilder):
+    def __init__(self, builder: BuilderTables):
         for name in COLUMN_NAMES:
             setattr(self, name, getattr(builder, name).copy())
         self.builder = builder
         self.authored_world_count = builder.world_count
         self.world_count = max(builder.world_count, 1)
         self.world_label = list(builder.world_label) or ["world_0"]
-        gravity = builder._worlds.view("gravity").copy() if builder.world_count else np.full((1, 3), np.nan)
+        rows = builder.tables[Entity.WORLD].view("gravity")
+        gravity = rows.copy() if builder.world_count else np.full((1, 3), np.nan)
         self.gravity = np.where(np.isnan(gravity), as_gravity(builder.gravity, builder.up_axis), gravity)
         self.joint_q_start = np.append(self.joint_q_start, builder.joint_coord_count)
         self.joint_qd_start = np.append(self.joint_qd_start, builder.joint_dof_count)
-        self.filters = np.asarray(builder.shape_collision_filter_pairs)
+        self.filters = builder.shape_filters.view("shape").copy()
         dof_count = self.joint_dof_dim.sum(axis=1)
         coord_count = np.diff(self.joint_q_start)
         worlds = self.authored_world_count
@@ -82,29 +83,29 @@ class Snapshot:
         """Where the entities of each kind begin in each world."""
         self.dof_joint = np.repeat(np.arange(len(dof_count)), dof_count)
         """Joint of each degree of freedom."""
-        self._unify_targets(builder)
+        self._unify_targets()
 
     def __getattr__(self, name: str) -> Any:
         # Columns are set by name in __init__; this only tells type checkers so.
         raise AttributeError(name)
 
-    def _unify_targets(self, builder: WorldBuilder) -> None:
+    def _unify_targets(self) -> None:
         """Take over targets that were written by coordinate.
 
         Raises:
             ValueError: If a target was written under both names, with different values.
         """
-        written = self.joint_target_q != builder._coords.view("target_q_seen")
+        written = self.joint_target_q != self._joint_target_q_seen
         place = np.arange(len(self.dof_joint)) - self.joint_qd_start[self.dof_joint]
         scalar = (np.diff(self.joint_q_start) == self.joint_dof_dim.sum(axis=1))[self.dof_joint]
         coord = np.where(scalar, self.joint_q_start[self.dof_joint] + place, -1)
         dofs = np.flatnonzero(scalar & written[coord]) if len(written) else np.zeros(0, dtype=np.int64)
-        given, seen = self.joint_target_pos[dofs], builder._coords.view("target_q_seen")[coord[dofs]]
+        given, seen = self.joint_target_pos[dofs], self._joint_target_q_seen[coord[dofs]]
         clash = np.flatnonzero((given != seen) & (given != self.joint_target_q[coord[dofs]]))
         if len(clash):
             dof = dofs[clash[0]]
             raise ValueError(
-                f"{builder._joint_name(int(self.dof_joint[dof]))}: joint_target_pos is "
+                f"{self.builder.joint_name(int(self.dof_joint[dof]))}: joint_target_pos is "
                 f"{self.joint_target_pos[dof]} and joint_target_q is {self.joint_target_q[coord[dof]]}, but "
                 "both are the target of the same drive. Write to one of them."
             )

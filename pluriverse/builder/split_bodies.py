@@ -12,11 +12,12 @@ import copy
 import numpy as np
 
 from pluriverse.builder.custom_merge import taken_custom_attributes
-from pluriverse.builder.worlds import WorldBuilder
-from pluriverse.types import BodyFlags, EqType
+from pluriverse.builder.equality_copies import add_constraints_of_joints
+from pluriverse.builder.tables import BuilderTables
+from pluriverse.types import BodyFlags, Entity, EqType
 
 
-def split_bodies(builder: WorldBuilder, joints: np.ndarray) -> tuple[WorldBuilder, np.ndarray]:
+def split_bodies(builder: BuilderTables, joints: np.ndarray) -> tuple[BuilderTables, np.ndarray]:
     """Return the builder, or, if there are such joints, a copy where each moves a part of its child.
 
     The parts are the last bodies of their worlds. A joint is in the articulation of its parent then, or, if
@@ -38,26 +39,26 @@ def split_bodies(builder: WorldBuilder, joints: np.ndarray) -> tuple[WorldBuilde
     _check_masses(builder, joints)
     result = copy.copy(builder)
     origin = np.concatenate([np.arange(count), child])
-    bodies = builder._bodies.taken(origin)
+    bodies = builder.tables[Entity.BODY].taken(origin)
     share = 1.0 / (1.0 + np.bincount(child, minlength=count))[origin]
-    bodies.view("mass")[:] *= share
-    bodies.view("inertia")[:] *= share[:, None, None]
-    bodies.view("flags")[count:] = BodyFlags.DYNAMIC
-    order = np.argsort(bodies.view("world"), kind="stable")
-    result._bodies = bodies.taken(order)
+    bodies.view("body_mass")[:] *= share
+    bodies.view("body_inertia")[:] *= share[:, None, None]
+    bodies.view("body_flags")[count:] = BodyFlags.DYNAMIC
+    order = np.argsort(bodies.view("body_world"), kind="stable")
+    result.tables[Entity.BODY] = bodies.taken(order)
     labels = builder.body_label + [f"{builder.joint_label[joint]}_half" for joint in joints]
     result.body_label = [labels[index] for index in order]
     place = np.empty(len(order) + 1, dtype=np.int64)
     place[order], place[-1] = np.arange(len(order)), -1  # -1, the world, stays -1
     part = place[count:-1]
 
-    result._joints = builder._joints.taken(np.arange(builder.joint_count))
-    result._joints.view("parent")[:] = place[builder.joint_parent]
-    result._joints.view("child")[:] = place[builder.joint_child]
-    result._joints.view("child")[joints] = part
-    result._joints.view("articulation")[joints] = _articulations(builder, joints)
-    result._shapes = builder._shapes.taken(np.arange(builder.shape_count))
-    result._shapes.view("body")[:] = place[builder.shape_body]
+    result.tables[Entity.JOINT] = builder.tables[Entity.JOINT].copied()
+    result.column("joint_parent")[:] = place[builder.joint_parent]
+    result.column("joint_child")[:] = place[builder.joint_child]
+    result.column("joint_child")[joints] = part
+    result.column("joint_articulation")[joints] = _articulations(builder, joints)
+    result.tables[Entity.SHAPE] = builder.tables[Entity.SHAPE].copied()
+    result.column("shape_body")[:] = place[builder.shape_body]
     constraint_order = _weld(result, builder, joints, place[child], part, place)
     if builder.custom_attributes:
         result.custom_attributes = taken_custom_attributes(
@@ -66,19 +67,19 @@ def split_bodies(builder: WorldBuilder, joints: np.ndarray) -> tuple[WorldBuilde
     return result, place[child]
 
 
-def _check_masses(builder: WorldBuilder, joints: np.ndarray) -> None:
+def _check_masses(builder: BuilderTables, joints: np.ndarray) -> None:
     mass = builder.body_mass[builder.joint_child[joints]]
     if not (mass > 0.0).all():
         row = int(np.argmin(mass > 0.0))
         joint = int(joints[row])
         raise ValueError(
-            f"{builder._joint_name(joint)} closes a loop and has coordinates, so that it moves a part of "
-            f"{builder._body_name(int(builder.joint_child[joint]))}, whose mass is {mass[row]} kg. Give the "
+            f"{builder.joint_name(joint)} closes a loop and has coordinates, so that it moves a part of "
+            f"{builder.body_name(int(builder.joint_child[joint]))}, whose mass is {mass[row]} kg. Give the "
             "body a mass, or exchange parent and child of the joint."
         )
 
 
-def _articulations(builder: WorldBuilder, joints: np.ndarray) -> np.ndarray:
+def _articulations(builder: BuilderTables, joints: np.ndarray) -> np.ndarray:
     """Return the articulation that each joint is to be in."""
     tree = np.flatnonzero(builder.joint_articulation >= 0)
     articulation = np.full(builder.body_count + 1, -1, dtype=np.int64)  # of the joint that moves each body
@@ -88,18 +89,21 @@ def _articulations(builder: WorldBuilder, joints: np.ndarray) -> np.ndarray:
 
 
 def _weld(
-    result: WorldBuilder,
-    builder: WorldBuilder,
+    result: BuilderTables,
+    builder: BuilderTables,
     joints: np.ndarray,
     body: np.ndarray,
     part: np.ndarray,
     place: np.ndarray,
 ) -> np.ndarray:
     """Weld the parts to their bodies, and sort all constraints by world; return the order."""
-    table = result._equality = builder._equality.taken(np.arange(len(builder._equality)))
+    constraints = builder.tables[Entity.EQUALITY_CONSTRAINT]
+    result.tables[Entity.EQUALITY_CONSTRAINT] = constraints.copied()
     for name in ("body1", "body2"):
-        table.view(name)[:] = place[table.view(name)]
-    return result._add_constraints_of_joints(
+        held = result.column(f"equality_constraint_{name}")
+        held[:] = place[held]
+    return add_constraints_of_joints(
+        result,
         joints,
         type=EqType.WELD,
         body1=body,

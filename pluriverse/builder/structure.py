@@ -97,7 +97,7 @@ class _LocalStructure:
         )
         cyclic = template.sort()
         if len(cyclic):
-            names = ", ".join(builder._joint_name(int(bounds["joint"][0] + index)) for index in cyclic)
+            names = ", ".join(builder.joint_name(int(bounds["joint"][0] + index)) for index in cyclic)
             raise ValueError(
                 f"the joints {names} hang on each other in a cycle and not on the world. Let one of their "
                 "bodies hang on the world, for example by add_joint_free() instead of the joint that "
@@ -107,9 +107,9 @@ class _LocalStructure:
         moving_plane[moving_plane] = ~template.body_static[shape[moving_plane, 1]]
         if moving_plane.any():
             index = int(bounds["shape"][0] + np.argmax(moving_plane))
-            carrier = builder._body_name(int(source.shape_body[index]))
+            carrier = builder.body_name(int(source.shape_body[index]))
             raise ValueError(
-                f"{builder._shape_name(index)} is a plane on {carrier}, which can move, but planes "
+                f"{builder.shape_name(index)} is a plane on {carrier}, which can move, but planes "
                 "collide only where they stand still. Attach it to the world (body=-1), or use a box."
             )
         filters = self.filter[self.filter_start[world] : self.filter_start[world + 1]]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pluriverse.builder.articulations import check_kinematic_child
 from pluriverse.builder.inputs import QUATERNION_LENGTH_TOLERANCE
 from pluriverse.builder.snapshot import Snapshot
 from pluriverse.types import FLOATING_JOINTS, BodyFlags, GeoType, JointTargetMode, JointType
@@ -25,7 +26,7 @@ def check_structure(source: Snapshot) -> None:
     if source.authored_world_count and (source.body_world < 0).any():
         body = int(np.argmax(source.body_world < 0))
         raise ValueError(
-            f"{builder._body_name(body)} is global, but the model has {source.authored_world_count} "
+            f"{builder.body_name(body)} is global, but the model has {source.authored_world_count} "
             "worlds: a body belongs to one world. Add it between begin_world() and end_world(), or call "
             "copy_global_bodies() before finalize() to give each world a copy; shapes that all worlds share "
             "are attached to the world itself (body=-1)."
@@ -34,24 +35,24 @@ def check_structure(source: Snapshot) -> None:
     if unknown.any():
         body = int(np.argmax(unknown))
         raise ValueError(
-            f"{builder._body_name(body)}: body_flags is {source.body_flags[body]}, but it must be "
+            f"{builder.body_name(body)}: body_flags is {source.body_flags[body]}, but it must be "
             f"BodyFlags.DYNAMIC ({int(BodyFlags.DYNAMIC)}) or KINEMATIC ({int(BodyFlags.KINEMATIC)})."
         )
     hangs = (source.joint_parent >= 0) & (source.body_flags[source.joint_child] == BodyFlags.KINEMATIC)
     if hangs.any():
-        builder._check_kinematic_child(int(np.argmax(hangs)))
+        check_kinematic_child(builder, int(np.argmax(hangs)))
     if not source.joint_enabled.all():
         joint = int(np.argmin(source.joint_enabled))
         raise ValueError(
-            f"{builder._joint_name(joint)}: joint_enabled is false, but it is what moves "
-            f"{builder._body_name(int(source.joint_child[joint]))}. Pass enabled=False when it is added, so "
+            f"{builder.joint_name(joint)}: joint_enabled is false, but it is what moves "
+            f"{builder.body_name(int(source.joint_child[joint]))}. Pass enabled=False when it is added, so "
             "that the body gets a free joint beside, or let a joint that closes a loop be off."
         )
     unknown = ~np.isin(source.shape_type, _SUPPORTED_SHAPES)
     if unknown.any():
         shape = int(np.argmax(unknown))
         raise ValueError(
-            f"{builder._shape_name(shape)}: shape_type {source.shape_type[shape]} is no geometry. "
+            f"{builder.shape_name(shape)}: shape_type {source.shape_type[shape]} is no geometry. "
             "Use a primitive, a mesh or a convex hull."
         )
 
@@ -59,23 +60,23 @@ def check_structure(source: Snapshot) -> None:
     if (mover_count > 1).any():
         body = int(np.argmax(mover_count > 1))
         joints = " and ".join(
-            builder._joint_name(int(joint)) for joint in np.flatnonzero(source.joint_child == body)
+            builder.joint_name(int(joint)) for joint in np.flatnonzero(source.joint_child == body)
         )
         raise ValueError(
-            f"{builder._body_name(body)} is the child of {joints}, but one joint moves a body. List exactly "
+            f"{builder.body_name(body)} is the child of {joints}, but one joint moves a body. List exactly "
             "one of them in add_articulation(); joints outside of all articulations close loops."
         )
     if (mover_count == 0).any():
         body = int(np.argmax(mover_count == 0))
         raise ValueError(
-            f"{builder._body_name(body)} has no joint. Connect it by add_joint_*(), use add_body() for a "
+            f"{builder.body_name(body)} has no joint. Connect it by add_joint_*(), use add_body() for a "
             "body that moves freely, or add_joint_fixed(parent=-1, ...) to hold it still."
         )
     loose = source.joint_articulation < 0
     if loose.any():
         joint = int(np.argmax(loose))
         raise ValueError(
-            f"{builder._joint_name(joint)} is in no articulation. List it in add_articulation([...]), "
+            f"{builder.joint_name(joint)} is in no articulation. List it in add_articulation([...]), "
             "with the other joints of the same mechanism."
         )
 
@@ -89,7 +90,7 @@ def _check_world_order(source: Snapshot) -> None:
     if len(between):
         shape = int(between[0])
         raise ValueError(
-            f"{builder._shape_name(shape)} belongs to no world, but stands between shapes of the worlds "
+            f"{builder.shape_name(shape)} belongs to no world, but stands between shapes of the worlds "
             f"{source.shape_world[inside[inside < shape][-1]]} and "
             f"{source.shape_world[inside[inside > shape][0]]}. Add what all worlds share before the first "
             "world or after the last."
@@ -104,9 +105,9 @@ def check_values(source: Snapshot) -> None:
     """
     builder = source.builder
     _check_single_precision(source)
-    _check_poses(source.joint_X_p, "joint_X_p", builder._joint_name, "parent_xform=")
-    _check_poses(source.joint_X_c, "joint_X_c", builder._joint_name, "child_xform=")
-    _check_poses(source.shape_transform, "shape_transform", builder._shape_name, "xform=")
+    _check_poses(source.joint_X_p, "joint_X_p", builder.joint_name, "parent_xform=")
+    _check_poses(source.joint_X_c, "joint_X_c", builder.joint_name, "child_xform=")
+    _check_poses(source.shape_transform, "shape_transform", builder.shape_name, "xform=")
     _check_joint_coordinates(source)
     _check_dofs(source)
     _check_shapes(source)
@@ -132,9 +133,9 @@ def _check_single_precision(source: Snapshot) -> None:
         row = int(np.argmin(sound.reshape(len(values), -1).all(axis=1)))
         kind = name.split("_")[0]
         if kind == "joint" and len(values) == len(source.dof_joint):
-            entity = builder._joint_name(int(source.dof_joint[row]))
+            entity = builder.joint_name(int(source.dof_joint[row]))
         elif kind == "joint" and len(values) == len(source.joint_type):
-            entity = builder._joint_name(row)
+            entity = builder.joint_name(row)
         elif kind in ("body", "shape"):
             entity = getattr(builder, f"_{kind}_name")(row)
         else:
@@ -172,7 +173,7 @@ def _check_joint_coordinates(source: Snapshot) -> None:
             index = int(np.argmin(np.isfinite(values)))
             joint = int(np.searchsorted(start, index, side="right")) - 1
             raise ValueError(
-                f"{builder._joint_name(joint)}: {what}[{index}] is {values[index]}, but it must be "
+                f"{builder.joint_name(joint)}: {what}[{index}] is {values[index]}, but it must be "
                 "finite. Write a number before finalize()."
             )
     for joint_types, place in ((FLOATING_JOINTS, 3), ((JointType.BALL,), 0)):
@@ -182,7 +183,7 @@ def _check_joint_coordinates(source: Snapshot) -> None:
         if not unit.all():
             row = int(np.argmin(unit))
             raise ValueError(
-                f"{builder._joint_name(int(joints[row]))}: joint_q holds the quaternion "
+                f"{builder.joint_name(int(joints[row]))}: joint_q holds the quaternion "
                 f"{quats[row].tolist()}, but a rotation has length 1. Write a unit quaternion x, y, z, w."
             )
 
@@ -214,7 +215,7 @@ def _check_dofs(source: Snapshot) -> None:
 
     def name(dof: int) -> str:
         joint = int(source.dof_joint[dof])
-        return f"{builder._joint_name(joint)}, axis {dof - source.joint_qd_start[joint]}"
+        return f"{builder.joint_name(joint)}, axis {dof - source.joint_qd_start[joint]}"
 
     for column in (*_DOF_NON_NEGATIVE, *_DOF_ANY_SIGN):
         values = getattr(source, f"joint_{column}")
@@ -301,7 +302,7 @@ def _check_distances(source: Snapshot) -> None:
     if bad.any():
         index = int(np.argmax(bad))
         raise ValueError(
-            f"{source.builder._joint_name(int(joints[index]))}: min_distance is {least[index]} m and "
+            f"{source.builder.joint_name(int(joints[index]))}: min_distance is {least[index]} m and "
             f"max_distance {most[index]} m (joint_limit_lower and joint_limit_upper of its first axis), but "
             "no distance > 0 lies between. Negative ones are no limits; to hold two points together use "
             "add_joint_ball()."
@@ -334,7 +335,7 @@ def _check_shapes(source: Snapshot) -> None:
         if bad.any():
             shape = int(np.argmax(bad))
             raise ValueError(
-                f"{builder._shape_name(shape)}: shape_{column} is {values[shape]}, but it must be finite "
+                f"{builder.shape_name(shape)}: shape_{column} is {values[shape]}, but it must be finite "
                 "and >= 0. Check the ShapeConfig, or what was written to the array."
             )
     finite = np.isfinite(source.shape_scale).all(axis=1)
@@ -350,7 +351,7 @@ def _check_shapes(source: Snapshot) -> None:
     if bad.any():
         shape = int(np.argmax(bad))
         raise ValueError(
-            f"{builder._shape_name(shape)}: shape_scale is {source.shape_scale[shape].tolist()}, but a "
+            f"{builder.shape_name(shape)}: shape_scale is {source.shape_scale[shape].tolist()}, but a "
             f"{GeoType(source.shape_type[shape]).name} needs finite sizes > 0 (planes: >= 0, mesh "
             "factors: not 0)."
         )
@@ -359,7 +360,7 @@ def _check_shapes(source: Snapshot) -> None:
     if bad.any():
         shape = int(np.argmax(bad))
         raise ValueError(
-            f"{builder._shape_name(shape)}: a {GeoType(source.shape_type[shape]).name} with "
+            f"{builder.shape_name(shape)}: a {GeoType(source.shape_type[shape]).name} with "
             f"shape_source_index {source.shape_source_index[shape]}, but meshes, convex hulls and "
             f"height fields need the index of one (0 to {len(builder.meshes) - 1}), primitives -1."
         )

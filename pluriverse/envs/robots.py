@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from pluriverse.builder import ModelBuilder
+from pluriverse.model_builder import ModelBuilder
 
 ASSET_VARIABLE = "PLURIVERSE_ASSETS"
 """Environment variable with folders of robots, separated as in PATH."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.builder import ModelBuilder
+from pluriverse.builder.equality_copies import move_constraints
 from pluriverse.geometry import Mesh
 from pluriverse.gymapi.asset_files import CONTACT_DISSIPATION_TIME, CONTACT_STIFFNESS
 from pluriverse.gymapi.collision_codes import GROUND_GROUP, collision_codes, find_shared_envs
@@ -22,6 +22,7 @@ from pluriverse.gymapi.scene import Actor, Ground, Sim
 from pluriverse.gymapi.shape_properties import offset_rows, resolved_offsets, shape_offsets
 from pluriverse.gymapi.store import start_key
 from pluriverse.model import Model, poses
+from pluriverse.model_builder import ModelBuilder
 
 # Envs in one world from which a warning is due: pairs of shapes grow with the square of their number.
 SHARED_ENVS_MANY = 64
@@ -239,7 +240,7 @@ def _place_loops(actor: Actor, builder: ModelBuilder) -> None:
     rows = actor.rows[name][entries].astype(np.float64)
     offset = poses.compose(rows.reshape(1, 7), poses.inverse(getattr(own, name)[entries].reshape(1, 7)))
     first = actor.starts["equality"]
-    builder._move_constraints(own, slice(first, first + own.equality_constraint_count), offset)
+    move_constraints(builder, own, slice(first, first + own.equality_constraint_count), offset)
     joints = actor.starts["joint"] + loose
     builder.joint_X_p[joints] = poses.compose(offset, own.joint_X_p[loose])
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.builder import ModelBuilder
 from pluriverse.builder.columns import Table
 from pluriverse.builder.loop_joints import replace_holding_joints
 from pluriverse.gymapi.enums import DofDriveMode, DofType, JointType
@@ -23,7 +22,8 @@ from pluriverse.gymapi.structures import (
     TendonProperties,
 )
 from pluriverse.gymapi.values import DOF_PROPERTIES_DTYPE, IndexRange, Transform
-from pluriverse.types import EqType
+from pluriverse.model_builder import ModelBuilder
+from pluriverse.types import Entity, EqType
 from pluriverse.types import JointType as ModelJointType
 
 # Bounds from here on [m or rad] count as none: the default of builders is 1e10.
@@ -243,7 +243,7 @@ class Asset:
         """Keep the filtered pairs of the file aside, since a filter other than -1 replaces them."""
         builder = self.builder
         self.shape_filter = np.asarray(builder.shape_collision_filter_pairs)
-        builder._filters = Table(builder._filters.columns)
+        builder.shape_filters = Table(builder.shape_filters.columns)
         # Neighbours across a joint do not collide, whatever the filter.
         builder.joint_collision_filter_parent = np.ones(builder.joint_count, dtype=bool)
         builder.shape_collision_filter_parent = np.ones(builder.shape_count, dtype=bool)
@@ -258,7 +258,7 @@ class Asset:
             return
         place = np.full(len(carrier), -1)
         place[order] = np.arange(len(order))
-        builder._shapes = builder._shapes.taken(order)
+        builder.tables[Entity.SHAPE] = builder.tables[Entity.SHAPE].taken(order)
         builder.shape_label = [builder.shape_label[shape] for shape in order]
         pairs = place[self.shape_filter]
         self.shape_filter = pairs[(pairs >= 0).all(axis=1)]

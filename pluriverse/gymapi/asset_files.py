@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.builder import ModelBuilder
 from pluriverse.gymapi.asset import Asset, FixedTendon
 from pluriverse.gymapi.enums import DofDriveMode
 from pluriverse.gymapi.structures import ActuatorProperties, AssetOptions, TendonProperties
 from pluriverse.gymapi.values import Quat, Transform, Vec3
 from pluriverse.importers import AssetWarning, ImportReport
+from pluriverse.model_builder import ModelBuilder
 from pluriverse.types import GeoType, JointTargetMode, JointType, ShapeFlags
 
 # Contact stiffness of shapes without compliance [N/m]: far above what a step resolves, so that the bound of

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.builder import ModelBuilder
 from pluriverse.model import Model
+from pluriverse.model_builder import ModelBuilder
 
 
 def is_mujoco(params: Any) -> bool:

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.builder import ModelBuilder
 from pluriverse.geometry import Appearance, Texture, TextureMapping
 from pluriverse.gymapi.assembly import add_ground_shape, place_grounds
 from pluriverse.gymapi.asset import Asset
 from pluriverse.gymapi.enums import MeshType
 from pluriverse.gymapi.scene import Actor, Sim
 from pluriverse.model import Model
+from pluriverse.model_builder import ModelBuilder
 from pluriverse.render import RayCaster, SeenGeometry
 from pluriverse.render.raycast.looks import LookArrays
-from pluriverse.types import GeoType, ShapeFlags
+from pluriverse.types import Entity, GeoType, ShapeFlags
 
 BITS = {
     SeenGeometry.VISUAL: int(MeshType.MESH_VISUAL),
@@ -47,14 +47,14 @@ class DrawnAsset:
         """Body of the asset that carries each shape, shape [shape]."""
         self.builder = builder = ModelBuilder()
         """The shapes alone, in the frames of their bodies."""
-        builder._shapes = source._shapes.taken(rows)
+        builder.tables[Entity.SHAPE] = source.tables[Entity.SHAPE].taken(rows)
         builder.shape_label = [source.shape_label[row] for row in rows.tolist()]
         builder.meshes, builder.appearances = source.meshes, source.appearances
-        builder._mesh_of_content = source._mesh_of_content
-        builder._appearance_of_content = source._appearance_of_content
-        builder._shapes.view("body")[:] = -1
+        builder.mesh_of_content = source.mesh_of_content
+        builder.appearance_of_content = source.appearance_of_content
+        builder.column("shape_body")[:] = -1
         # Meshes collide as their hulls; they are shown as they are.
-        kinds = builder._shapes.view("type")
+        kinds = builder.shape_type
         kinds[kinds == int(GeoType.CONVEX_MESH)] = int(GeoType.MESH)
 
 
@@ -263,5 +263,5 @@ def _world_builder(sim: Sim, actors: list[Actor]) -> ModelBuilder:
         builder.add_builder(drawn_asset(actor.asset).builder)
     for ground in sim.grounds:
         add_ground_shape(sim, builder, ground)
-    builder._shapes.view("flags")[:] = int(ShapeFlags.VISIBLE)
+    builder.shape_flags[:] = int(ShapeFlags.VISIBLE)
     return builder

@@ -10,12 +10,13 @@ import ast
 import dataclasses
 import inspect
 import itertools
+import math
 import re
 from typing import Any
 
 import warp as wp
 
-from pluriverse.types import Entity, ModelFlags
+from pluriverse.types import BodyFlags, Entity, JointTargetMode, ModelFlags
 
 _FLAG_OF_ENTITY = {
     Entity.WORLD: ModelFlags.MODEL_PROPERTIES,
@@ -26,6 +27,7 @@ _FLAG_OF_ENTITY = {
     Entity.SHAPE: ModelFlags.SHAPE_PROPERTIES,
     Entity.EQUALITY_CONSTRAINT: ModelFlags.CONSTRAINT_PROPERTIES,
 }
+_IDENTITY = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 _OF_CONTROL = "it only says where a new Control begins. Write to Simulation.control"
 _OF_SIZE = "it follows from the size. Use geometry_size"
 
@@ -52,11 +54,20 @@ class ArraySpec:
     """Whether poses of bodies follow from it, beside the coordinates of joints."""
     draw_instead: str | None
     """Why it cannot be drawn by itself, and what can; None if it can."""
+    default: Any
+    """What an entry holds that nobody gave; None for what its type and `may_be_unset` say."""
+    width: int
+    """Number of columns of an array of two dimensions."""
     name: str = ""
     """Name of the array."""
+    dtype: Any = None
+    """Type of an entry, as Warp knows it."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
+        self.dtype = owner.__annotations__[name].dtype
+        if self.default is None:
+            self.default = _IDENTITY if self.dtype is wp.transform else math.nan if self.may_be_unset else 0
 
     def __get__(self, instance: Any, owner: type | None = None) -> "ArraySpec":
         if instance is None:
@@ -80,12 +91,24 @@ def declare(
     is_pose: bool = False,
     places_bodies: bool = False,
     draw_instead: str | None = None,
+    default: Any = None,
+    width: int = 0,
 ) -> Any:
     """Declare an array; see `ArraySpec` for the arguments. Without a flag it has that of its entity."""
     if flag is None:
         flag = ModelFlags(0) if entity is None else _FLAG_OF_ENTITY.get(entity, ModelFlags(0))
     return ArraySpec(
-        entity, flag, structural, low, keeps_positive, may_be_unset, is_pose, places_bodies, draw_instead
+        entity,
+        flag,
+        structural,
+        low,
+        keeps_positive,
+        may_be_unset,
+        is_pose,
+        places_bodies,
+        draw_instead,
+        default,
+        width,
     )
 
 
@@ -134,9 +157,9 @@ class ModelArrays:
         Entity.BODY, flag=ModelFlags.BODY_INERTIAL_PROPERTIES, places_bodies=True
     )
     """Centre of mass [m], body frame, shape [body]."""
-    body_flags: wp.array[int] = declare(Entity.BODY, structural=True)
+    body_flags: wp.array[int] = declare(Entity.BODY, structural=True, default=int(BodyFlags.DYNAMIC))
     """`BodyFlags`, shape [body]."""
-    body_world: wp.array[int] = declare(Entity.BODY, structural=True)
+    body_world: wp.array[int] = declare(Entity.BODY, structural=True, default=-1)
     """World, shape [body]."""
 
     # joints
@@ -150,17 +173,17 @@ class ModelArrays:
     """Joint frame in the parent body [m, xyzw], shape [joint]."""
     joint_X_c: wp.array[wp.transform] = declare(Entity.JOINT, is_pose=True, places_bodies=True)  # noqa: N815
     """Joint frame in the child body [m, xyzw], shape [joint]."""
-    joint_articulation: wp.array[int] = declare(Entity.JOINT, structural=True)
+    joint_articulation: wp.array[int] = declare(Entity.JOINT, structural=True, default=-1)
     """Articulation, shape [joint]."""
-    joint_enabled: wp.array[bool] = declare(Entity.JOINT, structural=True)
+    joint_enabled: wp.array[bool] = declare(Entity.JOINT, structural=True, default=True)
     """Whether the joint acts; always true, others are not supported yet, shape [joint]."""
-    joint_world: wp.array[int] = declare(Entity.JOINT, structural=True)
+    joint_world: wp.array[int] = declare(Entity.JOINT, structural=True, default=-1)
     """World, shape [joint]."""
     joint_q_start: wp.array[int] = declare(None, structural=True)
     """First coordinate in `joint_q`, and at the end their number, shape [joint + 1]."""
     joint_qd_start: wp.array[int] = declare(None, structural=True)
     """First degree of freedom in `joint_qd`, and at the end their number, shape [joint + 1]."""
-    joint_dof_dim: wp.array2d[int] = declare(Entity.JOINT, structural=True)
+    joint_dof_dim: wp.array2d[int] = declare(Entity.JOINT, structural=True, width=2)
     """Number of linear and of angular degrees of freedom, shape [joint, 2]."""
     joint_q: wp.array[float] = declare(Entity.JOINT_COORD)
     """Initial coordinates [m, rad or quaternion xyzw] as in `State.joint_q`, shape [coord]."""
@@ -184,7 +207,7 @@ class ModelArrays:
     """Viscous damping [N·s/m or N·m·s/rad], shape [dof]."""
     joint_friction: wp.array[float] = declare(Entity.JOINT_DOF, low=0.0)
     """Dry friction: largest force that holds the joint still [N or N·m], shape [dof]."""
-    joint_target_mode: wp.array[int] = declare(Entity.JOINT_DOF)
+    joint_target_mode: wp.array[int] = declare(Entity.JOINT_DOF, default=int(JointTargetMode.NONE))
     """`JointTargetMode` of the drive, shape [dof]."""
     joint_target_ke: wp.array[float] = declare(Entity.JOINT_DOF, low=0.0)
     """Stiffness of the drive [N/m or N·m/rad], shape [dof]."""
@@ -196,10 +219,10 @@ class ModelArrays:
     """The same, numbered like `joint_q`, as `Control.joint_target_q`, shape [coord]."""
     joint_target_vel: wp.array[float] = declare(Entity.JOINT_DOF, draw_instead=_OF_CONTROL)
     """Initial velocity target [m/s or rad/s] of `Control.joint_target_vel`, shape [dof]."""
-    joint_target_lower: wp.array[float] = declare(Entity.JOINT_DOF)
+    joint_target_lower: wp.array[float] = declare(Entity.JOINT_DOF, default=-math.inf)
     """Least target that the drive follows [m or rad, in mode `VELOCITY` m/s or rad/s]: a lower one counts as
     this one, shape [dof]."""
-    joint_target_upper: wp.array[float] = declare(Entity.JOINT_DOF)
+    joint_target_upper: wp.array[float] = declare(Entity.JOINT_DOF, default=math.inf)
     """Largest target that the drive follows, likewise, shape [dof]."""
     joint_limit_lower: wp.array[float] = declare(Entity.JOINT_DOF)
     """Lower limit of the position [m or rad], shape [dof]."""
@@ -220,11 +243,11 @@ class ModelArrays:
     articulation_joint: wp.array[int] = declare(None, structural=True)
     """Joints sorted by articulation, shape [joint]. Entry k is joint k wherever the joints of each
     articulation were added one after the other, articulation by articulation."""
-    articulation_world: wp.array[int] = declare(Entity.ARTICULATION, structural=True)
+    articulation_world: wp.array[int] = declare(Entity.ARTICULATION, structural=True, default=-1)
     """World, shape [articulation]."""
 
     # shapes
-    shape_body: wp.array[int] = declare(Entity.SHAPE, structural=True)
+    shape_body: wp.array[int] = declare(Entity.SHAPE, structural=True, default=-1)
     """Body that carries the shape, -1 for the world, shape [shape]."""
     shape_type: wp.array[int] = declare(Entity.SHAPE, structural=True)
     """`GeoType`, shape [shape]."""
@@ -234,11 +257,11 @@ class ModelArrays:
     """Size [m], or factors of a mesh, as `GeoType` says, shape [shape]."""
     shape_flags: wp.array[int] = declare(Entity.SHAPE, structural=True)
     """`ShapeFlags`, shape [shape]."""
-    shape_world: wp.array[int] = declare(Entity.SHAPE, structural=True)
+    shape_world: wp.array[int] = declare(Entity.SHAPE, structural=True, default=-1)
     """World, -1 for a shape that all worlds share, shape [shape]."""
     shape_collision_group: wp.array[int] = declare(Entity.SHAPE, structural=True)
     """Collision group, shape [shape]."""
-    shape_source_index: wp.array[int] = declare(Entity.SHAPE, structural=True)
+    shape_source_index: wp.array[int] = declare(Entity.SHAPE, structural=True, default=-1)
     """Index into `meshes`, -1 for none, shape [shape]."""
     shape_margin: wp.array[float] = declare(Entity.SHAPE, low=0.0)
     """Distance by which the surface that makes contact lies outside the shape [m], shape [shape]."""
@@ -261,7 +284,7 @@ class ModelArrays:
     """Coefficient of rolling friction [m]; `SolverSAP` asks for `torsional_friction`, shape [shape]."""
     shape_material_kh: wp.array[float] = declare(Entity.SHAPE, low=0.0)
     """Pressure per depth of hydroelastic shapes [N/m³], shape [shape]."""
-    shape_is_solid: wp.array[bool] = declare(Entity.SHAPE)
+    shape_is_solid: wp.array[bool] = declare(Entity.SHAPE, default=True)
     """Whether the shape is solid (or a shell), shape [shape]."""
     shape_collision_radius: wp.array[float] = declare(Entity.SHAPE, draw_instead=_OF_SIZE)
     """Radius of the bounding sphere about the centre of the bounding box, without margin [m], shape
@@ -274,43 +297,58 @@ class ModelArrays:
     """Whether the shape takes part in collisions; may be changed between steps, shape [shape]."""
     shape_color: wp.array[wp.vec3] = declare(Entity.SHAPE, low=0.0)
     """Red, green and blue from 0 to 1, shape [shape]."""
-    shape_appearance: wp.array[int] = declare(Entity.SHAPE)
+    shape_appearance: wp.array[int] = declare(Entity.SHAPE, default=-1)
     """Index into `appearances`, -1 for none; may be changed between steps, shape [shape]."""
 
     # equality constraints
     equality_constraint_type: wp.array[int] = declare(Entity.EQUALITY_CONSTRAINT, structural=True)
     """`EqType`, shape [equality constraint]."""
-    equality_constraint_body1: wp.array[int] = declare(Entity.EQUALITY_CONSTRAINT, structural=True)
+    equality_constraint_body1: wp.array[int] = declare(
+        Entity.EQUALITY_CONSTRAINT, structural=True, default=-1
+    )
     """First body, -1 for the world, shape [equality constraint]."""
-    equality_constraint_body2: wp.array[int] = declare(Entity.EQUALITY_CONSTRAINT, structural=True)
+    equality_constraint_body2: wp.array[int] = declare(
+        Entity.EQUALITY_CONSTRAINT, structural=True, default=-1
+    )
     """Second body, -1 for the world, shape [equality constraint]."""
     equality_constraint_anchor: wp.array[wp.vec3] = declare(Entity.EQUALITY_CONSTRAINT)
     """Point that is held [m], in the first body (second of a weld), shape [equality constraint]."""
     equality_constraint_axis: wp.array[wp.vec3] = declare(
         Entity.EQUALITY_CONSTRAINT,
         draw_instead="axes must keep the length 1. Turn equality_constraint_relpose with Rotation",
+        default=(0.0, 0.0, 1.0),
     )
     """Unit axis of a hinge, in the first body, shape [equality constraint]."""
-    equality_constraint_torquescale: wp.array[float] = declare(Entity.EQUALITY_CONSTRAINT, low=0.0)
+    equality_constraint_torquescale: wp.array[float] = declare(
+        Entity.EQUALITY_CONSTRAINT, low=0.0, default=1.0
+    )
     """Stiffness of the rotational part of a weld or hinge, relative to near rigid, shape [equality
     constraint]."""
-    equality_constraint_relpose: wp.array[wp.transform] = declare(Entity.EQUALITY_CONSTRAINT, is_pose=True)
+    equality_constraint_relpose: wp.array[wp.transform] = declare(
+        Entity.EQUALITY_CONSTRAINT, is_pose=True, default=math.nan
+    )
     """Pose of the second body in the first one to be held [m, xyzw], shape [equality constraint]."""
-    equality_constraint_joint1: wp.array[int] = declare(Entity.EQUALITY_CONSTRAINT, structural=True)
+    equality_constraint_joint1: wp.array[int] = declare(
+        Entity.EQUALITY_CONSTRAINT, structural=True, default=-1
+    )
     """Joint that follows, of a weld the loop joint whose part it holds, -1 for none, shape [equality
     constraint]."""
-    equality_constraint_joint2: wp.array[int] = declare(Entity.EQUALITY_CONSTRAINT, structural=True)
+    equality_constraint_joint2: wp.array[int] = declare(
+        Entity.EQUALITY_CONSTRAINT, structural=True, default=-1
+    )
     """Joint that leads, -1 for none, shape [equality constraint]."""
     equality_constraint_joint1_axis: wp.array[int] = declare(Entity.EQUALITY_CONSTRAINT, structural=True)
     """Axis of `joint1` that follows, by its place among the axes of the joint, shape [equality
     constraint]."""
     equality_constraint_joint2_axis: wp.array[int] = declare(Entity.EQUALITY_CONSTRAINT, structural=True)
     """Axis of `joint2` that leads, by its place among the axes of the joint, shape [equality constraint]."""
-    equality_constraint_polycoef: wp.array2d[float] = declare(Entity.EQUALITY_CONSTRAINT)
+    equality_constraint_polycoef: wp.array2d[float] = declare(Entity.EQUALITY_CONSTRAINT, width=5)
     """Coefficients of the polynomial, constant first, shape [equality constraint, 5]."""
-    equality_constraint_enabled: wp.array[bool] = declare(Entity.EQUALITY_CONSTRAINT)
+    equality_constraint_enabled: wp.array[bool] = declare(Entity.EQUALITY_CONSTRAINT, default=True)
     """Whether the constraint acts; may be changed between steps, shape [equality constraint]."""
-    equality_constraint_world: wp.array[int] = declare(Entity.EQUALITY_CONSTRAINT, structural=True)
+    equality_constraint_world: wp.array[int] = declare(
+        Entity.EQUALITY_CONSTRAINT, structural=True, default=-1
+    )
     """World, shape [equality constraint]."""
     worlds: wp.array[int] = declare(None, structural=True)
     """All worlds, to launch over, shape [world]."""

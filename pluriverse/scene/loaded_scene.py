@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pluriverse.builder import ModelBuilder
     from pluriverse.model import Control, Model, State
+    from pluriverse.model_builder import ModelBuilder
     from pluriverse.randomization import Randomizer
     from pluriverse.scene.control_sequence import ControlSequence
     from pluriverse.scene.randomize import RandomizeSection

@@ -40,6 +40,7 @@ from pluriverse.scene.validation import check_version, validate_scene
 from pluriverse.scene.values import IDENTITY_ROTATION, Vector3
 from pluriverse.scene.variants import build_variant_scene
 from pluriverse.scene.world_kinds import KindPlan, plan_kinds
+from pluriverse.types import Entity
 
 # A longer step [s] is more likely a number of milliseconds.
 DT_USUAL_MAX = 0.2
@@ -292,7 +293,7 @@ def load_scene_config(path: str | Path) -> dict[str, Any]:
 
 def _assemble(plan: KindPlan, features: list[str]) -> _Kind:
     """Return one world of a kind. The errors of all entries of a section are raised together."""
-    from pluriverse.builder import ModelBuilder
+    from pluriverse.model_builder import ModelBuilder
 
     builder = ModelBuilder()
     assembly = Assembly(builder, plan.document, plan.field, features, plan.files)
@@ -414,7 +415,7 @@ def _compose(
     read: ReadScene, counts: Sequence[int], offsets: np.ndarray, gravities: Sequence[np.ndarray | None]
 ) -> Any:
     """Return a builder that holds all worlds and the ground."""
-    from pluriverse.builder import ModelBuilder
+    from pluriverse.model_builder import ModelBuilder
 
     scene = read.scene
     composed = ModelBuilder()
@@ -429,7 +430,7 @@ def _compose(
         except ValueError as error:
             raise kind.plan.document.error(kind.plan.field, str(error)) from error
         if rows is not None:
-            composed._worlds.view("gravity")[first : first + count] = rows
+            composed.tables[Entity.WORLD].view("gravity")[first : first + count] = rows
         first += count
     _add_ground(read, composed)
     return composed

@@ -25,7 +25,7 @@ def load_asset(
         TypeError: If the source is nothing that can be read.
         ValueError: If the asset is faulty; the message names entity and variant.
     """
-    from pluriverse.builder import ModelBuilder
+    from pluriverse.model_builder import ModelBuilder
 
     asset = source
     if callable(source) and not isinstance(source, ModelBuilder):
@@ -63,6 +63,7 @@ def replace_by_hulls(builder: Any) -> None:
     The hull of a mesh that no shape has yet is prepared for collisions only if it says that it is one. Meshes
     that no shape has any more are dropped.
     """
+    from pluriverse.builder.shapes import mesh_index
     from pluriverse.types import GeoType
 
     meshes: list[Any] = [
@@ -70,10 +71,10 @@ def replace_by_hulls(builder: Any) -> None:
     ]
     for shape in np.flatnonzero(builder.shape_type == GeoType.CONVEX_MESH).tolist():
         meshes[shape] = meshes[shape].convex_hull()
-    builder.meshes, builder._mesh_of_content = [], {}
+    builder.meshes, builder.mesh_of_content = [], {}
     for shape, mesh in enumerate(meshes):
         if mesh is not None:
-            builder.shape_source_index[shape] = builder._mesh_index(mesh)
+            builder.shape_source_index[shape] = mesh_index(builder, mesh)
 
 
 def _add_file(builder: Any, path: Path) -> None:

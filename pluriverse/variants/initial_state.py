@@ -20,7 +20,7 @@ def apply_initial_state(builder: Any, config: InitialStateCfg, what: str) -> Any
         ValueError: If a number is out of range, a pattern matches no joint, or a velocity is given to a root
             that is held.
     """
-    from pluriverse.builder import ModelBuilder
+    from pluriverse.model_builder import ModelBuilder
 
     pos = None if config.pos is None else _vector(config.pos, 3, f"{what}: init_state.pos")
     rot = None if config.rot is None else _vector(config.rot, 4, f"{what}: init_state.rot")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.builder.shapes import appearance_index, mesh_index
 from pluriverse.types import GeoType, ShapeFlags
 
 PADDING_PREFIX = "pluriverse/pad/"
@@ -133,7 +134,6 @@ def shape_role(flags: int) -> str:
 
 def _structure(builder: Any) -> tuple[Any, ...]:
     """Return what variants of one layout have in common; roots may have other names."""
-    equality = builder._equality
     below = tuple(path.partition("/")[2].partition("/")[2] for path in body_paths(builder))
     joints = tuple(
         label.rpartition("/")[2] if parent >= 0 else ""
@@ -150,7 +150,10 @@ def _structure(builder: Any) -> tuple[Any, ...]:
         builder.joint_target_mode,  # which actuators there are
         builder.body_flags,
         builder.body_mass > 0.0,  # whether a body is only a joint between two others
-        *(equality.view(name) for name in ("type", "body1", "body2", "joint1", "joint2")),
+        *(
+            getattr(builder, f"equality_constraint_{name}")
+            for name in ("type", "body1", "body2", "joint1", "joint2")
+        ),
     )
     contents = (np.ascontiguousarray(array).tobytes() for array in arrays)
     return (
@@ -210,12 +213,12 @@ def _slot_keys(builder: Any) -> list[tuple[Any, ...]]:
 
 def _layout(group: _Group, names: Sequence[str], builders: Sequence[Any]) -> Layout:
     """Return a group as a layout: a builder of the first variant with a shape for every slot."""
-    from pluriverse.builder import ModelBuilder
+    from pluriverse.model_builder import ModelBuilder
 
     first = builders[group.variants[0]]
     builder = ModelBuilder()
     builder.add_builder(first)
-    builder._gravity = None  # that of the scene acts
+    builder.own_gravity = None  # that of the scene acts
     paths = body_paths(first)
     slots: list[Slot] = []
     ordinals: dict[tuple[str, str], int] = {}
@@ -233,9 +236,9 @@ def _layout(group: _Group, names: Sequence[str], builders: Sequence[Any]) -> Lay
             slots[slot].filled_by[names[variant]] = builders[variant].shape_label[shape]
         # Meshes of all variants, so that a shape can become any of them.
         for index in used_meshes(builders[variant]):
-            builder._mesh_index(builders[variant].meshes[index])
+            mesh_index(builder, builders[variant].meshes[index])
         for look in builders[variant].appearances:
-            builder._appearance_index(look, names[variant])
+            appearance_index(builder, look, names[variant])
     mine = {tuple(pair) for pair in np.sort(builder.shape_collision_filter_pairs, axis=1).tolist()}
     for pair in sorted(group.filters - mine):
         builder.add_shape_collision_filter_pair(*pair)

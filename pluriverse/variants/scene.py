@@ -15,6 +15,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.builder.loop_joints import replace_loop_joints
+from pluriverse.builder.shapes import appearance_index, mesh_index
 from pluriverse.model import Model
 from pluriverse.model.schema import ENTITY_OF_ARRAY
 from pluriverse.types import Entity
@@ -316,7 +317,7 @@ def _read_entity(name: str, config: Any, scene: SceneCfg) -> SceneEntity:
         if builder.body_count + builder.shape_count == 0:
             raise ValueError(f"{which} has no bodies and no shapes. Add something to it.")
         check_reserved_names(which, builder, spec)
-        builder._gravity = None  # that of the scene acts
+        builder.own_gravity = None  # that of the scene acts
         builder = apply_initial_state(builder, config.init_state, which)
         replace_by_hulls(builder)
         builders.append(_close_loops(builder))
@@ -399,7 +400,7 @@ def _worlds(
 
 def _compose(entities: list[SceneEntity], layouts: tuple[int, ...]) -> tuple[Any, list[dict[Entity, int]]]:
     """Return a builder of one kind of world, and how many entities of each kind come before each entity."""
-    from pluriverse.builder import ModelBuilder
+    from pluriverse.model_builder import ModelBuilder
 
     builder = ModelBuilder()
     offsets = []
@@ -407,9 +408,9 @@ def _compose(entities: list[SceneEntity], layouts: tuple[int, ...]) -> tuple[Any
         offsets.append(count_entities(builder))
         builder.add_builder(entity.layouts[layout].builder, label_prefix=entity.name or None)
         for mesh in entity.layouts[layout].builder.meshes:
-            builder._mesh_index(mesh)  # those of variants that nobody has yet
+            mesh_index(builder, mesh)  # those of variants that nobody has yet
         for look in entity.layouts[layout].builder.appearances:
-            builder._appearance_index(look, entity.name)
+            appearance_index(builder, look, entity.name)
     return builder, offsets
 
 
@@ -420,7 +421,7 @@ def _build(
     first: np.ndarray | None,
 ) -> Any:
     """Return a builder with all worlds."""
-    from pluriverse.builder import ModelBuilder
+    from pluriverse.model_builder import ModelBuilder
 
     builder = ModelBuilder(gravity=config.gravity)
     if first is not None:
@@ -432,9 +433,9 @@ def _build(
             builder.replicate(composed[int(run[0])][0], len(run))
     for source, _ in composed:
         for mesh in source.meshes:
-            builder._mesh_index(mesh)
+            mesh_index(builder, mesh)
         for look in source.appearances:
-            builder._appearance_index(look, "variants")
+            appearance_index(builder, look, "variants")
     if config.ground_height is not None:
         builder.add_ground_plane(config.ground_height)
     return builder

@@ -11,6 +11,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.builder.shape_bounds import compute_shape_bounds
+from pluriverse.builder.shapes import appearance_index, mesh_index
 from pluriverse.builder.snapshot import COLUMN_NAMES
 from pluriverse.model import Model
 from pluriverse.model.schema import ENTITY_OF_ARRAY, STRUCTURE
@@ -112,7 +113,7 @@ def _catalogue(layout: Layout, builders: Sequence[Any]) -> tuple[Any, np.ndarray
 
     The shapes of all its worlds have the meshes of the first variant, so that these are all of one kind.
     """
-    from pluriverse.builder import ModelBuilder
+    from pluriverse.model_builder import ModelBuilder
 
     source, row_count = layout.builder, len(builders)
     catalogue = ModelBuilder()
@@ -123,10 +124,6 @@ def _catalogue(layout: Layout, builders: Sequence[Any]) -> tuple[Any, np.ndarray
         rows = [getattr(builder, name) for builder in builders]
         column = getattr(catalogue, name)
         column[...] = np.stack(rows).reshape(column.shape)
-    for name in ("anchor", "axis", "torquescale", "relpose", "polycoef", "enabled"):
-        column = catalogue._equality.view(name)
-        if len(column):
-            column[...] = np.concatenate([builder._equality.view(name) for builder in builders])
     slot_count = source.shape_count
     filled = np.zeros((row_count, slot_count), dtype=bool)
     mesh = np.tile(source.shape_source_index, (row_count, 1))
@@ -140,9 +137,9 @@ def _catalogue(layout: Layout, builders: Sequence[Any]) -> tuple[Any, np.ndarray
         filled[row, slots] = True
         known = np.full(len(builder.meshes) + 1, -1, dtype=np.int32)  # the last one stands for none
         for index in used_meshes(builder):
-            known[index] = source._mesh_index(builder.meshes[index])
+            known[index] = mesh_index(source, builder.meshes[index])
         mesh[row, slots] = known[builder.shape_source_index]
-        looks = [source._appearance_index(appearance, "variant") for appearance in builder.appearances]
+        looks = [appearance_index(source, appearance, "variant") for appearance in builder.appearances]
         look[row, slots] = np.array([*looks, -1], dtype=np.int32)[builder.shape_appearance]
     return catalogue, filled, mesh, look
 

@@ -104,7 +104,7 @@ def _facts(builder: Any, spec: Any) -> dict[str, list[Any]]:
             )
             if kind not in (GeoType.MESH, GeoType.CONVEX_MESH)
         ],
-        "its equality constraints": builder._equality.view("type").tolist(),
+        "its equality constraints": builder.equality_constraint_type.tolist(),
     }
     if spec is not None:
         facts["its actuators"] = [_element(actuator, "target") for actuator in spec.actuators]

@@ -6,9 +6,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from pluriverse import envs  # noqa: E402
-from pluriverse.builder import ModelBuilder  # noqa: E402
 from pluriverse.envs.registry import TASKS  # noqa: E402
 from pluriverse.envs.robots import ASSET_VARIABLE  # noqa: E402
+from pluriverse.model_builder import ModelBuilder  # noqa: E402
 
 OWN = ["cartpole", "ant", "puli-rough", "reach", "lift", "turn"]
 OTHERS = ["go1-flat", "anymal-flat", "g1-walk"]

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pluriverse.builder import ModelBuilder
 from pluriverse.geometry import quat_to_matrix
+from pluriverse.model_builder import ModelBuilder
 from pluriverse.types import JointType
 
 

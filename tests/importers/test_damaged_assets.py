@@ -7,8 +7,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from pluriverse.builder import ModelBuilder
 from pluriverse.importers import AssetError
+from pluriverse.model_builder import ModelBuilder
 
 URDF = """<robot name="arm"><material name="m"><color rgba="1 0 0 1"/></material>
   <link name="base"/>

@@ -3,8 +3,8 @@
 import pytest
 import trimesh
 
-from pluriverse.builder import ModelBuilder
 from pluriverse.importers import AssetError, AssetFileError
+from pluriverse.model_builder import ModelBuilder
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01"/></inertial>'
 

@@ -4,9 +4,9 @@ import mujoco
 import numpy as np
 import pytest
 
-from pluriverse.builder import ModelBuilder
 from pluriverse.collision import CollisionPipeline
 from pluriverse.geometry import quat_to_matrix
+from pluriverse.model_builder import ModelBuilder
 from pluriverse.solvers.sap import SolverSAP
 from tests.importers.mechanics import body_poses, mass_matrix, randomize_joints, same_rotation
 

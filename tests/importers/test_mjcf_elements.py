@@ -6,9 +6,9 @@ import pytest
 import trimesh
 
 from pluriverse import CollisionPipeline, SolverMuJoCo
-from pluriverse.builder import ModelBuilder
 from pluriverse.geometry import quat_to_matrix
 from pluriverse.importers import AssetError, AssetWarning, ImportSeverity, UnsupportedAssetError
+from pluriverse.model_builder import ModelBuilder
 from pluriverse.types import GeoType, JointTargetMode, JointType, ShapeFlags
 
 FLOAT32 = 3e-7  # relative: a float32 rounding or two

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from pluriverse.builder import ModelBuilder
+from pluriverse.model_builder import ModelBuilder
 from tests.importers.mechanics import body_poses, mass_matrix, randomize_joints
 
 pinocchio = pytest.importorskip("pinocchio")

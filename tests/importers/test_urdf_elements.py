@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import trimesh
 
-from pluriverse.builder import ModelBuilder
 from pluriverse.geometry import quat_to_matrix
 from pluriverse.importers import (
     AssetError,
@@ -15,6 +14,7 @@ from pluriverse.importers import (
     ImportSeverity,
     UnsupportedAssetError,
 )
+from pluriverse.model_builder import ModelBuilder
 from pluriverse.types import GeoType, JointType, ShapeFlags
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01"/></inertial>'

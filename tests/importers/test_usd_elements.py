@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pluriverse.builder import ModelBuilder
 from pluriverse.importers import AssetWarning, UnsupportedAssetError
+from pluriverse.model_builder import ModelBuilder
 from pluriverse.types import ShapeFlags
 from tests.importers.usd_text import MESH, ROUNDING, arm, at, body, collider, joint, load, prim
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pluriverse.builder import ModelBuilder
 from pluriverse.importers import AssetError, AssetWarning, ImportSeverity
+from pluriverse.model_builder import ModelBuilder
 from pluriverse.types import BodyFlags, EqType, JointTargetMode, JointType
 from tests.importers.mechanics import body_poses
 from tests.importers.usd_text import (

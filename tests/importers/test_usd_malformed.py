@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from pluriverse.builder import ModelBuilder
 from pluriverse.importers import AssetError, AssetFileError
+from pluriverse.model_builder import ModelBuilder
 from tests.importers.usd_text import body, collider, joint, prim, stage
 
 pytest.importorskip("pxr", reason="usd-core is not installed: pip install pluriverse[usd]")

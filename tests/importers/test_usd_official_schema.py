@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from pluriverse import Simulation, SolverMuJoCo
-from pluriverse.builder import ModelBuilder
 from pluriverse.dynamics import eval_fk
 from pluriverse.importers import AssetError
+from pluriverse.model_builder import ModelBuilder
 from pluriverse.types import JointType, ShapeFlags
 from tests.importers.usd_text import arm, at, body, collider, joint, load, prim, stage
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pluriverse.builder import ModelBuilder
 from pluriverse.geometry import quat_to_matrix
+from pluriverse.model_builder import ModelBuilder
 from pluriverse.simulation import Simulation
 
 pytest.importorskip("pxr", reason="usd-core is not installed: pip install pluriverse[usd]")

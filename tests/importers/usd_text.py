@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pluriverse.builder import ModelBuilder
+from pluriverse.model_builder import ModelBuilder
 
 ROUNDING = 1e-6  # USD's physics attributes are in single precision
 DEGREE = np.pi / 180.0

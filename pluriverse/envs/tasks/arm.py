@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.builder import ModelBuilder
 from pluriverse.envs.robots import add_robot
 from pluriverse.envs.task import Task
+from pluriverse.model_builder import ModelBuilder
 
 # The gripper's middle, ahead of the hand [m]: between the pads of the fingers.
 GRIP_OFFSET = (0.0, 0.0, 0.09)

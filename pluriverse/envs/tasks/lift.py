@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from pluriverse.builder import ModelBuilder, ShapeConfig
+from pluriverse.builder import ShapeConfig
 from pluriverse.envs.tasks.arm import ArmTask
+from pluriverse.model_builder import ModelBuilder
 from pluriverse.randomization import InitialState, Uniform
 
 # Half the width of the gripped part of an object [m], and half its height; density of wood [kg/m³].

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.builder import ModelBuilder, ShapeConfig
+from pluriverse.builder import ShapeConfig
 from pluriverse.envs.robots import add_robot
 from pluriverse.envs.task import Task
+from pluriverse.model_builder import ModelBuilder
 from pluriverse.randomization import InitialState, Uniform
 
 # Half the side of cubes [m], dealt out by identity; density [kg/m³].

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.builder import ModelBuilder
 from pluriverse.envs.robots import Robot, add_robot, get_robot
 from pluriverse.envs.task import Task
 from pluriverse.envs.tasks.velocity_terms import TERMS, VelocityTerms
+from pluriverse.model_builder import ModelBuilder
 from pluriverse.randomization import InitialState, Uniform, friction
 
 # Extent of uneven ground [m]: what a robot at the highest command covers in an episode lies inside.
