@@ -9,6 +9,7 @@ import contextlib
 import io
 import json
 import struct
+import threading
 import zipfile
 import zlib
 from pathlib import Path
@@ -96,6 +97,7 @@ class ContainerReader:
 
     def __init__(self, path: str | Path, what: str) -> None:
         self._path, self._what = path, what
+        self._lock = threading.Lock()
         self._file = open(path, "rb")  # noqa: SIM115 (arrays are read when asked for)
         self._entries: dict[str, tuple[int, int, int]] = {}
         self.is_complete = False
@@ -123,8 +125,9 @@ class ContainerReader:
         if name not in self._entries:
             raise self._error(f"it has no '{name}'")
         offset, size, checksum = self._entries[name]
-        self._file.seek(offset)
-        data = self._file.read(size)
+        with self._lock:  # a viewer reads in a thread of its own
+            self._file.seek(offset)
+            data = self._file.read(size)
         if len(data) != size or zlib.crc32(data) != checksum:
             raise self._error(f"'{name}' is damaged")
         try:

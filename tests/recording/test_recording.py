@@ -311,3 +311,16 @@ def test_a_full_disk_is_an_error_that_costs_no_frame(tmp_path):
     simulation = pv.Simulation(builder.finalize("cpu"), dt=0.01, threads=1)
     with pytest.raises(OSError, match=r"[Nn]o space"):
         simulation.record("/dev/full")
+
+
+def test_several_threads_read_frames_at_once(run):
+    """A viewer reads in a thread while a program reads too: all get the frames that they ask for."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with RecordedRun(run[0]) as recording:
+        expected = [recording.moment(frame).body_q for frame in range(11)]
+        frames = [frame for _ in range(60) for frame in range(11)]
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda frame: recording.moment(frame).body_q, frames))
+    for frame, body_q in zip(frames, found, strict=True):
+        np.testing.assert_array_equal(body_q, expected[frame])
