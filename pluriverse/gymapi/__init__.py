@@ -33,7 +33,7 @@ from pluriverse.gymapi.enums import (
 from pluriverse.gymapi.enums import JointType as JointType
 from pluriverse.gymapi.errors import GymError, GymWarning
 from pluriverse.gymapi.gym import Gym, acquire_gym
-from pluriverse.gymapi.gym_viewer import Viewer, ViewerPoint
+from pluriverse.gymapi.gym_viewer import ActionEvent, Viewer, ViewerPoint
 from pluriverse.gymapi.scene import Env, Sim
 from pluriverse.gymapi.structures import (
     DEFAULT_VIEWER_HEIGHT,
@@ -87,6 +87,7 @@ __all__ = [
     "DEFAULT_VIEWER_HEIGHT",
     "DEFAULT_VIEWER_WIDTH",
     "INVALID_HANDLE",
+    "ActionEvent",
     "ActorBodyView",
     "ActorDofView",
     "ActorView",

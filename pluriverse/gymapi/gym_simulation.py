@@ -74,6 +74,8 @@ class SimulationCalls(Checks):
     def destroy_sim(self, sim: Any) -> None:
         """Free what a sim holds. Further calls with it are errors."""
         found = self._sim(sim, "destroy_sim")
+        for viewer in found.viewers:
+            viewer.close()
         if found.runtime is not None:
             found.runtime.close()
         found.runtime = None

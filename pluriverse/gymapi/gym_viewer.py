@@ -1,9 +1,11 @@
-"""Viewer calls: a viewer without a window, so that scripts run headless and come to an end.
+"""Viewer calls: a viewer without a window, so that scripts run headless and come to an end, or with one.
 
-What it would show can be written to a file.
+The window is a page in a browser. What one without a window would show can be written to a file.
 """
 
+import enum
 import os
+import time
 import warnings
 from collections import deque
 from typing import Any, NamedTuple
@@ -13,7 +15,7 @@ import numpy as np
 from pluriverse.gymapi.arguments import as_int, vector
 from pluriverse.gymapi.camera_records import quaternion_of, up_direction
 from pluriverse.gymapi.checks import Checks
-from pluriverse.gymapi.enums import KeyboardInput
+from pluriverse.gymapi.enums import KeyboardInput, MouseInput
 from pluriverse.gymapi.errors import GymWarning, require
 from pluriverse.gymapi.image_files import write_image
 from pluriverse.gymapi.structures import CameraProperties
@@ -23,6 +25,10 @@ FRAME_BUDGET = 600
 """Frames after which a viewer counts as closed, where nothing else says."""
 BUDGET_VARIABLE = "PLURIVERSE_GYM_FRAMES"
 """Environment variable with another number of frames."""
+WINDOW_VARIABLE = "PLURIVERSE_GYM_VIEWER"
+"""Environment variable that asks for a window in the browser by its value "browser"."""
+LINE_RATE = 30.0
+"""Times a second that lines are taken over into a window: to put them together costs as much as a frame."""
 
 
 DEFAULT_POSITION = (6.0, 6.0, 4.0)
@@ -44,16 +50,32 @@ class ViewerPoint(NamedTuple):
     """Down."""
 
 
+class ActionEvent(NamedTuple):
+    """Something that a script listens to has happened."""
+
+    action: str
+    """Name that the script gave it."""
+    value: float
+    """1 when a key goes down, 0 when it comes up."""
+
+
 class Viewer:
-    """A viewer without a window. It is closed once its sim has made `frames` steps since it was created.
+    """A viewer. It is closed once its sim has made `frames` steps since it was created, or its window is.
 
     Args:
         sim: Its sim.
-        frames: Frame budget.
+        frames: Frame budget; None for no end but that of the window.
         properties: Size of its pictures, and field of view.
+        window_options: `host` and `port` of its window in the browser; None for none.
     """
 
-    def __init__(self, sim: Any, frames: int, properties: CameraProperties):
+    def __init__(
+        self,
+        sim: Any,
+        frames: int | None,
+        properties: CameraProperties,
+        window_options: dict[str, Any] | None = None,
+    ):
         self.sim = sim
         self.size = ViewerPoint(int(properties.width), int(properties.height))
         self.frames = frames
@@ -75,6 +97,64 @@ class Viewer:
         """Number of lines."""
         self.renderer: Any = None
         """`pluriverse.gymapi.viewer_picture.ViewerRenderer`, once it was needed."""
+        self.window_options = window_options
+        """Arguments of its window, None if it has none."""
+        self.window: Any = None
+        """`pluriverse.gymapi.viewer_window.ActorWindow`, once the sim is prepared and drawn."""
+        self.subscriptions: list[tuple[str, KeyboardInput]] = []
+        """Actions and keys that the script listens to."""
+        self.click_actions: list[str] = []
+        """Actions of the left button of the mouse."""
+        self._pressed: deque[str] = deque()
+        self._released: list[str] = []
+        self._lines_changed, self._lines_taken = False, 0.0
+
+    def press(self, name: str) -> None:
+        """Note that the key of an action was pressed. It comes up with the query after the next one."""
+        self._pressed.append(name)
+
+    def take_events(self) -> list[ActionEvent]:
+        """Return what happened since the last call.
+
+        A key that repeats, as one does that is held, stays down in between.
+        """
+        pressed = []
+        while self._pressed:
+            pressed.append(self._pressed.popleft())
+        events = [ActionEvent(name, 0.0) for name in self._released if name not in pressed]
+        self._released = list(dict.fromkeys(pressed))
+        return events + [ActionEvent(name, 1.0) for name in self._released]
+
+    def add_lines(self, ends: np.ndarray, colors: np.ndarray) -> None:
+        """Draw lines [m], shape [line, 2, 3], in colours of shape [line, 3]; of very many the last."""
+        self.line_ends.append(ends)
+        self.line_colors.append(colors)
+        self.line_count += len(ends)
+        self._lines_changed = True
+        while self.line_count > LINE_COUNT_MAX and len(self.line_ends) > 1:
+            # A script that never clears would fill the memory.
+            self.line_count -= len(self.line_ends.popleft())
+            self.line_colors.popleft()
+
+    def clear_lines(self) -> None:
+        """Take all lines away."""
+        self.line_ends.clear()
+        self.line_colors.clear()
+        self.line_count = 0
+        self._lines_changed = True
+
+    def take_lines(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return `lines` if they changed since the last call, and that was long enough ago; else None."""
+        now = time.monotonic()
+        if not self._lines_changed or now - self._lines_taken < 1.0 / LINE_RATE:
+            return None
+        self._lines_changed, self._lines_taken = False, now
+        return self.lines
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        if self.window is not None:
+            self.window.close()
 
     @property
     def lines(self) -> tuple[np.ndarray, np.ndarray]:
@@ -85,23 +165,40 @@ class Viewer:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the budget is spent, in steps or in pictures."""
-        return max(self.sim.frame_count - self.first_frame, self.draw_count) >= self.frames
+        """Whether the budget is spent, in steps or in pictures, or the window was closed."""
+        if self.window is not None and (self.window.is_unwanted or not self.window.is_running):
+            return True
+        frames = max(self.sim.frame_count - self.first_frame, self.draw_count)
+        return self.frames is not None and frames >= self.frames
 
 
 class ViewerCalls(Checks):
-    """Graphics: accepted, without effect on physics."""
+    """Graphics: without effect on physics, but for what the mouse pulls at in a window."""
 
     def create_viewer(
-        self, sim: Any, properties: CameraProperties | None = None, *, frames: int | None = None
+        self,
+        sim: Any,
+        properties: CameraProperties | None = None,
+        *,
+        frames: int | None = None,
+        window: bool | None = None,
+        host: str = "127.0.0.1",
+        port: int | None = None,
     ) -> Viewer:
-        """Return a viewer without a window.
+        """Return a viewer, without a window unless one is asked for.
 
         Args:
             sim: Sim.
             properties: Camera; its width and height are those of the viewer.
             frames: Steps after which `query_viewer_has_closed` is true: those of the environment variable
-                PLURIVERSE_GYM_FRAMES if None, or 600.
+                PLURIVERSE_GYM_FRAMES if None. Without that, 600, or no end where there is a window.
+            window: Whether to show the envs in a browser, from the first `draw_viewer` on that finds the sim
+                prepared. None for a window if the environment variable PLURIVERSE_GYM_VIEWER is "browser".
+            host: Address that the window listens on, as for `pluriverse.view`.
+            port: Port that it listens on; a free one from 8080 on if None.
+
+        Raises:
+            ImportError: If a window is asked for and Viser is not installed.
         """
         found = self._sim(sim, "create_viewer")
         require(
@@ -109,8 +206,13 @@ class ViewerCalls(Checks):
             "create_viewer",
             f"properties is a {type(properties).__name__}, but must be a CameraProperties or None.",
         )
+        has_window = _wants_window() if window is None else bool(window)
+        if has_window:
+            from pluriverse.viewer.extras import load_viser
+
+            load_viser()  # says now rather than in the first picture that it is not installed
         budget = frames
-        if budget is None:
+        if budget is None and not (has_window and BUDGET_VARIABLE not in os.environ):
             text = os.environ.get(BUDGET_VARIABLE, str(FRAME_BUDGET))
             require(
                 text.strip().isdigit(),
@@ -121,36 +223,58 @@ class ViewerCalls(Checks):
             if BUDGET_VARIABLE not in os.environ:
                 warnings.warn(
                     f"create_viewer: there is no window; the viewer closes after {FRAME_BUDGET} frames. Set "
-                    f"{BUDGET_VARIABLE} for another number.",
+                    f"{BUDGET_VARIABLE} for another number, or {WINDOW_VARIABLE}=browser for a window.",
                     GymWarning,
                     stacklevel=2,
                 )
-        require(
-            as_int(budget, "frames", "create_viewer") >= 1,
-            "create_viewer",
-            f"frames is {budget!r}, but must be at least 1.",
-        )
-        return Viewer(found, int(budget), CameraProperties() if properties is None else properties)
+        if budget is not None:
+            require(
+                as_int(budget, "frames", "create_viewer") >= 1,
+                "create_viewer",
+                f"frames is {budget!r}, but must be at least 1.",
+            )
+            budget = int(budget)
+        camera = CameraProperties() if properties is None else properties
+        viewer = Viewer(found, budget, camera, {"host": host, "port": port} if has_window else None)
+        found.viewers.append(viewer)
+        return viewer
 
     def query_viewer_has_closed(self, viewer: Any) -> bool:
-        """Return whether the frame budget is spent."""
+        """Return whether the frame budget is spent, or the window was closed."""
         return self._viewer(viewer, "query_viewer_has_closed").is_closed
 
     def draw_viewer(self, viewer: Any, sim: Any, render_collision: bool = True) -> None:
-        """Count a picture."""
-        self._viewer(viewer, "draw_viewer").draw_count += 1
+        """Count a picture, and show the envs in the window, if there is one. Waits while that is paused.
+
+        Raises:
+            OSError: If the port of the window is taken.
+        """
+        found = self._viewer(viewer, "draw_viewer")
+        found.draw_count += 1
+        runtime = found.sim.runtime
+        if found.window_options is None or runtime is None or (found.window and not found.window.is_running):
+            return  # before the sim is prepared there is nothing to see yet
+        runtime.place_bodies()
+        if found.window is None:
+            from pluriverse.gymapi.viewer_window import ActorWindow  # loads what draws
+
+            cameras = self._camera_set(found.sim)  # type: ignore[attr-defined]  # of CameraCalls
+            found.window = ActorWindow(found, cameras.shapes, **found.window_options)
+        found.window.present(found.take_lines())
 
     def destroy_viewer(self, viewer: Any) -> None:
-        """Accept a viewer."""
-        self._viewer(viewer, "destroy_viewer")
+        """Close the window of a viewer, if it has one."""
+        self._viewer(viewer, "destroy_viewer").close()
 
     def step_graphics(self, sim: Any) -> None:
         """Accept a sim."""
         self._sim(sim, "step_graphics")
 
     def sync_frame_time(self, sim: Any) -> None:
-        """Accept a sim; there is nobody to keep pace for."""
-        self._sim(sim, "sync_frame_time")
+        """Wait until as much time has passed as was simulated, if somebody looks on in a window."""
+        for viewer in self._sim(sim, "sync_frame_time").viewers:
+            if viewer.window is not None and viewer.window.is_running:
+                viewer.window.keep_pace()
 
     def poll_viewer_events(self, viewer: Any) -> None:
         """Accept a viewer."""
@@ -173,41 +297,70 @@ class ViewerCalls(Checks):
             f"position is {position!r} and target {target!r}, but both must be finite, and apart.",
         )
         found.position, found.target = eye, point
+        if found.window is not None and found.window.is_running:
+            found.window.aim()
 
     def get_viewer_camera_transform(self, viewer: Any, env: Any = None) -> Transform:
-        """Return where the camera is, in an env or in the sim if it is None. It looks along its z axis."""
+        """Return where the camera is, in an env or in the sim if it is None. It looks along its z axis.
+
+        In a window it is where whoever looks on has turned it.
+        """
         call = "get_viewer_camera_transform"
         found = self._viewer(viewer, call)
         origin = np.zeros(3) if env is None else self._env(env, call).origin
-        forward = (found.target - found.position) / np.linalg.norm(found.target - found.position)
+        eye, target = found.position, found.target
+        seen = None if found.window is None or not found.window.is_running else found.window.seen_camera
+        if seen is not None:
+            eye, target = np.array(seen.position, dtype=float), np.array(seen.look_at, dtype=float)
+        forward = (target - eye) / max(float(np.linalg.norm(target - eye)), 1.0e-9)
         left = np.cross(up_direction(found.sim), forward)
         if np.linalg.norm(left) < 1.0e-6:  # straight up or down
             left = np.cross((1.0, 0.0, 0.0), forward)
         left /= np.linalg.norm(left)
         rotation = np.stack([left, np.cross(forward, left), forward], axis=1)
-        return Transform(Vec3(*(found.position - origin).tolist()), Quat(*quaternion_of(rotation).tolist()))
+        return Transform(Vec3(*(eye - origin).tolist()), Quat(*quaternion_of(rotation).tolist()))
 
     def subscribe_viewer_keyboard_event(self, viewer: Any, key: KeyboardInput | int, name: str) -> None:
-        """Accept a key; it is never pressed."""
-        self._viewer(viewer, "subscribe_viewer_keyboard_event")
+        """Listen to a key of the window, which has a button for it too; without a window it is never pressed.
 
-    def subscribe_viewer_mouse_event(self, viewer: Any, event: Any, name: str) -> None:
-        """Accept a mouse event; it never happens."""
-        self._viewer(viewer, "subscribe_viewer_mouse_event")
+        Raises:
+            ValueError: If there is no such key.
+        """
+        found = self._viewer(viewer, "subscribe_viewer_keyboard_event")
+        known = _member(KeyboardInput, key, "key", "subscribe_viewer_keyboard_event")
+        found.subscriptions.append((str(name), known))
+        if found.window is not None and found.window.is_running:
+            found.window.listen(str(name), known)
 
-    def query_viewer_action_events(self, viewer: Any) -> list[Any]:
-        """Return no events."""
-        self._viewer(viewer, "query_viewer_action_events")
-        return []
+    def subscribe_viewer_mouse_event(self, viewer: Any, event: MouseInput | int, name: str) -> None:
+        """Listen to a mouse event. Of a window there is the left button, which clicks; others never happen.
+
+        Raises:
+            ValueError: If there is no such event.
+        """
+        found = self._viewer(viewer, "subscribe_viewer_mouse_event")
+        known = _member(MouseInput, event, "event", "subscribe_viewer_mouse_event")
+        if known.name != "MOUSE_LEFT_BUTTON":
+            return
+        found.click_actions.append(str(name))
+        if found.window is not None and found.window.is_running:
+            found.window.listen_to_clicks()
+
+    def query_viewer_action_events(self, viewer: Any) -> list[ActionEvent]:
+        """Return the events since the last call: keys and clicks in the window, none without one."""
+        return self._viewer(viewer, "query_viewer_action_events").take_events()
 
     def get_viewer_mouse_position(self, viewer: Any) -> ViewerPoint:
-        """Return the middle of the picture, relative to its size; there is no mouse."""
-        self._viewer(viewer, "get_viewer_mouse_position")
-        return ViewerPoint(0.5, 0.5)
+        """Return where the mouse was clicked last, relative to the size; the middle before that."""
+        found = self._viewer(viewer, "get_viewer_mouse_position")
+        clicked = None if found.window is None else found.window.mouse_position
+        return ViewerPoint(0.5, 0.5) if clicked is None else ViewerPoint(*clicked)
 
     def get_viewer_size(self, viewer: Any) -> ViewerPoint:
-        """Return width and height [pixels], those that the viewer was created with."""
-        return self._viewer(viewer, "get_viewer_size").size
+        """Return width and height [pixels]: of the browser, else those that the viewer was created with."""
+        found = self._viewer(viewer, "get_viewer_size")
+        seen = None if found.window is None or not found.window.is_running else found.window.seen_camera
+        return found.size if seen is None else ViewerPoint(seen.image_width, seen.image_height)
 
     def add_lines(self, viewer: Any, env: Any, count: int, vertices: Any, colors: Any) -> None:
         """Draw lines until `clear_lines`; of very many the last 100,000.
@@ -224,20 +377,11 @@ class ViewerCalls(Checks):
         origin = np.zeros(3) if env is None else self._env(env, "add_lines").origin
         ends = _numbers(vertices, "vertices", 6 * number, f"{count} lines")
         shades = _numbers(colors, "colors", 3 * number, f"{count} lines")
-        found.line_ends.append(origin + ends.reshape(-1, 2, 3))
-        found.line_colors.append(shades.reshape(-1, 3))
-        found.line_count += number
-        while found.line_count > LINE_COUNT_MAX and len(found.line_ends) > 1:
-            # A script that never clears would fill the memory.
-            found.line_count -= len(found.line_ends.popleft())
-            found.line_colors.popleft()
+        found.add_lines(origin + ends.reshape(-1, 2, 3), shades.reshape(-1, 3))
 
     def clear_lines(self, viewer: Any) -> None:
         """Take all lines away."""
-        found = self._viewer(viewer, "clear_lines")
-        found.line_ends.clear()
-        found.line_colors.clear()
-        found.line_count = 0
+        self._viewer(viewer, "clear_lines").clear_lines()
 
     def draw_env_rigid_contacts(
         self, viewer: Any, env: Any, color: Vec3, scale: float, sqrt_scale: bool
@@ -276,6 +420,28 @@ class ViewerCalls(Checks):
         if not isinstance(viewer, Viewer):
             raise TypeError(f"{call}: viewer is {viewer!r}, but must be what create_viewer() returned.")
         return viewer
+
+
+def _wants_window() -> bool:
+    """Return whether the environment asks for a window."""
+    text = os.environ.get(WINDOW_VARIABLE, "").strip().lower()
+    require(
+        text in ("", "none", "browser"),
+        "create_viewer",
+        f"{WINDOW_VARIABLE} is {text!r}, but must be 'browser', or 'none' for no window.",
+    )
+    return text == "browser"
+
+
+def _member(kind: type[enum.IntEnum], value: Any, what: str, call: str) -> Any:
+    """Return a member of an enumeration."""
+    try:
+        return kind(int(value))
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{call}: {what} is {value!r}, but must be one of gymapi.{kind.__name__}, such as "
+            f"{next(iter(kind)).name}."
+        ) from None
 
 
 def _numbers(values: Any, what: str, count: int, reason: str) -> np.ndarray:

@@ -281,6 +281,8 @@ class Sim:
         """Whether envs are worlds of their own only because each stays in its cell."""
         self.camera_set: Any = None
         """`pluriverse.gymapi.cameras.CameraSet` once a picture was asked for."""
+        self.viewers: list[Any] = []
+        """Viewers that were created for it."""
 
     @property
     def is_prepared(self) -> bool:

@@ -73,7 +73,7 @@ class ViewerBase:
         self._host = host
         self._lock = threading.RLock()
         self._closed = threading.Event()
-        self.server.scene.set_up_direction(f"+{source.model.up_axis.name.lower()}")
+        self.server.scene.set_up_direction(source.up)
         light_scene(self.server.scene)
         self.stage = Stage(self.server.scene, source, environments)
         """What is drawn."""
@@ -197,9 +197,9 @@ def _close(viewer: "weakref.ref[ViewerBase]") -> None:
 
 def aimed_camera(source: Source, stage: Stage) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return where to look at, and from where [m], to see all shown worlds from the front left."""
-    model, worlds = source.model, stage.worlds
+    worlds = stage.worlds
     pose = source.moment().body_q
-    body_world = world_of(model, "body")
+    body_world, model = world_of(source.model, "body"), stage.view.visual.model
     shapes = stage.view.visual.shapes_of(worlds.tolist())
     carrier = stage.view.visual.shape_body[shapes]
     lower_all, upper_all = model.shape_aabb_lower.numpy()[shapes], model.shape_aabb_upper.numpy()[shapes]
@@ -222,7 +222,7 @@ def aimed_camera(source: Source, stage: Stage) -> tuple[tuple[float, ...], tuple
     centre = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
     # The half diagonal of all, seen from 1.5 times as far: the field of view is 75 degrees.
     extent = max(0.05, float(np.linalg.norm(corners - centre, axis=1).max()))
-    position = centre + extent * np.roll([1.0, 0.9, 0.6], int(model.up_axis) + 1)
+    position = centre + extent * np.roll([1.0, 0.9, 0.6], int(source.model.up_axis) + 1)
     return tuple(centre.tolist()), tuple(position.tolist())
 
 

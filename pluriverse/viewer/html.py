@@ -46,7 +46,7 @@ def export_html(
             host="127.0.0.1", port=free_port("127.0.0.1", None), label="Pluriverse", verbose=False
         )
     try:
-        server.scene.set_up_direction(f"+{source.model.up_axis.name.lower()}")
+        server.scene.set_up_direction(source.up)
         stage = Stage(server.scene, source, environments)
         stage.set_geometry(SeenGeometry(geometry))
         camera = server.initial_camera

@@ -75,6 +75,7 @@ def grid_offsets(
         Offsets [m], shape [world, 3], and the distance [m].
     """
     start = model.body_world_start.numpy()
+    level = [axis for axis in range(3) if axis != int(model.up_axis)]
     positions = np.asarray(body_q).reshape(-1, 7)[:, :3]
     centres, extents = np.zeros((len(worlds), 3)), np.zeros(len(worlds))
     for place, world in enumerate(np.asarray(worlds).tolist()):
@@ -82,15 +83,16 @@ def grid_offsets(
         own = own[np.isfinite(own).all(axis=1)]
         if len(own):
             # The first body is the base: a thrown object must not move the robot off its place.
-            centres[place, :2] = own[0, :2]
-            extents[place] = float(np.quantile(np.abs(own[:, :2] - own[0, :2]), 0.9)) if len(own) > 1 else 0.0
+            centres[place, level] = own[0, level]
+            away = np.abs(own[:, level] - own[0, level])
+            extents[place] = float(np.quantile(away, 0.9)) if len(own) > 1 else 0.0
     if len(worlds) == 1:
         return np.zeros((1, 3)), 0.0
     distance = max(SPACING_MIN, SPACING_FACTOR * (2.0 * float(extents.max()) + SPACING_MIN))
     side = math.ceil(math.sqrt(len(worlds)))
     places = np.arange(len(worlds))
     grid = np.zeros((len(worlds), 3))
-    grid[:, 0] = distance * (places // side)
-    grid[:, 1] = distance * (places % side)
-    grid[:, :2] -= 0.5 * (grid[:, :2].min(axis=0) + grid[:, :2].max(axis=0))
+    grid[:, level[0]] = distance * (places // side)
+    grid[:, level[1]] = distance * (places % side)
+    grid -= 0.5 * (grid.min(axis=0) + grid.max(axis=0))
     return grid - centres, distance

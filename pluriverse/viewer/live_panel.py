@@ -37,7 +37,7 @@ class LivePanel(Panel):
         with self._gui.add_folder("Simulation"):
             play = self._gui.add_button("Pause")
             step = self._gui.add_button("Step")
-            reset = self._gui.add_button("Reset")
+            self._add_ending()
             speed = self._gui.add_slider("Speed", min=0.05, max=4.0, step=0.05, initial_value=1.0)
         self._play = play
 
@@ -49,13 +49,17 @@ class LivePanel(Panel):
         def _(_: Any) -> None:
             viewer.step_once()
 
-        @reset.on_click
-        def _(_: Any) -> None:
-            viewer.reset()
-
         @speed.on_update
         def _(_: Any) -> None:
             viewer.speed = float(speed.value)
+
+    def _add_ending(self) -> None:
+        """Add what begins anew."""
+        reset = self._gui.add_button("Reset")
+
+        @reset.on_click
+        def _(_: Any) -> None:
+            self._viewer.reset()
 
     def _add_world_controls(self) -> None:
         self._slides = self._gui.add_dropdown("Sliders", ["none", "drive targets", "joint positions"])

@@ -14,6 +14,8 @@ from pluriverse.viewer.plots import Plot
 TEXT_INTERVAL, PLOT_INTERVAL = 6, 10
 # Worlds that the panel names in a list of trouble.
 NAMED_WORLD_COUNT = 12
+# Worlds of one range that may be typed; beyond that it is a slip of the finger.
+RANGE_MAX = 10_000
 
 
 class Panel:
@@ -53,12 +55,15 @@ class Panel:
         viewer = self._viewer
         with self._gui.add_folder("Show"):
             geometry = self._gui.add_dropdown(
-                "Geometry", [each.value for each in SeenGeometry], initial_value=viewer.stage.geometry.value
+                "Geometry",
+                [each.value for each in viewer.source.geometries],
+                initial_value=viewer.stage.geometry.value,
             )
             boxes = {each: self._gui.add_checkbox(each.value, initial_value=False) for each in Overlay}
-            shown = ", ".join(str(world) for world in viewer.stage.environments)
             worlds = self._gui.add_text(
-                "Worlds", initial_value=shown, hint="Worlds to show, separated by commas."
+                "Worlds",
+                initial_value=world_ranges(viewer.stage.environments),
+                hint="Worlds to show, such as 0-15, 20.",
             )
 
         @geometry.on_update
@@ -78,7 +83,7 @@ class Panel:
         def _(_: Any) -> None:
             # Whoever types has not finished yet: what is no list of worlds changes nothing.
             try:
-                chosen = [int(text) for text in worlds.value.replace(",", " ").split()]
+                chosen = worlds_of_ranges(worlds.value)
                 viewer.show(chosen)
             except (ValueError, IndexError):
                 return
@@ -155,6 +160,34 @@ class Panel:
 
     def _bodies(self) -> np.ndarray:
         return np.flatnonzero(world_of(self._viewer.source.model, "body") == self._model_world())
+
+
+def world_ranges(worlds: np.ndarray) -> str:
+    """Return a text for sorted worlds, such as "0-15, 20"."""
+    ends = np.flatnonzero(np.diff(worlds) != 1)
+    first, last = worlds[np.append(0, ends + 1)], worlds[np.append(ends, len(worlds) - 1)]
+    return ", ".join(
+        str(one) if one == other else f"{one}-{other}"
+        for one, other in zip(first.tolist(), last.tolist(), strict=True)
+    )
+
+
+def worlds_of_ranges(text: str) -> list[int]:
+    """Return the worlds that a text of `world_ranges` names.
+
+    Raises:
+        ValueError: If it names none, or is no such text.
+    """
+    worlds: list[int] = []
+    for part in text.replace(",", " ").split():
+        first, _, last = part.partition("-")
+        low, high = int(first), int(last or first)
+        if not 0 <= high - low < RANGE_MAX:
+            raise ValueError(f"'{part}' is no range of worlds, such as 0-15.")
+        worlds += range(low, high + 1)
+    if not worlds:
+        raise ValueError("no world is named.")
+    return worlds
 
 
 def set_changed(handle: Any, name: str, value: Any) -> None:

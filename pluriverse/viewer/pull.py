@@ -71,14 +71,17 @@ class Pull:
             if np.isfinite(size):
                 push *= min(1.0, self._force_max / max(size, 1e-9))
                 force[:3], force[3:] = push, np.cross(arm, push)
-        body_f = self._simulation.state.body_f
-        row = body_f[self.body : self.body + 1]
-        row.assign(force.reshape(1, 6))
+        self._exert(force)
 
     def release(self) -> None:
         """End the pull."""
         self.target = None
         self.apply()
+
+    def _exert(self, force: np.ndarray) -> None:
+        """Let a force [N] and a torque about the centre of mass [N·m] act on the body, world axes."""
+        row = self._simulation.state.body_f[self.body : self.body + 1]
+        row.assign(force.reshape(1, 6))
 
     def _pose(self) -> np.ndarray:
         poses: np.ndarray = self._simulation.state.body_q.numpy().reshape(-1, 7)

@@ -98,8 +98,7 @@ class RecordingViewer(ViewerBase):
             with self._lock:
                 wanted = (
                     self.frame,
-                    self.stage,
-                    self.stage.geometry,
+                    self.stage.build_count,
                     self.stage.overlays.shown,
                     self.is_playing,
                 )

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.model import Model
+from pluriverse.recording.moment import rotated
 from pluriverse.render.visual import SeenGeometry, ShapeGroup, VisualMesh, VisualModel
 from pluriverse.types import GeoType
 
@@ -13,6 +14,8 @@ from pluriverse.types import GeoType
 FROZEN_COLOR = (255, 20, 20)
 # Sides [m] of the ground grid.
 GROUND_SIZE = 200.0
+# Depth [m] of it below the plane, so that it does not show through what lies on it.
+GROUND_DEPTH = 1e-3
 
 
 class _Instances:
@@ -73,7 +76,7 @@ class SceneView:
         """What there is to be seen."""
         self._drawn: list[_Instances] = []
         self._frozen = np.zeros(len(self._worlds), dtype=bool)
-        self._grid: Any = None
+        self._grids: list[Any] = []
         self._drag: tuple[Any, str] | None = None
         self._build()
 
@@ -106,19 +109,13 @@ class SceneView:
         """All drawn batches."""
         return [handle for each in self._drawn for handle, _ in each.handles]
 
-    def set_geometry(self, geometry: SeenGeometry) -> None:
-        """Draw other shapes of the same worlds."""
-        self.remove()
-        self.visual = VisualModel(self._model, geometry=geometry)
-        self._build()
-
     def remove(self) -> None:
         """Take everything out of the scene."""
         for handle in self.handles:
             handle.remove()
-        if self._grid is not None:
-            self._grid.remove()
-            self._grid = None
+        for grid in self._grids:
+            grid.remove()
+        self._grids = []
         self._drawn = []
 
     def refresh(self) -> bool:
@@ -165,34 +162,50 @@ class SceneView:
                     handle.batched_colors = shown.astype(np.uint8)
 
     def _build(self) -> None:
-        grid_height: float | None = None
+        grounds: list[np.ndarray] = []
         for index, group in enumerate(self.visual.groups(self._worlds.tolist())):
-            shape = int(group.shapes[0])
-            kind = int(self._model.shape_type.numpy()[shape])
+            kind = int(self._model.shape_type.numpy()[group.shapes[0]])
             world = self._model.shape_world.numpy()[group.shapes]
             if kind == int(GeoType.PLANE) and (self.visual.shape_body[group.shapes] < 0).all():
-                grid_height = float(self.visual.shape_transform[shape, 2])
+                grounds.append(group.shapes)
                 continue
             instances = self._instances(group, world)
             name = f"{self._name}/{index}"
             handles = self._draw(name, instances[0], group.mesh)
             self._drawn.append(_Instances(ShapeGroup(instances[0], group.mesh), instances[1], handles))
-        if grid_height is not None:
-            self._grid = self._scene.add_grid(
-                f"{self._name}/ground",
-                GROUND_SIZE,
-                GROUND_SIZE,
-                cell_size=0.5,
-                section_size=1.0,
-                infinite_grid=True,
-                fade_distance=40.0,
-                plane_color=(170, 178, 188),
-                plane_opacity=1.0,
-                position=(0.0, 0.0, grid_height - 1e-3),
-            )
+        if grounds:
+            self._draw_grounds(np.concatenate(grounds))
         self._frozen = np.zeros(len(self._worlds), dtype=bool)
         if self._drag is not None:
             self.set_drag(*self._drag)
+
+    def _draw_grounds(self, shapes: np.ndarray) -> None:
+        """Draw planes: one without end if all are the same, else a piece of each under its world."""
+        pose = self.visual.shape_transform[shapes].astype(np.float64)
+        world = self._model.shape_world.numpy()[shapes]
+        offset = np.zeros((len(shapes), 3))
+        offset[world >= 0] = self._offsets[self._place[world[world >= 0]]]
+        is_common = bool(np.allclose(pose, pose[0], atol=1e-6))
+        if is_common:
+            pose, offset = pose[:1], np.zeros((1, 3))
+        apart = np.linalg.norm(offset[1:] - offset[:-1], axis=1)
+        side = GROUND_SIZE if not apart.any() else 0.9 * float(apart[apart > 0.0].min())
+        for index, (frame, shift) in enumerate(zip(pose, offset, strict=True)):
+            normal = rotated(frame[None, 3:], np.array([[0.0, 0.0, 1.0]]))[0]
+            grid = self._scene.add_grid(
+                f"{self._name}/ground/{index}",
+                side,
+                side,
+                cell_size=0.5,
+                section_size=1.0,
+                infinite_grid=is_common,
+                fade_distance=40.0,
+                plane_color=(170, 178, 188),
+                plane_opacity=1.0,
+                wxyz=tuple(frame[[6, 3, 4, 5]].tolist()),
+                position=tuple((frame[:3] + shift - GROUND_DEPTH * normal).tolist()),
+            )
+            self._grids.append(grid)
 
     def _instances(self, group: ShapeGroup, world: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the shapes to draw and the place of the world of each; shared ones stand in every world."""

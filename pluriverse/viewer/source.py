@@ -7,6 +7,8 @@ import numpy as np
 from pluriverse.model import Model
 from pluriverse.recording import RecordedRun
 from pluriverse.recording.moment import ContactPoints, Moment, contacts_of, moment_of
+from pluriverse.render.visual import SeenGeometry
+from pluriverse.viewer.layout import grid_offsets
 
 
 class Source(Protocol):
@@ -34,8 +36,31 @@ class Source(Protocol):
         """Return the contacts of worlds now."""
         ...
 
+    @property
+    def geometries(self) -> tuple[SeenGeometry, ...]:
+        """What there is to choose from."""
+        return tuple(SeenGeometry)
 
-class LiveSource:
+    @property
+    def up(self) -> tuple[float, float, float]:
+        """The axis that points up."""
+        return self.model.up_axis.vector
+
+    def drawn(self, geometry: SeenGeometry) -> Model:
+        """Return the model whose shapes are drawn; the bodies that carry them are those of `model`."""
+        return self.model
+
+    def offsets(self, body_q: np.ndarray, worlds: np.ndarray) -> np.ndarray:
+        """Return where worlds are drawn relative to where they are [m], shape [world, 3].
+
+        Args:
+            body_q: Poses of all bodies [m, xyzw], shape [body, 7].
+            worlds: The worlds.
+        """
+        return grid_offsets(self.model, body_q, worlds)[0]
+
+
+class LiveSource(Source):
     """A simulation as it is now.
 
     Args:
@@ -45,8 +70,12 @@ class LiveSource:
     def __init__(self, simulation: Any) -> None:
         self._simulation = simulation
         count = getattr(simulation, "environment_count", simulation.model.world_count)
-        self.environments = np.arange(count)
+        self._environments = np.arange(count)
+
+    @property
+    def environments(self) -> np.ndarray:
         """All environments."""
+        return self._environments
 
     @property
     def model(self) -> Model:
@@ -70,7 +99,7 @@ class LiveSource:
         return contacts_of(self._simulation, worlds)
 
 
-class RecordedSource:
+class RecordedSource(Source):
     """A frame of a recording.
 
     Args:
@@ -79,11 +108,14 @@ class RecordedSource:
 
     def __init__(self, recording: RecordedRun) -> None:
         self._recording = recording
-        self.environments = recording.environments
-        """All environments that were recorded."""
         self.frame = 0
         """The frame that is shown."""
         self._prepared = -1
+
+    @property
+    def environments(self) -> np.ndarray:
+        """All environments that were recorded."""
+        return self._recording.environments
 
     @property
     def model(self) -> Model:

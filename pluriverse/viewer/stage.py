@@ -6,7 +6,7 @@ import numpy as np
 
 from pluriverse.recording.moment import Moment
 from pluriverse.render.visual import SeenGeometry
-from pluriverse.viewer.layout import grid_offsets, world_of
+from pluriverse.viewer.layout import world_of
 from pluriverse.viewer.overlays import Overlay, Overlays
 from pluriverse.viewer.scene_view import SceneView
 from pluriverse.viewer.source import Source
@@ -30,6 +30,8 @@ class Stage:
         """Which of their shapes are drawn."""
         self._shown: frozenset[Overlay] = frozenset()
         self._drag: tuple[Any, str] | None = None
+        self.build_count = 0
+        """How often everything was drawn anew."""
         self._build()
 
     @property
@@ -60,7 +62,8 @@ class Stage:
     def set_geometry(self, geometry: SeenGeometry) -> None:
         """Draw other shapes."""
         self.geometry = geometry
-        self.view.set_geometry(geometry)
+        self.view.remove()
+        self._make_view()
 
     def choose(self, environments: np.ndarray) -> None:
         """Show other worlds."""
@@ -97,10 +100,15 @@ class Stage:
         model, body_q = self._source.model, self._source.moment().body_q
         self.worlds: np.ndarray = self._current_worlds()
         """Worlds of the model that are drawn."""
-        self._offsets, self.spacing = grid_offsets(model, body_q, self.worlds)
-        self.view = SceneView(self._scene, model, self.worlds, self._offsets, geometry=self.geometry)
-        if self._drag is not None:
-            self.view.set_drag(*self._drag)
+        self._offsets = self._source.offsets(body_q, self.worlds)
+        self._make_view()
         self.overlays = Overlays(self._scene, model, self.worlds, self._offsets)
         for overlay in self._shown:
             self.overlays.show(overlay, is_shown=True)
+
+    def _make_view(self) -> None:
+        self.build_count += 1
+        model = self._source.drawn(self.geometry)
+        self.view = SceneView(self._scene, model, self.worlds, self._offsets, geometry=self.geometry)
+        if self._drag is not None:
+            self.view.set_drag(*self._drag)

@@ -20,7 +20,7 @@ from pluriverse.viewer.base import FRAME_RATE, ViewerBase
 from pluriverse.viewer.live_panel import LivePanel
 from pluriverse.viewer.pull import Pull
 from pluriverse.viewer.recording_viewer import RecordingViewer
-from pluriverse.viewer.source import LiveSource
+from pluriverse.viewer.source import LiveSource, Source
 
 # Looks a second at whether shapes changed: a copy of all their arrays.
 REFRESH_RATE = 2.0
@@ -58,7 +58,8 @@ class BrowserViewer(ViewerBase):
         verbose: bool = True,
     ) -> None:
         check_simulation(simulation)
-        super().__init__(LiveSource(simulation), worlds, host=host, port=port, geometry=geometry)
+        source = self._make_source(simulation)
+        super().__init__(source, worlds, host=host, port=port, geometry=geometry)
         self.simulation = simulation
         """The simulation that is shown."""
         self.pull: Pull | None = None
@@ -67,7 +68,7 @@ class BrowserViewer(ViewerBase):
         self._attended = 0.0
         self._steps_wanted = 0
         self._step_rate = 0.0
-        self._begin(LivePanel(self), verbose=verbose)
+        self._begin(self._make_panel(), verbose=verbose)
 
     @property
     def is_attended(self) -> bool:
@@ -102,7 +103,7 @@ class BrowserViewer(ViewerBase):
         with self._lock:
             if self.pull is not None:
                 self.pull.release()
-            self.pull = None if body is None else Pull(self.simulation, body, point)
+            self.pull = None if body is None else self._make_pull(body, point)
 
     def run(self, duration: float | None = None, *, step: Callable[[int], None] | None = None) -> None:
         """Step the simulation in real time, as the buttons ask for, until the viewer is closed.
@@ -155,6 +156,15 @@ class BrowserViewer(ViewerBase):
         if self.is_running and self.pull is not None:
             self.pull.release()
         super().close()
+
+    def _make_source(self, simulation: Any) -> Source:
+        return LiveSource(simulation)
+
+    def _make_panel(self) -> LivePanel:
+        return LivePanel(self)
+
+    def _make_pull(self, body: int, point: np.ndarray | None) -> Pull:
+        return Pull(self.simulation, body, point)
 
     def _attend(self) -> None:
         self._attended = time.monotonic()

@@ -46,10 +46,17 @@ STATUS = {
         "checked; changes no result, as in the original",
     ),
     "set_rigid_body_state_tensor": "yes, beyond the original: poses that the joints allow",
-    "create_viewer": "a viewer without a window, closed after a number of frames",
+    "create_viewer": "yes: without a window, closed after a number of frames, or in a browser",
+    **dict.fromkeys(
+        ("draw_viewer", "sync_frame_time", "subscribe_viewer_keyboard_event"), "yes, in a window"
+    ),
+    "subscribe_viewer_mouse_event": "clicks of the left button in a window; others never happen",
+    "get_viewer_mouse_position": "where the window was clicked last",
     **dict.fromkeys(
         (
             "query_viewer_has_closed",
+            "query_viewer_action_events",
+            "destroy_viewer",
             "viewer_camera_look_at",
             "get_viewer_camera_transform",
             "add_lines",
@@ -58,7 +65,7 @@ STATUS = {
         "yes",
     ),
     "write_viewer_image_to_file": "yes: what a window would show",
-    "get_viewer_size": "yes: as created",
+    "get_viewer_size": "yes: of the browser, or as created",
 }
 
 

@@ -111,3 +111,27 @@ def test_variants_of_a_recording_are_drawn_as_they_were(tmp_path):
                     return stage.view.instance_count
 
             wait_until(lambda count=count: shape_count() == count)
+
+
+def test_other_worlds_are_drawn_where_they_were_while_paused(path):
+    """Worlds that are chosen while the recording stands still are put where the frame has them at once."""
+    with pv.view(path, verbose=False) as viewer:
+        viewer.is_playing = False
+        viewer.frame = 9
+        wait_until(lambda: viewer.source.frame == 9)
+        viewer.show([3])
+        body_q = viewer.recording.moment(9).body_q
+
+        def is_drawn():
+            with viewer.changing() as stage:
+                return stage.worlds.tolist() == [3] and all(
+                    np.allclose(
+                        handle.batched_positions,
+                        stage.view.visual.poses(body_q, each.shapes)[:, :3],
+                        atol=1e-5,
+                    )
+                    for each in stage.view._drawn
+                    for handle, _ in each.handles
+                )
+
+        wait_until(is_drawn)

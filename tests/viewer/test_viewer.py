@@ -12,7 +12,7 @@ from pluriverse.recording.moment import contacts_of, energies, moment_of
 from pluriverse.render import SeenGeometry
 from pluriverse.viewer.layout import grid_offsets, shown_environments
 from pluriverse.viewer.overlays import Overlay
-from pluriverse.viewer.panel import trouble_text
+from pluriverse.viewer.panel import trouble_text, world_ranges, worlds_of_ranges
 from pluriverse.viewer.plots import History, Plot
 from pluriverse.viewer.pull import Pull
 
@@ -328,3 +328,70 @@ def test_dragging_pulls_at_the_point_that_was_grabbed(viewer, simulation):
     drag("end", hit)
     assert viewer.pull is None
     assert not simulation.state.body_f.numpy().any()
+
+
+def test_worlds_are_typed_as_ranges(viewer):
+    """What the panel lists can be typed; slips of the finger change nothing."""
+    assert world_ranges(np.array([0, 1, 2, 5, 7, 8])) == "0-2, 5, 7-8"
+    assert worlds_of_ranges("0-2, 5 7-8") == [0, 1, 2, 5, 7, 8]
+    for text in ("", "5-2", "0-99999999", "a", "1,,x"):
+        with pytest.raises(ValueError, match=r"no world is|is no range of|invalid literal"):
+            worlds_of_ranges(text)
+    field = next(
+        handle
+        for handle in viewer.server.gui._gui_input_handle_from_uuid.values()
+        if getattr(handle, "label", "") == "Worlds"
+    )
+    assert field.value == "0-7"
+    field.value = "2-4, 6"
+    wait_until(lambda: viewer.stage.environments.tolist() == [2, 3, 4, 6])
+    field.value = "2-4, 99"
+    field.value = "2-4, 6 and"
+    field.value = "5"
+    wait_until(lambda: viewer.stage.environments.tolist() == [5])
+
+
+def test_grounds_lie_as_planes_do():
+    """One plane without end where all worlds have the same, tilted as it is; else one under each world."""
+
+    def world(height, tilt):
+        builder = pv.ModelBuilder()
+        body = builder.add_body(xform=(0.0, 0.0, 1.0 + height, 0.0, 0.0, 0.0, 1.0))
+        builder.add_shape_sphere(body, radius=0.1)
+        normal = (np.sin(tilt), 0.0, np.cos(tilt))
+        builder.add_shape_plane(plane=(*normal, -height))
+        return builder
+
+    def grids(*worlds):
+        builder = pv.ModelBuilder()
+        for height, tilt in worlds:
+            builder.add_world(world(height, tilt))
+        with (
+            pv.Simulation(builder.finalize("cpu"), dt=0.01, threads=1) as simulation,
+            pv.view(simulation, verbose=False) as viewer,
+        ):
+            return [
+                (grid.infinite_grid, np.array(grid.wxyz), np.array(grid.position), grid.width)
+                for grid in viewer.stage.view._grids
+            ], viewer.stage.offsets
+
+    ((is_endless, wxyz, position, _),), _ = grids((0.0, 0.3), (0.0, 0.3))
+    assert is_endless
+    np.testing.assert_allclose(np.abs(wxyz), [np.cos(0.15), 0.0, np.sin(0.15), 0.0], atol=1e-6)
+    np.testing.assert_allclose(position, [0.0, 0.0, 0.0], atol=2e-3)
+    apart, offsets = grids((0.0, 0.0), (0.5, 0.0))
+    assert [one[0] for one in apart] == [False, False]
+    np.testing.assert_allclose([one[2] for one in apart] - offsets, [[0, 0, 0.0], [0, 0, 0.5]], atol=2e-3)
+    assert max(one[3] for one in apart) < np.linalg.norm(offsets[1] - offsets[0])
+
+
+def test_worlds_stand_side_by_side_across_the_axis_that_points_up():
+    one = pv.ModelBuilder(up_axis="y")
+    one.add_shape_sphere(one.add_body(xform=(0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0)), radius=0.1)
+    builder = pv.ModelBuilder(up_axis="y")
+    builder.replicate(one, 4)
+    model = builder.finalize("cpu")
+    offsets, distance = grid_offsets(model, model.body_q.numpy(), np.arange(4))
+    assert not offsets[:, 1].any()
+    assert len(np.unique(offsets[:, 0])) == len(np.unique(offsets[:, 2])) == 2
+    assert distance > 0.2
