@@ -301,3 +301,57 @@ def test_views_write_terms_of_the_equation_of_motion():
         joint_f=joint_f,
     )
     np.testing.assert_allclose(joint_f.numpy(), [0.0, 1.25 - 0.5 * 9.81], rtol=1.0e-6)
+
+
+def test_columns_of_a_builder_have_the_habits_of_lists():
+    builder = pv.ModelBuilder()
+    for place in range(3):
+        builder.add_body(xform=wp.transform((place, 0.0, 1.0), wp.quat_identity()), mass=1.0)
+    assert builder.joint_type.count(pv.JointType.FREE) == 3
+    assert builder.joint_child.index(2) == 2
+    assert builder.body_q[1].p.tolist() == [1.0, 0.0, 1.0]
+    assert builder.joint_X_p[0].q.tolist() == [0.0, 0.0, 0.0, 1.0]
+    assert wp.transform(*builder.body_q[2]).p == wp.vec3(2.0, 0.0, 1.0)
+    with pytest.raises(ValueError, match=r"ModelBuilder.joint_child: 7 is not in it"):
+        builder.joint_child.index(7)
+    with pytest.raises(ValueError, match=r"ModelBuilder.body_q follows from .* set through joint_q"):
+        builder.body_q[0] = wp.transform()
+    with pytest.raises(AttributeError, match=r"ModelBuilder.body_mass has one entry per entity"):
+        builder.body_mass.append(1.0)
+    with pytest.raises(AttributeError, match="only poses have a position p"):
+        _ = builder.body_mass.p
+
+
+def test_a_joint_taken_out_of_its_articulation_closes_a_loop():
+    """Two rods hang on hinges 1 m apart; a third joint between their tips keeps them parallel."""
+    builder = pv.ModelBuilder()
+    rods = [builder.add_link(mass=1.0, inertia=np.eye(3), com=(0.0, 0.0, -0.5)) for _ in range(2)]
+    joints = [
+        builder.add_joint_revolute(-1, rod, axis="y", parent_xform=((place, 0.0, 0.0), (0, 0, 0, 1)))
+        for place, rod in enumerate(rods)
+    ]
+    tip = ((0.0, 0.0, -1.0), (0, 0, 0, 1))
+    loop = builder.add_joint_ball(
+        rods[0], rods[1], parent_xform=((1.0, 0.0, -1.0), (0, 0, 0, 1)), child_xform=tip
+    )
+    builder.add_articulation(joints)
+    builder.joint_articulation[loop] = -1
+    assert builder.finalize("cpu").equality_constraint_count == 1
+    builder.joint_articulation[loop] = 5
+    with pytest.raises(ValueError, match=r"joint_articulation is 5, but it must be an articulation of"):
+        builder.finalize("cpu")
+
+
+def test_engines_of_mujoco_tell_where_their_objects_are():
+    builder = pv.ModelBuilder()
+    builder.add_mjcf(ARM)
+    solver = pv.SolverMuJoCo(builder.finalize("cpu"))
+    for name, message in (
+        ("mj_data", r"Read and write State; .* groups\[k\]\.model"),
+        ("mjw_model", r"groups\[k\]\.fields"),
+        ("mjc_geom_to_newton_shape", r"groups\[k\]\.joint_qpos"),
+        ("nonsense", "has no attribute 'nonsense'"),
+    ):
+        with pytest.raises(AttributeError, match=message):
+            getattr(solver, name)
+    assert not hasattr(solver, "mjw_data")

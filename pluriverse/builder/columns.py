@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 import warp as wp
 
+from pluriverse.builder.column_array import READ_ONLY, ColumnArray
 from pluriverse.model.schema import MODEL_ARRAYS, ModelArrays, describe_arrays
 from pluriverse.types import Entity
 
@@ -151,22 +152,20 @@ class ColumnView:
     def __get__(self, builder: None, owner: type | None = None) -> "ColumnView": ...
 
     @overload
-    def __get__(self, builder: object, owner: type | None = None) -> np.ndarray: ...
+    def __get__(self, builder: object, owner: type | None = None) -> ColumnArray: ...
 
-    def __get__(self, builder: Any, owner: type | None = None) -> "ColumnView | np.ndarray":
+    def __get__(self, builder: Any, owner: type | None = None) -> "ColumnView | ColumnArray":
         if builder is None:
             return self
-        view: np.ndarray = builder.tables[self.entity].view(self.name)
+        view = builder.tables[self.entity].view(self.name).view(ColumnArray)
+        view.column_name = self.name
         if not self._writable:
             view.flags.writeable = False
         return view
 
     def __set__(self, builder: Any, values: Any) -> None:
         if not self._writable:
-            raise AttributeError(
-                f"ModelBuilder.{self.name} follows from the arguments of add_link(), add_joint_*() and "
-                "add_articulation() and cannot be assigned; initial poses are set through joint_q."
-            )
+            raise AttributeError(f"ModelBuilder.{self.name} {READ_ONLY}.")
         view = builder.tables[self.entity].view(self.name)
         array = np.asarray(values)
         if array.shape != view.shape:

@@ -20,7 +20,7 @@ from pluriverse.builder.shape_bounds import compute_shape_bounds
 from pluriverse.builder.snapshot import COLUMN_NAMES, Snapshot
 from pluriverse.builder.structure import build_templates
 from pluriverse.builder.tables import BuilderTables
-from pluriverse.builder.validation import check_structure, check_values
+from pluriverse.builder.validation import check_articulations, check_structure, check_values
 from pluriverse.model import Model
 from pluriverse.model.batches import make_batches
 from pluriverse.model.kinematics import eval_initial_kinematics
@@ -44,6 +44,7 @@ def make_model(builder: BuilderTables, device: Any) -> Model:
             f"finalize: world {builder.current_world} ('{builder.world_label[builder.current_world]}') is "
             "still open. Call end_world() first."
         )
+    check_articulations(builder)
     builder, cut = replace_loop_joints(builder)
     source = Snapshot(add_distance_constraints(builder))
     check_structure(source)

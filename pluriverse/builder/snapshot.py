@@ -57,7 +57,7 @@ class Snapshot:
 
     def __init__(self, builder: BuilderTables):
         for name in COLUMN_NAMES:
-            setattr(self, name, getattr(builder, name).copy())
+            setattr(self, name, np.array(builder.column(name)))
         self.builder = builder
         self.authored_world_count = builder.world_count
         self.world_count = max(builder.world_count, 1)

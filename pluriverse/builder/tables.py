@@ -47,8 +47,8 @@ class BuilderTables:
     joint_qd_start = column(Entity.JOINT, np.int32, writable=False)
     """First degree of freedom in `joint_qd`, shape [joint]."""
     joint_dof_dim = column(writable=False)
-    joint_articulation = column(writable=False)
-    """Articulation, -1 before `add_articulation`, shape [joint]."""
+    joint_articulation = column()
+    """Articulation, -1 before `add_articulation`, shape [joint]. Write -1 to let a joint close a loop."""
     joint_collision_filter_parent = column(Entity.JOINT, np.bool_, (), True)
     """Whether the shapes of parent and child are filtered against each other, shape [joint]."""
     joint_enabled = column()

@@ -10,9 +10,31 @@ import numpy as np
 from pluriverse.builder.articulations import check_kinematic_child
 from pluriverse.builder.inputs import QUATERNION_LENGTH_TOLERANCE
 from pluriverse.builder.snapshot import Snapshot
+from pluriverse.builder.tables import BuilderTables
 from pluriverse.types import FLOATING_JOINTS, BodyFlags, GeoType, JointTargetMode, JointType
 
 _SUPPORTED_SHAPES = tuple(geometry for geometry in GeoType if geometry is not GeoType.NONE)
+
+
+def check_articulations(builder: BuilderTables) -> None:
+    """Check that joints are in articulations of their world, or in none.
+
+    Raises:
+        ValueError: If one is not.
+    """
+    owner = np.asarray(builder.joint_articulation)
+    inside = owner >= 0
+    known = (owner >= -1) & (owner < builder.articulation_count)
+    bad = ~known
+    world = np.asarray(builder.articulation_world)
+    bad[inside & known] = world[owner[inside & known]] != np.asarray(builder.joint_world)[inside & known]
+    if bad.any():
+        joint = int(np.argmax(bad))
+        raise ValueError(
+            f"{builder.joint_name(joint)}: joint_articulation is {owner[joint]}, but it must be an "
+            f"articulation of its world, of {builder.articulation_count} in all, or -1 for a joint that "
+            "closes a loop."
+        )
 
 
 def check_structure(source: Snapshot) -> None:

@@ -42,6 +42,7 @@ class CollisionPipeline:
             for bit.
         requires_grad: Must not be True: contacts are not differentiable.
         deterministic: Changes nothing: contacts are always the same, bit for bit.
+        reduce_contacts: Changes nothing: the contacts of two meshes that matter are chosen anyway.
 
     Raises:
         ValueError: If `requires_grad` is set, there is no such broad phase, a shape that collides has no
@@ -62,6 +63,7 @@ class CollisionPipeline:
         broad_phase: Literal["explicit", "nxn", "sap"] | None = None,
         requires_grad: bool | None = None,
         deterministic: bool = True,
+        reduce_contacts: bool = True,
     ):
         if requires_grad:
             raise ValueError(

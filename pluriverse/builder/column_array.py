@@ -1,0 +1,88 @@
+"""Column array: what a builder shows of a column, an array with the habits of a list.
+
+Scripts written for builders of lists look for entries (`index`, `count`), take the parts of a pose (`p`, `q`)
+and write to entries that follow from the arguments of a call, which has to fail with a remedy.
+"""
+
+from typing import Any, Never
+
+import numpy as np
+
+READ_ONLY = (
+    "follows from the arguments of add_link(), add_joint_*(), add_shape() and add_articulation() and cannot "
+    "be assigned; initial poses are set through joint_q"
+)
+"""Why a column cannot be written to, for messages."""
+
+
+class ColumnArray(np.ndarray):
+    """Array of a builder, or part of one; the name of the column is known to its messages."""
+
+    column_name: str = "an array"
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.column_name = getattr(source, "column_name", "an array")
+
+    @property
+    def p(self) -> np.ndarray:
+        """Positions of poses [m], shape [..., 3].
+
+        Raises:
+            AttributeError: If the entries are no poses.
+        """
+        return self._pose_part(slice(0, 3), "p")
+
+    @property
+    def q(self) -> np.ndarray:
+        """Rotations of poses, quaternions xyzw, shape [..., 4].
+
+        Raises:
+            AttributeError: If the entries are no poses.
+        """
+        return self._pose_part(slice(3, 7), "q")
+
+    def index(self, value: Any) -> int:
+        """Return where a value stands first.
+
+        Raises:
+            ValueError: If it stands nowhere.
+        """
+        found = np.flatnonzero(self._matches(value))
+        if not len(found):
+            raise ValueError(f"ModelBuilder.{self.column_name}: {value!r} is not in it.")
+        return int(found[0])
+
+    def count(self, value: Any) -> int:
+        """Return how many entries are equal to a value."""
+        return int(np.count_nonzero(self._matches(value)))
+
+    def append(self, value: Any) -> Never:
+        """Entries are added by the calls that add entities.
+
+        Raises:
+            AttributeError: Always.
+        """
+        raise AttributeError(
+            f"ModelBuilder.{self.column_name} has one entry per entity, so nothing can be appended to it. "
+            "Add entities by add_link(), add_joint_*() or add_shape_*(), and write to their entries."
+        )
+
+    extend = append
+    """As `append`."""
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        if not self.flags.writeable:
+            raise ValueError(f"ModelBuilder.{self.column_name} {READ_ONLY}.")
+        super().__setitem__(place, value)
+
+    def _matches(self, value: Any) -> np.ndarray:
+        same = np.asarray(self) == np.asarray(value)
+        return same.reshape(len(self), -1).all(axis=1) if same.size else np.zeros(len(self), dtype=bool)
+
+    def _pose_part(self, part: slice, name: str) -> np.ndarray:
+        if not self.ndim or self.shape[-1] != 7:
+            raise AttributeError(
+                f"ModelBuilder.{self.column_name} has no '{name}': only poses have a position p and a "
+                "rotation q."
+            )
+        return np.asarray(self)[..., part]
