@@ -109,6 +109,22 @@ def mujoco_kernels():
     ]
 
 
+def learning_kernels():
+    """Return kernels of robot tensors, sensors of models, actuators and environments, one of each module."""
+    accelerations = import_module("pluriverse.sensors.accelerations")._kernels()
+    return [
+        accelerations.accelerate_world,
+        import_module("pluriverse.sensors.measure").measure_sensor,
+        import_module("pluriverse.sensors.contact_wrenches").sum_contact_wrench,
+        import_module("pluriverse.sensors.corruption").corrupt_sensor,
+        import_module("pluriverse.sensors.range_finders").find_range,
+        import_module("pluriverse.tensors.commands").apply_commands,
+        import_module("pluriverse.actuators.exert").exert_world,
+        import_module("pluriverse.envs.random").draw_uniform,
+        import_module("pluriverse.envs.tasks.velocity_terms").value_terms,
+    ]
+
+
 def render_kernels():
     return [
         import_module("pluriverse.render.raycast.tree").make_world_tree,
@@ -128,6 +144,7 @@ def render_kernels():
         data_kernels,
         variant_kernels,
         mujoco_kernels,
+        learning_kernels,
         render_kernels,
     ],
 )

@@ -156,13 +156,25 @@ def gains_network(features: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("record", [True, False], ids=["recorded", "launched"])
 def test_a_network_of_gains_moves_as_the_gains_do(tmp_path, record):
-    """A function and a TorchScript file that compute a PD law: the motion of that law, with a reset."""
+    """A function, TorchScript and ONNX files that compute a PD law: the motion of that law, with a reset."""
     networks = [gains_network]
     torch = pytest.importorskip("torch")
     linear = torch.nn.Linear(2, 1, bias=False)
     linear.weight.data[:] = torch.tensor([[9.0, -1.0]])
     torch.jit.script(linear).save(str(tmp_path / "gains.pt"))
     networks.append(tmp_path / "gains.pt")
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    gains = onnx.numpy_helper.from_array(np.float32([[9.0], [-1.0]]), "gains")
+    ends = [
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["actuator", width])
+        for name, width in (("features", 2), ("efforts", 1))
+    ]
+    product = onnx.helper.make_node("MatMul", ["features", "gains"], ["efforts"])
+    graph = onnx.helper.make_graph([product], "gains", ends[:1], ends[1:], [gains])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=10)
+    onnx.save(model, tmp_path / "gains.onnx")
+    networks.append(tmp_path / "gains.onnx")
 
     def run(make_actuators) -> np.ndarray:
         builder = pv.ModelBuilder(gravity=0.0)

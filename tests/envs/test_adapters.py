@@ -156,6 +156,54 @@ def test_skrl_steps():
     env.close()
 
 
+def test_skrl_learns_with_its_own_trainer():
+    """An update of its PPO, with its trainer's settings left alone, changes the policy."""
+    pytest.importorskip("skrl")
+    from skrl.agents.torch.ppo import PPO
+    from skrl.memories.torch import RandomMemory
+    from skrl.models.torch import DeterministicMixin, GaussianMixin, Model
+    from skrl.trainers.torch import SequentialTrainer
+
+    class Actor(GaussianMixin, Model):
+        def __init__(self, **spaces):
+            Model.__init__(self, **spaces)
+            GaussianMixin.__init__(self)
+            self.net = torch.nn.Linear(3, 1)
+
+        def compute(self, inputs, role):
+            return self.net(inputs["observations"]), {"log_std": torch.zeros(1)}
+
+    class Critic(DeterministicMixin, Model):
+        def __init__(self, **spaces):
+            Model.__init__(self, **spaces)
+            DeterministicMixin.__init__(self)
+            self.net = torch.nn.Linear(3, 1)
+
+        def compute(self, inputs, role):
+            return self.net(inputs["states"]), {}
+
+    env = envs.SkrlEnv(envs.Environment(Mixed(), 4, threads=1))
+    spaces = {
+        "observation_space": env.observation_space,
+        "state_space": env.state_space,
+        "action_space": env.action_space,
+        "device": env.device,
+    }
+    models = {"policy": Actor(**spaces), "value": Critic(**spaces)}
+    memory = RandomMemory(memory_size=8, num_envs=4, device=env.device)
+    quiet = {"write_interval": 0, "checkpoint_interval": 0}
+    settings = {"rollouts": 8, "learning_epochs": 1, "experiment": quiet}
+    agent = PPO(models=models, memory=memory, cfg=settings, **spaces)
+    before = models["policy"].net.weight.detach().clone()
+    trainer = SequentialTrainer(
+        env=env, agents=agent, cfg={"timesteps": 16, "close_environment_at_exit": False}
+    )
+    trainer.train()
+    assert not torch.equal(before, models["policy"].net.weight)
+    assert env.render() is None
+    env.close()
+
+
 def test_environments_that_do_not_reset_themselves_are_refused():
     """The message says how to make them."""
     for name, adapter in (("rsl_rl", "RslRlEnv"), ("stable_baselines3", "Sb3VecEnv"), ("skrl", "SkrlEnv")):

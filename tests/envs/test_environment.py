@@ -44,6 +44,15 @@ def test_an_environment_goes_through_the_same_episodes_alone_and_in_a_batch(task
     assert not torch.equal(batch[0][0], batch[0][5])
 
 
+def test_an_environment_goes_through_the_same_episodes_among_four_thousand():
+    """Bit for bit, over the end of an episode: reductions and threads that split a batch do not show."""
+    batch = run(Mixed(), range(4096), steps=32)
+    for identity in (0, 4095):
+        alone = run(Mixed(), [identity], threads=1, steps=32)
+        for whole, own in zip(batch, alone, strict=True):
+            assert torch.equal(whole[identity], own[0])
+
+
 def test_worlds_of_a_scene_stand_in_the_same_place_whatever_the_batch():
     """Coordinates that depend on the size of the batch would round differently."""
     batch = run(SceneTask(), range(5), steps=10)
@@ -150,6 +159,16 @@ class WrongObservation(SwingUp):
         return self.t.joint_positions[:, 0]
 
 
+class InfiniteReward(SwingUp):
+    def reward(self, env):
+        return {"alive": self.t.joint_positions[:, 0] * 0.0, "pace": 1.0 / env.actions[:, 0]}
+
+
+class InfiniteObservation(SwingUp):
+    def observe(self, env):
+        return torch.cat([self.t.joint_positions, env.actions.log()], dim=1)
+
+
 class WrongEnd(SwingUp):
     def terminated(self, env):
         return self.t.joint_positions[:, 0]
@@ -176,6 +195,15 @@ def test_tasks_that_do_not_fit_themselves_say_so():
             env.reset()
             with pytest.raises(ValueError, match=message):
                 env.step(torch.zeros(2, 1))
+    with envs.Environment(InfiniteReward(), 2, threads=1) as env:
+        env.reset()
+        with pytest.raises(ValueError, match=r"InfiniteReward\.reward: pace is inf in environment 1"):
+            env.step(torch.tensor([[1.0], [0.0]]))
+    with (
+        envs.Environment(InfiniteObservation(), 2, threads=1) as env,
+        pytest.raises(ValueError, match="is -inf in column 1 of environment 0, but must be finite"),
+    ):
+        env.reset()
     with (
         envs.Environment(WrongObservation(), 2, threads=1) as env,
         pytest.raises(ValueError, match=r"observe: observe\(\) is \(2,\)"),

@@ -67,7 +67,8 @@ class SkrlEnv(Wrapper):
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Make one step in all environments."""
         result = self._env.step(actions)
-        info = {"log": {name: term.mean() for name, term in result.reward_terms.items()}}
+        # Trainers log what stands under this name, if nobody tells them another.
+        info = {"episode": {f"reward / {name}": term.mean() for name, term in result.reward_terms.items()}}
         return (
             self._seen(result.observations),
             result.rewards.unsqueeze(1),
@@ -80,9 +81,11 @@ class SkrlEnv(Wrapper):
         """Return what the critic sees now, or None."""
         return self._critic
 
-    def render(self, *_: Any, **options: Any) -> Any:
-        """Return a picture of the worlds now."""
-        return self._env.render(**options)
+    def render(self, *_: Any, **__: Any) -> None:
+        """Do nothing: trainers call this in every step, unless told otherwise, and drop what it returns.
+
+        `unwrapped.render()` returns a picture.
+        """
 
     def close(self) -> None:
         """End the threads of the simulation."""

@@ -61,6 +61,7 @@ class LiftTask(ArmTask):
         """Take the tensors of the arm and of the object."""
         super().setup(env)
         self.object = env.tensors("object").torch
+        self._rest = self.object.base_positions[:, 2].clone()
 
     def observe(self, env: Any) -> Any:
         """Return joints, the object, and the way to it."""
@@ -84,10 +85,11 @@ class LiftTask(ArmTask):
 
         place = self.object.base_positions
         distance = (place - self.grip()).norm(dim=1)
-        height = place[:, 2].clamp(0.0, self.goal_height)
+        height = (place[:, 2] - self._rest).clamp(0.0, self.goal_height)
         return {
-            "reach": 0.05 * (1.0 - torch.tanh(distance / 0.1)),
-            "lift": 0.5 * height * torch.exp(-distance.square() / 0.1**2),
+            # Two widths: one that tells from afar where to go, one that tells when it is between the fingers.
+            "reach": 0.03 * (1.0 - torch.tanh(distance / 0.3)) + 0.03 * (1.0 - torch.tanh(distance / 0.05)),
+            "lift": 1.0 * height * torch.exp(-distance.square() / 0.1**2),
             "held up": 0.2 * (place[:, 2] > 0.8 * self.goal_height).float(),
             "action rate": -0.001 * (env.actions - env.previous_actions).square().sum(dim=1),
         }

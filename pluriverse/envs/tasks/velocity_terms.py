@@ -152,12 +152,12 @@ class VelocityTerms:
                 f"VelocityTerms: there is no term {', '.join(unknown)} of the reward; there are "
                 f"{', '.join(TERMS)}. Terms of your own are added in reward()."
             )
-        device = robot.base_positions.device
-        values = wp.zeros((len(TERMS), len(robot)), dtype=float, device=device)
+        device, count = robot.base_positions.device, robot.base_positions.size
+        values = wp.zeros((len(TERMS), count), dtype=float, device=device)
         tensors = (commands, actions, previous_actions, home, last_velocities)
         self._launch = launch_kernel(
             value_terms,
-            dim=len(robot),
+            dim=count,
             inputs=[
                 robot.base_linear_velocities,
                 robot.base_angular_velocities,
