@@ -1,4 +1,4 @@
-"""Files: written so that whoever reads one finds the old or the new content, never a part of it."""
+"""Files: written so that a reader finds the old or the new content, never a part of it."""
 
 import contextlib
 import os
@@ -50,6 +50,6 @@ def _sync_folder(folder: Path) -> None:
     try:
         os.fsync(handle)
     except OSError:
-        pass  # some file systems cannot; the content is on the disk all the same
+        pass  # some file systems cannot; the content is on the disk nevertheless
     finally:
         os.close(handle)

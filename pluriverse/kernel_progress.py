@@ -2,7 +2,7 @@
 
 Warp tells its logger of every module that it loads. The logger here shows those of this package as one bar,
 and hands on everything else. Nothing is shown of modules that come from the cache, nor where Warp is told to
-be quiet (`wp.config.log_level`), and a logger that somebody else has set stays.
+be quiet (`wp.config.log_level`), and a logger set by others stays.
 """
 
 import re
@@ -107,7 +107,7 @@ class KernelProgress:
 
 
 def install() -> KernelProgress | None:
-    """Have Warp tell this logger, unless somebody has set another; return it."""
+    """Make this logger that of Warp, unless another one was set; return it."""
     from warp._src.logger import LoggerBasic, get_logger
 
     active = get_logger()

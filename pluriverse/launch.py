@@ -16,7 +16,7 @@ from pluriverse.kernel_progress import declared_module_count, install
 # Without effect on a CPU.
 BLOCK_DIM = 32
 # Warp records one graph at a time on a CPU, and puts into it whatever any thread launches meanwhile. It loads
-# modules without thought of other threads, too. So whoever records or launches from Python holds this lock;
+# modules without thought of other threads, too. So recordings and launches from Python hold this lock;
 # replays of recorded graphs need none.
 RECORDING = threading.RLock()
 install()

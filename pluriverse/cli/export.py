@@ -10,7 +10,7 @@ from pluriverse.cli.console import errors, fail, output, quiet_warp, reported_er
 from pluriverse.cli.pictures import parse_size
 from pluriverse.cli.view import EXIT_MISSING, parse_worlds
 
-# Worlds of a video, if nobody says which; more could not be told apart.
+# Worlds of a video by default; more would be too small to tell apart.
 FILMED_WORLD_COUNT = 16
 
 

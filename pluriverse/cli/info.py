@@ -1,4 +1,4 @@
-"""`pluriverse info`, `scenes` and `schema`: what there is."""
+"""`pluriverse info`, `scenes` and `schema`: versions, bundled scenes, formats."""
 
 import json
 from collections.abc import Sequence

@@ -35,7 +35,7 @@ class Watch:
         self._viewer.sync()
 
     def finish(self) -> str:
-        """Leave the last state on the page until somebody ends it, where somebody can."""
+        """Leave the last state on the page until Ctrl-C or a click ends it, where a user can do so."""
         if sys.stdin.isatty():
             output.print("The run has ended; Ctrl-C closes the viewer.")
             with contextlib.suppress(KeyboardInterrupt):
@@ -63,7 +63,7 @@ class ViewOptions:
 
 
 def view_scene(name: str, options: ViewOptions) -> None:
-    """Show a scene or a robot until somebody ends it."""
+    """Show a scene or a robot until the user ends it."""
     with collected_warnings() as warning_texts, reported_errors():
         shown = None if options.show is None else parse_worlds(options.show)
         if options.duration is not None and not (options.duration > 0.0 and math.isfinite(options.duration)):
@@ -98,7 +98,7 @@ def view_scene(name: str, options: ViewOptions) -> None:
         with session.simulation, viewer:
             output.print(f"{session.scene.name}: [link={viewer.url}]{viewer.url}[/link]   (Ctrl-C ends)")
             if options.duration is None:
-                # A robot without control falls before a page is open; nobody would see it stand.
+                # A robot without control would have fallen before a page is open.
                 viewer.wait_for_client()
             viewer.run(options.duration, step=lambda count: session.scene.play(session.simulation, count))
             if options.html is not None:
@@ -121,7 +121,7 @@ def _viewer_class() -> Any:
 
 
 def _view_recording(name: str, shown: list[int] | None, options: ViewOptions) -> None:
-    """Play a recording until somebody ends it."""
+    """Play a recording until the user ends it."""
     from pluriverse.recording import RecordedRun
 
     quiet_warp()

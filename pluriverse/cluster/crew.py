@@ -4,11 +4,9 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pluriverse.cluster.errors import ClusterError, is_out_of_memory
+from pluriverse.cluster.errors import MEMORY_REMEDY, ClusterError, is_out_of_memory
 from pluriverse.cluster.part import Part
 from pluriverse.cluster.worker import Call
-
-MEMORY_REMEDY = "It may need more memory: give it fewer worlds, with more workers on more nodes."
 
 
 def start_parts(ray: Any, parts: Sequence[Part]) -> None:

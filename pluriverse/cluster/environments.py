@@ -66,7 +66,7 @@ class EnvironmentWorker:
         import warp as wp
 
         wp.config.log_level = wp.LOG_ERROR
-        torch.set_num_threads(threads or 1)  # the cores that Ray set aside are shared with nobody
+        torch.set_num_threads(threads or 1)  # Ray has set these cores aside for this worker alone
         self._envs = pickle.loads(description).build(identities, device=device, threads=threads)
 
     def run(self, calls: Sequence[Call]) -> list[Any]:

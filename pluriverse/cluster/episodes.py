@@ -45,7 +45,7 @@ class EpisodeJob:
     description: Description
     """The worlds. Those of a scene have one kind of world for each of its kinds, all equally many."""
     steps: int
-    """Control steps of an episode; steps where nobody controls."""
+    """Control steps of an episode; simulation steps without a policy."""
     duration: float | None
     """Length of an episode [s], in place of a number of steps."""
     step_count: int

@@ -1,5 +1,7 @@
 """Errors of worlds that are stepped by many processes."""
 
+MEMORY_REMEDY = "It may need more memory: give it fewer worlds, with more workers on more nodes."
+
 
 class ClusterError(RuntimeError):
     """Workers cannot be had, do not fit the driver, or were lost more than once over the same work."""

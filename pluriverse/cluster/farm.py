@@ -1,6 +1,6 @@
 """Farm: independent pieces of work over workers, each done once, lost ones again.
 
-A piece depends on nothing but what it is told, so whoever does it gets the same rows.
+A piece depends on nothing but its arguments, so every worker gets the same rows from it.
 """
 
 from collections import deque

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pluriverse.cluster.errors import ClusterError, WorkerTaskError, is_out_of_memory
+from pluriverse.cluster.errors import MEMORY_REMEDY, ClusterError, WorkerTaskError, is_out_of_memory
 from pluriverse.cluster.runtime import START_TIMEOUT, check_versions, losses
 from pluriverse.cluster.worker import Call, Worker
 
@@ -113,16 +113,18 @@ class Part:
             free = ray.available_resources()
             raise ClusterError(
                 f"{self.name} found no place within {START_TIMEOUT:g} s: it needs {placement.cpus:g} cores "
-                "and "
-                f"{placement.gpus:g} GPUs, and {free.get('CPU', 0.0):g} cores and {free.get('GPU', 0.0):g} "
-                "GPUs "
-                "are free in the cluster. Use fewer workers, or a cluster with more nodes."
+                f"and {placement.gpus:g} GPUs, and {free.get('CPU', 0.0):g} cores and "
+                f"{free.get('GPU', 0.0):g} GPUs are free in the cluster. Use fewer workers, or a "
+                "cluster with more nodes."
+            ) from error
+        except ray.exceptions.OutOfMemoryError as error:  # Ray's memory monitor has killed it
+            raise ClusterError(
+                f"{self.name} could not start: {_first_line(error)} {MEMORY_REMEDY}"
             ) from error
         except ray.exceptions.RayError as error:
             raise ClusterError(
                 f"{self.name} could not start: {_first_line(error)} Pluriverse must be installed, in the "
-                "same "
-                "version, where workers run."
+                "same version, where workers run."
             ) from error
         check_versions(found, self.name)
 
@@ -177,8 +179,7 @@ class Part:
         self._pending = None
         raise ClusterError(
             f"{self.name} was lost twice over the same work, {_names(calls)}: {_first_line(lost)} Give "
-            "workers "
-            "more memory (fewer worlds each), or look into Ray's logs for what ends them."
+            "workers more memory (fewer worlds each), or look into Ray's logs for what ends them."
         ) from lost
 
     def take_snapshot(self) -> dict[str, Any]:

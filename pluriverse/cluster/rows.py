@@ -144,8 +144,7 @@ def write_rows(simulation: Simulation, name: str, values: Any, worlds: np.ndarra
     elif given.ndim:
         raise ValueError(
             f"{what}: values of {name} have shape {given.shape}, but these worlds have {len(entries)} "
-            "entries "
-            f"of shape {host.shape[1:]}, {int(np.prod(expected))} numbers in all."
+            f"entries of shape {host.shape[1:]}, {int(np.prod(expected))} numbers in all."
         )
     if not np.isfinite(given).all():
         raise ValueError(f"{what}: values of {name} are not all finite.")

@@ -73,8 +73,7 @@ def connect(address: str | None, worker_count: int, cpus_per_worker: float) -> A
         where = f"at address {address!r}" if address else "on this machine"
         raise ClusterError(
             f"no Ray cluster can be used {where}: {error} Start one with 'ray start --head', with the Ray "
-            "and "
-            "Python of this environment, or leave the address out to use this machine alone."
+            "and Python of this environment, or leave the address out to use this machine alone."
         ) from error
     return ray
 
@@ -106,8 +105,7 @@ def check_versions(worker: dict[str, str], node: str) -> None:
     if differing:
         raise ClusterError(
             f"the worker on node {node} does not fit this process: {', '.join(differing)}. Equal results "
-            "need "
-            "equal versions: install the same ones on all nodes."
+            "need equal versions: install the same ones on all nodes."
         )
 
 

@@ -107,8 +107,7 @@ def make_samples(given: Any, what: str) -> Samples:
     if not isinstance(given, Sequence) or isinstance(given, str):
         raise TypeError(
             f"{what}: samples are a {type(given).__name__}, but must be a mapping from parameters to lists "
-            "of "
-            "values, or a list of mappings from parameters to a value."
+            "of values, or a list of mappings from parameters to a value."
         )
     if not given:
         raise ValueError(f"{what}: there are no samples.")

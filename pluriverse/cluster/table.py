@@ -85,8 +85,7 @@ class ResultTable:
             if not resume:
                 raise FileExistsError(
                     f"'{self._path}' holds results already. Go on with them by resume=True (--resume), or "
-                    "name "
-                    "another folder."
+                    "name another folder."
                 )
             self._check_manifest(file, manifest)
         else:
@@ -136,8 +135,7 @@ class ResultTable:
         if found != manifest:
             raise ValueError(
                 f"'{file.parent}' holds results of other work: another scene, samples, length, seed or "
-                "number "
-                "of worlds. Name another folder, or ask for the same work."
+                "number of worlds. Name another folder, or ask for the same work."
             )
 
 

@@ -216,7 +216,7 @@ class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             )
         if self._mode is AutoresetMode.DISABLED:
             raise ValueError(
-                "FleetVectorEnv.rollout: autoreset is disabled, but nobody else resets environments here. "
+                "FleetVectorEnv.rollout: autoreset is disabled, but nothing else resets environments here. "
                 "Pass autoreset_mode='next_step' or 'same_step'."
             )
         self._check_begun("rollout")
@@ -358,7 +358,7 @@ def _joined_info(results: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
     infos = [result[4] for result in results]
     info: dict[str, Any] = {}
     if any("final_obs" in each for each in infos):
-        # Where nobody has ended, what was seen last is what is seen.
+        # Where no episode has ended, the final observation is the current one.
         info["final_obs"] = _joined(
             [each.get("final_obs", result[0]) for each, result in zip(infos, results, strict=True)]
         )

@@ -1,4 +1,4 @@
-"""Worker: one process that holds some of the worlds of a description and does what it is told with them.
+"""Worker: one process that holds some of the worlds of a description and makes calls on them.
 
 Everything here is a function of what was asked before, so asking again gives the same bits. That is how lost
 work is made good: `pluriverse.cluster.part`.

@@ -166,9 +166,8 @@ class Environment:
             env = int(np.argmax(found != 1))
             raise ValueError(
                 f"Environment.tensors: {pattern!r} means {found[env]} articulations in the world of "
-                "environment "
-                f"{env}, but a task has one row per environment. Narrow the pattern; the articulations there "
-                f"are {sorted(set(self.model.articulation_label))[:8]}."
+                f"environment {env}, but a task has one row per environment. Narrow the pattern; the "
+                f"articulations there are {sorted(set(self.model.articulation_label))[:8]}."
             )
         self._robots.append(robots)
         return robots

@@ -74,12 +74,14 @@ TASKS: dict[str, TaskEntry] = {
             "pluriverse.envs.tasks.ant:AntTask",
             config=LearningConfig(env_count=256, iterations=500),
         ),
-        _legged("puli-flat", "puli", "Puli walks as told on the plane", own=True),
-        _legged("puli-rough", "puli", "Puli walks as told on six kinds of ground", own=True, terrains=ROUGH),
-        _legged("go1-flat", "go1", "Go1 walks as told on the plane"),
-        _legged("go1-rough", "go1", "Go1 walks as told on six kinds of ground", terrains=ROUGH),
-        _legged("anymal-flat", "anymal", "ANYmal C walks as told on the plane"),
-        _legged("anymal-rough", "anymal", "ANYmal C walks as told on six kinds of ground", terrains=ROUGH),
+        _legged("puli-flat", "puli", "Puli follows commands on the plane", own=True),
+        _legged(
+            "puli-rough", "puli", "Puli follows commands on six kinds of ground", own=True, terrains=ROUGH
+        ),
+        _legged("go1-flat", "go1", "Go1 follows commands on the plane"),
+        _legged("go1-rough", "go1", "Go1 follows commands on six kinds of ground", terrains=ROUGH),
+        _legged("anymal-flat", "anymal", "ANYmal C follows commands on the plane"),
+        _legged("anymal-rough", "anymal", "ANYmal C follows commands on six kinds of ground", terrains=ROUGH),
         TaskEntry(
             "g1-stand",
             "G1 stands still",
@@ -90,7 +92,7 @@ TASKS: dict[str, TaskEntry] = {
         ),
         TaskEntry(
             "g1-walk",
-            "G1 walks as told",
+            "G1 follows velocity commands",
             "pluriverse.envs.tasks.humanoid:HumanoidTask",
             {},
             replace(_LEGS, env_count=512, iterations=3000),
@@ -98,7 +100,7 @@ TASKS: dict[str, TaskEntry] = {
         ),
         TaskEntry(
             "reach",
-            "an arm puts its gripper where it is told",
+            "an arm moves its gripper to commanded poses",
             "pluriverse.envs.tasks.reach:ReachTask",
             config=LearningConfig(env_count=128, iterations=300, initial_std=0.6),
         ),

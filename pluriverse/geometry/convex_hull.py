@@ -42,8 +42,7 @@ def compute_convex_hull(points: np.ndarray, max_vertices: int, name: str) -> tup
     if len(points) < 4 or _is_flat(points):
         raise ValueError(
             f"{name}: the vertices lie in a plane (bounding box {np.ptp(points, axis=0).tolist()} m), so "
-            "they "
-            "have no convex hull. Give the part a thickness, use a thin box, or keep it for display only."
+            "they have no convex hull. Make the part thicker, use a thin box, or keep it for display only."
         )
     try:
         hull = ConvexHull(points - centre)

@@ -50,7 +50,7 @@ def check_png(source: Path | bytes, name: str) -> None:
             with source.open("rb") as file:
                 head = file.read(_PNG_SIZE_PLACE + 8)
         except OSError:
-            return  # whoever reads it says what is wrong with it
+            return  # reading it reports what is wrong with it
     if head.startswith(_PNG_START) and len(head) == _PNG_SIZE_PLACE + 8:
         width, height = struct.unpack_from(">II", head, _PNG_SIZE_PLACE)
         check_pixel_count(width, height, name)

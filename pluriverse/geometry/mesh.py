@@ -430,7 +430,7 @@ def _file_state(path: str | Path) -> tuple[int, int]:
     try:
         state = os.stat(path)
     except OSError:
-        return 0, 0  # whoever reads it says what is wrong with it
+        return 0, 0  # reading it reports what is wrong with it
     return state.st_mtime_ns, state.st_size
 
 

@@ -153,7 +153,7 @@ def _load_scene(path: Path, suffix: str) -> Any:
 
 @functools.cache
 def _warning_resolver() -> Any:
-    """Return the class of what reads the files that a mesh file refers to, and tells of images too large.
+    """Return a resolver class: it reads files that a mesh file refers to, and warns of images too large.
 
     trimesh leaves out images that Pillow refuses, and says nothing.
     """

@@ -248,7 +248,7 @@ class LinkDescription:
     is_intermediate: bool = False
     """Whether the link only stands between two joints of one body of the asset."""
     is_kinematic: bool = False
-    """Whether the link moves as it is told, whatever acts on it."""
+    """Whether the motion of the link is prescribed, whatever acts on it."""
     custom: dict[str, Any] = dataclasses.field(default_factory=dict)
     """Custom attributes of the body, by key."""
     origins: dict[Hashable, Frame] = dataclasses.field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 An importer describes several joints of one body as a chain of massless links, one joint each. Where they are
 slides, then hinges about axes through one point, each carried by the ones before, the chain is one D6 joint
-with the same coordinates and equations of motion, and without links that nobody asked for.
+with the same coordinates and equations of motion, and without additional links.
 """
 
 import dataclasses

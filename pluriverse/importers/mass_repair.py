@@ -22,7 +22,7 @@ POINT_ROUNDING = 1e-10
 # Inertia about an axis, relative to the largest principal moment, below which it is rounding: that of single
 # precision, in which models are stored.
 AXIS_ROUNDING = 1e-6
-# Density of solids whose mass nobody gives [kg/m³]: that of water.
+# Density of solids whose mass is not given [kg/m³]: that of water.
 DENSITY = 1000.0
 # Mass of a link without mass or colliders that a joint moves, relative to the lightest link that has a mass:
 # little enough for the others not to notice, enough for single precision.

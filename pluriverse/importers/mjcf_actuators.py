@@ -274,8 +274,7 @@ def _set_drive(
                 "stiffness of a joint with an actuator",
                 name,
                 "spring and actuator are one drive, so that the spring's rest position moves with the target "
-                "and "
-                "the effort of the actuator has no limit",
+                "and the effort of the actuator has no limit",
             )
     # Position targets of a term with stiffness; what is left over pulls the velocity target, or is an effort.
     pulling = sum(term.offset for term in terms if term.ke > 0.0) * length

@@ -205,7 +205,7 @@ def _joint(
     stiffness = float(model.jnt_stiffness[joint])
     if (
         stiffness > 0.0
-    ):  # a spring is a drive that nobody steers; see mjcf_actuators for joints that have both
+    ):  # a spring is a drive with a constant target; see mjcf_actuators for joints that have both
         description.mode = JointTargetMode.POSITION
         description.target_ke = stiffness
         description.target_kd = 0.0

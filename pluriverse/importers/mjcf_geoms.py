@@ -208,7 +208,7 @@ def _set_material(
     sliding, torsional, rolling = (float(value) for value in model.geom_friction[geom])
     condim = int(model.geom_condim[geom])
     shape.cfg["mu"] = sliding
-    # A pair has the larger condim of its geoms, so those of a geom of a lower one may act all the same.
+    # A pair has the larger condim of its geoms, so those of a geom of a lower one may act too.
     shape.cfg["mu_torsional"], shape.cfg["mu_rolling"] = torsional, rolling
     kept = options.custom.namespace.keeps
     if condim == 1 and not kept("condim 1", name):

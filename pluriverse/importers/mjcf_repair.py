@@ -95,7 +95,7 @@ def _parent_of(root: ElementTree.Element, element: ElementTree.Element) -> Eleme
 
 def repair_spec(spec: Any, report: ImportReport) -> None:
     """Repair the elements of a document (`mujoco.MjSpec`) that keep it from being compiled."""
-    spec.memory = -1  # nobody simulates with what is compiled, so no file has to reserve memory for that
+    spec.memory = -1  # what is compiled is not simulated, so no file need reserve memory for that
     _read_meshes(spec)
     _check_height_fields(spec, report.source)
     _drop_pictures(spec, report)
@@ -195,7 +195,7 @@ def _drop_contacts(spec: Any, report: ImportReport) -> None:
     for kind, rule, missing in rules:
         if missing:
             what = " and ".join(f"'{name}'" for name in sorted(missing))
-            report.add(f"{kind} of what there is not", what, "it is left out", ImportSeverity.REPAIR)
+            report.add(f"{kind} of missing elements", what, "it is left out", ImportSeverity.REPAIR)
             spec.delete(rule)
 
 

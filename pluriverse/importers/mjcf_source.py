@@ -160,7 +160,7 @@ def _parse_repaired(
     except ValueError as error:
         if not report.repairs:
             raise first from None
-        # Its lines are those of the repaired text, which nobody has.
+        # Its line numbers are those of the repaired text, which the user does not have.
         raise ValueError(re.sub(r",? line \d+", "", str(error))) from error
 
 

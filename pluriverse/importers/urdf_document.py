@@ -121,7 +121,7 @@ def _parse(data: bytes, name: str) -> Any:
     try:
         return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True))
     except etree.XMLSyntaxError as error:
-        if "xacro" in str(error.msg):  # a prefix that nobody declares
+        if "xacro" in str(error.msg):  # a prefix without a declaration
             raise AssetError(
                 f"this is a xacro document, whose macros are not expanded ({error.msg})",
                 file=name,

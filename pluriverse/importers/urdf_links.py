@@ -194,7 +194,7 @@ def _joint(
                 report.add(
                     "position 0 outside the limits",
                     element,
-                    "it starts there all the same; set joint_q",
+                    "it starts there nevertheless; set joint_q",
                     ImportSeverity.NOTE,
                 )
     if dof.lower is None:

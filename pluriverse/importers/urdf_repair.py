@@ -140,7 +140,7 @@ def _note_unknown(owner: Any, known: tuple[str, ...], report: ImportReport) -> N
 
 
 def _note_materials(root: Any, report: ImportReport) -> None:
-    """Report materials that shapes name and nobody defines."""
+    """Report materials that shapes name and the file does not define."""
     defined = {
         material.get("name")
         for material in root.iter("material")

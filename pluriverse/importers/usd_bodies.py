@@ -48,7 +48,7 @@ class UsdBody:
 
     @property
     def is_held(self) -> bool:
-        """Whether it moves as it is told, and not by itself."""
+        """Whether its motion is prescribed."""
         return bool(self.description.kinematicBody)
 
 
@@ -128,7 +128,7 @@ def add_links(
                 report.add(
                     "floating=True",
                     edge.other,
-                    f"joint '{edge.joint.path}' holds it to the world all the same",
+                    f"joint '{edge.joint.path}' fixes it to the world nevertheless",
                 )
     for joint in closing:
         links = tuple(bodies[path].link if path else WORLD for path in joint.bodies)

@@ -1,7 +1,7 @@
 """Mass properties of USD bodies: what MassAPI says, and what follows from colliders and densities.
 
 The precedence is that of USD: the mass of a body goes before those of its colliders; a density goes before
-that of what it is in, which goes before that of the material; a density that nobody gives is the builder's.
+that of what it is in, which goes before that of the material; a density that is not given is the builder's.
 """
 
 from collections.abc import Callable

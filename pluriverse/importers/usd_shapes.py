@@ -250,7 +250,7 @@ class UsdShapes:
             self.report.add(
                 "skip_mesh_approximation",
                 str(prim.GetPath()),
-                "it collides as its convex hull all the same: meshes as such do not collide",
+                "it collides as its convex hull nevertheless: meshes as such do not collide",
             )
         shape.type = GeoType.CONVEX_MESH
         limit = authored(prim, "newton:maxHullVertices", "mjc:maxhullvert")

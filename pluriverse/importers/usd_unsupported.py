@@ -61,7 +61,7 @@ TYPES = {
 
 
 def report_unsupported(source: UsdSource, report: ImportReport, custom: UsdCustom) -> None:
-    """Note what other simulators' schemas say on the prims of the stage and nobody has read."""
+    """Note attributes of other simulators' schemas on the stage that no reader has used."""
     for path, prim in source.prims.items():
         kind = str(prim.GetTypeName())
         for start, consequence in TYPES.items():

@@ -2,7 +2,7 @@
 
 Two shapes are a pair if both collide with shapes, their groups agree, at least one of them can move, no
 moving joint lies between no bodies but theirs (parent and child are filtered unless asked otherwise), and
-nobody filtered the pair. Bodies fixed together count as one.
+the pair is not filtered. Bodies fixed together count as one.
 """
 
 from dataclasses import dataclass

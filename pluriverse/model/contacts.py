@@ -99,7 +99,7 @@ class Contacts:
         self._model = model
         self.rigid_contact_max = slot_count
         self.rigid_contact_start = wp.array(start.astype(np.int32), dtype=wp.int32, device=device)
-        # What kernels read, so that a write to the public array cannot send them to memory of somebody else.
+        # What kernels read, so that a write to the public array cannot send them to foreign memory.
         self._start = wp.clone(self.rigid_contact_start)
         self._slot_count = slot_count
         self.rigid_contact_count = wp.zeros(model.world_count, dtype=wp.int32, device=device)

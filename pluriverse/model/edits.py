@@ -1,6 +1,6 @@
 """Edits: in which worlds arrays of a model were written to, so that what follows from them stays elsewhere.
 
-To compute something anew gives other bits than it has, if only by rounding. A world that nobody edited must
+Computing something anew gives other bits, if only by rounding. A world that was not edited must
 not notice that another one was.
 """
 

@@ -155,8 +155,8 @@ class Model(DerivedArrays):
         """Take the structure for complete. Called by `ModelBuilder.finalize`.
 
         Args:
-            live: Arrays of the structure that may change all the same, where somebody keeps what follows from
-                them up to date.
+            live: Arrays of the structure that may change nevertheless, since their owner keeps what follows
+                from them up to date.
         """
         object.__setattr__(self, "_structure", Structure(self, frozenset(live)))
         trust_worlds(self.structure.worlds)
@@ -170,7 +170,7 @@ class Model(DerivedArrays):
 
     @property
     def index_errors(self) -> IndexErrors:
-        """Which indices on the device named nothing; `SolverBase.report` tells of them."""
+        """Which indices on the device named nothing; `SolverBase.report` reports them."""
         return self._index_errors
 
     @property

@@ -39,7 +39,7 @@ class ArraySpec:
     entity: Entity | None
     """What the array has one entry for; None for one of ranges, with another number of entries."""
     flag: ModelFlags
-    """Flag of `notify_model_changed` that tells of writes to it."""
+    """Flag of `notify_model_changed` that announces writes to it."""
     structural: bool
     """Whether it was evaluated when the model was made, so that writes to it change nothing."""
     low: float | None
@@ -55,7 +55,7 @@ class ArraySpec:
     draw_instead: str | None
     """Why it cannot be drawn by itself, and what can; None if it can."""
     default: Any
-    """What an entry holds that nobody gave; None for what its type and `may_be_unset` say."""
+    """Value of an entry that was not given; None for the one that type and `may_be_unset` imply."""
     width: int
     """Number of columns of an array of two dimensions."""
     name: str = ""

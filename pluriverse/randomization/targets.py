@@ -204,7 +204,7 @@ def check_property(
 
 
 def _check_given(term: Property, model: Model, chosen: np.ndarray, values: np.ndarray) -> None:
-    """Raise if there is nothing to scale or to add to: a gain that nobody gave, which is the solver's own."""
+    """Raise if there is nothing to scale or to add to: a gain that was not given is the solver's own."""
     missing = np.isnan(values).any(axis=1)
     if term.name in _OF_LIMITS:  # where there are any: what a joint without limits draws has no effect
         lower, upper = model.joint_limit_lower.numpy()[chosen], model.joint_limit_upper.numpy()[chosen]

@@ -1,4 +1,4 @@
-"""Moment: what there is to know of a simulation at a time, as a viewer shows it and a recording keeps it."""
+"""Moment: all that a viewer shows, and a recording keeps, of a simulation at one time."""
 
 from dataclasses import dataclass
 from typing import Any

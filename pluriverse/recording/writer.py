@@ -25,7 +25,7 @@ COUNTERS = {
     "contact_count": "last_contact_count",
     "iterations": "last_solve_iterations",
 }
-"""What each frame tells of each world, and the array of the solver that has it."""
+"""What each frame holds of each world, and the array of the solver that it comes from."""
 
 
 class RecordingWriter(FrameClock):

@@ -24,7 +24,7 @@ RECORDING_VALUE_COUNT_MAX = 3_000_000
 class Samples(SceneMapping):
     """Rows of numbers, one per frame."""
 
-    # The first wrong row is told, not millions.
+    # The message names the first wrong row, not millions of them.
     values: Annotated[list[list[Any]], FailFast(), Field(min_length=1)]
     order: Any = Field(default=None, description="not read")
 

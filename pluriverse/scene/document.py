@@ -66,7 +66,7 @@ class SceneDocument:
         return SapSceneLoaderError(self.located(field, message))
 
 
-# A message that quotes more of a file than this helps nobody.
+# A message need not quote more of a file than this.
 MESSAGE_LENGTH_MAX = 3000
 
 

@@ -458,7 +458,7 @@ def operation_names() -> list[str]:
 
 
 class UnsupportedOperation(BaseModel):
-    """An operation that is not done yet, or that nobody knows; its arguments are not looked at."""
+    """An operation that is not supported yet, or unknown; its arguments are not checked."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     op: str

@@ -263,7 +263,7 @@ class _SceneJsonSchema(GenerateJsonSchema):
         members = []
         for tag, choice in schema["choices"].items():
             if tag == "unsupported":
-                continue  # what only the loader knows, so that it can say what there is
+                continue  # only the loader knows it, and can list the alternatives
             kind: JsonSchemaValue
             member: JsonSchemaValue = self.generate_inner(choice)
             if tag in ASSET_TYPES:  # in any case

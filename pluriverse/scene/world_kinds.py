@@ -18,7 +18,7 @@ class KindPlan:
     name: str
     """Name under which tables list these worlds."""
     count: int
-    """Number of worlds, where nobody says how many there are in all."""
+    """Number of worlds, if no total is given."""
     document: SceneDocument
     """The file that describes it."""
     field: FieldPath

@@ -77,7 +77,7 @@ class Sensor:
         if key not in self._graphs:
             self.launch(state)  # loads the kernels
             graphs = []
-            # More chunks than threads: worlds differ, and who is done first takes the next.
+            # More chunks than threads: worlds differ, and the first idle thread takes the next chunk.
             count = 1 if threads == 1 else min(self.model.world_count, 4 * threads)
             for chunk in np.array_split(np.arange(self.model.world_count, dtype=np.int32), count):
                 worlds: Any = wp.array(chunk, dtype=wp.int32, device=device)

@@ -284,7 +284,7 @@ class ModelSensors:
             if fnmatchcase(name, pattern) or fnmatchcase(label, pattern)
         ]
         if not chosen:
-            self._columns(pattern)  # raises with what there is
+            self._columns(pattern)  # raises, and lists the columns
         sensors = np.array(chosen, dtype=np.int64)
         worlds = self._layout.world[sensors]
         places = sensors - self._layout.start[worlds]
@@ -369,7 +369,7 @@ class ModelSensors:
     # Measuring.
 
     def prepare(self, interval: float) -> None:
-        """Allocate what delays need for samples so far apart [s]; not while somebody records.
+        """Allocate what delays need for samples so far apart [s]; not during a recording.
 
         Raises:
             ValueError: If a delay is too long.

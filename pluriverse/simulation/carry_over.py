@@ -2,7 +2,7 @@
 
 The solver moves worlds from one state to another. Users hold on to the arrays of one of them, so the result
 ends there, at the same addresses after every step. A copy of it stays behind: to return a world to its last
-finite state when somebody writes NaN into the public one.
+finite state after NaN was written into the public one.
 
 Reads   world_frozen of the solver; joint_q, joint_qd, body_q, body_qd of the state that the solver wrote last
 Writes  the same of the public state and of the copy

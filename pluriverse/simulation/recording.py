@@ -46,7 +46,7 @@ class ChunkRecording:
         self._block_count = max(1, min(wanted, BLOCK_STEP_COUNT_MAX // decimation))
 
     def launch(self, count: int) -> None:
-        """Launch the kernels of `count` steps, which an active recording of somebody else takes in."""
+        """Launch the kernels of `count` steps, which become part of an active recording made outside."""
         for _ in range(count):
             self._launch(self.worlds, self._decimation)
 
@@ -76,7 +76,7 @@ class ChunkRecording:
 
 @contextlib.contextmanager
 def outside_recordings(device: wp.Device) -> Iterator[None]:
-    """Let nothing of what follows become part of a recording of somebody else that is under way.
+    """Keep what follows out of a recording that is under way outside.
 
     Raises:
         RuntimeError: If this version of Warp cannot interrupt a recording.

@@ -55,10 +55,10 @@ if TYPE_CHECKING:
     from pluriverse.tensors import RobotTensors
     from pluriverse.viewer import BrowserViewer
 
-# To look at the counters of a GPU waits for all of its work, so `step` does it once in so many calls.
+# Reading the counters of a GPU waits for all of its work, so `step` does it once in so many calls.
 # `report` and strict mode always look.
 CUDA_CHECK_INTERVAL = 100
-# A time step [s] that nobody wants: contacts and joints move too far in it to mean anything.
+# A time step [s] that is surely a mistake: contacts and joints move too far in it.
 LONG_STEP = 0.1
 # Many steps of a chunk are replayed in so many slices, between which it goes back to the end of the queue. So
 # all chunks end at about the same time, also where a core is slower than the others or busy with something
@@ -70,7 +70,7 @@ SLICES_PER_CHUNK = 8
 class Simulation:
     """Steps all worlds of a model: `collide`, `solver.step`, swap, with the same bits as that loop by hand.
 
-    (By hand, `collide` is told `horizon=solver.contact_horizon(dt)`; see `cull_contacts`.)
+    (That loop passes `horizon=solver.contact_horizon(dt)` to `collide`; see `cull_contacts`.)
 
     The result does not depend on `threads` or `record`, and a world does not depend on the other worlds. The
     arrays of `state`, `control` and `contacts` keep their addresses, so they may be held on to, as may
@@ -160,7 +160,7 @@ class Simulation:
         self._graph_version = solver.graph_version
         self._step_bytes = 0.0
         self._step_count = 0
-        # Steps replayed from a recording of somebody else, which only the device can count.
+        # Steps replayed from a recording made outside, which only the device can count.
         self._replayed_step_count = wp.zeros(1, dtype=wp.int64, device=model.device)
         self._is_taken_in = False
         self._structure_reported: set[str] = set()
@@ -220,7 +220,7 @@ class Simulation:
 
     @property
     def step_count(self) -> int:
-        """Solver steps since the beginning, with those that recordings of somebody else have replayed."""
+        """Solver steps since the beginning, with those replayed from recordings made outside."""
         if not self._is_taken_in or self._is_recorded_by_others:
             return self._step_count
         return self._step_count + int(self._replayed_step_count.numpy()[0])
@@ -233,7 +233,7 @@ class Simulation:
         nothing.
 
         Raises:
-            RuntimeError: If somebody is recording, and this is the first use.
+            RuntimeError: If a recording is under way and this is the first use.
         """
         if self._sensor_stage is None:
             self._refuse_recording("sensors")
@@ -292,7 +292,7 @@ class Simulation:
 
         Many steps in one call are quicker than many calls, since no thread waits for another between them.
 
-        While somebody records (`wp.ScopedCapture` on the device of the model), the steps become part of that
+        During a recording (`wp.ScopedCapture` on the device of the model), the steps become part of that
         recording: worlds move, and time passes, when it is replayed, on the thread that does so.
 
         Raises:
@@ -427,7 +427,7 @@ class Simulation:
             path: File to write it to as well, a NumPy archive (`.npz`); None for none.
 
         Raises:
-            RuntimeError: If somebody is recording, since nothing is computed meanwhile.
+            RuntimeError: If a recording is under way, during which nothing is computed.
         """
         self._refuse_recording("save")
         self._model.unify_targets()
@@ -493,7 +493,7 @@ class Simulation:
 
         Raises:
             FileNotFoundError: If there is no such file.
-            RuntimeError: If somebody is recording, since nothing is computed meanwhile.
+            RuntimeError: If a recording is under way, during which nothing is computed.
             ValueError: If the file is damaged, or the model has another structure.
         """
         self._refuse_recording("restore")
@@ -539,7 +539,7 @@ class Simulation:
             flags: What was written to (`ModelFlags`).
 
         Raises:
-            RuntimeError: If somebody is recording, since nothing is computed meanwhile.
+            RuntimeError: If a recording is under way, during which nothing is computed.
             ValueError: If a value is not allowed, an array of the structure was written to, or a flag is
                 unknown.
         """
@@ -554,7 +554,7 @@ class Simulation:
         """Return the figures so far. Warns of trouble that was not reported yet, or raises in strict mode.
 
         Raises:
-            RuntimeError: If somebody is recording, since nothing is computed meanwhile.
+            RuntimeError: If a recording is under way, during which nothing is computed.
         """
         self._refuse_recording("report")
         self._report_structure()
@@ -603,7 +603,7 @@ class Simulation:
             stage: What it launches before and after steps, solver steps and resets.
 
         Raises:
-            RuntimeError: If somebody is recording.
+            RuntimeError: If a recording is under way.
             TypeError: If it is no stage.
         """
         self._refuse_recording("add_stage")
@@ -625,7 +625,7 @@ class Simulation:
         """Let a stage take part no more.
 
         Raises:
-            RuntimeError: If somebody is recording.
+            RuntimeError: If a recording is under way.
         """
         self._refuse_recording("remove_stage")
         if stage in self._stages:
@@ -792,17 +792,15 @@ class Simulation:
 
     @property
     def _is_recorded_by_others(self) -> bool:
-        """Whether somebody records what is launched now."""
+        """Whether launches now become part of a recording from outside."""
         device = self._model.device
         if not device.is_capturing:
             return False
-        with (
-            RECORDING
-        ):  # or it may be another thread of this package that records, which takes in nothing else
+        with RECORDING:  # another thread of this package may be recording, which takes in nothing else
             return bool(device.is_capturing)
 
     def _refuse_recording(self, call: str) -> None:
-        """Raise while somebody is recording."""
+        """Raise while a recording is under way."""
         if self._is_recorded_by_others:
             raise RuntimeError(
                 f"Simulation.{call}: a recording is under way on {self._model.device}, during which nothing "

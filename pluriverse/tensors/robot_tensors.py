@@ -21,7 +21,7 @@ from pluriverse.tensors.efforts import launch_add_efforts
 from pluriverse.tensors.read import RobotReadings, launch_read
 from pluriverse.tensors.table import RobotLayout
 
-# Contact force [N] from which a body counts as touching, if nobody says otherwise: far below what a leg
+# Contact force [N] from which a body counts as touching by default: far below what a leg
 # carries, far above what rounding leaves of a contact that opens.
 CONTACT_THRESHOLD = 1.0
 

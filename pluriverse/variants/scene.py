@@ -408,7 +408,7 @@ def _compose(entities: list[SceneEntity], layouts: tuple[int, ...]) -> tuple[Any
         offsets.append(count_entities(builder))
         builder.add_builder(entity.layouts[layout].builder, label_prefix=entity.name or None)
         for mesh in entity.layouts[layout].builder.meshes:
-            mesh_index(builder, mesh)  # those of variants that nobody has yet
+            mesh_index(builder, mesh)  # those of variants that no environment has yet
         for look in entity.layouts[layout].builder.appearances:
             appearance_index(builder, look, entity.name)
     return builder, offsets

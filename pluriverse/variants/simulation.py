@@ -198,7 +198,7 @@ class VariantSimulation(Simulation):
         choice = self.choose_environments(environments, what="VariantSimulation.reassign")
         self._switching.switch(choice, variants)
         if self._switching.pool is not None:
-            for restore in self._restorers:  # a world forgets what was drawn for whoever had it before
+            for restore in self._restorers:  # a world forgets what was drawn for its previous environment
                 restore(choice)
         if not self._scene.tables.is_empty:
             self.solver.sync_worlds(self._switching.worlds_of(choice))

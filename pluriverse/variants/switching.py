@@ -76,7 +76,7 @@ class Switching:
                 cumulative.astype(np.float32), dtype=wp.float32, device=self._device
             )
         self.pool: WorldPool | None = None
-        """Worlds that nobody has, if environments share worlds."""
+        """Worlds without an environment, if environments share worlds."""
         self._tuple_first: Any = None
         if scene.tuple_first is not None:
             self._tuple_first = self._upload(scene.tuple_first)

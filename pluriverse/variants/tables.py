@@ -23,7 +23,7 @@ from pluriverse.variants.row_copy import copy_variant_rows
 _NOT_OF_A_VARIANT = ("gravity", "body_f", "shape_is_solid")
 
 LIVE_STRUCTURE = ("shape_flags", "shape_source_index")
-"""Arrays of the structure of a model that change with the variant all the same: whether shapes are seen, and
+"""Arrays of the structure of a model that nevertheless change with the variant: whether shapes are seen, and
 their meshes."""
 
 VARIANT_DEPENDENT_FIELDS: tuple[str, ...] = (

@@ -23,7 +23,7 @@ from pluriverse.viewer.stage import Stage
 
 # Pictures a second: smooth to the eye, and below a percent of a core for a few robots.
 FRAME_RATE = 30.0
-# Pictures take at most this share of all cores, down to so many a second; where nobody is connected, so many.
+# Pictures take at most this share of all cores, down to so many a second; without a connection, so many.
 FRAME_SHARE = 0.025
 FRAME_RATE_MIN = 5.0
 UNSEEN_RATE = 4.0
@@ -119,7 +119,7 @@ class ViewerBase:
             self._aim_camera()
 
     def wait_for_client(self) -> None:
-        """Wait until a browser is connected, the viewer is closed, or somebody presses Ctrl-C."""
+        """Wait until a browser is connected, the viewer is closed, or Ctrl-C is pressed."""
         with contextlib.suppress(KeyboardInterrupt):
             while self.is_running and not self.server.get_clients():
                 time.sleep(1.0 / FRAME_RATE)
@@ -159,7 +159,7 @@ class ViewerBase:
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[Stage]:
-        """Yield what is drawn, while nobody else draws."""
+        """Yield what is drawn, with the lock held."""
         with self._lock:
             yield self.stage
 

@@ -1,4 +1,4 @@
-"""HTML: a recording as one page that plays in any browser and needs nothing else, to send to somebody."""
+"""HTML: a recording as one page that plays in any browser and needs nothing else."""
 
 from pathlib import Path
 from typing import Any

@@ -8,7 +8,7 @@ import numpy as np
 
 from pluriverse.model import Model
 
-# Worlds that a viewer shows if nobody says which: enough to see a mix, few enough for any browser.
+# Worlds that a viewer shows if none are named: enough to see a mix, few enough for any browser.
 SHOWN_WORLD_COUNT = 16
 # Room between worlds, relative to the largest of them, and at least so many metres.
 SPACING_FACTOR = 1.15

@@ -51,7 +51,7 @@ class Pull:
         self._damping = min(2.0 * whole * rate, DAMPING_SHARE * own / period)
         self._force_max = SPEED_GAIN * own / period
         self.target: np.ndarray | None = None
-        """Where it is pulled to [m]; None while nobody pulls."""
+        """Where it is pulled to [m]; None without a pull."""
 
     @property
     def position(self) -> np.ndarray:

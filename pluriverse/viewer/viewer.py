@@ -72,7 +72,7 @@ class BrowserViewer(ViewerBase):
 
     @property
     def is_attended(self) -> bool:
-        """Whether somebody lets the buttons act: `run`, or a loop that calls `sync`."""
+        """Whether the buttons act: in `run`, or in a loop that calls `sync`."""
         return time.monotonic() - self._attended < 1.0
 
     @property

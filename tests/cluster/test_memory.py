@@ -57,6 +57,20 @@ def test_worlds_of_a_worker_without_memory_go_on_in_another_with_the_same_bits(t
             fleet.call(lambda simulation, worlds: run_out_of_memory() if worlds.start == 0 else None)
 
 
+def test_a_worker_that_the_memory_monitor_kills_at_its_start_needs_memory_not_an_installation(
+    ray_cluster, monkeypatch
+):
+    """Ray's own monitor ends workers of a node that runs low, before they have raised anything."""
+
+    def killed(*_, **__):
+        raise ray_cluster.exceptions.OutOfMemoryError("1 worker(s) were killed: the node is low on memory.")
+
+    with Fleet("cartpole", worlds=2, workers=1) as fleet, monkeypatch.context() as patch:
+        patch.setattr(ray_cluster, "get", killed)
+        with pytest.raises(ClusterError, match=r"could not start: .*low on memory.* fewer worlds"):
+            fleet.parts[0].check_start(None)
+
+
 def test_episodes_of_a_worker_without_memory_are_made_again_once(tmp_path):
     def height(simulation, worlds):
         if worlds.start == 2:

@@ -99,7 +99,7 @@ REPAIRED = {
     ),
     "exclusion of a body that there is not": (
         mjcf(rest='<contact><exclude body1="arm" body2="leg"/></contact>'),
-        "exclusion of what there is not",
+        "exclusion of missing elements",
         mass,
         SPHERE_MASS,
     ),

@@ -25,8 +25,7 @@ class SkrlEnv(Wrapper):
         if not env.reset_done:
             raise ValueError(
                 "SkrlEnv: skrl expects environments to begin anew by themselves. Make the Environment "
-                "without "
-                "reset_done=False."
+                "without reset_done=False."
             )
         super().__init__(env)
         self._first = env.reset()

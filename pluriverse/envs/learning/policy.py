@@ -117,8 +117,7 @@ class OnnxPolicy:
         if len(inputs) != 1 or len(inputs[0].shape) != 2:
             raise ValueError(
                 f"'{path}' takes {[(each.name, each.shape) for each in inputs]}, but a policy takes one "
-                "array "
-                "[env, number]."
+                "array [env, number]."
             )
         self._input = inputs[0]
         properties = self._session.get_modelmeta().custom_metadata_map

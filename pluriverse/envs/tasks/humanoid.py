@@ -1,4 +1,4 @@
-"""Humanoid: a robot on two legs stands or walks as told."""
+"""Humanoid: a robot on two legs stands, or follows velocity commands."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Reach: an arm puts its gripper where it is told."""
+"""Reach: an arm moves its gripper to commanded poses."""
 
 from typing import Any
 

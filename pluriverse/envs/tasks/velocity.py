@@ -1,4 +1,4 @@
-"""Velocity: a legged robot walks as fast as it is told, on ground of several kinds at once."""
+"""Velocity: a legged robot follows velocity commands, on ground of several kinds at once."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -148,7 +148,7 @@ class VelocityTask(Task):
         torch.add(self.home, actions, alpha=self.action_scale, out=self.t.joint_position_targets)
 
     def observe(self, env: Any) -> Any:
-        """Return what the robot feels, and what it is told."""
+        """Return what the robot senses, and its command."""
         import torch
 
         t = self.t
@@ -186,7 +186,7 @@ class VelocityTask(Task):
         return self._terms()
 
     def terminated(self, env: Any) -> Any:
-        """Return who has fallen: the trunk or a thigh touches, or leans by more than 60 degrees."""
+        """Return which robots have fallen: the trunk or a thigh touches, or leans by more than 60 degrees."""
         fallen = self.t.projected_gravity[:, 2] > -0.5
         if len(self.trunk):
             touching = self.t.contact_times.index_select(1, self.trunk) > 0.0

@@ -147,7 +147,7 @@ class PlainEngine(Engine):
         """Write the state after `dt` [s] into `state_out`, and contacts with their forces into `contacts`.
 
         Raises:
-            RuntimeError: If somebody is recording.
+            RuntimeError: If a recording is under way.
         """
         self._refuse_recording("step")
         frozen = self.solver.world_frozen
@@ -193,7 +193,7 @@ class PlainEngine(Engine):
         """Let MuJoCo compute what follows from the fields of a group.
 
         Raises:
-            RuntimeError: If somebody is recording.
+            RuntimeError: If a recording is under way.
         """
         self._refuse_recording("sync_worlds")
         group = self.groups[group_index]

@@ -152,7 +152,7 @@ class SolverMuJoCo(EngineSolver):
             )
         if name.startswith(("mjc_", "to_mjc_")):
             raise AttributeError(
-                f"{what}: which entity stands for what in MuJoCo's models is told by groups[k], as in "
+                f"{what}: groups[k] says which entity stands for what in MuJoCo's models, as in "
                 "groups[k].joint_qpos and groups[k].dof_qvel, whose first_body, first_joint, ... say where "
                 "the entities of each world begin."
             )

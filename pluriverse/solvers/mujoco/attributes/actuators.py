@@ -235,7 +235,7 @@ def _targets(rows: ModelRows, worlds: np.ndarray, table: np.ndarray) -> np.ndarr
 def _target_names(
     writer: Any, kind: TrnType, target: np.ndarray, tendons: list[str]
 ) -> tuple[str | None, str | None]:
-    """Return the names of what an actuator acts on, and of the second site; None for what there is not."""
+    """Return the names of what an actuator acts on, and of the second site; None for each that is absent."""
     first, second = (int(entry) for entry in target)
     if first == NO_ENTRY:
         return None, None

@@ -30,7 +30,7 @@ def clock_pointer() -> ctypes.c_void_p | None:
 
 
 def stop_clock(owner: Any) -> None:
-    """Let MuJoCo read no time while `owner` exists, unless somebody set a function for it from Python.
+    """Let MuJoCo read no time while `owner` exists, unless a function for it was set from Python.
 
     `mjData.timer` then counts calls, but no durations, in all of the process.
     """

@@ -95,7 +95,7 @@ class GroupKernels:
         assign_materials(self.shapes, rows, plan, margins=False)
 
     def assign_group(self, rows: ModelRows, group: MujocoGroup, *, margins: bool) -> None:
-        """Take over what only the host changes: what custom attributes say, and who has limits."""
+        """Take over what only the host changes: values of custom attributes, and which joints have limits."""
         device = self._model.device
         assign_limits(self._joints, rows, group, device)
         assign_tendon_limits(self._constraints, rows, group, device)
@@ -119,7 +119,7 @@ class GroupKernels:
             selected: 1 for the worlds that are meant, shape [world].
             joint_rotation: Rotation of the frame of each joint in MuJoCo's body, shape [joint], which is
                 written; may be empty.
-            fixed: Flat arrays of the fields that stages read and nobody writes.
+            fixed: Flat arrays of the fields that stages only read.
             stages: Which stages; None for all.
         """
         fields = fields_struct(self._real)()

@@ -98,7 +98,7 @@ def assign_limited(maps: JointMaps, limited: np.ndarray, force_limited: np.ndarr
 
 
 def assign_limits(maps: JointMaps, rows: ModelRows, group: MujocoGroup, device: Any) -> None:
-    """Write what decides the `solref` of limits, which custom attributes say, into maps; and who has any."""
+    """Write what decides the `solref` of limits into maps (custom attributes), and which joints have any."""
     assign_limited(maps, group.model.jnt_limited, group.model.jnt_actfrclimited, device)
     is_raw, _ = authored_limits(rows, group.plan.structure, group.worlds)
     assign_inplace(maps, "limit_is_raw", is_raw.reshape(-1).astype(np.int32), wp.int32, device)

@@ -192,7 +192,7 @@ class WarpEngine(Engine):
     def derive_fields(self, group_index: int, selected: wp.array[int]) -> None:
         """Let MuJoCo Warp compute what follows from the fields of a group. Only launches.
 
-        It does so for all worlds of the group; for those that did not change the result is what there is.
+        It does so for all worlds of the group; for those that did not change, the result is the same.
         """
         self._groups[group_index].derive_fields()
 
