@@ -27,6 +27,8 @@ FRAME_RATE = 30.0
 FRAME_SHARE = 0.025
 FRAME_RATE_MIN = 5.0
 UNSEEN_RATE = 4.0
+# How far the camera stands to the right of what it shows, relative to its extent.
+PANEL_SHIFT = 0.3
 # Ports that are tried where none is asked for.
 PORT_FIRST, PORT_COUNT = 8080, 100
 
@@ -223,7 +225,11 @@ def aimed_camera(source: Source, stage: Stage) -> tuple[tuple[float, ...], tuple
     # The half diagonal of all, seen from 1.5 times as far: the field of view is 75 degrees.
     extent = max(0.05, float(np.linalg.norm(corners - centre, axis=1).max()))
     position = centre + extent * np.roll([1.0, 0.9, 0.6], int(source.model.up_axis) + 1)
-    return tuple(centre.tolist()), tuple(position.tolist())
+    # The panel covers the right of the window, so that the middle of what is free is left of that of all.
+    away = position - centre
+    right = np.cross(source.up, away)
+    shift = PANEL_SHIFT * extent * right / np.linalg.norm(right)
+    return tuple((centre + shift).tolist()), tuple((position + shift).tolist())
 
 
 def standalone_html(server: Any, serializer: Any) -> str:

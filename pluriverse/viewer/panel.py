@@ -31,11 +31,11 @@ class Panel:
         self._frame = 0
         self._status = self._gui.add_markdown("")
         self._add_playback()
+        with self._gui.add_folder("Trouble"):
+            self._trouble = self._gui.add_markdown("None so far.")
         self._add_show()
         self._add_world()
         self._add_plot()
-        with self._gui.add_folder("Trouble"):
-            self._trouble = self._gui.add_markdown("None so far.")
 
     def _add_playback(self) -> None:
         """Add what lets time go on."""
@@ -112,7 +112,12 @@ class Panel:
                 initial_value="",
                 hint="Part of the names of the joints to plot; the first if empty.",
             )
-            self._plot = self._gui.add_uplot(history.columns(), history.series(), aspect=1.6)
+            self._plot = self._gui.add_uplot(
+                history.columns(),
+                history.series(),
+                scales={"x": {"time": False}},  # seconds, not dates
+                aspect=1.6,
+            )
 
         @choice.on_update
         def _(_: Any) -> None:

@@ -14,6 +14,8 @@ from pluriverse.types import GeoType
 FROZEN_COLOR = (255, 20, 20)
 # Sides [m] of the ground grid.
 GROUND_SIZE = 200.0
+# Opacity of shapes that are looked through, to see what lies inside of them.
+SEEN_THROUGH_OPACITY = 0.35
 # Depth [m] of it below the plane, so that it does not show through what lies on it.
 GROUND_DEPTH = 1e-3
 
@@ -77,6 +79,8 @@ class SceneView:
         self._drawn: list[_Instances] = []
         self._frozen = np.zeros(len(self._worlds), dtype=bool)
         self._grids: list[Any] = []
+        self._own_opacity: dict[str, float | None] = {}
+        self._is_seen_through = False
         self._drag: tuple[Any, str] | None = None
         self._build()
 
@@ -103,6 +107,15 @@ class SceneView:
         self._drag = callback, modifier
         for handle in self.handles:
             handle.on_drag("left", modifier=modifier)(callback)
+
+    def see_through(self, is_seen_through: bool) -> None:
+        """Draw shapes so that what lies inside is seen, or as they are; textured ones stay as they are."""
+        self._is_seen_through = is_seen_through
+        for each in self._drawn:
+            for handle, colors in each.handles:
+                if colors is not None:
+                    own = self._own_opacity[handle.name]
+                    handle.opacity = min(SEEN_THROUGH_OPACITY, own or 1.0) if is_seen_through else own
 
     @property
     def handles(self) -> list[Any]:
@@ -178,6 +191,8 @@ class SceneView:
         self._frozen = np.zeros(len(self._worlds), dtype=bool)
         if self._drag is not None:
             self.set_drag(*self._drag)
+        if self._is_seen_through:
+            self.see_through(True)
 
     def _draw_grounds(self, shapes: np.ndarray) -> None:
         """Draw planes: one without end if all are the same, else a piece of each under its world."""
@@ -244,6 +259,7 @@ class SceneView:
                 side="double" if mesh.is_double_sided else "front",
                 lod="off",
             )
+            self._own_opacity[handle.name] = handle.opacity
             handles.append((handle, colors))
         return handles
 

@@ -11,6 +11,9 @@ from pluriverse.viewer.overlays import Overlay, Overlays
 from pluriverse.viewer.scene_view import SceneView
 from pluriverse.viewer.source import Source
 
+# What lies inside of shapes, which are looked through to see it.
+INNER_OVERLAYS = frozenset({Overlay.MASSES, Overlay.AXES})
+
 
 class Stage:
     """Draws chosen worlds of a source and follows them.
@@ -58,6 +61,7 @@ class Stage:
         """Begin or stop to draw an overlay."""
         self.overlays.show(overlay, is_shown)
         self._shown = self.overlays.shown
+        self.view.see_through(not self._shown.isdisjoint(INNER_OVERLAYS))
 
     def set_geometry(self, geometry: SeenGeometry) -> None:
         """Draw other shapes."""
@@ -112,3 +116,4 @@ class Stage:
         self.view = SceneView(self._scene, model, self.worlds, self._offsets, geometry=self.geometry)
         if self._drag is not None:
             self.view.set_drag(*self._drag)
+        self.view.see_through(not self._shown.isdisjoint(INNER_OVERLAYS))

@@ -395,3 +395,22 @@ def test_worlds_stand_side_by_side_across_the_axis_that_points_up():
     assert not offsets[:, 1].any()
     assert len(np.unique(offsets[:, 0])) == len(np.unique(offsets[:, 2])) == 2
     assert distance > 0.2
+
+
+def test_shapes_are_looked_through_while_something_inside_of_them_is_shown(viewer):
+    """Centres of mass lie inside of shapes, which would hide them."""
+
+    def opacities():
+        return {handle.opacity for handle in viewer.stage.view.handles}
+
+    before = opacities()
+    with viewer.changing() as stage:
+        stage.show(Overlay.FRAMES, is_shown=True)
+        assert opacities() == before
+        stage.show(Overlay.MASSES, is_shown=True)
+        assert max(opacity or 1.0 for opacity in opacities()) < 0.5
+        stage.set_geometry(SeenGeometry.COLLISION)
+        assert max(opacity or 1.0 for opacity in opacities()) < 0.5
+        stage.set_geometry(SeenGeometry.VISUAL)
+        stage.show(Overlay.MASSES, is_shown=False)
+    assert opacities() == before
