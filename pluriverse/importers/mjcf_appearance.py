@@ -60,6 +60,8 @@ class MjcfAppearances:
             pixels = np.array(data, dtype=np.uint8).reshape(rows, columns, channels)
             if channels == 2:
                 pixels = pixels[:, :, :1]
+            if kind == TEXTURE_CUBE and rows == columns:
+                pixels = np.tile(pixels, (6, 1, 1))  # one image for all six faces
             # MuJoCo keeps the faces of a cube as they are, and images with their first row at the bottom.
             self._textures[texture] = Texture(
                 pixels if kind == TEXTURE_CUBE else pixels[::-1],

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from pluriverse import ModelBuilder
 from pluriverse.importers import AssetWarning, UnsupportedAssetError
@@ -174,3 +175,20 @@ def test_meshes_are_read_in_formats_that_mujoco_does_not_know(tmp_path):
     builder.add_mjcf(tmp_path / "robot.xml")
     np.testing.assert_allclose(builder.body_mass[0], 1000.0 * 0.2 * 0.4 * 0.6, rtol=1e-5)
     assert builder.shape_count == 1
+
+
+def test_one_image_is_on_all_faces_of_a_cube_texture(tmp_path):
+    """Files of hands and kitchens give a cube texture one square image."""
+    image = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
+    Image.fromarray(image).save(tmp_path / "marble.png")
+    path = tmp_path / "table.xml"
+    path.write_text(
+        '<mujoco><asset><texture name="marble" type="cube" file="marble.png"/>'
+        '<material name="m" texture="marble"/></asset><worldbody><geom type="box" size="1 1 1" material="m"/>'
+        "</worldbody></mujoco>"
+    )
+    builder = ModelBuilder()
+    builder.add_mjcf(path)
+    (look,) = builder.appearances
+    for face in range(6):
+        np.testing.assert_array_equal(look.texture.pixels[2 * face : 2 * face + 2, :, :3], image)
