@@ -75,7 +75,7 @@ def repair_tree(
     if "required attribute missing: 'mass'" in message and element.tag == "inertial":
         _parent_of(tree.root, element).remove(element)
         return note("<inertial> without a mass", "mass and inertia are those of the geoms")
-    if "repeated name" in message and element.tag in ("texture", "material"):
+    if "repeated name" in message and element.tag in ("texture", "material", "mesh"):
         _parent_of(tree.root, element).remove(element)
         return note(f"two of a name: {element.tag}", "the first one counts")
     if "repeated name" in message and element.tag in ("body", "joint", "geom", "site", "camera", "light"):
@@ -83,6 +83,9 @@ def repair_tree(
         given = next(new for k in itertools.count(1) if (new := f"{name}_{k}") not in known)
         element.set("name", given)
         return note(f"two of a name: {element.tag}", f"this one is called '{given}'")
+    if "invalid keyword" in message and element.tag == "joint" and element.get("type") == "fixed":
+        _parent_of(tree.root, element).remove(element)
+        return note("joint of type fixed", "the body is welded to its parent")
     if "rgba" in message and "enough data" in message:
         element.attrib.pop("rgba", None)
         return note("colour of too few numbers", "it has the default colour")

@@ -9,6 +9,7 @@ from pluriverse.importers import AssetWarning, UnsupportedAssetError
 
 BALL = 0.4 * 2.0 * (2.0 / (4.0 / 3.0 * np.pi * 1000.0)) ** (2.0 / 3.0)  # of water and 2 kg
 TEXTURE = '<texture name="t" type="2d" builtin="flat" width="4" height="4"/>'
+MESH = '<mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/>'
 GEOM = '<geom size="0.1"/>'
 
 
@@ -116,6 +117,18 @@ REPAIRED = {
             '<geom size="0.1"/></body>'
         ),
         "range of no width",
+        mass,
+        SPHERE_MASS,
+    ),
+    "joint of a type that others have": (
+        mjcf(world='<body pos="0 0 1"><joint name="knee" type="fixed"/><geom size="0.1"/></body>'),
+        "joint of type fixed",
+        mass,
+        SPHERE_MASS,
+    ),
+    "two meshes of a name": (
+        mjcf(top=f"<asset>{2 * MESH}</asset>"),
+        "two of a name: mesh",
         mass,
         SPHERE_MASS,
     ),
