@@ -87,22 +87,20 @@ def resolve_worlds(model: Model | Environments, worlds: Any, *, what: str) -> Wo
             f"{what}: worlds have the type {given.dtype.__name__} and the shape {given.shape}, but must be "
             f"indices of 32 or 64 bits with one axis, or {model.world_count} truth values (bool or uint8)."
         )
-    chosen = np.asarray(worlds)
-    if chosen.dtype == bool:
-        if chosen.shape != (model.world_count,):
+    found = np.asarray(worlds)
+    if found.dtype == bool:
+        if found.shape != (model.world_count,):
             raise ValueError(
-                f"{what}: the mask of worlds has shape {chosen.shape}, but the model has {model.world_count} "
+                f"{what}: the mask of worlds has shape {found.shape}, but the model has {model.world_count} "
                 "worlds. Pass one truth value per world."
             )
-        chosen = np.flatnonzero(chosen)
-    elif chosen.size and not np.issubdtype(chosen.dtype, np.integer):
+        found = np.flatnonzero(found)
+    elif found.size and not np.issubdtype(found.dtype, np.integer):
         raise TypeError(f"{what}: worlds are {worlds!r}, but must be whole numbers or truth values.")
-    chosen = np.unique(chosen.astype(np.int64))
-    if chosen.size and not (chosen[0] >= 0 and chosen[-1] < model.world_count):
+    found = np.unique(found.astype(np.int64))
+    if found.size and not (found[0] >= 0 and found[-1] < model.world_count):
         raise IndexError(
-            f"{what}: world {int(chosen[0] if chosen[0] < 0 else chosen[-1])} does not exist; the model has "
+            f"{what}: world {int(found[0] if found[0] < 0 else found[-1])} does not exist; the model has "
             f"worlds 0 to {model.world_count - 1}."
         )
-    return WorldSelection(
-        wp.array(chosen.astype(np.int32), dtype=wp.int32, device=device), everywhere, chosen
-    )
+    return WorldSelection(wp.array(found.astype(np.int32), dtype=wp.int32, device=device), everywhere, found)

@@ -1,4 +1,4 @@
-"""Selection: views of articulations, bodies, joints, shapes or worlds as arrays, chosen by their labels.
+"""Selection: views of articulations, bodies, joints, shapes or worlds as arrays, selected by their labels.
 
 A view reads and writes the arrays of a model, a state or a control on the device, for any mix of worlds.
 """

@@ -24,7 +24,7 @@ from pluriverse.types import Entity, JointType
 
 
 class ArticulationView(View):
-    """Articulations of any worlds with their joints, links and shapes, chosen by their labels.
+    """Articulations of any worlds with their joints, links and shapes, selected by their labels.
 
     Links are the bodies that the joints of an articulation move, in the order of the model. A filter on
     joints concerns joints, coordinates and degrees of freedom; a filter on links concerns links and shapes.
@@ -300,8 +300,8 @@ class ArticulationView(View):
 
         A fixed base is moved in the model, for all states.
         """
-        chosen = self._masks.chosen(mask, indices, what="set_root_transforms")
-        self._roots.set_transforms(target, values, chosen)
+        selected = self._masks.selected(mask, indices, what="set_root_transforms")
+        self._roots.set_transforms(target, values, selected)
 
     def get_root_velocities(self, source: Model | State, *, copy: bool = False) -> wp.array:
         """Return the velocity of each root, of the shape of the rows; zero for a fixed base.
@@ -325,8 +325,8 @@ class ArticulationView(View):
         Raises:
             ValueError: If a base of the view is fixed.
         """
-        chosen = self._masks.chosen(mask, indices, what="set_root_velocities")
-        self._roots.set_velocities(target, values, chosen)
+        selected = self._masks.selected(mask, indices, what="set_root_velocities")
+        self._roots.set_velocities(target, values, selected)
 
     def get_dof_positions(self, source: Model | State, *, copy: bool = False) -> wp.array:
         """Return the joint coordinates [m, rad or quaternion xyzw]; see `get_attribute`."""
@@ -376,10 +376,10 @@ class ArticulationView(View):
             mask: Which rows, as in `set_attribute`; all if None.
             indices: Rows, in place of a mask.
         """
-        chosen = self._masks.chosen(mask, indices, what="get_model_articulation_mask")
+        selected = self._masks.selected(mask, indices, what="get_model_articulation_mask")
         layout = self.layout(Entity.ARTICULATION)
         self._model_mask.zero_()
-        truth = chosen if chosen.size else self._every_row
+        truth = selected if selected.size else self._every_row
         scatter(
             layout.index_array,
             layout.in_order,
@@ -403,21 +403,21 @@ class ArticulationView(View):
         eval_fk(self.model, target.joint_q, target.joint_qd, target, mask=selected)  # type: ignore[arg-type]
 
     def eval_jacobian(self, state: State, J: wp.array | None = None, mask: Any = None) -> wp.array:
-        """Return the Jacobians of all articulations of the model, zero for those not chosen here.
+        """Return the Jacobians of all articulations of the model, zero for those not selected here.
 
         See `pluriverse.eval_jacobian`; `mask` is one of this view, as in `set_attribute`.
         """
         return eval_jacobian(self.model, state, J, self.get_model_articulation_mask(mask))
 
     def eval_mass_matrix(self, state: State, H: wp.array | None = None, mask: Any = None) -> wp.array:
-        """Return the mass matrices of all articulations of the model, zero for those not chosen here.
+        """Return the mass matrices of all articulations of the model, zero for those not selected here.
 
         See `pluriverse.eval_mass_matrix`; `mask` is one of this view, as in `set_attribute`.
         """
         return eval_mass_matrix(self.model, state, H, self.get_model_articulation_mask(mask))
 
     def eval_inverse_dynamics_passive(self, state: State, *, mask: Any = None, **outputs: Any) -> None:
-        """Write terms of the manipulator equation of the articulations chosen here, zero for all others.
+        """Write terms of the manipulator equation of the articulations selected here, zero for all others.
 
         Args:
             state: State to evaluate at.
@@ -428,7 +428,7 @@ class ArticulationView(View):
         eval_inverse_dynamics_passive(self.model, state, mask=selected, **outputs)
 
     def eval_inverse_dynamics_force(self, state: State, *, mask: Any = None, **terms: Any) -> None:
-        """Write the joint forces of the articulations chosen here from their terms, zero for all others.
+        """Write the joint forces of the articulations selected here from their terms, zero for all others.
 
         Args:
             state: Not read; see `pluriverse.eval_inverse_dynamics_force`.

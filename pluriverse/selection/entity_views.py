@@ -1,4 +1,4 @@
-"""Views of bodies, joints, shapes and worlds, chosen by their labels."""
+"""Views of bodies, joints, shapes and worlds, selected by their labels."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from pluriverse.types import Entity
 
 
 class BodyView(View):
-    """Bodies of any worlds, chosen by their labels.
+    """Bodies of any worlds, selected by their labels.
 
     Args:
         model: Model to look at.
@@ -39,7 +39,7 @@ class BodyView(View):
 
 
 class JointView(View):
-    """Joints of any worlds, with their coordinates and degrees of freedom, chosen by their labels.
+    """Joints of any worlds, with their coordinates and degrees of freedom, selected by their labels.
 
     Args:
         model: Model to look at.
@@ -80,7 +80,7 @@ class JointView(View):
 
 
 class ShapeView(View):
-    """Shapes of any worlds, also those that all worlds share (world -1), chosen by their labels.
+    """Shapes of any worlds, also those that all worlds share (world -1), selected by their labels.
 
     Args:
         model: Model to look at.
@@ -105,7 +105,7 @@ class ShapeView(View):
 
 
 class WorldView(View):
-    """Worlds, with all bodies, joints, shapes and so on that they hold, chosen by their labels.
+    """Worlds, with all bodies, joints, shapes and so on that they hold, selected by their labels.
 
     Args:
         model: Model to look at.

@@ -68,13 +68,13 @@ class RootState:
         self._fixed_frame.gather(_floats(self.model.joint_X_p), out)
         return out
 
-    def set_transforms(self, target: Model | State, values: Any, chosen: wp.array) -> None:
-        """Write the poses of the chosen rows."""
+    def set_transforms(self, target: Model | State, values: Any, selected: wp.array) -> None:
+        """Write the poses of the selected rows."""
         what = "set_root_transforms"
         joint_q, _ = check_source(target, "joint_q", self.model, what=what)
         poses, _ = as_device_array(values, wp.transform, [self.row_shape], self.model.device, what=what)
-        self._floating_q.scatter(poses, chosen, joint_q)
-        self._fixed_frame.scatter(poses, chosen, _floats(self.model.joint_X_p))
+        self._floating_q.scatter(poses, selected, joint_q)
+        self._fixed_frame.scatter(poses, selected, _floats(self.model.joint_X_p))
 
     def alias_velocities(self, source: Model | State) -> wp.array | None:
         """Return the velocities, of the shape of the rows, in the memory of `joint_qd`; None if irregular."""
@@ -90,8 +90,8 @@ class RootState:
         self._floating_qd.gather(joint_qd, out)
         return out
 
-    def set_velocities(self, target: Model | State, values: Any, chosen: wp.array) -> None:
-        """Write the velocities of the chosen rows."""
+    def set_velocities(self, target: Model | State, values: Any, selected: wp.array) -> None:
+        """Write the velocities of the selected rows."""
         what = "set_root_velocities"
         if not self.is_floating.all():
             row = int(np.argmin(self.is_floating))
@@ -103,7 +103,7 @@ class RootState:
         joint_qd, _ = check_source(target, "joint_qd", self.model, what=what)
         device = self.model.device
         velocities, _ = as_device_array(values, wp.spatial_vectorf, [self.row_shape], device, what=what)
-        self._floating_qd.scatter(velocities, chosen, joint_qd)
+        self._floating_qd.scatter(velocities, selected, joint_qd)
 
 
 class _Part:
@@ -151,10 +151,10 @@ class _Part:
         """Copy the rows out of the array."""
         gather(self._index, self._place, array, _floats(out), self._row_count * self._size)
 
-    def scatter(self, values: wp.array, chosen: wp.array, array: wp.array) -> None:
-        """Copy the chosen rows into the array."""
+    def scatter(self, values: wp.array, selected: wp.array, array: wp.array) -> None:
+        """Copy the selected rows into the array."""
         numbers = _floats(values)
-        scatter(self._index, self._place, self._row, chosen, numbers, numbers.size, array)
+        scatter(self._index, self._place, self._row, selected, numbers, numbers.size, array)
 
 
 def _floats(array: wp.array) -> wp.array:

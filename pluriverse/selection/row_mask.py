@@ -22,22 +22,22 @@ from pluriverse.model.indices import (
 def spread_world_mask(
     row_slot: wp.array[int],  # [row] world of the view
     mask: wp.array[bool],  # [world of the view]
-    chosen: wp.array[bool],  # [row]
+    selected: wp.array[bool],  # [row]
 ):
-    """Choose one row if its world is chosen."""
+    """Select one row if its world is selected."""
     row = wp.tid()
-    chosen[row] = mask[row_slot[row]]
+    selected[row] = mask[row_slot[row]]
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.selection.row_mask")
 def mark_row(
     indices: wp.array[int],  # [entry] row
-    chosen: wp.array[bool],  # [row]
+    selected: wp.array[bool],  # [row]
 ):
-    """Choose the row of one entry; entries that name none are left out, and counted elsewhere."""
+    """Select the row of one entry; entries that name none are left out, and counted elsewhere."""
     row = indices[wp.tid()]
-    if row >= 0 and row < chosen.shape[0]:
-        chosen[row] = True
+    if row >= 0 and row < selected.shape[0]:
+        selected[row] = True
 
 
 class RowMask:
@@ -64,10 +64,10 @@ class RowMask:
         self._index_errors = model.index_errors
         self._slots_host = row_slot
         self._slots = wp.array(row_slot.astype(np.int32), dtype=wp.int32, device=device)
-        self._chosen = wp.zeros(self.count, dtype=wp.bool, device=device)
+        self._selected = wp.zeros(self.count, dtype=wp.bool, device=device)
         self.all_rows = wp.zeros(0, dtype=wp.bool, device=device)
 
-    def chosen(self, mask: Any, indices: Any, *, what: str) -> wp.array[bool]:
+    def selected(self, mask: Any, indices: Any, *, what: str) -> wp.array[bool]:
         """Return the truth value of each row, empty for all rows.
 
         Raises:
@@ -109,10 +109,10 @@ class RowMask:
             spread_world_mask,
             dim=self.count,
             inputs=[self._slots, values],
-            outputs=[self._chosen],
+            outputs=[self._selected],
             device=self.device,
         )
-        return self._chosen
+        return self._selected
 
     def _from_indices(self, indices: Any, what: str) -> wp.array[bool]:
         if _on_host(indices):
@@ -126,9 +126,9 @@ class RowMask:
                 raise IndexError(
                     f"{what}: there is no row {int(bad.flat[0])}; the view has {self.count} rows."
                 )
-            chosen = np.zeros(self.count, dtype=bool)
-            chosen[rows] = True
-            return wp.array(chosen, dtype=wp.bool, device=self.device)
+            selected = np.zeros(self.count, dtype=bool)
+            selected[rows] = True
+            return wp.array(selected, dtype=wp.bool, device=self.device)
         rows = _on_device(indices, self.device, f"{what}: indices")
         if rows.dtype not in INDEX_TYPES or rows.ndim != 1:
             raise TypeError(
@@ -137,9 +137,9 @@ class RowMask:
             )
         count_wrong_indices(rows, self.count, IndexKind.ROW, self._index_errors)
         rows = narrow_indices(rows)
-        self._chosen.zero_()
-        launch_kernel(mark_row, dim=rows.size, inputs=[rows], outputs=[self._chosen], device=self.device)
-        return self._chosen
+        self._selected.zero_()
+        launch_kernel(mark_row, dim=rows.size, inputs=[rows], outputs=[self._selected], device=self.device)
+        return self._selected
 
 
 def _on_host(values: Any) -> bool:

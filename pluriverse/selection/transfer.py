@@ -1,7 +1,7 @@
 """Transfer: gather entries of an array of the model, or scatter values into it.
 
-Reads   the array, or the values; index and row of each entry; which rows are chosen
-Writes  the values, or the chosen entries of the array; all others stay as they are
+Reads   the array, or the values; index and row of each entry; which rows are selected
+Writes  the values, or the selected entries of the array; all others stay as they are
 
 Entries are moved as machine words, so that one pair of kernels serves every type.
 """
@@ -41,14 +41,14 @@ def _kernels(word: Any) -> SimpleNamespace:
         index: wp.array[int],  # [entry] place in the target
         place: wp.array[int],  # [entry] place among the values; empty: in order
         entry_row: wp.array[int],  # [entry] row of the view
-        chosen: wp.array[bool],  # [row]; empty: all
+        selected: wp.array[bool],  # [row]; empty: all
         values: wp.array2d[word],  # [place, word]
         target: wp.array2d[word],  # [entity, word]
     ):
-        """Copy one entry into an array, if its row is chosen."""
+        """Copy one entry into an array, if its row is selected."""
         entry = wp.tid()
-        if chosen.shape[0] > 0:
-            if not chosen[entry_row[entry]]:
+        if selected.shape[0] > 0:
+            if not selected[entry_row[entry]]:
                 return
         origin = entry
         if place.shape[0] > 0:
@@ -109,19 +109,19 @@ def scatter(
     index: wp.array,
     place: wp.array,
     entry_row: wp.array,
-    chosen: wp.array,
+    selected: wp.array,
     values: wp.array,
     place_count: int,
     target: wp.array,
 ) -> None:
-    """Copy `values` to the entries at `index` of `target`, where the row is chosen."""
+    """Copy `values` to the entries at `index` of `target`, where the row is selected."""
     if index.size == 0:
         return
     word = _word_of(target)
     launch_kernel(
         _kernels(word).scatter_entry,
         dim=index.size,
-        inputs=[index, place, entry_row, chosen, _as_words(values, place_count, word)],
+        inputs=[index, place, entry_row, selected, _as_words(values, place_count, word)],
         outputs=[_as_words(target, target.shape[0], word)],
         device=target.device,
     )

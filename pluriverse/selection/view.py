@@ -227,7 +227,7 @@ class View:
                 f"{what}: the structure of a model was evaluated in finalize, so a change would have no "
                 "effect. Set it on the ModelBuilder and finalize again."
             )
-        chosen = self._masks.chosen(mask, indices, what=what)
+        selected = self._masks.selected(mask, indices, what=what)
         further = tuple(array.shape[1:])
         shapes = [
             (*shape, *further)
@@ -240,7 +240,7 @@ class View:
             layout.index_array,
             layout.padded_place_array if padded else layout.in_order,
             layout.entry_row_array,
-            chosen,
+            selected,
             device_values,
             int(np.prod(own)),
             array,
