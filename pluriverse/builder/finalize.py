@@ -48,6 +48,7 @@ def make_model(builder: BuilderTables, device: Any) -> Model:
     builder, cut = replace_loop_joints(builder)
     source = Snapshot(add_distance_constraints(builder))
     check_structure(source)
+    source.drop_floating_drives()
     check_values(source)
     source.decide_target_modes()
     source.normalize()

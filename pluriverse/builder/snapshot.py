@@ -1,5 +1,6 @@
 """Snapshot: the columns of a builder at the moment of `finalize`, completed and cleaned."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from pluriverse.builder.columns import ColumnView
 from pluriverse.builder.inputs import as_gravity
 from pluriverse.builder.tables import BuilderTables
 from pluriverse.types import FLOATING_JOINTS, Entity, JointTargetMode, JointType
+from pluriverse.warnings import PluriverseWarning
 
 COLUMN_NAMES = tuple(value.name for value in vars(BuilderTables).values() if isinstance(value, ColumnView))
 """The columns that builders show."""
@@ -110,6 +112,34 @@ class Snapshot:
                 "both are the target of the same drive. Write to one of them."
             )
         self.joint_target_pos[dofs] = self.joint_target_q[coord[dofs]]
+
+    def drop_floating_drives(self) -> None:
+        """Leave out the drives of free joints that were given a stiffness, with a warning.
+
+        Scripts write the gains of a robot to all its degrees of freedom. Nothing holds a base at a position,
+        and a damping that was meant for motors must not brake it.
+        """
+        follows = np.isin(
+            self.joint_target_mode,
+            (JointTargetMode.POSITION, JointTargetMode.POSITION_VELOCITY, JointTargetMode.AUTO),
+        )
+        floating = np.isin(self.joint_type, FLOATING_JOINTS)
+        given = floating[self.dof_joint] & follows & (self.joint_target_ke > 0.0)
+        if not given.any():
+            return
+        joints = np.unique(self.dof_joint[given])
+        dofs = np.isin(self.dof_joint, joints)
+        self.joint_target_ke[dofs] = 0.0
+        self.joint_target_kd[dofs] = 0.0
+        self.joint_target_mode[dofs] = int(JointTargetMode.NONE)
+        others = f" and {len(joints) - 1} more" if len(joints) > 1 else ""
+        warnings.warn(
+            f"{self.builder.joint_name(int(joints[0]))}{others}: joint_target_ke and joint_target_kd of a "
+            "free joint are left out, since it has no position drive. Write gains to the degrees of freedom "
+            "behind it only; target_kd alone drives the velocity of a free joint.",
+            PluriverseWarning,
+            stacklevel=4,
+        )
 
     def decide_target_modes(self) -> None:
         """Replace `JointTargetMode.AUTO` by what the gains say."""

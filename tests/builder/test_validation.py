@@ -7,7 +7,8 @@ import pytest
 
 import pluriverse
 from pluriverse import GeoType, Mesh, ModelBuilder, ShapeConfig, SolverMuJoCo, SolverSAP
-from pluriverse.types import BodyFlags
+from pluriverse.types import BodyFlags, JointTargetMode
+from pluriverse.warnings import PluriverseWarning
 
 EYE = np.eye(3)
 UP = (0.0, 0.0, 0.0, 1.0)
@@ -117,13 +118,6 @@ AT_FINALIZE = [
     (write("joint_target_mode", 0, 7), r"hinge.*joint_target_mode is 7, which is no JointTargetMode"),
     (
         lambda builder: (
-            builder.joint_target_mode.__setitem__(4, 1),
-            builder.joint_target_ke.__setitem__(4, 2.0),
-        ),
-        r"joint 'ball_free_joint' \(index 1\), axis 3: joint_target_ke is 2.0, but a free joint",
-    ),
-    (
-        lambda builder: (
             builder.joint_limit_upper.__setitem__(4, 1.0),
             builder.joint_limit_ke.__setitem__(4, 2.0),
         ),
@@ -203,6 +197,19 @@ def test_solvers_refuse_what_has_no_mass_and_kinematics_take_it(edit, message, s
     np.testing.assert_allclose(np.abs(state.body_q.numpy()[0, 3:]).max(), np.cos(0.15), rtol=1.0e-6)
     with pytest.raises(ValueError, match=rf"{solver.__name__}: .*{message}"):
         solver(model)
+
+
+def test_gains_of_all_degrees_of_freedom_leave_a_free_joint_alone():
+    """Scripts write gains and modes in a loop over everything; the base must float all the same."""
+    builder = make_pendulum()
+    builder.joint_target_ke[:] = 150.0
+    builder.joint_target_kd[:] = 5.0
+    builder.joint_target_mode[:] = int(JointTargetMode.POSITION)
+    with pytest.warns(PluriverseWarning, match=r"joint 'ball_free_joint' \(index 1\): joint_target_ke and"):
+        model = builder.finalize("cpu")
+    assert model.joint_target_ke.numpy().tolist() == [150.0] + 6 * [0.0]
+    assert model.joint_target_kd.numpy().tolist() == [5.0] + 6 * [0.0]
+    assert model.joint_target_mode.numpy().tolist() == [JointTargetMode.POSITION] + 6 * [JointTargetMode.NONE]
 
 
 AT_ONCE = [
