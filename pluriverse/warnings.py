@@ -53,7 +53,7 @@ class FrozenWorldWarning(SimulationWarning):
 
 
 class DeviceIndexWarning(SimulationWarning):
-    """Indices on the device named worlds, environments or rows that do not exist; they were left out."""
+    """Indices on the device named worlds, environments, rows or articulations that do not exist."""
 
 
 class SimulationError(RuntimeError):

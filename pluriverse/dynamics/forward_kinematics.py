@@ -461,7 +461,7 @@ def eval_fk(
         state: State whose `body_q` and `body_qd` are written; its joint arrays are not touched.
         mask: Articulations to update, non-zero or True to select, shape [articulation]. All if None.
         indices: Indices of the articulations to update, on the model's device; not together with `mask`.
-            Entries that name no articulation are ignored.
+            Entries that name no articulation have no effect; a solver of the model reports them.
         body_flag_filter: `BodyFlags` of the bodies to update.
         joint_mask: Joints whose child bodies are to be updated, truth values of shape [joint]; joints further
             out are not included by themselves. All if None.

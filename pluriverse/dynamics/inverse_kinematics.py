@@ -271,7 +271,7 @@ def eval_ik(
         joint_qd: Array to write velocities to, in the public convention, shape [dof].
         mask: Articulations whose joints are written, shape [articulation]. All if None.
         indices: Indices of articulations in place of a mask, int32, on the model's device. Entries that name
-            no articulation are ignored.
+            no articulation have no effect; a solver of the model reports them.
         worlds: Worlds concerned, int32; all if None.
 
     Raises:

@@ -1,7 +1,7 @@
 """Arguments of a step: whether a state, a control and contacts are those of a model.
 
 A kernel trusts the length of its arrays. What belongs to another model is refused by identity, or by
-structure where it was made by an equal model; what somebody put into its place is refused by shape, type and
+structure where it was made by an equal model; what was put into its place is refused by shape, type and
 device. All of this is done when a step is launched from Python, and costs nothing in a recorded one.
 """
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import warp as wp
 
+from pluriverse.model.indices import IndexKind, count_wrong_indices
 from pluriverse.model.structure import have_same_structure
 
 if TYPE_CHECKING:
@@ -62,7 +63,9 @@ def check_array(model: "Model", array: Any, shape: Sequence[int], dtype: Any, wh
 
 
 def check_indices(model: "Model", indices: Any, what: str) -> None:
-    """Raise if something is not a list of indices on the device of a model.
+    """Raise if something is not a list of indices of articulations on the device of a model.
+
+    Those that name no articulation are counted there, and reported by `SolverBase.report`.
 
     Raises:
         TypeError: If it is no Warp array of 32-bit integers.
@@ -71,6 +74,7 @@ def check_indices(model: "Model", indices: Any, what: str) -> None:
     if not isinstance(indices, wp.array) or indices.dtype is not wp.int32:
         raise TypeError(f"{what} is a {type(indices).__name__}, but must be a Warp array of int32.")
     check_array(model, indices, (indices.size,), wp.int32, what)
+    count_wrong_indices(indices, model.articulation_count, IndexKind.ARTICULATION, model.index_errors)
 
 
 def check_owner(model: "Model", thing: Any, what: str, remedy: str) -> None:

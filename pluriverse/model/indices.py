@@ -28,6 +28,7 @@ class IndexKind(enum.IntEnum):
     WORLD = 0
     ENVIRONMENT = 1
     ROW = 2  # of a view
+    ARTICULATION = 3
 
 
 @dataclasses.dataclass(frozen=True)

@@ -43,6 +43,7 @@ _CALLS_WITH_INDICES = {
     IndexKind.WORLD: "step, collide, reset",
     IndexKind.ENVIRONMENT: "reset, reassign, a Randomizer",
     IndexKind.ROW: "a setter of a view",
+    IndexKind.ARTICULATION: "eval_fk, eval_ik",
 }
 
 

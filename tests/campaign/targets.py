@@ -39,7 +39,7 @@ class Target:
     slots: dict[str, Draw]
     """What is wrong for each argument that is replaced."""
     may_pass: frozenset[str] = frozenset()
-    """Arguments whose wrong values may turn out to be right, or are documented to be left out."""
+    """Arguments whose wrong values may turn out to be right."""
     simulation: Simulation | None = None
     """What must report wrong worlds, and be stepped afterwards without harm."""
 
@@ -124,7 +124,6 @@ def step_targets(folder: Path) -> Iterator[Target]:
             simulation.reset,
             {"worlds": lambda: [0]},
             {"worlds": wrong.INDICES},
-            may_pass=frozenset({"worlds"}),
             simulation=simulation,
         )
         path = folder / f"{label}.npz"
@@ -331,13 +330,14 @@ def view_targets() -> Iterator[Target]:
     for method, source in (("set_dof_positions", state), ("set_dof_forces", simulation.control)):
         yield Target(
             f"ArticulationView.{method}",
-            lambda values, mask=None, method=method, source=source: getattr(view, method)(
-                source, values, mask
+            lambda values, mask=None, indices=None, method=method, source=source: getattr(view, method)(
+                source, values, mask, indices=indices
             ),
             {"values": lambda: np.zeros(right, dtype=np.float32)},
             {
                 "values": wrong.shaped(right, right[:1], (), (1,), right[1:], (1, *right[1:])),
                 "mask": wrong.one_of("x", [True] * 9, 3.5, wrong.Stranger, lambda: wp.ones(9, dtype=wp.bool)),
+                "indices": wrong.either(wrong.INDICES, wrong.one_of([9], [-1], "x", 3.5, wrong.Stranger)),
             },
             simulation=simulation,
         )
@@ -353,7 +353,7 @@ def view_targets() -> Iterator[Target]:
             f"Randomizer.{method}",
             getattr(randomizer, method),
             {"environments": lambda: [0]},
-            {"environments": wrong.WORLDS},
+            {"environments": wrong.either(wrong.WORLDS, wrong.INDICES)},
             simulation=simulation,
         )
     yield Target(
@@ -411,8 +411,11 @@ def dynamics_targets() -> Iterator[Target]:
                 "mask": wrong.one_of(
                     [True], "x", lambda: wp.ones(9, dtype=wp.bool), lambda: np.ones(3, dtype=bool)
                 ),
-                "indices": wrong.one_of([0], "x", lambda: wp.zeros(1, dtype=float)),
+                "indices": wrong.either(
+                    wrong.INDICES, wrong.one_of([0], "x", lambda: wp.zeros(1, dtype=float))
+                ),
             },
+            simulation=simulation,
         )
 
 
@@ -434,7 +437,7 @@ def variant_targets() -> Iterator[Target]:
         simulation.reassign,
         {"environments": lambda: [0]},
         {
-            "environments": wrong.WORLDS,
+            "environments": wrong.either(wrong.WORLDS, wrong.INDICES),
             "variants": wrong.one_of(
                 {"nothing": [0, 0, 0, 0]}, {"object": [7, 7, 7, 7]}, {"object": [0]}, {"object": "x"}, 3, "x",
                 {"object": [0.5, 0.5, 0.5, 0.5]}, {"object": [-1, -1, -1, -1]}, wrong.Stranger,
@@ -446,7 +449,7 @@ def variant_targets() -> Iterator[Target]:
         "VariantSimulation.reset",
         simulation.reset,
         {"worlds": lambda: [0]},
-        {"worlds": wrong.WORLDS},
+        {"worlds": wrong.either(wrong.WORLDS, wrong.INDICES)},
         simulation=simulation,
     )
     yield Target(
@@ -499,7 +502,10 @@ def actor_targets(folder: Path) -> Iterator[Target]:
             },
             {
                 "values": values,
-                "indices": wrong.one_of("x", 3.5, wrong.Stranger, lambda: wp.zeros((2, 2), dtype=float)),
+                "indices": wrong.either(
+                    wrong.INDEX,
+                    wrong.one_of("x", 3.5, wrong.Stranger, lambda: wp.zeros((2, 2), dtype=float)),
+                ),
                 "count": wrong.one_of(-1, 99, 1.5, "x", wrong.Stranger, 2**40),
             },
         )

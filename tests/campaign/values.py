@@ -49,10 +49,8 @@ WORLDS = one_of(
     lambda: np.zeros(5, dtype=bool), lambda: wp.zeros(2, dtype=float), lambda: wp.zeros((2, 2), dtype=int),
     lambda: wp.ones(9, dtype=wp.bool),
 )  # fmt: skip
-INDICES = one_of(
-    lambda: wp.array([-1], dtype=int), lambda: wp.array([10**6], dtype=int),
-    lambda: wp.array([2**31 - 1], dtype=int), lambda: wp.array([0, 3, -(2**31)], dtype=int),
-)  # fmt: skip
+INDEX = one_of(*(lambda number=number: wp.array([number], dtype=int) for number in (-1, 10**6, 2**31 - 1)))
+INDICES = either(INDEX, one_of(lambda: wp.array([0, 3, -(2**31)], dtype=int)))
 DEVICE_WORLDS = either(
     INDICES,
     one_of([0], 0, "x", Stranger, lambda: np.array([0]), lambda: wp.zeros(2, dtype=float),

@@ -9,7 +9,7 @@ import warp as wp
 
 from pluriverse import Model, Simulation
 from pluriverse.collision import CollisionPipeline
-from pluriverse.dynamics import eval_ik, eval_loops, eval_mass_matrix
+from pluriverse.dynamics import eval_fk, eval_ik, eval_loops, eval_mass_matrix
 from pluriverse.randomization import Randomizer, Uniform, friction
 from pluriverse.selection import BodyView
 from pluriverse.solvers import SolverMuJoCo, SolverSAP
@@ -114,7 +114,7 @@ def test_indices_of_64_bits_are_reported_as_they_were_given(model: Model):
         simulation.report()
 
 
-def test_a_randomizer_and_a_view_tell_of_indices_on_the_device_that_name_nothing(model: Model):
+def test_randomizers_views_and_kinematics_report_indices_on_the_device_that_name_nothing(model: Model):
     """Draws and writes of the others are made, and strict mode raises."""
     simulation = Simulation(model, dt=0.01, threads=1, record=False)
     randomizer = Randomizer(simulation, [friction(Uniform(0.5, 0.6))])
@@ -123,6 +123,9 @@ def test_a_randomizer_and_a_view_tell_of_indices_on_the_device_that_name_nothing
     drawn = (model.shape_material_mu.numpy() != before).reshape(-1)
     assert drawn.any()
     with pytest.warns(DeviceIndexWarning, match=r"2 indices .* no world"):
+        simulation.step()
+    eval_fk(model, model.joint_q, model.joint_qd, simulation.state, indices=listed(1, 3))
+    with pytest.warns(DeviceIndexWarning, match=r"1 index .* no articulation, for example 3, .* 0 to 2"):
         simulation.step()
     view = BodyView(model, "*")
     view.set_attribute("body_q", simulation.state, 0.0, indices=listed(2, 3))
