@@ -11,9 +11,11 @@ import warp as wp
 from pluriverse.envs.optional import import_optional
 from pluriverse.envs.random import OBSERVATION_PLACE, RESET_PLACE, EnvironmentRandom
 from pluriverse.envs.task import Task
+from pluriverse.launch import RECORDING
 from pluriverse.model import Model
 from pluriverse.randomization import Randomizer
-from pluriverse.simulation import Simulation
+from pluriverse.simulation import Simulation, StepStage
+from pluriverse.solvers.sap import SolverSAP
 from pluriverse.tensors import RobotTensors
 
 # Distance of the worlds of a scene [m]: each is its own space, so all stand in the same place.
@@ -119,6 +121,8 @@ class Environment:
         """Actions of the last step, clipped, shape [env, action_count]; zero when an episode begins."""
         self.previous_actions = torch.zeros_like(self.actions)
         """Actions of the step before, shape [env, action_count]."""
+        self._beginning_array: Any = wp.zeros(count, dtype=wp.bool, device=wp_device)
+        self._beginning = wp.to_torch(self._beginning_array)
         self._everywhere = torch.ones(count, dtype=torch.bool, device=self.device)
         self._is_ready = False
 
@@ -279,6 +283,8 @@ class Environment:
         if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**31:
             raise ValueError(f"Environment: seed is {seed!r}, but must be a whole number, 0 to 2**31 - 1.")
         self.seed = int(seed)
+        self._return_graph: wp.Graph | None = None
+        self._recorded_stages: tuple[StepStage, ...] | None = None
         self._random = EnvironmentRandom(self._identity, self._episode, self._step, self.seed)
         if not hasattr(self, "_randomizer"):
             self._randomizer: Randomizer | None = None
@@ -294,9 +300,8 @@ class Environment:
 
     def _begin(self, mask: Any) -> None:
         """Let episodes of environments begin."""
-        if self._randomizer is not None:
-            self._randomizer.apply(mask)
-        self.simulation.reset(mask)
+        self._beginning.copy_(mask)
+        self._return_worlds()
         self.episodes += mask
         self.episode_steps.masked_fill_(mask, 0)
         kept = ~mask.unsqueeze(1)
@@ -304,6 +309,37 @@ class Environment:
         self.previous_actions *= kept
         self._random.begin(RESET_PLACE)
         self.task.reset(self, mask)
+
+    def _return_worlds(self) -> None:
+        """Draw anew and put worlds back, by a replayed recording from the second time on.
+
+        Some thirty launches from Python would take as long as stepping thirty robots, and somebody falls in
+        almost every step. The first call loads the kernels, which a recording must find.
+        """
+        simulation = self.simulation
+        if self._recorded_stages != simulation.stages:
+            self._recorded_stages, self._return_graph = simulation.stages, None
+            self._launch_return()
+            return
+        if self._return_graph is None:
+            # Stages in Python, and solvers that take in what was drawn through Python, cannot be recorded.
+            if not isinstance(simulation.solver, SolverSAP) or not all(
+                stage.is_recorded for stage in simulation.stages
+            ):
+                self._launch_return()
+                return
+            with (
+                RECORDING,
+                wp.ScopedCapture(device=self.model.device, force_module_load=False) as capture,
+            ):
+                self._launch_return()
+            self._return_graph = capture.graph
+        wp.capture_launch(self._return_graph)
+
+    def _launch_return(self) -> None:
+        if self._randomizer is not None:
+            self._randomizer.apply(self._beginning_array)
+        self.simulation.reset(self._beginning_array)
 
     def _observe(self) -> Any:
         torch = self._torch
