@@ -355,3 +355,29 @@ def test_engines_of_mujoco_tell_where_their_objects_are():
         with pytest.raises(AttributeError, match=message):
             getattr(solver, name)
     assert not hasattr(solver, "mjw_data")
+
+
+def test_a_loop_with_a_viewer_runs_where_nobody_looks():
+    builder = pv.ModelBuilder()
+    builder.add_shape_sphere(builder.add_body(), radius=0.1)
+    simulation = pv.Simulation(builder.finalize("cpu"), dt=0.01)
+    viewer = pv.viewer.ViewerNull(num_frames=3)
+    viewer.set_model(simulation.model)
+    viewer.set_camera(pos=wp.vec3(2.0, 0.0, 1.0), pitch=-10.0, yaw=180.0)
+    time = 0.0
+    while viewer.is_running():
+        if not viewer.is_paused():
+            viewer.apply_forces(simulation.state)
+            simulation.step()
+            time += 0.01
+        viewer.begin_frame(time)
+        viewer.log_state(simulation.state)
+        viewer.log_lines("normals", None, None, colors=(1.0, 0.0, 0.0))
+        viewer.end_frame()
+    viewer.close()
+    assert viewer.frame_count == 3
+    assert viewer.time == pytest.approx(0.03)
+    with pytest.raises(AttributeError, match="ViewerNull takes the same loop"):
+        _ = pv.viewer.ViewerGL
+    with pytest.raises(AttributeError, match="Take SolverSAP or SolverMuJoCo"):
+        _ = pv.solvers.SolverXPBD

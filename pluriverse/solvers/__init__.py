@@ -13,5 +13,6 @@ _MODULES = {"SolverMuJoCo": "pluriverse.solvers.mujoco", "SolverSAP": "plurivers
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
-        raise AttributeError(f"module 'pluriverse.solvers' has no attribute {name!r}")
+        remedy = " Take SolverSAP or SolverMuJoCo." if name.startswith("Solver") else ""
+        raise AttributeError(f"module 'pluriverse.solvers' has no attribute {name!r}.{remedy}")
     return getattr(importlib.import_module(_MODULES[name]), name)
