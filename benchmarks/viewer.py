@@ -1,11 +1,11 @@
 """What the viewer costs the simulation that it shows, and how long it takes to draw many robots.
 
-`python -m benchmarks.viewer [--scene quadruped] [--worlds 256] [--shown 16 100 256]` steps a scene without a
-viewer, with one that nobody looks at, and with one that a browser is connected to, in turns. The browser is a
-process of its own that reads what is sent. Printed are medians. The rates of steps by wall time, relative to
-those without a viewer beside them, count waiting for the interpreter's lock as well, but need idle cores to
-be believed. What the threads of the viewer take of a core is right on a busy machine too. Then the pictures a
-second, the time of a core to prepare one, and the bytes that are sent for it.
+`python -m benchmarks.viewer [--scene quadruped|FILE] [--worlds 256] [--shown 16 100 256]` steps a scene
+without a viewer, with one that nobody looks at, and with one that a browser is connected to, in turns. The
+browser is a process of its own that reads what is sent. Printed are medians. The rates of steps by wall time,
+relative to those without a viewer beside them, count waiting for the interpreter's lock as well, but need
+idle cores to be believed. What the threads of the viewer take of a core is right on a busy machine too. Then
+the pictures a second, the time of a core to prepare one, and the bytes that are sent for it.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import numpy as np
 import warp as wp
 
 import pluriverse as pv
+from pluriverse.cli.robot_file import scene_of
 
 
 def read_messages(url: str, version: str, ready: Any, received: Any) -> None:
@@ -109,14 +110,14 @@ def measure(scene: Any, shown: int, arguments: argparse.Namespace) -> None:
         f"{statistics.median(alone):,.0f} steps/s alone, {statistics.median(unattended):.3f} with a viewer, "
         f"{statistics.median(attended):.3f} with a browser; {100.0 * statistics.median(shares):.1f} % of a "
         f"core, {statistics.median(pictures):.0f} pictures/s of {1e3 * draws:.1f} ms and "
-        f"{bytes_sent / 1e3:.0f} kB"
+        f"{bytes_sent / 1e3:.0f} kB, {1e-6 * bytes_sent * statistics.median(pictures):.2f} MB/s"
     )
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.viewer", description=__doc__)
-    parser.add_argument("--scene", default="quadruped")
+    parser.add_argument("--scene", default="quadruped", help="a scene, or the file of a robot")
     parser.add_argument("--worlds", type=int, default=256)
     parser.add_argument("--shown", type=int, nargs="+", default=[16, 100, 256])
     parser.add_argument("--threads", type=int, default=1)
@@ -125,9 +126,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0)
     arguments = parser.parse_args()
     wp.config.log_level = wp.LOG_ERROR
-    scene = pv.load_scene(arguments.scene, num_worlds=arguments.worlds, device="cpu")
-    for shown in arguments.shown:
-        measure(scene, shown, arguments)
+    with scene_of(arguments.scene, ()) as (source, roots):
+        scene = pv.load_scene(
+            source, num_worlds=arguments.worlds, device="cpu", **({"asset_roots": roots} if roots else {})
+        )
+        for shown in arguments.shown:
+            measure(scene, shown, arguments)
 
 
 if __name__ == "__main__":

@@ -223,3 +223,57 @@ def test_a_person_pulls_a_body_with_the_mouse(browser):
         # Viser's page says this of its own way to stop the browser from zooming.
         assert [text for text in page.troubles if "preventDefault" not in text] == []
         page.close()
+
+
+def test_a_script_of_the_actor_api_is_seen_and_hears_keys(browser):
+    """Its envs and lines are seen from where it looks; keys and clicks reach it; Close ends it."""
+    from pluriverse import gymapi
+
+    gym = gymapi.acquire_gym()
+    params = gymapi.SimParams()
+    params.up_axis, params.gravity = gymapi.UP_AXIS_Z, gymapi.Vec3(0.0, 0.0, 0.0)
+    sim = gym.create_sim(0, 0, gymapi.SIM_PHYSX, params)
+    viewer = gym.create_viewer(sim, gymapi.CameraProperties(), window=True)
+    env = gym.create_env(sim, gymapi.Vec3(-1.0, -1.0, -1.0), gymapi.Vec3(1.0, 1.0, 1.0), 1)
+    ball = gym.create_sphere(sim, 0.3)
+    actor = gym.create_actor(env, ball, gymapi.Transform(gymapi.Vec3(0.0, 0.0, 1.0)), "ball", 0, 0)
+    gym.set_rigid_body_color(env, actor, 0, gymapi.MESH_VISUAL, gymapi.Vec3(0.9, 0.1, 0.1))
+    gym.viewer_camera_look_at(viewer, env, gymapi.Vec3(2.0, 0.0, 1.0), gymapi.Vec3(0.0, 0.0, 1.0))
+    gym.subscribe_viewer_keyboard_event(viewer, gymapi.KEY_R, "reset")
+    gym.subscribe_viewer_mouse_event(viewer, gymapi.MOUSE_LEFT_BUTTON, "shoot")
+    line = np.array([[0.0, -0.6, 0.5], [0.0, -0.6, 1.5]], dtype=np.float32)
+    gym.add_lines(viewer, env, 1, line, np.array([0.0, 0.0, 1.0], dtype=np.float32))
+    gym.prepare_sim(sim)
+    gym.draw_viewer(viewer, sim)
+    heard = []
+
+    def script():
+        while not gym.query_viewer_has_closed(viewer):
+            gym.simulate(sim)
+            heard.extend(gym.query_viewer_action_events(viewer))
+            gym.draw_viewer(viewer, sim)
+            gym.sync_frame_time(sim)
+
+    runner = threading.Thread(target=script, daemon=True)
+    runner.start()
+    page = open_page(browser, viewer.window)
+    seen = settled_picture(page)
+    red = (seen[:, :, 0] - seen[:, :, 1] > 60) & (seen[:, :, 0] - seen[:, :, 2] > 60)
+    blue = (seen[:, :, 2] - seen[:, :, 0] > 60) & (seen[:, :, 2] - seen[:, :, 1] > 60)
+    rows, columns = np.nonzero(red)
+    # It looks along -x, at the middle of the window: y is to the right, and the line to the left of the ball.
+    assert abs(columns.mean() - 620.0) < 25.0
+    assert abs(rows.mean() + SCENE_BOX["y"] - 380.0) < 25.0
+    assert blue[:, :800].sum() > 50
+    assert np.nonzero(blue[:, :800])[1].max() < columns.min()  # right of that is the panel
+    page.keyboard.press("r")
+    until(page, lambda: ("reset", 1.0) in heard and ("reset", 0.0) in heard)
+    page.mouse.click(310, 570)
+    until(page, lambda: ("shoot", 1.0) in heard)
+    np.testing.assert_allclose(gym.get_viewer_mouse_position(viewer), (0.25, 0.75), atol=0.01)
+    assert gym.get_viewer_size(viewer) == (1240, 760)
+    page.get_by_role("button", name="Close", exact=True).click()
+    until(page, lambda: not runner.is_alive())
+    assert page.troubles == []
+    page.close()
+    gym.destroy_sim(sim)
