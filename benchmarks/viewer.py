@@ -5,7 +5,7 @@ without a viewer, with one that nobody looks at, and with one that a browser is 
 browser is a process of its own that reads what is sent. Printed are medians. The rates of steps by wall time,
 relative to those without a viewer beside them, count waiting for the interpreter's lock as well, but need
 idle cores to be believed. What the threads of the viewer take of a core is right on a busy machine too. Then
-the pictures a second, the time of a core to prepare one, and the bytes that are sent for it.
+the pictures a second, the time of a core to prepare and to send one, and the bytes that are sent for it.
 """
 
 import argparse
@@ -49,15 +49,13 @@ def read_messages(url: str, version: str, ready: Any, received: Any) -> None:
         asyncio.run(read())
 
 
-def rate(simulation: Any, count: int, seconds: float) -> tuple[float, float]:
-    """Return steps per second of wall time, over so many seconds, and what of a core other threads took."""
+def rate(simulation: Any, count: int, seconds: float) -> float:
+    """Return steps per second of wall time, over so many seconds."""
     begin, done = time.perf_counter(), 0
-    others = time.process_time() - time.thread_time()
     while time.perf_counter() - begin < seconds:
         simulation.step(count)
         done += count
-    wall = time.perf_counter() - begin
-    return done / wall, (time.process_time() - time.thread_time() - others) / wall
+    return done / (time.perf_counter() - begin)
 
 
 def measure(scene: Any, shown: int, arguments: argparse.Namespace) -> None:
@@ -73,12 +71,12 @@ def measure(scene: Any, shown: int, arguments: argparse.Namespace) -> None:
         attended: list[float] = []
         shares: list[float] = []
         pictures: list[float] = []
-        bytes_sent = draws = 0.0
+        bytes_sent = draws = sends = 0.0
         for _ in range(arguments.repeats):
-            before, _ = rate(simulation, arguments.call, arguments.seconds)
+            before = rate(simulation, arguments.call, arguments.seconds)
             with pv.view(simulation, worlds, verbose=False):
-                unattended.append(rate(simulation, arguments.call, arguments.seconds)[0])
-            between, _ = rate(simulation, arguments.call, arguments.seconds)
+                unattended.append(rate(simulation, arguments.call, arguments.seconds))
+            between = rate(simulation, arguments.call, arguments.seconds)
             with pv.view(simulation, worlds, verbose=False) as viewer:
                 ready, received = context.Event(), context.Value("q", 0)
                 browser = context.Process(
@@ -89,16 +87,16 @@ def measure(scene: Any, shown: int, arguments: argparse.Namespace) -> None:
                     raise RuntimeError("the browser could not connect")
                 time.sleep(1.0)
                 first, frames = received.value, viewer.frame_count
-                steps, share = rate(simulation, arguments.call, arguments.seconds)
-                attended.append(steps)
-                shares.append(share)
+                begin = time.perf_counter()
+                attended.append(rate(simulation, arguments.call, arguments.seconds))
                 frames = viewer.frame_count - frames
-                pictures.append(frames / arguments.seconds)
+                pictures.append(frames / (time.perf_counter() - begin))
                 bytes_sent = (received.value - first) / max(1, frames)
-                draws = viewer.draw_time
+                draws, sends = viewer.draw_time, viewer.send_time
+                shares.append(pictures[-1] * (draws + sends))
                 browser.terminate()
                 browser.join()
-            after, _ = rate(simulation, arguments.call, arguments.seconds)
+            after = rate(simulation, arguments.call, arguments.seconds)
             unattended[-1] /= 0.5 * (before + between)
             attended[-1] /= 0.5 * (between + after)
             alone.append(between)
@@ -109,7 +107,8 @@ def measure(scene: Any, shown: int, arguments: argparse.Namespace) -> None:
         f"{len(worlds)} of {arguments.worlds} worlds, {shapes} shapes in {batches} batches: "
         f"{statistics.median(alone):,.0f} steps/s alone, {statistics.median(unattended):.3f} with a viewer, "
         f"{statistics.median(attended):.3f} with a browser; {100.0 * statistics.median(shares):.1f} % of a "
-        f"core, {statistics.median(pictures):.0f} pictures/s of {1e3 * draws:.1f} ms and "
+        f"core, {statistics.median(pictures):.0f} pictures/s of {1e3 * draws:.1f} + "
+        f"{1e3 * sends:.1f} ms and "
         f"{bytes_sent / 1e3:.0f} kB, {1e-6 * bytes_sent * statistics.median(pictures):.2f} MB/s"
     )
 

@@ -23,6 +23,8 @@ from pluriverse.viewer.stage import Stage
 
 # Pictures a second: smooth to the eye, and below a percent of a core for a few robots.
 FRAME_RATE = 30.0
+# Frames between two looks at what sending them takes.
+SEND_INTERVAL = 10
 # Pictures take at most this share of all cores, down to so many a second; without a connection, so many.
 FRAME_SHARE = 0.025
 FRAME_RATE_MIN = 5.0
@@ -87,6 +89,9 @@ class ViewerBase:
         """Pictures prepared so far."""
         self.draw_time = 0.0
         """Time of a core that it takes to prepare a picture, lately [s]."""
+        self.send_time = 0.0
+        """Time of a core that it takes to send one to all browsers, lately [s]."""
+        self._sent = (0, 0.0)
         self._thread = threading.Thread(target=self._follow, name="pluriverse viewer", daemon=True)
 
     def _begin(self, panel: Any, *, verbose: bool) -> None:
@@ -173,7 +178,7 @@ class ViewerBase:
         """Return how long to wait before the next picture [s], so that the simulation hardly notices."""
         if not self.server.get_clients():
             return 1.0 / UNSEEN_RATE
-        slow = self.draw_time / (FRAME_SHARE * (os.cpu_count() or 1))
+        slow = (self.draw_time + self.send_time) / (FRAME_SHARE * (os.cpu_count() or 1))
         return min(max(1.0 / FRAME_RATE, slow), 1.0 / FRAME_RATE_MIN)
 
     def _draw(self, moment: Moment) -> None:
@@ -184,6 +189,15 @@ class ViewerBase:
         self.panel.update(moment)
         self.frame_count += 1
         self.draw_time += 0.1 * (time.thread_time() - begin - self.draw_time)
+        if self.frame_count % SEND_INTERVAL == 0:
+            self.server.get_event_loop().call_soon_threadsafe(self._note_sending)
+
+    def _note_sending(self) -> None:
+        """Note what sending takes, in the thread that does it."""
+        (frames, used), now = self._sent, time.thread_time()
+        self._sent = self.frame_count, now
+        if frames:
+            self.send_time += 0.5 * ((now - used) / max(1, self.frame_count - frames) - self.send_time)
 
     def _aim_camera(self) -> None:
         """Look at the shown worlds from the front left, from as far as they are large."""

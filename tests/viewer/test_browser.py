@@ -225,6 +225,41 @@ def test_a_person_pulls_a_body_with_the_mouse(browser):
         page.close()
 
 
+def test_a_browser_that_goes_away_while_it_pulls_lets_go(browser):
+    """Nothing of a client stays behind: the force ends, time goes on, and the next client sees the same."""
+    builder = pv.ModelBuilder()
+    body = builder.add_body(xform=(0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0))
+    builder.add_shape_sphere(body, radius=0.3, color=(0.9, 0.2, 0.1))
+    model = builder.finalize("cpu")
+    model.set_gravity(0.0)
+    with pv.Simulation(model, dt=0.01, threads=1) as simulation, pv.view(simulation, verbose=False) as viewer:
+        runner = threading.Thread(target=viewer.run, daemon=True)
+        runner.start()
+        page = open_page(browser, viewer)
+        seen = settled_picture(page)
+        red = (seen[:, :, 0] - seen[:, :, 1] > 60) & (seen[:, :, 0] - seen[:, :, 2] > 60)
+        rows, columns = np.nonzero(red)
+        x, y = SCENE_BOX["x"] + columns.mean(), SCENE_BOX["y"] + rows.mean()
+        page.keyboard.down("Control")
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x, y - 60, steps=4)
+        until(page, lambda: viewer.pull is not None and viewer.pull.target is not None)
+        other = open_page(browser, viewer)
+        page.close()
+        until(other, lambda: viewer.pull is None)
+        assert not simulation.state.body_f.numpy().any()
+        count = simulation.step_count
+        until(other, lambda: simulation.step_count > count + 10)
+        assert other.troubles == []
+        other.close()
+        until_closed = time.monotonic() + PATIENCE
+        while viewer.server.get_clients():
+            assert time.monotonic() < until_closed
+            time.sleep(0.05)
+        assert viewer.is_running
+
+
 def test_a_script_of_the_actor_api_is_seen_and_hears_keys(browser):
     """Its envs and lines are seen from where it looks; keys and clicks reach it; Close ends it."""
     from pluriverse import gymapi
