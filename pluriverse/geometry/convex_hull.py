@@ -96,6 +96,23 @@ def _farthest_first(points: np.ndarray, count: int) -> np.ndarray:
     return np.array(kept)
 
 
+def thicken_plane(points: np.ndarray, share: float) -> np.ndarray | None:
+    """Return points that lie in a plane twice, on both sides of it; None if they do not span just a plane.
+
+    Args:
+        points: The points [m], shape [point, 3].
+        share: Distance of the two sides, relative to the largest extent of the points.
+    """
+    points = np.asarray(points, dtype=np.float64)
+    if len(points) < 3:
+        return None
+    _, singular, axes = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
+    if singular[2] > FLATNESS * singular[0] or not singular[1] > FLATNESS * singular[0]:
+        return None
+    half = 0.5 * share * float(np.ptp(points @ axes.T, axis=0).max())
+    return np.concatenate([points + half * axes[2], points - half * axes[2]])
+
+
 def _is_flat(points: np.ndarray) -> bool:
     singular = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
     return not singular[-1] > FLATNESS * singular[0]

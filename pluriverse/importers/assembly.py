@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.geometry import HULL_VERTEX_COUNT_MIN
+from pluriverse.geometry import HULL_VERTEX_COUNT_MIN, Mesh
+from pluriverse.geometry.convex_hull import compute_convex_hull, thicken_plane
 from pluriverse.importers.description import (
     WORLD,
     DofDescription,
@@ -17,8 +18,12 @@ from pluriverse.importers.description import (
 from pluriverse.importers.errors import AssetError
 from pluriverse.importers.frames import IDENTITY, Frame, frame_from_transform
 from pluriverse.importers.mechanics import find_group_parents, find_initial_poses, find_rigid_groups
-from pluriverse.importers.report import ImportReport
+from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.types import EqType, GeoType, JointType
+
+# Thickness of the plate that a collision mesh in a plane is taken for, relative to its size: as that of a box
+# of MJCF that has none.
+PLATE_THICKNESS = 1e-3
 
 
 def check_hull_limit(importer: str, mesh_maxhullvert: int) -> None:
@@ -34,8 +39,10 @@ def check_hull_limit(importer: str, mesh_maxhullvert: int) -> None:
         )
 
 
-def check_hulls(robot: RobotDescription, mesh_maxhullvert: int) -> None:
+def make_hulls(robot: RobotDescription, mesh_maxhullvert: int, report: ImportReport) -> None:
     """Make the convex hulls of all colliding meshes, so that one without is found before anything is added.
+
+    A mesh in a plane, as those of markers, becomes a plate.
 
     Raises:
         AssetError: If a mesh has no hull.
@@ -48,13 +55,30 @@ def check_hulls(robot: RobotDescription, mesh_maxhullvert: int) -> None:
             try:
                 shape.mesh.convex_hull(mesh_maxhullvert)
             except ValueError as error:
-                raise AssetError(
-                    str(error).rstrip("."),
-                    file=robot.source,
-                    element=element,
-                    value=shape.mesh.name,
-                    remedy="Replace the collision mesh by a box, cylinder or sphere.",
-                ) from error
+                plate = _plate(shape.mesh, mesh_maxhullvert)
+                if plate is None:
+                    raise AssetError(
+                        str(error).rstrip("."),
+                        file=robot.source,
+                        element=element,
+                        value=shape.mesh.name,
+                        remedy="Replace the collision mesh by a box, cylinder or sphere.",
+                    ) from error
+                shape.mesh = plate
+                report.add(
+                    "collision mesh without thickness",
+                    plate.name,
+                    f"it is a plate of {PLATE_THICKNESS:g} of its size",
+                    ImportSeverity.REPAIR,
+                )
+
+
+def _plate(mesh: Mesh, max_vertices: int) -> Mesh | None:
+    """Return the plate that a mesh in a plane is taken for; None for any other mesh."""
+    points = thicken_plane(mesh.vertices, PLATE_THICKNESS)
+    if points is None:
+        return None
+    return Mesh(*compute_convex_hull(points, max_vertices, mesh.name), color=mesh.color, name=mesh.name)
 
 
 def assemble(

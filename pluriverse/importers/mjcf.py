@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.importers.assembly import assemble, check_hull_limit, check_hulls, free_label
+from pluriverse.importers.assembly import assemble, check_hull_limit, free_label, make_hulls
 from pluriverse.importers.base_attachment import mount, read_base_attachment
 from pluriverse.importers.description import RobotDescription
 from pluriverse.importers.drive_options import Gains, Limits, give_drives
@@ -174,7 +174,7 @@ def add_mjcf(
     report.label = robot.label
     link_of_joint, link_of_body = add_links(robot, document, options, report)
     add_shapes(robot, document, link_of_body, options, report)
-    check_hulls(robot, mesh_maxhullvert)
+    make_hulls(robot, mesh_maxhullvert, report)
     key = select_keyframe(document.model, keyframe, document.name)
     if key is not None:
         set_initial_state(robot, document.model, link_of_joint, key, options)

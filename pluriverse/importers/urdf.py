@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.geometry import MassProperties
-from pluriverse.importers.assembly import assemble, check_hull_limit, check_hulls, free_label
+from pluriverse.importers.assembly import assemble, check_hull_limit, free_label, make_hulls
 from pluriverse.importers.asset_files import AssetFiles
 from pluriverse.importers.base_attachment import mount, read_base_attachment, split_root_articulation
 from pluriverse.importers.description import LinkDescription, RobotDescription
@@ -169,7 +169,7 @@ def add_urdf(
             for shape in visuals:
                 shape.is_visible = show
             link.shapes += visuals
-    check_hulls(robot, mesh_maxhullvert)
+    make_hulls(robot, mesh_maxhullvert, report)
     for link, authored in zip(robot.links, links, strict=True):
         if authored.inertial is None or ignore_inertial_definitions:
             density = document.density(link.name, builder.default_shape_cfg.density)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.geometry import MassProperties
-from pluriverse.importers.assembly import assemble, check_hull_limit, check_hulls
+from pluriverse.importers.assembly import assemble, check_hull_limit, make_hulls
 from pluriverse.importers.base_attachment import mount, read_base_attachment
 from pluriverse.importers.description import RobotDescription, ShapeDescription
 from pluriverse.importers.drive_options import Gains, Limits, give_drives
@@ -198,7 +198,7 @@ def add_usd(
         )
     fix_what_cannot_move(robot, report, is_mounted=attachment.parent_body >= 0)
     pose = mount(robot, attachment)
-    check_hulls(robot, mesh_maxhullvert)
+    make_hulls(robot, mesh_maxhullvert, report)
     _set_masses(robot, stage, bodies, colliders, densities, mesh_maxhullvert)
     give_drives("add_usd", robot, drive_gains, effort_limit)
     repair_masses(

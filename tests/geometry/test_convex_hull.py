@@ -76,7 +76,7 @@ def test_hull_is_made_once():
 
 def test_flat_mesh_has_no_hull():
     mesh = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], [[0, 1, 2], [1, 3, 2]], name="sheet")
-    with pytest.raises(ValueError, match=r"sheet: the vertices lie in a plane.*thickness"):
+    with pytest.raises(ValueError, match=r"sheet: the vertices lie in a plane.*thicker"):
         mesh.convex_hull()
 
 

@@ -281,11 +281,13 @@ def test_missing_files_are_named(tmp_path):
         assert caught.value.file == str(tmp_path / "gone.xml")
 
 
-def test_flat_collision_mesh_is_refused(tmp_path):
-    """A sheet has no convex hull; the message says which link and what to use instead."""
-    trimesh.Trimesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]).export(tmp_path / "sheet.stl")
-    document = urdf(link=shape(f'<mesh filename="{tmp_path / "sheet.stl"}"/>'))
-    with pytest.raises(AssetError, match=r"link 'tip'.*sheet\.stl.*lie in a plane.*box"):
+def test_collision_mesh_along_a_line_is_refused(tmp_path):
+    """A needle has no convex hull; the message says which link and what to use instead."""
+    trimesh.Trimesh([[0, 0, 0], [1, 0, 0], [2, 0, 0]], [[0, 1, 2]], process=False).export(
+        tmp_path / "line.stl"
+    )
+    document = urdf(link=shape(f'<mesh filename="{tmp_path / "line.stl"}"/>'))
+    with pytest.raises(AssetError, match=r"link 'tip'.*line\.stl.*lie in a plane.*box"):
         ModelBuilder().add_urdf(document)
 
 

@@ -219,3 +219,23 @@ def test_meshes_are_found_beside_a_link_to_the_file_and_by_the_name_of_a_folder(
         builder = ModelBuilder()
         builder.add_urdf(package / name, strict=True)
         assert builder.shape_count == 1
+
+
+def test_a_collision_mesh_in_a_plane_is_a_plate(tmp_path):
+    """Markers on robots are flat meshes, often as colliders: a plate of a thousandth of their size."""
+    corners = ["0 0 0", "0.06 0 0", "0.06 0.04 0", "0 0.04 0"]
+    text = "".join(f"v {corner}\n" for corner in corners) + "f 1 2 3\nf 1 3 4\n"
+    (tmp_path / "marker.obj").write_text(text)
+    document = """<robot name="r"><link name="base"><inertial><mass value="1"/>
+      <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+      <collision><geometry><mesh filename="marker.obj"/></geometry></collision></link></robot>"""
+    path = tmp_path / "robot.urdf"
+    path.write_text(document)
+    builder = ModelBuilder()
+    with pytest.warns(AssetWarning, match=r"collision mesh without thickness \(.*marker\.obj\)"):
+        builder.add_urdf(path)
+    (mesh,) = builder.meshes
+    np.testing.assert_allclose(np.ptp(mesh.vertices, axis=0), [0.06, 0.04, 6e-5], rtol=1e-4)
+    assert mesh.mass_properties(1.0).mass == pytest.approx(0.06 * 0.04 * 6e-5, rel=1e-3)
+    with pytest.raises(UnsupportedAssetError, match="strict=False"):
+        ModelBuilder().add_urdf(path, strict=True)

@@ -29,6 +29,7 @@ def mesh(content, approximation="convexHull"):
 
 
 POINTS = "point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0)]\n"
+LINE = "point3f[] points = [(0, 0, 0), (1, 0, 0), (2, 0, 0)]\n"
 
 # Name: (content of the stage, words of the message in this order)
 MALFORMED = {
@@ -93,8 +94,8 @@ MALFORMED = {
         mesh(POINTS + "int[] faceVertexCounts = [3]\nint[] faceVertexIndices = [0, 1, 7]"),
         ("prim '/a/m'", "7", "Repair or replace the mesh"),
     ),
-    "flat hull": (
-        mesh(POINTS + "int[] faceVertexCounts = [3]\nint[] faceVertexIndices = [0, 1, 2]"),
+    "needle hull": (
+        mesh(LINE + "int[] faceVertexCounts = [3]\nint[] faceVertexIndices = [0, 1, 2]"),
         ("prim '/a'", "mesh '/a/m'", "Replace the collision mesh"),
     ),
     "flat bounding cube": (
