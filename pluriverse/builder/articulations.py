@@ -1,49 +1,31 @@
 """Articulations: which joints belong together, and bodies that move freely."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from pluriverse.builder.bodies import add_link
 from pluriverse.builder.custom_attributes import check_custom_values, put_custom_values
-from pluriverse.builder.inputs import Transform, Vector
 from pluriverse.builder.joints import add_joint_free
+from pluriverse.builder.options import LinkOptions, with_options
 from pluriverse.builder.tables import BuilderTables
 from pluriverse.types import BodyFlags, Entity
 
 
-def add_body(
-    builder: BuilderTables,
-    *,
-    xform: Transform | None = None,
-    com: Vector | None = None,
-    inertia: Any | None = None,
-    mass: float = 0.0,
-    label: str | None = None,
-    lock_inertia: bool = False,
-    is_kinematic: bool = False,
-    custom_attributes: Mapping[str, Any] | None = None,
-) -> int:
+@with_options(LinkOptions)
+def add_body(builder: BuilderTables, **options: Unpack[LinkOptions]) -> int:
     """Add a body that moves freely: a link, its free joint and an articulation of the two.
 
-    The arguments are those of `add_link`. The joint is called `LABEL_free_joint`, the articulation
-    `LABEL_articulation`.
+    The joint is called `LABEL_free_joint`, the articulation `LABEL_articulation`.
 
     Returns:
         Index of the body.
+
+    Raises:
+        ValueError: If a value is out of range.
     """
-    body = add_link(
-        builder,
-        xform=xform,
-        com=com,
-        inertia=inertia,
-        mass=mass,
-        label=label,
-        lock_inertia=lock_inertia,
-        is_kinematic=is_kinematic,
-        custom_attributes=custom_attributes,
-    )
+    body = add_link(builder, **options)
     label = builder.body_label[body]
     joint = add_joint_free(builder, child=body, label=f"{label}_free_joint")
     add_articulation(builder, [joint], label=f"{label}_articulation")

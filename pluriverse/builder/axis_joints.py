@@ -1,74 +1,25 @@
 """Joints with axes: hinges, sliders, and D6 joints of up to three axes of each kind."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Unpack, cast
 
-from pluriverse.builder.inputs import AxisLike, Transform
+from pluriverse.builder.inputs import AxisLike
 from pluriverse.builder.joint_config import JointDofConfig
 from pluriverse.builder.joint_entries import add_joint_entry, dof_config
+from pluriverse.builder.options import AxisJointOptions, AxisOptions, JointOptions, with_options
 from pluriverse.builder.tables import BuilderTables
-from pluriverse.types import JointTargetMode, JointType
+from pluriverse.types import JointType
 
 
+@with_options(AxisJointOptions)
 def add_joint_revolute(
-    builder: BuilderTables,
-    parent: int,
-    child: int,
-    *,
-    parent_xform: Transform | None = None,
-    child_xform: Transform | None = None,
-    axis: AxisLike | JointDofConfig | None = None,
-    target_pos: float | None = None,
-    target_vel: float | None = None,
-    target_q: float | None = None,
-    target_qd: float | None = None,
-    target_ke: float | None = None,
-    target_kd: float | None = None,
-    limit_lower: float | None = None,
-    limit_upper: float | None = None,
-    limit_ke: float | None = None,
-    limit_kd: float | None = None,
-    armature: float | None = None,
-    damping: float | None = None,
-    friction: float | None = None,
-    effort_limit: float | None = None,
-    velocity_limit: float | None = None,
-    actuator_mode: JointTargetMode | int | None = None,
-    label: str | None = None,
-    collision_filter_parent: bool = True,
-    enabled: bool = True,
-    custom_attributes: Mapping[str, Any] | None = None,
+    builder: BuilderTables, parent: int, child: int, **options: Unpack[AxisJointOptions]
 ) -> int:
     """Add a hinge: the child turns about `axis`.
 
     Args:
         parent: Parent body, -1 for the world.
         child: Child body.
-        parent_xform: Joint frame in the parent body.
-        child_xform: Joint frame in the child body.
-        axis: Axis in the joint frame, or the whole configuration as a `JointDofConfig`.
-        target_pos: See `JointDofConfig`, as the arguments that follow; None takes `default_joint_cfg`.
-        target_vel: Velocity target.
-        target_q: Another name of `target_pos`.
-        target_qd: Another name of `target_vel`.
-        target_ke: Stiffness of the drive.
-        target_kd: Damping of the drive.
-        limit_lower: Lower limit.
-        limit_upper: Upper limit.
-        limit_ke: Stiffness of the limits; left to the solver where nobody gives any.
-        limit_kd: Damping of the limits; the same.
-        armature: Inertia of the rotor.
-        damping: Viscous damping.
-        friction: Dry friction.
-        effort_limit: Largest force of the drive.
-        velocity_limit: Rated speed.
-        actuator_mode: What the drive follows.
-        label: Name; `joint_INDEX` if None.
-        collision_filter_parent: Whether the shapes of parent and child do not collide.
-        enabled: Whether it acts. If not, the child moves freely, and the joint is a constraint that is
-            off (see `add_articulation`).
-        custom_attributes: Custom attributes by key: those of the joint, and those of its degrees of
-            freedom, coordinates and constraints (one value for all, one for each, or some by place).
 
     Returns:
         Index of the joint.
@@ -77,71 +28,18 @@ def add_joint_revolute(
         ValueError: If a value is out of range.
         IndexError: If there is no such body.
     """
-    config = dof_config(
-        builder,
-        axis,
-        target_pos=target_pos,
-        target_vel=target_vel,
-        target_q=target_q,
-        target_qd=target_qd,
-        target_ke=target_ke,
-        target_kd=target_kd,
-        limit_lower=limit_lower,
-        limit_upper=limit_upper,
-        limit_ke=limit_ke,
-        limit_kd=limit_kd,
-        armature=armature,
-        damping=damping,
-        friction=friction,
-        effort_limit=effort_limit,
-        velocity_limit=velocity_limit,
-        actuator_mode=actuator_mode,
-    )
-    return add_joint_entry(
-        builder,
-        JointType.REVOLUTE,
-        parent,
-        child,
-        [config],
-        parent_xform,
-        child_xform,
-        label,
-        collision_filter_parent,
-        enabled,
-        custom_attributes,
-    )
+    return _add_axis_joint(builder, JointType.REVOLUTE, parent, child, options)
 
 
+@with_options(AxisJointOptions)
 def add_joint_prismatic(
-    builder: BuilderTables,
-    parent: int,
-    child: int,
-    *,
-    parent_xform: Transform | None = None,
-    child_xform: Transform | None = None,
-    axis: AxisLike | JointDofConfig | None = None,
-    target_pos: float | None = None,
-    target_vel: float | None = None,
-    target_q: float | None = None,
-    target_qd: float | None = None,
-    target_ke: float | None = None,
-    target_kd: float | None = None,
-    limit_lower: float | None = None,
-    limit_upper: float | None = None,
-    limit_ke: float | None = None,
-    limit_kd: float | None = None,
-    armature: float | None = None,
-    damping: float | None = None,
-    friction: float | None = None,
-    effort_limit: float | None = None,
-    velocity_limit: float | None = None,
-    actuator_mode: JointTargetMode | int | None = None,
-    label: str | None = None,
-    collision_filter_parent: bool = True,
-    enabled: bool = True,
-    custom_attributes: Mapping[str, Any] | None = None,
+    builder: BuilderTables, parent: int, child: int, **options: Unpack[AxisJointOptions]
 ) -> int:
-    """Add a slider: the child moves along `axis`. The arguments are those of `add_joint_revolute`.
+    """Add a slider: the child moves along `axis`.
+
+    Args:
+        parent: Parent body, -1 for the world.
+        child: Child body.
 
     Returns:
         Index of the joint.
@@ -150,41 +48,19 @@ def add_joint_prismatic(
         ValueError: If a value is out of range.
         IndexError: If there is no such body.
     """
-    config = dof_config(
-        builder,
-        axis,
-        target_pos=target_pos,
-        target_vel=target_vel,
-        target_q=target_q,
-        target_qd=target_qd,
-        target_ke=target_ke,
-        target_kd=target_kd,
-        limit_lower=limit_lower,
-        limit_upper=limit_upper,
-        limit_ke=limit_ke,
-        limit_kd=limit_kd,
-        armature=armature,
-        damping=damping,
-        friction=friction,
-        effort_limit=effort_limit,
-        velocity_limit=velocity_limit,
-        actuator_mode=actuator_mode,
-    )
-    return add_joint_entry(
-        builder,
-        JointType.PRISMATIC,
-        parent,
-        child,
-        [config],
-        parent_xform,
-        child_xform,
-        label,
-        collision_filter_parent,
-        enabled,
-        custom_attributes,
-    )
+    return _add_axis_joint(builder, JointType.PRISMATIC, parent, child, options)
 
 
+def _add_axis_joint(
+    builder: BuilderTables, joint_type: JointType, parent: int, child: int, options: AxisJointOptions
+) -> int:
+    values = cast(dict[str, Any], options)
+    of_axis = {name: value for name, value in values.items() if name in AxisOptions.__annotations__}
+    config = dof_config(builder, of_axis.pop("axis", None), **of_axis)
+    return add_joint_entry(builder, joint_type, parent, child, [config], options)
+
+
+@with_options(JointOptions)
 def add_joint_d6(
     builder: BuilderTables,
     parent: int,
@@ -192,12 +68,7 @@ def add_joint_d6(
     *,
     linear_axes: Sequence[JointDofConfig | AxisLike] | None = None,
     angular_axes: Sequence[JointDofConfig | AxisLike] | None = None,
-    parent_xform: Transform | None = None,
-    child_xform: Transform | None = None,
-    label: str | None = None,
-    collision_filter_parent: bool = True,
-    enabled: bool = True,
-    custom_attributes: Mapping[str, Any] | None = None,
+    **options: Unpack[JointOptions],
 ) -> int:
     """Add a joint of several axes: the child slides along the linear, then turns about the angular ones.
 
@@ -211,14 +82,6 @@ def add_joint_d6(
         linear_axes: Up to three axes to slide along, in the joint frame, each as an axis or as a
             `JointDofConfig`. An axis alone takes everything else from `default_joint_cfg`.
         angular_axes: Up to three axes to turn about, in the order in which they follow the parent.
-        parent_xform: Joint frame in the parent body.
-        child_xform: Joint frame in the child body.
-        label: Name; `joint_INDEX` if None.
-        collision_filter_parent: Whether the shapes of parent and child do not collide.
-        enabled: Whether it acts. If not, the child moves freely, and the joint is a constraint that is
-            off (see `add_articulation`).
-        custom_attributes: Custom attributes by key: those of the joint, and those of its degrees of
-            freedom, coordinates and constraints (one value for all, one for each, or some by place).
 
     Returns:
         Index of the joint.
@@ -229,9 +92,9 @@ def add_joint_d6(
     """
     linear = [] if linear_axes is None else list(linear_axes)
     angular = [] if angular_axes is None else list(angular_axes)
-    name = (
-        f"joint '{f'joint_{builder.joint_count}' if label is None else label}' (index {builder.joint_count})"
-    )
+    label = options.get("label")
+    label = f"joint_{builder.joint_count}" if label is None else label
+    name = f"joint '{label}' (index {builder.joint_count})"
     for axes, which in ((linear, "linear_axes"), (angular, "angular_axes")):
         if len(axes) > 3:
             raise ValueError(
@@ -249,11 +112,6 @@ def add_joint_d6(
         parent,
         child,
         [dof_config(builder, axis) for axis in (*linear, *angular)],
-        parent_xform,
-        child_xform,
-        label,
-        collision_filter_parent,
-        enabled,
-        custom_attributes,
+        options,
         dof_dim=(len(linear), len(angular)),
     )

@@ -1,12 +1,12 @@
 """Bodies: rigid links and their mass."""
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from pluriverse.builder.custom_attributes import check_custom_values, put_custom_values
-from pluriverse.builder.inputs import Transform, Vector, as_matrix, as_transform, as_vector
+from pluriverse.builder.inputs import as_matrix, as_transform, as_vector
+from pluriverse.builder.options import LinkOptions, with_options
 from pluriverse.builder.tables import BuilderTables
 from pluriverse.geometry import MassProperties, combine_mass_properties
 from pluriverse.types import BodyFlags, Entity
@@ -16,33 +16,11 @@ from pluriverse.types import BodyFlags, Entity
 INERTIA_SYMMETRY_TOLERANCE = 1.0e-4
 
 
-def add_link(
-    builder: BuilderTables,
-    *,
-    xform: Transform | None = None,
-    com: Vector | None = None,
-    inertia: Any | None = None,
-    mass: float = 0.0,
-    label: str | None = None,
-    lock_inertia: bool = False,
-    is_kinematic: bool = False,
-    custom_attributes: Mapping[str, Any] | None = None,
-) -> int:
+@with_options(LinkOptions)
+def add_link(builder: BuilderTables, **options: Unpack[LinkOptions]) -> int:
     """Add a body without a joint, for `add_joint_*` to connect.
 
     Its mass is that given here plus that of its shapes. `mass` alone is a point mass at `com`.
-
-    Args:
-        xform: Pose in the world. A free joint starts there; the pose of bodies behind other joints
-            follows from `joint_q`.
-        com: Centre of mass of `mass` [m], body frame; the origin if None.
-        inertia: Rotational inertia of `mass` about `com` [kg·m²], body axes, 3x3.
-        mass: Mass [kg].
-        label: Name; `body_INDEX` if None.
-        lock_inertia: Whether shapes add nothing to mass, com and inertia.
-        is_kinematic: Whether the body moves as its state and targets say, whatever acts on it. Its joint
-            must hang on the world; what hangs on the body stays dynamic.
-        custom_attributes: Custom attributes of the body, by key.
 
     Returns:
         Index of the body.
@@ -50,6 +28,8 @@ def add_link(
     Raises:
         ValueError: If a value is out of range.
     """
+    label, mass = options.get("label"), options.get("mass", 0.0)
+    inertia, com = options.get("inertia"), options.get("com")
     body = builder.body_count
     label = f"body_{body}" if label is None else label
     name = f"body '{label}' (index {body})"
@@ -59,14 +39,14 @@ def add_link(
     if np.abs(matrix - matrix.T).max() > INERTIA_SYMMETRY_TOLERANCE * np.abs(matrix).max():
         raise ValueError(f"{name}: inertia {matrix.tolist()} is not symmetric. Pass the full 3x3 matrix.")
     matrix = 0.5 * (matrix + matrix.T) + builder.default_body_armature * np.eye(3)
-    custom = check_custom_values(builder, custom_attributes, {Entity.BODY: 1}, name)
+    custom = check_custom_values(builder, options.get("custom_attributes"), {Entity.BODY: 1}, name)
     builder.tables[Entity.BODY].append(
-        body_q=as_transform(xform, f"{name}: xform"),
+        body_q=as_transform(options.get("xform"), f"{name}: xform"),
         body_mass=mass,
         body_inertia=matrix,
         body_com=np.zeros(3) if com is None else as_vector(com, f"{name}: com"),
-        body_flags=int(BodyFlags.KINEMATIC if is_kinematic else BodyFlags.DYNAMIC),
-        body_lock_inertia=lock_inertia,
+        body_flags=int(BodyFlags.KINEMATIC if options.get("is_kinematic") else BodyFlags.DYNAMIC),
+        body_lock_inertia=options.get("lock_inertia", False),
         body_world=builder.current_world,
     )
     builder.body_label.append(label)

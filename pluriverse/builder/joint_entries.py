@@ -1,6 +1,5 @@
 """Joint entries: what all joints have in common, frames, degrees of freedom, coordinates and targets."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,12 @@ from pluriverse.builder.custom_attributes import (
 from pluriverse.builder.inputs import (
     IDENTITY,
     AxisLike,
-    Transform,
     as_axis,
     as_transform,
     number_or_not_given,
 )
 from pluriverse.builder.joint_config import JointDofConfig, mode_value
+from pluriverse.builder.options import JointOptions
 from pluriverse.builder.tables import BuilderTables
 from pluriverse.builder.world_scope import check_body
 from pluriverse.model import poses
@@ -67,12 +66,7 @@ def add_joint_entry(
     parent: int,
     child: int,
     dofs: list[JointDofConfig],
-    parent_xform: Transform | None,
-    child_xform: Transform | None,
-    label: str | None,
-    collision_filter_parent: bool,
-    enabled: bool,
-    custom_attributes: Mapping[str, Any] | None,
+    options: JointOptions,
     dof_dim: tuple[int, int] | None = None,
 ) -> int:
     """Add a joint of any type, whose degrees of freedom are configured, and return its index.
@@ -82,6 +76,7 @@ def add_joint_entry(
         IndexError: If there is no such body.
     """
     joint = builder.joint_count
+    label = options.get("label")
     label = f"joint_{joint}" if label is None else label
     name = f"joint '{label}' (index {joint})"
     check_body(builder, parent, f"{name}: parent")
@@ -90,8 +85,8 @@ def add_joint_entry(
         raise ValueError(f"{name}: child is -1, but a joint moves a body. Pass the world as the parent.")
     if parent == child:
         raise ValueError(f"{name}: {builder.body_name(child)} is both parent and child.")
-    frames = [as_transform(parent_xform, f"{name}: parent_xform")]
-    frames.append(as_transform(child_xform, f"{name}: child_xform"))
+    frames = [as_transform(options.get("parent_xform"), f"{name}: parent_xform")]
+    frames.append(as_transform(options.get("child_xform"), f"{name}: child_xform"))
     rows = [_dof_row(config, f"{name}, axis {index}") for index, config in enumerate(dofs)]
     coord_count = len(rows) if joint_type is JointType.D6 else joint_type.coord_count
     counts = {
@@ -100,7 +95,7 @@ def add_joint_entry(
         Entity.JOINT_COORD: coord_count,
         Entity.JOINT_CONSTRAINT: JOINT_CONSTRAINT_COUNT - len(rows),
     }
-    custom = check_custom_values(builder, custom_attributes, counts, name)
+    custom = check_custom_values(builder, options.get("custom_attributes"), counts, name)
     first = {kind: custom_entity_count(builder, kind) for kind in counts}
     builder.tables[Entity.JOINT].append(
         joint_type=int(joint_type),
@@ -111,8 +106,8 @@ def add_joint_entry(
         joint_q_start=builder.joint_coord_count,
         joint_qd_start=builder.joint_dof_count,
         joint_dof_dim=joint_type.dof_dim if dof_dim is None else dof_dim,
-        joint_collision_filter_parent=collision_filter_parent,
-        joint_enabled=bool(enabled),
+        joint_collision_filter_parent=options.get("collision_filter_parent", True),
+        joint_enabled=bool(options.get("enabled", True)),
         joint_world=builder.current_world,
     )
     builder.joint_label.append(label)

@@ -1,37 +1,34 @@
 """Joints: those without axes of their own (ball, fixed, free, distance), and joints of any type."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Unpack
 
 import numpy as np
 
 from pluriverse.builder.axis_joints import add_joint_d6, add_joint_prismatic, add_joint_revolute
-from pluriverse.builder.inputs import AxisLike, Transform, as_axis
+from pluriverse.builder.inputs import AxisLike, as_axis
 from pluriverse.builder.joint_config import JointDofConfig
 from pluriverse.builder.joint_entries import add_joint_entry
+from pluriverse.builder.options import JointOptions, with_options
 from pluriverse.builder.tables import BuilderTables
 from pluriverse.types import Axis, JointTargetMode, JointType
 
 _LINEAR = (Axis.X, Axis.Y, Axis.Z)
 
 
+@with_options(JointOptions)
 def add_joint_ball(
     builder: BuilderTables,
     parent: int,
     child: int,
     *,
-    parent_xform: Transform | None = None,
-    child_xform: Transform | None = None,
     armature: float | None = None,
     damping: float | None = None,
     friction: float | None = None,
     target_kd: float | None = None,
     effort_limit: float | None = None,
     actuator_mode: JointTargetMode | int | None = None,
-    label: str | None = None,
-    collision_filter_parent: bool = True,
-    enabled: bool = True,
-    custom_attributes: Mapping[str, Any] | None = None,
+    **options: Unpack[JointOptions],
 ) -> int:
     """Add a ball joint: the child turns about a point, without limits.
 
@@ -64,26 +61,16 @@ def add_joint_ball(
         parent,
         child,
         configs,
-        parent_xform,
-        child_xform,
-        label,
-        collision_filter_parent,
-        enabled,
-        custom_attributes,
+        options,
     )
 
 
+@with_options(JointOptions)
 def add_joint_fixed(
     builder: BuilderTables,
     parent: int,
     child: int,
-    *,
-    parent_xform: Transform | None = None,
-    child_xform: Transform | None = None,
-    label: str | None = None,
-    collision_filter_parent: bool = True,
-    enabled: bool = True,
-    custom_attributes: Mapping[str, Any] | None = None,
+    **options: Unpack[JointOptions],
 ) -> int:
     """Fix the child to the parent. The arguments are those of `add_joint_revolute`.
 
@@ -102,26 +89,17 @@ def add_joint_fixed(
         parent,
         child,
         [],
-        parent_xform,
-        child_xform,
-        label,
-        collision_filter_parent,
-        enabled,
-        custom_attributes,
+        options,
     )
 
 
+@with_options(JointOptions)
 def add_joint_free(
     builder: BuilderTables,
     child: int,
     *,
     parent: int = -1,
-    parent_xform: Transform | None = None,
-    child_xform: Transform | None = None,
-    label: str | None = None,
-    collision_filter_parent: bool = True,
-    enabled: bool = True,
-    custom_attributes: Mapping[str, Any] | None = None,
+    **options: Unpack[JointOptions],
 ) -> int:
     """Let the child move freely. It starts at the pose given to `add_link`.
 
@@ -143,28 +121,19 @@ def add_joint_free(
         parent,
         child,
         [JointDofConfig.create_unlimited(axis) for axis in _LINEAR * 2],
-        parent_xform,
-        child_xform,
-        label,
-        collision_filter_parent,
-        enabled,
-        custom_attributes,
+        options,
     )
 
 
+@with_options(JointOptions)
 def add_joint_distance(
     builder: BuilderTables,
     parent: int,
     child: int,
     *,
-    parent_xform: Transform | None = None,
-    child_xform: Transform | None = None,
     min_distance: float = -1.0,
     max_distance: float = 1.0,
-    label: str | None = None,
-    collision_filter_parent: bool = True,
-    enabled: bool = True,
-    custom_attributes: Mapping[str, Any] | None = None,
+    **options: Unpack[JointOptions],
 ) -> int:
     """Keep two points within a distance of each other, as a rope or a rod does.
 
@@ -175,15 +144,8 @@ def add_joint_distance(
     Args:
         parent: Parent body, -1 for the world.
         child: Child body.
-        parent_xform: Joint frame in the parent body.
-        child_xform: Joint frame in the child body.
         min_distance: Least distance [m]; negative for none.
         max_distance: Largest distance [m]; negative for none. Equal distances make a rod.
-        label: Name; `joint_INDEX` if None.
-        collision_filter_parent: Whether the shapes of parent and child do not collide.
-        enabled: Whether it acts. If not, the child moves freely, and the joint is a constraint that is
-            off (see `add_articulation`).
-        custom_attributes: Values of custom attributes of the joint.
 
     Returns:
         Index of the joint.
@@ -200,15 +162,11 @@ def add_joint_distance(
         parent,
         child,
         configs,
-        parent_xform,
-        child_xform,
-        label,
-        collision_filter_parent,
-        enabled,
-        custom_attributes=custom_attributes,
+        options,
     )
 
 
+@with_options(JointOptions)
 def add_joint(
     builder: BuilderTables,
     joint_type: JointType | int,
@@ -217,12 +175,7 @@ def add_joint(
     *,
     linear_axes: Sequence[JointDofConfig | AxisLike] | None = None,
     angular_axes: Sequence[JointDofConfig | AxisLike] | None = None,
-    parent_xform: Transform | None = None,
-    child_xform: Transform | None = None,
-    label: str | None = None,
-    collision_filter_parent: bool = True,
-    enabled: bool = True,
-    custom_attributes: Mapping[str, Any] | None = None,
+    **options: Unpack[JointOptions],
 ) -> int:
     """Add a joint of any type, with the arguments of `add_joint_d6`.
 
@@ -240,16 +193,8 @@ def add_joint(
     kind = JointType(joint_type)
     linear = [] if linear_axes is None else list(linear_axes)
     angular = [] if angular_axes is None else list(angular_axes)
-    common: dict[str, Any] = {
-        "parent_xform": parent_xform,
-        "child_xform": child_xform,
-        "label": label,
-        "collision_filter_parent": collision_filter_parent,
-        "enabled": enabled,
-        "custom_attributes": custom_attributes,
-    }
     if kind is JointType.D6:
-        return add_joint_d6(builder, parent, child, linear_axes=linear, angular_axes=angular, **common)
+        return add_joint_d6(builder, parent, child, linear_axes=linear, angular_axes=angular, **options)
     has_axes = kind in (JointType.PRISMATIC, JointType.REVOLUTE) or (kind is JointType.BALL and angular)
     expected = kind.dof_dim if has_axes else (0, 0)
     if (len(linear), len(angular)) != expected:
@@ -258,16 +203,16 @@ def add_joint(
             f"type {kind.name} takes {expected[0]} and {expected[1]}. Use JointType.D6 for other axes."
         )
     if kind is JointType.PRISMATIC:
-        return add_joint_prismatic(builder, parent, child, axis=linear[0], **common)
+        return add_joint_prismatic(builder, parent, child, axis=linear[0], **options)
     if kind is JointType.REVOLUTE:
-        return add_joint_revolute(builder, parent, child, axis=angular[0], **common)
+        return add_joint_revolute(builder, parent, child, axis=angular[0], **options)
     if kind is JointType.BALL:
-        return _add_ball_of_axes(builder, parent, child, angular, common)
+        return _add_ball_of_axes(builder, parent, child, angular, options)
     if kind is JointType.FIXED:
-        return add_joint_fixed(builder, parent, child, **common)
+        return add_joint_fixed(builder, parent, child, **options)
     if kind is JointType.FREE:
-        return add_joint_free(builder, child, parent=parent, **common)
-    return add_joint_distance(builder, parent, child, **common)
+        return add_joint_free(builder, child, parent=parent, **options)
+    return add_joint_distance(builder, parent, child, **options)
 
 
 def _add_ball_of_axes(
@@ -275,7 +220,7 @@ def _add_ball_of_axes(
     parent: int,
     child: int,
     axes: Sequence[JointDofConfig | AxisLike],
-    common: dict[str, Any],
+    options: JointOptions,
 ) -> int:
     """Add a ball joint whose losses and damping drive are told axis by axis, or not at all."""
     configs = [axis if isinstance(axis, JointDofConfig) else JointDofConfig(axis=axis) for axis in axes]
@@ -293,7 +238,7 @@ def _add_ball_of_axes(
             )
     modes = {config.actuator_mode for config in configs}
     joint = add_joint_ball(
-        builder, parent, child, actuator_mode=modes.pop() if len(modes) == 1 else None, **common
+        builder, parent, child, actuator_mode=modes.pop() if len(modes) == 1 else None, **options
     )
     dof = int(builder.joint_qd_start[joint])
     for offset, config in enumerate(configs):

@@ -1,13 +1,14 @@
 """Shapes: geometry that collides, weighs and is seen."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from pluriverse.builder.bodies import add_body_mass
 from pluriverse.builder.custom_attributes import check_custom_values, put_custom_values
 from pluriverse.builder.inputs import Transform, Vector, as_transform, as_vector, upright_rotation
+from pluriverse.builder.options import PrimitiveOptions, ShapeOptions, with_options
 from pluriverse.builder.shape_config import ShapeConfig
 from pluriverse.builder.shape_geometry import check_size, flags_of, plane_pose, shape_mass
 from pluriverse.builder.tables import BuilderTables
@@ -212,151 +213,95 @@ def add_ground_plane(
     )
 
 
+@with_options(PrimitiveOptions)
 def add_shape_sphere(
     builder: BuilderTables,
     body: int,
     *,
-    xform: Transform | None = None,
     radius: float = 1.0,
-    cfg: ShapeConfig | None = None,
-    as_site: bool = False,
-    color: Vector | None = None,
-    label: str | None = None,
-    custom_attributes: Mapping[str, Any] | None = None,
+    **options: Unpack[PrimitiveOptions],
 ) -> int:
-    """Add a sphere of `radius` [m].
-
-    `as_site` makes it a mark without mass or collision; the other arguments are those of `add_shape`.
-    """
-    return _add_primitive(
-        builder,
-        GeoType.SPHERE,
-        (radius, 0.0, 0.0),
-        body,
-        xform,
-        cfg,
-        as_site,
-        color,
-        label,
-        custom_attributes,
-    )
+    """Add a sphere of `radius` [m]."""
+    return _add_primitive(builder, GeoType.SPHERE, (radius, 0.0, 0.0), body, options)
 
 
+@with_options(PrimitiveOptions)
 def add_shape_box(
     builder: BuilderTables,
     body: int,
     *,
-    xform: Transform | None = None,
     hx: float = 0.5,
     hy: float = 0.5,
     hz: float = 0.5,
-    cfg: ShapeConfig | None = None,
-    as_site: bool = False,
-    color: Vector | None = None,
-    label: str | None = None,
-    custom_attributes: Mapping[str, Any] | None = None,
+    **options: Unpack[PrimitiveOptions],
 ) -> int:
-    """Add a box of half extents `hx`, `hy`, `hz` [m]. See `add_shape_sphere`."""
-    size = (hx, hy, hz)
-    return _add_primitive(
-        builder, GeoType.BOX, size, body, xform, cfg, as_site, color, label, custom_attributes
-    )
+    """Add a box of half extents `hx`, `hy`, `hz` [m]."""
+    return _add_primitive(builder, GeoType.BOX, (hx, hy, hz), body, options)
 
 
+@with_options(PrimitiveOptions)
 def add_shape_capsule(
     builder: BuilderTables,
     body: int,
     *,
-    xform: Transform | None = None,
     radius: float = 1.0,
     half_height: float = 0.5,
-    cfg: ShapeConfig | None = None,
-    as_site: bool = False,
-    color: Vector | None = None,
-    label: str | None = None,
-    custom_attributes: Mapping[str, Any] | None = None,
+    **options: Unpack[PrimitiveOptions],
 ) -> int:
-    """Add a capsule along local z; `half_height` [m] leaves out the caps. See `add_shape_sphere`."""
-    size = (radius, half_height, 0.0)
-    return _add_primitive(
-        builder, GeoType.CAPSULE, size, body, xform, cfg, as_site, color, label, custom_attributes
-    )
+    """Add a capsule along local z; `half_height` [m] leaves out the caps."""
+    return _add_primitive(builder, GeoType.CAPSULE, (radius, half_height, 0.0), body, options)
 
 
+@with_options(PrimitiveOptions)
 def add_shape_cylinder(
     builder: BuilderTables,
     body: int,
     *,
-    xform: Transform | None = None,
     radius: float = 1.0,
     half_height: float = 0.5,
-    cfg: ShapeConfig | None = None,
-    as_site: bool = False,
-    color: Vector | None = None,
-    label: str | None = None,
-    custom_attributes: Mapping[str, Any] | None = None,
+    **options: Unpack[PrimitiveOptions],
 ) -> int:
-    """Add a cylinder along local z [m]. See `add_shape_sphere`."""
-    size = (radius, half_height, 0.0)
-    return _add_primitive(
-        builder, GeoType.CYLINDER, size, body, xform, cfg, as_site, color, label, custom_attributes
-    )
+    """Add a cylinder along local z [m]."""
+    return _add_primitive(builder, GeoType.CYLINDER, (radius, half_height, 0.0), body, options)
 
 
+@with_options(PrimitiveOptions)
 def add_shape_cone(
     builder: BuilderTables,
     body: int,
     *,
-    xform: Transform | None = None,
     radius: float = 1.0,
     half_height: float = 0.5,
-    cfg: ShapeConfig | None = None,
-    as_site: bool = False,
-    color: Vector | None = None,
-    label: str | None = None,
-    custom_attributes: Mapping[str, Any] | None = None,
+    **options: Unpack[PrimitiveOptions],
 ) -> int:
-    """Add a cone along local z, apex at +`half_height` [m]. See `add_shape_sphere`."""
-    size = (radius, half_height, 0.0)
-    return _add_primitive(
-        builder, GeoType.CONE, size, body, xform, cfg, as_site, color, label, custom_attributes
-    )
+    """Add a cone along local z, apex at +`half_height` [m]."""
+    return _add_primitive(builder, GeoType.CONE, (radius, half_height, 0.0), body, options)
 
 
+@with_options(PrimitiveOptions)
 def add_shape_ellipsoid(
     builder: BuilderTables,
     body: int,
     *,
-    xform: Transform | None = None,
     rx: float = 1.0,
     ry: float = 0.75,
     rz: float = 0.5,
-    cfg: ShapeConfig | None = None,
-    as_site: bool = False,
-    color: Vector | None = None,
-    label: str | None = None,
-    custom_attributes: Mapping[str, Any] | None = None,
+    **options: Unpack[PrimitiveOptions],
 ) -> int:
-    """Add an ellipsoid of semi-axes `rx`, `ry`, `rz` [m]. See `add_shape_sphere`."""
-    size = (rx, ry, rz)
-    return _add_primitive(
-        builder, GeoType.ELLIPSOID, size, body, xform, cfg, as_site, color, label, custom_attributes
-    )
+    """Add an ellipsoid of semi-axes `rx`, `ry`, `rz` [m]."""
+    return _add_primitive(builder, GeoType.ELLIPSOID, (rx, ry, rz), body, options)
 
 
+@with_options(ShapeOptions)
 def add_shape_mesh(
     builder: BuilderTables,
     body: int,
     *,
-    xform: Transform | None = None,
     mesh: Mesh,
     scale: Vector | None = None,
-    cfg: ShapeConfig | None = None,
-    color: Vector | None = None,
-    label: str | None = None,
-    custom_attributes: Mapping[str, Any] | None = None,
+    **options: Unpack[ShapeOptions],
 ) -> int:
-    """Add a triangle mesh, `scale` times its size. See `add_shape`.
+    """Add a triangle mesh, `scale` times its size.
 
     The mesh must be closed to have the mass of a solid; with `cfg.is_solid` or `mesh.is_solid` false its
     surface weighs, `cfg.margin` thick.
@@ -365,43 +310,32 @@ def add_shape_mesh(
         builder,
         body=body,
         type=GeoType.MESH,
-        xform=xform,
-        cfg=cfg,
         scale=scale,
         src=mesh,
-        color=color,
-        label=label,
-        custom_attributes=custom_attributes,
+        **options,
     )
 
 
+@with_options(ShapeOptions)
 def add_shape_convex_hull(
     builder: BuilderTables,
     body: int,
     *,
-    xform: Transform | None = None,
     mesh: Mesh,
     scale: Vector | None = None,
-    cfg: ShapeConfig | None = None,
-    color: Vector | None = None,
-    label: str | None = None,
-    custom_attributes: Mapping[str, Any] | None = None,
+    **options: Unpack[ShapeOptions],
 ) -> int:
     """Add the convex hull of a mesh, `scale` times its size.
 
-    It has the mass of the hull. See `add_shape`.
+    It has the mass of the hull.
     """
     return add_shape(
         builder,
         body=body,
         type=GeoType.CONVEX_MESH,
-        xform=xform,
-        cfg=cfg,
         scale=scale,
         src=mesh,
-        color=color,
-        label=label,
-        custom_attributes=custom_attributes,
+        **options,
     )
 
 
@@ -511,28 +445,16 @@ def _add_primitive(
     geometry: GeoType,
     size: tuple[float, float, float],
     body: int,
-    xform: Transform | None,
-    cfg: ShapeConfig | None,
-    as_site: bool,
-    color: Vector | None,
-    label: str | None,
-    custom_attributes: Mapping[str, Any] | None,
+    options: PrimitiveOptions,
 ) -> int:
-    config = builder.default_shape_cfg if cfg is None else cfg
-    if as_site:
+    config = options.get("cfg")
+    config = builder.default_shape_cfg if config is None else config
+    if options.get("as_site"):
         config = config.copy()
         config.mark_as_site()
-    return add_shape(
-        builder,
-        body=body,
-        type=geometry,
-        xform=xform,
-        cfg=config,
-        scale=size,
-        color=color,
-        label=label,
-        custom_attributes=custom_attributes,
-    )
+    values: dict[str, Any] = {**options, "cfg": config}
+    values.pop("as_site", None)
+    return add_shape(builder, body=body, type=geometry, scale=size, **values)
 
 
 def appearance_index(builder: BuilderTables, appearance: Appearance, name: str) -> int:
