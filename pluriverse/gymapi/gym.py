@@ -6,7 +6,7 @@ from pluriverse.gymapi.gym_absent import AbsentCalls
 from pluriverse.gymapi.gym_appearance import AppearanceCalls
 from pluriverse.gymapi.gym_assets import AssetCalls
 from pluriverse.gymapi.gym_cameras import CameraCalls
-from pluriverse.gymapi.gym_components import ComponentCalls
+from pluriverse.gymapi.gym_components import ComponentCalls, add_tendon_forces
 from pluriverse.gymapi.gym_controls import ControlCalls
 from pluriverse.gymapi.gym_envs import EnvCalls
 from pluriverse.gymapi.gym_properties import PropertyCalls
@@ -16,7 +16,7 @@ from pluriverse.gymapi.gym_states import StateCalls
 from pluriverse.gymapi.gym_tensors import TensorCalls
 from pluriverse.gymapi.gym_viewer import ViewerCalls
 from pluriverse.gymapi.scene import Sim
-from pluriverse.gymapi.tendons import add_tendon_forces, tendons_act
+from pluriverse.gymapi.tendons import tendons_act
 
 
 class Gym(

@@ -8,11 +8,10 @@ from pluriverse.gymapi.arguments import as_float, as_int, as_list
 from pluriverse.gymapi.checks import INVALID_HANDLE, Checks
 from pluriverse.gymapi.errors import require
 from pluriverse.gymapi.frames import dof_frames, joint_transforms
-from pluriverse.gymapi.scene import Actor
+from pluriverse.gymapi.scene import Actor, Sim
 from pluriverse.gymapi.structures import ActuatorProperties, TendonProperties
 from pluriverse.gymapi.tendons import (
     actor_tendons,
-    add_tendon_forces,
     put_tendon_properties,
     tendons_act,
 )
@@ -339,6 +338,14 @@ def follow_tendons(actor: Actor) -> None:
         sim.tendon_forces.is_stale = True
     elif tendons_act(actor):
         add_tendon_forces(sim)
+
+
+def add_tendon_forces(sim: Sim) -> None:
+    """Let the tendons of a prepared sim exert forces."""
+    # Kernels are compiled with all that are declared by then: not those of tendons where there are none.
+    from pluriverse.gymapi.tendon_forces import TendonForces
+
+    sim.tendon_forces = TendonForces(sim.runtime)
 
 
 def _handle(index: int, count: int, start: int) -> int:

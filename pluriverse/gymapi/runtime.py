@@ -7,7 +7,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.dynamics.forward_kinematics import place_articulations
-from pluriverse.gymapi.actor_simulation import ActorSimulation
+from pluriverse.gymapi.actor_simulation import ActorSimulation, ActorStage
 from pluriverse.gymapi.assembly import make_model
 from pluriverse.gymapi.ball_drives import drive_ball
 from pluriverse.gymapi.body_forces import sum_body_forces
@@ -142,8 +142,7 @@ class Runtime:
         threads = int(params.physx.num_threads)
         self.has_friction_moments = has_friction_moments(self.model)
         return ActorSimulation(
-            self._push,
-            self._read,
+            ActorStage(self._push, self._read),
             self.model,
             make_solver(
                 self.model, params.solver, {**contact_options(self.model, params), **params.solver_options}

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pluriverse.gymapi.asset import Asset, FixedTendon
-from pluriverse.gymapi.scene import Actor, Sim
+from pluriverse.gymapi.scene import Actor
 from pluriverse.gymapi.structures import TendonProperties
 
 _NOT_NEGATIVE = ("stiffness", "damping", "limit_stiffness")
@@ -68,11 +68,3 @@ def tendons_act(actor: Actor) -> bool:
         part.stiffness != 0.0 or part.damping != 0.0 or (part.is_limited and part.limit_stiffness != 0.0)
         for part in (tendon.properties for tendon in tendons)
     )
-
-
-def add_tendon_forces(sim: Sim) -> None:
-    """Let the tendons of a prepared sim exert forces."""
-    # Kernels are compiled with all that are declared by then: not those of tendons where there are none.
-    from pluriverse.gymapi.tendon_forces import TendonForces
-
-    sim.tendon_forces = TendonForces(sim.runtime)

@@ -74,6 +74,14 @@ class ChunkRecording:
         return self._graphs[count]
 
 
+def is_recorded_by_others(device: wp.Device) -> bool:
+    """Return whether launches now become part of a recording from outside."""
+    if not device.is_capturing:
+        return False
+    with RECORDING:  # another thread of this package may be recording, which takes in nothing else
+        return bool(device.is_capturing)
+
+
 @contextlib.contextmanager
 def outside_recordings(device: wp.Device) -> Iterator[None]:
     """Keep what follows out of a recording that is under way outside.

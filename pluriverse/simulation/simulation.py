@@ -1,20 +1,13 @@
 """The loop: find contacts, solve, move on; recorded once per chunk of worlds and replayed on all cores."""
 
-import collections
-import math
-import os
-import threading
 import time
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import warp as wp
 
-from pluriverse.collision import CollisionPipeline
-from pluriverse.launch import RECORDING, load_kernels
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_state
 from pluriverse.model.attributes import find_attribute
@@ -22,30 +15,28 @@ from pluriverse.model.edits import Edits
 from pluriverse.model.model import FRAME_ARRAYS
 from pluriverse.model.world_list import list_worlds
 from pluriverse.model.world_selection import WorldSelection, resolve_worlds
-from pluriverse.simulation.carry_over import CarryOver
-from pluriverse.simulation.chunks import THREAD_WORK_BYTES, split_worlds, world_byte_counts
-from pluriverse.simulation.recording import ChunkRecording, outside_recordings
+from pluriverse.simulation.arguments import check_count, check_time_step
+from pluriverse.simulation.chunks import split_worlds
+from pluriverse.simulation.figures import Figures
+from pluriverse.simulation.recording import is_recorded_by_others, outside_recordings
 from pluriverse.simulation.report import SimulationReport
 from pluriverse.simulation.snapshot import (
+    AddedArrays,
     SimulationSnapshot,
     check_structure,
+    copy_if_alike,
     editable_arrays,
 )
 from pluriverse.simulation.stages import StepStage
-from pluriverse.simulation.statistics import Statistics, count_steps
-from pluriverse.simulation.undriven import LOOK_AFTER_CALLS, targets_without_drive, undriven_message
-from pluriverse.simulation.worker_pool import WorkerPool
+from pluriverse.simulation.statistics import count_steps
+from pluriverse.simulation.step_loop import StepLoop
+from pluriverse.simulation.structure_edits import report_structure
+from pluriverse.simulation.undriven import LOOK_AFTER_CALLS, report_undriven
 from pluriverse.simulation.world_copy import WorldCopy
 from pluriverse.solvers import SolverBase
-from pluriverse.solvers.model_change import structure_message
 from pluriverse.solvers.sap import SolverSAP
 from pluriverse.types import ModelFlags
-from pluriverse.warnings import (
-    SimulationError,
-    StructureEditWarning,
-    TimeStepWarning,
-    UndrivenJointWarning,
-)
+from pluriverse.warnings import SimulationError
 
 if TYPE_CHECKING:
     from pluriverse.recording import RecordingWriter
@@ -58,13 +49,6 @@ if TYPE_CHECKING:
 # Reading the counters of a GPU waits for all of its work, so `step` does it once in so many calls.
 # `report` and strict mode always look.
 CUDA_CHECK_INTERVAL = 100
-# A time step [s] that is surely a mistake: contacts and joints move too far in it.
-LONG_STEP = 0.1
-# Many steps of a chunk are replayed in so many slices, between which it goes back to the end of the queue. So
-# all chunks end at about the same time, also where a core is slower than the others or busy with something
-# else: with 4 cores and one of them shared, 64 worlds of 8 boxes took 10.3 us per world-step in whole chunks
-# and 8.8 us in slices.
-SLICES_PER_CHUNK = 8
 
 
 class Simulation:
@@ -107,19 +91,10 @@ class Simulation:
         rigid_contact_max: int | Sequence[int] | None = None,
         cull_contacts: bool = True,
     ) -> None:
-        if not (dt > 0.0 and math.isfinite(dt)):
-            raise ValueError(f"Simulation: dt is {dt} s, but must be a positive, finite time step.")
-        _check_count("Simulation: decimation", decimation)
-        if dt > LONG_STEP:
-            warnings.warn(
-                TimeStepWarning(
-                    f"Simulation: dt is {dt:g} s, in which a body falls {0.5 * 9.81 * dt * dt:.2g} m. Robots "
-                    f"are stepped by 0.001 to 0.02 s. dt is in seconds: dt={dt / 1000.0:g} is {dt:g} ms."
-                ),
-                stacklevel=2,
-            )
+        check_time_step(dt)
+        check_count("Simulation: decimation", decimation)
         if threads is not None:
-            _check_count("Simulation: threads", threads)
+            check_count("Simulation: threads", threads)
         if solver is None:
             solver = SolverSAP(model)
         if not isinstance(solver, SolverBase):
@@ -131,34 +106,26 @@ class Simulation:
         self._dt = float(dt)
         self._decimation = decimation
         self._strict = strict
-        record = record and solver.is_recordable
-        self._record = record
-        self._culls_contacts = bool(cull_contacts)
-        contacts = solver.contacts(rigid_contact_max)
-        self._pipeline: CollisionPipeline | None = None
-        if contacts is None:
-            self._pipeline = CollisionPipeline(model, rigid_contact_max=rigid_contact_max)
-            contacts = self._pipeline.contacts()
-        self._contacts = contacts
         self._control = model.control()
         self._state = model.state()
-        # The solver moves worlds between two states, of which the first is the public one. External forces
-        # and custom attributes stay until they are changed, so both have the same.
-        self._states = (self._state, model.state())
-        self._states[1].share_inputs(self._state)
-        self._last_sound = model.state()
-        self._carry_over = CarryOver(model, self._state, self._last_sound, solver.world_frozen)
-        self._statistics = Statistics(model.world_count, model.device)
+        self._loop = StepLoop(
+            solver,
+            self._state,
+            self._control,
+            dt=self._dt,
+            decimation=decimation,
+            threads=threads,
+            record=record and solver.is_recordable,
+            cull_contacts=bool(cull_contacts),
+            rigid_contact_max=rigid_contact_max,
+            stepped_worlds=lambda: self._stepped_worlds,
+            split_worlds=lambda byte_counts: self._split_worlds(byte_counts),
+        )
+        self._figures = Figures(solver, self._loop.statistics)
         self._world_copy = WorldCopy(model)
-        self._added_arrays: dict[str, wp.array] = {}
+        self._added_arrays = AddedArrays(model.device)
         self._frame_edits = Edits(model, FRAME_ARRAYS)
 
-        on_cpu = model.device.is_cpu
-        self._thread_count = (threads or _core_count()) if on_cpu and record else 1
-        self._pool = WorkerPool(self._thread_count)
-        self._chunks: list[ChunkRecording] | None = None
-        self._graph_version = solver.graph_version
-        self._step_bytes = 0.0
         self._step_count = 0
         # Steps replayed from a recording made outside, which only the device can count.
         self._replayed_step_count = wp.zeros(1, dtype=wp.int64, device=model.device)
@@ -168,9 +135,8 @@ class Simulation:
         self.clear_report()
         self._call_count = 0
         self._observers: list[Any] = []
-        self._stages: list[StepStage] = []
         self._sensor_stage: Any = None
-        self._check_interval = 1 if on_cpu or strict else CUDA_CHECK_INTERVAL
+        self._check_interval = 1 if model.device.is_cpu or strict else CUDA_CHECK_INTERVAL
         self._interrupted = False
 
     @property
@@ -196,7 +162,7 @@ class Simulation:
     @property
     def contacts(self) -> Contacts:
         """Contacts of the last solver step, with their forces."""
-        return self._contacts
+        return self._loop.contacts
 
     @property
     def dt(self) -> float:
@@ -211,7 +177,7 @@ class Simulation:
     @property
     def threads(self) -> int:
         """Number of threads that step the worlds."""
-        return self._thread_count
+        return self._loop.thread_count
 
     @property
     def time(self) -> float:
@@ -250,42 +216,12 @@ class Simulation:
     def prepare(self) -> None:
         """Compile and record the step, which the first `step` would do otherwise."""
         if self._sensor_stage is not None and self._sensor_stage.is_outdated:
-            self._chunks = None
-        if self._chunks is not None and self._graph_version == self._solver.graph_version:
+            self._loop.discard()
+        if self._loop.is_prepared:
             return
         with outside_recordings(self._model.device):
-            self._prepare()
-
-    def _prepare(self) -> None:
-        self._graph_version = self._solver.graph_version
-        self._report_structure()
-        self._solver.prepare(self._contacts)
-        for stage in self._stages:
-            stage.prepare()
-        # A step of no world declares the kernels that a step needs and compiles none of them, so that all can
-        # be compiled at once.
-        nothing = list_worlds(np.zeros(0), self._model.device)
-        self._launch_steps(nothing, 1)
-        count_steps(self._replayed_step_count, 0)
-        load_kernels(self._model.device, max_workers=_core_count())
-        if not self._record or self._model.device.is_cuda or not self._solver.is_thread_safe:
-            worlds = [self._stepped_worlds]
-        else:
-            byte_counts = world_byte_counts(self._model, self._contacts)
-            worlds = self._split_worlds(byte_counts)
-        chunks = [
-            ChunkRecording(chunk, self._launch_steps, self._decimation, self._model.device)
-            for chunk in worlds
-        ]
-        if self._record:
-            interleaved = any(not stage.is_recorded for stage in self._stages)
-            for chunk in chunks:
-                if interleaved:
-                    for place in range(self._decimation):
-                        chunk.substep_graph(place)
-                else:
-                    chunk.graphs(1)
-        self._chunks = chunks
+            self._report_structure()
+            self._loop.prepare(self._replayed_step_count)
 
     def step(self, count: int = 1) -> None:
         """Make `count` steps of `decimation` solver steps each.
@@ -302,7 +238,7 @@ class Simulation:
             SimulationError: In strict mode, if a world is in trouble; if an earlier call was interrupted; or
                 in a forked process, if the model is on a GPU.
         """
-        _check_count("Simulation.step: count", count, lowest=0)
+        check_count("Simulation.step: count", count, lowest=0)
         while self._observers and count > 0:
             part = min(count, *(observer.steps_to_next() for observer in self._observers))
             self._make_steps(part)
@@ -319,65 +255,28 @@ class Simulation:
             )
         if count == 0:
             return
-        if self._pool.is_forked and self._model.device.is_cuda:
+        if self._loop.is_forked and self._model.device.is_cuda:
             raise SimulationError(
                 "Simulation.step: this process was forked from the one that made the simulation, and cannot "
                 "use its GPU. Start processes with multiprocessing.get_context('spawn')."
             )
         self.prepare()
-        assert self._chunks is not None
         if self._is_recorded_by_others:
-            for stage in self._stages:
-                if not stage.is_recorded:
-                    raise RuntimeError(
-                        f"Simulation.step: a recording is under way, but a {type(stage).__name__} runs in "
-                        "Python in every solver step and cannot be recorded. Remove it, or record without it."
-                    )
-            for chunk in self._chunks:
-                chunk.launch(count)
+            self._loop.launch(count)
             count_steps(self._replayed_step_count, count * self._decimation)
             self._is_taken_in = True
             return
-        launched = [stage for stage in self._stages if not stage.is_recorded]
-        recordings = [chunk.graphs(count) for chunk in self._chunks] if self._record and not launched else []
         begin = time.perf_counter()
         self._interrupted = True
-        if launched:
-            self._make_interleaved_steps(count, launched)
-        elif self._record:
-            useful_threads = 1 + int(self._step_bytes * count / THREAD_WORK_BYTES)
-            self._replay(recordings, min(useful_threads, self._thread_count, len(recordings)))
-        else:
-            for chunk in self._chunks:
-                chunk.launch(count)
+        self._loop.run(count)
         self._interrupted = False
-        self._wall_time += time.perf_counter() - begin
+        self._figures.wall_time += time.perf_counter() - begin
         self._step_count += count * self._decimation
         self._call_count += 1
         if self._call_count % self._check_interval == 0:
             self._solver.report(strict=self._strict)
         if self._call_count in LOOK_AFTER_CALLS and not self._undriven_reported:
             self._report_undriven()
-
-    def _make_interleaved_steps(self, count: int, launched: Sequence[StepStage]) -> None:
-        """Make steps between whose solver steps Python runs, for stages that cannot be recorded."""
-        assert self._chunks is not None
-        worlds, state = self._stepped_worlds, self._state
-        useful_threads = 1 + int(self._step_bytes / self._decimation / THREAD_WORK_BYTES)
-        thread_count = min(useful_threads, self._thread_count, len(self._chunks))
-        for _ in range(count):
-            for substep in range(self._decimation):
-                for stage in launched:
-                    if substep == 0:
-                        stage.before_step(worlds, state)
-                    stage.before_substep(worlds, state)
-                if self._record:
-                    self._replay([[chunk.substep_graph(substep)] for chunk in self._chunks], thread_count)
-                else:
-                    for chunk in self._chunks:
-                        self._launch_steps(chunk.worlds, 1, substep)
-            for stage in launched:
-                stage.after_step(worlds, state)
 
     def reset(self, worlds: Any = None, *, state: State | SimulationSnapshot | None = None) -> None:
         """Put worlds (default: all) back to a state, unfrozen; the solver forgets what it carried of them.
@@ -415,7 +314,7 @@ class Simulation:
             self._finish_reset(resolve_worlds(self._model, None, what="Simulation.reset"))
             return
         choice = resolve_worlds(self._model, worlds, what="Simulation.reset")
-        for target in (self._state, self._last_sound):
+        for target in (self._state, self._loop.last_sound):
             self._world_copy.copy_worlds(choice, source or self._model, target)
         self._solver.unfreeze(choice)
         self._finish_reset(choice)
@@ -442,7 +341,7 @@ class Simulation:
             editable_arrays(self._model),
             self._model.structure.fingerprint,
             {name: wp.clone(array) for name, array in self._solver.runtime_arrays.items()},
-            {name: wp.clone(array) for name, array in self._added_arrays.items()},
+            self._added_arrays.copies(),
         )
         if path is not None:
             snapshot.write(path)
@@ -461,16 +360,7 @@ class Simulation:
         Raises:
             ValueError: If the array is on another device.
         """
-        if array.device != self._model.device:
-            raise ValueError(
-                f"Simulation.add_snapshot_array: '{name}' is on {array.device}, but the model is on "
-                f"{self._model.device}."
-            )
-        number, unique = 1, name
-        while unique in self._added_arrays:
-            number += 1
-            unique = f"{name} {number}"
-        self._added_arrays[unique] = array
+        self._added_arrays.add(name, array)
 
     def set_snapshot_array(self, name: str, array: wp.array) -> None:
         """Have an array saved and restored under a name, in place of the one that was before.
@@ -478,8 +368,7 @@ class Simulation:
         Raises:
             ValueError: If the array is on another device.
         """
-        self._added_arrays.pop(name, None)
-        self.add_snapshot_array(name, array)
+        self._added_arrays.replace(name, array)
 
     def restore(self, snapshot: SimulationSnapshot | str | Path) -> None:
         """Come back to a snapshot of this simulation, or of another of an equal model, with equal bits.
@@ -500,17 +389,7 @@ class Simulation:
         if not isinstance(snapshot, SimulationSnapshot):
             snapshot = SimulationSnapshot.read(snapshot, self._model)
         check_structure(snapshot.structure, self._model, "Simulation.restore")
-        added = {name: array for name, array in self._added_arrays.items() if name in snapshot.added_arrays}
-        for name, array in added.items():
-            saved = snapshot.added_arrays[name]
-            if (saved.shape, saved.dtype) != (array.shape, array.dtype):
-                raise ValueError(
-                    f"Simulation.restore: '{name}' has shape {array.shape} and type {array.dtype.__name__}, "
-                    f"but shape {saved.shape} and type {saved.dtype.__name__} in the snapshot. Add the same "
-                    "arrays in the same order as where it was saved."
-                )
-        for name, array in added.items():
-            wp.copy(array, snapshot.added_arrays[name])
+        self._added_arrays.restore(snapshot.added_arrays)
         for name, array in snapshot.model_arrays.items():
             wp.copy(find_attribute(self._model, name), array)
         self._frame_edits.forget()
@@ -518,13 +397,10 @@ class Simulation:
         self._control.assign(snapshot.control)
         self._copy_all(snapshot.state)
         self._solver.unfreeze()
-        carried = self._solver.runtime_arrays
-        if _kinds(carried) == _kinds(snapshot.solver_arrays):
-            for name, array in carried.items():
-                wp.copy(array, snapshot.solver_arrays[name])
+        copy_if_alike(snapshot.solver_arrays, self._solver.runtime_arrays)
         wp.copy(self._solver.world_frozen, snapshot.world_frozen)
         self._set_step_count(snapshot.step_count)
-        for stage in self._stages:
+        for stage in self._loop.stages:
             stage.after_restore(self._stepped_worlds, self._state)
         self.clear_report()
 
@@ -560,26 +436,9 @@ class Simulation:
         self._report_structure()
         begin = time.perf_counter()
         wp.synchronize_device(self._model.device)  # a GPU works on after `step` has returned
-        self._wall_time += time.perf_counter() - begin
+        self._figures.wall_time += time.perf_counter() - begin
         self._solver.report(strict=self._strict)
-        statistics, solver = self._statistics, self._solver
-        step_count = self.step_count - self._report_start
-        world_count = self._stepped_worlds.size
-        world_step_count = max(step_count * world_count, 1)
-        return SimulationReport(
-            world_count=world_count,
-            step_count=step_count,
-            simulated_time=step_count * self._dt,
-            wall_time=self._wall_time,
-            contact_count_mean=float(statistics.contact_total.numpy().sum()) / world_step_count,
-            contact_count_peak=int(statistics.contact_peak.numpy().max(initial=0)),
-            iteration_count_mean=float(statistics.iteration_total.numpy().sum()) / world_step_count,
-            iteration_count_peak=int(statistics.iteration_peak.numpy().max(initial=0)),
-            unconverged_step_count=_total(solver.unconverged_step_count) - self._unconverged_start,
-            readmitted_step_count=_total(solver.readmitted_step_count) - self._readmitted_start,
-            truncated_step_count=_total(solver.truncated_step_count) - self._truncated_start,
-            frozen_worlds=tuple(np.flatnonzero(solver.world_frozen.numpy()).tolist()),
-        )
+        return self._figures.report(self.step_count, self._dt, self._stepped_worlds.size)
 
     def add_observer(self, observer: Any) -> None:
         """Let something look at the state from step to step, such as a `Recorder`.
@@ -612,14 +471,14 @@ class Simulation:
                 f"Simulation.add_stage: got a {type(stage).__name__}, but a stage derives from "
                 "pluriverse.simulation.StepStage."
             )
-        if stage not in self._stages:
-            self._stages.append(stage)
-            self._chunks = None  # the next step is recorded with it
+        if stage not in self._loop.stages:
+            self._loop.stages.append(stage)
+            self._loop.discard()  # the next step is recorded with it
 
     @property
     def stages(self) -> tuple[StepStage, ...]:
         """The stages that take part in every step."""
-        return tuple(self._stages)
+        return tuple(self._loop.stages)
 
     def remove_stage(self, stage: StepStage) -> None:
         """Let a stage take part no more.
@@ -628,9 +487,9 @@ class Simulation:
             RuntimeError: If a recording is under way.
         """
         self._refuse_recording("remove_stage")
-        if stage in self._stages:
-            self._stages.remove(stage)
-            self._chunks = None
+        if stage in self._loop.stages:
+            self._loop.stages.remove(stage)
+            self._loop.discard()
 
     def tensors(self, pattern: "Patterns", **options: Any) -> "RobotTensors":
         """Return named arrays `[env, ...]` of robots: what a policy reads, and the targets that it writes.
@@ -677,17 +536,11 @@ class Simulation:
 
     def clear_report(self) -> None:
         """Let the figures of `report` begin again with the next step."""
-        self._statistics.clear()
-        self._report_start = self.step_count
-        self._unconverged_start = _total(self._solver.unconverged_step_count)
-        self._readmitted_start = _total(self._solver.readmitted_step_count)
-        self._truncated_start = _total(self._solver.truncated_step_count)
-        self._wall_time = 0.0
+        self._figures.clear(self.step_count)
 
     def close(self) -> None:
         """End the threads. Further steps are made by the calling thread alone."""
-        self._pool.close()
-        self._thread_count = 1
+        self._loop.close()
 
     def __enter__(self) -> Self:
         return self
@@ -697,107 +550,42 @@ class Simulation:
 
     def _report_undriven(self) -> None:
         """Warn once of targets that no drive follows."""
-        driven = [stage.driven_dofs for stage in self._stages]
-        labels = targets_without_drive(self._model, self._control, driven)
-        if labels:
-            self._undriven_reported = True
-            warnings.warn(UndrivenJointWarning(undriven_message(labels)), stacklevel=3)
+        driven = [stage.driven_dofs for stage in self._loop.stages]
+        self._undriven_reported = report_undriven(self._model, self._control, driven)
 
     def _report_structure(self) -> None:
         """Warn of writes to the model that have no effect, each array once; or raise in strict mode."""
-        changed = [name for name in self._model.changed_structure() if name not in self._structure_reported]
-        if not changed:
-            return
-        if self._strict:
-            raise ValueError(structure_message(changed))
-        self._structure_reported.update(changed)
-        warnings.warn(StructureEditWarning(structure_message(changed)), stacklevel=3)
+        report_structure(self._model, self._structure_reported, strict=self._strict)
 
     @property
     def _stepped_worlds(self) -> wp.array[int]:
         """The worlds that a step moves."""
         return self._model.structure.worlds
 
-    def _split_worlds(self, byte_counts: np.ndarray) -> list[wp.array[int]]:
-        """Return the worlds that a step moves, in chunks for threads.
+    def _split_worlds(self, byte_counts: np.ndarray) -> tuple[list[wp.array[int]], float]:
+        """Return the worlds that a step moves, in chunks for threads, and what a step of all touches [B].
 
         Args:
             byte_counts: Estimate of the memory that a step of each world touches [B], shape [world].
         """
-        self._step_bytes = float(byte_counts.sum()) * self._decimation
-        chunks = split_worlds(byte_counts, self._model.world_template, thread_count=self._thread_count)
-        return [list_worlds(chunk, self._model.device) for chunk in chunks]
-
-    def _launch_step(self, source: int, target: int, worlds: wp.array[int]) -> None:
-        """Launch one solver step of some worlds, from one of the two states to the other."""
-        state_in, state_out = self._states[source], self._states[target]
-        if self._pipeline is not None:
-            horizon = self._solver.contact_horizon(self._dt) if self._culls_contacts else None
-            self._pipeline.collide(state_in, self._contacts, worlds=worlds, horizon=horizon)
-        self._solver.step(state_in, state_out, self._control, self._contacts, self._dt, worlds=worlds)
-        self._statistics.accumulate(
-            worlds, self._solver.last_contact_count, self._solver.last_solve_iterations
-        )
-
-    def _launch_steps(self, worlds: wp.array[int], step_count: int, first: int = 0) -> None:
-        """Launch solver steps of some worlds, from the public state to itself, from a place in a step on."""
-        stages = [stage for stage in self._stages if stage.is_recorded]
-        for step in range(step_count):
-            before, after = self._states[step % 2], self._states[(step + 1) % 2]
-            for stage in stages:
-                if (first + step) % self._decimation == 0:
-                    stage.before_step(worlds, before)
-                stage.before_substep(worlds, before)
-            self._launch_step(step % 2, (step + 1) % 2, worlds)
-            for stage in stages:
-                stage.after_substep(worlds, before, after)
-            is_last = step + 1 == step_count
-            if is_last:
-                # Only now: `before` may be the public state, which this overwrites.
-                self._carry_over.publish_worlds(worlds, after)
-            for stage in stages:
-                if (first + step + 1) % self._decimation == 0:
-                    stage.after_step(worlds, self._state if is_last else after)
-
-    def _replay(self, recordings: list[list[wp.Graph]], thread_count: int) -> None:
-        """Replay the graphs of each chunk in order; threads take slice after slice, and wait for none."""
-        pending = collections.deque((graphs, 0) for graphs in recordings)
-
-        def work(stop: threading.Event) -> None:
-            while True:
-                try:
-                    graphs, first = pending.popleft()
-                except IndexError:
-                    return
-                end = first + max(1, len(graphs) // SLICES_PER_CHUNK)
-                for graph in graphs[first:end]:
-                    if stop.is_set():
-                        return
-                    wp.capture_launch(graph)
-                if end < len(graphs):
-                    pending.append((graphs, end))
-
-        self._pool.run(work, thread_count)
+        chunks = split_worlds(byte_counts, self._model.world_template, thread_count=self.threads)
+        return [list_worlds(chunk, self._model.device) for chunk in chunks], float(byte_counts.sum())
 
     def _finish_reset(self, choice: WorldSelection) -> None:
         """Let the stages see worlds that were put elsewhere."""
-        for stage in self._stages:
+        for stage in self._loop.stages:
             stage.after_reset(choice.worlds, choice.mask, self._state)
 
     def _copy_all(self, state: State) -> None:
         """Make `state` the state of all worlds, so that nothing else remains."""
-        for target in (self._state, self._last_sound):
+        for target in (self._state, self._loop.last_sound):
             target.assign(state)
         self._interrupted = False
 
     @property
     def _is_recorded_by_others(self) -> bool:
         """Whether launches now become part of a recording from outside."""
-        device = self._model.device
-        if not device.is_capturing:
-            return False
-        with RECORDING:  # another thread of this package may be recording, which takes in nothing else
-            return bool(device.is_capturing)
+        return is_recorded_by_others(self._model.device)
 
     def _refuse_recording(self, call: str) -> None:
         """Raise while a recording is under way."""
@@ -810,24 +598,3 @@ class Simulation:
     def _set_step_count(self, count: int) -> None:
         self._step_count = count
         self._replayed_step_count.zero_()
-
-
-def _core_count() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _kinds(arrays: Mapping[str, wp.array]) -> dict[str, tuple[Any, ...]]:
-    """Return shape and type of each array."""
-    return {name: (array.shape, array.dtype) for name, array in arrays.items()}
-
-
-def _total(counts: wp.array[int]) -> int:
-    return int(counts.numpy().sum(dtype=np.int64))
-
-
-def _check_count(name: str, value: Any, *, lowest: int = 1) -> None:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < lowest:
-        raise ValueError(f"{name} is {value!r}, but must be a whole number of at least {lowest}.")

@@ -3,6 +3,7 @@
 The file is an archive as in `pluriverse.model.archive`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -153,3 +154,71 @@ def check_structure(structure: str, model: Model, what: str) -> None:
             f"{what}: the snapshot belongs to a model of another structure: other worlds, joints or shapes, "
             "or in another order. Restore it into a simulation of the same model, built in the same way."
         )
+
+
+class AddedArrays:
+    """Arrays that somebody has saved and restored together with a simulation, by names of their own.
+
+    Args:
+        device: Device of the model, which they must be on.
+    """
+
+    def __init__(self, device: wp.Device) -> None:
+        self._device = device
+        self._arrays: dict[str, wp.array] = {}
+
+    def add(self, name: str, array: wp.array) -> None:
+        """Add an array, as `name 2`, `name 3` and so on if the name is taken.
+
+        Raises:
+            ValueError: If the array is on another device.
+        """
+        if array.device != self._device:
+            raise ValueError(
+                f"Simulation.add_snapshot_array: '{name}' is on {array.device}, but the model is on "
+                f"{self._device}."
+            )
+        number, unique = 1, name
+        while unique in self._arrays:
+            number += 1
+            unique = f"{name} {number}"
+        self._arrays[unique] = array
+
+    def replace(self, name: str, array: wp.array) -> None:
+        """Put an array in place of that of a name.
+
+        Raises:
+            ValueError: If the array is on another device.
+        """
+        self._arrays.pop(name, None)
+        self.add(name, array)
+
+    def copies(self) -> dict[str, wp.array]:
+        """Return copies of all."""
+        return {name: wp.clone(array) for name, array in self._arrays.items()}
+
+    def restore(self, saved_arrays: Mapping[str, wp.array]) -> None:
+        """Write what was saved under the same names.
+
+        Raises:
+            ValueError: If one has another shape or type now; then nothing changes.
+        """
+        mine = {name: array for name, array in self._arrays.items() if name in saved_arrays}
+        for name, array in mine.items():
+            saved = saved_arrays[name]
+            if (saved.shape, saved.dtype) != (array.shape, array.dtype):
+                raise ValueError(
+                    f"Simulation.restore: '{name}' has shape {array.shape} and type {array.dtype.__name__}, "
+                    f"but shape {saved.shape} and type {saved.dtype.__name__} in the snapshot. Add the same "
+                    "arrays in the same order as where it was saved."
+                )
+        for name, array in mine.items():
+            wp.copy(array, saved_arrays[name])
+
+
+def copy_if_alike(source: Mapping[str, wp.array], target: Mapping[str, wp.array]) -> None:
+    """Copy arrays to those of the same names, if all have the same shapes and types; else none."""
+    kinds = [{name: (array.shape, array.dtype) for name, array in held.items()} for held in (source, target)]
+    if kinds[0] == kinds[1]:
+        for name, array in target.items():
+            wp.copy(array, source[name])

@@ -1,11 +1,13 @@
 """Undriven joints: tell of targets that no drive follows."""
 
+import warnings
 from collections.abc import Iterable
 
 import numpy as np
 
 from pluriverse.model import Control, Model
 from pluriverse.types import EqType, JointTargetMode, JointType
+from pluriverse.warnings import UndrivenJointWarning
 
 # Calls of `Simulation.step` after which targets are looked at: scripts set them before the first step, or in
 # the first loop. Not at every step, for that takes the host's time.
@@ -50,3 +52,11 @@ def undriven_message(labels: list[str]) -> str:
         "the asset, or neither stiffness nor damping. Give it gains before finalize(): drive_gains=(ke, kd) "
         "of the importer, or builder.joint_target_ke and joint_target_kd; or push it with joint_f."
     )
+
+
+def report_undriven(model: Model, control: Control, driven: Iterable[np.ndarray]) -> bool:
+    """Warn of targets that no drive follows; return whether there are any."""
+    labels = targets_without_drive(model, control, driven)
+    if labels:
+        warnings.warn(UndrivenJointWarning(undriven_message(labels)), stacklevel=5)
+    return bool(labels)

@@ -270,13 +270,13 @@ class VariantSimulation(Simulation):
     def _stepped_worlds(self) -> wp.array[int]:
         return self._switching.environment_world
 
-    def _split_worlds(self, byte_counts: np.ndarray) -> list[wp.array[int]]:
+    def _split_worlds(self, byte_counts: np.ndarray) -> tuple[list[wp.array[int]], float]:
         if not self._switching.has_spare_worlds:
             return super()._split_worlds(byte_counts)
         # The list of worlds itself changes, so its chunks are parts of that one array.
         world = self._switching.environment_world
         now = world.numpy()
-        self._step_bytes = float(byte_counts[now].sum()) * self.decimation
         count = len(split_worlds(byte_counts[now], self.model.world_template[now], thread_count=self.threads))
         bounds = np.linspace(0, len(now), count + 1).astype(int).tolist()
-        return [world[start:end] for start, end in itertools.pairwise(bounds) if end > start]
+        chunks = [world[start:end] for start, end in itertools.pairwise(bounds) if end > start]
+        return chunks, float(byte_counts[now].sum())

@@ -1,0 +1,256 @@
+"""The recorded step: solver steps of chunks of worlds, launched, or recorded once and replayed by threads."""
+
+import collections
+import os
+import threading
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import warp as wp
+
+from pluriverse.collision import CollisionPipeline
+from pluriverse.launch import load_kernels
+from pluriverse.model import Control, State
+from pluriverse.model.world_list import list_worlds
+from pluriverse.simulation.carry_over import CarryOver
+from pluriverse.simulation.chunks import THREAD_WORK_BYTES, world_byte_counts
+from pluriverse.simulation.recording import ChunkRecording
+from pluriverse.simulation.stages import StepStage
+from pluriverse.simulation.statistics import Statistics, count_steps
+from pluriverse.simulation.worker_pool import WorkerPool
+from pluriverse.solvers import SolverBase
+
+# Many steps of a chunk are replayed in so many slices, between which it goes back to the end of the queue. So
+# all chunks end at about the same time, also where a core is slower than the others or busy with something
+# else: with 4 cores and one of them shared, 64 worlds of 8 boxes took 10.3 us per world-step in whole chunks
+# and 8.8 us in slices.
+SLICES_PER_CHUNK = 8
+
+
+class StepLoop:
+    """Makes steps of all worlds from a public state to itself.
+
+    Args:
+        solver: Solver of a model.
+        state: The public state.
+        control: What the steps read.
+        dt: Time step of the solver [s].
+        decimation: Solver steps in one step.
+        threads: Number of CPU threads; all cores that the process may use if None.
+        record: Whether steps are recorded and replayed.
+        cull_contacts: Whether contacts that cannot act are left out.
+        rigid_contact_max: Contact slots per world, as of `Simulation`.
+        stepped_worlds: Returns the worlds that a step moves.
+        split_worlds: Returns them in chunks for threads, given an estimate of the memory that a step of each
+            world touches [B], shape [world]; and what a step of all of them touches [B].
+    """
+
+    def __init__(
+        self,
+        solver: SolverBase,
+        state: State,
+        control: Control,
+        *,
+        dt: float,
+        decimation: int,
+        threads: int | None,
+        record: bool,
+        cull_contacts: bool,
+        rigid_contact_max: int | Sequence[int] | None,
+        stepped_worlds: Callable[[], wp.array[int]],
+        split_worlds: Callable[[np.ndarray], tuple[list[wp.array[int]], float]],
+    ) -> None:
+        model = solver.model
+        self._model = model
+        self._solver = solver
+        self._state = state
+        self._control = control
+        self._dt = dt
+        self._decimation = decimation
+        self._record = record
+        self._culls_contacts = cull_contacts
+        self._stepped_worlds = stepped_worlds
+        self._split_worlds = split_worlds
+        contacts = solver.contacts(rigid_contact_max)
+        self._pipeline: CollisionPipeline | None = None
+        if contacts is None:
+            self._pipeline = CollisionPipeline(model, rigid_contact_max=rigid_contact_max)
+            contacts = self._pipeline.contacts()
+        self.contacts = contacts
+        """Contacts of the last solver step."""
+        # The solver moves worlds between two states, of which the first is the public one. External forces
+        # and custom attributes stay until they are changed, so both have the same.
+        self._states = (state, model.state())
+        self._states[1].share_inputs(state)
+        self.last_sound = model.state()
+        """The state of each world before it was frozen."""
+        self._carry_over = CarryOver(model, state, self.last_sound, solver.world_frozen)
+        self.statistics = Statistics(model.world_count, model.device)
+        """Sums over all steps."""
+        self.stages: list[StepStage] = []
+        """The stages that take part."""
+        self.thread_count = (threads or _core_count()) if model.device.is_cpu and record else 1
+        """Number of threads that step the worlds."""
+        self._pool = WorkerPool(self.thread_count)
+        self._chunks: list[ChunkRecording] | None = None
+        self._graph_version = solver.graph_version
+        self._step_bytes = 0.0
+
+    @property
+    def is_forked(self) -> bool:
+        """Whether the process was forked from the one that made this."""
+        return self._pool.is_forked
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether steps are compiled, and recorded as the solver and the stages are now."""
+        return self._chunks is not None and self._graph_version == self._solver.graph_version
+
+    def discard(self) -> None:
+        """Record anew before the next step."""
+        self._chunks = None
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.close()
+        self.thread_count = 1
+
+    def prepare(self, step_count: wp.array[wp.int64]) -> None:
+        """Compile and record the step; `step_count` is what counts steps on the device."""
+        self._graph_version = self._solver.graph_version
+        self._solver.prepare(self.contacts)
+        for stage in self.stages:
+            stage.prepare()
+        # A step of no world declares the kernels that a step needs and compiles none of them, so that all can
+        # be compiled at once.
+        nothing = list_worlds(np.zeros(0), self._model.device)
+        self._launch_steps(nothing, 1)
+        count_steps(step_count, 0)
+        load_kernels(self._model.device, max_workers=_core_count())
+        if not self._record or self._model.device.is_cuda or not self._solver.is_thread_safe:
+            worlds = [self._stepped_worlds()]
+        else:
+            byte_counts = world_byte_counts(self._model, self.contacts)
+            worlds, byte_count = self._split_worlds(byte_counts)
+            self._step_bytes = byte_count * self._decimation
+        chunks = [
+            ChunkRecording(chunk, self._launch_steps, self._decimation, self._model.device)
+            for chunk in worlds
+        ]
+        if self._record:
+            interleaved = any(not stage.is_recorded for stage in self.stages)
+            for chunk in chunks:
+                if interleaved:
+                    for place in range(self._decimation):
+                        chunk.substep_graph(place)
+                else:
+                    chunk.graphs(1)
+        self._chunks = chunks
+
+    def launch(self, count: int) -> None:
+        """Launch steps, so that they become part of a recording from outside.
+
+        Raises:
+            RuntimeError: If a stage runs in Python between solver steps.
+        """
+        assert self._chunks is not None
+        for stage in self.stages:
+            if not stage.is_recorded:
+                raise RuntimeError(
+                    f"Simulation.step: a recording is under way, but a {type(stage).__name__} runs in "
+                    "Python in every solver step and cannot be recorded. Remove it, or record without it."
+                )
+        for chunk in self._chunks:
+            chunk.launch(count)
+
+    def run(self, count: int) -> None:
+        """Make steps."""
+        assert self._chunks is not None
+        launched = [stage for stage in self.stages if not stage.is_recorded]
+        if launched:
+            self._make_interleaved_steps(count, launched)
+        elif self._record:
+            recordings = [chunk.graphs(count) for chunk in self._chunks]
+            useful_threads = 1 + int(self._step_bytes * count / THREAD_WORK_BYTES)
+            self._replay(recordings, min(useful_threads, self.thread_count, len(recordings)))
+        else:
+            for chunk in self._chunks:
+                chunk.launch(count)
+
+    def _make_interleaved_steps(self, count: int, launched: Sequence[StepStage]) -> None:
+        """Make steps between whose solver steps Python runs, for stages that cannot be recorded."""
+        assert self._chunks is not None
+        worlds, state = self._stepped_worlds(), self._state
+        useful_threads = 1 + int(self._step_bytes / self._decimation / THREAD_WORK_BYTES)
+        thread_count = min(useful_threads, self.thread_count, len(self._chunks))
+        for _ in range(count):
+            for substep in range(self._decimation):
+                for stage in launched:
+                    if substep == 0:
+                        stage.before_step(worlds, state)
+                    stage.before_substep(worlds, state)
+                if self._record:
+                    self._replay([[chunk.substep_graph(substep)] for chunk in self._chunks], thread_count)
+                else:
+                    for chunk in self._chunks:
+                        self._launch_steps(chunk.worlds, 1, substep)
+            for stage in launched:
+                stage.after_step(worlds, state)
+
+    def _launch_step(self, source: int, target: int, worlds: wp.array[int]) -> None:
+        """Launch one solver step of some worlds, from one of the two states to the other."""
+        state_in, state_out = self._states[source], self._states[target]
+        if self._pipeline is not None:
+            horizon = self._solver.contact_horizon(self._dt) if self._culls_contacts else None
+            self._pipeline.collide(state_in, self.contacts, worlds=worlds, horizon=horizon)
+        self._solver.step(state_in, state_out, self._control, self.contacts, self._dt, worlds=worlds)
+        self.statistics.accumulate(
+            worlds, self._solver.last_contact_count, self._solver.last_solve_iterations
+        )
+
+    def _launch_steps(self, worlds: wp.array[int], step_count: int, first: int = 0) -> None:
+        """Launch solver steps of some worlds, from the public state to itself, from a place in a step on."""
+        stages = [stage for stage in self.stages if stage.is_recorded]
+        for step in range(step_count):
+            before, after = self._states[step % 2], self._states[(step + 1) % 2]
+            for stage in stages:
+                if (first + step) % self._decimation == 0:
+                    stage.before_step(worlds, before)
+                stage.before_substep(worlds, before)
+            self._launch_step(step % 2, (step + 1) % 2, worlds)
+            for stage in stages:
+                stage.after_substep(worlds, before, after)
+            is_last = step + 1 == step_count
+            if is_last:
+                # Only now: `before` may be the public state, which this overwrites.
+                self._carry_over.publish_worlds(worlds, after)
+            for stage in stages:
+                if (first + step + 1) % self._decimation == 0:
+                    stage.after_step(worlds, self._state if is_last else after)
+
+    def _replay(self, recordings: list[list[wp.Graph]], thread_count: int) -> None:
+        """Replay the graphs of each chunk in order; threads take slice after slice, and wait for none."""
+        pending = collections.deque((graphs, 0) for graphs in recordings)
+
+        def work(stop: threading.Event) -> None:
+            while True:
+                try:
+                    graphs, first = pending.popleft()
+                except IndexError:
+                    return
+                end = first + max(1, len(graphs) // SLICES_PER_CHUNK)
+                for graph in graphs[first:end]:
+                    if stop.is_set():
+                        return
+                    wp.capture_launch(graph)
+                if end < len(graphs):
+                    pending.append((graphs, end))
+
+        self._pool.run(work, thread_count)
+
+
+def _core_count() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

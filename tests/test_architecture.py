@@ -1,0 +1,129 @@
+"""The house: rooms import only rooms below them, in the order of the map, and no module imports itself."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import pluriverse
+
+PACKAGE = Path(pluriverse.__file__).parent
+MAP = PACKAGE.parent / "docs" / "architecture.md"
+CONTRIBUTING = PACKAGE.parent / "CONTRIBUTING.md"
+
+# Modules of the package itself that every room may use; they use none.
+GROUND = ("files", "kernel_progress", "launch", "warnings")
+# What has the import paths of other systems, for scripts written for them. Nothing here uses it.
+FOREIGN_PATHS = ("entity", "gymtorch", "gymutil", "terrain_utils", "torch_utils")
+# Methods that make something of a higher room, of the object that they belong to. The import stands in them.
+CONVENIENCES = {
+    ("simulation.simulation", "tensors"),  # Simulation.tensors
+    ("simulation.simulation", "viewer"),  # Simulation.viewer
+}
+# A module of kernels that its like imports only where a model needs it, and that shares functions with it.
+CIRCLES = {frozenset({"collision.hydroelastic", "collision.hydroelastic_mesh"})}
+LINES_MAX = 600
+# Longer ones, to be split.
+LONG_FILES = {"collision/hydroelastic_patch.py", "solvers/sap/contact.py"}
+
+
+def rooms() -> list[str]:
+    """Return the rooms as the map lists them, from the ground up."""
+    return re.findall(r"^\| `(\w+)` \|", MAP.read_text(), flags=re.MULTILINE)
+
+
+def modules() -> dict[str, Path]:
+    """Return the files of the package by the names of their modules, without that of the package."""
+    result = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        result[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return result
+
+
+def imports(tree: ast.AST, *, deferred: bool) -> Iterator[str]:
+    """Yield what a module imports when it runs; `deferred` adds what its functions import."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not deferred:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        yield from imports(node, deferred=deferred)
+
+
+@pytest.fixture(scope="module")
+def graph() -> dict[bool, dict[str, set[str]]]:
+    """Return which modules import which: when they are loaded, and (True) with what functions import."""
+    known = modules()
+    result: dict[bool, dict[str, set[str]]] = {False: {}, True: {}}
+    for name, path in known.items():
+        tree = ast.parse(path.read_text())
+        for deferred, edges in result.items():
+            edges[name] = set()
+            for target in imports(tree, deferred=deferred):
+                if target.startswith("pluriverse."):
+                    target = target.removeprefix("pluriverse.")
+                    target = target if target in known else target.rpartition(".")[0]
+                    edges[name].add(target)
+            edges[name] -= {name, ""}
+    return result
+
+
+def test_the_map_and_the_guide_list_all_rooms_in_one_order():
+    """Every room stands on the map; the guide for contributors has the same order."""
+    here = {name.split(".")[0] for name in modules()} - {"", *GROUND, *FOREIGN_PATHS}
+    assert set(rooms()) == here
+    text = CONTRIBUTING.read_text()
+    text = text[text.index("From the ground up:") : text.index("[The map]")]
+    assert re.findall(r"`(\w+)`", text) == rooms()
+
+
+def test_rooms_import_only_rooms_below_them(graph):
+    """An import leads down the map, wherever it stands; conveniences are listed."""
+    height = {room: place for place, room in enumerate(rooms())} | dict.fromkeys(GROUND, -1)
+    up, seen = [], set()
+    for name, targets in graph[True].items():
+        room = name.split(".")[0]
+        if room in ("", *FOREIGN_PATHS):
+            continue
+        for target in sorted(targets):
+            other = target.split(".")[0]
+            if (name, other) in CONVENIENCES:
+                seen.add((name, other))
+            elif height.get(other, len(height)) > height[room]:
+                up.append(f"{name} -> {target}")
+    assert up == []
+    assert seen == CONVENIENCES
+
+
+def test_modules_do_not_import_each_other(graph):
+    """There is no circle of imports, not even through those of functions, but by conveniences."""
+    edges = {
+        name: {target for target in targets if (name, target.split(".")[0]) not in CONVENIENCES}
+        for name, targets in graph[True].items()
+        if name
+    }
+    # Take away what imports nothing that is left, or what nothing left imports, until only circles are.
+    while True:
+        imported = set().union(*edges.values())
+        ends = [name for name, targets in edges.items() if name not in imported or not targets & edges.keys()]
+        if not ends:
+            break
+        edges = {name: targets - set(ends) for name, targets in edges.items() if name not in ends}
+    assert {frozenset({name, *targets}) for name, targets in edges.items()} == CIRCLES
+
+
+def test_files_stay_readable():
+    """No file of the package is longer than one can read in one sitting."""
+    long = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in modules().values()
+        if len(path.read_text().splitlines()) > LINES_MAX
+    }
+    assert long == LONG_FILES
