@@ -60,8 +60,10 @@ def as_transform(value: Transform | None, what: str) -> np.ndarray:
             f"{what} is {value}, but a transform is seven numbers (position, quaternion xyzw) or a pair "
             "of both."
         )
-    if not np.isfinite(pose).all():
-        raise ValueError(f"{what} is {pose.tolist()}, but all numbers of a transform must be finite.")
+    if not (np.abs(pose) <= np.finfo(np.float32).max).all():  # NaN too
+        raise ValueError(
+            f"{what} is {pose.tolist()}, but all numbers of a transform must be finite in single precision."
+        )
     length = float(np.linalg.norm(pose[3:]))
     if not abs(length - 1.0) <= QUATERNION_LENGTH_TOLERANCE:
         raise ValueError(

@@ -253,9 +253,12 @@ def _checked_pixels(pixels: Any, name: str) -> np.ndarray:
             " channels."
         )
     if array.dtype != np.uint8:
-        if not np.isfinite(array).all():
-            raise ValueError(f"{name}: pixels that are not finite.")
         scale = 255.0 if array.dtype.kind == "f" else 1.0
+        if not (array.min() * scale > -0.5 and array.max() * scale < 255.5):  # NaN too
+            raise ValueError(
+                f"{name}: pixels go from {array.min()} to {array.max()}, but they must be whole numbers from "
+                "0 to 255, or fractions from 0 to 1."
+            )
         array = np.clip(np.rint(array.astype(np.float64) * scale), 0.0, 255.0).astype(np.uint8)
     while (
         max(array.shape[1], array.shape[0] if array.shape[0] != 6 * array.shape[1] else 0) > TEXTURE_SIZE_MAX

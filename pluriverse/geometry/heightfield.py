@@ -164,12 +164,12 @@ def _checked_heights(data: Any, nrow: int, ncol: int) -> np.ndarray:
             "data must have shape [nrow, ncol] with two rows and columns or more."
         )
     heights = heights.reshape(nrow, ncol)
-    bad = ~np.isfinite(heights)
+    bad = ~(np.abs(heights) <= np.finfo(np.float32).max)  # NaN too
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise ValueError(
             f"height field: the height at row {row}, column {column} is {heights[row, column]}; fill in all "
-            f"{int(bad.sum())} heights that are not finite."
+            f"{int(bad.sum())} heights that are not finite in single precision."
         )
     return heights
 

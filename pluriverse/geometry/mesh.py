@@ -70,6 +70,10 @@ class Mesh(MeshShapes):
         if color is not None:
             red, green, blue = (float(channel) for channel in color)
             self.color = (red, green, blue)
+            if not all(0.0 <= channel <= 1.0 for channel in self.color):
+                raise ValueError(
+                    f"mesh '{name}': color is {self.color}, but red, green and blue must be from 0 to 1."
+                )
         self.skin = skin
         """Colours and textures of the triangles, or None."""
         if skin is not None:

@@ -207,7 +207,7 @@ class UsdShapes:
         skin = self._looks.skin(prim, corner, face, is_turned=is_turned)
         color = None
         if skin is not None and skin.part_color is not None:
-            red, green, blue = np.average(skin.part_color[:, :3], axis=0).tolist()
+            red, green, blue = np.clip(np.average(skin.part_color[:, :3], axis=0), 0.0, 1.0).tolist()
             color = (red, green, blue)
         try:
             return Mesh(points @ stretch.T, indices, name=f"mesh '{prim.GetPath()}'", color=color, skin=skin)

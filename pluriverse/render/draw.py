@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from pluriverse.model import Model, State
+from pluriverse.model.arguments import check_state
 from pluriverse.render.camera import Camera
-from pluriverse.render.picture import PictureStyle, renderer_of, write_picture
+from pluriverse.render.picture import PictureStyle, renderer_of, shown_worlds, write_picture
 from pluriverse.render.visual import SeenGeometry
 
 
@@ -54,17 +55,19 @@ def draw(
     Raises:
         IndexError: If there is no such world.
         KeyError: If there is no such camera.
-        TypeError: If `simulation` or `camera` are none.
-        ValueError: If the size, the samples or the camera are out of range, or the name of the file is that
-            of no format of pictures.
+        TypeError: If `simulation` or `camera` are none, or worlds are not whole numbers.
+        ValueError: If the size, the samples, the spacing or the camera are out of range, `state` belongs to
+            another model, or the name of the file is that of no format of pictures.
     """
     model, now = model_and_state(simulation, "draw")
-    now = now if state is None else state
-    chosen = None if worlds is None else [int(world) for world in np.atleast_1d(np.asarray(worlds))]
+    if state is not None:
+        check_state(model, state, "draw: state")
+        now = state
+    shown = shown_worlds(model, worlds, "draw")
     picture = renderer_of(model, SeenGeometry(geometry)).render(
         now,
-        worlds=chosen,
-        camera=as_camera(camera, model, now, (chosen or [0])[0]),
+        worlds=shown,
+        camera=as_camera(camera, model, now, shown[0]),
         size=size,
         samples=samples,
         style=style,

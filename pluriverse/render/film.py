@@ -1,6 +1,5 @@
 """Film: frames of a model, rendered one after the other into pictures or a video."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -144,21 +143,3 @@ class Film:
             for picture in frames:
                 file.write(picture)
         return path
-
-
-def check_filmed_worlds(worlds: Sequence[int] | int | None, model: Model, what: str) -> list[int]:
-    """Return the worlds to film, the first if None.
-
-    Raises:
-        IndexError: If there is no such world.
-        ValueError: If none is chosen.
-    """
-    chosen = [0] if worlds is None else [int(world) for world in np.atleast_1d(np.asarray(worlds))]
-    for world in chosen:
-        if not 0 <= world < model.world_count:
-            raise IndexError(
-                f"{what}: world {world} does not exist; the model has worlds 0 to {model.world_count - 1}."
-            )
-    if not chosen:
-        raise ValueError(f"{what}: no world is chosen. Pass worlds=[0], or more.")
-    return chosen

@@ -1,5 +1,6 @@
 """Pictures of worlds, rendered by our own ray caster: no display, no graphics driver."""
 
+import math
 import os
 import weakref
 from collections.abc import Sequence
@@ -67,6 +68,28 @@ class WorldLayout:
     """Height of the floor of the picture [m], None without one."""
     extent: float
     """Longest side of what moves in a world [m]."""
+
+
+def shown_worlds(model: Model, worlds: Any, what: str) -> list[int]:
+    """Return the worlds to show as a list, the first if None.
+
+    Raises:
+        IndexError: If there is no such world.
+        TypeError: If they are not whole numbers.
+        ValueError: If the list is empty.
+    """
+    array = np.atleast_1d(np.asarray(0 if worlds is None else worlds))
+    if not array.size:
+        raise ValueError(f"{what}: the list of worlds is empty. Pass worlds=[0], or more.")
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise TypeError(f"{what}: worlds are {worlds!r}, but they must be a list of whole numbers.")
+    shown = [int(world) for world in array]
+    for world in shown:
+        if not 0 <= world < model.world_count:
+            raise IndexError(
+                f"{what}: world {world} does not exist; the model has worlds 0 to {model.world_count - 1}."
+            )
+    return shown
 
 
 class PictureRenderer:
@@ -138,7 +161,7 @@ class PictureRenderer:
             raise ValueError(
                 f"picture: samples is {samples!r}, but it must be a whole number from 1 to 4096."
             )
-        chosen = self._check_worlds(worlds)
+        chosen = shown_worlds(self.model, worlds, "picture")
         style = PictureStyle() if style is None else style
         self.caster.update(state, chosen)
         layout = self._layout(chosen, spacing, style) if layout is None else layout
@@ -172,7 +195,7 @@ class PictureRenderer:
         style: PictureStyle | None = None,
     ) -> "WorldLayout":
         """Return where `render` puts worlds in a state, to put them there in other states too."""
-        chosen = self._check_worlds(worlds)
+        chosen = shown_worlds(self.model, worlds, "picture")
         self.caster.update(state, chosen)
         return self._layout(chosen, spacing, PictureStyle() if style is None else style)
 
@@ -182,6 +205,11 @@ class PictureRenderer:
         return self._corners(list(worlds), layout)
 
     def _layout(self, worlds: list[int], spacing: float | None, style: PictureStyle) -> "WorldLayout":
+        if spacing is not None and not (isinstance(spacing, float | int) and math.isfinite(spacing)):
+            raise ValueError(
+                f"picture: spacing is {spacing!r} m, but it must be a finite number, or None to place worlds "
+                "by their size."
+            )
         boxes, all_boxes = self._bounds(worlds)
         offsets = world_offsets(boxes, spacing)
         is_level = self.model.up_axis is Axis.Z  # a drawn floor is one of z
@@ -194,18 +222,6 @@ class PictureRenderer:
     def _corners(self, worlds: list[int], layout: "WorldLayout") -> np.ndarray:
         boxes, _ = self._bounds(worlds)
         return _corners(boxes + np.repeat(layout.offsets[:, None, :], 2, axis=1))
-
-    def _check_worlds(self, worlds: Sequence[int] | None) -> list[int]:
-        chosen = [0] if worlds is None else [int(world) for world in np.atleast_1d(np.asarray(worlds))]
-        if not chosen:
-            raise ValueError("picture: no world is chosen. Pass worlds=[0], or more.")
-        for world in chosen:
-            if not 0 <= world < self.model.world_count:
-                raise IndexError(
-                    f"picture: world {world} does not exist; the model has worlds 0 to "
-                    f"{self.model.world_count - 1}."
-                )
-        return chosen
 
     def _bounds(self, worlds: list[int]) -> tuple[np.ndarray, np.ndarray]:
         """Return the boxes around what moves in each world, and around all that is seen, [world, 2, 3]."""

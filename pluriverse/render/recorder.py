@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from pluriverse.render.draw import model_and_state
-from pluriverse.render.film import SHAPE_ARRAYS, Film, check_filmed_worlds
+from pluriverse.render.film import SHAPE_ARRAYS, Film
 from pluriverse.render.frame_clock import FrameClock
+from pluriverse.render.picture import shown_worlds
 from pluriverse.render.visual import SeenGeometry
 
 
@@ -41,7 +42,7 @@ class Recorder(Film, FrameClock):
         FrameClock.__init__(self, simulation, fps=fps, speed=speed, what="recorder")
         self._model, _ = model_and_state(simulation, "recorder")
         Film.__init__(self, self._model, self.fps, geometry)
-        self._worlds = check_filmed_worlds(worlds, self._model, "recorder")
+        self._worlds = shown_worlds(self._model, worlds, "recorder")
         self._frames: list[tuple[np.ndarray, int]] = []
         self._looks: list[dict[str, np.ndarray]] = []
         self._rows = self._recorded_bodies()

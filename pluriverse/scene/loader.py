@@ -384,7 +384,13 @@ def _world_offsets(count: int, spacing: Vector3) -> np.ndarray:
     """Return where each world stands [m], shape [world, 3]."""
     from pluriverse.builder.worlds import world_offsets
 
-    return world_offsets(count, np.asarray(spacing, dtype=np.float64))
+    distances = np.asarray(spacing, dtype=np.float64)
+    if distances.shape != (3,) or not (np.abs(distances) * count <= np.finfo(np.float32).max).all():
+        raise ValueError(
+            f"load_scene: spacing is {spacing!r}, but it must be three numbers [m] that leave {count} worlds "
+            "at places of single precision."
+        )
+    return world_offsets(count, distances)
 
 
 def _check_part(worlds: range, total: int) -> None:

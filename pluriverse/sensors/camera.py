@@ -286,6 +286,8 @@ def _choose(
             kind="body",
         )
         rows = np.flatnonzero(found)
+        if not rows.size:
+            raise KeyError("CameraSensor: bodies is an empty list. Name bodies, or leave it out.")
         world = np.maximum(model.body_world.numpy()[rows].astype(np.int64), 0)
         rows, world = rows[np.argsort(world, kind="stable")], np.sort(world, kind="stable")
         result = ModelCameras(model)

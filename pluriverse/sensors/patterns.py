@@ -60,13 +60,14 @@ def lidar_pattern(
         Origins [m] and directions, shape [channels * columns, 3], columns fastest.
 
     Raises:
-        ValueError: If a count is less than 1, or an angle is not finite.
+        ValueError: If a count is less than 1, or angles are not two finite numbers.
     """
     for name, count in (("channels", channels), ("columns", columns)):
         if not isinstance(count, int | np.integer) or count < 1:
             raise ValueError(f"lidar_pattern: {name} is {count!r}, but it must be a whole number, 1 or more.")
-    if not np.isfinite([*vertical, *horizontal]).all():
-        raise ValueError("lidar_pattern: all angles must be finite (rad).")
+    for name, angles in (("vertical", vertical), ("horizontal", horizontal)):
+        if np.shape(angles) != (2,) or not np.isfinite(angles).all():
+            raise ValueError(f"lidar_pattern: {name} is {angles!r}, but it must be two finite angles [rad].")
     is_full = abs(abs(horizontal[1] - horizontal[0]) - 2.0 * np.pi) < 1.0e-6
     azimuth = np.linspace(*horizontal, columns, endpoint=not is_full)
     elevation = np.linspace(*vertical, channels) if channels > 1 else np.array([0.5 * sum(vertical)])

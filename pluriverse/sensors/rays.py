@@ -101,6 +101,8 @@ class RaySensor(Sensor):
             model.body_label, np.arange(model.body_count), bodies, what="RaySensor: bodies", kind="body"
         )
         rows = np.flatnonzero(found)
+        if not rows.size:
+            raise KeyError("RaySensor: bodies is an empty list. Name bodies that carry a sensor.")
         world = np.maximum(model.body_world.numpy()[rows].astype(np.int64), 0)
         order = np.argsort(world, kind="stable")
         self.sensor_body, self.sensor_world = rows[order], world[order]

@@ -1,7 +1,6 @@
 """The public calls of the campaign: how each is made, and what is wrong in the place of each argument."""
 
 import contextlib
-import dataclasses
 import io
 import sys
 from collections.abc import Callable, Iterator
@@ -18,37 +17,20 @@ from pluriverse.randomization import Property, Randomizer, Uniform, friction
 from pluriverse.selection import ArticulationView
 from pluriverse.solvers import SolverMuJoCo, SolverSAP
 from tests.campaign import values as wrong
-from tests.campaign.values import Draw
+from tests.campaign.reading_targets import reading_targets, shape_targets
+from tests.campaign.target import Target
 from tests.gymapi.scenes import CARTPOLE, add_env, at, make_sim, undamped
 from tests.reliability.scenes import make_boxes
 
+
 # What the author of a script may catch. SystemExit with a message is how the command line refuses.
-REFUSALS = (ValueError, TypeError, IndexError, KeyError, AttributeError, OSError, RuntimeError, ImportError)
-
-
-@dataclasses.dataclass(frozen=True)
-class Target:
-    """A call with sound arguments, each of which may be replaced."""
-
-    name: str
-    """What is called."""
-    call: Callable[..., Any]
-    """Takes the arguments by name."""
-    sound: dict[str, Callable[[], Any]]
-    """Makes each argument as it should be."""
-    slots: dict[str, Draw]
-    """What is wrong for each argument that is replaced."""
-    may_pass: frozenset[str] = frozenset()
-    """Arguments whose wrong values may turn out to be right."""
-    simulation: Simulation | None = None
-    """What must report wrong worlds, and be stepped afterwards without harm."""
-
-
 def make_targets(folder: Path) -> Iterator[Target]:
     """Yield all calls."""
     yield from step_targets(folder)
     yield from builder_targets()
     yield from view_targets()
+    yield from reading_targets(folder)
+    yield from shape_targets(folder)
     yield from dynamics_targets()
     yield from variant_targets()
     yield from actor_targets(folder)

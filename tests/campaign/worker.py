@@ -21,7 +21,7 @@ def say(**fields: Any) -> None:
 def judge(target: Any, slot: str, value: Any, arguments: dict[str, Any]) -> tuple[str, str]:
     """Make a call and return what came of it: refused, reported, passed, silent or broken, and why."""
     from pluriverse.warnings import PluriverseWarning
-    from tests.campaign.targets import REFUSALS
+    from tests.campaign.target import REFUSALS
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

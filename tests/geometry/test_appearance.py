@@ -90,7 +90,7 @@ def test_mjcf_material_gives_colour_texture_and_gloss():
     ("make", "message"),
     [
         (lambda: pv.Texture(np.zeros((2, 2, 5))), "channels"),
-        (lambda: pv.Texture(np.full((2, 2), np.nan)), "not finite"),
+        (lambda: pv.Texture(np.full((2, 2), np.nan)), "pixels go from nan"),
         (lambda: pv.Texture(np.zeros((5, 1)), mapping=TextureMapping.CUBE), "six times"),
         (lambda: pv.Appearance(alpha=1.5), "alpha is 1.5"),
         (lambda: pv.Appearance(texture_repeat=(1.0,)), "two finite numbers"),

@@ -159,7 +159,9 @@ def test_video_is_written(tmp_path, model):
     ("options", "error", "message"),
     [
         ({"worlds": [5]}, IndexError, "world 5 does not exist; the model has worlds 0 to 1"),
-        ({"worlds": []}, ValueError, "no world is chosen"),
+        ({"worlds": []}, ValueError, "list of worlds is empty"),
+        ({"worlds": [1.5]}, TypeError, "whole numbers"),
+        ({"spacing": np.nan}, ValueError, "spacing is nan"),
         ({"size": (0, 30)}, ValueError, "size is \\(0, 30\\)"),
         ({"size": (40.5, 30)}, ValueError, "size is"),
         ({"samples": 0}, ValueError, "samples is 0"),

@@ -100,8 +100,13 @@ class RayCaster:
 
         Raises:
             IndexError: If there is no such world.
-            ValueError: If the shapes do not fit together, or a direction is zero or not finite.
+            ValueError: If the shapes do not fit together, a direction is zero or not finite, or the distance
+                is below 0.
         """
+        if not (isinstance(max_distance, float | int | np.number) and max_distance >= 0.0):
+            raise ValueError(
+                f"RayCaster.cast: max_distance is {max_distance!r} m, but it must be a number of at least 0."
+            )
         directions = np.asarray(directions, dtype=np.float32).reshape(-1, 3)
         count = len(directions)
         try:
