@@ -103,6 +103,7 @@ def repair_spec(spec: Any, report: ImportReport) -> None:
     _check_height_fields(spec, report.source)
     _drop_pictures(spec, report)
     _drop_contacts(spec, report)
+    _drop_tendons(spec, report)
     for number, geom in enumerate(list(spec.geoms)):
         _repair_size(spec, geom, geom.name or f"geom {number}", report)
     for joint in spec.joints:
@@ -200,6 +201,44 @@ def _drop_contacts(spec: Any, report: ImportReport) -> None:
             what = " and ".join(f"'{name}'" for name in sorted(missing))
             report.add(f"{kind} of missing elements", what, "it is left out", ImportSeverity.REPAIR)
             spec.delete(rule)
+
+
+def _drop_tendons(spec: Any, report: ImportReport) -> None:
+    """Leave out tendons along joints and sites that do not exist, as files shared by robots and objects have.
+
+    What drives or measures such a tendon goes with it.
+    """
+    import mujoco
+
+    kinds = (mujoco.mjtWrap.mjWRAP_JOINT, mujoco.mjtWrap.mjWRAP_SITE)
+    for tendon in list(spec.tendons):
+        steps = [tendon.path[number] for number in range(len(tendon.path))]
+        if not steps or not all(step.type in kinds and step.target is None for step in steps):
+            continue  # of one that is there in part the compiler tells
+        name = tendon.name
+        report.add(
+            "tendon along what there is not", name or "tendon", "it is left out", ImportSeverity.REPAIR
+        )
+        users = [
+            ("actuator", user) for user in spec.actuators if _is_on_tendon(user.trntype, user.target, name)
+        ]
+        users += [
+            ("sensor", user) for user in spec.sensors if _is_on_tendon(user.objtype, user.objname, name)
+        ]
+        for kind, user in users:
+            report.add(
+                f"{kind} of a tendon left out", user.name or kind, "it is left out", ImportSeverity.REPAIR
+            )
+            spec.delete(user)
+        spec.delete(tendon)
+
+
+def _is_on_tendon(kind: Any, target: str, tendon: str) -> bool:
+    import mujoco
+
+    return (
+        kind in (mujoco.mjtTrn.mjTRN_TENDON, mujoco.mjtObj.mjOBJ_TENDON) and bool(tendon) and target == tendon
+    )
 
 
 def _repair_size(spec: Any, geom: Any, name: str, report: ImportReport) -> None:

@@ -126,6 +126,15 @@ REPAIRED = {
         mass,
         SPHERE_MASS,
     ),
+    "tendon of another file": (
+        mjcf(
+            rest='<tendon><fixed name="t"><joint joint="gone" coef="1"/></fixed></tendon><actuator>'
+            '<motor tendon="t"/></actuator><sensor><tendonpos tendon="t"/></sensor>'
+        ),
+        "tendon along what there is not",
+        mass,
+        SPHERE_MASS,
+    ),
     "two meshes of a name": (
         mjcf(top=f"<asset>{2 * MESH}</asset>"),
         "two of a name: mesh",
