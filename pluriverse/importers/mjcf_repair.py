@@ -104,6 +104,7 @@ def repair_spec(spec: Any, report: ImportReport) -> None:
     _drop_pictures(spec, report)
     _drop_contacts(spec, report)
     _drop_tendons(spec, report)
+    _drop_actuators(spec, report)
     for number, geom in enumerate(list(spec.geoms)):
         _repair_size(spec, geom, geom.name or f"geom {number}", report)
     for joint in spec.joints:
@@ -231,6 +232,27 @@ def _drop_tendons(spec: Any, report: ImportReport) -> None:
             )
             spec.delete(user)
         spec.delete(tendon)
+
+
+def _drop_actuators(spec: Any, report: ImportReport) -> None:
+    """Leave out the actuators of an object that includes those of a robot: none of their joints is there."""
+    import mujoco
+
+    joints = {joint.name for joint in spec.joints}
+    on_joints = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
+    actuators = list(spec.actuators)
+    if len(actuators) < 2 or any(
+        actuator.trntype not in on_joints or actuator.target in joints for actuator in actuators
+    ):
+        return  # of a single one, or one among others, that is a slip, the compiler tells
+    for actuator in actuators:
+        report.add(
+            "actuator of what there is not",
+            actuator.name or "actuator",
+            "it is left out",
+            ImportSeverity.REPAIR,
+        )
+        spec.delete(actuator)
 
 
 def _is_on_tendon(kind: Any, target: str, tendon: str) -> bool:

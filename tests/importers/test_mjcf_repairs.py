@@ -135,6 +135,12 @@ REPAIRED = {
         mass,
         SPHERE_MASS,
     ),
+    "actuators of another file": (
+        mjcf(rest='<actuator><motor joint="gone"/><position joint="away"/></actuator>'),
+        "actuator of what there is not",
+        mass,
+        SPHERE_MASS,
+    ),
     "two meshes of a name": (
         mjcf(top=f"<asset>{2 * MESH}</asset>"),
         "two of a name: mesh",
