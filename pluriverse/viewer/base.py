@@ -2,7 +2,6 @@
 
 import atexit
 import contextlib
-import os
 import socket
 import threading
 import time
@@ -25,8 +24,9 @@ from pluriverse.viewer.stage import Stage
 FRAME_RATE = 30.0
 # Frames between two looks at what sending them takes.
 SEND_INTERVAL = 10
-# Pictures take at most this share of all cores, down to so many a second; without a connection, so many.
-FRAME_SHARE = 0.025
+# Pictures take at most this share of a core, down to so many a second; without a connection, so many. The
+# number of cores does not matter: the interpreter runs one thread at a time, and a program waits for it.
+FRAME_SHARE = 0.04
 FRAME_RATE_MIN = 5.0
 UNSEEN_RATE = 4.0
 # How far the camera stands to the right of what it shows, relative to its extent.
@@ -174,11 +174,15 @@ class ViewerBase:
         """Draw what the source is, again and again, until the viewer is closed."""
         raise NotImplementedError
 
+    def _frame_share(self) -> float:
+        """Return what of a core pictures may take."""
+        return FRAME_SHARE
+
     def _frame_interval(self) -> float:
         """Return how long to wait before the next picture [s], so that the simulation hardly notices."""
         if not self.server.get_clients():
             return 1.0 / UNSEEN_RATE
-        slow = (self.draw_time + self.send_time) / (FRAME_SHARE * (os.cpu_count() or 1))
+        slow = (self.draw_time + self.send_time) / self._frame_share()
         return min(max(1.0 / FRAME_RATE, slow), 1.0 / FRAME_RATE_MIN)
 
     def _draw(self, moment: Moment) -> None:

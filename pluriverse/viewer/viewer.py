@@ -24,6 +24,10 @@ from pluriverse.viewer.source import LiveSource, Source
 
 # Looks a second at whether shapes changed: a copy of all their arrays.
 REFRESH_RATE = 2.0
+# What of a core pictures may take where the loop waits for the clock for half of the time at least.
+IDLE_SHARE, IDLE_MIN = 0.4, 0.5
+# Time over which it is looked at how much the loop waits [s].
+IDLE_TIME = 0.5
 # Most simulated time [s] made up for in one go where stepping is slower than asked for.
 CATCH_UP_TIME = 0.1
 
@@ -68,6 +72,7 @@ class BrowserViewer(ViewerBase):
         self._attended = 0.0
         self._steps_wanted = 0
         self._step_rate = 0.0
+        self._idle = 0.0
         self._begin(self._make_panel(), verbose=verbose)
 
     @property
@@ -116,7 +121,7 @@ class BrowserViewer(ViewerBase):
         step = step or self.simulation.step
         end = None if duration is None else time.monotonic() + duration
         period = self.simulation.dt * self.simulation.decimation
-        last, owed = time.monotonic(), 0.0
+        last, owed, slept = time.monotonic(), 0.0, 0.0
         with contextlib.suppress(KeyboardInterrupt):
             while self.is_running and (end is None or time.monotonic() < end):
                 self._attend()
@@ -125,13 +130,15 @@ class BrowserViewer(ViewerBase):
                     owed = min(owed + (now - last) * self.speed, CATCH_UP_TIME * max(1.0, self.speed))
                 else:
                     owed = 0.0
-                last = now
+                self._note_idle(slept, now - last)
+                last, slept = now, 0.0
                 count = int(owed / period)
                 owed -= count * period
                 if self._steps_wanted:
                     count, self._steps_wanted = self._steps_wanted, 0
                 if not count:
-                    time.sleep(min(period, 1.0 / FRAME_RATE))
+                    slept = min(period, 1.0 / FRAME_RATE)
+                    time.sleep(slept)
                 elif self.pull is None:
                     step(count)
                 else:  # the force of the spring follows the body from step to step
@@ -146,8 +153,10 @@ class BrowserViewer(ViewerBase):
         """
         self._attend()
         while not self.is_playing and self.is_running and not self._steps_wanted:
+            self._idle = 1.0
             time.sleep(1.0 / FRAME_RATE)
             self._attend()
+        self._idle = 0.0
         self._steps_wanted = max(0, self._steps_wanted - 1)
         self._pull()
 
@@ -156,6 +165,14 @@ class BrowserViewer(ViewerBase):
         if self.is_running and self.pull is not None:
             self.pull.release()
         super().close()
+
+    def _note_idle(self, slept: float, elapsed: float) -> None:
+        """Note how much of some time the loop waited for the clock [s]."""
+        weight = min(1.0, elapsed / IDLE_TIME)
+        self._idle += weight * (min(1.0, slept / max(elapsed, 1e-9)) - self._idle)
+
+    def _frame_share(self) -> float:
+        return IDLE_SHARE if self._idle > IDLE_MIN else super()._frame_share()
 
     def _make_source(self, simulation: Any) -> Source:
         return LiveSource(simulation)

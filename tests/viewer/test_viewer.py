@@ -414,3 +414,33 @@ def test_shapes_are_looked_through_while_something_inside_of_them_is_shown(viewe
         stage.set_geometry(SeenGeometry.VISUAL)
         stage.show(Overlay.MASSES, is_shown=False)
     assert opacities() == before
+
+
+def test_pictures_take_a_small_share_of_a_busy_loop_and_more_of_one_that_waits(viewer, simulation):
+    """The interval is what a picture takes over its share, between the rates that eyes ask for."""
+
+    class Server:
+        def get_clients(self):
+            return {0: None}
+
+    with viewer.changing():
+        server, viewer.server = viewer.server, Server()
+        try:
+            viewer.draw_time, viewer.send_time = 3e-3, 1e-3
+            assert viewer._frame_interval() == pytest.approx(4e-3 / 0.04)
+            viewer._idle = 0.9
+            assert viewer._frame_interval() == pytest.approx(1.0 / 30.0)
+            viewer._idle, viewer.draw_time = 0.0, 10.0
+            assert viewer._frame_interval() == pytest.approx(1.0 / 5.0)
+        finally:
+            viewer.server = server
+
+
+def test_a_loop_that_waits_for_the_clock_is_known(viewer, simulation):
+    """Paused, `run` does nothing but wait; a loop of one's own does not wait at all."""
+    viewer.is_playing = False
+    viewer.run(2.0)
+    assert viewer._idle > 0.5
+    viewer.is_playing = True
+    viewer.sync()
+    assert viewer._idle == 0.0
