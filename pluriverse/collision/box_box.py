@@ -10,18 +10,15 @@ The frame is that of the box whose face is the reference, with points relative t
 which keeps the precision of a small box on a large one.
 """
 
-from typing import Any
-
 import warp as wp
 
 from pluriverse.collision.components import column, largest_component
 from pluriverse.collision.contact_output import ContactOutput, add_contact
 from pluriverse.collision.gjk import NEAR, make_closest_points
-from pluriverse.collision.pair_table import Collider, PairTable
+from pluriverse.collision.hull import HullData
 from pluriverse.collision.segment import closest_segment_points
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
-from pluriverse.collision.shape_state import ShapeModel, ShapeState
-from pluriverse.launch import launch_kernel
+from pluriverse.collision.shape_state import ShapeModel
 
 # Squared sine of the angle between two edges below which they count as parallel: their product has no
 # direction, and the face normals separate as well.
@@ -393,7 +390,9 @@ def find_connection(pair: ShapePair, guess: wp.vec3) -> Connection:
 
 
 @wp.func
-def collide_box_box(output: ContactOutput, model: ShapeModel, pair: ShapePair, found: int) -> int:
+def collide_box_box(
+    output: ContactOutput, model: ShapeModel, hulls: HullData, pair: ShapePair, found: int
+) -> int:
     """Add the contacts of two boxes."""
     half0 = pair.size0
     half1 = pair.size1
@@ -565,21 +564,3 @@ def collide_box_box(output: ContactOutput, model: ShapeModel, pair: ShapePair, f
 
 
 collide_box_box_pairs = make_pair_kernel("box_box", collide_box_box, is_symmetric=True)
-
-
-def collide_boxes(
-    worlds: wp.array[int],
-    table: PairTable,
-    model: ShapeModel,
-    state: ShapeState,
-    output: ContactOutput,
-    device: Any,
-) -> None:
-    """Add the contacts of boxes among each other."""
-    launch_kernel(
-        collide_box_box_pairs,
-        dim=worlds.size,
-        inputs=[worlds, table, int(Collider.BOX_BOX), model, state],
-        outputs=[output],
-        device=device,
-    )

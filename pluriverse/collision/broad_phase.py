@@ -1,12 +1,12 @@
-"""Broad phase: which candidate pairs of a world are near each other, in the order of its pairs.
+"""Broad phase: which candidate pairs of a world are near each other, as a bit for each of them.
 
-Reads   bounds of the shapes, candidate pairs of the template
-Writes  the near pairs of each world that does not test its candidate pairs one by one
+Reads   bounds and motion of the shapes, candidate pairs of the template
+Writes  `PairTable.near`, which the colliders follow in the order of the pairs
 
-A world may test every candidate pair when a collider comes to it (`explicit`: nothing to do here), every two
-of its shapes (`nxn`), or the shapes that overlap along one axis, found by sorting (`sap`). What is near is
-marked by a bit per candidate pair and then listed in the order of the pairs, so that all ways give the same
-contacts, bit for bit.
+The bounds of every candidate pair may be compared (`explicit`), those of every two shapes, many at a time
+(`nxn`), or of the shapes that overlap along one axis, found by sorting (`sap`). Pairs whose bounds overlap
+are then looked at by how the two shapes move relative to each other. All ways mark the same pairs, so that
+contacts are the same, bit for bit.
 """
 
 from typing import Any
@@ -14,10 +14,18 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, HostPairs, PairTable
-from pluriverse.collision.shape_pair import bounds_overlap, flat_shape
-from pluriverse.collision.shape_state import ShapeState
+from pluriverse.collision.pair_table import (
+    COLLIDER_COUNT,
+    PLANE_COLLIDERS,
+    WITH_PLANE,
+    Collider,
+    HostPairs,
+    PairTable,
+)
+from pluriverse.collision.shape_pair import bounds_overlap, flat_shape, is_near_plane, is_within_reach
+from pluriverse.collision.shape_state import ShapeState, bounds_vector
 from pluriverse.launch import launch_kernel
+from pluriverse.math.bit_sets import LANE_COUNT, next_set_bit, overlap_functions
 from pluriverse.model import Model
 
 BROAD_PHASES = ("explicit", "nxn", "sap")
@@ -26,6 +34,9 @@ BROAD_PHASES = ("explicit", "nxn", "sap")
 # Candidate pairs of a world from which sorting pays: on piles of boxes, 64 (2080 pairs) cost a twelfth more
 # with it, 216 (23436 pairs) a sixth less, 512 half.
 SWEEP_PAIR_COUNT = 4000
+# Every two of n shapes are compared where n^2 is at most this many times the candidate pairs: comparing 32 by
+# vector instructions takes as long as one pair by its index.
+LANES_PER_PAIR = 32
 
 TEST_EVERY = wp.constant(0)
 ALL_PAIRS = wp.constant(1)
@@ -35,18 +46,8 @@ _MODES = {"explicit": 0, "nxn": 1, "sap": 2}
 # Bounds are widened by this fraction for the order along an axis, so that rounding loses no pair that the
 # test of bounds would find.
 ORDER_ROUNDING = wp.constant(1.0e-6)
-# Bits of the colliders whose pairs are near wherever they are: infinite planes have no bounds.
-ALWAYS_NEAR = wp.constant(
-    sum(
-        1 << int(collider)
-        for collider in (
-            Collider.HALF_SPACE,
-            Collider.MESH_PLANE,
-            Collider.HYDROELASTIC_PLANE,
-            Collider.HYDROELASTIC_MESH_PLANE,
-        )
-    )
-)
+
+mark_overlaps = overlap_functions(bounds_vector).mark_overlaps
 
 
 @wp.struct
@@ -69,20 +70,20 @@ class BroadPhaseData:
     """Entries of a world as last sorted along its axis."""
     axis: wp.array[int]
     """Axis along which the entries of a world are sorted, shape [world]."""
-    bit_start: wp.array[int]
-    """First word of each world in `bits`, shape [world]."""
-    bits: wp.array[wp.uint32]
-    """A bit per candidate pair of a world: whether it is near."""
+    candidate_start: wp.array[int]
+    """First word of each template in `candidates`, shape [template]."""
+    candidates: wp.array[wp.uint32]
+    """For each entry of a template a bit for each later one that it has a candidate pair with, row by row."""
 
 
 class BroadPhase:
-    """Makes a table of near pairs for the worlds that do not test every candidate pair.
+    """Finds the near pairs of worlds.
 
     Args:
         model: Model whose shapes collide.
         pairs: Candidate pairs of its templates.
         table: The same on the device.
-        wanted: One of `BROAD_PHASES`, or None to choose by the number of pairs.
+        wanted: One of `BROAD_PHASES`, or None to choose by the number of pairs and shapes.
 
     Raises:
         ValueError: If there is no such broad phase.
@@ -98,25 +99,26 @@ class BroadPhase:
         template_count = len(model.templates)
         first = pairs.start[::COLLIDER_COUNT].astype(np.int64)
         pair_counts = np.diff(first)
-        automatic = np.where(pair_counts >= SWEEP_PAIR_COUNT, _MODES["sap"], _MODES["explicit"])
+        shapes = [_bounded_shapes(pairs, template) for template in range(template_count)]
+        shape_counts = np.array([len(some) for some in shapes], dtype=np.int64)
+        dense = shape_counts**2 <= LANES_PER_PAIR * pair_counts
+        if device.is_cuda:  # no vector instructions
+            dense[:] = False
+        automatic = np.where(dense, _MODES["nxn"], _MODES["explicit"])
+        automatic = np.where(pair_counts >= SWEEP_PAIR_COUNT, _MODES["sap"], automatic)
         mode = automatic if wanted is None else np.full(template_count, _MODES[wanted])
         self.template_mode: np.ndarray = mode
         """How each template finds its near pairs, as `BROAD_PHASES` counts, shape [template]."""
         self.table = table
+        """Candidate pairs and which of them are near."""
         self._device = device
-        if not mode.any():
-            return
-
-        shapes = [_bounded_shapes(pairs, template) for template in range(template_count)]
         lookups = [
-            _lookup(pairs, template, shapes[template]) if mode[template] else np.zeros(0, dtype=np.int64)
+            _lookup(pairs, template, shapes[template]) if mode[template] else np.zeros((0, 0), dtype=np.int64)
             for template in range(template_count)
         ]
-        world_template = model.world_template
-        swept = mode[world_template] > 0
-        size = np.where(swept, [len(shapes[template]) for template in world_template], 0)
-        words = np.where(swept, -(-pair_counts[world_template] // 32), 0)
-        slots = np.where(swept, pair_counts[world_template], 0)
+        candidates = [_candidate_words(lookup) for lookup in lookups]
+        swept = mode[model.world_template] == _MODES["sap"]
+        size = np.where(swept, shape_counts[model.world_template], 0)
 
         def upload(values: Any, dtype: Any = int) -> wp.array:
             kind = np.uint32 if dtype is wp.uint32 else np.int32
@@ -124,42 +126,23 @@ class BroadPhase:
 
         data = BroadPhaseData()
         data.template_mode = upload(mode)
-        data.shape_start = upload(_starts([len(some) for some in shapes]))
+        data.shape_start = upload(_starts(shape_counts))
         data.shape = upload(np.concatenate([*shapes, []]))
-        data.lookup_start = upload(_starts([len(some) for some in lookups])[:-1])
-        data.lookup = upload(np.concatenate([*lookups, []]))
+        data.lookup_start = upload(_starts([some.size for some in lookups])[:-1])
+        data.lookup = upload(np.concatenate([*(some.reshape(-1) for some in lookups), []]))
+        data.candidate_start = upload(_starts([some.size for some in candidates])[:-1])
+        data.candidates = upload(np.concatenate([*candidates, []]), wp.uint32)
         data.order_start = upload(_starts(size)[:-1])
         data.order = upload(np.concatenate([*(np.arange(count) for count in size), []]))
         data.axis = upload(np.zeros(model.world_count))
-        data.bit_start = upload(_starts(words)[:-1])
-        data.bits = wp.zeros(int(words.sum()), dtype=wp.uint32, device=device)
         self._data = data
 
-        # The near pairs of swept world k stand behind those of the templates, in rows of their own: 2 k more
-        # than one past the templates. The row after its last one says where they end.
-        row_of_world = np.where(swept, template_count + 1 + 2 * (np.cumsum(swept) - 1), world_template)
-        row_count = (template_count + 1 + 2 * int(swept.sum())) * COLLIDER_COUNT + 1
-        starts = np.zeros(row_count, dtype=np.int32)
-        starts[: len(pairs.start)] = pairs.start
-        starts[row_of_world[swept] * COLLIDER_COUNT] = int(first[-1]) + _starts(slots)[:-1][swept]
-        room = np.zeros(int(slots.sum()), dtype=np.int32)
-        near = PairTable()
-        near.world_template = upload(row_of_world)
-        near.world_shape = table.world_shape
-        near.pair_start = upload(starts)
-        near.pair_shape0 = upload(np.concatenate([pairs.shape0, room]))
-        near.pair_shape1 = upload(np.concatenate([pairs.shape1, room]))
-        self._candidates = table
-        self.table = near
-
     def find_near_pairs(self, worlds: wp.array, state: ShapeState) -> None:
-        """Write the near pairs of `worlds` into `table`. Only launches."""
-        if not self.template_mode.any():
-            return
+        """Write which candidate pairs of `worlds` are near. Only launches."""
         launch_kernel(
             find_near_pair,
             dim=worlds.size,
-            inputs=[worlds, self._candidates, state],
+            inputs=[worlds, state],
             outputs=[self._data, self.table],
             device=self._device,
         )
@@ -169,18 +152,13 @@ def _starts(counts: Any) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(np.asarray(counts, dtype=np.int64))]).astype(np.int64)
 
 
-def _always_near(collider: int) -> bool:
-    """Return whether the pairs of a collider are near wherever they are: infinite planes have no bounds."""
-    return bool((int(ALWAYS_NEAR) >> collider) & 1)
-
-
 def _bounded_pairs(pairs: HostPairs, template: int) -> np.ndarray:
     """Return the pairs of a template whose shapes both have bounds."""
     rows = [
         np.arange(pairs.start[row], pairs.start[row + 1])
         for collider in Collider
         for row in [template * COLLIDER_COUNT + int(collider)]
-        if not _always_near(collider)
+        if collider not in PLANE_COLLIDERS
     ]
     return np.concatenate(rows)
 
@@ -196,29 +174,29 @@ def _lookup(pairs: HostPairs, template: int, shapes: np.ndarray) -> np.ndarray:
     rows = _bounded_pairs(pairs, template)
     first, second = (np.searchsorted(shapes, some[rows]) for some in (pairs.shape0, pairs.shape1))
     table[first, second] = table[second, first] = rows - pairs.start[template * COLLIDER_COUNT]
-    return table.reshape(-1)
+    return table
+
+
+def _candidate_words(lookup: np.ndarray) -> np.ndarray:
+    """Return for each of n shapes a bit for each later one that it has a pair with, rows of n / 32 words."""
+    count = len(lookup)
+    bits = np.zeros((count, -(-count // LANE_COUNT) * LANE_COUNT), dtype=np.uint8)
+    bits[:, :count] = np.triu(lookup >= 0, 1)
+    return np.packbits(bits, axis=1, bitorder="little").reshape(-1).view("<u4").astype(np.int64)
 
 
 @wp.func
-def mark_if_near(
-    data: BroadPhaseData,
-    state: ShapeState,
-    world: int,
-    first_shape: int,
-    first_entry: int,
-    row: int,
-    one: int,
-    two: int,
-    count: int,
-) -> None:
-    """Set the bit of the candidate pair of two entries if their bounds overlap."""
-    shape0 = flat_shape(data.shape[first_entry + one], first_shape)
-    shape1 = flat_shape(data.shape[first_entry + two], first_shape)
-    if bounds_overlap(state.bounds[shape0], state.bounds[shape1]):
-        pair = data.lookup[row + one * count + two]
-        if pair >= 0:
-            word = data.bit_start[world] + pair // 32
-            data.bits[word] = data.bits[word] | (wp.uint32(1) << wp.uint32(pair % 32))
+def set_bit(bits: wp.array[wp.uint32], first_word: int, index: int) -> None:
+    """Put a pair into a set."""
+    word = first_word + index // 32
+    bits[word] = bits[word] | (wp.uint32(1) << wp.uint32(index % 32))
+
+
+@wp.func
+def clear_bit(bits: wp.array[wp.uint32], first_word: int, index: int) -> None:
+    """Take a pair out of a set."""
+    word = first_word + index // 32
+    bits[word] = bits[word] & ~(wp.uint32(1) << wp.uint32(index % 32))
 
 
 @wp.func
@@ -292,72 +270,93 @@ def sort_entries(
         data.order[first + place] = entry
 
 
-@wp.kernel(enable_backward=False, module="pluriverse.collision.broad_phase")
-def find_near_pair(
-    worlds: wp.array[int],  # [slot] the worlds of this launch
-    candidates: PairTable,
-    state: ShapeState,
-    # out
-    data: BroadPhaseData,
-    near: PairTable,
-):
-    """List the candidate pairs of one world whose bounds overlap."""
-    world = worlds[wp.tid()]
-    if world < 0:
-        return
-    template = candidates.world_template[world]
-    mode = data.template_mode[template]
-    if mode == TEST_EVERY:
-        return
-    first_shape = candidates.world_shape[world]
+@wp.func
+def sweep_entries(
+    data: BroadPhaseData, state: ShapeState, table: PairTable, world: int, template: int, first_shape: int
+) -> None:
+    """Mark the candidate pairs of a world whose bounds overlap, sorted along the axis of largest spread."""
     first_entry = data.shape_start[template]
     count = data.shape_start[template + 1] - first_entry
     row = data.lookup_start[template]
-    first_pair = candidates.pair_start[template * COLLIDER_COUNT]
-    end_pair = candidates.pair_start[(template + 1) * COLLIDER_COUNT]
-    first_word = data.bit_start[world]
-    for word in range((end_pair - first_pair + 31) // 32):
-        data.bits[first_word + word] = wp.uint32(0)
+    first = data.order_start[world]
+    axis = longest_axis(data, state, first_shape, first_entry, count)
+    sort_entries(data, state, first_shape, first_entry, first, count, axis)
+    for index in range(count):
+        one = data.order[first + index]
+        shape0 = flat_shape(data.shape[first_entry + one], first_shape)
+        limit = upper_end(state, shape0, axis)
+        other = int(index + 1)
+        while other < count:
+            two = data.order[first + other]
+            shape1 = flat_shape(data.shape[first_entry + two], first_shape)
+            if lower_end(state, shape1, axis) <= limit:
+                if bounds_overlap(state.bounds[shape0], state.bounds[shape1]):
+                    pair = data.lookup[row + one * count + two]
+                    if pair >= 0:
+                        set_bit(table.near, table.near_start[world], pair)
+                other += 1
+            else:
+                other = count
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.collision.broad_phase")
+def find_near_pair(
+    worlds: wp.array[int],  # [slot] the worlds of this launch
+    state: ShapeState,
+    # out
+    data: BroadPhaseData,
+    table: PairTable,
+):
+    """Mark the candidate pairs of one world that are near."""
+    world = worlds[wp.tid()]
+    if world < 0:
+        return
+    template = table.world_template[world]
+    mode = data.template_mode[template]
+    first_shape = table.world_shape[world]
+    first_pair = table.pair_start[template * COLLIDER_COUNT]
+    end_pair = table.pair_start[(template + 1) * COLLIDER_COUNT]
+    first_word = table.near_start[world]
+    for word in range(first_word, first_word + (end_pair - first_pair + 31) // 32):
+        table.near[word] = wp.uint32(0)
 
     if mode == ALL_PAIRS:
-        for one in range(1, count):
-            for two in range(one):
-                mark_if_near(data, state, world, first_shape, first_entry, row, one, two, count)
-    else:
-        first = data.order_start[world]
-        axis = longest_axis(data, state, first_shape, first_entry, count)
-        sort_entries(data, state, first_shape, first_entry, first, count, axis)
-        for index in range(count):
-            one = data.order[first + index]
-            limit = upper_end(state, flat_shape(data.shape[first_entry + one], first_shape), axis)
-            other = int(index + 1)
-            while other < count:
-                two = data.order[first + other]
-                if lower_end(state, flat_shape(data.shape[first_entry + two], first_shape), axis) <= limit:
-                    mark_if_near(data, state, world, first_shape, first_entry, row, one, two, count)
-                    other += 1
-                else:
-                    other = count
+        first_entry = data.shape_start[template]
+        mark_overlaps(
+            state.bounds,
+            data.shape,
+            first_entry,
+            data.shape_start[template + 1] - first_entry,
+            first_shape,
+            data.candidates,
+            data.candidate_start[template],
+            data.lookup,
+            data.lookup_start[template],
+            table.near,
+            first_word,
+        )
+    elif mode == SWEEP:
+        sweep_entries(data, state, table, world, template, first_shape)
 
-    out_row = near.world_template[world] * COLLIDER_COUNT
-    slot = near.pair_start[out_row]
     for collider in range(COLLIDER_COUNT):
-        near.pair_start[out_row + collider] = slot
-        begin = candidates.pair_start[template * COLLIDER_COUNT + collider]
-        end = candidates.pair_start[template * COLLIDER_COUNT + collider + 1]
-        is_always = ((ALWAYS_NEAR >> collider) & 1) != 0
-        index = int(begin)
-        while index < end:
-            place = index - first_pair
-            bits = data.bits[first_word + place // 32] >> wp.uint32(place % 32)
-            if is_always or (bits & wp.uint32(1)) != wp.uint32(0):
-                near.pair_shape0[slot] = candidates.pair_shape0[index]
-                near.pair_shape1[slot] = candidates.pair_shape1[index]
-                slot += 1
-                index += 1
-            elif bits == wp.uint32(0):
-                # Nothing is near in the rest of this word.
-                index += 32 - place % 32
-            else:
-                index += 1
-    near.pair_start[out_row + COLLIDER_COUNT] = slot
+        begin = table.pair_start[template * COLLIDER_COUNT + collider]
+        end = table.pair_start[template * COLLIDER_COUNT + collider + 1]
+        is_plane = ((WITH_PLANE >> collider) & 1) != 0
+        if is_plane or mode == TEST_EVERY:
+            for pair in range(begin, end):
+                shape0 = flat_shape(table.pair_shape0[pair], first_shape)
+                shape1 = flat_shape(table.pair_shape1[pair], first_shape)
+                if is_plane:
+                    if is_near_plane(state, shape0, shape1):
+                        set_bit(table.near, first_word, pair - first_pair)
+                elif bounds_overlap(state.bounds[shape0], state.bounds[shape1]):
+                    set_bit(table.near, first_word, pair - first_pair)
+        if not is_plane:
+            last = end - first_pair
+            index = next_set_bit(table.near, first_word, begin - first_pair, last)
+            while index < last:
+                shape0 = flat_shape(table.pair_shape0[first_pair + index], first_shape)
+                shape1 = flat_shape(table.pair_shape1[first_pair + index], first_shape)
+                if not is_within_reach(state, shape0, shape1):
+                    clear_bit(table.near, first_word, index)
+                index = next_set_bit(table.near, first_word, index + 1, last)

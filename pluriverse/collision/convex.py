@@ -8,22 +8,18 @@ Otherwise the closest points are the contact.
 Distances are in the frame of the first shape; patches are relative to the origin of the second.
 """
 
-from typing import Any
-
 import warp as wp
 
 from pluriverse.collision.components import column
-from pluriverse.collision.contact_output import ContactOutput, add_contact, write_counts
+from pluriverse.collision.contact_output import ContactOutput, add_contact
 from pluriverse.collision.convex_feature import Feature, find_feature
 from pluriverse.collision.convex_support import ConvexPair, core_radius, support_first, support_second
 from pluriverse.collision.epa import make_penetration
 from pluriverse.collision.gjk import APART, NEAR, make_closest_points
 from pluriverse.collision.hull import HullData
-from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
 from pluriverse.collision.polygon import POLYGON_CAPACITY, clip_to_face, drop_corner
-from pluriverse.collision.shape_pair import ShapePair, flat_shape, is_larger, is_near, make_shape_pair
-from pluriverse.collision.shape_state import ShapeModel, ShapeState, hull_of
-from pluriverse.launch import launch_kernel
+from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
+from pluriverse.collision.shape_state import ShapeModel, hull_of
 
 # Cosine (8 degrees) of the angle between normal and face from which the face carries the other shape. The
 # normal of two plates tilted by the slightest angle can be that of two crossing edges, but they rest on a
@@ -381,49 +377,4 @@ def collide_convex(
     return add_patch(output, model, pair, found, touch, reference, plane, anchor, corners, count)
 
 
-@wp.kernel(enable_backward=False, module="pluriverse.collision.convex")
-def collide_convex_pairs(
-    worlds: wp.array[int],  # [slot] the worlds of this launch
-    table: PairTable,
-    collider: int,
-    model: ShapeModel,
-    hulls: HullData,
-    state: ShapeState,
-    # out
-    output: ContactOutput,
-):
-    """Add the contacts of the near pairs of one world."""
-    world = worlds[wp.tid()]
-    if world < 0:
-        return
-    row = table.world_template[world] * COLLIDER_COUNT + collider
-    first_shape = table.world_shape[world]
-    found = output.found[world]
-    for index in range(table.pair_start[row], table.pair_start[row + 1]):
-        shape0 = flat_shape(table.pair_shape0[index], first_shape)
-        shape1 = flat_shape(table.pair_shape1[index], first_shape)
-        if is_near(state, shape0, shape1):
-            if is_larger(state, shape0, shape1):
-                shape0, shape1 = shape1, shape0
-            pair = make_shape_pair(state, world, shape0, shape1)
-            found = collide_convex(output, model, hulls, pair, found)
-    write_counts(output, world, found)
-
-
-def collide_convex_shapes(
-    hulls: HullData,
-    worlds: wp.array[int],
-    table: PairTable,
-    model: ShapeModel,
-    state: ShapeState,
-    output: ContactOutput,
-    device: Any,
-) -> None:
-    """Add the contacts of all pairs without a collider of their own."""
-    launch_kernel(
-        collide_convex_pairs,
-        dim=worlds.size,
-        inputs=[worlds, table, int(Collider.CONVEX), model, hulls, state],
-        outputs=[output],
-        device=device,
-    )
+collide_convex_pairs = make_pair_kernel("convex", collide_convex, is_symmetric=True)

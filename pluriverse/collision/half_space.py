@@ -8,16 +8,13 @@ small shape that merely lie within the gap do not become contacts.
 Points are computed in the frame of the shape, so the plane may be far from its origin.
 """
 
-from typing import Any
-
 import warp as wp
 
 from pluriverse.collision.components import largest_component
-from pluriverse.collision.contact_output import ContactOutput, add_contact, write_counts
+from pluriverse.collision.contact_output import ContactOutput, add_contact
 from pluriverse.collision.hull import HullData, facing_face, support_vertex
-from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
 from pluriverse.collision.rim import rim_direction
-from pluriverse.collision.shape_pair import ShapePair, flat_shape, is_near_plane, make_shape_pair
+from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
 from pluriverse.collision.shape_state import (
     BOX,
     CAPSULE,
@@ -27,10 +24,8 @@ from pluriverse.collision.shape_state import (
     ELLIPSOID,
     SPHERE,
     ShapeModel,
-    ShapeState,
     hull_of,
 )
-from pluriverse.launch import launch_kernel
 
 # Sine of the tilt of a capsule from upright below which only its lower end meets the plane: its side line,
 # where the second point lies, is then too steep to carry anything.
@@ -213,47 +208,4 @@ def collide_half_space(
     return found
 
 
-@wp.kernel(enable_backward=False, module="pluriverse.collision.half_space")
-def collide_half_space_pairs(
-    worlds: wp.array[int],  # [slot] the worlds of this launch
-    table: PairTable,
-    collider: int,
-    model: ShapeModel,
-    hulls: HullData,
-    state: ShapeState,
-    # out
-    output: ContactOutput,
-):
-    """Add the contacts of the planes of one world."""
-    world = worlds[wp.tid()]
-    if world < 0:
-        return
-    row = table.world_template[world] * COLLIDER_COUNT + collider
-    first_shape = table.world_shape[world]
-    found = output.found[world]
-    for index in range(table.pair_start[row], table.pair_start[row + 1]):
-        plane = flat_shape(table.pair_shape0[index], first_shape)
-        shape = flat_shape(table.pair_shape1[index], first_shape)
-        if is_near_plane(state, plane, shape):
-            pair = make_shape_pair(state, world, plane, shape)
-            found = collide_half_space(output, model, hulls, pair, found)
-    write_counts(output, world, found)
-
-
-def collide_half_spaces(
-    hulls: HullData,
-    worlds: wp.array[int],
-    table: PairTable,
-    model: ShapeModel,
-    state: ShapeState,
-    output: ContactOutput,
-    device: Any,
-) -> None:
-    """Add the contacts of all shapes with infinite planes."""
-    launch_kernel(
-        collide_half_space_pairs,
-        dim=worlds.size,
-        inputs=[worlds, table, int(Collider.HALF_SPACE), model, hulls, state],
-        outputs=[output],
-        device=device,
-    )
+collide_half_space_pairs = make_pair_kernel("half_space", collide_half_space)

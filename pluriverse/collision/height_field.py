@@ -4,11 +4,9 @@ A height field is solid below, and its border is that of a block: side walls go 
 of a border cell is two triangles, which are made where a shape is near; their indices are negative.
 """
 
-from typing import Any
-
 import warp as wp
 
-from pluriverse.collision.contact_output import ContactOutput, write_counts
+from pluriverse.collision.contact_output import ContactOutput
 from pluriverse.collision.contact_reduction import (
     PATCH_COUNT,
     SLOT_COUNT,
@@ -17,12 +15,10 @@ from pluriverse.collision.contact_reduction import (
 )
 from pluriverse.collision.height_field_data import HeightFieldData, grid_point
 from pluriverse.collision.hull import HullData
-from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
-from pluriverse.collision.shape_pair import ShapePair, flat_shape, is_near, make_shape_pair
-from pluriverse.collision.shape_state import ShapeModel, ShapeState
+from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
+from pluriverse.collision.shape_state import ShapeModel
 from pluriverse.collision.triangle_convex import make_triangle_collider
 from pluriverse.collision.triangle_pair import TrianglePair, make_triangle_pair
-from pluriverse.launch import launch_kernel
 
 # Relative excess of the depth below a triangle over that straight below the surface which rounding explains.
 DEPTH_ROUNDING = wp.constant(1.0e-3)
@@ -33,6 +29,16 @@ UNBOUNDED = wp.constant(1.0e30)
 
 # Triangles of the walls that a border cell may have: those that face -y, +x, +y and -x, two each.
 WALL_TRIANGLE_COUNT = wp.constant(8)
+
+
+@wp.struct
+class HeightFieldPairData:
+    """What this collider needs besides the shapes."""
+
+    hulls: HullData
+    """Convex hulls."""
+    fields: HeightFieldData
+    """Height fields."""
 
 
 @wp.func
@@ -242,14 +248,11 @@ collide_triangle = make_triangle_collider(HeightFieldData, is_free_edge, is_free
 
 @wp.func
 def collide_height_field(
-    output: ContactOutput,
-    model: ShapeModel,
-    hulls: HullData,
-    data: HeightFieldData,
-    shapes: ShapePair,
-    found: int,
+    output: ContactOutput, model: ShapeModel, both: HeightFieldPairData, shapes: ShapePair, found: int
 ) -> int:
     """Add the contacts of a height field (first) and a convex shape (second)."""
+    hulls = both.hulls
+    data = both.fields
     field = data.mesh_field[model.shape_source_index[shapes.shape0]]
     if field < 0:
         return found
@@ -332,49 +335,6 @@ def collide_height_field(
     return add_kept_contacts(output, model, shapes, found, normals, slots, count)
 
 
-@wp.kernel(enable_backward=False, module="pluriverse.collision.height_field")
-def collide_height_field_pairs(
-    worlds: wp.array[int],  # [slot] the worlds of this launch
-    table: PairTable,
-    collider: int,
-    model: ShapeModel,
-    hulls: HullData,
-    data: HeightFieldData,
-    state: ShapeState,
-    # out
-    output: ContactOutput,
-):
-    """Add the contacts of the height fields of one world."""
-    world = worlds[wp.tid()]
-    if world < 0:
-        return
-    row = table.world_template[world] * COLLIDER_COUNT + collider
-    first_shape = table.world_shape[world]
-    found = output.found[world]
-    for index in range(table.pair_start[row], table.pair_start[row + 1]):
-        shape0 = flat_shape(table.pair_shape0[index], first_shape)
-        shape1 = flat_shape(table.pair_shape1[index], first_shape)
-        if is_near(state, shape0, shape1):
-            pair = make_shape_pair(state, world, shape0, shape1)
-            found = collide_height_field(output, model, hulls, data, pair, found)
-    write_counts(output, world, found)
-
-
-def collide_height_fields(
-    hulls: HullData,
-    data: HeightFieldData,
-    worlds: wp.array[int],
-    table: PairTable,
-    model: ShapeModel,
-    state: ShapeState,
-    output: ContactOutput,
-    device: Any,
-) -> None:
-    """Add the contacts of height fields with convex shapes."""
-    launch_kernel(
-        collide_height_field_pairs,
-        dim=worlds.size,
-        inputs=[worlds, table, int(Collider.HEIGHT_FIELD), model, hulls, data, state],
-        outputs=[output],
-        device=device,
-    )
+collide_height_field_pairs = make_pair_kernel(
+    "height_field", collide_height_field, data_type=HeightFieldPairData
+)

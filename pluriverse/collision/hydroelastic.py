@@ -12,25 +12,16 @@ so the two points of the contact lie that depth apart, on either side of the pre
 ([Masterjohn2022]).
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import warp as wp
 
-from pluriverse.collision.contact_output import ContactOutput, store_contact, write_counts
+from pluriverse.collision.contact_output import ContactOutput, store_contact
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.hydroelastic_field import direction_of
 from pluriverse.collision.hydroelastic_pair import SECTOR_COUNT, PatchPair, levels_of
 from pluriverse.collision.hydroelastic_patch import clear_bins, find_patch
-from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
-from pluriverse.collision.shape_pair import (
-    ShapePair,
-    flat_shape,
-    is_larger,
-    is_near,
-    is_near_plane,
-    make_shape_pair,
-)
+from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
 from pluriverse.collision.shape_state import (
     CAPSULE,
     CONE,
@@ -40,7 +31,6 @@ from pluriverse.collision.shape_state import (
     PLANE,
     SPHERE,
     ShapeModel,
-    ShapeState,
     hull_of,
 )
 from pluriverse.launch import launch_kernel
@@ -66,6 +56,16 @@ class PressureModel:
     """Pressure per depth [N/m³], shape [shape]."""
     stiffness: wp.array[float]
     """Stiffness of each contact [N/m], 0 where it comes from the materials, shape [slot]."""
+
+
+@wp.struct
+class PatchData:
+    """What this collider needs besides the shapes."""
+
+    hulls: HullData
+    """Convex hulls."""
+    pressures: PressureModel
+    """Pressure fields."""
 
 
 @wp.func
@@ -236,12 +236,13 @@ def store_patch(
 def collide_hydroelastic(
     output: ContactOutput,
     model: ShapeModel,
-    hulls: HullData,
-    pressures: PressureModel,
+    data: PatchData,
     shapes: ShapePair,
     found: int,
 ) -> int:
     """Add the contacts of the patch of two shapes; a half space comes first."""
+    hulls = data.hulls
+    pressures = data.pressures
     pair = make_patch_pair(model, pressures, shapes)
     compliance = pair.compliance0 + pair.compliance1
     if not (compliance > 0.0 and compliance < wp.inf):
@@ -257,40 +258,9 @@ def collide_hydroelastic(
     return store_patch(output, model, pressures, shapes, pair, force, moment, weight, total, found)
 
 
-@wp.kernel(enable_backward=False, module="pluriverse.collision.hydroelastic")
-def collide_hydroelastic_pairs(
-    worlds: wp.array[int],  # [slot] the worlds of this launch
-    table: PairTable,
-    collider: int,
-    is_plane: bool,
-    model: ShapeModel,
-    hulls: HullData,
-    pressures: PressureModel,
-    state: ShapeState,
-    # out
-    output: ContactOutput,
-):
-    """Add the contacts of the hydroelastic pairs of one world."""
-    world = worlds[wp.tid()]
-    if world < 0:
-        return
-    row = table.world_template[world] * COLLIDER_COUNT + collider
-    first_shape = table.world_shape[world]
-    found = output.found[world]
-    for index in range(table.pair_start[row], table.pair_start[row + 1]):
-        shape0 = flat_shape(table.pair_shape0[index], first_shape)
-        shape1 = flat_shape(table.pair_shape1[index], first_shape)
-        touches = bool(False)
-        if is_plane:
-            touches = is_near_plane(state, shape0, shape1)
-        else:
-            touches = is_near(state, shape0, shape1)
-            if is_larger(state, shape0, shape1):
-                shape0, shape1 = shape1, shape0
-        if touches:
-            pair = make_shape_pair(state, world, shape0, shape1)
-            found = collide_hydroelastic(output, model, hulls, pressures, pair, found)
-    write_counts(output, world, found)
+collide_hydroelastic_pairs = make_pair_kernel(
+    "hydroelastic", collide_hydroelastic, data_type=PatchData, is_symmetric=True
+)
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.collision.hydroelastic")
@@ -308,83 +278,23 @@ def clear_world_stiffness(
         stiffness[slot] = 0.0
 
 
-class PatchCollider:
-    """Adds the contacts of all hydroelastic pairs of a model, behind all other colliders.
+def clear_stiffness(
+    worlds: wp.array[int], output: ContactOutput, stiffness: wp.array[float], device: Any
+) -> None:
+    """Leave the stiffness [N/m] of all contacts of `worlds` to the materials, shape [slot]."""
+    launch_kernel(
+        clear_world_stiffness,
+        dim=worlds.size,
+        inputs=[worlds, output.start],
+        outputs=[stiffness],
+        device=device,
+    )
 
-    Args:
-        model: Model with hydroelastic shapes.
-        hulls: Convex hulls.
-        surfaces: `MeshSet` of the triangle meshes, None if no collider takes any.
-        colliders: Algorithms of the narrow phase that the model needs.
-    """
 
-    def __init__(self, model: Model, hulls: HullData, surfaces: Any, colliders: Sequence[Collider]):
-        self._hulls = hulls
-        self._surfaces = surfaces
-        self._mesh_colliders = [
-            collider
-            for collider in (Collider.HYDROELASTIC_MESH_PLANE, Collider.HYDROELASTIC_MESH)
-            if collider in colliders
-        ]
-        self._colliders = [
-            collider
-            for collider in (Collider.HYDROELASTIC_PLANE, Collider.HYDROELASTIC)
-            if collider in colliders
-        ]
-        self._pressures = PressureModel()
-        self._pressures.shape_flags = model.structure.shape_flags
-        self._pressures.shape_kh = model.shape_material_kh
-        self._device = model.device
-
-    def collide(
-        self,
-        worlds: wp.array[int],
-        table: PairTable,
-        model: ShapeModel,
-        state: ShapeState,
-        output: ContactOutput,
-        stiffness: wp.array[float],
-    ) -> None:
-        """Add the contacts of `worlds`, and write the stiffness [N/m] of all of theirs, shape [slot]."""
-        launch_kernel(
-            clear_world_stiffness,
-            dim=worlds.size,
-            inputs=[worlds, output.start],
-            outputs=[stiffness],
-            device=self._device,
-        )
-        self._pressures.stiffness = stiffness
-        for collider in self._colliders:
-            launch_kernel(
-                collide_hydroelastic_pairs,
-                dim=worlds.size,
-                inputs=[
-                    worlds,
-                    table,
-                    int(collider),
-                    collider == Collider.HYDROELASTIC_PLANE,
-                    model,
-                    self._hulls,
-                    self._pressures,
-                    state,
-                ],
-                outputs=[output],
-                device=self._device,
-            )
-        if self._mesh_colliders:
-            # Kernels are parsed when a module that declares them loads.
-            from pluriverse.collision.hydroelastic_mesh import collide_hydroelastic_meshes
-
-            for collider in self._mesh_colliders:
-                collide_hydroelastic_meshes(
-                    worlds,
-                    table,
-                    collider,
-                    model,
-                    self._hulls,
-                    self._surfaces.data,
-                    self._pressures,
-                    state,
-                    output,
-                    self._device,
-                )
+def make_pressure_model(model: Model, stiffness: wp.array[float]) -> PressureModel:
+    """Return what kernels read of the shapes of `model`, and where they write the stiffness of contacts."""
+    pressures = PressureModel()
+    pressures.shape_flags = model.structure.shape_flags
+    pressures.shape_kh = model.shape_material_kh
+    pressures.stiffness = stiffness
+    return pressures

@@ -20,7 +20,12 @@ from pluriverse.launch import launch_kernel
 
 # Change of velocity [m/s²] for the length of the step by which a contact is idle or not. Found by trial on
 # robots that walk, fall and lie: less repeats a tenth of all steps.
-ACCELERATION_IDLE = wp.constant(50.0)
+ACCELERATION_IDLE = 50.0
+
+
+def usual_change(dt: float) -> float:
+    """Return by how much the relative velocity of two shapes usually changes in a step at most [m/s]."""
+    return 2.0 * ACCELERATION_IDLE * dt
 
 
 @wp.func
@@ -64,7 +69,7 @@ def is_idle(
     body_q: wp.array[wp.transform],
     output: ContactOutput,
     slot: int,
-    dt: float,
+    usual: float,
     is_repeated: int,
 ) -> bool:
     """Return whether a contact does not act if velocities change by no more than is usual."""
@@ -72,7 +77,7 @@ def is_idle(
     lead = wp.max(state.lead[shape0], state.lead[shape1])
     change = state.change[shape0] + state.change[shape1]
     if is_repeated == 0:
-        change = wp.min(change, 2.0 * ACCELERATION_IDLE * dt)
+        change = wp.min(change, usual)
     spin0, spin1 = state.spin[shape0], state.spin[shape1]
     arm0 = contact_arm(model, state, body_q, shape0, output.point0[slot])
     arm1 = contact_arm(model, state, body_q, shape1, output.point1[slot])
@@ -117,7 +122,8 @@ def set_idle_contact_aside(
     model: ShapeModel,
     state: ShapeState,
     body_q: wp.array[wp.transform],  # [body] m, xyzw
-    horizon: HorizonData,
+    usual: float,  # m/s, change of the relative velocity for which contacts are idle
+    is_repeated: int,
     has_stiffness: int,
     # out
     output: ContactOutput,
@@ -137,7 +143,7 @@ def set_idle_contact_aside(
             own = stiffness[slot]
         # A pressure patch acts as it was found.
         if own == 0.0:
-            idle = is_idle(model, state, body_q, output, slot, horizon.dt, horizon.is_repeated)
+            idle = is_idle(model, state, body_q, output, slot, usual, is_repeated)
         if not idle:
             if kept != index:
                 swap_contacts(output, start + kept, slot)
@@ -165,7 +171,15 @@ def set_idle_contacts_aside(
     launch_kernel(
         set_idle_contact_aside,
         dim=worlds.size,
-        inputs=[worlds, model, state, body_q, horizon, int(stiffness is not None)],
+        inputs=[
+            worlds,
+            model,
+            state,
+            body_q,
+            usual_change(horizon.dt),
+            horizon.is_repeated,
+            int(stiffness is not None),
+        ],
         outputs=[output, stiffness, idle_count],
         device=device,
     )

@@ -6,11 +6,9 @@ distance tells the way. A mesh with holes is a sheet that pushes to the side whe
 middle of the shape is.
 """
 
-from typing import Any
-
 import warp as wp
 
-from pluriverse.collision.contact_output import ContactOutput, write_counts
+from pluriverse.collision.contact_output import ContactOutput
 from pluriverse.collision.contact_reduction import (
     PATCH_COUNT,
     SLOT_COUNT,
@@ -30,12 +28,10 @@ from pluriverse.collision.mesh_data import (
     mirror_sign,
     surface_point,
 )
-from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
-from pluriverse.collision.shape_pair import ShapePair, flat_shape, is_near, make_shape_pair
-from pluriverse.collision.shape_state import ShapeModel, ShapeState
+from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
+from pluriverse.collision.shape_state import ShapeModel
 from pluriverse.collision.triangle_convex import make_triangle_collider
 from pluriverse.collision.triangle_pair import TrianglePair, make_triangle_pair, support_surface
-from pluriverse.launch import launch_kernel
 
 # A depth is the shortest way out if no part of the surface is closer than it, less this fraction.
 DEPTH_ROUNDING = wp.constant(1.0e-3)
@@ -56,6 +52,16 @@ def is_free_edge(
 ) -> bool:
     """Return whether the triangles beyond an edge lie behind the plane across a normal."""
     return is_edge_free(data, 3 * triangle + edge, pair.scale, pair.position, normal, point, slope)
+
+
+@wp.struct
+class MeshConvexData:
+    """What this collider needs besides the shapes."""
+
+    hulls: HullData
+    """Convex hulls."""
+    meshes: MeshData
+    """Surfaces."""
 
 
 @wp.func
@@ -102,9 +108,11 @@ collide_triangle = make_triangle_collider(MeshData, is_free_edge, is_free_corner
 
 @wp.func
 def collide_mesh_convex(
-    output: ContactOutput, model: ShapeModel, hulls: HullData, data: MeshData, shapes: ShapePair, found: int
+    output: ContactOutput, model: ShapeModel, both: MeshConvexData, shapes: ShapePair, found: int
 ) -> int:
     """Add the contacts of a mesh (first) and a convex shape (second)."""
+    hulls = both.hulls
+    data = both.meshes
     surface = data.mesh_surface[model.shape_source_index[shapes.shape0]]
     if surface < 0:
         return found
@@ -153,49 +161,4 @@ def collide_mesh_convex(
     return add_kept_contacts(output, model, shapes, found, normals, slots, count)
 
 
-@wp.kernel(enable_backward=False, module="pluriverse.collision.mesh_convex")
-def collide_mesh_convex_pairs(
-    worlds: wp.array[int],  # [slot] the worlds of this launch
-    table: PairTable,
-    collider: int,
-    model: ShapeModel,
-    hulls: HullData,
-    data: MeshData,
-    state: ShapeState,
-    # out
-    output: ContactOutput,
-):
-    """Add the contacts of the meshes of one world with convex shapes."""
-    world = worlds[wp.tid()]
-    if world < 0:
-        return
-    row = table.world_template[world] * COLLIDER_COUNT + collider
-    first_shape = table.world_shape[world]
-    found = output.found[world]
-    for index in range(table.pair_start[row], table.pair_start[row + 1]):
-        shape0 = flat_shape(table.pair_shape0[index], first_shape)
-        shape1 = flat_shape(table.pair_shape1[index], first_shape)
-        if is_near(state, shape0, shape1):
-            pair = make_shape_pair(state, world, shape0, shape1)
-            found = collide_mesh_convex(output, model, hulls, data, pair, found)
-    write_counts(output, world, found)
-
-
-def collide_meshes_and_convex_shapes(
-    hulls: HullData,
-    data: MeshData,
-    worlds: wp.array[int],
-    table: PairTable,
-    model: ShapeModel,
-    state: ShapeState,
-    output: ContactOutput,
-    device: Any,
-) -> None:
-    """Add the contacts of triangle meshes with convex shapes."""
-    launch_kernel(
-        collide_mesh_convex_pairs,
-        dim=worlds.size,
-        inputs=[worlds, table, int(Collider.MESH_CONVEX), model, hulls, data, state],
-        outputs=[output],
-        device=device,
-    )
+collide_mesh_convex_pairs = make_pair_kernel("mesh_convex", collide_mesh_convex, data_type=MeshConvexData)

@@ -6,11 +6,9 @@ every pair of sharp edges that pass each other gives a contact along their commo
 lie on each other have the corners of their overlap among these.
 """
 
-from typing import Any
-
 import warp as wp
 
-from pluriverse.collision.contact_output import ContactOutput, write_counts
+from pluriverse.collision.contact_output import ContactOutput
 from pluriverse.collision.contact_reduction import (
     PATCH_COUNT,
     SLOT_COUNT,
@@ -37,10 +35,8 @@ from pluriverse.collision.mesh_touch import (
     touch_faces,
     touch_surface,
 )
-from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, PairTable
-from pluriverse.collision.shape_pair import ShapePair, flat_shape, is_near, make_shape_pair
-from pluriverse.collision.shape_state import ShapeModel, ShapeState
-from pluriverse.launch import launch_kernel
+from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
+from pluriverse.collision.shape_state import ShapeModel
 
 # Depth, relative to the size of the smaller mesh, up to which corners are looked for below the surface.
 DEPTH = wp.constant(0.5)
@@ -186,47 +182,4 @@ def collide_mesh_mesh(
     return add_kept_contacts(output, model, pair, found, normals, slots, count)
 
 
-@wp.kernel(enable_backward=False, module="pluriverse.collision.mesh_mesh")
-def collide_mesh_mesh_pairs(
-    worlds: wp.array[int],  # [slot] the worlds of this launch
-    table: PairTable,
-    collider: int,
-    model: ShapeModel,
-    data: MeshData,
-    state: ShapeState,
-    # out
-    output: ContactOutput,
-):
-    """Add the contacts among the meshes of one world."""
-    world = worlds[wp.tid()]
-    if world < 0:
-        return
-    row = table.world_template[world] * COLLIDER_COUNT + collider
-    first_shape = table.world_shape[world]
-    found = output.found[world]
-    for index in range(table.pair_start[row], table.pair_start[row + 1]):
-        shape0 = flat_shape(table.pair_shape0[index], first_shape)
-        shape1 = flat_shape(table.pair_shape1[index], first_shape)
-        if is_near(state, shape0, shape1):
-            pair = make_shape_pair(state, world, shape0, shape1)
-            found = collide_mesh_mesh(output, model, data, pair, found)
-    write_counts(output, world, found)
-
-
-def collide_meshes(
-    data: MeshData,
-    worlds: wp.array[int],
-    table: PairTable,
-    model: ShapeModel,
-    state: ShapeState,
-    output: ContactOutput,
-    device: Any,
-) -> None:
-    """Add the contacts of triangle meshes with each other and with height fields."""
-    launch_kernel(
-        collide_mesh_mesh_pairs,
-        dim=worlds.size,
-        inputs=[worlds, table, int(Collider.MESH_MESH), model, data, state],
-        outputs=[output],
-        device=device,
-    )
+collide_mesh_mesh_pairs = make_pair_kernel("mesh_mesh", collide_mesh_mesh, data_type=MeshData)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.math.bit_sets import LANE_COUNT
 from pluriverse.types import GeoType
 
 
@@ -44,6 +45,23 @@ class Collider(enum.IntEnum):
 
 
 COLLIDER_COUNT = len(Collider)
+
+PATCH_COLLIDERS = (
+    Collider.HYDROELASTIC_PLANE,
+    Collider.HYDROELASTIC,
+    Collider.HYDROELASTIC_MESH_PLANE,
+    Collider.HYDROELASTIC_MESH,
+)
+"""Colliders of pressure patches."""
+PLANE_COLLIDERS = (
+    Collider.HALF_SPACE,
+    Collider.MESH_PLANE,
+    Collider.HYDROELASTIC_PLANE,
+    Collider.HYDROELASTIC_MESH_PLANE,
+)
+"""Colliders of pairs of an infinite plane, which has no bounds, and another shape."""
+WITH_PLANE = wp.constant(sum(1 << int(collider) for collider in PLANE_COLLIDERS))
+"""The same as bits."""
 
 _ROUND = (GeoType.SPHERE, GeoType.CAPSULE)
 _SURFACES = (GeoType.HFIELD, GeoType.MESH)
@@ -109,6 +127,10 @@ class PairTable:
     """First shape: world-local index, or -1 - flat index of a global shape, shape [pair]."""
     pair_shape1: wp.array[int]
     """Second shape, likewise, shape [pair]."""
+    near_start: wp.array[int]
+    """First word of each world in `near`, shape [world]."""
+    near: wp.array[wp.uint32]
+    """A bit for each candidate pair of each world, in their order: whether it is near (`broad_phase`)."""
 
 
 @dataclass(frozen=True)
@@ -195,12 +217,24 @@ def sort_pairs(
     )
 
 
-def upload_pairs(pairs: HostPairs, world_template: wp.array, world_shape: wp.array, device: Any) -> PairTable:
-    """Return `pairs` as arrays on the device."""
+def upload_pairs(pairs: HostPairs, world_template: np.ndarray, topology: Any, device: Any) -> PairTable:
+    """Return `pairs` as arrays on the device, and room for the near pairs of each world.
+
+    Args:
+        pairs: Candidate pairs of all templates.
+        world_template: Template of each world, shape [world].
+        topology: `Topology` of the model.
+        device: Device of the arrays.
+    """
     table = PairTable()
-    table.world_template = world_template
-    table.world_shape = world_shape
+    table.world_template = topology.world_template
+    table.world_shape = topology.world_shape
     table.pair_start = wp.array(pairs.start, dtype=int, device=device)
     table.pair_shape0 = wp.array(pairs.shape0, dtype=int, device=device)
     table.pair_shape1 = wp.array(pairs.shape1, dtype=int, device=device)
+    pair_count = np.diff(pairs.start[::COLLIDER_COUNT].astype(np.int64))
+    words = -(-pair_count // LANE_COUNT)[world_template]
+    starts = np.concatenate([[0], np.cumsum(words)])
+    table.near_start = wp.array(starts[:-1].astype(np.int32), dtype=int, device=device)
+    table.near = wp.zeros(int(starts[-1]), dtype=wp.uint32, device=device)
     return table

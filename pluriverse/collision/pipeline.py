@@ -101,7 +101,7 @@ class CollisionPipeline:
         shapes = [self._pairs.collider_shapes(template) for template in range(len(model.templates))]
         global_shapes = np.unique(np.concatenate([-1 - some[some < 0] for some in shapes]))
         self._global_shapes = wp.array(global_shapes.astype(np.int32), dtype=int, device=device)
-        table = upload_pairs(self._pairs, model.topology.world_template, model.topology.world_shape, device)
+        table = upload_pairs(self._pairs, model.world_template, model.topology, device)
         self._table = table
         self._broad_phase = stages.BroadPhase(model, self._pairs, table, broad_phase)
         self._stages = stages.Stages(

@@ -3,16 +3,13 @@
 Vectors are in the axes of the first shape, each surface point relative to the centre of its own shape.
 """
 
-from typing import Any
-
 import warp as wp
 
 from pluriverse.collision.contact_output import ContactOutput, add_contact
-from pluriverse.collision.pair_table import Collider, PairTable
+from pluriverse.collision.hull import HullData
 from pluriverse.collision.segment import any_perpendicular, capsule_direction, closest_segment_points
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
-from pluriverse.collision.shape_state import SPHERE, ShapeModel, ShapeState
-from pluriverse.launch import launch_kernel
+from pluriverse.collision.shape_state import SPHERE, ShapeModel
 
 # Sine of the angle between two capsules (3 degrees) up to which one lies along the other and needs a contact
 # at either end of the overlap. Their closest points, the contact at larger angles, then lie anywhere between.
@@ -67,7 +64,9 @@ def add_segment_contact(
 
 
 @wp.func
-def collide_round(output: ContactOutput, model: ShapeModel, pair: ShapePair, found: int) -> int:
+def collide_round(
+    output: ContactOutput, model: ShapeModel, hulls: HullData, pair: ShapePair, found: int
+) -> int:
     """Add the contact of two spheres or capsules, or two contacts if one capsule lies along the other."""
     half0 = wp.vec3(0.0, 0.0, pair.size0[1])
     half1 = pair.size1[1] * wp.vec3(pair.rotation[0, 2], pair.rotation[1, 2], pair.rotation[2, 2])
@@ -78,6 +77,10 @@ def collide_round(output: ContactOutput, model: ShapeModel, pair: ShapePair, fou
     a = wp.dot(half0, half0)
     b = wp.dot(half1, half1)
     crossing = wp.cross(half0, half1)
+    # s and t of the first contact and of the last one.
+    first = wp.vec2()
+    last = wp.vec2()
+    count = int(0)
     if a > 0.0 and b > 0.0 and wp.length_sq(crossing) < ALONG * ALONG * a * b:
         # The part of segment 0 beside segment 1, and the points of segment 1 across from its ends.
         middle = wp.dot(half0, pair.position) / a
@@ -87,28 +90,19 @@ def collide_round(output: ContactOutput, model: ShapeModel, pair: ShapePair, fou
         if high > low:
             t_low = wp.clamp(wp.dot(half1, low * half0 - pair.position) / b, -1.0, 1.0)
             t_high = wp.clamp(wp.dot(half1, high * half0 - pair.position) / b, -1.0, 1.0)
-            found = add_segment_contact(output, model, pair, found, half0, half1, low, t_low)
-            return add_segment_contact(output, model, pair, found, half0, half1, high, t_high)
-    closest = closest_segment_points(half0, pair.position, half1)
-    return add_segment_contact(output, model, pair, found, half0, half1, closest[0], closest[1])
+            first = wp.vec2(low, t_low)
+            last = wp.vec2(high, t_high)
+            count = 2
+    if count == 0:
+        first = closest_segment_points(half0, pair.position, half1)
+        count = 1
+    # One call for all, as the compiler writes each of them out.
+    for index in range(count):
+        place = first
+        if index == 1:
+            place = last
+        found = add_segment_contact(output, model, pair, found, half0, half1, place[0], place[1])
+    return found
 
 
 collide_round_pairs = make_pair_kernel("round", collide_round)
-
-
-def collide_rounds(
-    worlds: wp.array[int],
-    table: PairTable,
-    model: ShapeModel,
-    state: ShapeState,
-    output: ContactOutput,
-    device: Any,
-) -> None:
-    """Add the contacts of spheres and capsules among each other."""
-    launch_kernel(
-        collide_round_pairs,
-        dim=worlds.size,
-        inputs=[worlds, table, int(Collider.ROUND), model, state],
-        outputs=[output],
-        device=device,
-    )

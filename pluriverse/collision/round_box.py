@@ -3,17 +3,14 @@
 Vectors are in the axes of the box; the surface point of the capsule is relative to its own centre.
 """
 
-from typing import Any
-
 import warp as wp
 
 from pluriverse.collision.components import largest_component
 from pluriverse.collision.contact_output import ContactOutput, add_contact
-from pluriverse.collision.pair_table import Collider, PairTable
+from pluriverse.collision.hull import HullData
 from pluriverse.collision.segment import capsule_direction, closest_segment_points
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
-from pluriverse.collision.shape_state import SPHERE, ShapeModel, ShapeState
-from pluriverse.launch import launch_kernel
+from pluriverse.collision.shape_state import SPHERE, ShapeModel
 
 # Sine of the angle between a capsule and a face (or an edge) of the box up to which it lies on it and needs a
 # contact at either end; at larger angles the other end is far away.
@@ -24,6 +21,14 @@ PARALLEL = wp.constant(1.0e-4)
 EDGE_PREFERENCE = wp.constant(1.0e-6)
 # Distance of axis and box, relative to the radius, below which the line between their points gives no normal.
 COINCIDENT = wp.constant(1.0e-5)
+
+
+# Contacts of a pair at most.
+PLACE_CAPACITY = wp.constant(2)
+
+
+class place_vector(wp.types.vector(length=7, dtype=wp.float32)):  # noqa: N801 (a Warp type, named like one)
+    """Where a capsule and a box may touch: parameter t on the axis, point of the box [m], normal."""
 
 
 @wp.func
@@ -106,34 +111,38 @@ def add_axis_contact(
 
 
 @wp.func
-def add_nearest_contact(
-    output: ContactOutput, model: ShapeModel, pair: ShapePair, found: int, along: wp.vec3, t: float
-) -> int:
-    """Add the contact of the capsule at t, its axis outside the box, with the closest point of the box."""
-    p = pair.position + t * along
-    on_box = clamp_to_box(p, pair.size0)
-    return add_axis_contact(output, model, pair, found, along, t, on_box, wp.normalize(p - on_box))
+def set_place(places: wp.array[place_vector], count: int, t: float, on_box: wp.vec3, normal: wp.vec3) -> int:
+    """Store a place and return the number of them."""
+    places[count] = place_vector(t, on_box[0], on_box[1], on_box[2], normal[0], normal[1], normal[2])
+    return count + 1
 
 
 @wp.func
-def add_face_contact(
-    output: ContactOutput,
-    model: ShapeModel,
+def set_nearest(places: wp.array[place_vector], count: int, pair: ShapePair, along: wp.vec3, t: float) -> int:
+    """Store the place of the capsule at t, its axis outside the box, with the closest point of the box."""
+    p = pair.position + t * along
+    on_box = clamp_to_box(p, pair.size0)
+    return set_place(places, count, t, on_box, wp.normalize(p - on_box))
+
+
+@wp.func
+def set_on_face(
+    places: wp.array[place_vector],
+    count: int,
     pair: ShapePair,
-    found: int,
     along: wp.vec3,
     t: float,
     face: int,
     sign: float,
 ) -> int:
-    """Add the contact between the capsule at t and a face of the box, below the capsule's surface."""
+    """Store the place of the capsule at t with a face of the box, below the capsule's surface."""
     half = pair.size0
     normal = wp.vec3(0.0, 0.0, 0.0)
     normal[face] = sign
     surface = t * along + pair.size1[0] * capsule_direction(-normal, along, t)
     on_box = clamp_to_box(pair.position + surface, half)
     on_box[face] = sign * half[face]
-    return add_axis_contact(output, model, pair, found, along, t, on_box, normal)
+    return set_place(places, count, t, on_box, normal)
 
 
 @wp.func
@@ -151,22 +160,17 @@ def clip_to_slab(interval: wp.vec2, center: float, along: float, half: float) ->
 
 
 @wp.func
-def collide_outside(
-    output: ContactOutput,
-    model: ShapeModel,
-    pair: ShapePair,
-    found: int,
-    along: wp.vec3,
-    t: float,
-    normal: wp.vec3,
+def find_outside(
+    places: wp.array[place_vector], pair: ShapePair, along: wp.vec3, t: float, normal: wp.vec3
 ) -> int:
-    """Add the contacts of a capsule whose axis is closest to the box at t and does not meet it.
+    """Store the places of a capsule whose axis is closest to the box at t and does not meet it.
 
     The closest points make the first contact. A capsule that lies on a face or along an edge gets one at the
     other end of the part above it; where that part is parallel to the box, the closest point is any, and both
     ends are taken.
     """
     half = pair.size0
+    count = int(0)
     length = wp.length(along)
     face = largest_component(normal)
     j = (face + 1) % 3
@@ -184,26 +188,24 @@ def collide_outside(
             near = on_face[1]
             far = on_face[0]
         if rise <= PARALLEL * length:
-            found = add_face_contact(output, model, pair, found, along, near, face, sign)
+            count = set_on_face(places, count, pair, along, near, face, sign)
         else:
-            found = add_nearest_contact(output, model, pair, found, along, t)
-        return add_face_contact(output, model, pair, found, along, far, face, sign)
+            count = set_nearest(places, count, pair, along, t)
+        return set_on_face(places, count, pair, along, far, face, sign)
     if length > 0.0 and edge != face and on_edge[1] > on_edge[0]:
         across = wp.sqrt(wp.max(0.0, length * length - along[edge] * along[edge]))
         if across <= PARALLEL * length:
-            found = add_nearest_contact(output, model, pair, found, along, on_edge[0])
-            return add_nearest_contact(output, model, pair, found, along, on_edge[1])
+            count = set_nearest(places, count, pair, along, on_edge[0])
+            return set_nearest(places, count, pair, along, on_edge[1])
         if across <= ALONG * length:
             far = wp.where(wp.abs(t - on_edge[0]) > wp.abs(t - on_edge[1]), on_edge[0], on_edge[1])
-            found = add_nearest_contact(output, model, pair, found, along, far)
-    return add_nearest_contact(output, model, pair, found, along, t)
+            count = set_nearest(places, count, pair, along, far)
+    return set_nearest(places, count, pair, along, t)
 
 
 @wp.func
-def collide_inside(
-    output: ContactOutput, model: ShapeModel, pair: ShapePair, found: int, along: wp.vec3
-) -> int:
-    """Add the contacts of a capsule whose axis meets the box: along the direction that frees it soonest.
+def find_inside(places: wp.array[place_vector], pair: ShapePair, along: wp.vec3) -> int:
+    """Store the places of a capsule whose axis meets the box: along the direction that frees it soonest.
 
     Directions that can be the shortest way out: the faces, and across one edge of the box and the axis
     (separating axes of a segment and a box).
@@ -245,9 +247,7 @@ def collide_inside(
         unit = wp.vec3(0.0, 0.0, 0.0)
         unit[edge] = half[edge]
         closest = closest_segment_points(unit, center - corner, along)
-        return add_axis_contact(
-            output, model, pair, found, along, closest[1], corner + closest[0] * unit, edge_normal
-        )
+        return set_place(places, 0, closest[1], corner + closest[0] * unit, edge_normal)
     sign = wp.where(center[face] < 0.0, -1.0, 1.0)
     j = (face + 1) % 3
     k = (face + 2) % 3
@@ -259,14 +259,16 @@ def collide_inside(
         deep = on_face[1]
         far = on_face[0]
     length = wp.length(along)
-    found = add_face_contact(output, model, pair, found, along, deep, face, sign)
+    count = set_on_face(places, 0, pair, along, deep, face, sign)
     if length > 0.0 and wp.abs(along[face]) <= ALONG * length and on_face[1] > on_face[0]:
-        found = add_face_contact(output, model, pair, found, along, far, face, sign)
-    return found
+        count = set_on_face(places, count, pair, along, far, face, sign)
+    return count
 
 
 @wp.func
-def collide_round_box(output: ContactOutput, model: ShapeModel, pair: ShapePair, found: int) -> int:
+def collide_round_box(
+    output: ContactOutput, model: ShapeModel, hulls: HullData, pair: ShapePair, found: int
+) -> int:
     """Add the contacts of a box (first) and a sphere or capsule (second)."""
     along = pair.size1[1] * wp.vec3(pair.rotation[0, 2], pair.rotation[1, 2], pair.rotation[2, 2])
     t = float(0.0)
@@ -279,27 +281,19 @@ def collide_round_box(output: ContactOutput, model: ShapeModel, pair: ShapePair,
     distance = wp.length(offset)
     if distance > pair.size1[0] + pair.reach:
         return found
+    places = wp.zeros(shape=PLACE_CAPACITY, dtype=place_vector)
+    count = int(0)
     if distance > COINCIDENT * pair.size1[0]:
-        return collide_outside(output, model, pair, found, along, t, offset / distance)
-    return collide_inside(output, model, pair, found, along)
+        count = find_outside(places, pair, along, t, offset / distance)
+    else:
+        count = find_inside(places, pair, along)
+    # One call for all, as the compiler writes each of them out.
+    for index in range(count):
+        place = places[index]
+        on_box = wp.vec3(place[1], place[2], place[3])
+        normal = wp.vec3(place[4], place[5], place[6])
+        found = add_axis_contact(output, model, pair, found, along, place[0], on_box, normal)
+    return found
 
 
 collide_round_box_pairs = make_pair_kernel("round_box", collide_round_box)
-
-
-def collide_rounds_and_boxes(
-    worlds: wp.array[int],
-    table: PairTable,
-    model: ShapeModel,
-    state: ShapeState,
-    output: ContactOutput,
-    device: Any,
-) -> None:
-    """Add the contacts of spheres and capsules with boxes."""
-    launch_kernel(
-        collide_round_box_pairs,
-        dim=worlds.size,
-        inputs=[worlds, table, int(Collider.ROUND_BOX), model, state],
-        outputs=[output],
-        device=device,
-    )

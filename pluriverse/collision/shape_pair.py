@@ -1,13 +1,14 @@
 """The candidate pairs of a world: which are near, and where their shapes are relative to each other."""
 
-from collections.abc import Callable
 from typing import Any
 
 import warp as wp
 
 from pluriverse.collision.contact_output import ContactOutput, write_counts
-from pluriverse.collision.pair_table import COLLIDER_COUNT, PairTable
+from pluriverse.collision.hull import HullData
+from pluriverse.collision.pair_table import COLLIDER_COUNT, WITH_PLANE, PairTable
 from pluriverse.collision.shape_state import ShapeModel, ShapeState, bounds_vector
+from pluriverse.math.bit_sets import next_set_bit
 
 # Least share of the distance of two points that their spins leave to be closed by their speeds: ten times
 # the reach is more than any gap. (A spin that turns a body by a radian in a step is not resolved in any
@@ -62,10 +63,28 @@ def bounds_overlap(a: bounds_vector, b: bounds_vector) -> bool:
 
 
 @wp.func
+def plane_normal(state: ShapeState, plane: int) -> wp.vec3:
+    """Return the unit normal of a plane, world axes."""
+    rotation = state.rotation[plane]
+    return wp.vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
+
+
+@wp.func
+def plane_height_bound(state: ShapeState, plane: int, shape: int) -> float:
+    """Return a lower bound of the height of a shape over a plane [m]."""
+    up = plane_normal(state, plane)
+    bounds = state.bounds[shape]
+    center = wp.vec3(bounds[0], bounds[1], bounds[2]) - (state.origin[plane] + state.offset[plane])
+    # The bounds hold what the shape may move by itself.
+    moved = state.reach[shape]
+    extent = wp.abs(up[0]) * (bounds[3] - moved) + wp.abs(up[1]) * (bounds[4] - moved)
+    return wp.dot(up, center) - extent - wp.abs(up[2]) * (bounds[5] - moved)
+
+
+@wp.func
 def is_near_plane(state: ShapeState, plane: int, shape: int) -> bool:
     """Return whether a shape reaches into the half space below a plane, as far as its bounds tell."""
-    rotation = state.rotation[plane]
-    up = wp.vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
+    up = plane_normal(state, plane)
     bounds = state.bounds[shape]
     center = wp.vec3(bounds[0], bounds[1], bounds[2]) - (state.origin[plane] + state.offset[plane])
     extent = wp.abs(up[0]) * bounds[3] + wp.abs(up[1]) * bounds[4] + wp.abs(up[2]) * bounds[5]
@@ -74,12 +93,45 @@ def is_near_plane(state: ShapeState, plane: int, shape: int) -> bool:
 
 
 @wp.func
-def pair_speed(state: ShapeState, shape0: int, shape1: int) -> float:
-    """Return a bound on the relative speed of points of two shapes that are next to each other [m/s]."""
-    spin0, spin1 = state.spin[shape0], state.spin[shape1]
-    velocity = state.velocity[shape1] - state.velocity[shape0]
-    radius0, radius1 = state.radius[shape0], state.radius[shape1]
-    apart = (state.origin[shape1] - state.origin[shape0]) + (state.middle[shape1] - state.middle[shape0])
+def middles_apart(state: ShapeState, shape0: int, shape1: int) -> wp.vec3:
+    """Return the middle of the second of two shapes from that of the first [m], world axes."""
+    return (state.origin[shape1] - state.origin[shape0]) + (state.middle[shape1] - state.middle[shape0])
+
+
+@wp.func
+def distance_bound(state: ShapeState, shape0: int, shape1: int) -> float:
+    """Return a lower bound of the distance of two shapes that have bounds [m]."""
+    a, b = state.bounds[shape0], state.bounds[shape1]
+    # The bounds hold what each may move by itself.
+    moved = state.reach[shape0] + state.reach[shape1]
+    x = wp.max(wp.abs(a[0] - b[0]) - (a[3] + b[3] - moved), 0.0)
+    y = wp.max(wp.abs(a[1] - b[1]) - (a[4] + b[4] - moved), 0.0)
+    z = wp.max(wp.abs(a[2] - b[2]) - (a[5] + b[5] - moved), 0.0)
+    return wp.sqrt(x * x + y * y + z * z)
+
+
+@wp.func
+def relative_speed(
+    apart: wp.vec3,
+    velocity0: wp.vec3,
+    spin0: wp.vec3,
+    radius0: float,
+    velocity1: wp.vec3,
+    spin1: wp.vec3,
+    radius1: float,
+) -> float:
+    """Return a bound on the relative speed of points of two shapes that are next to each other [m/s].
+
+    Args:
+        apart: Middle of the second shape from that of the first [m].
+        velocity0: Velocity of the first shape at its middle [m/s].
+        spin0: Its angular velocity [rad/s].
+        radius0: Radius of a sphere about its middle that holds it [m].
+        velocity1: Velocity of the second shape at its middle [m/s].
+        spin1: Its angular velocity [rad/s].
+        radius1: Radius of a sphere about its middle that holds it [m].
+    """
+    velocity = velocity1 - velocity0
     spin = wp.length(spin1 - spin0)
     # As bodies that move together: by the point of shape 1, which is in it, and by that of shape 0.
     by1 = wp.length(velocity - wp.cross(spin0, apart)) + spin * radius1
@@ -90,13 +142,32 @@ def pair_speed(state: ShapeState, shape0: int, shape1: int) -> float:
 
 
 @wp.func
+def pair_speed(state: ShapeState, shape0: int, shape1: int) -> float:
+    """Return `relative_speed` of two shapes as they move at the start of the step [m/s]."""
+    return relative_speed(
+        middles_apart(state, shape0, shape1),
+        state.velocity[shape0],
+        state.spin[shape0],
+        state.radius[shape0],
+        state.velocity[shape1],
+        state.spin[shape1],
+        state.radius[shape1],
+    )
+
+
+@wp.func
+def reach_at_speed(lead: float, speed: float, spin: float) -> float:
+    """Return the distance up to which contacts may act at a speed and the larger of both spins [m]."""
+    # The points of a contact are next to each other but for its distance d, by which a spin adds spin d.
+    return lead * speed / wp.max(1.0 - lead * spin, LEAST_SHARE)
+
+
+@wp.func
 def reach_at_change(state: ShapeState, shape0: int, shape1: int, change: float) -> float:
     """Return the distance up to which contacts may act if the relative velocity changes by `change` [m]."""
     lead = wp.max(state.lead[shape0], state.lead[shape1])
-    # The points of a contact are next to each other but for its distance d, by which a spin adds spin d.
     spin = wp.max(wp.length(state.spin[shape0]), wp.length(state.spin[shape1]))
-    share = wp.max(1.0 - lead * spin, LEAST_SHARE)
-    return lead * (pair_speed(state, shape0, shape1) + change) / share
+    return reach_at_speed(lead, pair_speed(state, shape0, shape1) + change, spin)
 
 
 @wp.func
@@ -110,20 +181,11 @@ def pair_reach(state: ShapeState, shape0: int, shape1: int) -> float:
 
 
 @wp.func
-def is_near(state: ShapeState, shape0: int, shape1: int) -> bool:
-    """Return whether the bounds of two shapes are within the reach of their pair."""
-    a, b = state.bounds[shape0], state.bounds[shape1]
-    if not bounds_overlap(a, b):
-        return False
+def is_within_reach(state: ShapeState, shape0: int, shape1: int) -> bool:
+    """Return whether two shapes whose bounds overlap are within the reach of their pair."""
     if wp.max(state.lead[shape0], state.lead[shape1]) <= 0.0:
         return True
-    # The bounds hold what each may move by itself.
-    less = state.reach[shape0] + state.reach[shape1] - pair_reach(state, shape0, shape1)
-    return (
-        wp.abs(a[0] - b[0]) <= a[3] + b[3] - less
-        and wp.abs(a[1] - b[1]) <= a[4] + b[4] - less
-        and wp.abs(a[2] - b[2]) <= a[5] + b[5] - less
-    )
+    return distance_bound(state, shape0, shape1) <= pair_reach(state, shape0, shape1)
 
 
 @wp.func
@@ -158,13 +220,16 @@ def is_larger(state: ShapeState, shape0: int, shape1: int) -> bool:
     return state.extent[shape1] > state.extent[shape0]
 
 
-def make_pair_kernel(name: str, collide: Any, *, is_symmetric: bool = False) -> Any:
+def make_pair_kernel(
+    name: str, collide: Any, *, data_type: Any = HullData, is_symmetric: bool = False
+) -> Any:
     """Return the kernel `pluriverse.collision.<name>` that gives each near pair of one collider to `collide`.
 
     Args:
         name: Name of the Warp module.
-        collide: Function `(output, model, pair, found) -> found` that adds the contacts of a pair.
-        is_symmetric: Whether `collide` takes the two shapes in either order.
+        collide: Function `(output, model, data, pair, found) -> found` that adds the contacts of a pair.
+        data_type: Struct of what `collide` needs besides.
+        is_symmetric: Whether `collide` takes the two shapes in either order, unless the first is a plane.
     """
 
     @wp.kernel(enable_backward=False, module=f"pluriverse.collision.{name}")
@@ -173,6 +238,7 @@ def make_pair_kernel(name: str, collide: Any, *, is_symmetric: bool = False) -> 
         table: PairTable,
         collider: int,
         model: ShapeModel,
+        data: data_type,
         state: ShapeState,
         # out
         output: ContactOutput,
@@ -180,20 +246,24 @@ def make_pair_kernel(name: str, collide: Any, *, is_symmetric: bool = False) -> 
         world = worlds[wp.tid()]
         if world < 0:
             return
-        row = table.world_template[world] * COLLIDER_COUNT + collider
+        template = table.world_template[world]
+        first_pair = table.pair_start[template * COLLIDER_COUNT]
+        row = template * COLLIDER_COUNT + collider
+        end = table.pair_start[row + 1] - first_pair
+        first_word = table.near_start[world]
+        index = next_set_bit(table.near, first_word, table.pair_start[row] - first_pair, end)
+        if index >= end:
+            return
         first_shape = table.world_shape[world]
         found = output.found[world]
-        for index in range(table.pair_start[row], table.pair_start[row + 1]):
-            shape0 = flat_shape(table.pair_shape0[index], first_shape)
-            shape1 = flat_shape(table.pair_shape1[index], first_shape)
-            if is_near(state, shape0, shape1):
-                if wp.static(is_symmetric):
-                    if is_larger(state, shape0, shape1):
-                        shape0, shape1 = shape1, shape0
-                found = collide(output, model, make_shape_pair(state, world, shape0, shape1), found)
+        while index < end:
+            shape0 = flat_shape(table.pair_shape0[first_pair + index], first_shape)
+            shape1 = flat_shape(table.pair_shape1[first_pair + index], first_shape)
+            if wp.static(is_symmetric):
+                if ((WITH_PLANE >> collider) & 1) == 0 and is_larger(state, shape0, shape1):
+                    shape0, shape1 = shape1, shape0
+            found = collide(output, model, data, make_shape_pair(state, world, shape0, shape1), found)
+            index = next_set_bit(table.near, first_word, index + 1, end)
         write_counts(output, world, found)
 
     return collide_pairs
-
-
-ColliderLaunch = Callable[[wp.array, PairTable, ShapeModel, ShapeState, ContactOutput, Any], None]

@@ -1,18 +1,17 @@
 """Collider of a cylinder and a sphere: the point of the cylinder closest to the centre, in closed form."""
 
-from typing import Any
-
 import warp as wp
 
 from pluriverse.collision.contact_output import ContactOutput, add_contact
-from pluriverse.collision.pair_table import Collider, PairTable
+from pluriverse.collision.hull import HullData
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
-from pluriverse.collision.shape_state import ShapeModel, ShapeState
-from pluriverse.launch import launch_kernel
+from pluriverse.collision.shape_state import ShapeModel
 
 
 @wp.func
-def collide_sphere_cylinder(output: ContactOutput, model: ShapeModel, pair: ShapePair, found: int) -> int:
+def collide_sphere_cylinder(
+    output: ContactOutput, model: ShapeModel, hulls: HullData, pair: ShapePair, found: int
+) -> int:
     """Add the contact of a cylinder (first) and a sphere (second)."""
     radius = pair.size0[0]
     half_height = pair.size0[1]
@@ -55,21 +54,3 @@ def collide_sphere_cylinder(output: ContactOutput, model: ShapeModel, pair: Shap
 
 
 collide_sphere_cylinder_pairs = make_pair_kernel("sphere_cylinder", collide_sphere_cylinder)
-
-
-def collide_spheres_and_cylinders(
-    worlds: wp.array[int],
-    table: PairTable,
-    model: ShapeModel,
-    state: ShapeState,
-    output: ContactOutput,
-    device: Any,
-) -> None:
-    """Add the contacts of spheres with cylinders."""
-    launch_kernel(
-        collide_sphere_cylinder_pairs,
-        dim=worlds.size,
-        inputs=[worlds, table, int(Collider.SPHERE_CYLINDER), model, state],
-        outputs=[output],
-        device=device,
-    )

@@ -1,7 +1,7 @@
 """The stages of a collision step in order, each with the kernels of the colliders that a model needs."""
 
-import functools
-from collections.abc import Callable, Sequence
+import importlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,21 +10,32 @@ import warp as wp
 from pluriverse.collision.broad_phase import BroadPhase
 from pluriverse.collision.contact_horizon import HorizonData
 from pluriverse.collision.contact_output import make_contact_output
-from pluriverse.collision.hull import HullData, make_hull_data
+from pluriverse.collision.hull import make_hull_data
 from pluriverse.collision.idle_contacts import set_idle_contacts_aside
-from pluriverse.collision.pair_table import Collider
+from pluriverse.collision.pair_table import PATCH_COLLIDERS, Collider
 from pluriverse.collision.shape_state import ShapeModel, ShapeState, make_shape_state, update_shapes
 from pluriverse.geometry import Heightfield
+from pluriverse.launch import launch_kernel
 from pluriverse.model import Contacts, Model
 from pluriverse.types import GeoType, ShapeFlags
 
-# Colliders of pressure patches, all launched by one `PatchCollider`.
-PATCH_COLLIDERS = (
-    Collider.HYDROELASTIC_PLANE,
-    Collider.HYDROELASTIC,
-    Collider.HYDROELASTIC_MESH_PLANE,
-    Collider.HYDROELASTIC_MESH,
-)
+# Module and kernel of each collider.
+COLLIDERS = {
+    Collider.HALF_SPACE: ("half_space", "collide_half_space_pairs"),
+    Collider.ROUND: ("round", "collide_round_pairs"),
+    Collider.ROUND_BOX: ("round_box", "collide_round_box_pairs"),
+    Collider.SPHERE_CYLINDER: ("sphere_cylinder", "collide_sphere_cylinder_pairs"),
+    Collider.BOX_BOX: ("box_box", "collide_box_box_pairs"),
+    Collider.CONVEX: ("convex", "collide_convex_pairs"),
+    Collider.HEIGHT_FIELD: ("height_field", "collide_height_field_pairs"),
+    Collider.MESH_PLANE: ("mesh_plane", "collide_mesh_plane_pairs"),
+    Collider.MESH_CONVEX: ("mesh_convex", "collide_mesh_convex_pairs"),
+    Collider.MESH_MESH: ("mesh_mesh", "collide_mesh_mesh_pairs"),
+    Collider.HYDROELASTIC_PLANE: ("hydroelastic", "collide_hydroelastic_pairs"),
+    Collider.HYDROELASTIC: ("hydroelastic", "collide_hydroelastic_pairs"),
+    Collider.HYDROELASTIC_MESH_PLANE: ("hydroelastic_mesh", "collide_hydroelastic_mesh_pairs"),
+    Collider.HYDROELASTIC_MESH: ("hydroelastic_mesh", "collide_hydroelastic_mesh_pairs"),
+}
 # Colliders that take triangle meshes, without and with their signed distance grids.
 MESH_COLLIDERS = (Collider.MESH_PLANE,)
 GRID_COLLIDERS = (
@@ -104,16 +115,15 @@ class Stages:
         mesh_types[fields] |= 1 << int(GeoType.HFIELD)
         shapes.mesh_types = wp.array(mesh_types.astype(np.int32), dtype=int, device=device)
         self.shapes = shapes
-        self._patches: Any = None
-        if model.has_hydroelastic_shapes:
-            from pluriverse.collision.hydroelastic import PatchCollider
-
-            self._patches = PatchCollider(model, hulls, surfaces, colliders)
-        self._collider_launches = [
-            _collider_launch(collider, hulls, surfaces, model.meshes, device)
+        self._model = model
+        self._hulls = hulls
+        # Kernels are parsed when a module that declares them loads, so only those that are needed are.
+        self._kernels = {collider: _load_kernel(collider) for collider in colliders}
+        self._data = {
+            collider: self._collider_data(collider, None)
             for collider in colliders
             if collider not in PATCH_COLLIDERS
-        ]
+        }
 
     def collide(
         self,
@@ -140,17 +150,19 @@ class Stages:
             self._device,
         )
         broad_phase.find_near_pairs(worlds, self.state)
-        for launch in self._collider_launches:
-            launch(worlds, broad_phase.table, self.shapes, self.state, output, self._device)
         stiffness = contacts.rigid_contact_stiffness
-        if self._patches is not None:
-            self._patches.collide(
-                worlds,
-                broad_phase.table,
-                self.shapes,
-                self.state,
-                output,
-                stiffness,
+        if self._model.has_hydroelastic_shapes:
+            from pluriverse.collision.hydroelastic import clear_stiffness
+
+            clear_stiffness(worlds, output, stiffness, self._device)
+        for collider, kernel in self._kernels.items():
+            data = self._data.get(collider) or self._collider_data(collider, stiffness)
+            launch_kernel(
+                kernel,
+                dim=worlds.size,
+                inputs=[worlds, broad_phase.table, int(collider), self.shapes, data, self.state],
+                outputs=[output],
+                device=self._device,
             )
         if horizon.is_limited:
             set_idle_contacts_aside(
@@ -164,6 +176,36 @@ class Stages:
                 self.idle_count,
                 self._device,
             )
+
+    def _collider_data(self, collider: Collider, stiffness: wp.array | None) -> Any:
+        """Return what a collider needs besides the shapes; patches write the stiffness [N/m] of contacts."""
+        if collider in (Collider.MESH_PLANE, Collider.MESH_MESH):
+            return self._surfaces.data
+        data: Any = self._hulls
+        if collider == Collider.MESH_CONVEX:
+            from pluriverse.collision.mesh_convex import MeshConvexData
+
+            data = MeshConvexData()
+            data.hulls, data.meshes = self._hulls, self._surfaces.data
+        elif collider == Collider.HEIGHT_FIELD:
+            from pluriverse.collision.height_field import HeightFieldPairData
+            from pluriverse.collision.height_field_data import make_height_field_data
+
+            meshes = self._model.meshes
+            fields = [index for index, mesh in enumerate(meshes) if isinstance(mesh, Heightfield)]
+            data = HeightFieldPairData()
+            data.hulls, data.fields = self._hulls, make_height_field_data(meshes, fields, self._device)
+        elif collider in PATCH_COLLIDERS:
+            from pluriverse.collision.hydroelastic import PatchData, make_pressure_model
+
+            data = PatchData()
+            if collider in GRID_COLLIDERS:
+                from pluriverse.collision.hydroelastic_mesh import MeshPatchData
+
+                data = MeshPatchData()
+                data.meshes = self._surfaces.data
+            data.hulls, data.pressures = self._hulls, make_pressure_model(self._model, stiffness)
+        return data
 
 
 def _make_surfaces(model: Model, colliders: Sequence[Collider]) -> Any:
@@ -192,48 +234,7 @@ def _make_surfaces(model: Model, colliders: Sequence[Collider]) -> Any:
     )
 
 
-def _collider_launch(
-    collider: Collider, hulls: HullData, surfaces: Any, meshes: Sequence[Any], device: Any
-) -> Callable[..., None]:
-    """Return the function that launches a collider. Kernels are declared here, only those that are needed."""
-    if collider == Collider.MESH_PLANE:
-        from pluriverse.collision.mesh_plane import collide_meshes_and_planes
-
-        return functools.partial(collide_meshes_and_planes, surfaces.data)
-    if collider == Collider.MESH_CONVEX:
-        from pluriverse.collision.mesh_convex import collide_meshes_and_convex_shapes
-
-        return functools.partial(collide_meshes_and_convex_shapes, hulls, surfaces.data)
-    if collider == Collider.MESH_MESH:
-        from pluriverse.collision.mesh_mesh import collide_meshes
-
-        return functools.partial(collide_meshes, surfaces.data)
-    if collider == Collider.HEIGHT_FIELD:
-        from pluriverse.collision.height_field import collide_height_fields
-        from pluriverse.collision.height_field_data import make_height_field_data
-
-        fields = [index for index, mesh in enumerate(meshes) if isinstance(mesh, Heightfield)]
-        return functools.partial(collide_height_fields, hulls, make_height_field_data(meshes, fields, device))
-    if collider == Collider.HALF_SPACE:
-        from pluriverse.collision.half_space import collide_half_spaces
-
-        return functools.partial(collide_half_spaces, hulls)
-    if collider == Collider.ROUND:
-        from pluriverse.collision.round import collide_rounds
-
-        return collide_rounds
-    if collider == Collider.ROUND_BOX:
-        from pluriverse.collision.round_box import collide_rounds_and_boxes
-
-        return collide_rounds_and_boxes
-    if collider == Collider.SPHERE_CYLINDER:
-        from pluriverse.collision.sphere_cylinder import collide_spheres_and_cylinders
-
-        return collide_spheres_and_cylinders
-    if collider == Collider.BOX_BOX:
-        from pluriverse.collision.box_box import collide_boxes
-
-        return collide_boxes
-    from pluriverse.collision.convex import collide_convex_shapes
-
-    return functools.partial(collide_convex_shapes, hulls)
+def _load_kernel(collider: Collider) -> Any:
+    """Return the kernel of a collider."""
+    module, name = COLLIDERS[collider]
+    return getattr(importlib.import_module(f"pluriverse.collision.{module}"), name)

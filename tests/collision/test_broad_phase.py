@@ -83,7 +83,8 @@ def test_large_worlds_are_swept_by_default():
     counts = np.diff(model.topology.template_pair.numpy())
     mode = pv.CollisionPipeline(model)._broad_phase.template_mode
     np.testing.assert_array_equal(mode == 2, counts >= SWEEP_PAIR_COUNT)
-    assert set(mode.tolist()) == {0}
+    # Each of these shapes may touch most of the others: comparing all of them at once is quickest.
+    assert set(mode.tolist()) == {1}
     big = crowd(100, 5, 0.8).finalize("cpu")
     assert pv.CollisionPipeline(big)._broad_phase.template_mode.tolist() == [2]
 

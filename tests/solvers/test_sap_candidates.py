@@ -205,3 +205,44 @@ def test_contacts_of_another_step_are_refused():
         solver.step(state, after, None, contacts, 0.01)
     pipeline.collide(state, contacts)
     solver.step(state, after, None, contacts, 0.01)
+
+
+def hammer():
+    """A light arm at rest on a hinge, its tip a few centimetres from a ball, above a plane."""
+    world = pv.ModelBuilder(gravity=0.0)
+    world.add_ground_plane()
+    link = world.add_link()
+    world.add_shape_capsule(
+        link, xform=(0.15, 0.0, 0.0, 0.0, 0.7071068, 0.0, 0.7071068), radius=0.02, half_height=0.13
+    )
+    joint = world.add_joint_revolute(
+        -1, link, parent_xform=(0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0), axis=(0.0, 1.0, 0.0), effort_limit=1e6
+    )
+    world.add_articulation([joint])
+    add_ball(world, (0.3, 0.0, 0.4), density=100.0)
+    return world
+
+
+@pytest.mark.parametrize("direction", [1.0, -1.0])
+def test_a_burst_of_effort_is_caught_in_its_step(direction):
+    """An effort that speeds a resting arm up within a step lets it strike what it does not reach at rest.
+
+    Towards the ball it touches in the same step, which only the velocities found can tell; away from it
+    nothing is touched.
+    """
+    velocities, again = {}, {}
+    for cull in (True, False):
+        model = make_model(hammer)
+        simulation = pv.Simulation(model, dt=DT, threads=1, cull_contacts=cull)
+        effort = simulation.control.joint_f.numpy().reshape(2, -1)
+        effort[:, 0] = direction * 150.0
+        simulation.control.joint_f.assign(effort.reshape(-1))
+        simulation.step()
+        velocities[cull] = simulation.state.joint_qd.numpy().reshape(2, -1)
+        again[cull] = simulation.solver.readmitted_step_count.numpy()
+    np.testing.assert_allclose(velocities[True], velocities[False], rtol=1e-4, atol=1e-4)
+    assert np.abs(velocities[True][:, 0]).min() > 5.0
+    strikes = np.abs(velocities[False][:, 1:]).max() > 0.5
+    assert strikes == (direction > 0.0)
+    if strikes:
+        assert (again[True] > 0).all()

@@ -20,11 +20,20 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.collision.broad_phase import ALWAYS_NEAR
-from pluriverse.collision.idle_contacts import acting_distance
-from pluriverse.collision.pair_table import COLLIDER_COUNT, PairTable
-from pluriverse.collision.shape_pair import flat_shape, reach_at_change
-from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapeState
+from pluriverse.collision.idle_contacts import acting_distance, usual_change
+from pluriverse.collision.pair_table import COLLIDER_COUNT, WITH_PLANE, PairTable
+from pluriverse.collision.segment import closest_segment_points
+from pluriverse.collision.shape_pair import (
+    distance_bound,
+    flat_shape,
+    middles_apart,
+    plane_height_bound,
+    plane_normal,
+    reach_at_change,
+    reach_at_speed,
+    relative_speed,
+)
+from pluriverse.collision.shape_state import ANY_SPEED, CAPSULE, SPHERE, ShapeModel, ShapeState
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module, vec6_type
@@ -78,21 +87,17 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
 
     @wp.func
     def shape_change(
-        topology: Topology,
         dynamics: DynamicsData,
         state: ShapeState,
         rate: wp.array(dtype=vec6),
-        world: int,
         shape: int,
-        body: int,
+        node: int,
     ) -> float:
         """Return the largest change of velocity of a point of a shape, to the rates of its tree [m/s]."""
-        template = topology.world_template[world]
-        node = topology.body_node[topology.template_body[template] + body - topology.world_body[world]]
-        twist = rate[topology.world_joint[world] + node]
+        twist = rate[node]
         spin = wp.vec3(float(twist[0]), float(twist[1]), float(twist[2]))
         velocity = wp.vec3(float(twist[3]), float(twist[4]), float(twist[5]))
-        arm = wp.vec3(dynamics.node_offset[topology.world_joint[world] + node]) + state.middle[shape]
+        arm = wp.vec3(dynamics.node_offset[node]) + state.middle[shape]
         change = velocity + wp.cross(spin, arm) - state.velocity[shape]
         return wp.length(change) + wp.length(spin - state.spin[shape]) * state.radius[shape]
 
@@ -130,23 +135,143 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         state: ShapeState,
         rate: wp.array(dtype=vec6),
         world: int,
+        is_first: int,
         found: wp.array[float],
     ) -> int:
-        """Write the largest changes so far into `found`; return whether one exceeds what was assumed."""
+        """Write the largest changes so far into `found`; return whether one exceeds what was assumed.
+
+        There are none so far if `is_first` is set.
+        """
         template = shapes.world_template[world]
         first_shape = shapes.world_shape[world]
+        first_node = topology.world_joint[world]
+        # `body_node` counts bodies of the template.
+        to_template = topology.template_body[template] - topology.world_body[world]
         exceeded = int(0)
         for entry in range(shapes.collider_start[template], shapes.collider_start[template + 1]):
             shape = first_shape + shapes.collider[entry]
             body = shapes.shape_body[shape]
+            change = float(0.0)
             if body >= 0:
-                change = shape_change(topology, dynamics, state, rate, world, shape, body)
+                node = first_node + topology.body_node[to_template + body]
+                change = shape_change(dynamics, state, rate, shape, node)
                 if not change < ANY_SPEED:
                     change = ANY_SPEED
-                found[shape] = wp.max(found[shape], change)
-                if found[shape] > state.change[shape]:
-                    exceeded = 1
+            if is_first == 0:
+                change = wp.max(found[shape], change)
+            found[shape] = change
+            if change > state.change[shape]:
+                exceeded = 1
         return exceeded
+
+    @wp.func
+    def shape_motion(
+        topology: Topology,
+        dynamics: DynamicsData,
+        shapes: ShapeModel,
+        state: ShapeState,
+        rate: wp.array(dtype=vec6),
+        world: int,
+        shape: int,
+    ) -> wp.spatial_vector:
+        """Return the spin of a shape and its velocity at its middle, at the rates of its tree."""
+        result = wp.spatial_vector()
+        body = shapes.shape_body[shape]
+        if body >= 0:
+            template = topology.world_template[world]
+            node = topology.body_node[topology.template_body[template] + body - topology.world_body[world]]
+            node += topology.world_joint[world]
+            twist = rate[node]
+            spin = wp.vec3(float(twist[0]), float(twist[1]), float(twist[2]))
+            velocity = wp.vec3(float(twist[3]), float(twist[4]), float(twist[5]))
+            arm = wp.vec3(dynamics.node_offset[node]) + state.middle[shape]
+            result = wp.spatial_vector(spin, velocity + wp.cross(spin, arm))
+        return result
+
+    @wp.func
+    def reach_at_rates(
+        topology: Topology,
+        dynamics: DynamicsData,
+        shapes: ShapeModel,
+        state: ShapeState,
+        rate: wp.array(dtype=vec6),
+        world: int,
+        shape0: int,
+        shape1: int,
+    ) -> float:
+        """Return the distance up to which contacts of a pair may act at the rates of its trees [m]."""
+        motion0 = shape_motion(topology, dynamics, shapes, state, rate, world, shape0)
+        motion1 = shape_motion(topology, dynamics, shapes, state, rate, world, shape1)
+        spin0, spin1 = wp.spatial_top(motion0), wp.spatial_top(motion1)
+        speed = relative_speed(
+            middles_apart(state, shape0, shape1),
+            wp.spatial_bottom(motion0),
+            spin0,
+            state.radius[shape0],
+            wp.spatial_bottom(motion1),
+            spin1,
+            state.radius[shape1],
+        )
+        lead = wp.max(state.lead[shape0], state.lead[shape1])
+        return reach_at_speed(lead, speed, wp.max(wp.length(spin0), wp.length(spin1)))
+
+    @wp.func
+    def is_round(shape_type: int) -> bool:
+        """Return whether a shape is a sphere or capsule."""
+        result = shape_type == SPHERE
+        return result or shape_type == CAPSULE
+
+    @wp.func
+    def round_axis(state: ShapeState, shape_type: int, shape: int) -> wp.vec3:
+        """Return the vector from the middle of a sphere or capsule to the end of its axis [m], world axes."""
+        axis = wp.vec3()
+        if shape_type == CAPSULE:
+            rotation = state.rotation[shape]
+            axis = state.size[shape][1] * wp.vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
+        return axis
+
+    @wp.func
+    def shape_distance_bound(shapes: ShapeModel, state: ShapeState, shape0: int, shape1: int) -> float:
+        """Return a lower bound of the distance of two shapes, of spheres and capsules the distance [m]."""
+        type0, type1 = shapes.shape_type[shape0], shapes.shape_type[shape1]
+        distance = distance_bound(state, shape0, shape1)
+        if is_round(type0) and is_round(type1):
+            half0, half1 = round_axis(state, type0, shape0), round_axis(state, type1, shape1)
+            apart = middles_apart(state, shape0, shape1)
+            place = closest_segment_points(half0, apart, half1)
+            offset = apart + (place[1] * half1 - place[0] * half0)
+            distance = wp.length(offset) - state.size[shape0][0] - state.size[shape1][0]
+        return distance
+
+    @wp.func
+    def plane_reach_at_rates(
+        topology: Topology,
+        dynamics: DynamicsData,
+        shapes: ShapeModel,
+        state: ShapeState,
+        rate: wp.array(dtype=vec6),
+        world: int,
+        plane: int,
+        shape: int,
+    ) -> float:
+        """Return the height over a plane up to which a shape may touch it at the rates of its trees [m].
+
+        The normal is known here, so a shape that leaves the plane does not touch it.
+        """
+        motion0 = shape_motion(topology, dynamics, shapes, state, rate, world, plane)
+        motion1 = shape_motion(topology, dynamics, shapes, state, rate, world, shape)
+        spin = wp.length(wp.spatial_top(motion1))
+        if wp.length_sq(motion0) > 0.0:
+            return float(ANY_SPEED)
+        velocity = wp.spatial_bottom(motion1)
+        parting = wp.dot(plane_normal(state, plane), velocity)
+        sliding = wp.length(velocity - parting * plane_normal(state, plane))
+        lead = wp.max(state.lead[plane], state.lead[shape])
+        friction = wp.max(state.friction[plane], state.friction[shape])
+        slope = wp.sqrt(1.0 + friction * friction)
+        # Of all points of the shape, and with moments: `radius` holds what a spin counts for besides.
+        speed = (friction * sliding - parting) / slope + spin * state.radius[shape]
+        return reach_at_speed(lead, wp.max(speed, 0.0), spin)
 
     @wp.func
     def is_pair_missed(
@@ -160,21 +285,22 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         margins = state.margin[shape0] + state.margin[shape1]
         within_gaps = state.gap_reach[shape0] + state.gap_reach[shape1]
         reach = wp.min(margins + reach_at_change(state, shape0, shape1, change), within_gaps)
-        a, b = state.bounds[shape0], state.bounds[shape1]
         if is_plane:
-            rotation = state.rotation[shape0]
-            up = wp.vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
-            center = wp.vec3(b[0], b[1], b[2]) - (state.origin[shape0] + state.offset[shape0])
-            extent = wp.abs(up[0]) * b[3] + wp.abs(up[1]) * b[4] + wp.abs(up[2]) * b[5]
-            less = state.reach[shape1] * (wp.abs(up[0]) + wp.abs(up[1]) + wp.abs(up[2]))
-            return wp.dot(up, center) - extent + less <= reach
-        # The bounds hold what each was assumed to move by itself.
-        more = reach - state.reach[shape0] - state.reach[shape1]
-        return (
-            wp.abs(a[0] - b[0]) <= a[3] + b[3] + more
-            and wp.abs(a[1] - b[1]) <= a[4] + b[4] + more
-            and wp.abs(a[2] - b[2]) <= a[5] + b[5] + more
-        )
+            return plane_height_bound(state, shape0, shape1) <= reach
+        return distance_bound(state, shape0, shape1) <= reach
+
+    @wp.func
+    def is_surely_idle(
+        state: ShapeState, contacts: IdleContacts, found: wp.array[float], usual: float, slot: int
+    ) -> bool:
+        """Return whether the velocities of an idle contact changed by less than it was found idle for."""
+        shape0, shape1 = contacts.shape0[slot], contacts.shape1[slot]
+        change0, change1 = found[shape0], found[shape1]
+        # A change of spin is at most that of a point over the radius; by it the points of the contact part.
+        distance = wp.max(contacts.separation[slot], 0.0)
+        change = change0 * (1.0 + distance / state.radius[shape0])
+        change += change1 * (1.0 + distance / state.radius[shape1])
+        return change <= wp.min(state.change[shape0] + state.change[shape1], usual)
 
     @wp.func
     def twist_of(topology: Topology, rate: wp.array(dtype=vec6), world: int, body: int) -> wp.spatial_vector:
@@ -240,6 +366,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         world_frozen: wp.array[int],  # [world]
         check_free: int,
         is_first: int,
+        usual: float,  # m/s, change of velocity for which contacts were found idle
         # out
         rate: wp.array(dtype=vec6),  # [node]
         found: wp.array[float],  # [shape] change of velocity, m/s
@@ -255,35 +382,52 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         begin, end = shapes.collider_start[template], shapes.collider_start[template + 1]
         if begin == end or world_frozen[world] != 0:
             return
-        for entry in range(begin, end):
-            found[first_shape + shapes.collider[entry]] = 0.0
         sweep_rates(topology, dynamics, world, dynamics.dof_velocity_next, rate)
-        exceeded = raise_changes(topology, dynamics, shapes, state, rate, world, found)
+        exceeded = raise_changes(topology, dynamics, shapes, state, rate, world, 1, found)
         if check_free != 0:
             sweep_rates(topology, dynamics, world, dynamics.dof_velocity_free, rate)
-            exceeded += raise_changes(topology, dynamics, shapes, state, rate, world, found)
+            exceeded += raise_changes(topology, dynamics, shapes, state, rate, world, 0, found)
         missed = int(0)
         # `rate` has the velocities of free motion now, if those matter: both have to leave a contact idle.
         first_idle = contacts.start[world] + contacts.count[world]
-        for slot in range(first_idle, first_idle + contacts.idle_count[world]):
-            if does_act(topology, dynamics, shapes, state, contacts, rate, world, slot):
-                missed = 1
-        if check_free != 0:
-            sweep_rates(topology, dynamics, world, dynamics.dof_velocity_next, rate)
-            for slot in range(first_idle, first_idle + contacts.idle_count[world]):
+        end_idle = first_idle + contacts.idle_count[world]
+        for slot in range(first_idle, end_idle):
+            if not is_surely_idle(state, contacts, found, usual, slot):
                 if does_act(topology, dynamics, shapes, state, contacts, rate, world, slot):
                     missed = 1
+        if check_free != 0:
+            sweep_rates(topology, dynamics, world, dynamics.dof_velocity_next, rate)
+            for slot in range(first_idle, end_idle):
+                if not is_surely_idle(state, contacts, found, usual, slot):
+                    if does_act(topology, dynamics, shapes, state, contacts, rate, world, slot):
+                        missed = 1
         if exceeded == 0 and missed == 0:
             return
 
         for collider in range(COLLIDER_COUNT):
-            is_plane = ((ALWAYS_NEAR >> collider) & 1) != 0
+            is_plane = ((WITH_PLANE >> collider) & 1) != 0
             row = template * COLLIDER_COUNT + collider
             for index in range(pairs.pair_start[row], pairs.pair_start[row + 1]):
                 shape0 = flat_shape(pairs.pair_shape0[index], first_shape)
                 shape1 = flat_shape(pairs.pair_shape1[index], first_shape)
                 if is_pair_missed(state, found, shape0, shape1, is_plane):
-                    missed = 1
+                    # By norms of changes; what the solution depends on are velocities.
+                    reach = float(0.0)
+                    distance = float(0.0)
+                    if check_free == 0:
+                        reach = state.margin[shape0] + state.margin[shape1]
+                        if is_plane:
+                            distance = plane_height_bound(state, shape0, shape1)
+                            reach += plane_reach_at_rates(
+                                topology, dynamics, shapes, state, rate, world, shape0, shape1
+                            )
+                        else:
+                            distance = shape_distance_bound(shapes, state, shape0, shape1)
+                            reach += reach_at_rates(
+                                topology, dynamics, shapes, state, rate, world, shape0, shape1
+                            )
+                    if not distance > reach:
+                        missed = 1
         if missed == 0:
             return
         if repeats.round[world] == 0:
@@ -379,6 +523,7 @@ class CandidateCheck:
                     self._frozen,
                     int(check_free),
                     int(is_first),
+                    usual_change(culling.horizon.dt) if is_first else float(ANY_SPEED),
                 ],
                 outputs=[self._rate, self._found, culling.stages.state, repeats],
                 device=device,
