@@ -355,6 +355,11 @@ def test_engines_of_mujoco_tell_where_their_objects_are():
         with pytest.raises(AttributeError, match=message):
             getattr(solver, name)
     assert not hasattr(solver, "mjw_data")
+    with pytest.raises(
+        AttributeError, match=r"Call SolverMuJoCo\.register_custom_attributes\(builder\) before"
+    ):
+        _ = solver.model.mujoco.condim
+    assert not hasattr(solver.model, "nonsense")
 
 
 def test_a_loop_with_a_viewer_runs_where_nobody_looks():

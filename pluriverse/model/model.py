@@ -1,7 +1,7 @@
 """Model: everything about all worlds that a step does not change."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
@@ -144,6 +144,22 @@ class Model(DerivedArrays):
         self.custom_frequency_counts = {}
         self.custom_frequency_world = {}
         self.custom_frequency_articulation = {}
+
+    if not TYPE_CHECKING:  # whose users shall go on to hear of attributes that do not exist
+
+        def __getattr__(self, name: str) -> Any:
+            """Say how a namespace that importers fill on request comes about.
+
+            Raises:
+                AttributeError: Always.
+            """
+            remedy = ""
+            if name == "mujoco":
+                remedy = (
+                    ": nothing was kept of what only MuJoCo knows. Call "
+                    "SolverMuJoCo.register_custom_attributes(builder) before importing."
+                )
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}{remedy}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self.__dict__.get("_structure_guard") is None:

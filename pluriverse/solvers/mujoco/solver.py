@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -132,31 +132,33 @@ class SolverMuJoCo(EngineSolver):
             raise AttributeError  # __getattr__ says why, whatever is said here
         return self.groups[0].model
 
-    def __getattr__(self, name: str) -> Any:
-        """Tell scripts written for Newton where the engines' own objects are.
+    if not TYPE_CHECKING:  # whose users shall go on to hear of attributes that do not exist
 
-        Raises:
-            AttributeError: Always.
-        """
-        if name == "mj_model":
-            raise AttributeError(
-                f"SolverMuJoCo.mj_model: the worlds are of {len(self.groups)} structures, each with a "
-                "model of its own. Take groups[k].model; world_group[w] is the group of world w."
-            )
-        what = f"'{type(self).__name__}' object has no attribute {name!r}"
-        if name in ("mj_data", "mjw_model", "mjw_data"):
-            raise AttributeError(
-                f"{what}: engines keep their memory for all groups of worlds. Read and write State; the "
-                "compiled models are in groups[k].model, values per world in groups[k].fields; "
-                "world_group[w] and world_row[w] say where world w is."
-            )
-        if name.startswith(("mjc_", "to_mjc_")):
-            raise AttributeError(
-                f"{what}: groups[k] says which entity stands for what in MuJoCo's models, as in "
-                "groups[k].joint_qpos and groups[k].dof_qvel, whose first_body, first_joint, ... say where "
-                "the entities of each world begin."
-            )
-        raise AttributeError(what)
+        def __getattr__(self, name: str) -> Any:
+            """Tell scripts written for Newton where the engines' own objects are.
+
+            Raises:
+                AttributeError: Always.
+            """
+            if name == "mj_model":
+                raise AttributeError(
+                    f"SolverMuJoCo.mj_model: the worlds are of {len(self.groups)} structures, each with a "
+                    "model of its own. Take groups[k].model; world_group[w] is the group of world w."
+                )
+            what = f"'{type(self).__name__}' object has no attribute {name!r}"
+            if name in ("mj_data", "mjw_model", "mjw_data"):
+                raise AttributeError(
+                    f"{what}: engines keep their memory for all groups of worlds. Read and write State; the "
+                    "compiled models are in groups[k].model, values per world in groups[k].fields; "
+                    "world_group[w] and world_row[w] say where world w is."
+                )
+            if name.startswith(("mjc_", "to_mjc_")):
+                raise AttributeError(
+                    f"{what}: groups[k] says which entity stands for what in MuJoCo's models, as in "
+                    "groups[k].joint_qpos and groups[k].dof_qvel, whose first_body, first_joint, ... say "
+                    "where the entities of each world begin."
+                )
+            raise AttributeError(what)
 
     @staticmethod
     def import_mujoco() -> tuple[Any, Any]:
