@@ -290,13 +290,16 @@ def describe(name: str, env: Any) -> dict[str, Any]:
 
 def _arguments(entry: Any, asset_roots: tuple[Path, ...], command: str | None) -> dict[str, Any]:
     """Return the arguments of a task that follow from options."""
+    from pluriverse.envs.registry import takes_argument
+
     arguments: dict[str, Any] = {}
-    takes_robot = "robot" in entry.arguments or entry.robot is not None
-    if asset_roots and takes_robot:
+    if asset_roots and takes_argument(entry, "asset_roots"):
         arguments["asset_roots"] = asset_roots
     if command is not None:
-        if not takes_robot:
-            raise ValueError(f"--command is for tasks of walking, not for '{entry.name}'.")
+        if not takes_argument(entry, "command"):
+            raise ValueError(
+                f"--command is for tasks of walking, but '{entry.name}' takes no argument 'command'."
+            )
         try:
             parts = tuple(float(part) for part in command.split(","))
         except ValueError:

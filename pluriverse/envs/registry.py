@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -157,15 +158,32 @@ def make_task(name: str, **arguments: Any) -> Task:
         TypeError: If the class is no task, or does not take the arguments.
     """
     entry = find_task(name)
-    module_name, _, class_name = entry.place.rpartition(":")
+    result: Task = _task_class(entry.place)(**{**entry.arguments, **arguments})
+    return result
+
+
+def takes_argument(entry: TaskEntry, argument: str) -> bool:
+    """Return whether the class of a task takes an argument, itself or for the class that it derives from."""
+    for kind in _task_class(entry.place).__mro__:
+        if "__init__" not in vars(kind):
+            continue
+        parameters = inspect.signature(vars(kind)["__init__"]).parameters
+        if argument in parameters:
+            return True
+        if not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+            return False
+    return False
+
+
+def _task_class(place: str) -> type[Task]:
+    module_name, _, class_name = place.rpartition(":")
     module = _load_module(module_name)
     if not hasattr(module, class_name):
         raise KeyError(f"there is no class '{class_name}' in '{module_name}'.")
     kind = getattr(module, class_name)
     if not (isinstance(kind, type) and issubclass(kind, Task)):
-        raise TypeError(f"'{entry.place}' is no task: it must derive from pluriverse.envs.Task.")
-    result: Task = kind(**{**entry.arguments, **arguments})
-    return result
+        raise TypeError(f"'{place}' is no task: it must derive from pluriverse.envs.Task.")
+    return kind
 
 
 def _load_module(name: str) -> Any:
@@ -174,7 +192,7 @@ def _load_module(name: str) -> Any:
     path = Path(name)
     if not path.is_file():
         raise ImportError(f"there is no file '{name}'.")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    spec = importlib.util.spec_from_file_location(path.stem, path.resolve())
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

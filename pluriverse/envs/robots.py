@@ -40,11 +40,12 @@ class Robot:
     armature: float | None = None
     """Rotor inertia as seen by each driven joint [kg·m²]; that of the file if None."""
     floating: bool | None = None
-    """Whether the base is free; as in the file if None."""
+    """Whether the base is free. If None, as in the file, or by `height` for URDF, which cannot say so."""
     menagerie: str | None = None
     """Name in the MuJoCo Menagerie."""
-    self_collisions: bool = True
-    """Whether its links collide with each other."""
+    self_collisions: bool = False
+    """Whether its links collide with each other. In many files links overlap in every pose, which then throws
+    the robot apart."""
     feet: tuple[str, ...] = ()
     """Bodies that are its feet."""
     trunk: tuple[str, ...] = ()
@@ -68,7 +69,6 @@ ROBOTS: dict[str, Robot] = {
             height=0.31,
             home={"*_hip_pitch": 0.8, "*_knee": -1.6},
             drive_gains={"*_abduction": (40.0, 1.0), "*_hip_pitch": (40.0, 1.0), "*_knee": (40.0, 1.0)},
-            self_collisions=False,
             feet=("*_shank",),
             trunk=("trunk", "*_thigh"),
         ),
@@ -81,7 +81,6 @@ ROBOTS: dict[str, Robot] = {
             effort_limit={"*_hip_joint": 23.7, "*_thigh_joint": 23.7, "*_calf_joint": 35.55},
             armature=0.01,
             menagerie="unitree_go1",
-            self_collisions=False,
             feet=("*_calf",),
             trunk=("trunk", "*_thigh"),
         ),
@@ -99,7 +98,6 @@ ROBOTS: dict[str, Robot] = {
             armature=0.02,
             floating=True,
             menagerie="anybotics_anymal_c",
-            self_collisions=False,
             feet=("*_FOOT", "*_SHANK"),
             trunk=("base*", "*_THIGH"),
         ),
@@ -136,7 +134,6 @@ ROBOTS: dict[str, Robot] = {
             },
             armature=0.01,
             menagerie="unitree_g1",
-            self_collisions=False,
             feet=("*_ankle_roll_link",),
             trunk=("pelvis", "torso_link", "*_knee_link"),
         ),
@@ -160,10 +157,9 @@ ROBOTS: dict[str, Robot] = {
             },
             armature=0.05,
             floating=False,
-            self_collisions=False,
         ),
-        Robot("ant", ("ant.xml",), height=0.46, home={"*_ankle": 1.1}, self_collisions=False),
-        Robot("hand", ("hand.xml",), floating=False, self_collisions=False),
+        Robot("ant", ("ant.xml",), height=0.46, home={"*_ankle": 1.1}),
+        Robot("hand", ("hand.xml",), floating=False),
         Robot("cartpole", ("cartpole.urdf",), floating=False),
     )
 }
@@ -249,6 +245,8 @@ def add_robot(
     options: dict[str, Any] = {"enable_self_collisions": robot.self_collisions}
     if robot.floating is not None:
         options["floating"] = robot.floating
+    elif robot.height > 0.0 and path.suffix.lower() == ".urdf":
+        options["floating"] = True  # URDF cannot say so; a height is that of a base that is free
     if robot.drive_gains is not None:
         options["drive_gains"] = dict(robot.drive_gains)
     if robot.effort_limit is not None:
@@ -268,11 +266,13 @@ def add_robot(
 def _take_home(builder: ModelBuilder, robot: Robot, first_joint: int, lift: float) -> None:
     """Put a robot into its home pose, with targets to hold it."""
     used: set[str] = set()
+    is_free = False
     for joint in range(first_joint, len(builder.joint_type)):
         coord, dof = builder.joint_q_start[joint], builder.joint_qd_start[joint]
         coord_count = _next(builder.joint_q_start, joint, len(builder.joint_q)) - coord
         dof_count = _next(builder.joint_qd_start, joint, len(builder.joint_qd)) - dof
         if coord_count == 7:
+            is_free = True
             if robot.height or lift:
                 builder.joint_q[coord + 2] = robot.height + lift
             continue
@@ -286,6 +286,11 @@ def _take_home(builder: ModelBuilder, robot: Robot, first_joint: int, lift: floa
         builder.joint_target_pos[dof] = builder.joint_q[coord]
         if robot.armature is not None:
             builder.joint_armature[dof] = robot.armature
+    if robot.height > 0.0 and not is_free:
+        raise ValueError(
+            f"robot '{robot.name}': its height is {robot.height} m, but its base is fixed to the world: "
+            "it would hang in the ground. Say floating=True for a base that is free, or leave height out."
+        )
     unknown = sorted(set(robot.home) - used)
     if unknown:
         names = [

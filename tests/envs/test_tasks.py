@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from pluriverse import envs  # noqa: E402
-from pluriverse.envs.registry import TASKS  # noqa: E402
+from pluriverse.envs.registry import TASKS, find_task, takes_argument  # noqa: E402
 from pluriverse.envs.robots import ASSET_VARIABLE  # noqa: E402
 from pluriverse.model_builder import ModelBuilder  # noqa: E402
 
@@ -64,6 +64,19 @@ def test_a_task_of_your_own_is_named_by_its_file(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text("from pluriverse.envs import Task\nclass Mine(Task):\n    action_count = 3\n")
     assert envs.make_task(f"{file}:Mine").action_count == 3
+    walk = tmp_path / "walk.py"
+    walk.write_text(
+        "from pluriverse.envs.tasks.velocity import VelocityTask\n"
+        "class Walk(VelocityTask):\n    def __init__(self, **options):\n"
+        "        super().__init__('puli', **options)\n"
+    )
+    for name, takes in (
+        ("go1-flat", True),
+        (f"{walk}:Walk", True),
+        (f"{file}:Mine", False),
+        ("reach", False),
+    ):
+        assert takes_argument(find_task(name), "command") == takes
     with pytest.raises(ImportError, match="there is no file"):
         envs.make_task(f"{tmp_path / 'none.py'}:Mine")
 
@@ -104,6 +117,11 @@ def test_a_robot_of_your_own_is_added_with_gains_and_home(tmp_path):
     assert model.joint_q.numpy().tolist() == [0.5]
     assert model.joint_target_ke.numpy().tolist() == [30.0]
     np.testing.assert_allclose(model.joint_armature.numpy(), 0.02)
+    walking = ModelBuilder()
+    envs.add_robot(walking, envs.Robot("leg", (str(file),), height=0.4))  # a height means that it is free
+    assert walking.joint_q[2] == 0.4
+    with pytest.raises(ValueError, match=r"height is 0\.4 m, but its base is fixed.*floating=True"):
+        envs.add_robot(ModelBuilder(), envs.Robot("leg", (str(file),), height=0.4, floating=False))
     wrong = envs.Robot("leg", (str(file),), home={"ankle": 0.5})
     with pytest.raises(ValueError, match=r"home pose names ankle.*there are .*knee"):
         envs.add_robot(ModelBuilder(), wrong)
