@@ -5,6 +5,8 @@ import inspect
 import pkgutil
 from typing import Any
 
+import numpy as np
+
 import pluriverse
 
 # What can be of any type, and why.
@@ -63,6 +65,7 @@ def test_no_public_call_returns_anything():
 
 def test_columns_of_a_builder_are_arrays():
     """`builder.joint_q` is a NumPy array for an editor, as it is when it runs."""
-    from pluriverse.builder.columns import ColumnView
+    from pluriverse.builder.columns import ColumnArray, ColumnView
 
-    assert "ndarray" in str(ColumnView.__get__.__annotations__["return"])
+    assert issubclass(ColumnArray, np.ndarray)
+    assert "ColumnArray" in str(ColumnView.__get__.__annotations__["return"])

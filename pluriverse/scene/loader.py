@@ -121,6 +121,8 @@ class ReadScene:
                 model = builder.finalize(device=device)
             except ValueError as error:
                 raise self._model_error(str(error)) from error
+            if model.dynamics_obstacle is not None:  # a scene is there to be simulated
+                raise self._model_error(model.dynamics_obstacle)
         if self.scene.randomize is not None:
             self.scene.randomize.check(self.document, model if variant_scene is None else variant_scene)
         control = model.control()
