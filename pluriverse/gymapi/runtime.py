@@ -1,7 +1,7 @@
 """Runtime: a prepared sim. Its model, the loop, and what happens before and after each step."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
@@ -29,6 +29,10 @@ from pluriverse.model import Contacts, Model, State
 from pluriverse.simulation import Simulation
 from pluriverse.solvers.base import SolverBase
 from pluriverse.types import JointType, ModelFlags
+
+if TYPE_CHECKING:
+    from pluriverse.springs.bodies import BodySprings
+    from pluriverse.springs.coordinates import CoordinateSprings
 
 SOLVERS = ("sap", "mujoco")
 """Values of `SimParams.solver`."""
@@ -126,6 +130,7 @@ class Runtime:
         """Called before each `simulate`, with its duration [s]: forces that depend on the state."""
         self.before_substep: list[Callable[[float], None]] = []
         """Called before each solver step, with its duration [s]."""
+        self._springs: list[CoordinateSprings | BodySprings] = []
         self.after_substep: list[Callable[[int], None]] = []
         """Called after each solver step, with its number."""
         self.after_step: list[Callable[[float], None]] = []
@@ -185,7 +190,15 @@ class Runtime:
         self.simulation.close()
         self.substeps = max(int(self.sim.params.substeps), 1)
         self.simulation = self._make_simulation(self.sim.params)
+        for springs in self._springs:
+            springs.response.simulation = self.simulation
+            self.simulation.add_stage(springs)
         self.simulation.restore(snapshot)
+
+    def add_springs(self, springs: "CoordinateSprings | BodySprings") -> None:
+        """Let springs act in every solver step."""
+        self._springs.append(springs)
+        self.simulation.add_stage(springs)
 
     @property
     def collects_all(self) -> bool:
@@ -261,7 +274,7 @@ class Runtime:
     @property
     def _needs_substeps(self) -> bool:
         """Whether something has to be done between the substeps that no recorded step does."""
-        return bool(self.ball_rows.size or self.before_substep or self.after_substep)
+        return bool(self.ball_rows.size or self._springs or self.before_substep or self.after_substep)
 
     def _step_by_substeps(self, dt: float) -> None:
         """Make the solver steps of one `simulate` of duration `dt` [s], one by one."""

@@ -9,6 +9,7 @@ Writes  tensors; or joint_q, joint_qd, joint_X_p, and which articulations are to
 import warp as wp
 
 from pluriverse.gymapi.tables import ActorTable, BodyTable, DofTable
+from pluriverse.math.rotation_vector import rotation_vector
 
 _MODULE = "pluriverse.gymapi.state_tensors"
 # Angle [rad] below which a rotation vector is a series of its quaternion: the first term left out is some
@@ -16,21 +17,6 @@ _MODULE = "pluriverse.gymapi.state_tensors"
 _SMALL_ANGLE = wp.constant(1.0e-4)
 # Error of the square of a quaternion's length up to which it is taken bit for bit: float32 rounding.
 _UNIT_ROUNDING = wp.constant(1.0e-6)
-
-
-@wp.func
-def rotation_vector(q: wp.quat) -> wp.vec3:
-    """Return the rotation vector [rad] of a unit quaternion, of length at most pi."""
-    axis = wp.vec3(q[0], q[1], q[2])
-    w = q[3]
-    if w < 0.0:
-        axis = -axis
-        w = -w
-    sine = wp.length(axis)
-    factor = 2.0 / wp.max(w, _SMALL_ANGLE)
-    if sine > _SMALL_ANGLE:
-        factor = 2.0 * wp.atan2(sine, w) / sine
-    return factor * axis
 
 
 @wp.func

@@ -4,7 +4,6 @@ import pytest
 import warp as wp
 
 from pluriverse.gymapi import (
-    attractor_forces,
     ball_drives,
     body_forces,
     camera_images,
@@ -14,15 +13,14 @@ from pluriverse.gymapi import (
     matrices,
     sensor_readings,
     state_tensors,
-    tendon_forces,
 )
+from pluriverse.springs import bodies, coordinates
 from tests.test_cuda_compilation import CUDA_ARCHITECTURE
 
 
 @pytest.mark.parametrize(
     "kernel",
     [
-        attractor_forces.pull_body,
         ball_drives.drive_ball,
         body_forces.sum_body_forces,
         camera_images.write_pixel,
@@ -32,7 +30,8 @@ from tests.test_cuda_compilation import CUDA_ARCHITECTURE
         matrices.copy_jacobian,
         sensor_readings.read_sensor,
         state_tensors.write_root_state,
-        tendon_forces.pull_joints,
+        bodies.pull_body,
+        coordinates.pull_joints,
     ],
     ids=lambda kernel: kernel.key,
 )

@@ -10,7 +10,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.dynamics import eval_inverse_dynamics, eval_mass_matrix
-from pluriverse.gymapi.tables import integers
+from pluriverse.simulation import Simulation
 from pluriverse.types import JointTargetMode
 
 _NONE = wp.constant(int(JointTargetMode.NONE))
@@ -40,7 +40,7 @@ class MotionArrays:
 
 @wp.func
 def free_impulse(motion: MotionArrays, dof: int, h: wp.float64) -> wp.vec2d:
-    """Return the impulse on a degree of freedom in a step without attractor, and what its drive adds to M."""
+    """Return the impulse on a degree of freedom in a step without springs, and what its drive adds to M."""
     v = wp.float64(motion.joint_qd[dof])
     mode = motion.mode[dof]
     effort = wp.float64(0.0)
@@ -63,37 +63,90 @@ def free_impulse(motion: MotionArrays, dof: int, h: wp.float64) -> wp.vec2d:
     return wp.vec2d(h * (effort - motion.bias[dof]), h * gain)
 
 
+@wp.func
+def factor_response(
+    mass_matrix: wp.array3d[wp.float64],  # [articulation, dof, dof]
+    motion: MotionArrays,
+    articulation: int,
+    first_dof: int,
+    count: int,
+    h: wp.float64,
+    index: int,
+    row: int,
+    factor: wp.array3d[wp.float64],  # [index, dof, dof]
+    rows: wp.array3d[wp.float64],  # [index, row, dof]
+):
+    """Write the Cholesky factor of the mass matrix with drives, and the free impulse solved with it."""
+    for i in range(count):
+        impulse = free_impulse(motion, first_dof + i, h)
+        for j in range(i + 1):
+            total = mass_matrix[articulation, i, j]
+            if i == j:
+                total += impulse[1]
+            for k in range(j):
+                total -= factor[index, i, k] * factor[index, j, k]
+            if i == j:
+                total = wp.sqrt(wp.max(total, PIVOT_MIN * mass_matrix[articulation, i, i]))
+            else:
+                total /= factor[index, j, j]
+            factor[index, i, j] = total
+        value = impulse[0]
+        for k in range(i):
+            value -= factor[index, i, k] * rows[index, row, k]
+        rows[index, row, i] = value / factor[index, i, i]
+
+
+@wp.func
+def solve_rows(
+    system: wp.array3d[wp.float64],  # [index, row, row + 1]
+    index: int,
+    count: int,
+):
+    """Solve for the last column, in its place, without pivots: for eigenvalues of 1 or more."""
+    for i in range(count):
+        for row in range(i + 1, count):
+            ratio = system[index, row, i] / system[index, i, i]
+            for j in range(i, count + 1):
+                system[index, row, j] = system[index, row, j] - ratio * system[index, i, j]
+    for back in range(count):
+        i = count - 1 - back
+        value = system[index, i, count]
+        for j in range(i + 1, count):
+            value -= system[index, i, j] * system[index, j, count]
+        system[index, i, count] = value / system[index, i, i]
+
+
 class StepResponse:
-    """Mass matrices and bias forces of the articulations of a prepared sim, in double precision.
+    """Mass matrices and bias forces of the articulations of a simulation, in double precision.
 
     Args:
-        runtime: The sim.
+        simulation: The simulation.
     """
 
-    def __init__(self, runtime: Any):
-        self._runtime = runtime
+    def __init__(self, simulation: Simulation):
+        self.simulation = simulation
+        """The simulation."""
         self.mass_matrix: wp.array | None = None
         """Mass matrix of each articulation, shape [articulation, dof, dof]."""
         self.bias: wp.array | None = None
         """Force that keeps each degree of freedom from accelerating [N or N·m], shape [dof]."""
 
-    def evaluate(self, worlds: wp.array) -> None:
+    def evaluate(self, worlds: wp.array[int]) -> None:
         """Compute both for the articulations of some worlds, at the state now."""
-        runtime = self._runtime
-        model, state = runtime.model, runtime.simulation.state
+        model, state = self.simulation.model, self.simulation.state
         if self.mass_matrix is None:
             shape = _matrix_shape(model)
             self.mass_matrix = wp.zeros((shape[0], shape[2], shape[2]), dtype=wp.float64, device=model.device)
             self._no_acceleration = wp.zeros(model.joint_dof_count, dtype=wp.float64, device=model.device)
             self.bias = wp.zeros(model.joint_dof_count, dtype=wp.float64, device=model.device)
-            self._coord = integers(_dof_coords(model), model.device)
+            self._coord = wp.array(_dof_coords(model), dtype=wp.int32, device=model.device)
         eval_mass_matrix(model, state, self.mass_matrix, worlds=worlds)
         eval_inverse_dynamics(model, state, self._no_acceleration, self.bias, worlds=worlds)
 
     def motion(self) -> MotionArrays:
         """Return what `free_impulse` reads."""
-        runtime = self._runtime
-        model, state, control = runtime.model, runtime.simulation.state, runtime.simulation.control
+        simulation = self.simulation
+        model, state, control = simulation.model, simulation.state, simulation.control
         motion = MotionArrays()
         motion.bias, motion.coord = self.bias, self._coord
         motion.joint_q, motion.joint_qd = state.joint_q, state.joint_qd
@@ -125,7 +178,7 @@ def _matrix_shape(model: Any) -> tuple[int, int, int]:
 def _dof_coords(model: Any) -> np.ndarray:
     """Return the coordinate of each degree of freedom; the first of its joint where it has none."""
     q_start, qd_start = model.joint_q_start.numpy(), model.joint_qd_start.numpy()
-    coords = np.zeros(model.joint_dof_count, dtype=np.int64)
+    coords = np.zeros(model.joint_dof_count, dtype=np.int32)
     for joint in range(model.joint_count):
         dofs, count = np.arange(qd_start[joint], qd_start[joint + 1]), q_start[joint + 1] - q_start[joint]
         own = count == len(dofs)
