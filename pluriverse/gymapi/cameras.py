@@ -92,7 +92,7 @@ class CameraBatch(Sensor):
 
     def render(self) -> None:
         """Render all images that are asked for."""
-        state: State = self.sim.runtime.simulation.state
+        state: State = self.sim.prepared.simulation.state
         if self.is_outdated:
             self._make_outputs()
         if self._looks is not None and self._looks is not self.shapes.looks:
@@ -272,7 +272,7 @@ class CameraSet:
 
     def render(self) -> None:
         """Render all cameras."""
-        self.sim.runtime.place_bodies()
+        self.sim.prepared.place_bodies()
         self.update_batches()
         for batch in self.batches:
             if any(record.images for record in batch.records):

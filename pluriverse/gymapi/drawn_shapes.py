@@ -98,7 +98,7 @@ class DrawnShapes:
         self.sim = sim
         self.geometry = geometry
         """Which shapes are seen."""
-        model: Model = sim.runtime.model
+        model: Model = sim.prepared.model
         self._is_visual = geometry is SeenGeometry.VISUAL
         if self._is_visual:
             self.model, self._start, carrier = _visual_model(sim)
@@ -221,7 +221,7 @@ def _six_faces(texture: Texture) -> Texture:
 
 def _visual_model(sim: Sim) -> tuple[Model, np.ndarray, np.ndarray]:
     """Return the model of what is shown, the first shape of each actor in it, and the body of each shape."""
-    simulated: Model = sim.runtime.model
+    simulated: Model = sim.prepared.model
     worlds: list[list[int]] = [[] for _ in range(simulated.world_count)]
     for env in sim.envs:
         worlds[env.world].append(env.index)

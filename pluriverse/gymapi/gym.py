@@ -37,7 +37,7 @@ class Gym(
     """The calls of the actor API. It has no state of its own; `acquire_gym` returns the one there is."""
 
     def _attach(self, sim: Sim) -> None:
-        sim.runtime.has_effort = sim.efforts_pending
+        sim.prepared.has_effort = sim.efforts_pending
         self._attach_sensors(sim)
         if any(tendons_act(actor) for actor in sim.actors):
             add_tendon_forces(sim)

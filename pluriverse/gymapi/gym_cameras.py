@@ -221,7 +221,7 @@ class CameraCalls(Checks):
         record.image(kind, found.device)
         if is_new or record.batch is None or record.batch.render_count == 0:
             cameras = self._camera_set(found)
-            found.runtime.place_bodies()
+            found.prepared.place_bodies()
             cameras.update_batches()
             record.batch.render()
         return record, kind

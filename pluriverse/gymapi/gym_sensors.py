@@ -70,7 +70,7 @@ class SensorCalls(Checks):
 
     @staticmethod
     def _attach_attractors(sim: Sim) -> None:
-        sim.runtime.has_passive_force = True  # so that the forces of the last step are cleared
+        sim.prepared.has_passive_force = True  # so that the forces of the last step are cleared
         # Kernels are compiled with all that are declared by then: not these where there is no attractor.
         from pluriverse.gymapi.attractor_forces import AttractorForces
 

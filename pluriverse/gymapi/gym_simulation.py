@@ -128,8 +128,7 @@ class SimulationCalls(Checks):
         if found.runtime is None:
             self.prepare_sim(found)
             found.prepared_by = call
-        runtime: Runtime = found.runtime
-        return runtime
+        return found.prepared
 
     def simulate(self, sim: Any) -> None:
         """Advance by `SimParams.dt`."""

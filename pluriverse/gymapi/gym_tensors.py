@@ -265,7 +265,7 @@ class TensorCalls(Checks):
 
     def _indices(self, sim: Sim, indices: Any, count: int | None, call: str) -> tuple[wp.array, int]:
         """Return indices of actors, and how many of them count; none and all where none are given."""
-        runtime = sim.runtime
+        runtime = sim.prepared
         if indices is None:
             return runtime.no_indices, sim.actor_count
         array = as_array(indices, wp.int32, sim.device, call, "the index tensor")

@@ -22,10 +22,10 @@ def follow_params(sim: Sim, old: SimParams) -> None:
     for actor in sim.actors:
         for name, rows in offset_rows(shape_offsets(actor.asset, actor)).items():
             write(actor, name, rows)
-    model = sim.runtime.model
+    model = sim.prepared.model
     grounds = model.shape_collision_group.numpy() == GROUND_GROUP
     for array, value in ((model.shape_margin, offsets[1]), (model.shape_gap, offsets[0] - offsets[1])):
         values = array.numpy().copy()
         values[grounds] = value
         array.assign(values)
-    sim.runtime.changed |= ModelFlags.SHAPE_PROPERTIES
+    sim.prepared.changed |= ModelFlags.SHAPE_PROPERTIES

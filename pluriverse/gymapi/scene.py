@@ -6,7 +6,7 @@ arrays of the model; afterwards the arrays of model, state and control have ever
 
 import dataclasses
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,17 @@ from pluriverse.gymapi.asset import Asset, AssetDof, AssetJoint
 from pluriverse.gymapi.lights import Lights
 from pluriverse.gymapi.structures import AttractorProperties, SimParams
 from pluriverse.gymapi.values import Transform, Vec3
+
+if TYPE_CHECKING:
+    from pluriverse.gymapi.attractor_forces import AttractorForces
+    from pluriverse.gymapi.cameras import CameraSet
+    from pluriverse.gymapi.contact_readings import ContactReadings
+    from pluriverse.gymapi.joint_efforts import JointEfforts
+    from pluriverse.gymapi.matrices import ArticulationMatrices
+    from pluriverse.gymapi.runtime import Runtime
+    from pluriverse.gymapi.sensor_readings import SensorReadings
+    from pluriverse.gymapi.tendon_forces import TendonForces
+    from pluriverse.gymapi.tensor_set import TensorSet
 
 
 @dataclasses.dataclass
@@ -260,7 +271,7 @@ class Sim:
         self.time = 0.0
         self.begin_time = time.monotonic()
         self.is_destroyed = False
-        self.runtime: Any = None
+        self.runtime: Runtime | None = None
         """`pluriverse.gymapi.runtime.Runtime` once the sim is prepared."""
         self.prepared_by = "prepare_sim"
         """Call that prepared it."""
@@ -269,20 +280,26 @@ class Sim:
         self.efforts_pending = False
         """Whether efforts were applied before the sim was prepared."""
         # What is made of the runtime when it is needed.
-        self.tensors: Any = None
-        self.body_cache: Any = None
-        self.matrices: Any = None
-        self.contact_readings: Any = None
-        self.sensor_readings: Any = None
-        self.joint_efforts: Any = None
-        self.attractor_forces: Any = None
-        self.tendon_forces: Any = None
+        self.tensors: TensorSet | None = None
+        self.body_cache: TensorSet | None = None
+        self.matrices: ArticulationMatrices | None = None
+        self.contact_readings: ContactReadings | None = None
+        self.sensor_readings: SensorReadings | None = None
+        self.joint_efforts: JointEfforts | None = None
+        self.attractor_forces: AttractorForces | None = None
+        self.tendon_forces: TendonForces | None = None
         self.are_envs_apart = False
         """Whether envs are worlds of their own only because each stays in its cell."""
-        self.camera_set: Any = None
+        self.camera_set: CameraSet | None = None
         """`pluriverse.gymapi.cameras.CameraSet` once a picture was asked for."""
         self.viewers: list[Any] = []
         """Viewers that were created for it."""
+
+    @property
+    def prepared(self) -> "Runtime":
+        """The runtime of a sim that was prepared."""
+        assert self.runtime is not None
+        return self.runtime
 
     @property
     def is_prepared(self) -> bool:

@@ -101,7 +101,7 @@ def set_body_states(actor: Actor, rows: np.ndarray, flags: int, call: str) -> No
     write(actor, "joint_qd", joint_qd)
     if actor.env.sim.is_prepared:
         # The poses as given, so that they come back to the last bit.
-        actor.env.sim.runtime.place_bodies()
+        actor.env.sim.prepared.place_bodies()
         write(actor, "body_q", in_world)
         write(actor, "body_qd", body_qd)
 

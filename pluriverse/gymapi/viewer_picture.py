@@ -53,7 +53,7 @@ class ViewerRenderer(PictureRenderer):
         worlds = np.sort(np.argsort(distance, kind="stable")[:WORLD_COUNT_MAX])
         camera = Camera(tuple(position.tolist()), tuple(target.tolist()), up=up_direction(self._sim), fov=fov)
         pixels = self.render(
-            self._sim.runtime.simulation.state,
+            self._sim.prepared.simulation.state,
             worlds=worlds.tolist(),
             camera=camera,
             size=size,
@@ -66,7 +66,7 @@ class ViewerRenderer(PictureRenderer):
 
 def world_origins(sim: Sim) -> np.ndarray:
     """Return where each world of a prepared sim stands [m], shape [world, 3]."""
-    origins = np.zeros((sim.runtime.model.world_count, 3))
+    origins = np.zeros((sim.prepared.model.world_count, 3))
     for env in sim.envs:
         origins[env.world] = env.origin - env.offset
     return origins

@@ -53,7 +53,7 @@ class CurrentSimulation:
         self._sim = sim
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._sim.runtime.simulation, name)
+        return getattr(self._sim.prepared.simulation, name)
 
 
 class ActorSource(LiveSource):
@@ -100,7 +100,7 @@ class ActorPull(Pull):
     def __init__(self, sim: Sim, simulation: Any, body: int, point: np.ndarray | None) -> None:
         super().__init__(simulation, body, point)
         self._sim = sim
-        place = int(sim.runtime.body_row.numpy()[body])
+        place = int(sim.prepared.body_row.numpy()[body])
         self._row = place if place >= 0 else -2 - place
         self._frame = -1
 
