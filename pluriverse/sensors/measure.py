@@ -15,6 +15,7 @@ import warp as wp
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, Topology
 from pluriverse.model.contacts import stored_contact_count
+from pluriverse.model.drive_effort import DriveArrays, drive_effort
 from pluriverse.render.raycast.primitives import MISS, ray_primitive
 from pluriverse.sensors.contact_wrenches import point_in_world
 from pluriverse.types import GeoType, JointTargetMode
@@ -60,9 +61,6 @@ ELLIPSOID = wp.constant(int(GeoType.ELLIPSOID))
 CYLINDER = wp.constant(int(GeoType.CYLINDER))
 BOX = wp.constant(int(GeoType.BOX))
 MODE_NONE = wp.constant(int(JointTargetMode.NONE))
-MODE_POSITION = wp.constant(int(JointTargetMode.POSITION))
-MODE_VELOCITY = wp.constant(int(JointTargetMode.VELOCITY))
-MODE_EFFORT = wp.constant(int(JointTargetMode.EFFORT))
 
 
 @wp.struct
@@ -104,12 +102,6 @@ class SensedModel:
     joint_armature: wp.array[float]
     joint_limit_lower: wp.array[float]
     joint_limit_upper: wp.array[float]
-    target_mode: wp.array[int]
-    target_ke: wp.array[float]
-    target_kd: wp.array[float]
-    target_lower: wp.array[float]
-    target_upper: wp.array[float]
-    effort_limit: wp.array[float]
 
 
 @wp.struct
@@ -128,9 +120,7 @@ class SensedForces:
 
     acceleration: wp.array[wp.spatial_vector]  # [body] of the centre of mass, less gravity; angular
     carried: wp.array[wp.spatial_vector]  # [body] N, N m about the centre of mass
-    target_pos: wp.array[float]  # [dof]
-    target_vel: wp.array[float]  # [dof]
-    act: wp.array[float]  # [dof]
+    drives: DriveArrays
     contact_start: wp.array[int]  # [world + 1]
     contact_count: wp.array[int]  # [world]
     shape0: wp.array[int]  # [slot]
@@ -187,29 +177,6 @@ def frame_acceleration(
         linear = wp.spatial_top(forces.acceleration[body]) + wp.cross(alpha, arm)
         result = wp.spatial_vector(linear + wp.cross(omega, wp.cross(omega, arm)), alpha)
     return result
-
-
-@wp.func
-def drive_effort(
-    model: SensedModel, motion: SensedMotion, forces: SensedForces, coord: int, dof: int
-) -> float:
-    """Return what the drive of a degree of freedom exerts [N or N·m]."""
-    mode = model.target_mode[dof]
-    effort = float(0.0)
-    if mode != MODE_NONE:
-        effort = forces.act[dof]
-        if mode != MODE_EFFORT:
-            target_velocity = float(0.0)
-            if mode != MODE_POSITION:
-                target_velocity = forces.target_vel[dof]
-            if mode == MODE_VELOCITY:
-                target_velocity = wp.clamp(target_velocity, model.target_lower[dof], model.target_upper[dof])
-            else:
-                target = wp.clamp(forces.target_pos[dof], model.target_lower[dof], model.target_upper[dof])
-                effort += model.target_ke[dof] * (target - motion.joint_q[coord])
-            effort += model.target_kd[dof] * (target_velocity - motion.joint_qd[dof])
-        effort = wp.clamp(effort, -model.effort_limit[dof], model.effort_limit[dof])
-    return effort
 
 
 @wp.func
@@ -382,7 +349,8 @@ def measure_sensor(
             elif kind == JOINTVEL:
                 share = after.joint_qd[dof]
             else:
-                share = drive_effort(model, driven, forces, coord, dof)
+                if forces.drives.mode[dof] != MODE_NONE:  # `joint_f` is no effort of an actuator
+                    share = drive_effort(forces.drives, dof, driven.joint_q[coord], driven.joint_qd[dof])
             vector[0] = vector[0] + table.term_coefficient[term] * share
     elif kind == JOINTLIMITPOS or kind == JOINTLIMITVEL:
         term = table.term[sensor]

@@ -10,6 +10,7 @@ import warp as wp
 
 from pluriverse.builder.sensors import SensorType
 from pluriverse.model import Contacts, Control, Model, State
+from pluriverse.model.drive_effort import drive_arrays
 from pluriverse.model.world_list import trust_worlds
 from pluriverse.render import RayCaster, SeenGeometry
 from pluriverse.render.raycast.tree import make_shared_trees
@@ -488,8 +489,7 @@ class ModelSensors:
             )
             forces.acceleration = self._accelerations.acceleration
             forces.carried = self._accelerations.carried
-        forces.target_pos, forces.target_vel = control.joint_target_pos, control.joint_target_vel
-        forces.act = control.joint_act
+        forces.drives = drive_arrays(model, control)
         forces.contact_start, forces.contact_count = contacts.slot_start, contacts.rigid_contact_count
         forces.shape0, forces.shape1 = contacts.rigid_contact_shape0, contacts.rigid_contact_shape1
         forces.point0, forces.point1 = contacts.rigid_contact_point0, contacts.rigid_contact_point1
@@ -574,8 +574,4 @@ def _sensed_model(model: Model) -> SensedModel:
         setattr(sensed, name, getattr(model, name))
     sensed.shape_body = model.structure.shape_body
     sensed.joint_limit_lower, sensed.joint_limit_upper = model.joint_limit_lower, model.joint_limit_upper
-    sensed.target_mode = model.structure.joint_target_mode
-    sensed.target_ke, sensed.target_kd = model.joint_target_ke, model.joint_target_kd
-    sensed.target_lower, sensed.target_upper = model.joint_target_lower, model.joint_target_upper
-    sensed.effort_limit = model.joint_effort_limit
     return sensed

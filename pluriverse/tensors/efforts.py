@@ -16,51 +16,10 @@ import warp as wp
 
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Control, Model, State
-from pluriverse.model.drive_targets import bounded_target
+from pluriverse.model.drive_effort import DriveArrays, drive_arrays, drive_effort
 from pluriverse.tensors.table import RobotTable
-from pluriverse.types import JointTargetMode
 
 _MODULE = "pluriverse.tensors.efforts"
-_NONE = wp.constant(int(JointTargetMode.NONE))
-_POSITION = wp.constant(int(JointTargetMode.POSITION))
-_VELOCITY = wp.constant(int(JointTargetMode.VELOCITY))
-_EFFORT = wp.constant(int(JointTargetMode.EFFORT))
-
-
-@wp.struct
-class DriveArrays:
-    """Drives of the degrees of freedom; see `Model` and `Control`."""
-
-    mode: wp.array[int]
-    ke: wp.array[float]
-    kd: wp.array[float]
-    limit: wp.array[float]
-    lower: wp.array[float]
-    upper: wp.array[float]
-    target_pos: wp.array[float]
-    target_vel: wp.array[float]
-    act: wp.array[float]
-    force: wp.array[float]
-
-
-@wp.func
-def drive_effort(drives: DriveArrays, dof: int, q: float, v: float) -> float:
-    """Return what the drive of a degree of freedom exerts at a position and velocity [N or N·m]."""
-    mode = drives.mode[dof]
-    if mode == _NONE:
-        return drives.force[dof]
-    effort = drives.act[dof]
-    if mode != _EFFORT:
-        target_velocity = float(0.0)
-        if mode == _VELOCITY:
-            target_velocity = bounded_target(drives.target_vel[dof], drives.lower[dof], drives.upper[dof])
-        elif mode != _POSITION:
-            target_velocity = drives.target_vel[dof]
-        effort += drives.kd[dof] * (target_velocity - v)
-        if mode != _VELOCITY:
-            target = bounded_target(drives.target_pos[dof], drives.lower[dof], drives.upper[dof])
-            effort += drives.ke[dof] * (target - q)
-    return wp.clamp(effort, -drives.limit[dof], drives.limit[dof])
 
 
 @wp.kernel(enable_backward=False, module=_MODULE)
@@ -98,12 +57,7 @@ def launch_add_efforts(
     joint_torques: Any,
 ) -> None:
     """Add the efforts at a state, each times `weight`."""
-    drives = DriveArrays()
-    drives.mode, drives.limit = model.joint_target_mode, model.joint_effort_limit
-    drives.ke, drives.kd = model.joint_target_ke, model.joint_target_kd
-    drives.lower, drives.upper = model.joint_target_lower, model.joint_target_upper
-    drives.target_pos, drives.target_vel = control.joint_target_pos, control.joint_target_vel
-    drives.act, drives.force = control.joint_act, control.joint_f
+    drives = drive_arrays(model, control)
     launch_kernel(
         add_efforts,
         dim=worlds.size,
