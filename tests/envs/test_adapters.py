@@ -201,6 +201,7 @@ def test_skrl_learns_with_its_own_trainer():
     trainer.train()
     assert not torch.equal(before, models["policy"].net.weight)
     assert env.render() is None
+    assert isinstance(env.unwrapped, envs.Environment)
     env.close()
 
 

@@ -53,6 +53,9 @@ def test_every_task_has_a_class_and_a_summary():
     assert all(entry.summary for entry in TASKS.values())
     with pytest.raises(KeyError, match="did you mean go1-flat"):
         envs.make_task("go1_flat")
+    for wrong in (1.0, (1.0, 0.0), (0.0, float("nan")), (0.0, 1.0, 2.0)):
+        with pytest.raises(ValueError, match=r"forward is .*, but must be two numbers"):
+            envs.make_task("puli-flat", forward=wrong)
     with pytest.raises(KeyError, match="no class 'Walk'"):
         envs.make_task("pluriverse.envs.tasks.ant:Walk")
     with pytest.raises(TypeError, match="must derive from"):

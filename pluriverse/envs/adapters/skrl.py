@@ -35,6 +35,12 @@ class SkrlEnv(Wrapper):
         self._critic: Any = None
 
     @property
+    def unwrapped(self) -> Environment:
+        """The environment itself."""
+        env: Environment = self._env
+        return env
+
+    @property
     def num_envs(self) -> int:
         """Number of environments."""
         return int(self._env.env_count)

@@ -37,6 +37,7 @@ class VelocityTask(Task):
 
     Raises:
         KeyError: If a robot or kind of ground is unknown.
+        ValueError: If a range is not two numbers, the least first.
     """
 
     dt = 0.01
@@ -63,7 +64,7 @@ class VelocityTask(Task):
         "swing": 1.0,
         "pose": -0.05,
     }
-    """Weight of each term of the reward per second."""
+    """Weight of each term of the reward per second; read when the first step is rewarded."""
 
     def __init__(
         self,
@@ -86,7 +87,10 @@ class VelocityTask(Task):
                 f"{', '.join(TERRAINS)}."
             )
         self.asset_roots = tuple(asset_roots)
-        self.ranges = (forward, sideways, turning)
+        self.ranges = tuple(
+            _checked_range(name, bounds)
+            for name, bounds in (("forward", forward), ("sideways", sideways), ("turning", turning))
+        )
         self.command = command
         self.randomization = [
             InitialState(
@@ -209,6 +213,20 @@ class VelocityTask(Task):
 
         drawn = env.uniform(self._low, self._high, 3)
         torch.where(mask.unsqueeze(1), drawn, self.commands, out=self.commands)
+
+
+def _checked_range(name: str, bounds: Any) -> tuple[float, float]:
+    """Return the least and greatest value of a command."""
+    try:
+        low, high = (float(bound) for bound in bounds)
+    except (TypeError, ValueError):
+        low, high = 1.0, 0.0
+    if not -np.inf < low <= high < np.inf:
+        raise ValueError(
+            f"VelocityTask: {name} is {bounds!r}, but must be two numbers, the least and the greatest value "
+            f"commanded, such as {name}=(0.0, 1.0). A single command is command=(forward, left, turning)."
+        )
+    return low, high
 
 
 def _terrain(kind: str, **options: Any) -> Any:
