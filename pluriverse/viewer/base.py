@@ -24,10 +24,11 @@ from pluriverse.viewer.stage import Stage
 FRAME_RATE = 30.0
 # Frames between two looks at what sending them takes.
 SEND_INTERVAL = 10
-# Pictures take at most this share of a core, down to so many a second; without a connection, so many. The
-# number of cores does not matter: the interpreter runs one thread at a time, and a program waits for it.
-FRAME_SHARE = 0.04
-FRAME_RATE_MIN = 5.0
+# Pictures take at most this share of a core, down to so many a second; without a connection, so many. A
+# program that steps on one or two cores loses two to four times as long as they take: it waits for the
+# interpreter, which runs one thread at a time, and its threads wait for each other.
+FRAME_SHARE = 0.0125
+FRAME_RATE_MIN = 2.0
 UNSEEN_RATE = 4.0
 # How far the camera stands to the right of what it shows, relative to its extent.
 PANEL_SHIFT = 0.3
@@ -92,6 +93,8 @@ class ViewerBase:
         self.send_time = 0.0
         """Time of a core that it takes to send one to all browsers, lately [s]."""
         self._sent = (0, 0.0)
+        self.frame_share = FRAME_SHARE
+        """What of a core pictures may take beside a program that does not wait for the clock."""
         self._thread = threading.Thread(target=self._follow, name="pluriverse viewer", daemon=True)
 
     def _begin(self, panel: Any, *, verbose: bool) -> None:
@@ -176,7 +179,7 @@ class ViewerBase:
 
     def _frame_share(self) -> float:
         """Return what of a core pictures may take."""
-        return FRAME_SHARE
+        return self.frame_share
 
     def _frame_interval(self) -> float:
         """Return how long to wait before the next picture [s], so that the simulation hardly notices."""

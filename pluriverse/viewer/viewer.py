@@ -137,8 +137,8 @@ class BrowserViewer(ViewerBase):
                 if self._steps_wanted:
                     count, self._steps_wanted = self._steps_wanted, 0
                 if not count:
-                    slept = min(period, 1.0 / FRAME_RATE)
-                    time.sleep(slept)
+                    time.sleep(min(period, 1.0 / FRAME_RATE))
+                    slept = time.monotonic() - now
                 elif self.pull is None:
                     step(count)
                 else:  # the force of the spring follows the body from step to step

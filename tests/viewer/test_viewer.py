@@ -427,11 +427,12 @@ def test_pictures_take_a_small_share_of_a_busy_loop_and_more_of_one_that_waits(v
         server, viewer.server = viewer.server, Server()
         try:
             viewer.draw_time, viewer.send_time = 3e-3, 1e-3
-            assert viewer._frame_interval() == pytest.approx(4e-3 / 0.04)
+            viewer.frame_share = 0.02
+            assert viewer._frame_interval() == pytest.approx(4e-3 / 0.02)
             viewer._idle = 0.9
             assert viewer._frame_interval() == pytest.approx(1.0 / 30.0)
             viewer._idle, viewer.draw_time = 0.0, 10.0
-            assert viewer._frame_interval() == pytest.approx(1.0 / 5.0)
+            assert viewer._frame_interval() == pytest.approx(1.0 / 2.0)
         finally:
             viewer.server = server
 
