@@ -27,7 +27,7 @@ def make_light(lights: Lights, *, extent: float, reach: float, shadows: bool = F
         shadows: Whether things cast shadows.
     """
     style = PictureStyle(shadows=shadows, ambient_occlusion=shadows)
-    result = sky_light(style, extent=extent, reach=reach)
+    result = sky_light(style, extent=extent, distance=reach)
     result.plain_color = wp.vec3(*GROUND_COLOR)
     given = list(lights.by_number.values())
     if not given:

@@ -104,13 +104,13 @@ def _move_children(
         np.zeros((len(joints), 3)),
         np.zeros((len(joints), 3)),
     )  # of the point at the frame's origin
-    held = parent >= 0
-    if held.any():
-        parent_q, parent_qd = body_q[parent[held]], body_qd[parent[held]]
-        frame[held] = poses.compose(parent_q, frame[held])
-        angular[held] = parent_qd[:, 3:]
-        arm = frame[held, :3] - parent_q[:, :3]
-        linear[held] = parent_qd[:, :3] + np.cross(angular[held], arm)
+    has_parent = parent >= 0
+    if has_parent.any():
+        parent_q, parent_qd = body_q[parent[has_parent]], body_qd[parent[has_parent]]
+        frame[has_parent] = poses.compose(parent_q, frame[has_parent])
+        angular[has_parent] = parent_qd[:, 3:]
+        arm = frame[has_parent, :3] - parent_q[:, :3]
+        linear[has_parent] = parent_qd[:, :3] + np.cross(angular[has_parent], arm)
 
     coord, dof = source.joint_q_start[joints], source.joint_qd_start[joints]
     moved = np.zeros((len(joints), 7))
@@ -142,8 +142,8 @@ def _move_children(
         moved = source.joint_q[coord[:, None] + np.arange(7)]
         velocity = source.joint_qd[dof[:, None] + np.arange(6)]
         # World axes at a root, those of the joint frame and relative to it below a body.
-        basis = np.where(held[:, None], frame[:, 3:], IDENTITY_ROTATION)
-        slide = np.where(held[:, None], poses.rotate(frame[:, 3:], moved[:, :3]), 0.0)
+        basis = np.where(has_parent[:, None], frame[:, 3:], IDENTITY_ROTATION)
+        slide = np.where(has_parent[:, None], poses.rotate(frame[:, 3:], moved[:, :3]), 0.0)
         linear = linear + np.cross(angular, slide) + poses.rotate(basis, velocity[:, :3])
         spin = poses.rotate(basis, velocity[:, 3:])
         angular = angular + spin

@@ -246,8 +246,8 @@ class PictureRenderer:
         self, style: PictureStyle, camera: Camera, corners: np.ndarray, layout: "WorldLayout"
     ) -> Light:
         extent = float(np.linalg.norm(corners.max(axis=0) - corners.min(axis=0)))
-        reach = float(np.linalg.norm(np.subtract(camera.position, corners.mean(axis=0)))) + extent
-        light = sky_light(style, extent=layout.extent, reach=reach)
+        distance = float(np.linalg.norm(np.subtract(camera.position, corners.mean(axis=0)))) + extent
+        light = sky_light(style, extent=layout.extent, distance=distance)
         light.has_floor = int(layout.floor is not None)
         light.floor_height = 0.0 if layout.floor is None else layout.floor
         return light
@@ -324,13 +324,13 @@ class PictureRenderer:
             list(pool.map(wp.capture_launch, graphs))
 
 
-def sky_light(style: PictureStyle, *, extent: float, reach: float) -> Any:
+def sky_light(style: PictureStyle, *, extent: float, distance: float) -> Any:
     """Return light and surroundings for kernels, without a floor.
 
     Args:
         style: What they are like.
         extent: Size of what is looked at [m].
-        reach: How far away it is [m].
+        distance: How far away it is [m].
     """
     light = Light()
     sun = np.asarray(style.sun_direction, dtype=np.float64)
@@ -347,7 +347,7 @@ def sky_light(style: PictureStyle, *, extent: float, reach: float) -> Any:
     light.floor_color = wp.vec3(*style.floor_color)
     light.plain_color = wp.vec3(*GROUND_COLOR)
     light.grid_spacing = _grid_spacing(extent) if style.grid else 0.0
-    light.fade_distance = 4.0 * reach
+    light.fade_distance = 4.0 * distance
     return light
 
 

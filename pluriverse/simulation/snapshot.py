@@ -218,7 +218,9 @@ class AddedArrays:
 
 def copy_if_alike(source: Mapping[str, wp.array], target: Mapping[str, wp.array]) -> None:
     """Copy arrays to those of the same names, if all have the same shapes and types; else none."""
-    kinds = [{name: (array.shape, array.dtype) for name, array in held.items()} for held in (source, target)]
+    kinds = [
+        {name: (array.shape, array.dtype) for name, array in arrays.items()} for arrays in (source, target)
+    ]
     if kinds[0] == kinds[1]:
         for name, array in target.items():
             wp.copy(array, source[name])

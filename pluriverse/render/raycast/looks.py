@@ -263,10 +263,10 @@ def texture_color(
         if hit.face >= 0:
             way = normal
         elif kind != SPHERE:
-            reach = size
+            half_size = size
             if kind == CAPSULE or kind == CYLINDER or kind == CONE:  # noqa: SIM109 (Warp has no `in`)
-                reach = wp.vec3(size[0], size[0], size[1])
-            way = wp.cw_div(point, reach)
+                half_size = wp.vec3(size[0], size[0], size[1])
+            way = wp.cw_div(point, half_size)
         result = sample_cube(looks, texture, way)
     elif hit.face >= 0 and looks.surface_has_uv[surface_of(scene, hit.shape)] == 1:
         corner = 3 * (looks.surface_first[surface_of(scene, hit.shape)] + hit.face)

@@ -162,7 +162,7 @@ def sense_ray(
     body_q: wp.array[wp.transform],  # [body] m, xyzw
     origin: wp.array[wp.vec3],  # [ray] m, axes of the sensor
     direction: wp.array[wp.vec3],  # [ray] unit, axes of the sensor
-    reach: float,  # m
+    max_distance: float,  # m
     # out
     distance: wp.array2d[float],  # [sensor, ray] m, infinite for nothing
     point: wp.array2d[wp.vec3],  # [sensor, ray] m, world axes; the end of the ray for nothing
@@ -197,7 +197,7 @@ def sense_ray(
     axes = turn * rotation_of(wp.transform_get_rotation(local))
     start = base + turn * wp.transform_get_translation(local) + axes * origin[ray]
     way = wp.normalize(axes * direction[ray])
-    hit = trace_world(scene, world, start, way, reach, unseen, body_root)
+    hit = trace_world(scene, world, start, way, max_distance, unseen, body_root)
     shape[sensor, ray] = hit.shape
     if hit.shape >= 0:
         distance[sensor, ray] = hit.distance
@@ -205,7 +205,7 @@ def sense_ray(
         normal[sensor, ray] = hit_normal(scene, hit, start, way)
     else:
         distance[sensor, ray] = wp.inf
-        point[sensor, ray] = start + reach * way
+        point[sensor, ray] = start + max_distance * way
         normal[sensor, ray] = wp.vec3(0.0, 0.0, 0.0)
 
 
@@ -244,7 +244,7 @@ def sense_pixels(worlds, camera_start, count_max, caster, view, near, far, outpu
     )
 
 
-def sense_rays(worlds, sensor_start, count_max, caster, mount, body_q, rays, reach, outputs) -> None:
+def sense_rays(worlds, sensor_start, count_max, caster, mount, body_q, rays, max_distance, outputs) -> None:
     """Measure the rays of the ray sensors of worlds."""
     origin, direction = rays
     launch_kernel(
@@ -259,7 +259,7 @@ def sense_rays(worlds, sensor_start, count_max, caster, mount, body_q, rays, rea
             body_q,
             origin,
             direction,
-            reach,
+            max_distance,
         ],
         outputs=list(outputs),
         device=caster.model.device,

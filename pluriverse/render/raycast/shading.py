@@ -69,15 +69,21 @@ class ViewHit:
 
 @wp.func
 def trace_view(
-    scene: RayScene, view: View, camera: int, origin: wp.vec3, direction: wp.vec3, reach: float, any_hit: int
+    scene: RayScene,
+    view: View,
+    camera: int,
+    origin: wp.vec3,
+    direction: wp.vec3,
+    max_distance: float,
+    any_hit: int,
 ) -> ViewHit:
     """Return the closest hit (or with `any_hit` 1 some hit) in all worlds that a camera sees."""
     unseen = Unseen()
     unseen.body = -1
     unseen.root = -1
     result = ViewHit()
-    result.hit = no_hit(reach)
-    best = no_hit(reach)
+    result.hit = no_hit(max_distance)
+    best = no_hit(max_distance)
     best = trace_group(
         scene, scene.node_start.shape[0] - 2, origin, direction, unseen, scene.shape_body, best, any_hit
     )

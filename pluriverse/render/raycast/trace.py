@@ -44,10 +44,10 @@ class Unseen:
 
 
 @wp.func
-def no_hit(reach: float) -> RayHit:
-    """Return that a ray ends nowhere, within `reach` [m]."""
+def no_hit(max_distance: float) -> RayHit:
+    """Return that a ray ends nowhere, within `max_distance` [m]."""
     hit = RayHit()
-    hit.distance = reach
+    hit.distance = max_distance
     hit.shape = -1
     hit.face = -1
     return hit
@@ -63,8 +63,10 @@ def safe_inverse(value: float) -> float:
 
 
 @wp.func
-def enter_box(lower: wp.vec3, upper: wp.vec3, origin: wp.vec3, inverse: wp.vec3, reach: float) -> float:
-    """Return where a ray enters a box, 0 from inside, `MISS` if it does not within `reach`."""
+def enter_box(
+    lower: wp.vec3, upper: wp.vec3, origin: wp.vec3, inverse: wp.vec3, max_distance: float
+) -> float:
+    """Return where a ray enters a box, 0 from inside, `MISS` if it does not within `max_distance`."""
     x0 = (lower[0] - origin[0]) * inverse[0]
     x1 = (upper[0] - origin[0]) * inverse[0]
     y0 = (lower[1] - origin[1]) * inverse[1]
@@ -75,7 +77,7 @@ def enter_box(lower: wp.vec3, upper: wp.vec3, origin: wp.vec3, inverse: wp.vec3,
     leave = wp.min(wp.min(wp.max(x0, x1), wp.max(y0, y1)), wp.max(z0, z1))
     # The factor covers the rounding of the four operations.
     result = float(MISS)
-    if enter <= 1.000001 * leave and enter <= reach and lower[0] <= upper[0]:
+    if enter <= 1.000001 * leave and enter <= max_distance and lower[0] <= upper[0]:
         result = enter
     return result
 
@@ -219,12 +221,12 @@ def trace_world(
     world: int,
     origin: wp.vec3,
     direction: wp.vec3,
-    reach: float,
+    max_distance: float,
     unseen: Unseen,
     body_root: wp.array[int],
 ) -> RayHit:
-    """Return the closest hit of a ray in a world, within `reach` [m]."""
-    hit = no_hit(reach)
+    """Return the closest hit of a ray in a world, within `max_distance` [m]."""
+    hit = no_hit(max_distance)
     hit = trace_group(scene, world, origin, direction, unseen, body_root, hit, 0)
     shared = scene.node_start.shape[0] - 2
     if is_occupied(scene.entry_start, scene.plane_start, shared):

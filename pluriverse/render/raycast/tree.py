@@ -113,8 +113,8 @@ def bound_shape(scene: RayScene, shape: int, entry: int):
     half = half_extents(shape_type, extent, rotation)
     widest = wp.max(half[0], wp.max(half[1], half[2]))
     away = wp.abs(centre[0]) + wp.abs(centre[1]) + wp.abs(centre[2])
-    reach = BOX_INFLATION * widest + ROUNDING * away
-    half += wp.vec3(reach, reach, reach)
+    inflation = BOX_INFLATION * widest + ROUNDING * away
+    half += wp.vec3(inflation, inflation, inflation)
     scene.entry_lower[entry] = centre - half
     scene.entry_upper[entry] = centre + half
 

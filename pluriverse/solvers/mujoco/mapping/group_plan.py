@@ -69,8 +69,8 @@ def weightless_bodies(rows: ModelRows, worlds: np.ndarray) -> np.ndarray:
     attached = np.zeros(template.body_count, dtype=bool)
     carrier = rows.take("shape_body", "shape", worlds[:1])[0]
     attached[carrier[carrier >= 0] - rows.first["body"][worlds[0]]] = True
-    held = template.equality[:, 1:3]
-    attached[held[held >= 0]] = True
+    constrained = template.equality[:, 1:3]
+    attached[constrained[constrained >= 0]] = True
     return (mass == 0.0) & (inertia == 0.0) & ~attached
 
 
