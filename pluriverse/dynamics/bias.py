@@ -1,12 +1,12 @@
 """Bias stage: all forces on the joints at zero joint acceleration, by recursive Newton-Euler sweeps.
 
 Reads   joint_f, body_f, gravity, joint_damping, body_mass; the workspace of the kinematics stage
-Writes  workspace: node_acceleration, node_wrench, dof_force
+Writes  workspace: node_acceleration, node_wrench, node_load, dof_force, dof_product, tree_energy
 
     dof_force = joint_f + sum_b J_b^T (body_f + gravity) - c(q, v) - D v
 
-with the velocity-product forces c (Coriolis, centrifugal, gyroscopic) and the joint damping D. Gravity
-enters as an acceleration of the world in the opposite direction ([Featherstone2008] section 5.3).
+with the velocity-product forces c (Coriolis, centrifugal, gyroscopic; [Featherstone2008] section 5.3) and the
+joint damping D. Both come in along the tree, c by itself, since integration needs it.
 """
 
 import functools
@@ -40,20 +40,24 @@ def _kernels(real: Any) -> SimpleNamespace:
 
     @wp.func
     def required_wrench(
-        mass: real, com: vec3, inertia: vec6, velocity: vec6, acceleration: vec6, external: wp.spatial_vector
+        mass: real,
+        com: vec3,
+        com_velocity: vec3,
+        inertia: vec6,
+        momentum: vec3,
+        velocity: vec6,
+        acceleration: vec6,
     ) -> vec6:
-        """Return the wrench about the reference point that the joint must give the body, by Newton and Euler.
+        """Return the wrench about the reference point that an acceleration needs, by Newton and Euler.
 
-        `external` is body_f: force, and torque about the centre of mass.
+        `momentum` is the angular momentum about the centre of mass.
         """
         omega = angular_part(velocity)
         alpha = angular_part(acceleration)
-        com_velocity = linear_part(velocity) + wp.cross(omega, com)
         # A spatial acceleration lacks the w x v of the material point that it is read at.
         com_acceleration = linear_part(acceleration) + wp.cross(alpha, com) + wp.cross(omega, com_velocity)
-        force = mass * com_acceleration - widen_vec3(wp.spatial_top(external))
-        torque = sym_times_vec(inertia, alpha) + wp.cross(omega, sym_times_vec(inertia, omega))
-        torque -= widen_vec3(wp.spatial_bottom(external))
+        force = mass * com_acceleration
+        torque = sym_times_vec(inertia, alpha) + wp.cross(omega, momentum)
         return spatial(torque + wp.cross(com, force), force)
 
     @wp.func
@@ -108,7 +112,9 @@ def _kernels(real: Any) -> SimpleNamespace:
         node_base = topology.world_joint[world]
         body_base = topology.world_body[world]
         dof_base = topology.world_dof[world]
-        lift = -widen_vec3(gravity[world])
+        tree_base = topology.world_tree[world]
+        fall = widen_vec3(gravity[world])
+        energy = real(0.0)
 
         # From the roots outward: accelerations, and the wrench that each body alone needs.
         for local_node in range(node_count):
@@ -118,16 +124,18 @@ def _kernels(real: Any) -> SimpleNamespace:
             local_parent = topology.node_parent[index]
             joint_type = topology.node_type[index]
             velocity = data.node_velocity[node]
-            acceleration = spatial(vec3(), lift)
+            acceleration = vec6()
             if local_parent >= 0:
                 # The joint adds S qd to the parent's velocity, and S moves with the parent: dS/dt = V_p x S.
                 parent = node_base + local_parent
                 acceleration = data.node_acceleration[parent] + cross_motion(
                     data.node_velocity[parent], velocity
                 )
-            elif joint_type == FREE:
-                # dv_origin/dt = 0 is the acceleration of a material point, w x v more than the spatial one.
-                acceleration = spatial(vec3(), lift - wp.cross(angular_part(velocity), linear_part(velocity)))
+            else:
+                energy = real(0.0)
+                if joint_type == FREE:
+                    # dv_origin/dt = 0 is that of a material point, w x v more than the spatial acceleration.
+                    acceleration = spatial(vec3(), -wp.cross(angular_part(velocity), linear_part(velocity)))
             if joint_type == D6:
                 acceleration += carried_acceleration(
                     data, dof_base + topology.node_dof[index], topology.node_dof_count[index]
@@ -135,13 +143,21 @@ def _kernels(real: Any) -> SimpleNamespace:
             if joint_type == FREE_BELOW:
                 acceleration += shifted_turns(data, dof_base + topology.node_dof[index])
             data.node_acceleration[node] = acceleration
+            mass = real(body_mass[body])
+            com = data.node_com[node]
+            inertia = data.node_inertia[node]
+            omega = angular_part(velocity)
+            com_velocity = linear_part(velocity) + wp.cross(omega, com)
+            momentum = sym_times_vec(inertia, omega)
             data.node_wrench[node] = required_wrench(
-                real(body_mass[body]),
-                data.node_com[node],
-                data.node_inertia[node],
-                velocity,
-                acceleration,
-                body_f[body],
+                mass, com, com_velocity, inertia, momentum, velocity, acceleration
+            )
+            energy += real(0.5) * (mass * wp.dot(com_velocity, com_velocity) + wp.dot(momentum, omega))
+            data.tree_energy[tree_base + topology.node_tree[index]] = energy  # the last body's is that of all
+            external = body_f[body]  # force, and torque about the centre of mass
+            pull = mass * fall + widen_vec3(wp.spatial_top(external))
+            data.node_load[node] = spatial(
+                widen_vec3(wp.spatial_bottom(external)) + wp.cross(com, pull), pull
             )
 
         # Back to the roots: what the joints carry.
@@ -150,10 +166,12 @@ def _kernels(real: Any) -> SimpleNamespace:
             index = first_node + local_node
             node = node_base + local_node
             wrench = data.node_wrench[node]
+            load = data.node_load[node]
             local_parent = topology.node_parent[index]
             if local_parent >= 0:
                 parent = node_base + local_parent
                 data.node_wrench[parent] = data.node_wrench[parent] + wrench
+                data.node_load[parent] = data.node_load[parent] + load
             dof_count = topology.node_dof_count[index]
             if dof_count > 0:
                 dof = dof_base + topology.node_dof[index]
@@ -165,13 +183,17 @@ def _kernels(real: Any) -> SimpleNamespace:
                         applied[k] = joint_force(joint_f, joint_damping, joint_qd, public_dof + k)
                     force = angular_part(applied)  # the first half: the public order is the other way round
                     torque = linear_part(applied) + wp.cross(data.node_com[node], force)
-                    total = spatial(torque, force) - wrench
+                    total = spatial(torque, force) + load - wrench
                     for k in range(6):
                         data.dof_force[dof + k] = total[k]
+                        data.dof_product[dof + k] = wrench[k]
                 else:
                     for k in range(dof_count):
                         applied_force = joint_force(joint_f, joint_damping, joint_qd, public_dof + k)
-                        data.dof_force[dof + k] = applied_force - wp.dot(data.dof_motion[dof + k], wrench)
+                        motion = data.dof_motion[dof + k]
+                        product = wp.dot(motion, wrench)
+                        data.dof_force[dof + k] = applied_force + wp.dot(motion, load) - product
+                        data.dof_product[dof + k] = product
 
     return SimpleNamespace(sum_forces=sum_forces)
 

@@ -59,6 +59,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         joint_axis: wp.array[wp.vec3],  # [dof] unit, joint frame
         body_com: wp.array[wp.vec3],  # [body] m, body frame
         selected: wp.array[int],  # [joint] 0: leave its body as it is; empty: update all
+        due: wp.array[int],  # [world] 0: leave the world as it is; empty: update all
         # joint state
         joint_q: wp.array[float],  # [coord]
         joint_qd: wp.array[float],  # [dof]
@@ -73,6 +74,9 @@ def _kernels(real: Any) -> SimpleNamespace:
         world = worlds[wp.tid()]
         if world < 0:
             return  # an entry of a list made on the device that names no world
+        if due.shape[0] > 0:
+            if due[world] == 0:
+                return
         template = topology.world_template[world]
         first_node = topology.template_node[template]
         node_base = topology.world_joint[world]
@@ -301,6 +305,7 @@ def _launch_place_bodies(
     joint_qd: wp.array,
     state: State,
     selected: wp.array,
+    due: wp.array,
     scratch: tuple[wp.array, wp.array, wp.array],
     real: Any,
 ) -> None:
@@ -315,6 +320,7 @@ def _launch_place_bodies(
             model.joint_axis,
             model.body_com,
             selected,
+            due,
             joint_q,
             joint_qd,
         ],
@@ -323,14 +329,25 @@ def _launch_place_bodies(
     )
 
 
-def eval_body_state(model: Model, worlds: wp.array, state: State, workspace: Workspace) -> None:
+def eval_body_state(
+    model: Model, worlds: wp.array, state: State, workspace: Workspace, *, due: wp.array | None = None
+) -> None:
     """Write the body poses and velocities of `state` from its own joint state, for the worlds given.
 
+    With `due`, of shape [world], worlds where it is 0 are left as they are.
     Overwrites `node_quat`, `node_offset` and `node_acceleration` of the workspace.
     """
     scratch = (workspace.node_quat, workspace.node_offset, workspace.node_acceleration)
     _launch_place_bodies(
-        model, worlds, state.joint_q, state.joint_qd, state, workspace.no_selection, scratch, workspace.real
+        model,
+        worlds,
+        state.joint_q,
+        state.joint_qd,
+        state,
+        workspace.no_selection,
+        workspace.no_selection if due is None else due,
+        scratch,
+        workspace.real,
     )
 
 
@@ -342,7 +359,7 @@ def place_worlds(model: Model, worlds: wp.array, state: State) -> None:
     scratch = _scratch_of(model)
     nodes = (scratch.node_quat, scratch.node_offset, scratch.node_velocity)
     _launch_place_bodies(
-        model, worlds, state.joint_q, state.joint_qd, state, scratch.all, nodes, scratch.real
+        model, worlds, state.joint_q, state.joint_qd, state, scratch.all, scratch.all, nodes, scratch.real
     )
 
 
@@ -368,7 +385,9 @@ def place_articulations(model: Model, worlds: wp.array, state: State, mask: wp.a
     )
     nodes = (scratch.node_quat, scratch.node_offset, scratch.node_velocity)
     selected = scratch.joint_selected
-    _launch_place_bodies(model, worlds, state.joint_q, state.joint_qd, state, selected, nodes, scratch.real)
+    _launch_place_bodies(
+        model, worlds, state.joint_q, state.joint_qd, state, selected, scratch.all, nodes, scratch.real
+    )
 
 
 def _selection(
@@ -476,5 +495,5 @@ def eval_fk(
     scratch = _scratch_of(model)
     nodes = (scratch.node_quat, scratch.node_offset, scratch.node_velocity)
     _launch_place_bodies(
-        model, model.structure.worlds, joint_q, joint_qd, state, selected, nodes, scratch.real
+        model, model.structure.worlds, joint_q, joint_qd, state, selected, scratch.all, nodes, scratch.real
     )

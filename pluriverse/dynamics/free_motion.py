@@ -1,17 +1,18 @@
 """Free motion stage: the velocity after the step if there were no contacts, limits and drives.
 
 Reads   joint_f, body_f, gravity; model properties; the workspace of the kinematics stage
-Writes  workspace: dof_force, mass_row, factor_row, dof_velocity_free; tree_spin
+Writes  workspace: dof_force, mass_row, factor_row, dof_velocity_free; tree_spin, dof_kick
 
     v* = v0 + dt A^-1 (tau - c - D v0),    A = M + armature + dt D
 
 The damping force is implicit: v* satisfies (M + armature) (v* - v0) = dt (tau - c - D v*). Kinematic roots
-have the velocity that they are given instead (`prescribed.py`), and where integration keeps angular momentum,
-bodies that spin have another gyroscopic force (`spin.py`).
+have the velocity that they are given instead (`prescribed.py`). Where integration keeps momenta, bodies that
+spin have another gyroscopic force (`spin.py`), and c of other trees is bounded and kept apart (`balance.py`).
 """
 
 import warp as wp
 
+from pluriverse.dynamics.balance import solve_kicks
 from pluriverse.dynamics.bias import eval_bias
 from pluriverse.dynamics.factorization import factorize_mass_matrix, solve_free_velocity
 from pluriverse.dynamics.integration import PositionIntegration
@@ -49,4 +50,7 @@ def eval_free_motion(
     if mode is PositionIntegration.SEMI_IMPLICIT:
         replace_gyroscopic_forces(model, worlds, workspace, dt)
     factorize_mass_matrix(model, worlds, workspace)
-    solve_free_velocity(model, worlds, workspace, dt)
+    if mode is PositionIntegration.SEMI_IMPLICIT:
+        solve_kicks(model, worlds, workspace, dt)
+    else:
+        solve_free_velocity(model, worlds, workspace, dt)

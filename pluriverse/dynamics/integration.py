@@ -1,7 +1,9 @@
 """Integration stage: advance the joint coordinates by one step at the new velocity.
 
-Reads   joint_q of the old state; workspace: dof_velocity, dof_velocity_next, node_rotation, tree_spin
-Writes  joint_q, joint_qd, body_q, body_qd of the new state; overwrites workspace node_quat, node_offset
+Reads   joint_q of the old state; workspace: dof_velocity, dof_velocity_next, node_rotation, tree_spin,
+        dof_kick
+Writes  joint_q, joint_qd, body_q, body_qd of the new state; overwrites workspace node_quat, node_offset,
+        node_acceleration, dof_kick, dof_product
 
 A free joint's coordinates move with the body origin, whatever its joint frames are; its public velocity is
 that of the centre of mass, so it is taken back there with the new orientation.
@@ -14,6 +16,7 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.dynamics.balance import keep_balances
 from pluriverse.dynamics.forward_kinematics import eval_body_state
 from pluriverse.dynamics.kinematics import BALL, FREE
 from pluriverse.dynamics.prescribed import carry_roots
@@ -80,6 +83,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         data: data_struct,
         dt: real,  # s
         old_share: real,  # of the old velocity in the velocity of the coordinates
+        kick_share: real,  # of `dof_kick` in it
         exponential: int,  # 1: exponential map, 0: first order
         keeps_momentum: int,  # 1: bodies that spin move by their momenta
         # state out
@@ -114,6 +118,8 @@ def _kernels(real: Any) -> SimpleNamespace:
                 velocity_next = dof_vec3(data.dof_velocity_next, dof + 3)
                 omega = old_share * dof_vec3(data.dof_velocity, dof) + new_share * omega_next
                 velocity = old_share * dof_vec3(data.dof_velocity, dof + 3) + new_share * velocity_next
+                omega += kick_share * dof_vec3(data.dof_kick, dof)
+                velocity += kick_share * dof_vec3(data.dof_kick, dof + 3)
                 rotation = data.node_quat[node_base + local_node]
                 step = turn(omega, dt, exponential)
                 if spins:
@@ -155,6 +161,8 @@ def _kernels(real: Any) -> SimpleNamespace:
                 omega_next = dof_vec3(data.dof_velocity_next, dof + 3)
                 velocity = old_share * dof_vec3(data.dof_velocity, dof) + new_share * velocity_next
                 omega = old_share * dof_vec3(data.dof_velocity, dof + 3) + new_share * omega_next
+                velocity += kick_share * dof_vec3(data.dof_kick, dof)
+                omega += kick_share * dof_vec3(data.dof_kick, dof + 3)
                 rotation = read_rotation(joint_q, coord + 3)
                 rotation_next = quat_normalize(turn(omega, dt, exponential) * rotation)
                 # The velocity is that of the centre of mass, the position that of the child's joint frame.
@@ -169,6 +177,7 @@ def _kernels(real: Any) -> SimpleNamespace:
             elif joint_type == BALL:
                 omega_next = dof_vec3(data.dof_velocity_next, dof)
                 omega = old_share * dof_vec3(data.dof_velocity, dof) + new_share * omega_next
+                omega += kick_share * dof_vec3(data.dof_kick, dof)
                 step = turn(omega, dt, exponential)
                 if spins:
                     inertia = spin_inertia(topology, data, world, tree)
@@ -182,6 +191,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 for k in range(dof_count):
                     speed_next = data.dof_velocity_next[dof + k]
                     rate = old_share * data.dof_velocity[dof + k] + new_share * speed_next
+                    rate += kick_share * data.dof_kick[dof + k]
                     joint_q_out[coord + k] = float(real(joint_q[coord + k]) + dt * rate)
                     joint_qd_out[public_dof + k] = float(speed_next)
 
@@ -226,6 +236,7 @@ def integrate(
             workspace.data,
             workspace.real(dt),
             workspace.real(old_share),
+            workspace.real(0.5 if mode is PositionIntegration.SEMI_IMPLICIT else 0.0),
             int(exponential),
             int(mode is PositionIntegration.SEMI_IMPLICIT),
         ],
@@ -236,3 +247,6 @@ def integrate(
         targets = model if control is None else control
         carry_roots(model, worlds, state_in, state_out, targets, workspace, dt)
     eval_body_state(model, worlds, state_out, workspace)
+    if mode is PositionIntegration.SEMI_IMPLICIT:
+        keep_balances(model, worlds, state_out, workspace, dt)
+        eval_body_state(model, worlds, state_out, workspace, due=workspace.world_due)

@@ -42,6 +42,9 @@ def workspace_struct(real: Any) -> Any:
         node_acceleration: wp.array(dtype=vec6)
         node_wrench: wp.array(dtype=vec6)
         dof_force: wp.array(dtype=real)
+        dof_product: wp.array(dtype=real)
+        node_load: wp.array(dtype=vec6)
+        tree_energy: wp.array(dtype=real)
         # mass matrix and its factors
         node_composite: wp.array(dtype=vec10)
         mass_row: wp.array(dtype=real)
@@ -49,6 +52,9 @@ def workspace_struct(real: Any) -> Any:
         # free motion and the solver's result
         dof_velocity_free: wp.array(dtype=real)
         dof_velocity_next: wp.array(dtype=real)
+        # balance of trees
+        dof_kick: wp.array(dtype=real)
+        tree_stirred: wp.array(dtype=int)
         # bodies that spin
         tree_spin: wp.array(dtype=vec3)
         # kinematic roots
@@ -94,11 +100,19 @@ class Workspace:
     """Velocity at the start of the step [rad/s or m/s], shape [dof]."""
 
     node_acceleration: wp.array
-    """Velocity-product acceleration minus gravity [rad/s²; m/s²], shape [node]."""
+    """Velocity-product acceleration [rad/s²; m/s²], shape [node]."""
     node_wrench: wp.array
-    """Wrench through the joint at zero joint acceleration [N·m; N], shape [node]."""
+    """Wrench through the joint that velocity products need [N·m; N], shape [node]."""
+    node_load: wp.array
+    """Wrench of gravity and `body_f` on the body and all that it carries [N·m; N], shape [node]."""
     dof_force: wp.array
     """Force: applied + gravity - velocity products - damping * velocity [N·m or N], shape [dof]."""
+
+    dof_product: wp.array
+    """Velocity-product force c, which `dof_force` has taken off [N·m or N], shape [dof]. `integrate`
+    overwrites it."""
+    tree_energy: wp.array
+    """Kinetic energy of the bodies at the start of the step [J], shape [tree]."""
 
     node_composite: wp.array
     """Spatial inertia of the body and all bodies it carries (m, m * com, inertia), shape [node]."""
@@ -112,6 +126,14 @@ class Workspace:
     dof_velocity_next: wp.array
     """Velocity at the end of the step, from the solver to `integrate` [rad/s or m/s], shape [dof]."""
 
+    dof_kick: wp.array
+    """What velocity products take off the velocity in the step (`balance.py`) [rad/s or m/s], shape [dof].
+    `integrate` overwrites it."""
+    tree_stirred: wp.array
+    """1 where velocity products count in the step, shape [tree]."""
+    world_due: wp.array
+    """1 where `balance.py` has changed the joint state, shape [world]."""
+
     tree_spin: wp.array
     """Impulse that the inertia gives by turning, of trees that spin (`spin.py`), in the axes of the
     rotational
@@ -124,7 +146,7 @@ class Workspace:
     """Spatial velocity that a kinematic root gives all bodies of its tree [rad/s; m/s], shape [tree]."""
 
     no_selection: wp.array
-    """The empty selection of articulations, which stands for all of them."""
+    """The empty selection of joints or worlds, which stands for all of them."""
 
     def __init__(self, model: Model, real: Any):
         precision_name(real)  # raises for other types
@@ -147,11 +169,16 @@ class Workspace:
             "node_acceleration": (node, vec6),
             "node_wrench": (node, vec6),
             "dof_force": (dof, real),
+            "dof_product": (dof, real),
+            "node_load": (node, vec6),
+            "tree_energy": (model.tree_count, real),
             "node_composite": (node, vec10),
             "mass_row": (row, real),
             "factor_row": (row, real),
             "dof_velocity_free": (dof, real),
             "dof_velocity_next": (dof, real),
+            "dof_kick": (dof, real),
+            "tree_stirred": (model.tree_count, int),
             "tree_spin": (model.tree_count, vec3),
             "tree_prescribed": (model.tree_count, int),
             "tree_drift": (model.tree_count, vec6),
@@ -161,6 +188,7 @@ class Workspace:
             setattr(self, name, array)
             setattr(self.data, name, array)
         self.no_selection = wp.empty(0, dtype=int, device=model.device)
+        self.world_due = wp.zeros(model.world_count, dtype=int, device=model.device)
 
 
 def check_workspace(model: Model, workspace: Workspace, what: str) -> None:

@@ -5,11 +5,12 @@ import pytest
 import warp as wp
 
 from pluriverse import JointType
-from pluriverse.dynamics import Workspace, eval_free_motion, eval_kinematics, integrate
+from pluriverse.dynamics import PositionIntegration, Workspace, eval_free_motion, eval_kinematics, integrate
 
 from .trees import Tree, build_model, random_joint_state, random_tree, set_joint_state
 
 DT = 0.01
+MODE = PositionIntegration.SEMI_IMPLICIT  # the mode with the most stages
 
 
 def make_cases(count):
@@ -35,9 +36,9 @@ def run(cases, real, *, chosen=None, record=False, steps=3):
     def step():
         for state_in, state_out in (states, states[::-1]):
             eval_kinematics(model, worlds, state_in, workspace)
-            eval_free_motion(model, worlds, state_in, control, workspace, DT)
+            eval_free_motion(model, worlds, state_in, control, workspace, DT, mode=MODE)
             wp.copy(workspace.dof_velocity_next, workspace.dof_velocity_free)
-            integrate(model, worlds, state_in, state_out, workspace, DT)
+            integrate(model, worlds, state_in, state_out, workspace, DT, mode=MODE)
 
     if record:
         step()  # loads the modules, which a recording cannot

@@ -1,0 +1,407 @@
+"""Balance stage: velocity products change neither the momentum nor the kinetic energy of a tree.
+
+Reads   mass properties, armature, damping; the workspace of the free-motion stage, dof_velocity_next
+        the new joint state and, in the workspace, the poses and velocities that belong to it
+Writes  joint_q, joint_qd of the new state; workspace: dof_velocity_free, dof_kick, dof_product, tree_stirred
+
+A step is a kick by all forces and a drift without any, as in `spin.py`. The solver finds w, the velocity at
+the end of the step for the inertia at its start, with the velocity-product force c taken explicitly. The kick
+alone gives
+
+    v_k = w + u,   u = h A^-1 c .
+
+Without forces a tree keeps its kinetic energy T and, where its root is free, its momentum p and L. Taken
+explicitly, velocity products do not: a chain of links that turns freely gains energy beyond all bounds, at a
+rate of omega^2 h. So the coordinates move with w + u / 2, the mean velocity of the drift, to q_1, and there
+the tree gets the momenta and the energy of v_k at q_0:
+
+- the centre of mass has moved by h p / m, and the tree has turned with the mean angular velocity that L asks
+  for at the mean of the old and the new inertia: the whole tree is shifted and turned;
+- M(q_1) w has p and L: a rigid velocity of the whole tree is added, which is the smallest change in the norm
+  of M;
+- what is left of the kinetic energy belongs to the motion of the joints at p = L = 0, which is scaled.
+
+Where L alone would take more than T at q_1, which a step that resolves the motion does not reach, L is
+shortened. What c may add to the velocity in a step is bounded, too: where |u|_M is half of |v|_M the step no
+longer resolves the motion. Trees of one body are those of `spin.py`, and kinematic roots do work.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.dynamics.kinematics import FREE
+from pluriverse.dynamics.spin import spin_functions
+from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.launch import launch_kernel
+from pluriverse.math.conversion import conversion_functions
+from pluriverse.math.dense import packed_rows
+from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type, vec6_type
+from pluriverse.math.rotations import rotation_functions
+from pluriverse.math.spatial import spatial_functions, vec10_type
+from pluriverse.model import Model, State, Topology
+
+# |u|_M / |v|_M beyond which u is shortened. The free turn of a stiff body by an angle a in a step gives a.
+PRODUCT_LIMIT = wp.constant(0.5)
+# (|u|_M / |v|_M)^2 up to which nothing is corrected: the square is also the error of a step, relative to v,
+# so that a million steps change 1e-6 of it, the rounding of what the state keeps. Robots at rest stay below.
+STIRRED = wp.constant(1e-12)
+# Part of the kinetic energy in the joints below which rounding tells nothing about it.
+JOINT_SHARE_MIN = wp.constant(1e-9)
+# Factor, at most, by which the motion of the joints is made faster in a step.
+SCALE_MAX = wp.constant(1.5)
+
+
+@functools.cache
+def _kernels(real: Any) -> SimpleNamespace:
+    vec3 = vec3_type(real)
+    vec6 = vec6_type(real)
+    vec10 = vec10_type(real)
+    mat33 = mat33_type(real)
+    data_struct = workspace_struct(real)
+    spatial_of = spatial_functions(real)
+    spatial, angular_part, linear_part = spatial_of.spatial, spatial_of.angular_part, spatial_of.linear_part
+    inertia_about_reference = spatial_of.inertia_about_reference
+    inertia_times_motion = spatial_of.inertia_times_motion
+    quat = quat_type(real)
+    matrix_from_quat = rotation_functions(real).matrix_from_quat
+    quat_from_rotation_vector = rotation_functions(real).quat_from_rotation_vector
+    quat_normalize = rotation_functions(real).quat_normalize
+    rotate_sym = rotation_functions(real).rotate_sym
+    widen_vec3 = conversion_functions(real).widen_vec3
+    widen_rotation = conversion_functions(real).widen_rotation
+    write_vec3 = conversion_functions(real).write_vec3
+    read_vec3 = conversion_functions(real).read_vec3
+    read_rotation = conversion_functions(real).read_rotation
+    write_rotation = conversion_functions(real).write_rotation
+    ltdl_solve = packed_rows(real).ltdl_solve
+    rows_multiply = packed_rows(real).rows_multiply
+    does_spin = spin_functions(real).does_spin
+    module = f"pluriverse.dynamics.balance.{precision_name(real)}"
+
+    @wp.func
+    def is_balanced(topology: Topology, data: data_struct, world: int, tree: int) -> bool:
+        """Return whether a tree, counted from the first of its template, is kept in balance."""
+        index = topology.template_tree[topology.world_template[world]] + tree
+        if topology.tree_dof_end[index] == topology.tree_dof[index]:
+            return False
+        if data.tree_prescribed[topology.world_tree[world] + tree] != 0:
+            return False
+        return not does_spin(topology, data, world, tree)
+
+    @wp.kernel(enable_backward=False, module=module)
+    def solve_kick(
+        worlds: wp.array[int],  # [slot]
+        # model
+        topology: Topology,
+        joint_armature: wp.array[float],  # [dof] kg or kg m^2
+        dt: real,  # s
+        # workspace
+        data: data_struct,
+    ):
+        world = worlds[wp.tid()]
+        if world < 0:
+            return
+        template = topology.world_template[world]
+        first_dof = topology.template_dof[template]
+        first_tree = topology.template_tree[template]
+        tree_base = topology.world_tree[world]
+        dof_base = topology.world_dof[world]
+        row_base = topology.world_row[world]
+        for tree in range(topology.template_tree[template + 1] - first_tree):
+            begin = topology.tree_dof[first_tree + tree]
+            end = topology.tree_dof_end[first_tree + tree]
+            balanced = is_balanced(topology, data, world, tree)
+            energy = data.tree_energy[tree_base + tree]
+            square = real(0.0)
+            for dof in range(dof_base + begin, dof_base + end):
+                product = real(0.0)
+                if balanced:
+                    product = data.dof_product[dof]
+                square += product * product
+                data.dof_velocity_free[dof] = dt * (data.dof_force[dof] + product)
+                data.dof_kick[dof] = dt * product
+            ltdl_solve(
+                data.factor_row,
+                row_base,
+                topology.dof_parent,
+                topology.dof_depth,
+                topology.dof_row,
+                first_dof,
+                begin,
+                end,
+                data.dof_velocity_free,
+                dof_base,
+            )
+            stirred = int(0)
+            share = real(0.0)
+            if square > real(0.0):
+                ltdl_solve(
+                    data.factor_row,
+                    row_base,
+                    topology.dof_parent,
+                    topology.dof_depth,
+                    topology.dof_row,
+                    first_dof,
+                    begin,
+                    end,
+                    data.dof_kick,
+                    dof_base,
+                )
+                products = real(0.0)
+                for local in range(begin, end):
+                    dof = dof_base + local
+                    speed = data.dof_velocity[dof]
+                    armature = real(joint_armature[dof_base + topology.dof_public[first_dof + local]])
+                    energy += real(0.5) * armature * speed * speed
+                    products += real(0.5) * dt * data.dof_kick[dof] * data.dof_product[dof]
+                share = real(1.0)
+                limit = real(PRODUCT_LIMIT) * real(PRODUCT_LIMIT) * energy
+                if products > limit:
+                    share = wp.sqrt(limit / products)
+                if products > real(STIRRED) * energy:
+                    stirred = 1
+            data.tree_stirred[tree_base + tree] = stirred
+            for dof in range(dof_base + begin, dof_base + end):
+                kick = share * data.dof_kick[dof]
+                data.dof_kick[dof] = kick
+                data.dof_velocity_free[dof] = data.dof_velocity[dof] + data.dof_velocity_free[dof] - kick
+
+    @wp.func
+    def inertia_at_centre(total: vec10) -> mat33:
+        """Return the rotational inertia of a composite about its centre of mass."""
+        scale = real(1.0) / total[0]
+        hx, hy, hz = total[1], total[2], total[3]
+        xx = total[4] - scale * (hy * hy + hz * hz)
+        yy = total[7] - scale * (hx * hx + hz * hz)
+        zz = total[9] - scale * (hx * hx + hy * hy)
+        xy = total[5] + scale * hx * hy
+        xz = total[6] + scale * hx * hz
+        yz = total[8] + scale * hy * hz
+        return mat33(xx, xy, xz, xy, yy, yz, xz, yz, zz)
+
+    @wp.func
+    def rigid_velocity(total: vec10, inverse: mat33, momentum: vec6) -> vec6:
+        """Return the velocity that a composite has as one rigid body, `inverse` being that of its inertia."""
+        centre = vec3(total[1], total[2], total[3]) / total[0]
+        linear = linear_part(momentum)
+        omega = inverse * (angular_part(momentum) - wp.cross(centre, linear))
+        return spatial(omega, linear / total[0] - wp.cross(omega, centre))
+
+    @wp.kernel(enable_backward=False, module=module)
+    def keep_balance(
+        worlds: wp.array[int],  # [slot]
+        # model
+        topology: Topology,
+        joint_X_p: wp.array[wp.transform],  # [joint] m, parent body frame
+        joint_X_c: wp.array[wp.transform],  # [joint] m, child body frame
+        joint_armature: wp.array[float],  # [dof] kg or kg m^2
+        joint_damping: wp.array[float],  # [dof] N s/m or N m s
+        body_mass: wp.array[float],  # [body] kg
+        body_inertia: wp.array[wp.mat33],  # [body] kg m^2, about the centre of mass, body axes
+        body_com: wp.array[wp.vec3],  # [body] m, body frame
+        dt: real,  # s
+        data: data_struct,  # inertias and motion subspaces at the start, poses and velocities at the end
+        # state out
+        joint_q: wp.array[float],  # [coord]
+        joint_qd: wp.array[float],  # [dof]
+        world_due: wp.array[int],  # [world] 1: the joint state was changed
+    ):
+        world = worlds[wp.tid()]
+        if world < 0:
+            return
+        template = topology.world_template[world]
+        first_tree = topology.template_tree[template]
+        first_node = topology.template_node[template]
+        first_dof = topology.template_dof[template]
+        tree_base = topology.world_tree[world]
+        node_base = topology.world_joint[world]
+        body_base = topology.world_body[world]
+        dof_base = topology.world_dof[world]
+        due = int(0)
+        for tree in range(topology.template_tree[template + 1] - first_tree):
+            if data.tree_stirred[tree_base + tree] == 0:
+                continue
+            due = 1
+            root = topology.tree_node[first_tree + tree]
+            free = topology.node_type[first_node + root] == FREE
+            begin = topology.tree_dof[first_tree + tree]
+            end = topology.tree_dof_end[first_tree + tree]
+
+            # Momenta and energy of v_k at the start: A v_k, in place of c, less what is not of the bodies.
+            moved = vec3()
+            if free:
+                for k in range(3):
+                    dof = dof_base + begin + 3 + k
+                    moved[k] = dt * (data.dof_velocity_next[dof] + real(0.5) * data.dof_kick[dof])
+            for dof in range(dof_base + begin, dof_base + end):
+                data.dof_kick[dof] = data.dof_velocity_next[dof] + data.dof_kick[dof]
+            rows_multiply(
+                data.mass_row,
+                topology.world_row[world],
+                topology.dof_parent,
+                topology.dof_depth,
+                topology.dof_row,
+                first_dof,
+                begin,
+                end,
+                data.dof_kick,
+                dof_base,
+                data.dof_product,
+                dof_base,
+            )
+            energy = real(0.0)
+            energy_next = real(0.0)  # of armature, so far
+            for local in range(begin, end):
+                dof = dof_base + local
+                speed = data.dof_kick[dof]
+                energy += real(0.5) * data.dof_product[dof] * speed
+                if local >= begin + 6 or not free:
+                    public = dof_base + topology.dof_public[first_dof + local]
+                    energy -= real(0.5) * dt * real(joint_damping[public]) * speed * speed
+                    speed = data.dof_velocity_next[dof]
+                    energy_next += real(0.5) * real(joint_armature[public]) * speed * speed
+            before = data.node_composite[node_base + root]  # about the origin of the root body at the start
+            momentum = vec6()
+            if free:
+                public = dof_base + topology.node_qd[first_node + root]
+                com = data.node_com[node_base + root]
+                origin = vec6()
+                extra = vec6()  # of the public velocity, as in `mass_matrix.py`
+                for k in range(6):
+                    momentum[k] = data.dof_product[dof_base + begin + k]
+                    origin[k] = data.dof_kick[dof_base + begin + k]
+                    extra[k] = real(joint_armature[public + k]) + dt * real(joint_damping[public + k])
+                omega = angular_part(origin)
+                of_com = linear_part(origin) + wp.cross(omega, com)
+                force = wp.cw_mul(
+                    angular_part(extra), of_com
+                )  # the first half is that of the linear velocity
+                torque = wp.cw_mul(linear_part(extra), omega)
+                energy -= real(0.5) * (wp.dot(force, of_com) + wp.dot(torque, omega))
+                momentum -= spatial(torque + wp.cross(com, force), force)
+
+            after = vec10()  # all about the origin of the root body at the end
+            momentum_next = vec6()
+            for local_node in range(root, topology.tree_node_end[first_tree + tree]):
+                index = first_node + local_node
+                node = node_base + local_node
+                body = body_base + topology.node_body[index]
+                mass = real(body_mass[body])
+                rotation = matrix_from_quat(data.node_quat[node])
+                com = data.node_offset[node] + rotation * widen_vec3(body_com[body])
+                turned = rotate_sym(rotation, mat33(body_inertia[body]))
+                inertia = inertia_about_reference(mass, com, turned)
+                velocity = data.node_acceleration[node]  # which the velocities at the end stand in
+                part = inertia_times_motion(inertia, velocity)
+                after += inertia
+                momentum_next += part
+                energy_next += real(0.5) * wp.dot(part, velocity)
+
+            wanted = vec6()
+            rigid = vec6()
+            rigid_next = vec6()
+            step = quat(real(0.0), real(0.0), real(0.0), real(1.0))
+            if free:
+                linear = linear_part(momentum)
+                centre = vec3(before[1], before[2], before[3]) / before[0]
+                centre_next = vec3(after[1], after[2], after[3]) / after[0]
+                spin = angular_part(momentum) - wp.cross(centre, linear)
+                spin_next = angular_part(momentum_next) - wp.cross(centre_next, linear_part(momentum_next))
+                inertia_next = inertia_at_centre(after)
+                mean = real(0.5) * (inertia_at_centre(before) + inertia_next)
+                # What the mean of v_k at q_0, which has the momentum, and w at q_1 lacks of it.
+                turn = real(0.5) * dt * (wp.inverse(mean) * (spin - spin_next))
+                step = quat_from_rotation_vector(turn)
+                # From here on in axes that have not made that turn. The centre of mass has moved straight.
+                shift = centre + dt / before[0] * linear - wp.quat_rotate(step, centre_next)
+                spin = wp.quat_rotate_inv(step, spin)
+                linear = wp.quat_rotate_inv(step, linear)
+                inverse = wp.inverse(inertia_next)
+                # Where the step does not resolve the motion, the shape may have no room for L.
+                room = energy - real(0.5) * wp.dot(linear, linear) / before[0]
+                turning = real(0.5) * wp.dot(spin, inverse * spin)
+                if turning > room:
+                    spin = wp.sqrt(wp.max(room, real(0.0)) / turning) * spin
+                # The momentum about the new origin.
+                wanted = spatial(spin + wp.cross(centre_next, linear), linear)
+                rigid = rigid_velocity(after, inverse, momentum_next)
+                rigid_next = rigid_velocity(after, inverse, wanted)
+                energy -= real(0.5) * wp.dot(wanted, rigid_next)
+                energy_next -= real(0.5) * wp.dot(momentum_next, rigid)
+
+                joint = node_base + topology.node_joint[first_node + root]
+                coord = topology.world_coord[world] + topology.node_coord[first_node + root]
+                anchor = widen_rotation(wp.transform_get_rotation(joint_X_p[joint]))
+                rotation_quat = data.node_quat[node_base + root]
+                arm = wp.quat_rotate(
+                    rotation_quat, widen_vec3(wp.transform_get_translation(joint_X_c[joint]))
+                )
+                correction = shift - moved + wp.quat_rotate(step, arm) - arm
+                correction = wp.quat_rotate_inv(anchor, correction)
+                write_vec3(joint_q, coord, read_vec3(joint_q, coord) + correction)
+                axis = wp.quat_rotate_inv(anchor, vec3(step[0], step[1], step[2]))
+                joint_step = quat(axis[0], axis[1], axis[2], step[3])
+                joint_rotation = joint_step * read_rotation(joint_q, coord + 3)
+                write_rotation(joint_q, coord + 3, quat_normalize(joint_rotation))
+
+            scale = real(1.0)
+            kinetic = wp.abs(energy) + real(0.5) * wp.dot(wanted, rigid_next)
+            if energy_next > real(JOINT_SHARE_MIN) * kinetic:
+                scale = wp.min(wp.sqrt(wp.max(energy, real(0.0)) / energy_next), real(SCALE_MAX))
+            for local_node in range(root, topology.tree_node_end[first_tree + tree]):
+                index = first_node + local_node
+                public_dof = dof_base + topology.node_qd[index]
+                if local_node == root and free:
+                    velocity = data.node_acceleration[node_base + root]
+                    velocity = rigid_next + scale * (velocity - rigid)
+                    rotation = matrix_from_quat(data.node_quat[node_base + root])
+                    arm = rotation * widen_vec3(body_com[body_base + topology.node_body[index]])
+                    omega = angular_part(velocity)
+                    of_centre = linear_part(velocity) + wp.cross(omega, arm)
+                    write_vec3(joint_qd, public_dof, wp.quat_rotate(step, of_centre))
+                    write_vec3(joint_qd, public_dof + 3, wp.quat_rotate(step, omega))
+                else:
+                    for k in range(topology.node_dof_count[index]):
+                        joint_qd[public_dof + k] = float(scale * real(joint_qd[public_dof + k]))
+        world_due[world] = due
+
+    return SimpleNamespace(solve_kick=solve_kick, keep_balance=keep_balance)
+
+
+def solve_kicks(model: Model, worlds: wp.array, workspace: Workspace, dt: float) -> None:
+    """Compute `dof_velocity_free` and `dof_kick` for a step of `dt` [s], after `factorize_mass_matrix`."""
+    launch_kernel(
+        _kernels(workspace.real).solve_kick,
+        dim=worlds.size,
+        inputs=[worlds, model.topology, model.joint_armature, workspace.real(dt), workspace.data],
+        device=model.device,
+    )
+
+
+def keep_balances(model: Model, worlds: wp.array, state: State, workspace: Workspace, dt: float) -> None:
+    """Give the new joint state the momenta and the energy of the kick, after `eval_body_state`.
+
+    `workspace.world_due` then says which worlds it has changed.
+    """
+    launch_kernel(
+        _kernels(workspace.real).keep_balance,
+        dim=worlds.size,
+        inputs=[
+            worlds,
+            model.topology,
+            model.joint_X_p,
+            model.joint_X_c,
+            model.joint_armature,
+            model.joint_damping,
+            model.body_mass,
+            model.body_inertia,
+            model.body_com,
+            workspace.real(dt),
+            workspace.data,
+        ],
+        outputs=[state.joint_q, state.joint_qd, workspace.world_due],
+        device=model.device,
+    )
