@@ -27,7 +27,9 @@ HERE = Path(__file__).resolve().parent
 # Files whose longest side is not in between hold no robot, or a robot and its hall [m].
 SIZES = (0.1, 4.5)
 # Longest side of each in the picture, distance in a row on average, and free floor between rows [m].
-SIZE, PITCH, GAP = 1.0, 0.86, 0.3
+SIZE, PITCH, GAP = 1.0, 0.85, 0.3
+# Robots look along x; turned by so much [rad] they look past the camera, which shows more than a side.
+YAW = -0.9
 # Which files of each package hold a robot.
 ROBOT_FILES = {
     "example-robot-data": r"\.urdf$",
@@ -43,10 +45,10 @@ ROBOT_FILES = {
     "upkie-description": r"\.urdf$",
     "reachy-mini": r"\.urdf$",
 }
-# Furniture, parts of robots, pendulums, and versions of a robot that look like another one.
+# Furniture, parts of robots, pendulums and sticks, and versions of a robot that look like another one.
 LEFT_OUT = re.compile(
     r"double_pendulum|TwoDofs|stage|table|_(simple|box|simplified\w*|floating|left|fsr\w*|\w*glb)\.urdf$|"
-    r"fingeredu|urdf/pro/"
+    r"fingeredu|urdf/pro/|simple_humanoid|swimmer|irb140QT|fetch/reach"
 )
 
 
@@ -123,7 +125,7 @@ def load(path: Path) -> Robot | None:
 
 
 def box_of(model: pv.Model) -> tuple[np.ndarray, np.ndarray]:
-    """Return the corners of the box around what is seen of a model [m]."""
+    """Return the corners of the box around what is seen of a model, turned by `YAW` [m]."""
     from pluriverse.render import VisualModel
 
     visual = VisualModel(model)
@@ -137,6 +139,8 @@ def box_of(model: pv.Model) -> tuple[np.ndarray, np.ndarray]:
     axis, real = poses[:, None, 3:6], poses[:, None, 6:]
     twice = 2.0 * np.cross(axis, local)
     points = poses[:, None, :3] + local + real * twice + np.cross(axis, twice)
+    cosine, sine = np.cos(YAW), np.sin(YAW)
+    points = points @ np.array([[cosine, sine, 0.0], [-sine, cosine, 0.0], [0.0, 0.0, 1.0]])
     return points.min(axis=(0, 1)), points.max(axis=(0, 1))
 
 
@@ -172,8 +176,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--count", type=int, default=1000, help="robots at most")
-    parser.add_argument("--columns", type=int, default=17, help="robots in a row")
-    parser.add_argument("--width", type=int, default=1080, help="of the picture [pixel]")
+    parser.add_argument("--columns", type=int, default=20, help="robots in a row")
+    parser.add_argument("--width", type=int, default=1600, help="of the picture [pixel]")
     parser.add_argument("--samples", type=int, default=16, help="rays per pixel")
     parser.add_argument("--output", type=Path, default=HERE / "robots.jpg", help="the picture")
     options = parser.parse_args()
@@ -191,11 +195,12 @@ def main() -> None:
     for robot, place in zip(robots, places(robots, columns), strict=True):
         centre = 0.5 * (robot.lower + robot.upper)
         shift = place - np.array([centre[0], centre[1], robot.lower[2]])
-        scene.add_world(robot.builder, xform=(*shift.tolist(), 0.0, 0.0, 0.0, 1.0))
+        turn = (0.0, 0.0, float(np.sin(0.5 * YAW)), float(np.cos(0.5 * YAW)))
+        scene.add_world(robot.builder, xform=(*shift.tolist(), *turn))
     model = scene.finalize()
     print(f"{len(robots)} robots: {', '.join(robot.name for robot in robots)}")
     print(model)
-    width = round(options.width / 0.9)  # the edges are empty floor
+    width = round(options.width / 0.86)  # the edges are empty floor
     height = round(0.5 * width)
     picture = pv.draw(
         model,
@@ -203,12 +208,12 @@ def main() -> None:
         size=(width, height),
         samples=options.samples,
         azimuth=-0.5 * np.pi,
-        elevation=0.62,
+        elevation=0.75,
         spacing=0.0,
     )
     left = (width - options.width) // 2
-    rows = slice(round(0.15 * height), round(0.783 * height))
-    Image.fromarray(picture[rows, left : left + options.width]).save(options.output)
+    rows = slice(round(0.185 * height), round(0.765 * height))
+    Image.fromarray(picture[rows, left : left + options.width]).save(options.output, quality=88)
 
 
 if __name__ == "__main__":
