@@ -1,11 +1,15 @@
 """Columns: the arrays of a builder can be read and written in place."""
 
+import inspect
+
 import numpy as np
 import pytest
 import warp as wp
 
 from pluriverse import ModelBuilder
 from pluriverse.builder.columns import Column, Table
+from pluriverse.builder.snapshot import COLUMN_NAMES
+from pluriverse.model.schema import MODEL_ARRAYS
 from tests.builder.robots import make_arm
 
 
@@ -70,3 +74,29 @@ def test_the_builder_goes_on_after_finalize():
     assert (first.body_count, second.body_count) == (1, 2)
     second.body_mass.fill_(9.0)
     assert builder.body_mass.tolist() == [1.0, 2.0]
+
+
+def test_columns_are_the_arrays_of_the_model():
+    """What a builder shows under the name of an array of the model has its entity, and becomes that array."""
+    builder = make_arm()
+    model = builder.finalize("cpu")
+    shown = [name for name in COLUMN_NAMES if name in MODEL_ARRAYS]
+    given = {name for name in shown if MODEL_ARRAYS[name].entity is not None}
+    computed = {"body_q", "joint_target_q", "joint_target_mode"}  # from these, or decided by the gains
+    assert len(given) > 60
+    for name in given:
+        column, array = getattr(builder, name), getattr(model, name).numpy()
+        assert len(column) == len(array), name
+        if name not in computed:
+            np.testing.assert_array_equal(array, column.astype(array.dtype), err_msg=name)
+
+
+def test_a_wrong_keyword_is_refused_with_the_right_one():
+    """Options that methods share are known by name, in messages, signatures and documentation."""
+    builder = make_arm()
+    with pytest.raises(TypeError, match=r"'limit_uper'\. Did you mean 'limit_upper'"):
+        builder.add_joint_revolute(-1, 0, limit_uper=1.0)
+    signature = inspect.signature(builder.add_shape_box)
+    assert [*signature.parameters][:4] == ["body", "hx", "hy", "hz"]
+    assert signature.parameters["as_site"].default is False
+    assert "cfg: Material, mass and collision behaviour" in builder.add_shape_box.__doc__
