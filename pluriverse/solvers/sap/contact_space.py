@@ -15,6 +15,10 @@ That is again a Newton iteration with a line search, but one of it takes a small
 to this minimum is a direction of descent of the objective, since what is minimized is convex and has its
 gradient at v. Where joints stay in the same piece of their costs it leads to the solution at once.
 
+The search begins without impulses. At u0 contacts that will carry are pressed together much faster than
+their regularization resolves, so that they are told from those that will not. At v, where contacts rest,
+the positions' rounding in single precision decides which of them stick, slip or are open.
+
 It pays for few contacts, with no more components than there are degrees of freedom: what it costs grows with
 their number cubed.
 """
@@ -63,6 +67,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         rows.ltdl_solve_down,
     )
     rows_copy = packed_rows(dynamics_real, linear).rows_copy
+    numbers_clear = packed_rows(real).numbers_clear
     mobility = contact_mobility_functions(linear, real)
     contact_mobility, spread_impulse, contact_step = (
         mobility.contact_mobility,
@@ -140,9 +145,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
                 norm += wp.dot(gamma, gamma)
                 sap.space_residual[c] = residual
                 sap.space_stiffness[c] = stiffness(y, mu, rt, rn, soft)
-            # The first step is that of Newton's method for all joints, and is always made: so the direction
-            # is never worse than that one, to whatever tolerance the outer iteration is to go.
-            if error <= tolerance * tolerance * norm and (iteration > 0 or error == real(0.0)):
+            if error <= tolerance * tolerance * norm:
                 found = 1
                 searching = 0
             elif iteration >= ITERATIONS_MAX or not error < real(wp.inf):
@@ -203,10 +206,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         dof_capacity: int,  # of a region
         diag_shift: real,
     ) -> int:
-        """Write the direction and its contact velocities and return 1, or return 0 and write neither.
-
-        `sap.direction` must hold the curvature of the one-dof terms.
-        """
+        """Write the direction and its contact velocities and return 1, or return 0 if that failed."""
         template = topology.world_template[world]
         first = topology.template_dof[template]
         dof_count = topology.template_dof[template + 1] - first
@@ -231,15 +231,13 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         tree0 = topology.world_tree[world]
         tree_count = topology.template_tree[template + 1] - first_tree
         basis = region * dof_capacity * 3 * CONTACTS_MAX
-        momentum0 = region * dof_capacity
 
         rows_copy(dynamics.mass_row, row0, topology.template_row_size[template], sap.hessian_row, row0)
         for dof in range(dof_count):
             index = row0 + topology.dof_row[first + dof] + topology.dof_depth[first + dof]
-            sap.hessian_row[index] = sap.hessian_row[index] + linear(sap.direction[dof0 + dof] + diag_shift)
-            sap.space_momentum[momentum0 + dof] = real(0.0)
-        for index in range(basis, basis + dof_count * m):
-            sap.space_basis[index] = real(0.0)
+            sap.hessian_row[index] = sap.hessian_row[index] + linear(sap.dof_curvature[dof0 + dof] + diag_shift)
+            sap.direction[dof0 + dof] = real(0.0)
+        numbers_clear(sap.space_basis, basis, dof_count * m)
         for tree in range(tree_count):
             if sap.tree_active[tree0 + tree] != 0:
                 begin = topology.tree_dof[first_tree + tree]
@@ -256,8 +254,9 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
                 )
                 if ok == 0:
                     return 0
-                for dof in range(begin, end):
-                    sap.space_momentum[momentum0 + dof] = -sap.gradient[dof0 + dof]
+                # Minus the gradient without the impulses of contacts.
+                for dof in range(dof0 + begin, dof0 + end):
+                    sap.direction[dof] = sap.dof_impulse[dof] - sap.residual[dof]
                 ltdl_solve_up(
                     sap.hessian_row,
                     row0,
@@ -267,14 +266,14 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
                     first,
                     begin,
                     end,
-                    sap.space_momentum,
-                    momentum0,
+                    sap.direction,
+                    dof0,
                 )
         if count > 0:
             for c in range(count):
                 slot = sap.space_slot[contact0 + c]
                 sap.space_velocity[contact0 + c] = sap.contact_velocity[slot]
-                sap.space_impulse[contact0 + c] = sap.contact_impulse[slot]
+                sap.space_impulse[contact0 + c] = vec3()
                 entry = basis + 3 * c
                 arm0, arm1 = sap.contact_arm0[slot], sap.contact_arm1[slot]
                 add_chain(
@@ -295,8 +294,8 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
                 sap.space_basis,
                 basis,
                 m,
-                sap.space_momentum,
-                momentum0,
+                sap.direction,
+                dof0,
                 sap.space_mobility,
                 mobility0,
                 sap.space_velocity,
@@ -304,9 +303,6 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
             )
             if find_impulses(sap, contact0, count, mobility0, region * WORK_SIZE) == 0:
                 return 0
-            # The gradient at v has the impulses at v in it: those found count by how they differ.
-            for c in range(contact0, contact0 + count):
-                sap.space_impulse[c] = sap.space_impulse[c] - sap.contact_impulse[sap.space_slot[c]]
             spread_impulse(
                 sap.space_basis,
                 basis,
@@ -314,8 +310,8 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
                 m,
                 sap.space_impulse,
                 contact0,
-                sap.space_momentum,
-                momentum0,
+                sap.direction,
+                dof0,
             )
         for tree in range(tree_count):
             if sap.tree_active[tree0 + tree] != 0:
@@ -328,11 +324,9 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
                     first,
                     topology.tree_dof[first_tree + tree],
                     topology.tree_dof_end[first_tree + tree],
-                    sap.space_momentum,
-                    momentum0,
+                    sap.direction,
+                    dof0,
                 )
-        for dof in range(dof_count):
-            sap.direction[dof0 + dof] = sap.space_momentum[momentum0 + dof]
         for slot in range(start, start + sap.contact_count[world]):
             sap.contact_slope[slot] = vec3()
         for c in range(contact0, contact0 + count):

@@ -291,7 +291,7 @@ def hessian_functions(
         coupled_count: int,
         diag_shift: real,
     ):
-        """Write H; `sap.direction` must hold the curvature of the one-dof terms."""
+        """Write H, from the mass matrix, `dof_curvature` and the stiffness of contacts and equalities."""
         template = topology.world_template[world]
         first = topology.template_dof[template]
         first_node = topology.template_node[template]
@@ -306,7 +306,7 @@ def hessian_functions(
         rows_copy(dynamics.mass_row, row0, topology.template_row_size[template], sap.hessian_row, row0)
         for dof in range(topology.template_dof[template + 1] - first):
             index = row0 + topology.dof_row[first + dof] + topology.dof_depth[first + dof]
-            sap.hessian_row[index] = sap.hessian_row[index] + linear(sap.direction[dof0 + dof] + diag_shift)
+            sap.hessian_row[index] = sap.hessian_row[index] + linear(sap.dof_curvature[dof0 + dof] + diag_shift)
 
         zero33 = mat33()
         for node in range(node_count):

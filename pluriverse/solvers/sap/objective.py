@@ -29,10 +29,7 @@ def objective_functions(real: Any, linear: Any, dynamics_real: Any, moments: boo
 
     @wp.func(inline=True)
     def evaluate_terms(topology: Topology, sap: SapData, world: int, dt: real) -> real:
-        """Write the impulse of every term, and the curvature of the one-dof terms; return their cost.
-
-        The contact impulses are still to be carried to the joints; the curvatures lie in `sap.direction`.
-        """
+        """Write the impulse of every term, and the curvature of the one-dof terms; return their cost."""
         cost = real(0.0)
         start = sap.contact_start[world]
         for slot in range(start, start + sap.contact_count[world]):
@@ -84,8 +81,8 @@ def objective_functions(real: Any, linear: Any, dynamics_real: Any, moments: boo
                 cost += term[0]
                 impulse = term[1]
                 curvature = term[2]
-            sap.impulse[dof] = impulse
-            sap.direction[dof] = curvature
+            sap.dof_impulse[dof] = impulse
+            sap.dof_curvature[dof] = curvature
         return cost
 
     @wp.func(inline=True)

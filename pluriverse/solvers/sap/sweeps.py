@@ -105,12 +105,15 @@ def sweep_functions(
 
     @wp.func(inline=True)
     def joint_impulses(topology: Topology, dynamics: DynamicsData, sap: SapData, world: int):
-        """Add J^T gamma of all contacts and equality constraints to `sap.impulse`."""
+        """Write the impulses on joints: of their own terms, and J^T gamma of contacts and equalities."""
         template = topology.world_template[world]
         first_node = topology.template_node[template]
         node_count = topology.template_node[template + 1] - first_node
         node0 = topology.world_joint[world]
         dof0 = topology.world_dof[world]
+        first = topology.template_dof[template]
+        for dof in range(dof0, dof0 + topology.template_dof[template + 1] - first):
+            sap.impulse[dof] = sap.dof_impulse[dof]
         for node in range(node_count):
             sap.node_wrench[node0 + node] = vec6()
         start = sap.contact_start[world]

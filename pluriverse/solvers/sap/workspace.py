@@ -56,6 +56,7 @@ def _fields(real: Any, linear: Any) -> dict[str, tuple[str, Any]]:
     add("moment slot", real, "contact_ra")
     # The Newton iteration.
     add("slot", vec3, "contact_velocity contact_slope contact_impulse")
+    add("dof", real, "dof_impulse dof_curvature")
     add("dof", real, "velocity residual momentum_free impulse gradient direction direction_momentum")
     add("node", int, "node_contact")
     add("node", vec6, "node_rate node_wrench")
@@ -70,7 +71,6 @@ def _fields(real: Any, linear: Any) -> dict[str, tuple[str, Any]]:
     add("block", linear, "block_value")
     # Scratch of `contact_space`, a region for each thread or world.
     add("space matrix", real, "space_basis space_mobility space_work")
-    add("space dof", real, "space_momentum")
     add("space contact", int, "space_slot")
     add("space contact", vec3, "space_velocity space_velocity_step space_impulse space_impulse_step")
     add("space contact", vec3, "space_residual")
@@ -219,7 +219,6 @@ class SapWorkspace:
         has_space = dofs > 0 and not self.has_moments
         regions = model.world_count if has_space else 0
         sizes = {"space_basis": dofs * m, "space_mobility": m * m, "space_work": 2 * m * m + m}
-        sizes["space_momentum"] = dofs
         fields = {
             name: dtype for name, (axis, dtype) in _fields(real, self.linear).items() if "space" in axis
         }
