@@ -235,7 +235,9 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         rows_copy(dynamics.mass_row, row0, topology.template_row_size[template], sap.hessian_row, row0)
         for dof in range(dof_count):
             index = row0 + topology.dof_row[first + dof] + topology.dof_depth[first + dof]
-            sap.hessian_row[index] = sap.hessian_row[index] + linear(sap.dof_curvature[dof0 + dof] + diag_shift)
+            sap.hessian_row[index] = sap.hessian_row[index] + linear(
+                sap.dof_curvature[dof0 + dof] + diag_shift
+            )
             sap.direction[dof0 + dof] = real(0.0)
         numbers_clear(sap.space_basis, basis, dof_count * m)
         for tree in range(tree_count):

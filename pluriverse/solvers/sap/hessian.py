@@ -306,7 +306,9 @@ def hessian_functions(
         rows_copy(dynamics.mass_row, row0, topology.template_row_size[template], sap.hessian_row, row0)
         for dof in range(topology.template_dof[template + 1] - first):
             index = row0 + topology.dof_row[first + dof] + topology.dof_depth[first + dof]
-            sap.hessian_row[index] = sap.hessian_row[index] + linear(sap.dof_curvature[dof0 + dof] + diag_shift)
+            sap.hessian_row[index] = sap.hessian_row[index] + linear(
+                sap.dof_curvature[dof0 + dof] + diag_shift
+            )
 
         zero33 = mat33()
         for node in range(node_count):
