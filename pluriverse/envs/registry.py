@@ -35,6 +35,8 @@ class TaskEntry:
 
 
 _LEGS = LearningConfig(env_count=256, iterations=1000)
+# Torques of a robot four times as heavy as Go1 are ten times as large, and would outweigh everything else.
+_HEAVY = {"torques": -1.0e-5}
 
 
 def _legged(name: str, robot: str, summary: str, *, own: bool = False, **arguments: Any) -> TaskEntry:
@@ -81,8 +83,14 @@ TASKS: dict[str, TaskEntry] = {
         ),
         _legged("go1-flat", "go1", "Go1 follows commands on the plane"),
         _legged("go1-rough", "go1", "Go1 follows commands on six kinds of ground", terrains=ROUGH),
-        _legged("anymal-flat", "anymal", "ANYmal C follows commands on the plane"),
-        _legged("anymal-rough", "anymal", "ANYmal C follows commands on six kinds of ground", terrains=ROUGH),
+        _legged("anymal-flat", "anymal", "ANYmal C follows commands on the plane", weights=_HEAVY),
+        _legged(
+            "anymal-rough",
+            "anymal",
+            "ANYmal C follows commands on six kinds of ground",
+            terrains=ROUGH,
+            weights=_HEAVY,
+        ),
         TaskEntry(
             "g1-stand",
             "G1 stands still",

@@ -56,6 +56,9 @@ def test_every_task_has_a_class_and_a_summary():
     for wrong in (1.0, (1.0, 0.0), (0.0, float("nan")), (0.0, 1.0, 2.0)):
         with pytest.raises(ValueError, match=r"forward is .*, but must be two numbers"):
             envs.make_task("puli-flat", forward=wrong)
+    assert envs.make_task("anymal-flat").weights["torques"] > envs.make_task("go1-flat").weights["torques"]
+    with pytest.raises(KeyError, match="there is no term speed of the reward; there are tracking"):
+        envs.make_task("puli-flat", weights={"speed": 1.0})
     with pytest.raises(KeyError, match="no class 'Walk'"):
         envs.make_task("pluriverse.envs.tasks.ant:Walk")
     with pytest.raises(TypeError, match="must derive from"):

@@ -1,6 +1,6 @@
 """Velocity: a legged robot follows velocity commands, on ground of several kinds at once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +34,11 @@ class VelocityTask(Task):
         sideways: Least and greatest commanded velocity to the left [m/s].
         turning: Least and greatest commanded angular velocity about the vertical [rad/s].
         command: Command of all environments (m/s, m/s, rad/s), instead of random ones.
+        weights: Weights of terms of the reward that differ from those of the class. That of torques has to
+            suit the weight of the robot: it must be a small part of what tracking gives.
 
     Raises:
-        KeyError: If a robot or kind of ground is unknown.
+        KeyError: If a robot, kind of ground or term of the reward is unknown.
         ValueError: If a range is not two numbers, the least first.
     """
 
@@ -76,6 +78,7 @@ class VelocityTask(Task):
         sideways: tuple[float, float] = (-0.3, 0.3),
         turning: tuple[float, float] = (-0.6, 0.6),
         command: tuple[float, float, float] | None = None,
+        weights: Mapping[str, float] | None = None,
     ) -> None:
         self.robot_name = robot
         self.robot_data = get_robot(robot) if isinstance(robot, str) else robot
@@ -92,6 +95,13 @@ class VelocityTask(Task):
             for name, bounds in (("forward", forward), ("sideways", sideways), ("turning", turning))
         )
         self.command = command
+        unknown = sorted(set(weights or {}) - set(self.weights))
+        if unknown:
+            raise KeyError(
+                f"VelocityTask: there is no term {', '.join(unknown)} of the reward; there are "
+                f"{', '.join(self.weights)}."
+            )
+        self.weights = {**self.weights, **(weights or {})}
         self.randomization = [
             InitialState(
                 root_rotation=Uniform((0.0, 0.0, -3.1416), (0.0, 0.0, 3.1416)),
