@@ -18,8 +18,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--width", type=int, default=1000, help="of the picture [pixel]")
-    parser.add_argument("--samples", type=int, default=24, help="rays per pixel")
+    parser.add_argument("--width", type=int, default=1400, help="of the picture [pixel]")
+    parser.add_argument("--samples", type=int, default=32, help="rays per pixel")
     parser.add_argument("--seconds", type=float, default=1.2, help="of simulation")
     parser.add_argument("--output", type=Path, default=HERE / "mixed.jpg", help="the picture")
     options = parser.parse_args()
