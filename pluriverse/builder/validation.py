@@ -159,7 +159,7 @@ def _check_single_precision(source: Snapshot) -> None:
         elif kind == "joint" and len(values) == len(source.joint_type):
             entity = builder.joint_name(row)
         elif kind in ("body", "shape"):
-            entity = getattr(builder, f"_{kind}_name")(row)
+            entity = getattr(builder, f"{kind}_name")(row)
         else:
             entity = f"entry {row}"
         raise ValueError(
