@@ -5,8 +5,13 @@ from pathlib import Path
 
 import pytest
 import warp as wp
+from hypothesis import HealthCheck, settings
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+# A busy machine is no error of what is tested.
+settings.register_profile("pluriverse", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("pluriverse")
 
 
 def pytest_configure(config: pytest.Config) -> None:

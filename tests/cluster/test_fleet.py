@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -228,6 +229,12 @@ def test_workers_of_other_versions_are_refused(monkeypatch):
 
     with pytest.raises(ClusterError, match=r"warp-lang 1\.2\.3 there and"):
         runtime.check_versions(runtime.versions() | {"warp-lang": "1.2.3"}, "n1")
+
+
+def test_without_ray_the_remedy_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ImportError, match=r"pip install 'pluriverse\[cluster\]'"):
+        Fleet("mixed", worlds=8, workers=2)
 
 
 def test_ranges_share_the_costs():
