@@ -2,7 +2,8 @@
 
 Reads   mass properties, armature, damping; the workspace of the free-motion stage, dof_velocity_next
         the new joint state and, in the workspace, the poses and velocities that belong to it
-Writes  joint_q, joint_qd of the new state; workspace: dof_velocity_free, dof_kick, dof_product, tree_stirred
+Writes  joint_q, joint_qd of the new state; workspace: dof_velocity_free, dof_kick, dof_product, dof_response,
+        tree_stirred
 
 A step is a kick by all forces and a drift without any, as in `spin.py`. The solver finds w, the velocity at
 the end of the step for the inertia at its start, with the velocity-product force c taken explicitly. The kick
@@ -24,6 +25,12 @@ the tree gets the momenta and the energy of v_k at q_0:
 Where L alone would take more than T at q_1, which a step that resolves the motion does not reach, L is
 shortened. What c may add to the velocity in a step is bounded, too: where |u|_M is half of |v|_M the step no
 longer resolves the motion. Trees of one body are those of `spin.py`, and kinematic roots do work.
+
+A drift is without forces. Where contacts, drives or limits hold a tree against its velocity products, they do
+so all the time: what they hold moves with w, which they have chosen, and w + u / 2 would let a foot slide on
+the ground and a held joint turn. So a tree drifts only while the response of constraints, w - v*, is small
+beside u. Drives and limits in a tree in the air hold its joints, but change neither p nor L: its joints move
+with w and keep their velocities, and the tree as a whole still gets the momenta.
 """
 
 import functools
@@ -48,6 +55,11 @@ PRODUCT_LIMIT = wp.constant(0.5)
 # (|u|_M / |v|_M)^2 up to which nothing is corrected: the square is also the error of a step, relative to v,
 # so that a million steps change 1e-6 of it, the rounding of what the state keeps. Robots at rest stay below.
 STIRRED = wp.constant(1e-12)
+# |w - v*|_A / |u|_A from which a tree is held. Constraints that take up the products make it 1 or more, the
+# dry friction of gears in a robot that tumbles at some rad/s a tenth.
+HELD = wp.constant(0.5)
+# What `tree_stirred` says of a tree: left alone, drifting without constraints, or with its joints held.
+ALONE, DRIFTS, JOINTS_HELD = (wp.constant(value) for value in range(3))
 # Part of the kinetic energy in the joints below which rounding tells nothing about it.
 JOINT_SHARE_MIN = wp.constant(1e-9)
 # Factor, at most, by which the motion of the joints is made faster in a step.
@@ -135,7 +147,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 data.dof_velocity_free,
                 dof_base,
             )
-            stirred = int(0)
+            stirred = int(ALONE)
             share = real(0.0)
             if square > real(0.0):
                 ltdl_solve(
@@ -162,7 +174,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 if products > limit:
                     share = wp.sqrt(limit / products)
                 if products > real(STIRRED) * energy:
-                    stirred = 1
+                    stirred = DRIFTS
             data.tree_stirred[tree_base + tree] = stirred
             for dof in range(dof_base + begin, dof_base + end):
                 kick = share * data.dof_kick[dof]
@@ -189,6 +201,67 @@ def _kernels(real: Any) -> SimpleNamespace:
         linear = linear_part(momentum)
         omega = inverse * (angular_part(momentum) - wp.cross(centre, linear))
         return spatial(omega, linear / total[0] - wp.cross(omega, centre))
+
+    @wp.kernel(enable_backward=False, module=module)
+    def release_held_trees(
+        worlds: wp.array[int],  # [slot]
+        topology: Topology,
+        dt: real,  # s
+        data: data_struct,
+    ):
+        world = worlds[wp.tid()]
+        if world < 0:
+            return
+        template = topology.world_template[world]
+        first_dof = topology.template_dof[template]
+        first_tree = topology.template_tree[template]
+        first_node = topology.template_node[template]
+        tree_base = topology.world_tree[world]
+        dof_base = topology.world_dof[world]
+        for tree in range(topology.template_tree[template + 1] - first_tree):
+            if data.tree_stirred[tree_base + tree] == ALONE:
+                continue
+            begin = topology.tree_dof[first_tree + tree]
+            end = topology.tree_dof_end[first_tree + tree]
+            products = real(0.0)
+            for dof in range(dof_base + begin, dof_base + end):
+                data.dof_response[dof] = data.dof_velocity_next[dof] - data.dof_velocity_free[dof]
+                products += dt * data.dof_kick[dof] * data.dof_product[dof]
+            rows_multiply(
+                data.mass_row,
+                topology.world_row[world],
+                topology.dof_parent,
+                topology.dof_depth,
+                topology.dof_row,
+                first_dof,
+                begin,
+                end,
+                data.dof_response,
+                dof_base,
+                data.dof_product,
+                dof_base,
+            )
+            response = real(0.0)
+            for dof in range(dof_base + begin, dof_base + end):
+                response += data.dof_response[dof] * data.dof_product[dof]
+            limit = real(HELD) * real(HELD) * products
+            is_held = response > limit
+            if is_held:
+                outside = response
+                root = topology.tree_node[first_tree + tree]
+                if topology.node_type[first_node + root] == FREE:
+                    # Only what comes from outside of the tree acts on its root.
+                    composite = data.node_composite[topology.world_joint[world] + root]
+                    wrench = vec6()
+                    for k in range(6):
+                        wrench[k] = data.dof_product[dof_base + begin + k]
+                    inverse = wp.inverse(inertia_at_centre(composite))
+                    outside = wp.dot(wrench, rigid_velocity(composite, inverse, wrench))
+                data.tree_stirred[tree_base + tree] = wp.where(outside > limit, ALONE, JOINTS_HELD)
+            for dof in range(dof_base + begin, dof_base + end):
+                data.dof_response[dof] = data.dof_kick[dof]
+                if is_held:
+                    data.dof_kick[dof] = real(0.0)
 
     @wp.kernel(enable_backward=False, module=module)
     def keep_balance(
@@ -222,7 +295,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         dof_base = topology.world_dof[world]
         due = int(0)
         for tree in range(topology.template_tree[template + 1] - first_tree):
-            if data.tree_stirred[tree_base + tree] == 0:
+            stirred = data.tree_stirred[tree_base + tree]
+            if stirred == ALONE:
                 continue
             due = 1
             root = topology.tree_node[first_tree + tree]
@@ -237,7 +311,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                     dof = dof_base + begin + 3 + k
                     moved[k] = dt * (data.dof_velocity_next[dof] + real(0.5) * data.dof_kick[dof])
             for dof in range(dof_base + begin, dof_base + end):
-                data.dof_kick[dof] = data.dof_velocity_next[dof] + data.dof_kick[dof]
+                data.dof_kick[dof] = data.dof_velocity_next[dof] + data.dof_response[dof]
             rows_multiply(
                 data.mass_row,
                 topology.world_row[world],
@@ -323,7 +397,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 # Where the step does not resolve the motion, the shape may have no room for L.
                 room = energy - real(0.5) * wp.dot(linear, linear) / before[0]
                 turning = real(0.5) * wp.dot(spin, inverse * spin)
-                if turning > room:
+                if stirred == DRIFTS and turning > room:
                     spin = wp.sqrt(wp.max(room, real(0.0)) / turning) * spin
                 # The momentum about the new origin.
                 wanted = spatial(spin + wp.cross(centre_next, linear), linear)
@@ -349,7 +423,7 @@ def _kernels(real: Any) -> SimpleNamespace:
 
             scale = real(1.0)
             kinetic = wp.abs(energy) + real(0.5) * wp.dot(wanted, rigid_next)
-            if energy_next > real(JOINT_SHARE_MIN) * kinetic:
+            if stirred == DRIFTS and energy_next > real(JOINT_SHARE_MIN) * kinetic:
                 scale = wp.min(wp.sqrt(wp.max(energy, real(0.0)) / energy_next), real(SCALE_MAX))
             for local_node in range(root, topology.tree_node_end[first_tree + tree]):
                 index = first_node + local_node
@@ -368,7 +442,9 @@ def _kernels(real: Any) -> SimpleNamespace:
                         joint_qd[public_dof + k] = float(scale * real(joint_qd[public_dof + k]))
         world_due[world] = due
 
-    return SimpleNamespace(solve_kick=solve_kick, keep_balance=keep_balance)
+    return SimpleNamespace(
+        solve_kick=solve_kick, release_held_trees=release_held_trees, keep_balance=keep_balance
+    )
 
 
 def solve_kicks(model: Model, worlds: wp.array, workspace: Workspace, dt: float) -> None:
@@ -377,6 +453,16 @@ def solve_kicks(model: Model, worlds: wp.array, workspace: Workspace, dt: float)
         _kernels(workspace.real).solve_kick,
         dim=worlds.size,
         inputs=[worlds, model.topology, model.joint_armature, workspace.real(dt), workspace.data],
+        device=model.device,
+    )
+
+
+def release_held_trees(model: Model, worlds: wp.array, workspace: Workspace, dt: float) -> None:
+    """Set `dof_kick` and `tree_stirred` to zero in trees that constraints hold, by `dof_velocity_next`."""
+    launch_kernel(
+        _kernels(workspace.real).release_held_trees,
+        dim=worlds.size,
+        inputs=[worlds, model.topology, workspace.real(dt), workspace.data],
         device=model.device,
     )
 

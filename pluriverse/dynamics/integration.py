@@ -16,7 +16,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.dynamics.balance import keep_balances
+from pluriverse.dynamics.balance import keep_balances, release_held_trees
 from pluriverse.dynamics.forward_kinematics import eval_body_state
 from pluriverse.dynamics.kinematics import BALL, FREE
 from pluriverse.dynamics.prescribed import carry_roots
@@ -223,6 +223,8 @@ def integrate(
         check_control(model, control, "integrate: control")
     old_share = 0.5 if mode is PositionIntegration.MIDPOINT else 0.0
     exponential = mode is not PositionIntegration.SAP_EULER
+    if mode is PositionIntegration.SEMI_IMPLICIT:
+        release_held_trees(model, worlds, workspace, dt)
     launch_kernel(
         _kernels(workspace.real).advance_joints,
         dim=worlds.size,

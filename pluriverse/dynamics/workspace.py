@@ -54,6 +54,7 @@ def workspace_struct(real: Any) -> Any:
         dof_velocity_next: wp.array(dtype=real)
         # balance of trees
         dof_kick: wp.array(dtype=real)
+        dof_response: wp.array(dtype=real)
         tree_stirred: wp.array(dtype=int)
         # bodies that spin
         tree_spin: wp.array(dtype=vec3)
@@ -129,8 +130,11 @@ class Workspace:
     dof_kick: wp.array
     """What velocity products take off the velocity in the step (`balance.py`) [rad/s or m/s], shape [dof].
     `integrate` overwrites it."""
+    dof_response: wp.array
+    """What constraints add to the velocity in the step; then `dof_kick`, also where they hold the tree
+    [rad/s or m/s], shape [dof]."""
     tree_stirred: wp.array
-    """1 where velocity products count in the step, shape [tree]."""
+    """Whether velocity products count in the step, and what constraints hold (`balance.py`), shape [tree]."""
     world_due: wp.array
     """1 where `balance.py` has changed the joint state, shape [world]."""
 
@@ -178,6 +182,7 @@ class Workspace:
             "dof_velocity_free": (dof, real),
             "dof_velocity_next": (dof, real),
             "dof_kick": (dof, real),
+            "dof_response": (dof, real),
             "tree_stirred": (model.tree_count, int),
             "tree_spin": (model.tree_count, vec3),
             "tree_prescribed": (model.tree_count, int),
