@@ -18,7 +18,8 @@ grid:
 def sweep(tmp_path, text, *options):
     file = tmp_path / "sweep.yaml"
     file.write_text(text)
-    return CliRunner().invoke(app, ["sweep", str(file), "--out", str(tmp_path / "out"), *options])
+    arguments = ["sweep", str(file), "--out", str(tmp_path / "out"), *options]
+    return CliRunner().invoke(app, arguments, env={"COLUMNS": "300"})  # wide, so that no path is wrapped
 
 
 def test_a_sweep_writes_a_row_per_sample(tmp_path, monkeypatch):
