@@ -349,7 +349,7 @@ class Model(DerivedArrays):
         """
         value = np.asarray(gravity, dtype=np.float64)
         if value.ndim == 0:
-            value = float(value) * np.array(self.up_axis.vector)
+            value = float(value) * np.array(self.up_axis.vector) + 0.0  # no zeros with a sign
         worlds = np.arange(self.world_count) if world is None else np.atleast_1d(np.asarray(world))
         if value.shape not in ((3,), (len(worlds), 3)) or not np.isfinite(value).all():
             raise ValueError(

@@ -81,6 +81,7 @@ def _kernels() -> SimpleNamespace:
         topology: Topology,
         body_mass: wp.array[float],  # [body] kg
         body_com: wp.array[wp.vec3],  # [body] m, body frame
+        gravity: wp.array[wp.vec3],  # [world] m/s^2
         # states
         joint_q: wp.array[float],  # [coord]
         joint_qd: wp.array[float],  # [dof]
@@ -173,7 +174,7 @@ def _kernels() -> SimpleNamespace:
                         added[entry] = added[entry] + motion[entry]
             extra[node] = added
 
-            # All of the acceleration, at the centre of mass, as a material point has it.
+            # All of the acceleration, at the centre of mass, as a material point has it, less gravity.
             total = data.node_acceleration[node]
             for entry in range(6):
                 total[entry] = total[entry] + added[entry]
@@ -181,7 +182,7 @@ def _kernels() -> SimpleNamespace:
             alpha_all = angular_part(total)
             com_velocity = linear_part(velocity) + wp.cross(omega, com_arm)
             com_acceleration = linear_part(total) + wp.cross(alpha_all, com_arm)
-            com_acceleration += wp.cross(omega, com_velocity)
+            com_acceleration += wp.cross(omega, com_velocity) - wp.vec3d(gravity[world])
             body_acceleration[body] = wp.spatial_vector(wp.vec3(com_acceleration), wp.vec3(alpha_all))
 
             # The wrench that the body alone needs of its joint, about the reference point.
@@ -256,6 +257,7 @@ class BodyAccelerations:
                 model.topology,
                 model.body_mass,
                 model.body_com,
+                model.gravity,
                 before.joint_q,
                 before.joint_qd,
                 before.body_q,
