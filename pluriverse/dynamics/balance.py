@@ -58,8 +58,8 @@ STIRRED = wp.constant(1e-12)
 # |w - v*|_A / |u|_A from which a tree is held. Constraints that take up the products make it 1 or more, the
 # dry friction of gears in a robot that tumbles at some rad/s a tenth.
 HELD = wp.constant(0.5)
-# What `tree_stirred` says of a tree: left alone, drifting without constraints, or with its joints held.
-ALONE, DRIFTS, JOINTS_HELD = (wp.constant(value) for value in range(3))
+# What `tree_stirred` says of a tree: products do not count, it drifts, constraints hold it or its joints.
+CALM, DRIFTS, HELD_FAST, JOINTS_HELD = (wp.constant(value) for value in range(4))
 # Part of the kinetic energy in the joints below which rounding tells nothing about it.
 JOINT_SHARE_MIN = wp.constant(1e-9)
 # Factor, at most, by which the motion of the joints is made faster in a step.
@@ -147,7 +147,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 data.dof_velocity_free,
                 dof_base,
             )
-            stirred = int(ALONE)
+            stirred = int(CALM)
             share = real(0.0)
             if square > real(0.0):
                 ltdl_solve(
@@ -219,7 +219,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         tree_base = topology.world_tree[world]
         dof_base = topology.world_dof[world]
         for tree in range(topology.template_tree[template + 1] - first_tree):
-            if data.tree_stirred[tree_base + tree] == ALONE:
+            if data.tree_stirred[tree_base + tree] == CALM:
                 continue
             begin = topology.tree_dof[first_tree + tree]
             end = topology.tree_dof_end[first_tree + tree]
@@ -245,8 +245,7 @@ def _kernels(real: Any) -> SimpleNamespace:
             for dof in range(dof_base + begin, dof_base + end):
                 response += data.dof_response[dof] * data.dof_product[dof]
             limit = real(HELD) * real(HELD) * products
-            is_held = response > limit
-            if is_held:
+            if response > limit:
                 outside = response
                 root = topology.tree_node[first_tree + tree]
                 if topology.node_type[first_node + root] == FREE:
@@ -257,11 +256,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                         wrench[k] = data.dof_product[dof_base + begin + k]
                     inverse = wp.inverse(inertia_at_centre(composite))
                     outside = wp.dot(wrench, rigid_velocity(composite, inverse, wrench))
-                data.tree_stirred[tree_base + tree] = wp.where(outside > limit, ALONE, JOINTS_HELD)
-            for dof in range(dof_base + begin, dof_base + end):
-                data.dof_response[dof] = data.dof_kick[dof]
-                if is_held:
-                    data.dof_kick[dof] = real(0.0)
+                data.tree_stirred[tree_base + tree] = wp.where(outside > limit, HELD_FAST, JOINTS_HELD)
 
     @wp.kernel(enable_backward=False, module=module)
     def keep_balance(
@@ -296,7 +291,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         due = int(0)
         for tree in range(topology.template_tree[template + 1] - first_tree):
             stirred = data.tree_stirred[tree_base + tree]
-            if stirred == ALONE:
+            if stirred != DRIFTS and stirred != JOINTS_HELD:
                 continue
             due = 1
             root = topology.tree_node[first_tree + tree]
@@ -306,12 +301,13 @@ def _kernels(real: Any) -> SimpleNamespace:
 
             # Momenta and energy of v_k at the start: A v_k, in place of c, less what is not of the bodies.
             moved = vec3()
+            kick_share = wp.where(stirred == DRIFTS, real(0.5), real(0.0))
             if free:
                 for k in range(3):
                     dof = dof_base + begin + 3 + k
-                    moved[k] = dt * (data.dof_velocity_next[dof] + real(0.5) * data.dof_kick[dof])
+                    moved[k] = dt * (data.dof_velocity_next[dof] + kick_share * data.dof_kick[dof])
             for dof in range(dof_base + begin, dof_base + end):
-                data.dof_kick[dof] = data.dof_velocity_next[dof] + data.dof_response[dof]
+                data.dof_kick[dof] = data.dof_velocity_next[dof] + data.dof_kick[dof]
             rows_multiply(
                 data.mass_row,
                 topology.world_row[world],
@@ -458,7 +454,7 @@ def solve_kicks(model: Model, worlds: wp.array, workspace: Workspace, dt: float)
 
 
 def release_held_trees(model: Model, worlds: wp.array, workspace: Workspace, dt: float) -> None:
-    """Set `dof_kick` and `tree_stirred` to zero in trees that constraints hold, by `dof_velocity_next`."""
+    """Mark in `tree_stirred` the trees that constraints hold, by `dof_velocity_next`."""
     launch_kernel(
         _kernels(workspace.real).release_held_trees,
         dim=worlds.size,

@@ -16,7 +16,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.dynamics.balance import keep_balances, release_held_trees
+from pluriverse.dynamics.balance import HELD_FAST, JOINTS_HELD, keep_balances, release_held_trees
 from pluriverse.dynamics.forward_kinematics import eval_body_state
 from pluriverse.dynamics.kinematics import BALL, FREE
 from pluriverse.dynamics.prescribed import carry_roots
@@ -83,7 +83,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         data: data_struct,
         dt: real,  # s
         old_share: real,  # of the old velocity in the velocity of the coordinates
-        kick_share: real,  # of `dof_kick` in it
+        drift_share: real,  # of `dof_kick` in it, where constraints do not hold the tree
         exponential: int,  # 1: exponential map, 0: first order
         keeps_momentum: int,  # 1: bodies that spin move by their momenta
         # state out
@@ -109,6 +109,10 @@ def _kernels(real: Any) -> SimpleNamespace:
             dof = dof_base + topology.node_dof[index]
             public_dof = dof_base + topology.node_qd[index]
             tree = topology.node_tree[index]
+            kick_share = drift_share
+            stirred = data.tree_stirred[topology.world_tree[world] + tree]
+            if stirred == HELD_FAST or stirred == JOINTS_HELD:  # noqa: SIM109
+                kick_share = real(0.0)
             spins = False
             if keeps_momentum != 0 and (joint_type == FREE or joint_type == BALL):  # noqa: SIM109
                 spins = does_spin(topology, data, world, tree)

@@ -131,8 +131,7 @@ class Workspace:
     """What velocity products take off the velocity in the step (`balance.py`) [rad/s or m/s], shape [dof].
     `integrate` overwrites it."""
     dof_response: wp.array
-    """What constraints add to the velocity in the step; then `dof_kick`, also where they hold the tree
-    [rad/s or m/s], shape [dof]."""
+    """What constraints add to the velocity in the step [rad/s or m/s], shape [dof]."""
     tree_stirred: wp.array
     """Whether velocity products count in the step, and what constraints hold (`balance.py`), shape [tree]."""
     world_due: wp.array
