@@ -36,12 +36,12 @@ def dynamics_kernels():
 
 def collision_kernels():
     return [
-        import_module("pluriverse.collision.box_box").collide_box_box_pairs,
+        import_module("pluriverse.collision.convex.box_box").collide_box_box_pairs,
         # Those of height fields and meshes take NVRTC close to a minute each.
-        import_module("pluriverse.collision.mesh_plane").collide_mesh_plane_pairs,
+        import_module("pluriverse.collision.surface.mesh_plane").collide_mesh_plane_pairs,
         import_module("pluriverse.collision.broad_phase").find_near_pair,
-        import_module("pluriverse.collision.hydroelastic").collide_hydroelastic_pairs,
-        import_module("pluriverse.collision.hydroelastic_mesh").collide_hydroelastic_mesh_pairs,
+        import_module("pluriverse.collision.hydroelastic.convex_pair").collide_hydroelastic_pairs,
+        import_module("pluriverse.collision.hydroelastic.mesh_pair").collide_hydroelastic_mesh_pairs,
         import_module("pluriverse.geometry.signed_distance_grid").sample_point,
     ]
 

@@ -67,7 +67,7 @@ _ROUND = (GeoType.SPHERE, GeoType.CAPSULE)
 _SURFACES = (GeoType.HFIELD, GeoType.MESH)
 # Contacts that a surface has with another shape, see `contact_reduction`.
 _SURFACE_CONTACT_COUNT = 16
-# Contacts of a pressure patch, see `hydroelastic_patch`.
+# Contacts of a pressure patch, see `hydroelastic.convex_patch`.
 _PATCH_CONTACT_COUNT = 8
 
 

@@ -281,7 +281,7 @@ def _find_solids(model: Model, first_shape: np.ndarray) -> np.ndarray:
     if not model.has_hydroelastic_shapes or not (shape_type == GeoType.MESH).any():
         return solid
     # The kernels of meshes are parsed when their module loads.
-    from pluriverse.collision.mesh_data import has_inside
+    from pluriverse.collision.surface.mesh_data import has_inside
 
     source = model.shape_source_index.numpy()
     collides = (model.shape_flags.numpy() & ShapeFlags.COLLIDE_SHAPES) != 0

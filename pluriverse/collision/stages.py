@@ -21,20 +21,20 @@ from pluriverse.types import GeoType, ShapeFlags
 
 # Module and kernel of each collider.
 COLLIDERS = {
-    Collider.HALF_SPACE: ("half_space", "collide_half_space_pairs"),
-    Collider.ROUND: ("round", "collide_round_pairs"),
-    Collider.ROUND_BOX: ("round_box", "collide_round_box_pairs"),
-    Collider.SPHERE_CYLINDER: ("sphere_cylinder", "collide_sphere_cylinder_pairs"),
-    Collider.BOX_BOX: ("box_box", "collide_box_box_pairs"),
-    Collider.CONVEX: ("convex", "collide_convex_pairs"),
-    Collider.HEIGHT_FIELD: ("height_field", "collide_height_field_pairs"),
-    Collider.MESH_PLANE: ("mesh_plane", "collide_mesh_plane_pairs"),
-    Collider.MESH_CONVEX: ("mesh_convex", "collide_mesh_convex_pairs"),
-    Collider.MESH_MESH: ("mesh_mesh", "collide_mesh_mesh_pairs"),
-    Collider.HYDROELASTIC_PLANE: ("hydroelastic", "collide_hydroelastic_pairs"),
-    Collider.HYDROELASTIC: ("hydroelastic", "collide_hydroelastic_pairs"),
-    Collider.HYDROELASTIC_MESH_PLANE: ("hydroelastic_mesh", "collide_hydroelastic_mesh_pairs"),
-    Collider.HYDROELASTIC_MESH: ("hydroelastic_mesh", "collide_hydroelastic_mesh_pairs"),
+    Collider.HALF_SPACE: ("convex.half_space", "collide_half_space_pairs"),
+    Collider.ROUND: ("convex.round", "collide_round_pairs"),
+    Collider.ROUND_BOX: ("convex.round_box", "collide_round_box_pairs"),
+    Collider.SPHERE_CYLINDER: ("convex.sphere_cylinder", "collide_sphere_cylinder_pairs"),
+    Collider.BOX_BOX: ("convex.box_box", "collide_box_box_pairs"),
+    Collider.CONVEX: ("convex.convex_pair", "collide_convex_pairs"),
+    Collider.HEIGHT_FIELD: ("surface.height_field", "collide_height_field_pairs"),
+    Collider.MESH_PLANE: ("surface.mesh_plane", "collide_mesh_plane_pairs"),
+    Collider.MESH_CONVEX: ("surface.mesh_convex", "collide_mesh_convex_pairs"),
+    Collider.MESH_MESH: ("surface.mesh_mesh", "collide_mesh_mesh_pairs"),
+    Collider.HYDROELASTIC_PLANE: ("hydroelastic.convex_pair", "collide_hydroelastic_pairs"),
+    Collider.HYDROELASTIC: ("hydroelastic.convex_pair", "collide_hydroelastic_pairs"),
+    Collider.HYDROELASTIC_MESH_PLANE: ("hydroelastic.mesh_pair", "collide_hydroelastic_mesh_pairs"),
+    Collider.HYDROELASTIC_MESH: ("hydroelastic.mesh_pair", "collide_hydroelastic_mesh_pairs"),
 }
 # Colliders that take triangle meshes, without and with their signed distance grids.
 MESH_COLLIDERS = (Collider.MESH_PLANE,)
@@ -152,7 +152,7 @@ class Stages:
         broad_phase.find_near_pairs(worlds, self.state)
         stiffness = contacts.rigid_contact_stiffness
         if self._model.has_hydroelastic_shapes:
-            from pluriverse.collision.hydroelastic import clear_stiffness
+            from pluriverse.collision.hydroelastic.convex_pair import clear_stiffness
 
             clear_stiffness(worlds, output, stiffness, self._device)
         for collider, kernel in self._kernels.items():
@@ -183,24 +183,24 @@ class Stages:
             return self._surfaces.data
         data: Any = self._hulls
         if collider == Collider.MESH_CONVEX:
-            from pluriverse.collision.mesh_convex import MeshConvexData
+            from pluriverse.collision.surface.mesh_convex import MeshConvexData
 
             data = MeshConvexData()
             data.hulls, data.meshes = self._hulls, self._surfaces.data
         elif collider == Collider.HEIGHT_FIELD:
-            from pluriverse.collision.height_field import HeightFieldPairData
-            from pluriverse.collision.height_field_data import make_height_field_data
+            from pluriverse.collision.surface.height_field import HeightFieldPairData
+            from pluriverse.collision.surface.height_field_data import make_height_field_data
 
             meshes = self._model.meshes
             fields = [index for index, mesh in enumerate(meshes) if isinstance(mesh, Heightfield)]
             data = HeightFieldPairData()
             data.hulls, data.fields = self._hulls, make_height_field_data(meshes, fields, self._device)
         elif collider in PATCH_COLLIDERS:
-            from pluriverse.collision.hydroelastic import PatchData, make_pressure_model
+            from pluriverse.collision.hydroelastic.convex_pair import PatchData, make_pressure_model
 
             data = PatchData()
             if collider in GRID_COLLIDERS:
-                from pluriverse.collision.hydroelastic_mesh import MeshPatchData
+                from pluriverse.collision.hydroelastic.mesh_pair import MeshPatchData
 
                 data = MeshPatchData()
                 data.meshes = self._surfaces.data
@@ -212,7 +212,7 @@ def _make_surfaces(model: Model, colliders: Sequence[Collider]) -> Any:
     """Return the `MeshSet` of all surfaces that collide, None if no collider takes meshes."""
     if not set(colliders) & {*MESH_COLLIDERS, *GRID_COLLIDERS}:
         return None
-    from pluriverse.collision.mesh_data import MeshSet
+    from pluriverse.collision.surface.mesh_data import MeshSet
 
     source = model.shape_source_index.numpy()
     collides = (model.shape_flags.numpy() & ShapeFlags.COLLIDE_SHAPES) != 0

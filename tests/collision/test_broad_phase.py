@@ -7,7 +7,7 @@ import warp as wp
 import pluriverse as pv
 from pluriverse.collision.broad_phase import SWEEP_PAIR_COUNT
 from tests.collision.pairs import box, plane, random_poses, read_contacts
-from tests.collision.test_mesh import MESHES
+from tests.collision.surface.test_mesh import MESHES
 from tests.collision.test_pipeline import KINDS, assert_same_bits, stored
 
 

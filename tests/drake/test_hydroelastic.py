@@ -7,9 +7,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from pluriverse.types import GeoType
+from tests.collision.hydroelastic.patches import IDENTITY, PatchPair, find_patches
 from tests.collision.pairs import ShapeSpec, box, capsule, cylinder, ellipsoid, plane, sphere
-from tests.collision.patches import IDENTITY, PatchPair, find_patches
-from tests.collision.solid_meshes import box_mesh, capsule_mesh, sphere_mesh, torus_mesh
+from tests.collision.surface.solid_meshes import box_mesh, capsule_mesh, sphere_mesh, torus_mesh
 
 geometry = pytest.importorskip("pydrake.geometry", reason="needs Drake (pip install pluriverse[test])")
 

@@ -5,7 +5,7 @@ import pytest
 
 import pluriverse as pv
 from tests.collision.pairs import plane, random_poses, read_contacts
-from tests.collision.test_mesh import MESHES
+from tests.collision.surface.test_mesh import MESHES
 from tests.collision.test_pipeline import KINDS, assert_same_bits, stored
 
 pytestmark = pytest.mark.gpu

@@ -1,0 +1,380 @@
+"""Collider of any two convex shapes: shortest connection or shortest way out, then the patch where they meet.
+
+The distance and its direction come from support functions in double precision. Where that direction is the
+normal of a face of either shape, what the other shows towards it is clipped to that face, and the corners of
+the patch become contacts; where two straight sides lie along each other, the ends of the overlap do.
+Otherwise the closest points are the contact.
+
+Distances are in the frame of the first shape; patches are relative to the origin of the second.
+"""
+
+import warp as wp
+
+from pluriverse.collision.components import column
+from pluriverse.collision.contact_output import ContactOutput, add_contact
+from pluriverse.collision.convex.epa import make_penetration
+from pluriverse.collision.convex.feature import Feature, find_feature
+from pluriverse.collision.convex.gjk import APART, NEAR, make_closest_points
+from pluriverse.collision.convex.polygon import POLYGON_CAPACITY, clip_to_face, drop_corner
+from pluriverse.collision.convex.support import ConvexPair, core_radius, support_first, support_second
+from pluriverse.collision.hull import HullData
+from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
+from pluriverse.collision.shape_state import ShapeModel, hull_of
+
+# Cosine (8 degrees) of the angle between normal and face from which the face carries the other shape. The
+# normal of two plates tilted by the slightest angle can be that of two crossing edges, but they rest on a
+# patch.
+FACE_COSINE = wp.constant(0.99)
+# Sine (3 degrees) of the angle between two straight sides up to which they lie along each other.
+ALONG = wp.constant(0.05)
+# Lengths relative to the size of the pair: two corners closer than the first are one; a patch that misses the
+# exact distance by the second does not contain the closest points; a corner beside a face by the third is on
+# its edge.
+MERGE = wp.constant(1.0e-3)
+MISSED = wp.constant(1.0e-5)
+ON_EDGE = wp.constant(1.0e-6)
+# A face normal takes the place of the direction found if it separates as much, to this fraction of the size.
+ALIGNED = wp.constant(1.0e-7)
+# Of two faces along the normal to this difference of cosines, that of the first (larger) shape is the
+# reference.
+EQUAL_COSINE = wp.constant(1.0e-6)
+
+# Contacts of a pair at most.
+PATCH_CORNER_COUNT = wp.constant(8)
+
+
+find_closest_points = make_closest_points(ConvexPair, HullData, support_first, support_second)
+find_penetration = make_penetration(ConvexPair, HullData, support_first, support_second)
+
+
+@wp.struct
+class Touch:
+    """Closest or deepest points of two shapes, axes of the first, from the origin of the second [m]."""
+
+    is_near: bool
+    """Whether they are within reach; else nothing below is set."""
+    normal: wp.vec3
+    """Unit normal from the first to the second shape."""
+    point0: wp.vec3
+    """Point of the first shape."""
+    point1: wp.vec3
+    """Point of the second shape."""
+    distance: float
+    """normal . (point1 - point0)."""
+
+
+@wp.func
+def to_single(v: wp.vec3d) -> wp.vec3:
+    """Return a vector in single precision."""
+    return wp.vec3(wp.float32(v[0]), wp.float32(v[1]), wp.float32(v[2]))
+
+
+@wp.func
+def to_double(v: wp.vec3) -> wp.vec3d:
+    """Return a vector in double precision."""
+    return wp.vec3d(wp.float64(v[0]), wp.float64(v[1]), wp.float64(v[2]))
+
+
+@wp.func
+def find_touch(pair: ConvexPair, hulls: HullData, size: float, reach: float) -> Touch:
+    """Return the closest points of two shapes, or their deepest points if they overlap.
+
+    Args:
+        pair: The shapes.
+        hulls: Convex hulls.
+        size: Size of the pair [m], for tolerances.
+        reach: Distance [m] beyond which they do not matter.
+    """
+    touch = Touch()
+    radius0 = wp.float64(core_radius(pair.type0, pair.size0))
+    radius1 = wp.float64(core_radius(pair.type1, pair.size1))
+    w = wp.zeros(shape=4, dtype=wp.vec3d)
+    a = wp.zeros(shape=4, dtype=wp.vec3d)
+    b = wp.zeros(shape=4, dtype=wp.vec3d)
+    weight = wp.zeros(shape=4, dtype=wp.float64)
+    found = find_closest_points(
+        pair,
+        hulls,
+        pair.position,
+        wp.float64(reach) + radius0 + radius1,
+        wp.float64(size),
+        w,
+        a,
+        b,
+        weight,
+    )
+    normal = wp.vec3d()
+    point0 = wp.vec3d()
+    point1 = wp.vec3d()
+    if found[0] == APART:
+        return touch
+    touch.is_near = True
+    if found[0] == NEAR:
+        for index in range(found[1]):
+            point0 += weight[index] * a[index]
+            point1 += weight[index] * b[index]
+        normal = wp.normalize(point1 - point0)
+    else:
+        exit_direction = find_penetration(pair, hulls, wp.float64(size), w, a, b, found[1])
+        touch.is_near = exit_direction.is_found
+        normal = exit_direction.normal
+        point0 = exit_direction.point0
+        point1 = exit_direction.point1
+    point0 += radius0 * normal
+    point1 -= radius1 * normal
+    touch.normal = to_single(normal)
+    touch.distance = wp.float32(wp.dot(normal, point1 - point0))
+    touch.point0 = to_single(point0 - pair.position)
+    touch.point1 = to_single(point1 - pair.position)
+    return touch
+
+
+@wp.func
+def align_to_face(
+    pair: ConvexPair, hulls: HullData, touch: Touch, face: int, normal: wp.vec3, size: float
+) -> Touch:
+    """Return `touch` with the normal of a face of either shape, if that separates the shapes as well.
+
+    Where a curved side penetrates a face, the search for the way out ends with a normal and a point that are
+    off by the square root of its tolerance, to another side at every step: bodies at rest would rock. The
+    normal of the face and the farthest point of the curved side along it are exact.
+
+    Args:
+        pair: The shapes.
+        hulls: Convex hulls.
+        touch: Deepest points.
+        face: Which shape has the face, 0 or 1.
+        normal: Normal of the face, from the first to the second shape, axes of the first.
+        size: Size of the pair [m], for tolerances.
+    """
+    n = wp.normalize(to_double(normal))
+    radius0 = wp.float64(core_radius(pair.type0, pair.size0))
+    radius1 = wp.float64(core_radius(pair.type1, pair.size1))
+    point0 = support_first(pair, hulls, n) + radius0 * n
+    point1 = support_second(pair, hulls, -n) - radius1 * n
+    distance = wp.dot(n, point1 - point0)
+    if distance >= wp.float64(touch.distance - ALIGNED * size):
+        if face == 0:
+            point0 = point1 - distance * n
+        else:
+            point1 = point0 + distance * n
+        touch.normal = to_single(n)
+        touch.distance = wp.float32(distance)
+        touch.point0 = to_single(point0 - pair.position)
+        touch.point1 = to_single(point1 - pair.position)
+    return touch
+
+
+@wp.func
+def find_overlap(points: wp.array[wp.vec3], corners: wp.array[wp.vec3]) -> int:
+    """Store the ends of the part of line 0 beside line 1; return their number, 0 unless almost parallel.
+
+    The ends of the lines are points 0, 1 and 8, 9.
+    """
+    along = points[1] - points[0]
+    other = points[9] - points[8]
+    squared = wp.length_sq(along)
+    count = int(0)
+    if wp.length_sq(wp.cross(along, other)) < ALONG * ALONG * squared * wp.length_sq(other):
+        first = wp.dot(along, points[8] - points[0]) / squared
+        last = wp.dot(along, points[9] - points[0]) / squared
+        low = wp.clamp(wp.min(first, last), 0.0, 1.0)
+        high = wp.clamp(wp.max(first, last), 0.0, 1.0)
+        if high > low:
+            corners[0] = points[0] + low * along
+            corners[1] = points[0] + high * along
+            count = 2
+    return count
+
+
+@wp.func
+def make_convex_pair(model: ShapeModel, pair: ShapePair) -> ConvexPair:
+    """Return the pair as the support functions take it."""
+    shapes = ConvexPair()
+    shapes.type0 = model.shape_type[pair.shape0]
+    shapes.type1 = model.shape_type[pair.shape1]
+    shapes.size0 = pair.size0
+    shapes.size1 = pair.size1
+    shapes.hull0 = hull_of(model, pair.shape0)
+    shapes.hull1 = hull_of(model, pair.shape1)
+    shapes.rotation = wp.matrix_from_cols(
+        to_double(column(pair.rotation, 0)),
+        to_double(column(pair.rotation, 1)),
+        to_double(column(pair.rotation, 2)),
+    )
+    shapes.position = to_double(pair.position)
+    return shapes
+
+
+@wp.func
+def add_patch(
+    output: ContactOutput,
+    model: ShapeModel,
+    pair: ShapePair,
+    found: int,
+    touch: Touch,
+    reference: int,
+    plane: wp.vec3,
+    anchor: wp.vec3,
+    corners: wp.array[wp.vec3],
+    count: int,
+) -> int:
+    """Add the contacts at the corners of a patch, or at the closest points if there is no patch.
+
+    Of corners that coincide the deeper one stays. The closest points replace the nearest corner where the
+    patch does not reach them: a tilted capsule touches with its end, not with its side.
+
+    Args:
+        output: Where contacts go.
+        model: The shapes.
+        pair: The pair.
+        found: Contacts that the world has already.
+        touch: Closest or deepest points.
+        reference: Shape that the plane belongs to, 0 or 1.
+        plane: Normal of the plane that the corners face, axes of the first shape.
+        anchor: Point of that plane [m].
+        corners: Corners on the other shape [m], shape [`POLYGON_CAPACITY`].
+        count: Number of corners.
+    """
+    normal = touch.normal
+    size = pair.extent
+    distances = wp.zeros(shape=PATCH_CORNER_COUNT, dtype=float)
+    slope = 1.0 / wp.dot(plane, normal)
+    kept = int(0)
+    smallest = float(1.0e30)
+    nearest = int(0)
+    nearest_squared = float(1.0e30)
+    middle = 0.5 * (touch.point0 + touch.point1)
+    for index in range(count):
+        corner = corners[index]
+        distance = wp.dot(plane, anchor - corner) * slope
+        if reference == 0:
+            distance = -distance
+        smallest = wp.min(smallest, distance)
+        squared = wp.length_sq(wp.cross(corner - middle, normal))
+        place = int(kept)
+        for other in range(kept):
+            if wp.length_sq(corner - corners[other]) <= MERGE * MERGE * size * size:
+                place = other
+        if squared < nearest_squared:
+            nearest_squared = squared
+            nearest = place
+        if place == kept or distance < distances[place]:
+            corners[place] = corner
+            distances[place] = distance
+        if place == kept:
+            kept += 1
+    needs_touch = smallest > touch.distance + MISSED * size
+    kept = wp.max(kept, 1)
+
+    inverse = wp.transpose(pair.rotation)
+    world_normal = pair.rotation0 * normal
+    for index in range(kept):
+        distance = distances[index]
+        point0 = corners[index]
+        point1 = corners[index] + distance * normal
+        if reference == 0:
+            point0 = corners[index] - distance * normal
+            point1 = corners[index]
+        if needs_touch and index == nearest:
+            distance = touch.distance
+            point0 = touch.point0
+            point1 = touch.point1
+        if distance <= pair.reach:
+            found = add_contact(
+                output,
+                model,
+                pair.world,
+                found,
+                pair.shape0,
+                pair.shape1,
+                point0 + pair.position,
+                inverse * point1,
+                world_normal,
+                distance,
+            )
+    return found
+
+
+@wp.func
+def collide_convex(
+    output: ContactOutput, model: ShapeModel, hulls: HullData, pair: ShapePair, found: int
+) -> int:
+    """Add the contacts of two convex shapes."""
+    shapes = make_convex_pair(model, pair)
+    touch = find_touch(shapes, hulls, pair.extent, pair.reach)
+    if not touch.is_near or not touch.distance <= pair.reach:
+        return found
+
+    # What both shapes show each other, in the axes of the first and relative to the origin of the second; the
+    # corners of the second begin at 8.
+    normal = touch.normal
+    points = wp.zeros(shape=16, dtype=wp.vec3)
+    feature0 = Feature()
+    feature1 = Feature()
+    for side in range(int(2)):
+        shape_type = shapes.type0
+        size = shapes.size0
+        hull = shapes.hull0
+        direction = normal
+        if side == 1:
+            shape_type = shapes.type1
+            size = shapes.size1
+            hull = shapes.hull1
+            direction = -(wp.transpose(pair.rotation) * normal)
+        feature = find_feature(shape_type, size, hulls, hull, direction, points, 8 * side)
+        if side == 0:
+            feature0 = feature
+            for index in range(feature.count):
+                points[index] = points[index] - pair.position
+        else:
+            feature1 = feature
+            feature1.normal = pair.rotation * feature.normal
+            for index in range(8, 8 + feature.count):
+                points[index] = pair.rotation * points[index]
+
+    # The shape with the face that the other one is clipped to.
+    reference = int(-1)
+    if feature0.cosine >= FACE_COSINE and feature0.cosine >= feature1.cosine - EQUAL_COSINE:
+        reference = 0
+    elif feature1.cosine >= FACE_COSINE:
+        reference = 1
+
+    corners = wp.zeros(shape=POLYGON_CAPACITY, dtype=wp.vec3)
+    scratch = wp.zeros(shape=POLYGON_CAPACITY, dtype=wp.vec3)
+    count = int(0)
+    plane = wp.vec3(0.0, 0.0, 0.0)
+    anchor = wp.vec3(0.0, 0.0, 0.0)
+    if reference >= 0:
+        face = feature0
+        other = feature1
+        sign = float(1.0)
+        if reference == 1:
+            face = feature1
+            other = feature0
+            sign = -1.0
+        plane = face.normal
+        anchor = points[8 * reference]
+        if other.cosine < FACE_COSINE:
+            touch = align_to_face(shapes, hulls, touch, reference, sign * plane, pair.extent)
+        # Four of the eight points of a rim do.
+        stride = wp.where(other.is_circle, 2, 1)
+        for index in range(0, other.count, stride):
+            corners[count] = points[8 - 8 * reference + index]
+            count += 1
+        count = clip_to_face(
+            points, 8 * reference, face.count, touch.normal, ON_EDGE * pair.extent, corners, count, scratch
+        )
+    elif feature0.count == 2 and feature1.count == 2:
+        count = find_overlap(points, corners)
+        # The plane through line 1 that line 0 faces along the normal.
+        along = wp.normalize(points[9] - points[8])
+        plane = wp.normalize(normal - wp.dot(normal, along) * along)
+        anchor = points[8]
+        reference = 1
+    while count > PATCH_CORNER_COUNT:
+        count = drop_corner(corners, count)
+    return add_patch(output, model, pair, found, touch, reference, plane, anchor, corners, count)
+
+
+collide_convex_pairs = make_pair_kernel("convex", collide_convex, is_symmetric=True)

@@ -1,0 +1,1 @@
+"""Colliders of hydroelastic shapes: the pressure on the patch between two shapes, as contacts."""

@@ -1,0 +1,602 @@
+"""Pressure patch of two shapes: the surface inside both on which their pressures are equal.
+
+The patch is a graph over the plane across a direction n that leads out of the first shape into the second:
+at each point (u, v) of that plane a *column* along n meets it once. Levels of convex shapes are convex
+functions (`convex_field`), so the part of the plane where the pressure is positive is convex, and
+everywhere outside of it the gradient of the pressure gives a line with the patch on one side. The patch is
+found in four steps:
+
+1. cut a rectangle through its centroid until the centroid has pressure; each cut takes a third of the area
+   or more, so a patch of any size is found in few steps, or there is none;
+2. cut off corners that stick out: of shapes with flat faces, what is left is the patch, corner by corner;
+3. integrate along rays from the centroid, each to where the pressure vanishes and in two parts, divided
+   where the pressure bends;
+4. if n is not halfway between the gradients of both shapes on the patch, take that direction and begin again.
+
+Where the columns find that the patch is no graph, `volume` takes over.
+
+Pressure times area of each point of a ray goes into the bin of its sector around the centroid: the bins keep
+the force and moment of the patch whatever their number. All lengths are relative to the middle of the second
+shape, in the axes of the first.
+"""
+
+import warp as wp
+
+from pluriverse.collision.hull import HullData
+from pluriverse.collision.hydroelastic.convex_field import direction_of
+from pluriverse.collision.hydroelastic.patch_pair import (
+    SECTOR_COUNT,
+    STEEPEST,
+    PatchPair,
+    approach_direction,
+    direction_between,
+    effective_stiffness,
+    find_deep_point,
+    levels_of,
+    range_along,
+    turn_columns,
+)
+from pluriverse.collision.hydroelastic.volume import integrate_volume
+from pluriverse.collision.shape_state import PLANE
+
+# Corners of the polygon around a patch; a cut that would give more is left out.
+CORNER_COUNT = wp.constant(24)
+# Steps of Newton's method for one column, and its tolerance relative to the size of the smaller shape.
+COLUMN_STEPS = wp.constant(16)
+COLUMN_TOLERANCE = wp.constant(1.0e-7)
+# Steps for the place of a column closest to the patch beside which it passes, and the difference of depths
+# there that is none, relative to the size.
+BESIDE_STEPS = wp.constant(20)
+BESIDE_TOLERANCE = wp.constant(1.0e-4)
+# Cuts through the centroid: each leaves 1 - 1/e of the area at most (Grünbaum), so that these reach down to
+# 1e-8 of it, a patch 1e-4 of the size of the shape across.
+CENTER_CUTS = wp.constant(40)
+AREA_MIN = wp.constant(1.0e-8)
+# Cuts of corners, and the fraction of the way to a corner that must have pressure for it to stay.
+CORNER_CUTS = wp.constant(32)
+CORNER_FRACTION = wp.constant(0.98)
+# Steps to the end of the pressure on a ray, and the fraction of the pressure in the middle that counts as
+# none.
+RIM_STEPS = wp.constant(8)
+RIM_TOLERANCE = wp.constant(1.0e-3)
+# Pieces of the patch, two rays each.
+PIECE_COUNT = wp.constant(12)
+# Least and largest fraction of a ray at which it is divided.
+BEND_MIN = wp.constant(0.05)
+BEND_MAX = wp.constant(0.99)
+# Offset of the two points of Gauss's rule from the middle of a unit interval.
+GAUSS = wp.constant(0.28867513)
+# What does not belong to a graph: a negative overlap inside the patch, relative to that in the middle, a
+# largest overlap below this part of the known depth, and a cosine between the patch and its columns.
+ODD_OVERLAP = wp.constant(0.02)
+ODD_DEPTH = wp.constant(0.8)
+ODD_COSINE = wp.constant(0.25)
+# Overlap at a rim where the surface turns away from the columns, relative to the way there: the wall behind.
+ODD_WALL = wp.constant(0.15)
+# Distance by which a polygon may pass beside a point that it must hold, relative to the size.
+ODD_DISTANCE = wp.constant(1.0e-4)
+# Cosine (15 degrees) between directions that are close enough, and how often to turn.
+DIRECTION_COSINE = wp.constant(0.966)
+DIRECTION_TURNS = wp.constant(3)
+
+
+@wp.struct
+class Column:
+    """Where a column meets the surface of equal pressure."""
+
+    height: float
+    """Height along n [m]."""
+    point: wp.vec3
+    """Point of the surface [m]."""
+    overlap: float
+    """Depth in the one plus depth in the other shape [m], negative outside; the pressure is proportional."""
+    slope: wp.vec2
+    """Change of `overlap` along u and v on the surface."""
+    across: wp.vec3
+    """Normal of the surface, of any length, out of the first shape."""
+    gradient0: wp.vec3
+    """Gradient of the level of the first shape."""
+    gradient1: wp.vec3
+    """Gradient of the level of the second shape."""
+    is_odd: bool
+    """Whether the column goes through the overlap and yet does not meet the surface: that is no graph."""
+    is_beside: bool
+    """Whether the column passes beside the surface, so that only `overlap` and `slope` mean something."""
+
+
+@wp.func
+def beside_column(pair: PatchPair, hulls: HullData, base: wp.vec3, weight0: float, weight1: float) -> Column:
+    """Return how far a column passes beside the patch, as an overlap that is negative.
+
+    Beside the overlap of the shapes that is the largest value on the column of the lesser depth. Inside of it
+    one pressure is the lower one all along, and what counts is their difference.
+    """
+    low = -3.0 * pair.extent
+    high = 3.0 * pair.extent
+    column = Column()
+    column.is_beside = True
+    column.across = pair.normal
+    first = wp.vec4()
+    second = wp.vec4()
+    for _step in range(BESIDE_STEPS):
+        column.height = 0.5 * (low + high)
+        column.point = base + column.height * pair.normal
+        both_levels = levels_of(pair, hulls, column.point)
+        first = both_levels.first
+        second = both_levels.second
+        rise = wp.dot(direction_of(first), pair.normal)
+        if second[3] > first[3]:
+            rise = wp.dot(direction_of(second), pair.normal)
+        if rise == 0.0:
+            break
+        if rise > 0.0:
+            high = column.height
+        else:
+            low = column.height
+    gradient = direction_of(first)
+    column.overlap = -wp.max(first[3], second[3])
+    if column.overlap > 0.0:
+        error = weight0 * first[3] - weight1 * second[3]
+        column.overlap = -wp.abs(error)
+        column.is_odd = True
+        gradient = wp.sign(error) * (weight0 * direction_of(first) - weight1 * direction_of(second))
+    else:
+        # Of the two gradients that part which does not change along the column.
+        rise0 = wp.dot(direction_of(first), pair.normal)
+        rise1 = wp.dot(direction_of(second), pair.normal)
+        if rise0 * rise1 < 0.0 and wp.abs(first[3] - second[3]) < BESIDE_TOLERANCE * pair.extent:
+            gradient = (rise0 * direction_of(second) - rise1 * direction_of(first)) / (rise0 - rise1)
+        elif second[3] > first[3]:
+            gradient = direction_of(second)
+    column.slope = wp.vec2(-wp.dot(gradient, pair.axis_u), -wp.dot(gradient, pair.axis_v))
+    return column
+
+
+@wp.func
+def find_column(pair: PatchPair, hulls: HullData, u: float, v: float, guess: float) -> Column:
+    """Return where a column meets the surface on which the pressures are equal.
+
+    Outside the overlap the surface goes on with negative pressure, as long as the column leads out of the
+    first shape and into the second there; else see `beside_column`.
+    """
+    total = pair.compliance0 + pair.compliance1
+    weight0 = pair.compliance1 / total
+    weight1 = pair.compliance0 / total
+    base = u * pair.axis_u + v * pair.axis_v
+    low = -3.0 * pair.extent
+    high = 3.0 * pair.extent
+    height = wp.clamp(guess, low, high)
+    tolerance = COLUMN_TOLERANCE * pair.extent
+    first = wp.vec4()
+    second = wp.vec4()
+    across = wp.vec3()
+    is_met = bool(False)
+    for _step in range(COLUMN_STEPS):
+        point = base + height * pair.normal
+        both_levels = levels_of(pair, hulls, point)
+        first = both_levels.first
+        second = both_levels.second
+        error = weight0 * first[3] - weight1 * second[3]
+        across = weight0 * direction_of(first) - weight1 * direction_of(second)
+        rise = wp.dot(across, pair.normal)
+        if wp.abs(error) <= tolerance * wp.max(rise, STEEPEST):
+            is_met = True
+            break
+        if error > 0.0:
+            high = height
+        else:
+            low = height
+        step = 0.5 * (low + high) - height
+        if rise > 1.0e-3:
+            if height - error / rise > low and height - error / rise < high:
+                step = -error / rise
+        height += step
+    column = Column()
+    column.height = height
+    column.point = base + height * pair.normal
+    column.overlap = -(first[3] + second[3])
+    column.across = across
+    column.gradient0 = direction_of(first)
+    column.gradient1 = direction_of(second)
+    leads = wp.dot(column.gradient0, pair.normal) >= 0.0 and wp.dot(column.gradient1, pair.normal) <= 0.0
+    # On a half space the surface is its plane, wherever the column comes from.
+    if not is_met or (column.overlap <= 0.0 and not leads and pair.type0 != PLANE):
+        return beside_column(pair, hulls, base, weight0, weight1)
+    both = column.gradient0 + column.gradient1
+    rise = wp.dot(across, pair.normal)
+    # The height changes so that both pressures stay equal.
+    along = float(0.0)
+    if rise > 1.0e-3:
+        along = wp.dot(both, pair.normal) / rise
+    column.slope = wp.vec2(
+        along * wp.dot(across, pair.axis_u) - wp.dot(both, pair.axis_u),
+        along * wp.dot(across, pair.axis_v) - wp.dot(both, pair.axis_v),
+    )
+    return column
+
+
+@wp.func
+def cut_polygon(polygon: wp.array[wp.vec3], count: int, a: float, b: float, c: float) -> int:
+    """Keep the part of a convex polygon where a u + b v + c >= 0; return its corner count.
+
+    The third component of a corner tells whether it was looked at; new corners were not.
+    """
+    scratch = wp.zeros(shape=CORNER_COUNT, dtype=wp.vec3)
+    kept = int(0)
+    fits = bool(True)
+    previous = polygon[count - 1]
+    before = a * previous[0] + b * previous[1] + c
+    for index in range(count):
+        current = polygon[index]
+        value = a * current[0] + b * current[1] + c
+        if (value > 0.0 and before < 0.0) or (value < 0.0 and before > 0.0):
+            if kept < CORNER_COUNT:
+                t = value / (value - before)
+                scratch[kept] = wp.vec3(
+                    current[0] + t * (previous[0] - current[0]),
+                    current[1] + t * (previous[1] - current[1]),
+                    0.0,
+                )
+            else:
+                fits = False
+            kept += 1
+        if value >= 0.0:
+            if kept < CORNER_COUNT:
+                scratch[kept] = current
+            else:
+                fits = False
+            kept += 1
+        previous = current
+        before = value
+    result = count
+    if fits:
+        for index in range(kept):
+            polygon[index] = scratch[index]
+        result = kept
+    return result
+
+
+@wp.func
+def polygon_centroid(polygon: wp.array[wp.vec3], count: int) -> wp.vec3:
+    """Return the centroid of a convex polygon (u, v) [m] and its area [m²]."""
+    origin = polygon[0]
+    area = float(0.0)
+    u = float(0.0)
+    v = float(0.0)
+    for index in range(1, count - 1):
+        p = polygon[index] - origin
+        q = polygon[index + 1] - origin
+        twice = p[0] * q[1] - p[1] * q[0]
+        area += 0.5 * twice
+        u += twice * (p[0] + q[0])
+        v += twice * (p[1] + q[1])
+    if area > 0.0:
+        u = u / (6.0 * area)
+        v = v / (6.0 * area)
+    return wp.vec3(origin[0] + u, origin[1] + v, area)
+
+
+@wp.func
+def find_rim(pair: PatchPair, hulls: HullData, center: wp.vec2, middle: Column, corner: wp.vec2) -> wp.vec4:
+    """Return the fraction of the way from the centre to a corner at which the pressure ends.
+
+    Newton's method, held between the last places inside and outside. With the end come the slope of the
+    overlap along the way, the height [m], and 1 if the surface ends there before its pressure, else 0.
+    """
+    way = corner - center
+    inside = float(0.0)
+    outside = float(1.0)
+    fraction = float(1.0)
+    slope = float(0.0)
+    height = 1.0 * middle.height
+    beside = float(0.0)
+    for _step in range(RIM_STEPS):
+        place = center + fraction * way
+        column = find_column(pair, hulls, place[0], place[1], height)
+        height = column.height
+        beside = wp.where(column.is_beside, 1.0, 0.0)
+        slope = wp.dot(column.slope, way)
+        if wp.abs(column.overlap) <= RIM_TOLERANCE * middle.overlap:
+            break
+        if column.overlap > 0.0:
+            inside = fraction
+        else:
+            outside = fraction
+        if inside == 1.0:
+            break
+        step = 0.5 * (inside + outside) - fraction
+        if slope < 0.0:
+            closer = fraction - column.overlap / slope
+            if closer > inside and closer < outside:
+                step = closer - fraction
+        fraction += step
+    return wp.vec4(fraction, slope, height, beside)
+
+
+@wp.struct
+class PatchCenter:
+    """The centroid of a polygon around a patch, where it has pressure."""
+
+    place: wp.vec2
+    """Where it is (u, v) [m]."""
+    count: int
+    """Corners of the polygon, 0 if there is no patch."""
+    middle: Column
+    """The column there."""
+
+
+@wp.func
+def find_center(
+    pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], count: int, odd: wp.array[int]
+) -> PatchCenter:
+    """Cut a polygon through its centroid until that has pressure; return it.
+
+    `odd` counts what speaks against a graph.
+    """
+    result = PatchCenter()
+    center = polygon_centroid(polygon, count)
+    least = AREA_MIN * center[2]
+    height = float(0.0)
+    is_inside = bool(False)
+    for _cut in range(CENTER_CUTS):
+        column = find_column(pair, hulls, center[0], center[1], height)
+        if column.overlap > 0.0:
+            is_inside = True
+            result.middle = column
+            break
+        if column.is_odd:
+            odd[0] = odd[0] + 1
+        height = column.height
+        offset = column.overlap - column.slope[0] * center[0] - column.slope[1] * center[1]
+        count = cut_polygon(polygon, count, column.slope[0], column.slope[1], offset)
+        if count < 3:
+            break
+        center = polygon_centroid(polygon, count)
+        if not center[2] > least:
+            break
+    if is_inside:
+        result.count = count
+    result.place = wp.vec2(center[0], center[1])
+    return result
+
+
+@wp.func
+def find_polygon(pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], odd: wp.array[int]) -> int:
+    """Write the corners of a polygon around the patch and return their number, 0 if there is no patch.
+
+    `odd` counts what speaks against a graph.
+    """
+    range_u = range_along(pair, pair.axis_u)
+    range_v = range_along(pair, pair.axis_v)
+    if not (range_u[0] < range_u[1] and range_v[0] < range_v[1]):
+        return 0
+    polygon[0] = wp.vec3(range_u[0], range_v[0], 0.0)
+    polygon[1] = wp.vec3(range_u[1], range_v[0], 0.0)
+    polygon[2] = wp.vec3(range_u[1], range_v[1], 0.0)
+    polygon[3] = wp.vec3(range_u[0], range_v[1], 0.0)
+    count = int(4)
+    center = find_center(pair, hulls, polygon, count, odd)
+    count = int(center.count)
+    if count == 0:
+        return 0
+    inside = center.place
+    middle = center.middle
+    for _cut in range(CORNER_CUTS):
+        chosen = int(-1)
+        for index in range(count):
+            if polygon[index][2] == 0.0 and chosen < 0:
+                chosen = index
+        if chosen < 0:
+            break
+        corner = wp.vec2(polygon[chosen][0], polygon[chosen][1])
+        polygon[chosen] = wp.vec3(corner[0], corner[1], 1.0)
+        rim = find_rim(pair, hulls, inside, middle, corner)
+        if rim[0] < CORNER_FRACTION:
+            place = inside + rim[0] * (corner - inside)
+            column = find_column(pair, hulls, place[0], place[1], rim[2])
+            if column.is_odd:
+                odd[0] = odd[0] + 1
+            # The pressure ends at this point, give or take a little that must not be cut off.
+            offset = wp.abs(column.overlap) - wp.dot(column.slope, place)
+            count = cut_polygon(polygon, count, column.slope[0], column.slope[1], offset)
+    return count
+
+
+@wp.func
+def misses_deep_point(
+    pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], count: int, deep: wp.vec4
+) -> bool:
+    """Return whether a point that is deep in both shapes lies beside the polygon or beside a graph."""
+    point = wp.vec3(deep[0], deep[1], deep[2])
+    u = wp.dot(point, pair.axis_u)
+    v = wp.dot(point, pair.axis_v)
+    column = find_column(pair, hulls, u, v, wp.dot(point, pair.normal))
+    result = column.overlap < ODD_DEPTH * deep[3]
+    result = result or wp.dot(column.across, pair.normal) < ODD_COSINE * wp.length(column.across)
+    for index in range(count):
+        first = polygon[index]
+        last = polygon[(index + 1) % count]
+        side = (last[0] - first[0]) * (v - first[1]) - (last[1] - first[1]) * (u - first[0])
+        length = wp.length(wp.vec2(last[0] - first[0], last[1] - first[1]))
+        result = result or side < -ODD_DISTANCE * pair.extent * length
+    return result
+
+
+@wp.func
+def add_to_bins(
+    pair: PatchPair,
+    force: wp.array[wp.vec3],
+    moment: wp.array[wp.vec3],
+    weight: wp.array[wp.vec2],
+    sector: int,
+    column: Column,
+    area: float,
+) -> wp.vec3:
+    """Add the pressure on an area across the columns [m²] to a bin; return the force [N].
+
+    Args:
+        pair: The shapes.
+        force: Force on the second shape [N], shape [SECTOR_COUNT].
+        moment: Sum of position times magnitude of force [N·m], shape [SECTOR_COUNT].
+        weight: Sum of the magnitudes of force [N], and stiffness [N/m], shape [SECTOR_COUNT].
+        sector: Which bin.
+        column: Where the area meets the surface.
+        area: Area across the columns.
+    """
+    normal = wp.normalize(column.across)
+    surface = area / wp.max(wp.dot(normal, pair.normal), STEEPEST)
+    size = column.overlap * surface / (pair.compliance0 + pair.compliance1)
+    stiffness = surface * effective_stiffness(pair, column.gradient0, column.gradient1, normal)
+    force[sector] = force[sector] + size * normal
+    moment[sector] = moment[sector] + size * column.point
+    weight[sector] = weight[sector] + wp.vec2(size, stiffness)
+    return size * normal
+
+
+@wp.func
+def integrate_polygon(
+    pair: PatchPair,
+    hulls: HullData,
+    polygon: wp.array[wp.vec3],
+    count: int,
+    deep: float,
+    force: wp.array[wp.vec3],
+    moment: wp.array[wp.vec3],
+    weight: wp.array[wp.vec2],
+    out: wp.array[wp.vec3],
+    odd: wp.array[int],
+) -> wp.vec3:
+    """Add the pressure on the patch to the bins along rays from the centroid; return the force [N].
+
+    `deep` is a depth [m] that some point has in both shapes, and that the overlap must reach somewhere. The
+    gradients of both shapes, weighted by force, are added to the two entries of `out`, and to `odd` the
+    number of points that speak against a graph.
+    """
+    centroid = find_center(pair, hulls, polygon, count, odd)
+    count = int(centroid.count)
+    total = wp.vec3()
+    most = float(0.0)
+    if count == 0:
+        return total
+    center = centroid.place
+    middle = centroid.middle
+    whole = 2.0 * polygon_centroid(polygon, count)[2]
+    done = float(0.0)
+    for index in range(count):
+        first = wp.vec2(polygon[index][0], polygon[index][1])
+        last = wp.vec2(polygon[(index + 1) % count][0], polygon[(index + 1) % count][1])
+        edge = last - first
+        # By area, so that a stretched patch is divided as a round one is. An even number: the ridge of a
+        # wedge passes between two pieces.
+        part = wp.abs((first[0] - center[0]) * edge[1] - (first[1] - center[1]) * edge[0])
+        pieces = 2 * int(wp.ceil(0.5 * float(PIECE_COUNT) * part / whole))
+        for ray in range(2 * pieces):
+            t = (float(ray // 2) + 0.5 + wp.where(ray % 2 == 0, -GAUSS, GAUSS)) / float(pieces)
+            way = first + t * edge - center
+            # Twice the area of the triangle that this ray stands for.
+            twice = part / float(2 * pieces)
+            done += twice
+            sector = int(float(SECTOR_COUNT) * (done - 0.5 * twice) / whole)
+            sector = wp.clamp(sector, 0, SECTOR_COUNT - 1)
+            rim = find_rim(pair, hulls, center, middle, center + way)
+            # Where the lines along the overlap in the middle and at the rim meet.
+            slope = wp.dot(middle.slope, way)
+            bend = 0.5 * rim[0]
+            if slope - rim[1] > 0.0:
+                bend = (-rim[1] * rim[0] - middle.overlap) / (slope - rim[1])
+            bend = wp.clamp(bend, BEND_MIN * rim[0], BEND_MAX * rim[0])
+            for node in range(int(4)):
+                begin = wp.where(node < 2, 0.0, bend)
+                length = wp.where(node < 2, bend, rim[0] - bend)
+                s = begin + length * (0.5 + wp.where(node % 2 == 0, -GAUSS, GAUSS))
+                place = center + s * way
+                guess = middle.height + s / rim[0] * (rim[2] - middle.height)
+                column = find_column(pair, hulls, place[0], place[1], guess)
+                most = wp.max(most, column.overlap)
+                if node == 3 and rim[3] > 0.0 and column.overlap > ODD_WALL * rim[0] * wp.length(way):
+                    odd[0] = odd[0] + 1
+                if column.overlap < -ODD_OVERLAP * middle.overlap:
+                    odd[0] = odd[0] + 1
+                if column.overlap > 0.0:
+                    if wp.dot(column.across, pair.normal) < ODD_COSINE * wp.length(column.across):
+                        odd[0] = odd[0] + 1
+                    area = twice * s * 0.5 * length
+                    part_force = add_to_bins(pair, force, moment, weight, sector, column, area)
+                    total += part_force
+                    out[0] = out[0] + wp.length(part_force) * column.gradient0
+                    out[1] = out[1] + wp.length(part_force) * column.gradient1
+    if most < ODD_DEPTH * deep:
+        odd[0] = odd[0] + 1
+    return total
+
+
+@wp.func
+def clear_bins(force: wp.array[wp.vec3], moment: wp.array[wp.vec3], weight: wp.array[wp.vec2]) -> None:
+    """Empty all bins."""
+    for sector in range(int(SECTOR_COUNT)):
+        force[sector] = wp.vec3(0.0, 0.0, 0.0)
+        moment[sector] = wp.vec3(0.0, 0.0, 0.0)
+        weight[sector] = wp.vec2(0.0, 0.0)
+
+
+@wp.func
+def find_patch(
+    pair: PatchPair,
+    hulls: HullData,
+    force: wp.array[wp.vec3],
+    moment: wp.array[wp.vec3],
+    weight: wp.array[wp.vec2],
+) -> float:
+    """Write the pressure on the patch of two shapes into the bins (see `add_to_bins`).
+
+    Args:
+        pair: The shapes; a half space comes first.
+        hulls: Convex hulls.
+        force: Force of each bin.
+        moment: Moment of each bin.
+        weight: Weight and stiffness of each bin.
+
+    Returns:
+        Magnitude of the sum of the forces [N].
+    """
+    normal = wp.vec3(0.0, 0.0, 1.0)
+    deep = wp.vec4(0.0, 0.0, 0.0, 0.0)
+    if pair.type0 != PLANE:
+        deep = find_deep_point(pair, hulls)
+        if not deep[3] > 0.0:
+            return 0.0
+        normal = approach_direction(pair, hulls, deep)
+    polygon = wp.zeros(shape=CORNER_COUNT, dtype=wp.vec3)
+    out = wp.zeros(shape=2, dtype=wp.vec3)
+    odd = wp.zeros(shape=1, dtype=int)
+    normal = 1.0 * normal
+    size = float(0.0)
+    is_graph = bool(False)
+    for _turn in range(DIRECTION_TURNS):
+        pair = turn_columns(pair, normal)
+        clear_bins(force, moment, weight)
+        out[0] = wp.vec3(0.0, 0.0, 0.0)
+        out[1] = wp.vec3(0.0, 0.0, 0.0)
+        odd[0] = 0
+        count = find_polygon(pair, hulls, polygon, odd)
+        total = wp.vec3()
+        if count > 0:
+            if pair.type0 != PLANE:
+                if misses_deep_point(pair, hulls, polygon, count, deep):
+                    odd[0] = odd[0] + 1
+            total = integrate_polygon(pair, hulls, polygon, count, deep[3], force, moment, weight, out, odd)
+        size = wp.length(total)
+        if pair.type0 == PLANE:
+            is_graph = True
+            break
+        if size == 0.0:
+            break
+        between = direction_between(pair, out[0], out[1])
+        if wp.dot(between, normal) >= DIRECTION_COSINE:
+            is_graph = odd[0] == 0
+            break
+        normal = between
+    if not is_graph:
+        clear_bins(force, moment, weight)
+        size = integrate_volume(pair, hulls, force, moment, weight)
+    return size

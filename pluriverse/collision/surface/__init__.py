@@ -1,0 +1,1 @@
+"""Colliders of surfaces: triangle meshes and height fields."""
