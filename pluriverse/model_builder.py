@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import warp as wp
 
@@ -29,12 +29,10 @@ from pluriverse.builder.inputs import Vector
 from pluriverse.builder.joint_config import JointDofConfig
 from pluriverse.builder.shape_config import ShapeConfig
 from pluriverse.builder.tables import BuilderTables
+from pluriverse.importers import methods as importers
 from pluriverse.model import Model
 from pluriverse.types import Axis
 from pluriverse.warnings import PluriverseWarning
-
-if TYPE_CHECKING:
-    from pluriverse.importers.report import ImportReport
 
 
 class ModelBuilder(BuilderTables):
@@ -112,6 +110,9 @@ class ModelBuilder(BuilderTables):
     custom_entity_count = custom_attributes.custom_entity_count
     add_custom_values = custom_rows.add_custom_values
     add_custom_values_batch = custom_rows.add_custom_values_batch
+    add_mjcf = importers.add_mjcf
+    add_urdf = importers.add_urdf
+    add_usd = importers.add_usd
 
     def __init__(self, up_axis: Axis | int | str = Axis.Z, gravity: float | Vector | None = None):
         super().__init__()
@@ -127,42 +128,6 @@ class ModelBuilder(BuilderTables):
     @shape_collision_filter_pairs.setter
     def shape_collision_filter_pairs(self, pairs: Iterable[Any]) -> None:
         FilterPairs(self).replace(pairs)
-
-    def add_mjcf(self, source: Any, **options: Any) -> "ImportReport":
-        """Add a MuJoCo model (MJCF file, XML text, MjSpec); see `pluriverse.importers.mjcf.add_mjcf`."""
-        from pluriverse.importers.mjcf import add_mjcf
-        from pluriverse.importers.other_options import read_other_options
-
-        own_options, is_verbose = read_other_options("add_mjcf", options)
-        report = add_mjcf(self, source, **own_options)
-        report.map_labels(self.body_label, self.joint_label, self.shape_label)
-        if is_verbose:
-            print(report.summary())
-        return report
-
-    def add_urdf(self, source: Any, **options: Any) -> "ImportReport":
-        """Add the links of a URDF file or XML text; see `pluriverse.importers.urdf.add_urdf`."""
-        from pluriverse.importers.other_options import read_other_options
-        from pluriverse.importers.urdf import add_urdf
-
-        own_options, is_verbose = read_other_options("add_urdf", options)
-        report = add_urdf(self, source, **own_options)
-        report.map_labels(self.body_label, self.joint_label, self.shape_label)
-        if is_verbose:
-            print(report.summary())
-        return report
-
-    def add_usd(self, source: Any, **options: Any) -> "ImportReport":
-        """Add the bodies of a USD file, text or stage; see `pluriverse.importers.usd.add_usd`."""
-        from pluriverse.importers.other_options import read_other_options
-        from pluriverse.importers.usd import add_usd
-
-        own_options, is_verbose = read_other_options("add_usd", options)
-        report = add_usd(self, source, **own_options)
-        report.map_labels(self.body_label, self.joint_label, self.shape_label)
-        if is_verbose:
-            print(report.summary())
-        return report
 
     def finalize(
         self,

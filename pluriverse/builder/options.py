@@ -1,7 +1,8 @@
 """Options that several methods of a builder share, each declared once with its meaning.
 
 A method takes them as `**options: Unpack[JointOptions]`, which type checkers and editors follow.
-`with_options` gives it the full signature and documentation, and refuses other names.
+`with_options` gives it the full signature and documentation, and refuses other names. The importers declare
+theirs in the same way (`importers/options.py`).
 """
 
 import ast
@@ -9,7 +10,10 @@ import difflib
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Mapping
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, TypedDict, TypeVar, get_args, get_origin, get_type_hints
 
 from pluriverse.builder.inputs import AxisLike, Transform, Vector
@@ -127,12 +131,15 @@ class PrimitiveOptions(ShapeOptions, total=False):
     """Whether it is a mark without mass and collision."""
 
 
-def with_options(options: type) -> Callable[[Method], Method]:
+def with_options(options: type, *, tolerated: Collection[str] = ()) -> Callable[[Method], Method]:
     """Return a decorator that gives a method with `**options` the signature and documentation of them all.
 
-    The method refuses other names (`TypeError`).
+    The method refuses other names (`TypeError`), but for those that are `tolerated`: it sees to them itself.
     """
-    added = [_parameter(name, hint) for name, hint in get_type_hints(options, include_extras=True).items()]
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+        for name, (hint, default) in _declarations(options).items()
+    ]
     meanings = _meanings(options)
 
     def decorate(method: Method) -> Method:
@@ -143,7 +150,7 @@ def with_options(options: type) -> Callable[[Method], Method]:
         @functools.wraps(method)
         def checked(*arguments: Any, **keywords: Any) -> Any:
             for name in keywords:
-                if name not in names:
+                if name not in names and name not in tolerated:
                     close = difflib.get_close_matches(name, names, n=1)
                     raise TypeError(
                         f"{method.__name__}() got an unexpected keyword argument '{name}'. "
@@ -158,36 +165,49 @@ def with_options(options: type) -> Callable[[Method], Method]:
     return decorate
 
 
-def _parameter(name: str, hint: Any) -> inspect.Parameter:
-    """Return an option as a parameter: the default stands beside the type, None where none does."""
-    default = None
-    if get_origin(hint) is Annotated:
-        hint, default = get_args(hint)
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+def defaults_of(options: type) -> dict[str, Any]:
+    """Return the defaults of options by name."""
+    return {name: default for name, (_, default) in _declarations(options).items()}
 
 
 @functools.cache
-def _sources() -> dict[str, ast.ClassDef]:
-    tree = ast.parse(inspect.getsource(inspect.getmodule(_sources)))  # type: ignore[arg-type]
+def _declarations(options: type) -> dict[str, tuple[Any, Any]]:
+    """Return the types and defaults of options: the default stands beside the type, None where none does."""
+    hints = get_type_hints(options, include_extras=True)
+    return {
+        name: get_args(hint) if get_origin(hint) is Annotated else (hint, None)
+        for name, hint in hints.items()
+    }
+
+
+@functools.cache
+def _classes(module: str) -> dict[str, ast.ClassDef]:
+    """Return the source of the classes of a module by name."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
     return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
 def _meanings(options: type) -> dict[str, str]:
     """Return what the docstrings of options say, by name."""
     pending, result = [options.__name__], {}
+    sources = _classes(options.__module__)
     while pending:
-        source = _sources()[pending.pop(0)]
-        pending += [ast.unparse(base) for base in source.bases if ast.unparse(base) in _sources()]
+        source = sources[pending.pop(0)]
+        pending += [ast.unparse(base) for base in source.bases if ast.unparse(base) in sources]
         for declared, meaning in itertools.pairwise(source.body):
             if isinstance(declared, ast.AnnAssign):
                 result[declared.target.id] = " ".join(meaning.value.value.split())  # type: ignore
-    return result
+    return {name: result[name] for name in _declarations(options)}
 
 
 def _with_arguments(text: str, meanings: Mapping[str, str]) -> str:
     """Return a docstring with more arguments."""
-    entries = "".join(f"    {name}: {meaning}\n" for name, meaning in meanings.items())
-    head, found, tail = text.partition("\nReturns:\n")
+    entries = "".join(
+        textwrap.fill(f"{name}: {meaning}", 105, initial_indent="    ", subsequent_indent="        ") + "\n"
+        for name, meaning in meanings.items()
+    )
+    end = re.search(r"^(Returns|Raises):$", text, re.MULTILINE)
+    head, tail = (text, "") if end is None else (text[: end.start()], text[end.start() :])
     if "\nArgs:\n" not in head:
         head += "\nArgs:\n"
-    return head.rstrip("\n") + "\n" + entries + ("\nReturns:\n" + tail if found else "")
+    return head.rstrip("\n") + "\n" + entries + ("\n" + tail if tail else "")

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.geometry import HULL_VERTEX_COUNT_MIN, Mesh
+from pluriverse.geometry import Mesh
 from pluriverse.geometry.convex_hull import compute_convex_hull, thicken_plane
 from pluriverse.importers.description import (
     WORLD,
@@ -24,19 +24,6 @@ from pluriverse.types import EqType, GeoType, JointType
 # Thickness of the plate that a collision mesh in a plane is taken for, relative to its size: as that of a box
 # of MJCF that has none.
 PLATE_THICKNESS = 1e-3
-
-
-def check_hull_limit(importer: str, mesh_maxhullvert: int) -> None:
-    """Check the option `mesh_maxhullvert` of an importer.
-
-    Raises:
-        ValueError: If it is below the fewest vertices that a reduced hull has.
-    """
-    if not mesh_maxhullvert >= HULL_VERTEX_COUNT_MIN:
-        raise ValueError(
-            f"{importer}: mesh_maxhullvert is {mesh_maxhullvert}, but it must be {HULL_VERTEX_COUNT_MIN} or "
-            "more."
-        )
 
 
 def make_hulls(robot: RobotDescription, mesh_maxhullvert: int, report: ImportReport) -> None:

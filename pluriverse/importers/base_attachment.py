@@ -72,22 +72,14 @@ class BaseAttachment:
     """Whether `pose` is that of the first body, whatever its pose in the file."""
 
 
-def read_base_attachment(
-    importer: str,
-    builder: Any,
-    *,
-    xform: Any,
-    up_axis: Any = "z",
-    floating: bool | None,
-    base_joint: Mapping[str, Any] | None,
-    parent_body: int,
-    override_root_xform: bool,
-) -> BaseAttachment:
+def read_base_attachment(importer: str, builder: Any, options: Mapping[str, Any]) -> BaseAttachment:
     """Return how an asset shall be held.
 
     Raises:
         BaseAttachmentError: If the options contradict each other or a value is out of range.
     """
+    base_joint, floating, parent_body = (options[name] for name in ("base_joint", "floating", "parent_body"))
+    up_axis = options.get("up_axis", Axis.Z)  # a stage says itself what is up
     if base_joint is not None and floating is not None:
         raise BaseAttachmentError(
             importer, "base_joint", "it takes the place of floating. Leave floating out."
@@ -110,11 +102,11 @@ def read_base_attachment(
     upright = make_frame(quat=upright_rotation(up, builder.up_axis))
     return BaseAttachment(
         importer,
-        frame_from_transform(xform) @ upright,
+        frame_from_transform(options["xform"]) @ upright,
         upright,
         int(parent_body),
-        None if base_joint is None else _joint(importer, base_joint, parent_body),
-        override_root_xform,
+        None if base_joint is None else _joint(importer, base_joint, int(parent_body)),
+        options["override_root_xform"],
     )
 
 

@@ -7,12 +7,8 @@ from typing import Any
 import numpy as np
 
 from pluriverse.importers.description import DofDescription, JointDescription, RobotDescription
+from pluriverse.importers.options import Gains, Limits
 from pluriverse.types import JointTargetMode
-
-Gains = tuple[float, float] | Mapping[str, tuple[float, float]] | None
-"""Stiffness and damping, or these by the names of joints."""
-Limits = float | Mapping[str, float] | None
-"""Largest effort, or this by the names of joints."""
 
 
 def give_drives(what: str, robot: RobotDescription, drive_gains: Gains, effort_limit: Limits) -> None:

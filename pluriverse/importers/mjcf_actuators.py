@@ -19,8 +19,8 @@ import numpy as np
 
 from pluriverse.importers.description import DofDescription, RobotDescription
 from pluriverse.importers.mjcf_bodies import SLIDE
-from pluriverse.importers.mjcf_options import MjcfOptions
 from pluriverse.importers.mjcf_rows import actuator_count
+from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.types import JointTargetMode
 
@@ -47,7 +47,7 @@ def add_drives(
     model: Any,
     link_of_joint: dict[int, int],
     controls: np.ndarray,
-    options: MjcfOptions,
+    options: MjcfSettings,
     report: ImportReport,
 ) -> dict[int, int]:
     """Give the joints of `robot` the drives of the actuators, with targets at the given `controls`.
@@ -58,7 +58,7 @@ def add_drives(
     """
     terms: dict[int, list[_Term]] = {}
     servos: dict[int, int] = {}
-    registered = options.custom.namespace.is_registered
+    registered = options["custom"].namespace.is_registered
     if registered:
         servos = _find_servos(model, link_of_joint, robot)
         _move_springs(model, link_of_joint, robot)
@@ -81,7 +81,7 @@ def add_drives(
     for joint, parts in terms.items():
         dof = robot.links[link_of_joint[joint]].joint.dof
         assert dof is not None
-        length = options.scale if model.jnt_type[joint] == SLIDE else 1.0
+        length = options["scale"] if model.jnt_type[joint] == SLIDE else 1.0
         _set_drive(dof, parts, model.joint(joint).name or f"joint {joint}", length, report)
         if model.jnt_actfrclimited[joint]:
             low, high = model.jnt_actfrcrange[joint]
@@ -204,7 +204,7 @@ def _term(
     name: str,
     control: float,
     dof: DofDescription,
-    options: MjcfOptions,
+    options: MjcfSettings,
     report: ImportReport,
 ) -> _Term:
     gear = float(model.actuator_gear[model.actuator_outadr[actuator], 0])
@@ -218,7 +218,7 @@ def _term(
     if delay is not None and np.any(delay[actuator] != 0.0):
         report.add("delay of an actuator", name, "its force follows the control at once")
     # Rotor inertia and friction of the actuator itself, reflected through the gear.
-    for quantity, factor in (("armature", options.armature_scale), ("damping", 1.0)):
+    for quantity, factor in (("armature", options["armature_scale"]), ("damping", 1.0)):
         table = getattr(model, f"actuator_{quantity}", None)
         if table is not None and np.any(table[actuator] != 0.0):
             reflected = factor * gear**2 * float(np.ravel(table[actuator])[0])

@@ -21,9 +21,9 @@ from pluriverse.importers.description import (
 )
 from pluriverse.importers.errors import AssetError
 from pluriverse.importers.frames import IDENTITY, Frame, make_frame, quat_from_axis_angle, quat_from_wxyz
-from pluriverse.importers.mjcf_options import MjcfOptions
 from pluriverse.importers.mjcf_repair import BOUND
 from pluriverse.importers.mjcf_source import MjcfSource
+from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport
 from pluriverse.types import JointTargetMode, JointType
 
@@ -37,7 +37,7 @@ def body_name(model: Any, body: int) -> str:
 
 
 def add_links(
-    robot: RobotDescription, source: MjcfSource, options: MjcfOptions, report: ImportReport
+    robot: RobotDescription, source: MjcfSource, options: MjcfSettings, report: ImportReport
 ) -> tuple[dict[int, int], dict[int, int]]:
     """Add a link per body and per further joint of a body; return the links of MuJoCo's joints and bodies."""
     import mujoco
@@ -78,8 +78,8 @@ def add_links(
                 element=f"body '{name}'",
                 parent=parent,
                 joint=description,
-                mass_properties=_mass_properties(model, body, options.scale),
-                custom=options.custom.of_body(body),
+                mass_properties=_mass_properties(model, body, options["scale"]),
+                custom=options["custom"].of_body(body),
                 origins={("body", body): IDENTITY},
             )
         )
@@ -98,27 +98,27 @@ def _joints(
     body: int,
     path: str,
     is_base: bool,
-    options: MjcfOptions,
+    options: MjcfSettings,
     report: ImportReport,
 ) -> list[tuple[int, JointDescription]]:
     """Return the joints of a body, at least one, with their indices in the file (or `NO_JOINT`)."""
     model = source.model
-    frame = make_frame(model.body_pos[body], quat_from_wxyz(model.body_quat[body])).scaled(options.scale)
+    frame = make_frame(model.body_pos[body], quat_from_wxyz(model.body_quat[body])).scaled(options["scale"])
     first = int(model.body_jntadr[body])
     joints = range(first, first + int(model.body_jntnum[body]))
     has_free_joint = len(joints) > 0 and model.jnt_type[joints[0]] == FREE
-    if is_base and options.floating is True and not has_free_joint:
+    if is_base and options["floating"] is True and not has_free_joint:
         if joints:
             raise AssetError(
                 "floating=True asks for a free base, but the body is held to the world by joint "
                 f"'{model.joint(joints[0]).name}'",
                 file=robot.source,
                 element=f"body '{body_name(model, body)}'",
-                value=options.floating,
+                value=options["floating"],
                 remedy="Remove that joint from the file, or import with floating=None.",
             )
         return [(NO_JOINT, _free_joint(f"{path}/floating_base", frame))]
-    if not joints or (has_free_joint and options.floating is False):
+    if not joints or (has_free_joint and options["floating"] is False):
         label = f"{path}/{'fixed_base' if is_base else 'fixed'}"
         return [(NO_JOINT, JointDescription(label, JointType.FIXED, parent_frame=frame))]
     return [
@@ -127,10 +127,10 @@ def _joints(
     ]
 
 
-def _report_body(model: Any, body: int, name: str, options: MjcfOptions, report: ImportReport) -> None:
+def _report_body(model: Any, body: int, name: str, options: MjcfSettings, report: ImportReport) -> None:
     if model.body_mocapid[body] >= 0:
         report.add("mocap body", name, "it stands still where it is authored")
-    if model.body_gravcomp[body] != 0.0 and not options.custom.namespace.keeps("gravcomp", name):
+    if model.body_gravcomp[body] != 0.0 and not options["custom"].namespace.keeps("gravcomp", name):
         report.add("gravcomp", name, "gravity acts on it in full")
 
 
@@ -150,7 +150,7 @@ def _free_joint(label: str, frame: Frame) -> JointDescription:
 
 
 def _joint(
-    source: MjcfSource, joint: int, path: str, frame: Frame, options: MjcfOptions, report: ImportReport
+    source: MjcfSource, joint: int, path: str, frame: Frame, options: MjcfSettings, report: ImportReport
 ) -> JointDescription:
     model = source.model
     kind = int(model.jnt_type[joint])
@@ -160,15 +160,15 @@ def _joint(
     name = model.joint(joint).name or default_name
     label = f"{path}/{name}"
     _report_joint(model, joint, dof, name, kind, options, report)
-    armature = options.armature_scale * float(model.dof_armature[dof])
+    armature = options["armature_scale"] * float(model.dof_armature[dof])
     damping = float(model.dof_damping[dof])
     friction = float(model.dof_frictionloss[dof])
-    custom, origin = options.custom.of_joint(joint), ("joint", joint)
+    custom, origin = options["custom"].of_joint(joint), ("joint", joint)
     if kind in (FREE, BALL):
-        custom |= options.custom.of_dof(joint, name)
+        custom |= options["custom"].of_dof(joint, name)
     if kind == FREE:
         return dataclasses.replace(_free_joint(label, frame), custom=custom, origin=origin)
-    anchor = make_frame(options.scale * model.jnt_pos[joint])
+    anchor = make_frame(options["scale"] * model.jnt_pos[joint])
     if kind == BALL:
         return JointDescription(
             label,
@@ -183,7 +183,7 @@ def _joint(
             custom=custom,
             origin=origin,
         )
-    length = options.scale if kind == SLIDE else 1.0
+    length = options["scale"] if kind == SLIDE else 1.0
     axis = np.array(model.jnt_axis[joint])
     reference = length * float(model.qpos0[model.jnt_qposadr[joint]])
     # The coordinate is `ref` where the body stands as authored, so the joint frame starts that much further
@@ -198,7 +198,7 @@ def _joint(
         armature=armature,
         damping=damping,
         friction=friction,
-        custom=options.custom.of_dof(joint, name),
+        custom=options["custom"].of_dof(joint, name),
     )
     if model.jnt_limited[joint]:
         description.lower, description.upper = (length * float(bound) for bound in model.jnt_range[joint])
@@ -225,11 +225,11 @@ def _joint(
 
 
 def _report_joint(
-    model: Any, joint: int, dof: int, name: str, kind: int, options: MjcfOptions, report: ImportReport
+    model: Any, joint: int, dof: int, name: str, kind: int, options: MjcfSettings, report: ImportReport
 ) -> None:
     if kind == BALL and model.jnt_limited[joint]:
         report.add("limit of a ball joint", name, "it turns without limit")
-    kept = kind == BALL and options.custom.namespace.keeps
+    kept = kind == BALL and options["custom"].namespace.keeps
     if (
         kind in (BALL, FREE)
         and model.jnt_stiffness[joint] != 0.0

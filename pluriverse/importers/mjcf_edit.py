@@ -4,36 +4,36 @@ from pathlib import Path
 from typing import Any
 
 from pluriverse.importers.mjcf_observers import take_sensor
-from pluriverse.importers.mjcf_options import MjcfOptions
 from pluriverse.importers.mjcf_source import class_names, matches, read_class_parents
+from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport, ImportSeverity
 
 
-def edit_document(spec: Any, options: MjcfOptions, report: ImportReport) -> None:
+def edit_document(spec: Any, options: MjcfSettings, report: ImportReport) -> None:
     """Remove elements from a document (`mujoco.MjSpec`) and note what that means."""
     import mujoco
 
     for sensor in list(spec.sensors):
-        options.custom.sensors.append(take_sensor(sensor))
+        options["custom"].sensors.append(take_sensor(sensor))
         spec.delete(sensor)  # so that one that refers to nothing does no harm
-    if options.ignore_inertial_definitions:
+    if options["ignore_inertial_definitions"]:
         spec.compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
-    if options.ignore_names:
+    if options["ignore_names"]:
         _remove_names(spec, options, report)
-    if options.ignore_classes:
+    if options["ignore_classes"]:
         parents = read_class_parents(spec)
         for geom in list(spec.geoms):
-            if any(matches(options.ignore_classes, name) for name in class_names(geom, parents)):
+            if any(matches(options["ignore_classes"], name) for name in class_names(geom, parents)):
                 spec.delete(geom)
-    if options.parse_meshes:
+    if options["parse_meshes"]:
         _remove_missing_visuals(spec, options, report)
     else:
         _remove_meshes(spec, options, report)
 
 
-def _remove_names(spec: Any, options: MjcfOptions, report: ImportReport) -> None:
+def _remove_names(spec: Any, options: MjcfSettings, report: ImportReport) -> None:
     def ignored() -> list[Any]:
-        return [b for b in spec.bodies if b.name != "world" and matches(options.ignore_names, b.name)]
+        return [b for b in spec.bodies if b.name != "world" and matches(options["ignore_names"], b.name)]
 
     # Before any body goes: not every version of MuJoCo lists its keyframes afterwards, or cuts them right.
     if any(body.find_all("joint") for body in ignored()):
@@ -49,11 +49,11 @@ def _remove_names(spec: Any, options: MjcfOptions, report: ImportReport) -> None
         spec.delete(bodies[0])
     for elements in (list(spec.geoms), list(spec.sites)):
         for element in elements:
-            if element.name and matches(options.ignore_names, element.name):
+            if element.name and matches(options["ignore_names"], element.name):
                 spec.delete(element)
 
 
-def _remove_meshes(spec: Any, options: MjcfOptions, report: ImportReport) -> None:
+def _remove_meshes(spec: Any, options: MjcfSettings, report: ImportReport) -> None:
     for geom in list(spec.geoms):
         if geom.meshname:  # mesh geoms, and primitives fitted to a mesh
             if _gives_mass(geom, options):
@@ -65,7 +65,7 @@ def _remove_meshes(spec: Any, options: MjcfOptions, report: ImportReport) -> Non
         spec.delete(mesh)
 
 
-def _remove_missing_visuals(spec: Any, options: MjcfOptions, report: ImportReport) -> None:
+def _remove_missing_visuals(spec: Any, options: MjcfSettings, report: ImportReport) -> None:
     """Remove geoms that neither collide nor weigh and whose mesh file is missing; others stay, an error."""
     folder = Path(spec.modelfiledir) / spec.meshdir
     for mesh in list(spec.meshes):
@@ -80,5 +80,5 @@ def _remove_missing_visuals(spec: Any, options: MjcfOptions, report: ImportRepor
             spec.delete(mesh)
 
 
-def _gives_mass(geom: Any, options: MjcfOptions) -> bool:
-    return not geom.parent.explicitinertial or options.ignore_inertial_definitions
+def _gives_mass(geom: Any, options: MjcfSettings) -> bool:
+    return not geom.parent.explicitinertial or options["ignore_inertial_definitions"]

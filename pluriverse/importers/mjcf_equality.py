@@ -18,8 +18,8 @@ from pluriverse.importers.description import (
 from pluriverse.importers.frames import make_frame, quat_from_wxyz
 from pluriverse.importers.mechanics import find_rigid_groups
 from pluriverse.importers.mjcf_bodies import SLIDE
-from pluriverse.importers.mjcf_options import MjcfOptions
 from pluriverse.importers.mjcf_source import MjcfSource
+from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.types import EqType
 
@@ -33,7 +33,7 @@ def add_equalities(
     source: MjcfSource,
     link_of_joint: dict[int, int],
     link_of_body: dict[int, int],
-    options: MjcfOptions,
+    options: MjcfSettings,
     report: ImportReport,
 ) -> None:
     """Add the equality constraints of the document to `robot`; report those that it cannot hold."""
@@ -56,20 +56,20 @@ def add_equalities(
                 )
                 continue
             loop.enabled = enabled
-            loop.custom, loop.origin = options.custom.of_equality(index), ("equality", index)
+            loop.custom, loop.origin = options["custom"].of_equality(index), ("equality", index)
             robot.loops.append(loop)
         elif kind == JOINT:
             coupling = _coupling(model, index, label, link_of_joint, options, enabled=enabled)
-            coupling.custom, coupling.origin = options.custom.of_equality(index), ("equality", index)
+            coupling.custom, coupling.origin = options["custom"].of_equality(index), ("equality", index)
             robot.couplings.append(coupling)
-        elif kind == TENDON and options.custom.namespace.keeps("tendon equality", name):
+        elif kind == TENDON and options["custom"].namespace.keeps("tendon equality", name):
             continue
         else:
             report.add("equality", name, "the constraint does not act")
             continue
         if np.allclose(model.eq_solref[index], DEFAULT_SOLREF):
             continue
-        if not options.custom.namespace.keeps("solref of an equality", name):
+        if not options["custom"].namespace.keeps("solref of an equality", name):
             report.add(
                 "solref of an equality",
                 name,
@@ -79,7 +79,7 @@ def add_equalities(
 
 
 def _loop(
-    model: Any, index: int, label: str, link_of_body: dict[int, int], options: MjcfOptions, site: int
+    model: Any, index: int, label: str, link_of_body: dict[int, int], options: MjcfSettings, site: int
 ) -> LoopDescription:
     """Return a connect or weld constraint, by the two frames that are to coincide."""
     ends = [int(model.eq_obj1id[index]), int(model.eq_obj2id[index])]
@@ -92,7 +92,7 @@ def _loop(
         frames = [make_frame(data[0:3]), make_frame(data[3:6])]
     else:
         frames = [make_frame(data[3:6], quat_from_wxyz(data[6:10])), make_frame(data[0:3])]
-    first, second = (frame.scaled(options.scale) for frame in frames)
+    first, second = (frame.scaled(options["scale"]) for frame in frames)
     links = (link_of_body[ends[0]], link_of_body[ends[1]])
     loop = LoopDescription(label, kind, links, (first, second))
     if kind is EqType.WELD:
@@ -105,13 +105,13 @@ def _coupling(
     index: int,
     label: str,
     link_of_joint: dict[int, int],
-    options: MjcfOptions,
+    options: MjcfSettings,
     *,
     enabled: bool,
 ) -> CouplingDescription:
     """Return a joint constraint: y - y0 = p(x - x0) with the coordinates x0, y0 of `qpos0`."""
     joints = [int(joint) for joint in (model.eq_obj1id[index], model.eq_obj2id[index]) if joint >= 0]
-    scales = [options.scale if model.jnt_type[joint] == SLIDE else 1.0 for joint in joints]
+    scales = [options["scale"] if model.jnt_type[joint] == SLIDE else 1.0 for joint in joints]
     origins = [float(model.qpos0[model.jnt_qposadr[joint]]) for joint in joints]
     polynomial = Polynomial(np.asarray(model.eq_data[index][:5], dtype=np.float64))
     if len(joints) == 2:

@@ -8,8 +8,8 @@ from pluriverse.geometry import Heightfield, Mesh
 from pluriverse.importers.description import RobotDescription, ShapeDescription
 from pluriverse.importers.frames import make_frame, quat_from_wxyz
 from pluriverse.importers.mjcf_appearance import MjcfAppearances, mesh_skin
-from pluriverse.importers.mjcf_options import MjcfOptions
 from pluriverse.importers.mjcf_source import MjcfSource, class_names, matches, read_class_parents
+from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport
 from pluriverse.importers.solref import DEFAULT_SOLREF, gains_of_solref
 from pluriverse.types import GeoType
@@ -25,7 +25,7 @@ def add_shapes(
     robot: RobotDescription,
     source: MjcfSource,
     link_of_body: dict[int, int],
-    options: MjcfOptions,
+    options: MjcfSettings,
     report: ImportReport,
 ) -> None:
     """Add the geoms and sites of the document to the links and the world of `robot`."""
@@ -34,7 +34,7 @@ def add_shapes(
     classes = {geom.id: class_names(geom, parents) for geom in source.spec.geoms}
     paired = _paired_geoms(model)
     # Rows of the namespace name geoms that need not collide by themselves.
-    named = paired | _wrapped_geoms(model) if options.custom.namespace.is_registered else set()
+    named = paired | _wrapped_geoms(model) if options["custom"].namespace.is_registered else set()
     meshes: dict[int, Mesh] = {}
     looks = MjcfAppearances(model, report)
     added: dict[int, ShapeDescription] = {}
@@ -45,40 +45,40 @@ def add_shapes(
         first = int(model.body_geomadr[body])
         geoms = list(range(first, first + int(model.body_geomnum[body])))
         colliding = {geom: _collides(model, geom, classes.get(geom, []), options, report) for geom in geoms}
-        if options.parse_visuals_as_colliders and not all(colliding.values()):
+        if options["parse_visuals_as_colliders"] and not all(colliding.values()):
             # The visuals stand in for the colliders.
             stand_in = {geom: not colliding[geom] for geom in geoms}
             geoms = [geom for geom in geoms if stand_in[geom] or geom in named]
             colliding = {geom: stand_in[geom] for geom in geoms}
-        has_visuals = options.parse_visuals and not options.hide_visuals and not all(colliding.values())
+        has_visuals = options["parse_visuals"] and not options["hide_visuals"] and not all(colliding.values())
         for geom in geoms:
             name = model.geom(geom).name or f"geom_{geom - first}"
             if not colliding[geom]:
-                if geom in paired and not options.custom.namespace.keeps("contact pair", name):
+                if geom in paired and not options["custom"].namespace.keeps("contact pair", name):
                     report.add("contact pair", name, "its geoms have no contact bits, so they never collide")
-                if not options.parse_visuals and geom not in named:
+                if not options["parse_visuals"] and geom not in named:
                     continue
             shape = _shape(model, geom, f"{path}/{name}", name, meshes, looks, options, report)
             if shape is None:
                 continue
             shape.collides = colliding[geom]
             if shape.collides:
-                shape.is_visible &= options.force_show_colliders or not has_visuals
+                shape.is_visible &= options["force_show_colliders"] or not has_visuals
                 _set_material(shape, model, geom, name, options, report)
-                shape.custom = options.custom.of_geom(geom)
+                shape.custom = options["custom"].of_geom(geom)
                 if shape.type is GeoType.MESH:
                     shape.type = GeoType.CONVEX_MESH
             else:
-                shape.is_visible &= options.parse_visuals and not options.hide_visuals
-                shape.custom = options.custom.of_geom(geom)
+                shape.is_visible &= options["parse_visuals"] and not options["hide_visuals"]
+                shape.custom = options["custom"].of_geom(geom)
             shapes.append(shape)
             added[geom] = shape
-        if options.parse_sites:
+        if options["parse_sites"]:
             _add_sites(shapes, model, body, path, options)
     for pair in range(model.npair):
         ends = [int(model.pair_geom1[pair]), int(model.pair_geom2[pair])]
         lost = [_geom_name(model, geom) for geom in ends if geom not in added]
-        if lost and options.custom.namespace.is_registered:
+        if lost and options["custom"].namespace.is_registered:
             name = model.pair(pair).name or f"pair {pair}"
             report.add("contact pair", name, f"it is left out, as its geom '{lost[0]}' is")
         if not lost and all(added[geom].collides for geom in ends):
@@ -100,12 +100,12 @@ def _wrapped_geoms(model: Any) -> set[int]:
     return {int(geom) for geom in np.asarray(model.wrap_objid)[around]}
 
 
-def _collides(model: Any, geom: int, classes: list[str], options: MjcfOptions, report: ImportReport) -> bool:
+def _collides(model: Any, geom: int, classes: list[str], options: MjcfSettings, report: ImportReport) -> bool:
     if model.geom_contype[geom] == 0 and model.geom_conaffinity[geom] == 0:
         return False
-    if any(matches(options.collider_classes, name) for name in classes):
+    if any(matches(options["collider_classes"], name) for name in classes):
         return True
-    if any(matches(options.visual_classes, name) for name in classes):
+    if any(matches(options["visual_classes"], name) for name in classes):
         report.add(
             "contact bits of a visual class",
             model.geom(geom).name or f"geom {geom}",
@@ -113,7 +113,7 @@ def _collides(model: Any, geom: int, classes: list[str], options: MjcfOptions, r
             "should",
         )
         return False
-    return options.no_class_as_colliders
+    return options["no_class_as_colliders"]
 
 
 def _shape(
@@ -123,12 +123,12 @@ def _shape(
     name: str,
     meshes: dict[int, Mesh],
     looks: MjcfAppearances,
-    options: MjcfOptions,
+    options: MjcfSettings,
     report: ImportReport,
 ) -> ShapeDescription | None:
     kind = int(model.geom_type[geom])
-    size = options.scale * np.array(model.geom_size[geom])
-    frame = make_frame(options.scale * model.geom_pos[geom], quat_from_wxyz(model.geom_quat[geom]))
+    size = options["scale"] * np.array(model.geom_size[geom])
+    frame = make_frame(options["scale"] * model.geom_pos[geom], quat_from_wxyz(model.geom_quat[geom]))
     rgba = model.geom_rgba[geom]
     if model.geom_matid[geom] >= 0 and np.allclose(rgba, DEFAULT_RGBA):
         rgba = model.mat_rgba[model.geom_matid[geom]]
@@ -144,17 +144,17 @@ def _shape(
         origin=("geom", geom),
     )
     if kind == HFIELD and model.geom_bodyid[geom] == 0:
-        shape.type, shape.mesh = GeoType.HFIELD, _height_field(model, geom, options.scale)
+        shape.type, shape.mesh = GeoType.HFIELD, _height_field(model, geom, options["scale"])
         return shape
     if kind in (HFIELD, SDF):
         report.add("hfield or sdf geom", name, "it is left out; height fields belong to the worldbody")
         return None
     if kind == MESH:
-        if not options.parse_meshes:
+        if not options["parse_meshes"]:
             return None
         mesh_id = int(model.geom_dataid[geom])
         if mesh_id not in meshes:
-            meshes[mesh_id] = _mesh(model, mesh_id, options.scale)
+            meshes[mesh_id] = _mesh(model, mesh_id, options["scale"])
         shape.type, shape.mesh = GeoType.MESH, meshes[mesh_id]
         return shape
     shape.type, shape.scale = _primitive(kind, size)
@@ -203,14 +203,14 @@ def _height_field(model: Any, geom: int, scale: float) -> Heightfield:
 
 
 def _set_material(
-    shape: ShapeDescription, model: Any, geom: int, name: str, options: MjcfOptions, report: ImportReport
+    shape: ShapeDescription, model: Any, geom: int, name: str, options: MjcfSettings, report: ImportReport
 ) -> None:
     sliding, torsional, rolling = (float(value) for value in model.geom_friction[geom])
     condim = int(model.geom_condim[geom])
     shape.cfg["mu"] = sliding
     # A pair has the larger condim of its geoms, so those of a geom of a lower one may act too.
     shape.cfg["mu_torsional"], shape.cfg["mu_rolling"] = torsional, rolling
-    kept = options.custom.namespace.keeps
+    kept = options["custom"].namespace.keeps
     if condim == 1 and not kept("condim 1", name):
         report.add("condim 1", name, "it rubs; in MuJoCo two geoms that both have condim 1 do not")
     if model.geom_priority[geom] != 0 and not kept("priority", name):
@@ -221,8 +221,8 @@ def _set_material(
             name,
             "stored as mu_torsional and mu_rolling; SolverSAP uses them with torsional_friction=True only",
         )
-    margin = options.scale * float(model.geom_margin[geom])
-    gap = options.scale * float(model.geom_gap[geom])
+    margin = options["scale"] * float(model.geom_margin[geom])
+    gap = options["scale"] * float(model.geom_gap[geom])
     # MuJoCo pushes below the sum of both margins, and detects below that of margins and gaps, as we do.
     for quantity, value in (("margin", margin), ("gap", gap)):
         if value > 0.0:
@@ -256,23 +256,25 @@ def _set_material(
 
 
 def _add_sites(
-    shapes: list[ShapeDescription], model: Any, body: int, path: str, options: MjcfOptions
+    shapes: list[ShapeDescription], model: Any, body: int, path: str, options: MjcfSettings
 ) -> None:
     sites = [site for site in range(model.nsite) if model.site_bodyid[site] == body]
     for number, site in enumerate(sites):
-        kind, scale = _primitive(int(model.site_type[site]), options.scale * np.array(model.site_size[site]))
+        kind, scale = _primitive(
+            int(model.site_type[site]), options["scale"] * np.array(model.site_size[site])
+        )
         rgba = model.site_rgba[site]
         shapes.append(
             ShapeDescription(
                 f"{path}/{model.site(site).name or f'site_{number}'}",
                 kind,
-                make_frame(options.scale * model.site_pos[site], quat_from_wxyz(model.site_quat[site])),
+                make_frame(options["scale"] * model.site_pos[site], quat_from_wxyz(model.site_quat[site])),
                 scale,
                 collides=False,
                 is_visible=False,
                 is_site=True,
                 color=(float(rgba[0]), float(rgba[1]), float(rgba[2])),
-                custom=options.custom.of_site(site),
+                custom=options["custom"].of_site(site),
                 origin=("site", site),
             )
         )

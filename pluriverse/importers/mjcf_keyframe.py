@@ -9,7 +9,7 @@ from pluriverse.importers.description import Placement, RobotDescription
 from pluriverse.importers.errors import AssetError
 from pluriverse.importers.frames import Frame, quat_from_wxyz
 from pluriverse.importers.mjcf_bodies import BALL, FREE, SLIDE
-from pluriverse.importers.mjcf_options import MjcfOptions
+from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport, Keyframe
 
 # Names of the keyframes that `keyframe="auto"` prefers, in this order, without regard to case.
@@ -49,7 +49,7 @@ def controls_of(model: Any, keyframe: int | None) -> np.ndarray:
 
 
 def set_initial_state(
-    robot: RobotDescription, model: Any, link_of_joint: dict[int, int], keyframe: int, options: MjcfOptions
+    robot: RobotDescription, model: Any, link_of_joint: dict[int, int], keyframe: int, options: MjcfSettings
 ) -> None:
     """Set the initial coordinates and velocities of the joints of `robot` to those of a keyframe.
 
@@ -60,7 +60,7 @@ def set_initial_state(
     for joint, index in link_of_joint.items():
         link = robot.links[index]
         link.joint.q, link.joint.qd = _joint_state(
-            model, joint, qpos, qvel, link.mass_properties.com, options.scale
+            model, joint, qpos, qvel, link.mass_properties.com, options["scale"]
         )
 
 
@@ -69,7 +69,7 @@ def read_keyframes(
     model: Any,
     placement: Placement,
     xform: Frame,
-    options: MjcfOptions,
+    options: MjcfSettings,
     report: ImportReport,
 ) -> list[Keyframe]:
     """Return all keyframes of a document, in the coordinates of the joints that were added.
@@ -87,7 +87,7 @@ def read_keyframes(
             dof = placement.dofs["joint", joint]
             coord = int(builder.joint_q_start[place] + dof - builder.joint_qd_start[place])
             body = int(builder.joint_child[place])
-            own_q, own_qd = _joint_state(model, joint, qpos, qvel, builder.body_com[body], options.scale)
+            own_q, own_qd = _joint_state(model, joint, qpos, qvel, builder.body_com[body], options["scale"])
             if model.jnt_type[joint] == FREE:
                 pose = xform @ Frame(np.array(own_q[:3]), np.array(own_q[3:]))
                 own_q = [*pose.position, *pose.quat]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pluriverse.importers.description import Placement
-from pluriverse.importers.mjcf_options import MjcfOptions
 from pluriverse.importers.mjcf_source import MjcfSource
+from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport
 
 EQ_TENDON = 3  # mujoco.mjtEq
@@ -33,14 +33,14 @@ JOINT_TARGET, DIRECT, FURTHER = range(3)  # values of ctrl_source
 GENERAL = 2  # value of ctrl_type
 
 
-def report_rows(source: MjcfSource, options: MjcfOptions, report: ImportReport) -> None:
+def report_rows(source: MjcfSource, options: MjcfSettings, report: ImportReport) -> None:
     """Note what of pairs, tendons and actuators is kept in the namespace, and what cannot be."""
-    namespace, model = options.custom.namespace, source.model
+    namespace, model = options["custom"].namespace, source.model
     kinds = [("contact pair", model.npair, "pair"), ("tendon", model.ntendon, "tendon")]
     for kind, count, field in kinds:
         for index in range(count):
             name = getattr(model, field)(index).name or f"{kind} {index}"
-            if options.scale != 1.0:
+            if options["scale"] != 1.0:
                 report.add(kind, name, "it is left out, as the option scale does not scale it")
             else:
                 namespace.keeps(kind, name)
@@ -62,10 +62,10 @@ def actuator_count(model: Any) -> int:
     return int(model.nactuator)
 
 
-def unkept_actuator(source: MjcfSource, actuator: int, options: MjcfOptions) -> str:
+def unkept_actuator(source: MjcfSource, actuator: int, options: MjcfSettings) -> str:
     """Return why an actuator cannot be a row of the namespace, or an empty text."""
     model = source.model
-    if options.scale != 1.0:
+    if options["scale"] != 1.0:
         return "the option scale does not scale it"
     if _transmission(model, actuator) not in TRNTYPE:
         return "its transmission is none of joint, tendon, site, body and slider-crank"
@@ -158,7 +158,7 @@ class RowWriter:
                 tendon_equality_solimp=model.eq_solimp[index],
             )
 
-    def add_actuators(self, drives: Mapping[int, int], controls: np.ndarray, options: MjcfOptions) -> None:
+    def add_actuators(self, drives: Mapping[int, int], controls: np.ndarray, options: MjcfSettings) -> None:
         """Add all actuators that can be rows.
 
         Args:

@@ -6,9 +6,9 @@ import numpy as np
 
 from pluriverse.builder.inputs import as_gravity
 from pluriverse.importers.frames import Frame
-from pluriverse.importers.mjcf_options import MjcfOptions
 from pluriverse.importers.mjcf_rows import report_rows
 from pluriverse.importers.mjcf_source import MjcfSource
+from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport
 
 # Difference of two gravities that is worth a word [m/s²]: files say 9.8, 9.81 or 9.80665 and mean the same.
@@ -16,7 +16,7 @@ GRAVITY_TOLERANCE = 0.02
 
 
 def report_unsupported(
-    source: MjcfSource, builder: Any, options: MjcfOptions, report: ImportReport, upright: Frame
+    source: MjcfSource, builder: Any, options: MjcfSettings, report: ImportReport, upright: Frame
 ) -> None:
     """Note the elements and options of the document that have no counterpart.
 
@@ -25,7 +25,7 @@ def report_unsupported(
     import mujoco
 
     spec, model = source.spec, source.model
-    kept = options.custom.namespace.is_registered
+    kept = options["custom"].namespace.is_registered
     if kept:
         report_rows(source, options, report)
     for kind, elements, consequence in (
@@ -58,7 +58,7 @@ def report_unsupported(
         (mujoco.mjtDisableBit.mjDSBL_SPRING, "spring", "joint springs act"),
         (mujoco.mjtDisableBit.mjDSBL_DAMPER, "damper", "joint damping acts"),
     ):
-        if option.disableflags & flag and not options.custom.namespace.keeps(f"flag {name}", "option"):
+        if option.disableflags & flag and not options["custom"].namespace.keeps(f"flag {name}", "option"):
             report.add(f"option flag {name}=disable", "option", consequence)
     if kept:
         return

@@ -23,8 +23,8 @@ class ImportOptions(TypedDict, total=False):
     """Options of every importer."""
 
     xform: Any
-    """Pose of the asset in the world, or in `parent_body`: of the world frame of a MuJoCo model, the base link
-    of a URDF robot, or the stage, turned so that its up axis is that of the builder."""
+    """Pose of the asset in the world, or in `parent_body`: of the world frame of a MuJoCo model, the base
+    link of a URDF robot, or the stage, turned so that its up axis is that of the builder."""
     floating: bool | None
     """Whether the base moves freely. True frees a base that the file fixes to the world; False fixes one that
     is free, where it stands. None takes the base as authored, which in URDF is fixed."""
@@ -77,8 +77,9 @@ class OrderOptions(ImportOptions, total=False):
     load_visual_shapes: Annotated[bool, True]
     """Whether display geometry is added."""
     joint_ordering: Annotated[JointOrdering, "dfs"]
-    """Order of the joints: "dfs" and "bfs" from the base of each tree, siblings as in the file; "dfs_by_name",
-    of URDF only, with siblings by the names of their joints; or None for the order in the file."""
+    """Order of the joints: "dfs" and "bfs" from the base of each tree, siblings as in the file;
+    "dfs_by_name", of URDF only, with siblings by the names of their joints; or None for the order in the
+    file."""
     bodies_follow_joint_ordering: Annotated[bool, True]
     """Whether bodies are in the order of the joints that hold them; otherwise in that of the file."""
 

@@ -49,6 +49,9 @@ _WITHOUT_MEANING: Mapping[str, Mapping[str, tuple[Any, str]]] = {
     },
 }
 
+OTHER_OPTIONS = {importer: ("verbose", *options) for importer, options in _WITHOUT_MEANING.items()}
+"""What scripts may pass to each importer beside its own options."""
+
 
 def read_other_options(importer: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
     """Return the options that the importer itself has, and whether its report shall be printed.
@@ -67,6 +70,6 @@ def read_other_options(importer: str, options: Mapping[str, Any]) -> tuple[dict[
         value = own.pop(name, neutral)
         if bool(value) != neutral:
             warnings.warn(
-                f"{importer}: {name}={value!r} changes nothing: {reason}.", AssetWarning, stacklevel=3
+                f"{importer}: {name}={value!r} changes nothing: {reason}.", AssetWarning, stacklevel=5
             )
     return own, is_verbose

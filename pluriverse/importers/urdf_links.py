@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import deque
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +17,10 @@ from pluriverse.importers.description import (
 )
 from pluriverse.importers.errors import AssetError
 from pluriverse.importers.frames import IDENTITY, Frame, quat_from_matrix
+from pluriverse.importers.options import JointOrdering
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.urdf_document import UrdfDocument
 from pluriverse.types import JointType
-
-JointOrdering = Literal["dfs", "bfs", "dfs_by_name"] | None
 
 
 def frame_of(origin: np.ndarray | None, scale: float) -> Frame:

@@ -20,10 +20,10 @@ from pluriverse.importers.description import (
     RobotDescription,
 )
 from pluriverse.importers.frames import Frame
+from pluriverse.importers.options import UsdSettings
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.usd_joints import JOINT_KINDS, UsdJoint, UsdJoints, joint_frames
 from pluriverse.importers.usd_mass import NOTHING
-from pluriverse.importers.usd_options import UsdOptions
 from pluriverse.importers.usd_source import UsdSource, applied_schemas, authored
 from pluriverse.types import GeoType, JointType
 
@@ -62,13 +62,13 @@ class _Edge:
     stacked: list[UsdJoint] = dataclasses.field(default_factory=list)  # further joints of the same two bodies
 
 
-def read_bodies(source: UsdSource, options: UsdOptions, report: ImportReport) -> dict[str, UsdBody]:
+def read_bodies(source: UsdSource, options: UsdSettings, report: ImportReport) -> dict[str, UsdBody]:
     """Return the bodies of the stage that move or can be held, by path, in the order of the stage."""
     bodies = {}
     for path, description in source.objects("RigidBody"):
         prim = source.prims[path]
         if not description.rigidBodyEnabled:
-            if options.only_load_enabled_rigid_bodies:
+            if options["only_load_enabled_rigid_bodies"]:
                 continue
             report.add(
                 "rigidBodyEnabled = false",
@@ -103,7 +103,7 @@ def add_links(
     robot: RobotDescription,
     source: UsdSource,
     bodies: dict[str, UsdBody],
-    options: UsdOptions,
+    options: UsdSettings,
     report: ImportReport,
 ) -> None:
     """Add a link per body, parents first, without mass and shapes yet."""
@@ -124,7 +124,7 @@ def add_links(
             robot.tree_labels[bodies[root].link] = root  # a loose body, whatever else the stage holds
         for parent, edge in _walk(source, root, edges, options):
             _add_link(robot, bodies, parent, edge, maker)
-            if parent == STAGE and options.floating and bodies[edge.other].articulation:
+            if parent == STAGE and options["floating"] and bodies[edge.other].articulation:
                 report.add(
                     "floating=True",
                     edge.other,
@@ -164,12 +164,12 @@ def fix_what_cannot_move(robot: RobotDescription, report: ImportReport, *, is_mo
 
 
 def _read_joints(
-    source: UsdSource, bodies: dict[str, UsdBody], options: UsdOptions, report: ImportReport
+    source: UsdSource, bodies: dict[str, UsdBody], options: UsdSettings, report: ImportReport
 ) -> list[UsdJoint]:
     joints = []
     for kind in JOINT_KINDS:
         for path, description in source.objects(kind):
-            if not description.jointEnabled and options.only_load_enabled_joints:
+            if not description.jointEnabled and options["only_load_enabled_joints"]:
                 report.add("jointEnabled = false", path, "it is left out", ImportSeverity.NOTE)
                 continue
             if kind == "CustomJoint":
@@ -306,14 +306,15 @@ def _connected(path: str, edges: dict[str, list[_Edge]]) -> set[str]:
 
 
 def _walk(
-    source: UsdSource, root: str, edges: dict[str, list[_Edge]], options: UsdOptions
+    source: UsdSource, root: str, edges: dict[str, list[_Edge]], options: UsdSettings
 ) -> list[tuple[str, _Edge]]:
     """Return (parent, joint to the child) of a tree, parents before children."""
     ordered: list[tuple[str, _Edge]] = []
     placed = {root}
     pending = deque((root, edge) for edge in edges[root])
     while pending:
-        if options.joint_ordering is None:  # the order of the stage, except that a child waits for its parent
+        if options["joint_ordering"] is None:
+            # The order of the stage, except that a child waits for its parent.
             first = min(pending, key=lambda item: source.order(item[1].joint.path))
             pending.remove(first)
             parent, edge = first
@@ -324,17 +325,17 @@ def _walk(
         placed.add(edge.other)
         ordered.append((parent, edge))
         below = [(edge.other, further) for further in edges[edge.other]]
-        if options.joint_ordering == "dfs":
+        if options["joint_ordering"] == "dfs":
             pending.extendleft(reversed(below))
         else:
             pending.extend(below)
     return ordered
 
 
-def _add_root(robot: RobotDescription, body: UsdBody, path: str, options: UsdOptions) -> None:
+def _add_root(robot: RobotDescription, body: UsdBody, path: str, options: UsdSettings) -> None:
     """Add a body that no joint holds: free or kinematic, or fixed where it stands."""
     is_base = bool(body.articulation)
-    if is_base and options.floating is False and not body.is_held:
+    if is_base and options["floating"] is False and not body.is_held:
         joint = JointDescription(f"{path}/fixed_base", JointType.FIXED, parent_frame=body.frame)
     else:
         joint = JointDescription(

@@ -4,9 +4,9 @@ from itertools import combinations
 from typing import Any
 
 from pluriverse.importers.description import WORLD, RobotDescription, ShapeDescription
+from pluriverse.importers.options import UsdSettings
 from pluriverse.importers.report import ImportReport
 from pluriverse.importers.usd_bodies import UsdBody
-from pluriverse.importers.usd_options import UsdOptions
 from pluriverse.importers.usd_source import UsdSource, authored
 
 SELF_COLLISION = ("newton:selfCollisionEnabled", "physxArticulation:enabledSelfCollisions")
@@ -17,7 +17,7 @@ def add_filters(
     source: UsdSource,
     bodies: dict[str, UsdBody],
     shapes: dict[str, tuple[Any, list[ShapeDescription]]],
-    options: UsdOptions,
+    options: UsdSettings,
     report: ImportReport,
 ) -> None:
     """Put the rules of the stage into `robot`.
@@ -125,7 +125,7 @@ def _filter_pairs(
 
 
 def _filter_articulations(
-    robot: RobotDescription, source: UsdSource, bodies: dict[str, UsdBody], options: UsdOptions
+    robot: RobotDescription, source: UsdSource, bodies: dict[str, UsdBody], options: UsdSettings
 ) -> None:
     """Exclude the pairs of links of each tree whose links do not collide with each other."""
     trees: dict[int, list[int]] = {}
@@ -140,5 +140,5 @@ def _filter_articulations(
             if value is not None:
                 settings[tree_of_link[body.link]] = bool(value)
     for tree, links in trees.items():
-        if not settings.get(tree, options.enable_self_collisions):
+        if not settings.get(tree, options["enable_self_collisions"]):
             robot.excluded_pairs += combinations(links, 2)

@@ -16,8 +16,8 @@ import numpy as np
 
 from pluriverse.importers.description import DofDescription, JointDescription, LoopDescription
 from pluriverse.importers.frames import IDENTITY, Frame, make_frame, quat_from_wxyz
+from pluriverse.importers.options import UsdSettings
 from pluriverse.importers.report import ImportReport, ImportSeverity
-from pluriverse.importers.usd_options import UsdOptions
 from pluriverse.importers.usd_source import UsdSource, authored
 from pluriverse.types import EqType, JointTargetMode, JointType
 
@@ -93,7 +93,7 @@ def joint_frames(source: UsdSource, path: str, description: Any) -> tuple[Frame,
 class UsdJoints:
     """Makes joints of links of the joints of a stage."""
 
-    def __init__(self, source: UsdSource, options: UsdOptions, report: ImportReport):
+    def __init__(self, source: UsdSource, options: UsdSettings, report: ImportReport):
         self.source = source
         self.options = options
         self.report = report
@@ -326,7 +326,7 @@ class UsdJoints:
         drive, source = axis.drive, self.source
         gain = self._stiffness_unit(axis.is_angular)
         if axis.is_angular:
-            gain *= self.options.joint_drive_gains_scaling
+            gain *= self.options["joint_drive_gains_scaling"]
         what = f"drive:{axis.token}:physics"
         dof.target_ke = gain * source.number(path, f"{what}:stiffness", drive.stiffness, minimum=0.0)
         dof.target_kd = gain * source.number(path, f"{what}:damping", drive.damping, minimum=0.0)
@@ -343,7 +343,7 @@ class UsdJoints:
                 "drive of type acceleration", path, "its gains are those of a force, not per unit of inertia"
             )
         both = dof.target_ke > 0.0 and dof.target_kd > 0.0
-        if both and (dof.target_vel != 0.0 or self.options.force_position_velocity_actuation):
+        if both and (dof.target_vel != 0.0 or self.options["force_position_velocity_actuation"]):
             dof.mode = JointTargetMode.POSITION_VELOCITY
         elif dof.target_ke > 0.0:
             dof.mode = JointTargetMode.POSITION

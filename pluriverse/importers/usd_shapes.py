@@ -7,9 +7,9 @@ import numpy as np
 from pluriverse.geometry import Mesh
 from pluriverse.importers.description import ShapeDescription
 from pluriverse.importers.frames import Frame, make_frame, quat_from_axis_angle
+from pluriverse.importers.options import UsdSettings
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.usd_appearance import UsdAppearances
-from pluriverse.importers.usd_options import UsdOptions
 from pluriverse.importers.usd_source import (
     UsdSource,
     applied_schemas,
@@ -42,7 +42,7 @@ SHOWN_PURPOSES = ("default", "render")
 class UsdShapes:
     """Makes shapes of the geometry of a stage, reading each mesh once."""
 
-    def __init__(self, source: UsdSource, options: UsdOptions, report: ImportReport):
+    def __init__(self, source: UsdSource, options: UsdSettings, report: ImportReport):
         self.source = source
         self.options = options
         self.report = report
@@ -219,7 +219,7 @@ class UsdShapes:
     def _approximate(self, prim: Any, shape: ShapeDescription, approximation: str) -> ShapeDescription:
         """Return the collision shape that stands for a mesh."""
         assert shape.mesh is not None
-        if approximation == "boundingCube" and not self.options.skip_mesh_approximation:
+        if approximation == "boundingCube" and not self.options["skip_mesh_approximation"]:
             lower, upper = (corner.astype(np.float64) for corner in shape.mesh.aabb)
             half = 0.5 * (upper - lower)
             if not half.min() > 0.0:
@@ -233,7 +233,7 @@ class UsdShapes:
             shape.type, shape.mesh = GeoType.BOX, None
             shape.scale = (float(half[0]), float(half[1]), float(half[2]))
             return shape
-        if approximation == "boundingSphere" and not self.options.skip_mesh_approximation:
+        if approximation == "boundingSphere" and not self.options["skip_mesh_approximation"]:
             points = shape.mesh.vertices.astype(np.float64)
             middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
             radius = float(np.linalg.norm(points - middle, axis=1).max())
@@ -246,7 +246,7 @@ class UsdShapes:
                 str(prim.GetPath()),
                 "it collides as its convex hull",
             )
-        elif self.options.skip_mesh_approximation:
+        elif self.options["skip_mesh_approximation"]:
             self.report.add(
                 "skip_mesh_approximation",
                 str(prim.GetPath()),

@@ -13,8 +13,8 @@ from pluriverse.builder.inputs import upright_rotation
 from pluriverse.importers.errors import AssetError, AssetFileError
 from pluriverse.importers.frames import IDENTITY, Frame, make_frame, quat_from_matrix
 from pluriverse.importers.limits import check_usd_file, check_usd_layer, check_usda_text
+from pluriverse.importers.options import UsdSettings
 from pluriverse.importers.report import ImportReport, ImportSeverity
-from pluriverse.importers.usd_options import UsdOptions
 from pluriverse.types import Axis
 
 USD_SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
@@ -31,7 +31,7 @@ class UsdSource:
     the builder.
     """
 
-    def __init__(self, stage: Any, name: str, options: UsdOptions, report: ImportReport):
+    def __init__(self, stage: Any, name: str, options: UsdSettings, report: ImportReport):
         from pxr import Usd, UsdGeom, UsdPhysics
 
         self.stage = stage
@@ -70,19 +70,21 @@ class UsdSource:
             )
         self.turn = IDENTITY
         """Rotation of the stage that makes its up axis that of the builder."""
-        if not options.apply_up_axis_from_stage:
-            self.turn = make_frame(quat=upright_rotation(Axis[self.up_axis], options.up_axis))
-        self.root = stage.GetPrimAtPath(options.root_path) if options.root_path.startswith("/") else None
+        if not options["apply_up_axis_from_stage"]:
+            self.turn = make_frame(quat=upright_rotation(Axis[self.up_axis], options["up_axis"]))
+        self.root = (
+            stage.GetPrimAtPath(options["root_path"]) if options["root_path"].startswith("/") else None
+        )
         """Prim whose subtree is imported."""
         if not self.root:
             raise AssetError(
-                f"there is no prim '{options.root_path}'",
+                f"there is no prim '{options['root_path']}'",
                 file=name,
                 element="root_path",
-                value=options.root_path,
+                value=options["root_path"],
                 remedy="Pass the absolute path of a prim as root_path, for example '/' for all of the stage.",
             )
-        self._patterns = [re.compile(pattern) for pattern in options.ignore_paths]
+        self._patterns = [re.compile(pattern) for pattern in options["ignore_paths"]]
         self._cache = UsdGeom.XformCache(Usd.TimeCode.Default())
         self.prims: dict[str, Any] = {}
         """Prims that are imported, by path, in the order of the stage."""
@@ -207,7 +209,7 @@ def inverse_matrix(frame: Frame) -> np.ndarray:
     return matrix
 
 
-def read_usd(source: Any, options: UsdOptions, report: ImportReport) -> UsdSource:
+def read_usd(source: Any, options: UsdSettings, report: ImportReport) -> UsdSource:
     """Return the stage of `source`: a path, the text of a usda file, or a `Usd.Stage`.
 
     Raises:

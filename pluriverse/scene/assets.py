@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, Field, Tag
 
+from pluriverse.builder.options import defaults_of
+from pluriverse.importers.options import MjcfOptions, UrdfOptions, UsdOptions, XmlOptions
 from pluriverse.scene.assembly import Assembly
 from pluriverse.scene.asset_references import check_references
 from pluriverse.scene.bodies import find_body
@@ -29,6 +31,7 @@ from pluriverse.scene.values import (
     shown,
 )
 
+Gains = tuple[NotNegative, NotNegative]
 # Characters of a document in which its first element is looked for.
 PROLOG_SIZE_MAX = 100_000
 
@@ -44,11 +47,19 @@ class Asset(Overrides):
     enable_self_collisions: bool = True
     force_show_colliders: bool = False
     hide_collision_shapes: bool = False
+    hide_visuals: bool = False
     load_visual_shapes: bool = True
     parse_visuals_as_colliders: bool = False
     ignore_inertial_definitions: bool = False
     collapse_fixed_joints: bool = False
     mesh_maxhullvert: Count = 64
+    drive_gains: Gains | dict[Name, Gains] | None = Field(
+        default=None,
+        description="stiffness and damping of drives for joints that have none, or these by joint",
+    )
+    effort_limit: NotNegative | dict[Name, NotNegative] | None = Field(
+        default=None, description="largest effort of drives that the asset has no limit for, or by joint"
+    )
     scale: Positive = 1.0
     up_axis: Literal["z", "Z", "x", "X", "y", "Y"] = Field(
         default="z", description="axis of the asset that shall point up; USD stages say so themselves"
@@ -88,6 +99,7 @@ class MjcfAsset(Asset):
     parse_meshes: bool = True
     parse_sites: bool = True
     no_class_as_colliders: bool = True
+    skip_equality_constraints: bool = False
     visual_classes: list[Pattern] = Field(default_factory=lambda: ["visual"])
     collider_classes: list[Pattern] = Field(default_factory=lambda: ["collision"])
     ignore_names: list[Pattern] = Field(default_factory=list)
@@ -269,81 +281,31 @@ def _attachment(assembly: Assembly, asset: Asset) -> dict[str, Any]:
     return options
 
 
-# Common options that say nothing about a USD stage.
-_NOT_OF_USD = (
-    "scale",
-    "parse_visuals_as_colliders",
-    "ignore_inertial_definitions",
-)
+# Options of the importer of each type of assets.
+_OPTIONS = {"urdf": UrdfOptions, "mjcf": MjcfOptions, "usd": UsdOptions}
+# Those that `_attachment` and the importers below see to.
+_SEEN_TO = ("xform", "up_axis", "base_joint", "parent_body", "override_root_xform", "package_dirs")
 
 
 def _gaps(asset: Asset) -> list[tuple[str, bool]]:
     """Return the options that no importer does, and whether the asset asks for them."""
-    is_usd = isinstance(asset, UsdAsset)
+    if not isinstance(asset, UsdAsset):
+        return []
+    xml_only = [name for name in defaults_of(XmlOptions) if name not in defaults_of(UsdOptions)]
     return [
-        ("up_axis", is_usd and asset.up_axis.lower() != "z"),
-        *((name, is_usd and asset.wrote(name)) for name in _NOT_OF_USD),
+        ("up_axis", asset.up_axis.lower() != "z"),
+        *((name, asset.wrote(name)) for name in xml_only if name != "up_axis"),
     ]
 
 
-_COMMON_OPTIONS = (
-    "floating",
-    "load_visual_shapes",
-    "scale",
-    "force_show_colliders",
-    "parse_visuals_as_colliders",
-    "enable_self_collisions",
-    "ignore_inertial_definitions",
-    "collapse_fixed_joints",
-    "mesh_maxhullvert",
-)
-_USD_OPTIONS = (
-    "floating",
-    "load_visual_shapes",
-    "force_show_colliders",
-    "hide_collision_shapes",
-    "enable_self_collisions",
-    "collapse_fixed_joints",
-    "mesh_maxhullvert",
-    "root_path",
-    "ignore_paths",
-    "only_load_enabled_rigid_bodies",
-    "only_load_enabled_joints",
-    "skip_mesh_approximation",
-    "load_sites",
-    "apply_up_axis_from_stage",
-    "force_position_velocity_actuation",
-    "joint_drive_gains_scaling",
-    "joint_ordering",
-    "bodies_follow_joint_ordering",
-)
-_URDF_OPTIONS = (
-    "mesh_scale",
-    "joint_ordering",
-    "bodies_follow_joint_ordering",
-    "split_bimanual_root_articulation",
-    "planar_joints_turn",
-)
-_MJCF_OPTIONS = (
-    "armature_scale",
-    "parse_meshes",
-    "parse_sites",
-    "no_class_as_colliders",
-    "visual_classes",
-    "collider_classes",
-    "ignore_names",
-    "ignore_classes",
-    "keyframe",
-)
-
-
-def _options(asset: Asset, names: tuple[str, ...]) -> dict[str, Any]:
+def _options(asset: Asset, kind: str) -> dict[str, Any]:
     """Return the options that the scene sets; the importers' defaults are those of the format."""
-    return {name: getattr(asset, name) for name in (*_COMMON_OPTIONS, *names) if asset.wrote(name)}
+    names = [name for name in defaults_of(_OPTIONS[kind]) if name not in _SEEN_TO and asset.wrote(name)]
+    return {name: getattr(asset, name) for name in names}
 
 
 def _import_urdf(assembly: Assembly, content: Path | str, asset: Any, attachment: dict[str, Any]) -> Any:
-    options = _options(asset, _URDF_OPTIONS)
+    options = _options(asset, "urdf")
     options["package_dirs"] = [assembly.files.find_folder(folder) for folder in asset.package_dirs] or None
     if asset.source.mesh_scale is not None:
         options["mesh_scale"] = asset.source.mesh_scale
@@ -351,15 +313,14 @@ def _import_urdf(assembly: Assembly, content: Path | str, asset: Any, attachment
 
 
 def _import_mjcf(assembly: Assembly, content: Path | str, asset: Any, attachment: dict[str, Any]) -> Any:
-    options = _options(asset, _MJCF_OPTIONS)
-    options["parse_visuals"] = asset.parse_visuals and options.pop("load_visual_shapes", True)
+    options = _options(asset, "mjcf")
+    options["parse_visuals"] = asset.parse_visuals and asset.load_visual_shapes
     return assembly.builder.add_mjcf(content, **attachment, **options)
 
 
 def _import_usd(assembly: Assembly, content: Path | str, asset: Any, attachment: dict[str, Any]) -> Any:
-    options = {name: getattr(asset, name) for name in _USD_OPTIONS if asset.wrote(name)}
     try:
-        return assembly.builder.add_usd(content, **attachment, **options)
+        return assembly.builder.add_usd(content, **attachment, **_options(asset, "usd"))
     except ImportError as error:
         raise FieldError(str(error)) from error
 

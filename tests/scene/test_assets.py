@@ -6,8 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pluriverse.builder.options import defaults_of
+from pluriverse.importers.options import MjcfOptions, UrdfOptions, UsdOptions
 from pluriverse.scene import SapSceneLoaderError, SapUnsupportedSceneFeature, load_scene
-from pluriverse.types import JointType, ShapeFlags
+from pluriverse.scene.assets import MjcfAsset, UrdfAsset, UsdAsset
+from pluriverse.types import JointTargetMode, JointType, ShapeFlags
 
 from .scene_files import load_text, write_scene
 
@@ -304,3 +307,35 @@ def test_bodies_are_in_the_order_of_joints_or_of_the_file(tmp_path):
     # The same mechanism: the free joint first, at the same place.
     assert scene.model.joint_type.numpy().tolist() == [JointType.FREE, JointType.REVOLUTE]
     np.testing.assert_allclose(scene.state.body_q.numpy()[1, :3], [0, 0, 0.5], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("asset", "options"), [(MjcfAsset, MjcfOptions), (UrdfAsset, UrdfOptions), (UsdAsset, UsdOptions)]
+)
+def test_scenes_have_the_options_of_the_importers_with_their_defaults(asset, options):
+    """What a script passes to an importer, a scene says by the same name; the defaults agree."""
+    # Whether losses raise is asked of the whole scene; some defaults are written otherwise in a document.
+    defaults = {name: default for name, default in defaults_of(options).items() if name != "strict"}
+    written = {"xform", "keyframe", "mesh_scale", "package_dirs"}
+    assert [name for name in defaults if name not in asset.model_fields] == []
+    for name in defaults.keys() - written:
+        default = asset.model_fields[name].get_default(call_default_factory=True)
+        assert default == (list(defaults[name]) if isinstance(defaults[name], tuple) else defaults[name]), (
+            name
+        )
+
+
+@pytest.mark.parametrize(("kind", "content"), [("urdf", URDF), ("mjcf", MJCF)])
+def test_a_scene_gives_drives_to_joints_that_have_none(tmp_path, kind, content):
+    """`drive_gains` and `effort_limit`, for all joints or by name; a name that finds none is refused."""
+    scene = SCENE % (kind, repr(" ".join(content.split())))
+    for gains, limits in (("[40, 2]", "3"), ("{hin*: [40, 2]}", "{hinge: 3}")):
+        model = load_text(tmp_path, f"{scene}    drive_gains: {gains}\n    effort_limit: {limits}\n").model
+        assert model.joint_target_ke.numpy()[-1] == 40.0
+        assert model.joint_target_kd.numpy()[-1] == 2.0
+        assert model.joint_target_mode.numpy()[-1] == JointTargetMode.POSITION
+        assert model.joint_effort_limit.numpy()[-1] == (3.0 if kind == "mjcf" or "{" in limits else 5.0)
+    with pytest.raises(SapSceneLoaderError, match="drive_gains names 'elbow', but no joint is called so"):
+        load_text(tmp_path, f"{scene}    drive_gains: {{elbow: [40, 2]}}\n")
+    with pytest.raises(SapSceneLoaderError, match="drive_gains"):
+        load_text(tmp_path, f"{scene}    drive_gains: stiff\n")

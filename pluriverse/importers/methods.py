@@ -1,0 +1,107 @@
+"""What `ModelBuilder` has of the importers, which load on first use."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pluriverse.builder.options import defaults_of, with_options
+from pluriverse.importers.options import MjcfOptions, UrdfOptions, UsdOptions
+from pluriverse.importers.other_options import OTHER_OPTIONS, read_other_options
+
+if TYPE_CHECKING:
+    from pluriverse.importers.report import ImportReport
+
+
+@with_options(MjcfOptions, tolerated=OTHER_OPTIONS["add_mjcf"])
+def add_mjcf(builder: Any, source: Any, **options: Unpack[MjcfOptions]) -> "ImportReport":
+    """Add the bodies, joints, shapes, drives and initial state of a MuJoCo model to `builder`.
+
+    See `docs/importers.md` for what becomes of each element.
+
+    Args:
+        builder: The `ModelBuilder` to add to; its `default_shape_cfg` and `default_joint_cfg` give what MJCF
+            does not.
+        source: Path of an MJCF file, its XML text, or a `mujoco.MjSpec`, which is not changed.
+
+    Returns:
+        What was added, and what of the model could not be represented.
+
+    Raises:
+        AssetError: If the document cannot be read, or a value in it is impossible.
+        UnsupportedAssetError: If there are features that cannot be represented and `strict` is set.
+        ValueError: If an option is out of range, or contradicts another.
+    """
+    from pluriverse.importers.mjcf import import_mjcf
+
+    return _add("add_mjcf", MjcfOptions, import_mjcf, builder, source, options)
+
+
+@with_options(UrdfOptions, tolerated=OTHER_OPTIONS["add_urdf"])
+def add_urdf(builder: Any, source: str | Path, **options: Unpack[UrdfOptions]) -> "ImportReport":
+    """Add the links, joints and shapes of a URDF robot to `builder`.
+
+    See `docs/importers.md` for what becomes of each element.
+
+    Args:
+        builder: The `ModelBuilder` to add to; its `default_shape_cfg` and `default_joint_cfg` give what URDF
+            does not (material, armature, limit gains). Links without `<inertial>` get their mass from their
+            colliders and the density of `default_shape_cfg`.
+        source: Path of a URDF file, or its XML text.
+
+    Returns:
+        What was added, and what of the robot could not be represented.
+
+    Raises:
+        AssetError: If the document cannot be read, or a value in it is impossible.
+        AssetFileError: If a collision mesh is missing.
+        UnsupportedAssetError: If there are features that cannot be represented and `strict` is set.
+        ValueError: If an option is out of range, or contradicts another.
+    """
+    from pluriverse.importers.urdf import import_urdf
+
+    return _add("add_urdf", UrdfOptions, import_urdf, builder, source, options)
+
+
+@with_options(UsdOptions, tolerated=OTHER_OPTIONS["add_usd"])
+def add_usd(builder: Any, source: str | Path | Any, **options: Unpack[UsdOptions]) -> "ImportReport":
+    """Add the rigid bodies, joints, colliders and display geometry of a USD stage to `builder`.
+
+    Lengths are in `metersPerUnit` of the stage; one that does not say is in centimetres, as USD has it, which
+    is warned about. The physics scene of the stage, if there is one, sets `builder.gravity`. See
+    `docs/importers.md` for what becomes of each schema.
+
+    Args:
+        builder: The `ModelBuilder` to add to; its `default_shape_cfg` and `default_joint_cfg` give what the
+            stage does not.
+        source: Path of a USD file (usd, usda, usdc, usdz), the text of a usda file, or a `Usd.Stage`.
+
+    Returns:
+        What was added, and what of the stage could not be represented.
+
+    Raises:
+        ImportError: If usd-core is not installed.
+        AssetError: If the stage cannot be read, or a value in it is impossible.
+        AssetFileError: If there is no such file.
+        UnsupportedAssetError: If there are features that cannot be represented and `strict` is set.
+        ValueError: If an option is out of range, or contradicts another.
+    """
+    from pluriverse.importers.usd import import_usd
+
+    return _add("add_usd", UsdOptions, import_usd, builder, source, options)
+
+
+def _add(
+    name: str,
+    kind: type,
+    importer: Callable[..., "ImportReport"],
+    builder: Any,
+    source: Any,
+    given: Mapping[str, Any],
+) -> "ImportReport":
+    """Call an importer with all its options, given or by default, and complete its report."""
+    own_options, is_verbose = read_other_options(name, given)
+    report = importer(builder, source, {**defaults_of(kind), **own_options})
+    report.map_labels(builder.body_label, builder.joint_label, builder.shape_label)
+    if is_verbose:
+        print(report.summary())
+    return report
