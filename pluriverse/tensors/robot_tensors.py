@@ -18,6 +18,7 @@ from pluriverse.tensors.contact import (
     launch_count_times,
 )
 from pluriverse.tensors.efforts import launch_add_efforts
+from pluriverse.tensors.ground import Ground
 from pluriverse.tensors.read import RobotReadings, launch_read
 from pluriverse.tensors.table import RobotLayout
 
@@ -115,7 +116,11 @@ class RobotTensors:
     foot_velocities: wp.array2d[wp.vec3]
     """Velocity of the foot at that point [m/s], world axes, shape [env, foot]."""
     foot_heights: wp.array2d[float]
-    """Height of that point over z = 0 [m], shape [env, foot]."""
+    """Height of that point over the ground below it [m], shape [env, foot]: over planes, terrain, and all
+    else that collides but the robots themselves. A little below zero where a foot sinks in; 100 where the
+    next 100 m hold nothing."""
+    base_heights: wp.array[float]
+    """Height of the origin of the base over the ground below it [m], shape [env], as `foot_heights`."""
     feet: tuple[int, ...]
     """Place of each foot among the bodies, of the robot with the most feet."""
 
@@ -178,7 +183,8 @@ class RobotTensors:
             setattr(self, name, zeros(count, body_count, dtype=dtype))
         self.foot_positions = zeros(count, foot_count, dtype=wp.vec3)
         self.foot_velocities = zeros(count, foot_count, dtype=wp.vec3)
-        self.foot_heights = _heights(self.foot_positions)
+        self.foot_heights = zeros(count, foot_count)
+        self.base_heights = zeros(count)
         self.joint_mask = _truths(layout.dofs.mask(), device)
         self.body_mask = _truths(layout.bodies.mask(), device)
         row = int(np.argmax(np.diff(layout.feet.start)))
@@ -274,10 +280,12 @@ class RobotTensors:
     def refresh(self) -> None:
         """Bring everything but sums over a step up to date with `simulation.state` and the model.
 
-        Steps and resets do so by themselves. It is for writes to the state, to limits in the model, and to
-        the control where the same command as before is to be given next.
+        Steps and resets do so by themselves. It is for writes to the state, to limits in the model, to the
+        poses of ground that all worlds share, and to the control where the same command as before is to be
+        given next.
         """
         stage, model = self._stage, self._simulation.model
+        stage.prepare()
         stage.read(model.worlds, stage.everywhere, self._simulation.state)
         stage.command(model.worlds, stage.everywhere)
         layout, dofs = self._layout, self._layout.dofs
@@ -300,19 +308,6 @@ class RobotTensors:
                 **{key: convert(value) for key, value in arrays.items() if not key.startswith("_")}
             )
         return self._libraries[name]
-
-
-def _heights(positions: Any) -> Any:
-    """Return the third components of an array of points, in the same memory."""
-    heights: Any = wp.array(
-        ptr=positions.ptr + 8 if positions.size else None,
-        dtype=wp.float32,
-        shape=positions.shape,
-        strides=positions.strides,
-        device=positions.device,
-    )
-    heights._ref = positions  # keeps the memory alive
-    return heights
 
 
 def _truths(values: np.ndarray, device: Any) -> Any:
@@ -345,9 +340,15 @@ class _TensorStage(StepStage):
             tensors.last_air_times,
         )
         self._torques, self._forces = tensors.joint_torques, tensors.contact_forces
+        self._heights = tensors.base_heights, tensors.foot_heights
+        self._ground = Ground(self._model, tensors._layout.robot_bodies)
         self._weight = 1.0 / simulation.decimation
         self._is_implicit = isinstance(simulation.solver, SolverSAP)
         self.everywhere: wp.array[bool] = wp.zeros(0, dtype=wp.bool, device=self._model.device)
+
+    def prepare(self) -> None:
+        """Place the ground that all worlds share."""
+        self._ground.prepare()
 
     def before_step(self, worlds: wp.array[int], state: State) -> None:
         """Take commands in, and begin sums anew."""
@@ -386,6 +387,7 @@ class _TensorStage(StepStage):
     def read(self, worlds: wp.array[int], mask: wp.array[bool], state: State) -> None:
         """Read the state of worlds."""
         launch_read(self._model, worlds, mask, self._table, state, self._readings)
+        self._ground.measure(worlds, mask, self._table, state, self._readings, *self._heights)
 
     def command(self, worlds: wp.array[int], mask: wp.array[bool]) -> None:
         """Let commands reach the control, and the control the commands."""

@@ -121,6 +121,8 @@ class RobotLayout:
         self.dofs = dofs.keep(self._dof_coord[dofs.values] >= 0)
         """Degrees of freedom of each robot, without those of its floating base."""
         links = _owned(whole, Entity.BODY)
+        self.robot_bodies = links.values
+        """All bodies of the robots, whether kept or not."""
         shapes = _collision_shapes(model)
         kept = np.ones(model.body_count, dtype=bool)
         if bodies is not None:

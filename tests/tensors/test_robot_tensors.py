@@ -147,6 +147,7 @@ def test_feet_are_the_lowest_points_of_their_shapes(simulation, robots):
         bottom = centre - [0.0, 0.0, model.shape_scale.numpy()[index][0]]
         np.testing.assert_allclose(robots.numpy.foot_positions[0, place], bottom, atol=1e-5)
         assert robots.numpy.foot_heights[0, place] == robots.numpy.foot_positions[0, place, 2]
+    assert robots.numpy.base_heights[0] == robots.numpy.base_positions[0, 2]
 
 
 @pytest.mark.parametrize("solver", [pv.SolverSAP, pv.SolverMuJoCo])
@@ -227,10 +228,52 @@ def test_a_world_reads_the_same_bits_alone_and_among_others(simulation, robots):
             tensors = own.tensors("*").numpy
             own.step(80)
             readings[name] = {
-                key: value[0][: 12 if "joint" in key else 13].copy() for key, value in vars(tensors).items()
+                key: np.atleast_1d(value[0])[: 12 if "joint" in key else 13].copy()
+                for key, value in vars(tensors).items()
             }
     for key, value in readings["alone"].items():
         np.testing.assert_array_equal(readings["mixed"][key][: len(value)], value, err_msg=key)
+
+
+def test_heights_are_over_the_ground_of_each_world():
+    """A plane that leans, waves, stairs beside a crate, and nothing; a robot's own shapes do not count."""
+    probe = pv.ModelBuilder()
+    probe.add_mjcf(
+        """<mujoco model="probe"><worldbody><body name="base" pos="0.3 0.2 1"><freejoint/>
+        <geom type="box" size=".1 .1 .1"/><body name="leg" pos="0 0 -.2"><joint axis="0 1 0"/>
+        <geom type="box" size=".05 .05 .02"/><body name="foot" pos="0.4 0 -.2"><joint axis="0 1 0"/>
+        <geom type="sphere" size=".05"/></body></body></body></worldbody></mujoco>"""
+    )
+    lean, waves, stairs = pv.ModelBuilder(), pv.ModelBuilder(), pv.ModelBuilder()
+    field = pv.geometry.wave_terrain((8.0, 8.0), resolution=0.05, amplitude=0.1, wave_count=2.0)
+    for world in (lean, waves, stairs):
+        world.add_builder(probe)
+    lean.add_shape_plane(plane=(-0.6, 0.0, 0.8, 0.0))
+    waves.add_shape_heightfield(heightfield=field)
+    stairs.add_ground_plane()
+    stairs.add_shape_box(-1, xform=((0.7, 0.2, 0.1), (0.0, 0.0, 0.0, 1.0)), hx=0.1, hy=0.1, hz=0.15)
+    crate = stairs.add_body(xform=((0.3, 0.2, 0.25), (0.0, 0.0, 0.0, 1.0)))
+    stairs.add_shape_box(crate, hx=0.2, hy=0.2, hz=0.05)
+    builder = pv.ModelBuilder()
+    for world in (lean, waves, stairs, probe):
+        builder.add_world(world)
+    with pv.Simulation(builder.finalize("cpu"), dt=DT, threads=2) as simulation:
+        robots = simulation.tensors("probe")
+        tensors = robots.numpy
+        x, y = tensors.foot_positions[0, 0, :2]
+        np.testing.assert_allclose([x, y], [0.7, 0.2], atol=1e-6)
+        vertices = np.asarray(field.vertices)
+        grid = {(round(vx, 3), round(vy, 3)): vz for vx, vy, vz in vertices.tolist()}
+        base = [1.0 - 0.75 * 0.3, 1.0 - grid[0.3, 0.2], 0.7, 100.0]
+        foot = [0.55 - 0.75 * 0.7, 0.55 - grid[0.7, 0.2], 0.3, 100.0]
+        # Vertices are float32, and rays take two divisions.
+        np.testing.assert_allclose(tensors.base_heights, base, atol=1e-5)
+        np.testing.assert_allclose(tensors.foot_heights[:, 0], foot, atol=1e-5)
+        simulation.step(10)
+        fall = robots.numpy.foot_positions[2, 0, 2] - 0.25
+        np.testing.assert_allclose(tensors.foot_heights[2, 0], fall, atol=1e-5)
+        simulation.reset()
+        np.testing.assert_allclose(tensors.foot_heights[:, 0], foot, atol=1e-5)
 
 
 def test_wrong_names_are_refused(simulation):

@@ -88,9 +88,10 @@ class SceneArrays:
     Args:
         model: Model whose shapes are seen.
         geometry: Which of them.
+        hidden: Shapes that are never seen, shape [shape]; None for none.
     """
 
-    def __init__(self, model: Model, geometry: SeenGeometry):
+    def __init__(self, model: Model, geometry: SeenGeometry, *, hidden: np.ndarray | None = None):
         device = model.device
         self.scene = RayScene()
         scene = self.scene
@@ -100,19 +101,20 @@ class SceneArrays:
         scene.only_enabled = int(geometry is SeenGeometry.COLLISION)
         self.group_count = model.world_count + 1
         """Worlds, and what they share."""
-        self._make_surfaces(model, geometry)
-        self._make_groups(model)
+        hidden = np.zeros(model.shape_count, dtype=bool) if hidden is None else hidden
+        self._make_surfaces(model, hidden)
+        self._make_groups(model, hidden)
         count = model.shape_count
         scene.shape_rotation = wp.zeros(count, dtype=wp.mat33, device=device)
         scene.shape_position = wp.zeros(count, dtype=wp.vec3, device=device)
         scene.shape_seen = wp.zeros(count, dtype=wp.int32, device=device)
         scene.placed = wp.zeros(count, dtype=PlacedShape, device=device)
 
-    def _make_surfaces(self, model: Model, geometry: SeenGeometry) -> None:
+    def _make_surfaces(self, model: Model, hidden: np.ndarray) -> None:
         """Make Warp's meshes of the meshes that shapes have, or may come to have."""
         device, scene = model.device, self.scene
         types, source = model.shape_type.numpy(), model.shape_source_index.numpy()
-        seen = (model.shape_flags.numpy() & scene.seen_flags) != 0
+        seen = ((model.shape_flags.numpy() & scene.seen_flags) != 0) & ~hidden
         if "shape_source_index" not in model.guarded_arrays:
             seen[:] = True  # variants may give a shape another mesh
             as_mesh = {index for index, mesh in enumerate(model.meshes) if not mesh_is_hull(mesh)}
@@ -146,7 +148,7 @@ class SceneArrays:
         self._warp_meshes.append(warp_mesh(mesh, device))
         return len(self.surfaces) - 1
 
-    def _make_groups(self, model: Model) -> None:
+    def _make_groups(self, model: Model, hidden: np.ndarray) -> None:
         device, scene = model.device, self.scene
         types, scale = model.shape_type.numpy(), model.shape_scale.numpy().reshape(-1, 3)
         flags = model.shape_flags.numpy()
@@ -156,9 +158,8 @@ class SceneArrays:
         place = np.repeat(first, counts) + _ramp(counts)
         group[place] = np.repeat(np.arange(model.world_count), counts)
         endless = (types == int(GeoType.PLANE)) & ~(scale[:, :2] > 0.0).all(axis=1)
-        can_be_seen = (types != int(GeoType.NONE)) & ~(
-            ((flags & int(ShapeFlags.SITE)) != 0) & ((flags & int(ShapeFlags.VISIBLE)) == 0)
-        )
+        is_hidden_site = ((flags & int(ShapeFlags.SITE)) != 0) & ((flags & int(ShapeFlags.VISIBLE)) == 0)
+        can_be_seen = (types != int(GeoType.NONE)) & ~is_hidden_site & ~hidden
         order = np.argsort(group, kind="stable")
         entries = order[(can_be_seen & ~endless)[order]]
         planes = order[(can_be_seen & endless)[order]]
