@@ -42,7 +42,7 @@ class RobotTensors:
         pattern: Labels of articulations: names, wildcards, regular expressions or indices.
         joints: Joints to keep (default: all). Those of floating bases are never among them.
         bodies: Bodies to keep (default: all); feet are kept in any case.
-        feet: Bodies that are feet; by default the last ones of all chains that have collision shapes.
+        feet: Bodies that are feet; by default the last with collision shapes of all chains that can move.
         worlds: Worlds to look at; all if None.
         contact_threshold: Force from which a body counts as touching something [N].
 

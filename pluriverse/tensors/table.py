@@ -92,7 +92,7 @@ class RobotLayout:
         pattern: Labels of articulations.
         joints: Joints to keep; None for all. Those of floating bases never count.
         bodies: Bodies to keep; None for all.
-        feet: Bodies that are feet; None for the last bodies of all chains that have something to touch with.
+        feet: Bodies that are feet; None for the last with collision shapes of all chains that can move.
         worlds: Worlds; None for all.
 
     Raises:
@@ -130,9 +130,7 @@ class RobotLayout:
         if feet is not None:
             is_foot = _match(model.body_label, links.values, feet, "feet")
         else:
-            is_foot = np.diff(shapes.start) > 0
-            parents = model.joint_parent.numpy()
-            is_foot[parents[parents >= 0]] = False
+            is_foot = _last_bodies(model, np.diff(shapes.start) > 0)
         self.bodies = links.keep((kept | is_foot)[links.values])
         """Bodies of each robot."""
         self.feet = links.keep(is_foot[links.values])
@@ -241,6 +239,32 @@ def _collision_shapes(model: Model) -> Ragged:
     collides = np.flatnonzero((flags & int(ShapeFlags.COLLIDE_SHAPES) != 0) & (body >= 0))
     collides = collides[np.argsort(body[collides], kind="stable")]
     return Ragged(collides, np.searchsorted(body[collides], np.arange(model.body_count + 1)))
+
+
+def _last_bodies(model: Model, has_shapes: np.ndarray) -> np.ndarray:
+    """Return which bodies are the last with shapes of a chain that can move.
+
+    What is fixed to a body is part of it: the housing of a sensor on the trunk ends no leg, and a cover on a
+    hip does not either, since the leg goes on.
+    """
+    kinds, child, above = (getattr(model, f"joint_{name}").numpy() for name in ("type", "child", "parent"))
+    parent = np.full(model.body_count + 1, -1)  # the last entry is that of the world
+    parent[child] = above
+    is_fixed = np.zeros(model.body_count + 1, dtype=bool)
+    is_fixed[child] = (kinds == JointType.FIXED) & (above >= 0)
+    shaped = np.append(has_shapes, False)
+    leader = np.where(is_fixed, parent, np.arange(model.body_count + 1))
+    below = np.zeros(model.body_count + 1, dtype=bool)  # has a body with shapes below
+    while True:
+        further = leader[leader]
+        deeper = below.copy()
+        deeper[parent[shaped | below]] = True
+        if (further == leader).all() and (deeper == below)[:-1].all():
+            break
+        leader, below = further, deeper
+    goes_on = np.zeros(model.body_count + 1, dtype=bool)
+    goes_on[leader[parent[(shaped | below) & ~is_fixed]]] = True
+    return (has_shapes & ~below[:-1]) & ~goes_on[leader[:-1]]
 
 
 def _ranges(first: np.ndarray, count: np.ndarray) -> np.ndarray:

@@ -276,6 +276,29 @@ def test_heights_are_over_the_ground_of_each_world():
         np.testing.assert_allclose(tensors.foot_heights[:, 0], foot, atol=1e-5)
 
 
+def test_what_is_fixed_to_a_trunk_or_a_hip_is_no_foot():
+    """As in many URDF files: an IMU's housing on the trunk, a cover on the hip, a foot fixed to the shank."""
+    robot, links, joints = pv.ModelBuilder(), {}, []
+    links["trunk"] = robot.add_link(mass=1.0, inertia=np.eye(3), label="trunk")
+    joints.append(robot.add_joint_free(links["trunk"]))
+    for name, parent, moves in (
+        ("imu", "trunk", False),
+        ("hip", "trunk", True),
+        ("cover", "hip", False),
+        ("shank", "hip", True),
+        ("foot", "shank", False),
+        ("frame", "foot", False),
+    ):
+        links[name] = robot.add_link(mass=1.0, inertia=np.eye(3), label=name)
+        add = robot.add_joint_revolute if moves else robot.add_joint_fixed
+        joints.append(add(links[parent], links[name]))
+        if name != "frame":
+            robot.add_shape_sphere(links[name], radius=0.02)
+    robot.add_articulation(joints, label="robot")
+    with pv.Simulation(robot.finalize("cpu"), dt=DT, threads=1) as simulation:
+        assert simulation.tensors("robot").foot_names == ["foot"]
+
+
 def test_wrong_names_are_refused(simulation):
     """The message says what there is."""
     with pytest.raises(KeyError, match="no articulation matches 'go1'"):
