@@ -13,7 +13,8 @@ class AssetFiles:
     """Resolves file references of a document.
 
     `package://NAME/PATH` is looked up in `package_dirs`, then in a folder NAME above the document, then in
-    the package that the document is in (the folder above it with a `package.xml`, or that holds PATH). A
+    the package that the document is in (the folder above it with a `package.xml`, or that holds PATH);
+    `model://NAME/PATH`, as Gazebo writes it, likewise. A
     relative path starts at the folder of the document, then at those above it within one of `package_dirs`,
     then beside a folder above it that has the name of the path's first part. Where the document is a link to
     a file elsewhere, files are looked for beside both.
@@ -47,13 +48,16 @@ class AssetFiles:
 
     def _candidates(self, reference: str) -> list[Path]:
         reference = reference.strip()
-        if reference.startswith("package://"):
-            name, _, path = reference.removeprefix("package://").partition("/")
+        if reference.startswith(("package://", "model://")):
+            name, _, path = reference.partition("://")[2].partition("/")
             return self._package_candidates(name, path)
         if reference.startswith("file://"):
-            return [self.folders[0] / unquote(urlparse(reference).path)]
+            # Files write relative paths like that, too, whose first part then stands where a host does.
+            relative = unquote(reference.removeprefix("file://")).lstrip("/")
+            absolute = self.folders[0] / unquote(urlparse(reference).path)
+            return [absolute, *(folder / relative for folder in self.folders)]
         if "://" in reference:
-            return []  # http:, model: and others are not fetched
+            return []  # http: and others are not fetched
         roots = [root.resolve() for root in self.roots]
         first = Path(reference).parts[0] if reference else ""
         candidates = [folder / reference for folder in self.folders]

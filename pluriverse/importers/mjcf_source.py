@@ -16,6 +16,7 @@ from pluriverse.importers.report import ImportReport
 
 # What to do about the complaints of MuJoCo's parser and compiler that users meet most, by telling words.
 REMEDIES = (
+    ("'mujocoinclude'", "This is a part for <include>: pass the file that includes it."),
     ("mass and inertia", "Give the body a geom with a density, or an <inertial> with mass and inertia > 0."),
     ("inertia must satisfy", 'Correct the inertia, or set <compiler balanceinertia="true"/>.'),
     ("repeated name", "Give each element of a kind a name of its own."),

@@ -7,13 +7,14 @@ import copy
 import dataclasses
 import io
 import math
+import re
 from pathlib import Path
 from typing import Any
 
 from pluriverse.importers.errors import AssetError, AssetFileError, AssetLimitError
 from pluriverse.importers.limits import LINK_COUNT_MAX, LINK_DEPTH_MAX
 from pluriverse.importers.report import ImportReport, ImportSeverity
-from pluriverse.importers.urdf_repair import describe, repair
+from pluriverse.importers.urdf_repair import describe, repair, written_tag
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar", "spherical")
 GEOMETRIES = {
@@ -34,6 +35,10 @@ IGNORED_ROBOT_ELEMENTS = {
     "loop_joint": ("the loop is open", ImportSeverity.LOSS),
     "constraint": ("the constraint does not act", ImportSeverity.LOSS),
 }
+
+# What libxml2 says of a prefix without a declaration, and where one can be declared for the whole document.
+_UNDECLARED_PREFIX = re.compile(r"Namespace prefix ([\w.-]+) .*is not defined")
+_ROOT_TAG = re.compile(rb"<robot(?=[\s>])")
 
 
 @dataclasses.dataclass
@@ -88,7 +93,7 @@ def read_urdf(source: str | Path, report: ImportReport) -> UrdfDocument:
             file=name,
             remedy="Split it, or build such a robot with the ModelBuilder.",
         )
-    root = _parse(data, name)
+    root = _parse(data, name, report)
     checker = _Checker(name, report)
     checker.check_language(root)
     repair(root, "robot" if is_text else Path(text).stem, report)
@@ -115,12 +120,27 @@ def read_urdf(source: str | Path, report: ImportReport) -> UrdfDocument:
     return UrdfDocument(name, None if is_text else Path(text), robot, root)
 
 
-def _parse(data: bytes, name: str) -> Any:
+def _parse(data: bytes, name: str, report: ImportReport) -> Any:
     from lxml import etree
 
     try:
         return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True))
     except etree.XMLSyntaxError as error:
+        undeclared = _UNDECLARED_PREFIX.search(str(error.msg))
+        if undeclared is not None and undeclared[1] != "xacro":
+            # Each pass declares one prefix, so that the same one cannot come again.
+            prefix = undeclared[1]
+            declared, count = _ROOT_TAG.subn(
+                rb'\g<0> xmlns:%s="undeclared:%s"' % (prefix.encode(), prefix.encode()), data, count=1
+            )
+            if count and declared.count(b'xmlns:%s="undeclared:' % prefix.encode()) == 1:
+                report.add(
+                    "namespace prefix without a declaration",
+                    f"line {error.lineno}",
+                    f"'{prefix}:' is taken for an extension that is not read",
+                    ImportSeverity.REPAIR,
+                )
+                return _parse(declared, name, report)
         if "xacro" in str(error.msg):  # a prefix without a declaration
             raise AssetError(
                 f"this is a xacro document, whose macros are not expanded ({error.msg})",
@@ -177,7 +197,7 @@ class _Checker:
                     child.tag, ("it is not read", ImportSeverity.NOTE)
                 )
                 entity = child.get("name") or child.get("reference") or f"line {child.sourceline}"
-                self.report.add(f"<{child.tag}>", entity, consequence, severity)
+                self.report.add(f"<{written_tag(child)}>", entity, consequence, severity)
 
     def _unique(self, root: Any, tag: str) -> dict[str, Any]:
         elements: dict[str, Any] = {}

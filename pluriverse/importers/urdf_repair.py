@@ -11,6 +11,9 @@ from pluriverse.importers.report import ImportReport, ImportSeverity
 # Sides of boxes and cylinders that are 0, relative to the largest side of the shape: a sheet is a thin plate.
 SHEET_SHARE = 1e-3
 
+# Attributes of several numbers. With commas as decimal points there would be more of them.
+VECTORS = {"xyz": 3, "rpy": 3, "size": 3, "scale": 3, "rgba": 4}
+
 # Children of links and joints that URDF has, or that others have given them.
 LINK_CHILDREN = ("inertial", "visual", "collision")
 JOINT_CHILDREN = (
@@ -24,6 +27,12 @@ JOINT_CHILDREN = (
     "safety_controller",
     "calibration",
 )
+
+
+def written_tag(element: Any) -> str:
+    """Return the tag of an element as it stands in the file, with the prefix of its namespace."""
+    name = element.tag.rsplit("}", 1)[-1]
+    return f"{element.prefix}:{name}" if element.prefix else name
 
 
 def describe(element: Any) -> str:
@@ -46,6 +55,13 @@ def repair(root: Any, name: str, report: ImportReport) -> None:
     def note(feature: str, element: Any, consequence: str) -> None:
         report.add(feature, describe(element), consequence, ImportSeverity.REPAIR)
 
+    for element in root.iter():
+        for attribute, count in VECTORS.items():
+            text = element.get(attribute) or ""
+            parts = text.replace(",", " ").split()
+            if "," in text and len(parts) == count:
+                element.set(attribute, " ".join(parts))
+                note("numbers separated by commas", element, f"{attribute} is read as '{' '.join(parts)}'")
     if not (root.get("name") or "").strip():
         root.set("name", name)
         report.add("robot without a name", describe(root), f"it is called '{name}'", ImportSeverity.REPAIR)
@@ -135,7 +151,10 @@ def _note_unknown(owner: Any, known: tuple[str, ...], report: ImportReport) -> N
     for child in owner:
         if isinstance(child.tag, str) and child.tag not in known:
             report.add(
-                f"<{child.tag}> in a {owner.tag}", describe(child), "it is not read", ImportSeverity.NOTE
+                f"<{written_tag(child)}> in a {owner.tag}",
+                describe(child),
+                "it is not read",
+                ImportSeverity.NOTE,
             )
 
 

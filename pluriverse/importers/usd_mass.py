@@ -22,6 +22,7 @@ from pluriverse.geometry import (
 )
 from pluriverse.importers.description import ShapeDescription
 from pluriverse.importers.frames import quat_from_wxyz
+from pluriverse.importers.report import ImportSeverity
 from pluriverse.importers.usd_source import UsdSource, authored, inverse_matrix, split_matrix
 from pluriverse.types import GeoType
 
@@ -103,9 +104,7 @@ def _overridden(source: UsdSource, prim: Any, body: Any, part: MassProperties) -
         return MassProperties(mass, com, turn @ _tensor(source, prim, list(whole)) @ turn.T)
     diagonal = authored(prim, "physics:diagonalInertia")
     if diagonal is not None and np.any(np.array(diagonal) != 0.0):  # 0: that of the colliders
-        moments = np.array(
-            [source.number(prim, "physics:diagonalInertia", moment, minimum=0.0) for moment in diagonal]
-        )
+        moments = np.array([source.number(prim, "physics:diagonalInertia", moment) for moment in diagonal])
         turn = split_matrix(matrix)[0].matrix @ _principal_turn(source, prim)
         inertia = turn @ np.diag(source.mass * source.length**2 * moments) @ turn.T
     return MassProperties(mass, com, inertia)
@@ -143,9 +142,19 @@ def _principal_turn(source: UsdSource, prim: Any) -> np.ndarray:
 
 
 def _positive(source: UsdSource, prim: Any, name: str) -> float:
-    """Return an attribute that must not be negative; 0 is USD's "not given"."""
+    """Return a mass or density; 0 is USD's "not given", which its own mass computation also makes of less."""
     value = authored(prim, name)
-    return 0.0 if value is None else source.number(prim, name, value, minimum=0.0)
+    if value is None:
+        return 0.0
+    number = source.number(prim, name, value)
+    if number < 0.0:
+        entity = f"prim '{prim.GetPath()}', {number:g}"
+        # The density of a body is asked for by each of its colliders.
+        if not any(entity in entry.entities for entry in source.report.repairs):
+            source.report.add(
+                f"negative {name}", entity, "it counts as not given, as in USD", ImportSeverity.REPAIR
+            )
+    return max(number, 0.0)
 
 
 def _scaled(part: MassProperties, factor: float) -> MassProperties:

@@ -34,6 +34,8 @@ ROUND = {
     "Cylinder_1": GeoType.CYLINDER,
     "Cone": GeoType.CONE,
 }
+# The size without which nothing is left of a prim: one of 0 marks a place, or is a leftover of a converter.
+EXTENTS = {"Sphere": "radius", "Capsule": "radius", "Cube": "size"}
 GEOMETRY = ("Sphere", "Cube", "Plane", "Mesh", "Points", *ROUND)
 """Types of prims that become shapes."""
 SHOWN_PURPOSES = ("default", "render")
@@ -51,6 +53,14 @@ class UsdShapes:
 
     def collider(self, prim: Any, approximation: str | None, body: Frame) -> list[ShapeDescription]:
         """Return the colliding shapes of a prim, for a body that stands at `body` on the stage."""
+        if self._has_no_extent(prim):
+            self.report.add(
+                "collider without extent",
+                f"prim '{prim.GetPath()}'",
+                "it touches nothing and is left out",
+                ImportSeverity.REPAIR,
+            )
+            return []
         shapes = self._shapes(prim, body)
         for number, shape in enumerate(shapes):
             if shape.type is GeoType.MESH:
@@ -271,6 +281,11 @@ class UsdShapes:
             self.report.add(
                 "round shape with an uneven scale", label, "it stays round, with the largest of the factors"
             )
+
+    def _has_no_extent(self, prim: Any) -> bool:
+        """Return whether a prim is a sphere, capsule or cube of size 0."""
+        name = EXTENTS.get(str(prim.GetTypeName()))
+        return name is not None and float(prim.GetAttribute(name).Get()) == 0.0
 
     def _size(self, prim: Any, name: str, *, allow_zero: bool = False) -> float:
         value = float(prim.GetAttribute(name).Get())

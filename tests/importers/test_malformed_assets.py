@@ -86,9 +86,9 @@ MALFORMED_URDF = {
         urdf(inside='<origin xyz="0 nan 0"/>'),
         ("<origin> of joint 'elbow'", "0 nan 0", "finite numbers"),
     ),
-    "commas": (
-        urdf(inside='<origin rpy="0,0,0"/>'),
-        ("<origin> of joint 'elbow'", "0,0,0", "separated by spaces"),
+    "commas as decimal points": (
+        urdf(inside='<origin rpy="0,5 0 0"/>'),
+        ("<origin> of joint 'elbow'", "0,5 0 0", "separated by spaces"),
     ),
     "limits the wrong way round": (
         urdf(inside='<limit lower="1" upper="-1" effort="1" velocity="1"/>'),
@@ -179,6 +179,10 @@ MALFORMED_MJCF = {
     "broken XML": ("<mujoco><worldbody></mujoco>", ("XML parse error", "Correct the XML")),
     "other root": ("<sdf/>", ("sdf", "Pass an MJCF file")),
     "URDF": ('<robot name="a"><link name="b"/></robot>', ("<robot>", "add_urdf")),
+    "a part to include": (
+        '<mujocoinclude><body name="arm"/></mujocoinclude>',
+        ("mujocoinclude", "pass the file that includes it"),
+    ),
     "nothing in it": ("<mujoco/>", ("<worldbody>", "no bodies", "Check that this is the file")),
     "unknown element": ("<mujoco><wordbody/></mujoco>", ("unknown element <wordbody>", "Check that this")),
     "attribute of words": (

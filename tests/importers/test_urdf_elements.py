@@ -282,6 +282,19 @@ def test_meshes_are_found_and_read(tmp_path, wedge, suffix, reference):
     np.testing.assert_allclose(builder.meshes[0].aabb, [[0, 0, -2], [1, 1.5, 0]], atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "reference", ["file://meshes/part.stl", "file:///meshes/part.stl", "model://bot/part.stl"]
+)
+def test_meshes_are_found_by_the_references_of_gazebo(tmp_path, wedge, reference):
+    """Converters strip a package from a URL and leave a relative path behind it; models lie in a folder."""
+    (tmp_path / "bot" / "meshes").mkdir(parents=True)
+    wedge.export(tmp_path / "bot" / "meshes" / "part.stl")
+    wedge.export(tmp_path / "bot" / "part.stl")
+    (tmp_path / "bot" / "robot.urdf").write_text(arm(link=INERTIAL + mesh_link(reference)))
+    builder, _ = import_urdf(tmp_path / "bot" / "robot.urdf", strict=True)
+    assert builder.shape_type[0] == GeoType.CONVEX_MESH
+
+
 def test_sdf_child_lets_a_mesh_collide_as_it_is(tmp_path):
     """An `<sdf>` beside the geometry keeps the triangles, with the resolution given, and their mass."""
     ring = trimesh.creation.torus(0.3, 0.1, 24, 12)

@@ -145,6 +145,21 @@ REPAIRED = {
         lambda b: b.shape_count,
         0,
     ),
+    "prefix of another program without a declaration": (
+        arm(
+            joint='<axis xyz="0 0 1"/><limit effort="4" velocity="2" drake:acceleration="2.5"/>',
+            rest='<drake:collision_filter_group name="all"/><gazebo:light/>',
+        ),
+        "namespace prefix without a declaration",
+        lambda b: b.joint_effort_limit[0],
+        4.0,
+    ),
+    "numbers separated by commas": (
+        arm(joint='<axis xyz="0,0, 1"/>'),
+        "numbers separated by commas",
+        lambda b: b.joint_axis[0],
+        (0.0, 0.0, 1.0),
+    ),
     "undefined world": (
         arm().replace('<parent link="base"/>', '<parent link="world"/>').replace('<link name="base"/>', ""),
         "undefined link 'world'",
