@@ -3,12 +3,13 @@
 import contextlib
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import warp as wp
 
 from pluriverse.kernel_progress import declared_module_count, install
+from pluriverse.launch_list import LaunchList, is_supported, make_launches
 
 # Threads of a block on a GPU: one warp. A thread steps a world, in a long kernel that takes many registers.
 # Warp's 256 would put 1024 worlds onto 4 multiprocessors of a hundred; so they are spread over 32. Blocks of
@@ -19,6 +20,8 @@ BLOCK_DIM = 32
 # modules without thought of other threads, too. So recordings and launches from Python hold this lock;
 # replays of recorded graphs need none.
 RECORDING = threading.RLock()
+# The list that launches go into while `record` makes one; whoever reads or writes it holds RECORDING.
+_list: LaunchList | None = None
 install()
 
 
@@ -43,15 +46,65 @@ def launch_kernel(
     All launches of the package go through here: a module is compiled anew for every size of blocks.
     """
     with RECORDING:
-        return wp.launch(
+        listed = _list is not None and not record_cmd
+        command = wp.launch(
             kernel,
             dim=dim,
             inputs=inputs,
             outputs=outputs,
             device=device,
-            record_cmd=record_cmd,
+            record_cmd=record_cmd or listed,
             block_dim=BLOCK_DIM,
         )
+        if not listed:
+            return command
+        assert _list is not None
+        _list.append(command)
+        return None
+
+
+def launch_while(condition: wp.array[int], body: Callable[[], None]) -> None:
+    """Launch what `body` launches as long as an integer on the device, of shape [1], is not 0."""
+    with RECORDING:
+        if _list is None:
+            wp.capture_while(condition, body)
+        else:
+            with _list.repeating(condition):
+                body()
+
+
+def record(device: wp.Device, launch: Callable[[], None]) -> wp.Graph:
+    """Return a graph of what `launch` launches, to be replayed by `wp.capture_launch`.
+
+    All kernels have to be loaded. On a CPU `launch` may be called twice: where it does more than launch
+    kernels of this package, Warp records it all by itself.
+    """
+    global _list
+    with RECORDING:
+        if is_supported(device):
+            launches = LaunchList()
+            with wp.ScopedCapture(device=device, force_module_load=False) as others:
+                _list = launches
+                try:
+                    launch()
+                finally:
+                    _list = None
+            if _operation_count(others.graph) == 0:
+                inputs = launches.inputs()
+                with wp.ScopedCapture(device=device, force_module_load=False) as capture:
+                    launch_kernel(make_launches, dim=1, inputs=inputs, device=device)
+                capture.graph.launches = launches  # for as long as the graph
+                return capture.graph
+        with wp.ScopedCapture(device=device, force_module_load=False) as capture:
+            launch()
+        return capture.graph
+
+
+def _operation_count(graph: wp.Graph) -> int:
+    """Return how much Warp has recorded in a graph on a CPU."""
+    from warp._src.context import runtime  # Warp has no public name for it
+
+    return runtime.core.wp_apic_get_operation_count(graph.apic_state)
 
 
 def load_kernels(device: Any, *, max_workers: int) -> None:

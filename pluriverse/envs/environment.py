@@ -11,7 +11,7 @@ import warp as wp
 from pluriverse.envs.optional import import_optional
 from pluriverse.envs.random import OBSERVATION_PLACE, RESET_PLACE, EnvironmentRandom
 from pluriverse.envs.task import Task
-from pluriverse.launch import RECORDING
+from pluriverse.launch import record
 from pluriverse.model import Model
 from pluriverse.randomization import Randomizer
 from pluriverse.simulation import Simulation, StepStage
@@ -328,12 +328,7 @@ class Environment:
             ):
                 self._launch_return()
                 return
-            with (
-                RECORDING,
-                wp.ScopedCapture(device=self.model.device, force_module_load=False) as capture,
-            ):
-                self._launch_return()
-            self._return_graph = capture.graph
+            self._return_graph = record(self.model.device, self._launch_return)
         wp.capture_launch(self._return_graph)
 
     def _launch_return(self) -> None:

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.builder.shapes import GROUND_COLOR
+from pluriverse.launch import record
 from pluriverse.model import Model, State
 from pluriverse.render.camera import Camera, fitting_camera
 from pluriverse.render.raycast.caster import RayCaster
@@ -315,9 +317,7 @@ class PictureRenderer:
         launch(0, 0)  # compiles the kernel
         graphs = []
         for first in range(0, total, BLOCK_PIXELS):
-            with wp.ScopedCapture(device=device, force_module_load=False) as capture:
-                launch(first, min(BLOCK_PIXELS, total - first))
-            graphs.append(capture.graph)
+            graphs.append(record(device, partial(launch, first, min(BLOCK_PIXELS, total - first))))
 
         # Warp releases the interpreter's lock while it replays a graph.
         with ThreadPoolExecutor(self._threads) as pool:

@@ -2,11 +2,13 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
 import warp as wp
 
+from pluriverse.launch import record
 from pluriverse.model import Model, State
 from pluriverse.render import RayCaster
 from pluriverse.render.raycast.tree import make_shared_trees, make_world_trees
@@ -81,9 +83,7 @@ class Sensor:
             count = 1 if threads == 1 else min(self.model.world_count, 4 * threads)
             for chunk in np.array_split(np.arange(self.model.world_count, dtype=np.int32), count):
                 worlds: Any = wp.array(chunk, dtype=wp.int32, device=device)
-                with wp.ScopedCapture(device=device, force_module_load=False) as capture:
-                    self._launch_worlds(state, worlds)
-                graphs.append((capture.graph, worlds))
+                graphs.append((record(device, partial(self._launch_worlds, state, worlds)), worlds))
             if len(self._graphs) > 4:
                 self._graphs.clear()  # states come and go: those of the past are not kept for ever
             self._graphs[key] = (state, graphs)

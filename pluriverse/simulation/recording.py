@@ -1,7 +1,7 @@
 """Recording: the step of a chunk of worlds as a graph, replayed without Python.
 
-A launch from Python costs microseconds, a kernel inside a replayed graph a tenth of one. One step is a graph,
-and many steps in a row replay a graph that holds a block of them.
+A launch from Python costs microseconds, one that is replayed from a list (`launch_list`) a call. One step is
+a graph, and many steps in a row replay a graph that holds a block of them.
 """
 
 import contextlib
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import warp as wp
 
-from pluriverse.launch import RECORDING
+from pluriverse.launch import RECORDING, record
 
 # World-steps in one replay, where many steps are asked for. At some microseconds for the smallest world, a
 # replay then lasts longer than a thread needs to take the interpreter's lock and come back for the next one.
@@ -59,18 +59,15 @@ class ChunkRecording:
     def substep_graph(self, place: int) -> wp.Graph:
         """Return the graph of one solver step by itself, the one at a place in the step."""
         if place not in self._substep_graphs:
-            with RECORDING, wp.ScopedCapture(device=self._device, force_module_load=False) as capture:
-                self._launch(self.worlds, 1, place)
-            self._substep_graphs[place] = capture.graph
+            self._substep_graphs[place] = record(self._device, lambda: self._launch(self.worlds, 1, place))
         return self._substep_graphs[place]
 
     def _graph(self, count: int) -> wp.Graph:
         """Return the graph of so many steps in a row."""
         if count not in self._graphs:
-            # The modules are loaded already; to force it here would load those of a whole program.
-            with RECORDING, wp.ScopedCapture(device=self._device, force_module_load=False) as capture:
-                self._launch(self.worlds, count * self._decimation)
-            self._graphs[count] = capture.graph
+            self._graphs[count] = record(
+                self._device, lambda: self._launch(self.worlds, count * self._decimation)
+            )
         return self._graphs[count]
 
 

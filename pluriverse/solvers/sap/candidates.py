@@ -35,7 +35,7 @@ from pluriverse.collision.shape_pair import (
 )
 from pluriverse.collision.shape_state import ANY_SPEED, CAPSULE, SPHERE, ShapeModel, ShapeState
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, launch_while
 from pluriverse.math.precision import kernel_module, vec6_type
 from pluriverse.model import Contacts, Model, Topology
 
@@ -536,7 +536,7 @@ class CandidateCheck:
             check(repeats.one, is_first=False)
 
         check(worlds, is_first=True)
-        wp.capture_while(repeats.head, solve_one)
+        launch_while(repeats.head, solve_one)
 
     def _repeats_of(self, worlds: wp.array) -> Repeats:
         """Return the place of a list of worlds."""
