@@ -102,8 +102,9 @@ def record(device: wp.Device, launch: Callable[[], None]) -> wp.Graph:
 
 def _operation_count(graph: wp.Graph) -> int:
     """Return how much Warp has recorded in a graph on a CPU."""
-    from warp._src.context import runtime  # Warp has no public name for it
+    from warp._src import context  # Warp has no public name for it
 
+    runtime: Any = context.runtime
     return runtime.core.wp_apic_get_operation_count(graph.apic_state)
 
 

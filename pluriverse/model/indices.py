@@ -63,12 +63,18 @@ class IndexErrors:
         self.count = wp.zeros(len(IndexKind), dtype=wp.int32, device=device)
         self.example = wp.zeros(len(IndexKind), dtype=wp.int64, device=device)
         self.bound = wp.zeros(len(IndexKind), dtype=wp.int32, device=device)
+        self._host_count: np.ndarray | None = None
 
     def take(self) -> Iterator[WrongIndices]:
         """Yield the kinds of which there were wrong indices since the last call, and begin anew."""
-        counts = self.count.numpy().copy()
-        if not counts.any():
+        counts = self._host_count
+        if counts is None:
+            counts = self.count.numpy()
+            if self.count.device.is_cpu:
+                self._host_count = counts  # a view, which sees what kernels write
+        if not np.count_nonzero(counts):
             return
+        counts = counts.copy()
         examples, bounds = self.example.numpy().copy(), self.bound.numpy().copy()
         self.count.zero_()
         for kind in IndexKind:

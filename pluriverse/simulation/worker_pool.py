@@ -18,6 +18,8 @@ class _Task:
         self.failure: BaseException | None = None
 
 
+# For work on one thread, which nothing stops but its own exception.
+_NEVER = threading.Event()
 _Inbox = queue.SimpleQueue[_Task | None]
 
 
@@ -55,6 +57,9 @@ class WorkerPool:
         The first exception of any thread, Ctrl-C among them, is raised here, after all have come to an end.
         The event that `work` is given is set as soon as there is one: it should then return soon.
         """
+        if thread_count == 1:
+            work(_NEVER)
+            return
         if os.getpid() != self._threads_process:
             self._start(len(self._inboxes) + 1)
         stop = threading.Event()
