@@ -88,6 +88,14 @@ _LAZY_MODULES = {
 }
 """Module that each public name is loaded from on first use."""
 
+_FOREIGN_NAMES = {
+    "AxisType": "pluriverse.types",
+    "MAXVAL": "pluriverse.types",
+    "StateFlags": "pluriverse.types",
+    "use_coord_layout_targets": "pluriverse.types",
+}
+"""Names that only scripts written for Newton look for here."""
+
 __all__ = [
     "Appearance",
     "Axis",
@@ -156,9 +164,11 @@ _LAZY_ROOMS = (
 def __getattr__(name: str) -> Any:
     if name in _LAZY_ROOMS:
         return importlib.import_module(f"pluriverse.{name}")
-    module = _LAZY_MODULES.get(name)
+    module = _LAZY_MODULES.get(name) or _FOREIGN_NAMES.get(name)
     if module is None:
-        raise AttributeError(f"module 'pluriverse' has no attribute {name!r}")
+        from pluriverse.newton_names import missing
+
+        raise missing("", name, kind="module")
     value = getattr(importlib.import_module(module), name)
     globals()[name] = value
     return value

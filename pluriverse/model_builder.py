@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import warp as wp
 
@@ -31,6 +31,7 @@ from pluriverse.builder.shape_config import ShapeConfig
 from pluriverse.builder.tables import BuilderTables
 from pluriverse.importers import methods as importers
 from pluriverse.model import Model
+from pluriverse.newton_names import explain_missing
 from pluriverse.types import Axis
 from pluriverse.warnings import PluriverseWarning
 
@@ -120,6 +121,9 @@ class ModelBuilder(BuilderTables):
         if gravity is not None:
             self.gravity = gravity
 
+    if not TYPE_CHECKING:
+        __getattr__ = explain_missing("ModelBuilder")
+
     @property
     def shape_collision_filter_pairs(self) -> FilterPairs:
         """Pairs of shapes filtered by `add_shape_collision_filter_pair`: a list that can be written to."""
@@ -128,6 +132,24 @@ class ModelBuilder(BuilderTables):
     @shape_collision_filter_pairs.setter
     def shape_collision_filter_pairs(self, pairs: Iterable[Any]) -> None:
         FilterPairs(self).replace(pairs)
+
+    @property
+    def up_vector(self) -> tuple[float, float, float]:
+        """Unit vector that points up. Assigning one of the axes sets `up_axis`."""
+        return self.up_axis.vector
+
+    @up_vector.setter
+    def up_vector(self, vector: Vector) -> None:
+        axes = [axis for axis in Axis if tuple(float(part) for part in vector) == axis.vector]
+        if not axes:
+            raise ValueError(
+                f"ModelBuilder.up_vector is {tuple(vector)}, but must be along x, y or z. Turn what you add."
+            )
+        self.up_axis = axes[0]
+
+    def validate_joint_ordering(self) -> bool:
+        """Return True: joints may be added in any order, and `finalize` sorts what needs an order."""
+        return True
 
     def finalize(
         self,

@@ -51,6 +51,14 @@ class Axis(enum.IntEnum):
         return cls.from_any(str(name))
 
 
+AxisType = Axis | int | str
+"""What `Axis.from_any` takes."""
+MAXVAL = 1.0e10
+"""What Newton writes for no limit: further than anything goes, and infinity serves as well."""
+use_coord_layout_targets = True
+"""Whether `joint_target_q` is numbered like coordinates. It always is, whatever a script sets."""
+
+
 class Entity(enum.Enum):
     """What an array has one entry for. `Model.AttributeFrequency` is another name, as in Newton."""
 
@@ -202,6 +210,30 @@ class BodyFlags(enum.IntFlag):
     """As its state and targets say, whatever acts on it; only bodies whose joint hangs on the world."""
     ALL = 1 | 2
     """Both, to filter by; a body is one or the other."""
+
+
+class StateFlags(enum.IntFlag):
+    """Parts of a `State`, for `reset` of a solver."""
+
+    NONE = 0
+    JOINT_Q = 1
+    JOINT_QD = 2
+    BODY_Q = 4
+    BODY_QD = 8
+    PARTICLE_Q = 16
+    """There are no particles."""
+    PARTICLE_QD = 32
+    """There are no particles."""
+    BODY_F = 64
+    PARTICLE_F = 128
+    """There are no particles."""
+    JOINT_F = 256
+    """Forces on joints belong to `Control`, which stays as it is."""
+    BODY = 4 | 8
+    PARTICLE = 16 | 32
+    JOINT = 1 | 2
+    FORCE = 64 | 128 | 256
+    ALL = 511
 
 
 class ModelFlags(enum.IntFlag):

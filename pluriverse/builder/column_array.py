@@ -67,13 +67,43 @@ class ColumnArray(np.ndarray):
             "Add entities by add_link(), add_joint_*() or add_shape_*(), and write to their entries."
         )
 
-    extend = append
+    extend = insert = append
     """As `append`."""
+
+    def __iadd__(self, other: Any) -> Any:  # type: ignore[misc]
+        if isinstance(other, list | tuple) and np.ndim(other) == self.ndim:
+            # Of a list this would append, of an array add: nobody shall get the other of the two.
+            raise TypeError(
+                f"ModelBuilder.{self.column_name} += a list: columns have one entry per entity, so nothing "
+                "can be appended. Write to entries ([-7:] = values), or add an array to add numbers."
+            )
+        return super().__iadd__(other)
+
+    def __eq__(self, other: Any) -> Any:
+        """Compare with a list as a list does, to one truth value; with all else entry by entry."""
+        if isinstance(other, list | tuple) and self.ndim:
+            return self._is_list(other)
+        return super().__eq__(other)
+
+    def __ne__(self, other: Any) -> Any:
+        """The opposite of `==`."""
+        if isinstance(other, list | tuple) and self.ndim:
+            return not self._is_list(other)
+        return super().__ne__(other)
+
+    __hash__ = None  # as lists and arrays
 
     def __setitem__(self, place: Any, value: Any) -> None:
         if not self.flags.writeable:
             raise ValueError(f"ModelBuilder.{self.column_name} {READ_ONLY}.")
         super().__setitem__(place, value)
+
+    def _is_list(self, values: Any) -> bool:
+        """Return whether the entries are those of a list."""
+        return len(self) == len(values) and all(
+            np.array_equal(np.asarray(own), np.asarray(value))
+            for own, value in zip(self, values, strict=True)
+        )
 
     def _matches(self, value: Any) -> np.ndarray:
         same = np.asarray(self) == np.asarray(value)

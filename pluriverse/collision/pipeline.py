@@ -2,17 +2,19 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import warp as wp
 
 from pluriverse.collision.contact_horizon import ContactHorizon, make_horizon_data
+from pluriverse.collision.newton_options import read_newton_options
 from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, HostPairs, sort_pairs, upload_pairs
 from pluriverse.geometry import Heightfield
 from pluriverse.model import Contacts, Model, State
 from pluriverse.model.arguments import check_contacts, check_state
 from pluriverse.model.world_list import check_worlds
+from pluriverse.newton_names import explain_missing
 from pluriverse.types import GeoType, ShapeFlags
 from pluriverse.warnings import PluriverseWarning
 
@@ -43,8 +45,11 @@ class CollisionPipeline:
         requires_grad: Must not be True: contacts are not differentiable.
         deterministic: Changes nothing: contacts are always the same, bit for bit.
         reduce_contacts: Changes nothing: the contacts of two meshes that matter are chosen anyway.
+        of_newton: Further arguments of Newton's pipeline. They are taken, with a warning where they ask for
+            what cannot be.
 
     Raises:
+        TypeError: If Newton does not have such an argument either.
         ValueError: If `requires_grad` is set, there is no such broad phase, a shape that collides has no
             geometry, all triangles of a mesh are degenerate, a hydroelastic shape has no stiffness, or a
             capacity is not valid.
@@ -64,11 +69,13 @@ class CollisionPipeline:
         requires_grad: bool | None = None,
         deterministic: bool = True,
         reduce_contacts: bool = True,
+        **of_newton: Any,
     ):
         if requires_grad:
             raise ValueError(
                 "CollisionPipeline: requires_grad is True, but contacts are not differentiable. Leave it out."
             )
+        read_newton_options(of_newton)
         # Kernels are parsed when a module that declares them loads: not before a pipeline exists.
         from pluriverse.collision import stages
 
@@ -114,6 +121,9 @@ class CollisionPipeline:
         self._separation = wp.zeros(slot_count, dtype=float, device=device)
         self._heap = wp.zeros(slot_count, dtype=int, device=device)
 
+    if not TYPE_CHECKING:
+        __getattr__ = explain_missing("CollisionPipeline")
+
     def contacts(self) -> Contacts:
         """Return new contacts with the capacity of this pipeline."""
         return Contacts(self.model, self.rigid_contact_capacity)
@@ -123,6 +133,7 @@ class CollisionPipeline:
         state: State,
         contacts: Contacts,
         *,
+        dt: float | None = None,
         worlds: wp.array | None = None,
         horizon: ContactHorizon | None = None,
     ) -> None:
@@ -134,6 +145,7 @@ class CollisionPipeline:
         Args:
             state: Poses and velocities.
             contacts: Contacts made by this pipeline.
+            dt: Changes nothing: gaps are found for all steps.
             worlds: Worlds concerned, int32; all if None. Other worlds keep their contacts.
             horizon: What `contact_horizon` of the solver returned for its step: contacts that cannot act in
                 it are left out. The solver checks what was assumed, and has the rest found where it did not

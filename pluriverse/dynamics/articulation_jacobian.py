@@ -87,6 +87,7 @@ def eval_jacobian(
     J: wp.array | None = None,
     mask: wp.array | None = None,
     *,
+    joint_S_s: wp.array | None = None,
     worlds: wp.array | None = None,
 ) -> wp.array:
     """Return the Jacobian of each articulation at the joint coordinates of a state.
@@ -102,6 +103,7 @@ def eval_jacobian(
         J: Array to write to, float32 or float64, shape [articulation, 6 * most links, most dofs]; None for a
             new one in float32. With an array given, the call can be recorded.
         mask: Which articulations, shape [articulation]; all if None.
+        joint_S_s: Not needed: scratch that Newton's function works in.
         worlds: Worlds concerned, int32; all if None.
 
     Raises:

@@ -96,6 +96,9 @@ def eval_mass_matrix(
     H: wp.array | None = None,
     mask: wp.array | None = None,
     *,
+    J: wp.array | None = None,
+    body_I_s: wp.array | None = None,
+    joint_S_s: wp.array | None = None,
     worlds: wp.array | None = None,
 ) -> wp.array:
     """Return the mass matrix of each articulation, with armature, at the joint coordinates of a state.
@@ -111,6 +114,9 @@ def eval_mass_matrix(
         H: Array to write to, float32 or float64, shape [articulation, most dofs, most dofs]; None for a new
             one in float32. With an array given, the call can be recorded.
         mask: Which articulations, shape [articulation]; all if None.
+        J: Not needed, as the following: scratch that Newton's function works in.
+        body_I_s: Not needed.
+        joint_S_s: Not needed.
         worlds: Worlds concerned, int32; all if None.
 
     Raises:

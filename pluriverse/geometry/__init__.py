@@ -1,5 +1,7 @@
 """Geometry on the host: triangle meshes, convex hulls and mass properties."""
 
+from typing import Any
+
 from pluriverse.geometry.appearance import Appearance as Appearance
 from pluriverse.geometry.appearance import MeshSkin, TextureMapping
 from pluriverse.geometry.appearance import Texture as Texture
@@ -30,6 +32,7 @@ from pluriverse.geometry.terrain import (
     stairs_terrain,
     wave_terrain,
 )
+from pluriverse.newton_names import missing
 
 __all__ = [
     "HULL_VERTEX_COUNT_MIN",
@@ -58,3 +61,7 @@ __all__ = [
     "transform_mass_properties",
     "wave_terrain",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    raise missing("geometry", name, kind="module")

@@ -7,7 +7,7 @@ import os
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from pluriverse.geometry.mesh_shapes import MeshShapes
 from pluriverse.geometry.signed_distance import SignedDistance, check_options, compute_signed_distance
 from pluriverse.geometry.surface_edges import is_closed_surface
 from pluriverse.geometry.vertex_merge import merge_vertices
+from pluriverse.newton_names import explain_missing
 
 # Vertices of a convex hull unless the caller says otherwise. Support queries cost time in proportion to it;
 # 64 vertices describe a robot link to about 1 % of its size (a sphere: 0.03 r of sagitta).
@@ -88,6 +89,9 @@ class Mesh(MeshShapes):
         self._unscaled: Mesh | None = None
         self.signed_distance_options: dict[str, Any] = {}
         """Options of `signed_distance` for all who give none, see `with_signed_distance`."""
+
+    if not TYPE_CHECKING:
+        __getattr__ = explain_missing("Mesh")
 
     @property
     def triangles(self) -> np.ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.model.attributes import AttributeAssignment, set_array
+from pluriverse.newton_names import explain_missing
 
 if TYPE_CHECKING:
     from pluriverse.model.model import Model
@@ -121,6 +122,9 @@ class Contacts:
 
     def __setattr__(self, name: str, value: Any) -> None:
         set_array(self, name, value, owner="Contacts")
+
+    if not TYPE_CHECKING:
+        __getattr__ = explain_missing("Contacts")
 
     @property
     def slot_start(self) -> wp.array[int]:

@@ -1,6 +1,6 @@
 """Control: what a user commands from step to step."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import warp as wp
 
@@ -8,6 +8,7 @@ from pluriverse.model.attributes import assign_custom_arrays, set_array
 from pluriverse.model.drive_targets import DriveTargets
 from pluriverse.model.schema import CONTROL_ARRAYS, ControlArrays
 from pluriverse.model.world_list import check_worlds
+from pluriverse.newton_names import explain_missing
 
 _KEPT = tuple(name for name in CONTROL_ARRAYS if name != "joint_target_q")
 """The arrays that say everything: `joint_target_q` agrees with `joint_target_pos`."""
@@ -56,6 +57,9 @@ class Control(ControlArrays):
         if worlds is not None and model is not None:
             worlds = check_worlds(model, worlds, what="Control.unify_targets")
         self._targets.unify(worlds)
+
+    if not TYPE_CHECKING:
+        __getattr__ = explain_missing("Control")
 
     def clear(self) -> None:
         """Set all forces and all targets to zero (targets do not return to those of the model).

@@ -19,6 +19,7 @@ from pluriverse.model.structure import Structure
 from pluriverse.model.structure_guard import StructureGuard
 from pluriverse.model.topology import Template, Topology
 from pluriverse.model.world_list import trust_worlds
+from pluriverse.newton_names import missing
 from pluriverse.types import Axis, Entity
 
 FRAME_ARRAYS = tuple(name for name, spec in MODEL_ARRAYS.items() if spec.places_bodies)
@@ -159,7 +160,9 @@ class Model(DerivedArrays):
                     ": nothing was kept of what only MuJoCo knows. Call "
                     "SolverMuJoCo.register_custom_attributes(builder) before importing."
                 )
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}{remedy}")
+            if remedy:
+                raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}{remedy}")
+            raise missing("Model", name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self.__dict__.get("_structure_guard") is None:
@@ -204,6 +207,16 @@ class Model(DerivedArrays):
         return [self.meshes[index] if index >= 0 else None for index in self.shape_source_index.numpy()]
 
     @property
+    def requires_grad(self) -> bool:
+        """False: steps are not differentiable."""
+        return False
+
+    @property
+    def joint_target_q_start(self) -> wp.array[int]:
+        """First entry of each joint in `joint_target_q`: that in `joint_q`, shape [joint + 1]."""
+        return self.joint_q_start
+
+    @property
     def joint_target_qd(self) -> wp.array[float]:
         """Another name of `joint_target_vel`."""
         return self.joint_target_vel
@@ -221,15 +234,31 @@ class Model(DerivedArrays):
         self._targets = DriveTargets(self.topology, self.worlds, self.joint_target_pos, self.joint_q)
         self.joint_target_q = self._targets.by_coord
 
-    def state(self) -> State:
-        """Return a new state, as the worlds begin."""
+    def state(self, requires_grad: bool | None = None) -> State:
+        """Return a new state, as the worlds begin.
+
+        Args:
+            requires_grad: Must not be True: steps are not differentiable.
+
+        Raises:
+            ValueError: If it is.
+        """
+        _refuse_gradients("Model.state", requires_grad)
         state = State(self.joint_q, self.joint_qd, self.body_q, self.body_qd)
         object.__setattr__(state, "_model", self)
         self.attach_custom_arrays(state, attributes.AttributeAssignment.STATE)
         return state
 
-    def control(self) -> Control:
-        """Return a new control: the targets of the model, and no force."""
+    def control(self, requires_grad: bool | None = None) -> Control:
+        """Return a new control: the targets of the model, and no force.
+
+        Args:
+            requires_grad: Must not be True: steps are not differentiable.
+
+        Raises:
+            ValueError: If it is.
+        """
+        _refuse_gradients("Model.control", requires_grad)
         control = Control(self.joint_f, self._targets, self.joint_target_vel, self.joint_act)
         object.__setattr__(control, "_model", self)
         self.attach_custom_arrays(control, attributes.AttributeAssignment.CONTROL)
@@ -371,3 +400,8 @@ class Model(DerivedArrays):
             f"Model({self.world_count} worlds of {len(self.templates)} kinds, {self.body_count} bodies, "
             f"{self.joint_dof_count} degrees of freedom, {self.shape_count} shapes, on {self.device})"
         )
+
+
+def _refuse_gradients(call: str, requires_grad: bool | None) -> None:
+    if requires_grad:
+        raise ValueError(f"{call}: requires_grad is True, but steps are not differentiable. Leave it out.")

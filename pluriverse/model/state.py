@@ -1,13 +1,14 @@
 """State: what changes from step to step."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import warp as wp
 
 from pluriverse.model.archive import check_fit, read_arrays, take_array, write_arrays
 from pluriverse.model.attributes import assign_custom_arrays, set_array, share_custom_arrays
 from pluriverse.model.schema import STATE_ARRAYS, StateArrays
+from pluriverse.newton_names import explain_missing
 
 
 class State(StateArrays):
@@ -35,6 +36,14 @@ class State(StateArrays):
 
     def __setattr__(self, name: str, value: Any) -> None:
         set_array(self, name, value, owner="State")
+
+    if not TYPE_CHECKING:
+        __getattr__ = explain_missing("State")
+
+    @property
+    def requires_grad(self) -> bool:
+        """False: steps are not differentiable."""
+        return False
 
     @property
     def joint_coord_count(self) -> int:

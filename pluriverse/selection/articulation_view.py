@@ -1,7 +1,7 @@
 """Articulation view: robots of any worlds as arrays, as robot learning uses them."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
@@ -14,6 +14,7 @@ from pluriverse.dynamics import (
     eval_mass_matrix,
 )
 from pluriverse.model import Control, Model, State
+from pluriverse.newton_names import explain_missing
 from pluriverse.selection.entity_views import owned_ranges
 from pluriverse.selection.layout import owned_by
 from pluriverse.selection.patterns import Patterns, leaf, match_labels
@@ -164,6 +165,9 @@ class ArticulationView(View):
                 )
 
     # what was found
+
+    if not TYPE_CHECKING:
+        __getattr__ = explain_missing("ArticulationView")
 
     @property
     def articulation_ids(self) -> wp.array[int]:
@@ -402,17 +406,30 @@ class ArticulationView(View):
         selected = self.get_model_articulation_mask(mask, indices=indices)
         eval_fk(self.model, target.joint_q, target.joint_qd, target, mask=selected)  # type: ignore[arg-type]
 
-    def eval_jacobian(self, state: State, J: wp.array | None = None, mask: Any = None) -> wp.array:
+    def eval_jacobian(
+        self, state: State, J: wp.array | None = None, mask: Any = None, *, joint_S_s: wp.array | None = None
+    ) -> wp.array:
         """Return the Jacobians of all articulations of the model, zero for those not selected here.
 
-        See `pluriverse.eval_jacobian`; `mask` is one of this view, as in `set_attribute`.
+        See `pluriverse.eval_jacobian`; `mask` is one of this view, as in `set_attribute`. `joint_S_s` is not
+        needed.
         """
         return eval_jacobian(self.model, state, J, self.get_model_articulation_mask(mask))
 
-    def eval_mass_matrix(self, state: State, H: wp.array | None = None, mask: Any = None) -> wp.array:
+    def eval_mass_matrix(
+        self,
+        state: State,
+        H: wp.array | None = None,
+        mask: Any = None,
+        *,
+        J: wp.array | None = None,
+        body_I_s: wp.array | None = None,
+        joint_S_s: wp.array | None = None,
+    ) -> wp.array:
         """Return the mass matrices of all articulations of the model, zero for those not selected here.
 
-        See `pluriverse.eval_mass_matrix`; `mask` is one of this view, as in `set_attribute`.
+        See `pluriverse.eval_mass_matrix`; `mask` is one of this view, as in `set_attribute`. The last
+        three are not needed.
         """
         return eval_mass_matrix(self.model, state, H, self.get_model_articulation_mask(mask))
 

@@ -1,7 +1,10 @@
 """Sensors: those of robots, and cameras and rays that look into every world of a batch."""
 
+from typing import Any
+
 from pluriverse.builder.cameras import CameraMode
 from pluriverse.builder.sensors import SensorType, SensorZone
+from pluriverse.newton_names import missing
 from pluriverse.sensors.camera import CameraOutput, CameraSensor
 from pluriverse.sensors.model_sensors import ModelSensors
 from pluriverse.sensors.patterns import grid_pattern, lidar_pattern
@@ -20,3 +23,7 @@ __all__ = [
     "grid_pattern",
     "lidar_pattern",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    raise missing("sensors", name, kind="module")

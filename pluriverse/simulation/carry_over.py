@@ -13,7 +13,7 @@ import warp as wp
 from pluriverse.launch import launch_kernel
 from pluriverse.math.dense import numbers_copy
 from pluriverse.model import Model, State
-from pluriverse.simulation.world_bounds import world_bounds
+from pluriverse.model.world_bounds import world_bounds
 
 # Worlds that a thread of a CPU publishes. A world of one link takes 18 ns by itself, 8.3 ns among eight and
 # 7.3 ns among sixteen.

@@ -14,8 +14,8 @@ import warp as wp
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, State
 from pluriverse.model.attributes import AttributeAssignment, AttributeSpec
+from pluriverse.model.world_bounds import bounds_of, world_bounds
 from pluriverse.model.world_selection import WorldSelection
-from pluriverse.simulation.world_bounds import bounds_of, world_bounds
 from pluriverse.types import Entity
 
 

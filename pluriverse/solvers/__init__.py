@@ -3,6 +3,7 @@
 import importlib
 from typing import Any
 
+from pluriverse.newton_names import missing
 from pluriverse.solvers.base import SolverBase
 
 __all__ = ["SolverBase"]
@@ -13,6 +14,5 @@ _MODULES = {"SolverMuJoCo": "pluriverse.solvers.mujoco", "SolverSAP": "plurivers
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
-        remedy = " Take SolverSAP or SolverMuJoCo." if name.startswith("Solver") else ""
-        raise AttributeError(f"module 'pluriverse.solvers' has no attribute {name!r}.{remedy}")
+        raise missing("solvers", name, kind="module")
     return getattr(importlib.import_module(_MODULES[name]), name)

@@ -18,11 +18,13 @@ from pluriverse.dynamics.forward_kinematics import place_worlds
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_contacts, check_control, check_state
 from pluriverse.model.indices import IndexKind
+from pluriverse.model.world_bounds import world_bounds
 from pluriverse.model.world_list import check_worlds
 from pluriverse.model.world_selection import resolve_worlds
 from pluriverse.solvers.model_change import apply_model_change, check_structure
+from pluriverse.solvers.reset import reset_worlds
 from pluriverse.solvers.unfreeze import unfreeze_worlds
-from pluriverse.types import ModelFlags
+from pluriverse.types import ModelFlags, StateFlags
 from pluriverse.warnings import (
     ContactTruncationError,
     ContactTruncationWarning,
@@ -119,6 +121,7 @@ class SolverBase(abc.ABC):
         self._reported: dict[str, np.ndarray] = {}
         # To make such a view takes 8 us, four of which would be half the step of a robot.
         self._host_views: dict[str, tuple[wp.array, np.ndarray]] = {}
+        self._world_bounds: list[wp.array[int]] | None = None
 
     @abc.abstractmethod
     def prepare(self, contacts: Contacts) -> None:
@@ -202,6 +205,48 @@ class SolverBase(abc.ABC):
         Args:
             worlds: Indices, or one truth value per world, on host or device; None for all.
         """
+
+    @property
+    def device(self) -> wp.Device:
+        """Device of the model."""
+        return self.model.device
+
+    def update_contacts(self, contacts: Contacts, state: State | None = None) -> None:
+        """Check the contacts: `step` has written their forces already.
+
+        Args:
+            contacts: Contacts of this model.
+            state: Not read.
+
+        Raises:
+            TypeError: If `contacts` are of another type.
+            ValueError: If they belong to another model.
+        """
+        check_contacts(self.model, contacts, f"{type(self).__name__}.update_contacts: contacts")
+
+    def reset(self, state: State, world_mask: Any = None, flags: StateFlags | int | None = None) -> None:
+        """Put worlds of a state back to how the model begins, and let them take part if they were frozen.
+
+        Args:
+            state: State to write to.
+            world_mask: Truth values, shape [world]; one more, for what is global, is ignored. Or indices of
+                worlds. All worlds if None.
+            flags: Parts that are put back; all if None. Poses and velocities of bodies follow from joints in
+                the next step; call `eval_fk` to have them before, if only some of these were put back.
+
+        Raises:
+            IndexError: If there is no such world.
+            TypeError: If `state` is no state, or the worlds are neither whole numbers nor truth values.
+            ValueError: If `state` belongs to another model, or a mask has not one entry per world.
+        """
+        name = f"{type(self).__name__}.reset"
+        check_state(self.model, state, f"{name}: state")
+        choice = resolve_worlds(self.model, _without_global(self.model, world_mask), what=name)
+        if self._world_bounds is None:
+            self._world_bounds = world_bounds(self.model)
+        parts = StateFlags.ALL if flags is None else StateFlags(int(flags))
+        reset_worlds(self.model, choice, self._world_bounds, state, parts)
+        self.unfreeze(choice)
 
     def unfreeze(self, worlds: Any = None) -> None:
         """Let frozen worlds take part again, after their state was set to something sound.
@@ -389,3 +434,12 @@ def name_worlds(worlds: np.ndarray) -> str:
     named = ", ".join(str(world) for world in worlds[:_WORLDS_NAMED])
     rest = f" and {worlds.size - _WORLDS_NAMED} more" if worlds.size > _WORLDS_NAMED else ""
     return f"world{'s' if worlds.size > 1 else ''} {named}{rest}"
+
+
+def _without_global(model: Model, mask: Any) -> Any:
+    """Return a mask of worlds without its last entry, if that is for what is global."""
+    shape = getattr(mask, "shape", None) or np.shape(mask if mask is not None else ())
+    dtype = getattr(mask, "dtype", None) or np.asarray(mask if mask is not None else ()).dtype
+    if mask is not None and tuple(shape) == (model.world_count + 1,) and dtype in (wp.bool, np.dtype(bool)):
+        return mask[:-1]
+    return mask

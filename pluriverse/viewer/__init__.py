@@ -5,6 +5,7 @@
 
 from typing import Any
 
+from pluriverse.newton_names import missing
 from pluriverse.viewer.html import export_html
 from pluriverse.viewer.null_viewer import ViewerNull
 from pluriverse.viewer.recording_viewer import RecordingViewer
@@ -15,9 +16,4 @@ __all__ = ["BrowserViewer", "RecordingViewer", "ViewerNull", "export_html"]
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("Viewer"):
-        raise AttributeError(
-            f"module 'pluriverse.viewer' has no attribute {name!r}. ViewerNull takes the same loop without "
-            "showing it; BrowserViewer shows a Simulation, pluriverse.draw makes pictures."
-        )
-    raise AttributeError(f"module 'pluriverse.viewer' has no attribute {name!r}")
+    raise missing("viewer", name, kind="module")

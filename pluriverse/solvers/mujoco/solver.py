@@ -8,6 +8,7 @@ import numpy as np
 
 from pluriverse.model import Model
 from pluriverse.model.world_selection import resolve_worlds
+from pluriverse.newton_names import missing
 from pluriverse.solvers.mujoco.attributes.registration import register_custom_attributes
 from pluriverse.solvers.mujoco.engine import EngineOptions
 from pluriverse.solvers.mujoco.engine_choice import make_engine
@@ -158,7 +159,7 @@ class SolverMuJoCo(EngineSolver):
                     "groups[k].joint_qpos and groups[k].dof_qvel, whose first_body, first_joint, ... say "
                     "where the entities of each world begin."
                 )
-            raise AttributeError(what)
+            raise missing("SolverMuJoCo", name)
 
     @staticmethod
     def import_mujoco() -> tuple[Any, Any]:

@@ -15,6 +15,7 @@ from pluriverse.dynamics.kinematics import eval_kinematics
 from pluriverse.dynamics.workspace import Workspace
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_contacts
+from pluriverse.newton_names import missing
 from pluriverse.solvers.base import SolverBase, name_worlds
 from pluriverse.solvers.sap.body_force import sum_contact_forces
 from pluriverse.solvers.sap.candidates import CandidateCheck
@@ -179,7 +180,7 @@ class SolverSAP(SolverBase):
         options = self.__dict__.get("options")
         if options is not None and name in options.__dataclass_fields__:
             return getattr(options, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise missing("SolverSAP", name)
 
     def prepare(self, contacts: Contacts) -> None:
         """Allocate the workspace for a contact buffer; `step` then neither allocates nor reads back.
