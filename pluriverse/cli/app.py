@@ -366,6 +366,10 @@ def train(
     minutes: Annotated[float | None, typer.Option(help="Time to end after, in minutes.")] = None,
     seed: SeedOption = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the folder.")] = False,
+    begin_with: Annotated[
+        Path | None,
+        typer.Option(help="Run, also of another task, whose networks to begin with."),
+    ] = None,
     device: DeviceOption = None,
     threads: ThreadsOption = None,
     learning_threads: Annotated[
@@ -388,6 +392,7 @@ def train(
             minutes=minutes,
             seed=seed,
             resume=resume,
+            begin_with=begin_with,
             device=device,
             threads=threads,
             learning_threads=learning_threads,

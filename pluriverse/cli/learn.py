@@ -39,6 +39,7 @@ class TrainOptions:
     minutes: float | None
     seed: int
     resume: bool
+    begin_with: Path | None
     device: str | None
     threads: int | None
     learning_threads: int | None
@@ -124,7 +125,14 @@ def train(name: str, options: TrainOptions) -> None:
             task, config.env_count, seed=options.seed, device=options.device, threads=options.threads
         )
         description = describe(name, env)
-        trainer = Trainer(env, config, folder=folder, description=description, resume=options.resume)
+        trainer = Trainer(
+            env,
+            config,
+            folder=folder,
+            description=description,
+            resume=options.resume,
+            begin_with=options.begin_with,
+        )
         if not options.resume and (folder / CURVE).exists():
             (folder / CURVE).unlink()
         output.print(

@@ -8,6 +8,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from pluriverse.envs.environment import Environment
+    from pluriverse.envs.mirror import Mirror
 
 
 class Task:
@@ -95,6 +96,13 @@ class Task:
 
     def reset(self, env: "Environment", mask: Any) -> None:
         """Called for environments that begin anew, truth values [env], after they have returned."""
+
+    def mirror(self, env: "Environment") -> "Mirror | None":
+        """Return observations and actions in the mirror, for a robot whose two sides are alike; None if not.
+
+        What is experienced on one side then counts for the other too, with `LearningConfig(symmetric=True)`.
+        """
+        return None
 
     def metrics(self, env: "Environment") -> dict[str, Any]:
         """Return further figures for logs by their names: numbers, or tensors [env] to be averaged."""

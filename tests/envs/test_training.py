@@ -84,6 +84,22 @@ def test_a_run_goes_on_after_it_was_killed(tmp_path):
     assert read_checkpoint(tmp_path)["description"] == {"task": "swing"}
 
 
+def test_a_run_begins_with_the_networks_of_another(tmp_path):
+    """Its first policy is the last one of the other run, also of another task; updates count from zero."""
+    first = make_trainer(tmp_path / "first")
+    first.train(2)
+    env = envs.Environment(SwingUp(), SMALL.env_count, seed=5, threads=1)
+    second = envs.Trainer(
+        env, SMALL, folder=tmp_path / "second", description={"task": "other"}, begin_with=tmp_path / "first"
+    )
+    assert torch.equal(parameters(second), parameters(first))
+    assert second.iteration == 0
+    with pytest.raises(FileNotFoundError, match="there is no checkpoint"):
+        envs.Trainer(env, SMALL, begin_with=tmp_path / "none")
+    with pytest.raises(ValueError, match="does not fit: its networks are of other sizes"):
+        envs.Trainer(env, replace(SMALL, hidden_sizes=(4, 4)), begin_with=tmp_path / "first")
+
+
 def test_damaged_and_foreign_checkpoints_are_refused(tmp_path):
     """The message says what is wrong."""
     with pytest.raises(FileNotFoundError, match="there is no checkpoint"):

@@ -36,6 +36,8 @@ class LearningConfig:
     """Standard deviation of actions in the beginning."""
     normalize_observations: bool = True
     """Whether observations are normalized by their running mean and deviation."""
+    symmetric: bool = False
+    """Whether what one side of the robot has experienced counts for the other too; needs `Task.mirror`."""
     checkpoint_interval: int = 50
     """Updates between two checkpoints."""
 

@@ -58,10 +58,12 @@ class Trainer:
         folder: Folder for checkpoints and curves; None keeps nothing.
         description: What a checkpoint says of the task, plain values.
         resume: Whether to go on from the checkpoint in the folder, if there is one.
+        begin_with: Checkpoint, or folder of a run, whose networks to begin with, also of another task that
+            observes and acts alike. A run that goes on has its own.
 
     Raises:
-        FileNotFoundError: If `resume` is set without a folder.
-        ValueError: If the checkpoint is of another task.
+        FileNotFoundError: If `resume` is set without a folder, or there is nothing at `begin_with`.
+        ValueError: If a checkpoint is of another task, or its networks do not fit.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Trainer:
         folder: str | Path | None = None,
         description: dict[str, Any] | None = None,
         resume: bool = False,
+        begin_with: str | Path | None = None,
     ) -> None:
         self.env, self.config = env, config
         self.folder = None if folder is None else Path(folder)
@@ -88,6 +91,8 @@ class Trainer:
         self._length = torch.zeros(env.env_count, device=env.device)
         self._simulate_time = 0.0
         self._time_steps()
+        if begin_with is not None:
+            self._take_networks(begin_with, read_checkpoint(begin_with))
         if resume:
             if self.folder is None:
                 raise FileNotFoundError("Trainer: resume needs the folder of the run that it goes on from.")
@@ -237,19 +242,22 @@ class Trainer:
                 "or train "
                 "that task."
             )
-        try:
-            self.ppo.load(content["ppo"], None, True)
-        except RuntimeError as error:
-            raise ValueError(
-                f"'{path}' does not fit: its networks are of other sizes than those of the task and settings "
-                f"now ({str(error).splitlines()[-1].strip()}). Use another folder, or the settings of then."
-            ) from error
+        self._take_networks(path, content)
         self.iteration, self.env_steps = int(content["iteration"]), int(content["env_steps"])
         self.seconds = float(content["seconds"])
         self.ppo.learning_rate = content["learning_rate"]
         torch.set_rng_state(content["random"])
         if self.folder is not None:
             _cut_curve(self.folder / CURVE, self.iteration)
+
+    def _take_networks(self, path: str | Path, content: dict[str, Any]) -> None:
+        try:
+            self.ppo.load(content["ppo"], None, True)
+        except RuntimeError as error:
+            raise ValueError(
+                f"'{path}' does not fit: its networks are of other sizes than those of the task and settings "
+                f"now ({str(error).splitlines()[-1].strip()}). Use another run, or the settings of then."
+            ) from error
 
     def _note(self, progress: Progress) -> None:
         """Append the figures of an update to the curve."""
@@ -328,8 +336,37 @@ def _make_ppo(env: RslRlEnv, config: LearningConfig) -> Any:
     observations = env.get_observations()
     if "critic" in observations.keys():  # noqa: SIM118, a TensorDict iterates over rows
         settings["obs_groups"]["critic"] = ["critic"]
+    if config.symmetric:
+        settings["algorithm"]["symmetry_cfg"] = {
+            "use_data_augmentation": True,
+            "data_augmentation_func": _mirroring(env.env),
+        }
     with contextlib.redirect_stdout(io.StringIO()):  # it prints its networks
         return PPO.construct_algorithm(observations, env, settings, env.device)
+
+
+def _mirroring(env: Environment) -> Callable[..., Any]:
+    """Return a function that appends mirrored rows to observations and actions, as rsl_rl calls it."""
+    mirror = env.task.mirror(env)
+    if mirror is None:
+        raise ValueError(
+            f"LearningConfig: symmetric is set, but {type(env.task).__name__} does not say what it looks "
+            "like in the mirror. Define mirror(self, env), or leave symmetric out."
+        )
+    reflect_observations = mirror.observations.prepared(env.device)
+    reflect_actions = mirror.actions.prepared(env.device)
+
+    def with_mirrored(*, env: Any, obs: Any = None, actions: Any = None) -> tuple[Any, Any]:
+        if obs is not None:
+            reflected = obs.clone()
+            for group in obs.keys():  # noqa: SIM118, a TensorDict iterates over rows
+                reflected[group] = reflect_observations(obs[group])
+            obs = torch.cat([obs, reflected])
+        if actions is not None:
+            actions = torch.cat([actions, reflect_actions(actions)])
+        return obs, actions
+
+    return with_mirrored
 
 
 def _mean(values: list[float]) -> float:
