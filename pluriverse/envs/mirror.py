@@ -94,14 +94,13 @@ def mirrored_joints(model: Model, body_q: np.ndarray, names: Sequence[str]) -> R
     agreement = (axes * np.where(slides[:, None], VECTOR, SPIN)) @ axes.T
     difference = anchor_distance + 1.0 - np.abs(agreement)
     place = difference.argmin(axis=1)
-    rows = np.arange(len(joints))
-    for row in rows:
+    for row in range(len(joints)):
         if difference[row, place[row]] > PAIR_TOLERANCE or place[place[row]] != row:
             raise ValueError(
                 f"mirrored_joints: joint '{names[row]}' has no counterpart on the other side: the nearest is "
                 f"'{names[place[row]]}'. Train without symmetric=True."
             )
-    sign = np.sign(agreement[rows, place])
+    sign = np.sign(agreement[np.arange(len(joints)), place])
     return Reflection(tuple(place.tolist()), tuple(sign.tolist()))
 
 

@@ -93,7 +93,8 @@ ROBOTS: dict[str, Robot] = {
             ),
             height=0.58,
             home={"?F_HFE": 0.4, "?H_HFE": -0.4, "?F_KFE": -0.8, "?H_KFE": 0.8},
-            drive_gains={"*_HAA": (80.0, 2.0), "*_HFE": (80.0, 2.0), "*_KFE": (80.0, 2.0)},
+            # Softer drives let its 50 kg sag until the thighs touch the ground.
+            drive_gains={"*_HAA": (200.0, 8.0), "*_HFE": (200.0, 8.0), "*_KFE": (200.0, 8.0)},
             effort_limit={"*_HAA": 80.0, "*_HFE": 80.0, "*_KFE": 80.0},
             armature=0.02,
             floating=True,
@@ -114,11 +115,13 @@ ROBOTS: dict[str, Robot] = {
                 "right_shoulder_roll_joint": -0.2,
                 "*_elbow_joint": 0.6,
             },
+            # It stands by its ankles: together they have to be stiffer than gravity topples it, about
+            # 220 N·m/rad, by more than knees and hips give way.
             drive_gains={
-                "*_hip_*": (100.0, 3.0),
-                "*_knee_joint": (150.0, 4.0),
-                "*_ankle_*": (40.0, 2.0),
-                "waist_*": (150.0, 4.0),
+                "*_hip_*": (200.0, 6.0),
+                "*_knee_joint": (200.0, 6.0),
+                "*_ankle_*": (200.0, 6.0),
+                "waist_*": (200.0, 6.0),
                 "*_shoulder_*": (40.0, 2.0),
                 "*_elbow_joint": (40.0, 2.0),
                 "*_wrist_*": (15.0, 1.0),

@@ -131,3 +131,56 @@ def test_a_robot_of_your_own_is_added_with_gains_and_home(tmp_path):
     wrong = envs.Robot("leg", (str(file),), home={"ankle": 0.5})
     with pytest.raises(ValueError, match=r"home pose names ankle.*there are .*knee"):
         envs.add_robot(ModelBuilder(), wrong)
+
+
+def test_objects_of_all_kinds_can_be_lifted():
+    """A hand that is led over the object, closed and raised lifts all four shapes in all three sizes."""
+    from pluriverse.envs.tasks.arm import rotated
+
+    task = envs.make_task("lift")
+    with envs.Environment(task, 12, threads=2, reset_done=False) as env:
+        env.reset()
+        actions = torch.zeros((12, 5))
+        for step in range(110):
+            aim = task.object.base_positions - task.goal[:, :3]
+            ahead = rotated(task.object.base_quaternions, torch.tensor([1.0, 0.0, 0.0]))
+            actions.zero_()
+            if step < 45:  # over the object, and down once it is below
+                actions[:, :2] = 50.0 * aim[:, :2]
+                actions[:, 2] = torch.where(aim[:, :2].norm(dim=1) < 0.006, 50.0 * aim[:, 2], 0.0)
+                actions[:, 3] = 15.0 * (torch.atan2(ahead[:, 1], ahead[:, 0]) - task.goal[:, 3])
+                actions[:, 4] = 1.0
+            else:
+                actions[:, 4] = -1.0
+                actions[:, 2] = 0.5 if step > 70 else 0.0
+            env.step(actions)
+        assert task.held_up().all(), task.height()
+        assert task.metrics(env)["held up"].mean() == 1.0
+
+
+def test_a_hand_turns_cubes_by_its_clock_alone():
+    """Without a policy all three cubes turn, and none is lost."""
+    task = envs.make_task("turn")
+    with envs.Environment(task, 6, threads=2, reset_done=False) as env:
+        env.reset()
+        turned = torch.zeros(6)
+        for _ in range(75):
+            result = env.step(torch.zeros(env.actions.shape))
+            assert not result.terminated.any()
+            turned += env.step_seconds * task.metrics(env)["turning rate"]
+    assert turned.mean() > 1.5
+
+
+def test_robots_are_pushed_as_often_and_as_far_as_asked():
+    """Pushes change the horizontal velocity of the base by up to `push`, one in so many steps; else none."""
+    task = envs.make_task("puli-flat", push=0.5)
+    task.push_seconds = 0.1
+    with envs.Environment(task, 64, threads=2) as env:
+        env.reset()
+        before = env.simulation.state.joint_qd.numpy().reshape(64, -1).copy()
+        task.act(env, torch.zeros(env.actions.shape))
+        change = env.simulation.state.joint_qd.numpy().reshape(64, -1) - before
+    assert not change[:, 2:].any()
+    pushed = change.any(axis=1)
+    assert np.abs(change).max() <= 0.5
+    assert 4 < int(pushed.sum()) < 26  # 64 draws of 1 in 5: 12.8 in the mean, 3.2 as deviation

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.envs.robots import add_robot
+from pluriverse.envs.dealing import deal_worlds
+from pluriverse.envs.robots import Robot, add_robot
 from pluriverse.envs.task import Task
 from pluriverse.model_builder import ModelBuilder
 
@@ -27,31 +28,23 @@ class ArmTask(Task):
     finger_speed = 0.1
     """Fastest motion of the targets of the fingers [m/s]."""
 
-    def build_world(self, identity: int) -> ModelBuilder:
-        """Return the world of one environment, without the arm.
+    def robot(self) -> str | Robot:
+        """Return the arm, or its name."""
+        return "heron"
 
-        Worlds of equal `world_kind` are equal, so only one of each kind is made.
-        """
-        return ModelBuilder()
-
-    def world_kind(self, identity: int) -> int:
-        """Return which kind of world an environment has."""
-        return 0
+    def things(self) -> list[ModelBuilder]:
+        """Return what lies before the arm in each kind of world; they are dealt out by identity."""
+        return [ModelBuilder()]
 
     def build(self, identities: np.ndarray) -> ModelBuilder:
-        """Return one world per environment."""
-        builder = ModelBuilder()
-        kinds: dict[int, ModelBuilder] = {}
-        place = np.array([self.world_kind(int(identity)) for identity in identities])
-        starts = np.flatnonzero(np.diff(place, prepend=place[0] - 1))
-        for start, end in zip(starts, [*starts[1:], len(place)], strict=True):
-            kind = int(place[start])
-            if kind not in kinds:
-                world = ModelBuilder()
-                add_robot(world, "heron")
-                world.add_builder(self.build_world(int(identities[start])))
-                kinds[kind] = world
-            builder.replicate(kinds[kind], int(end - start))
+        """Return one world per environment, the arm and a thing on the ground."""
+        robot, worlds = self.robot(), []
+        for thing in self.things():
+            world = ModelBuilder()
+            add_robot(world, robot)
+            world.add_builder(thing)
+            worlds.append(world)
+        builder = deal_worlds(worlds, identities)
         builder.add_ground_plane()
         return builder
 

@@ -1,10 +1,13 @@
 """Turn: a hand turns a cube about the vertical without dropping it."""
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pluriverse.builder import ShapeConfig
+from pluriverse.envs.dealing import deal_worlds
 from pluriverse.envs.robots import add_robot
 from pluriverse.envs.task import Task
 from pluriverse.model_builder import ModelBuilder
@@ -15,21 +18,50 @@ HALF_SIDES = (0.024, 0.027, 0.03)
 DENSITY = 400.0
 # Height of the palm's surface [m].
 PALM_TOP = 0.312
+# Fingers in the order of their places about the palm; opposite ones move alike.
+FINGERS = ("first", "second", "third", "fourth")
+# How fast pressing sets in and ends, over the sine of the phase.
+PRESS_STEEPNESS = 2.0
+
+
+@dataclass
+class Twist:
+    """How fingers turn an object, as targets of joints before the policy adds its own.
+
+    Two opposite fingers press and sweep around, while the other two come back; then they change over.
+    """
+
+    period: float = 0.77
+    """Time after which all is as it was [s]."""
+    sweep: float = 0.44
+    """Motion of a finger around, to both sides [rad]."""
+    open_knuckle: float = 0.07
+    """Knuckle of a finger that does not press [rad]."""
+    press_knuckle: float = -0.79
+    """What pressing adds to it [rad]."""
+    open_bend: float = 0.0
+    """Bend of a finger that does not press [rad]."""
+    press_bend: float = -0.15
+    """What pressing adds to it [rad]."""
+    overlap: float = 0.05
+    """Share of the time by which both pairs press together; negative for a pause."""
 
 
 class TurnTask(Task):
     """A hand of four fingers that looks up is to turn the cube on its palm about the vertical.
 
-    It sees its joints and their targets, where the cube is and how it lies and turns, and its last actions.
-    Actions are offsets of the targets of its drives from home, times `action_scale` [rad]. Cubes are of three
-    sizes. An episode fails where the cube has left the palm.
+    The targets of its drives follow a `Twist`; actions are offsets from it, times `action_scale` [rad]. It
+    sees its joints and their targets, where the cube is and how it lies and turns, sine and cosine of the
+    clock of the twist, and its last actions. Cubes are of three sizes. An episode fails where the cube has
+    left the palm.
     """
 
-    dt = 0.005
-    decimation = 8
+    dt = 0.01
+    decimation = 4
+    twist = Twist()
     episode_seconds = 10.0
     action_limit = 1.0
-    action_scale = 0.6
+    action_scale = 0.3
     """Offset of targets of a whole action [rad]."""
     greatest_rate = 2.0
     """Angular velocity up to which turning is rewarded [rad/s]."""
@@ -56,32 +88,53 @@ class TurnTask(Task):
             config = ShapeConfig(density=DENSITY, mu=0.8)
             world.add_shape_box(body, hx=half, hy=half, hz=half, cfg=config)
             worlds.append(world)
-        builder = ModelBuilder()
-        place = identities % len(worlds)
-        starts = np.flatnonzero(np.diff(place, prepend=-1))
-        for start, end in zip(starts, [*starts[1:], len(place)], strict=True):
-            builder.replicate(worlds[place[start]], int(end - start))
-        return builder
+        return deal_worlds(worlds, identities)
 
     def setup(self, env: Any) -> None:
         """Take the tensors of hand and cube."""
-        self.hand = env.tensors("hand").torch
+        import torch
+
+        robots = env.tensors("hand")
+        self.hand, self.hand_names = robots.torch, robots.joint_names
         self.cube = env.tensors("cube").torch
         self.home = self.hand.joint_position_targets.clone()
         self.action_count = self.home.shape[1]
+        columns = [
+            [self.hand_names.index(f"{finger}_{joint}") for finger in FINGERS]
+            for joint in ("spread", "knuckle", "bend")
+        ]
+        self._joints = torch.tensor(columns, dtype=torch.int64, device=env.device)
+        self._pair = torch.tensor([1.0, -1.0, 1.0, -1.0], device=env.device)
+        self.reference = self.home.clone()
+        """Targets of joints for actions of zero, shape [env, dof]."""
         self._palm = self.home.new_tensor([0.0, 0.0, PALM_TOP])
 
     def act(self, env: Any, actions: Any) -> None:
-        """Move the targets of the drives."""
+        """Move the targets of the drives about those of the twist."""
         import torch
 
-        torch.add(self.home, actions, alpha=self.action_scale, out=self.hand.joint_position_targets)
+        twist, phase = self.twist, self._phase(env)
+        wave = torch.sin(phase) * self._pair
+        press = (PRESS_STEEPNESS * (wave + twist.overlap)).clamp(0.0, 1.0)
+        offsets = (
+            twist.sweep * torch.cos(phase) * self._pair,
+            twist.open_knuckle + twist.press_knuckle * press,
+            twist.open_bend + twist.press_bend * press,
+        )
+        self.reference.copy_(self.home)
+        for columns, offset in zip(self._joints, offsets, strict=True):
+            self.reference.index_add_(1, columns, offset)
+        torch.add(self.reference, actions, alpha=self.action_scale, out=self.hand.joint_position_targets)
+
+    def _phase(self, env: Any) -> Any:
+        """Return the phase of the clock [rad], shape [env, 1]."""
+        return (2.0 * math.pi * env.step_seconds / self.twist.period) * env.episode_steps.unsqueeze(1)
 
     def observe(self, env: Any) -> Any:
         """Return joints, the cube, and the last actions."""
         import torch
 
-        hand, cube = self.hand, self.cube
+        hand, cube, phase = self.hand, self.cube, self._phase(env)
         return torch.cat(
             [
                 hand.joint_positions,
@@ -90,6 +143,8 @@ class TurnTask(Task):
                 10.0 * (cube.base_positions - self._palm),
                 cube.base_quaternions,
                 0.1 * cube.body_angular_velocities[:, 0],
+                torch.sin(phase),
+                torch.cos(phase),
                 env.actions,
             ],
             dim=1,

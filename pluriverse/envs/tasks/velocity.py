@@ -5,12 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import warp as wp
 
+from pluriverse.envs.dealing import deal_worlds
+from pluriverse.envs.mirror import SPIN, VECTOR, Mirror, in_order, mirrored_joints
 from pluriverse.envs.robots import Robot, add_robot, get_robot
 from pluriverse.envs.task import Task
 from pluriverse.envs.tasks.velocity_terms import TERMS, VelocityTerms
 from pluriverse.model_builder import ModelBuilder
 from pluriverse.randomization import InitialState, Uniform, friction
+from pluriverse.types import JointType
 
 # Extent of uneven ground [m]: what a robot at the highest command covers in an episode lies inside.
 TERRAIN_SIZE = (48.0, 48.0)
@@ -34,6 +38,8 @@ class VelocityTask(Task):
         sideways: Least and greatest commanded velocity to the left [m/s].
         turning: Least and greatest commanded angular velocity about the vertical [rad/s].
         command: Command of all environments (m/s, m/s, rad/s), instead of random ones.
+        push: Greatest change of the horizontal velocity of the base by which robots are pushed about every
+            `push_seconds` [m/s].
         weights: Weights of terms of the reward that differ from those of the class. That of torques has to
             suit the weight of the robot: it must be a small part of what tracking gives.
 
@@ -50,6 +56,12 @@ class VelocityTask(Task):
     """Offset of targets per unit of action [rad]."""
     command_seconds = 10.0
     """Time after which another velocity is commanded [s]."""
+    driven: tuple[str, ...] = ("*",)
+    """Joints that actions move, by name or wildcard; the others stay at home."""
+    push_seconds = 3.0
+    """Mean time between two pushes [s]."""
+    least_upright = 0.5
+    """Cosine of the lean at which a robot counts as fallen."""
     tracking_width = 0.5
     """Error at which the reward of tracking has fallen to 1/e [m/s, rad/s]."""
     swing_seconds = 0.25
@@ -78,6 +90,7 @@ class VelocityTask(Task):
         sideways: tuple[float, float] = (-0.3, 0.3),
         turning: tuple[float, float] = (-0.6, 0.6),
         command: tuple[float, float, float] | None = None,
+        push: float = 0.0,
         weights: Mapping[str, float] | None = None,
     ) -> None:
         self.robot_name = robot
@@ -95,6 +108,7 @@ class VelocityTask(Task):
             for name, bounds in (("forward", forward), ("sideways", sideways), ("turning", turning))
         )
         self.command = command
+        self.push = push
         unknown = sorted(set(weights or {}) - set(self.weights))
         if unknown:
             raise KeyError(
@@ -124,12 +138,7 @@ class VelocityTask(Task):
             else:
                 world.add_shape_heightfield(heightfield=ground, label="ground")
             worlds.append(world)
-        builder = ModelBuilder()
-        place = identities % len(worlds)
-        starts = np.flatnonzero(np.diff(place, prepend=-1))
-        for start, end in zip(starts, [*starts[1:], len(place)], strict=True):
-            builder.replicate(worlds[place[start]], int(end - start))
-        return builder
+        return deal_worlds(worlds, identities)
 
     def setup(self, env: Any) -> None:
         """Take the tensors of the robot, and room for commands."""
@@ -140,14 +149,25 @@ class VelocityTask(Task):
         tensors = self.robot.torch
         self.t = tensors
         self.home = tensors.joint_position_targets.clone()
-        self.action_count = self.home.shape[1]
+        names = self.robot.joint_names
+        self.moved = [k for k, name in enumerate(names) if matches(name, self.driven)]
+        self.action_count = len(self.moved)
+        self._moved = torch.tensor(self.moved, dtype=torch.int64, device=env.device)
+        self.reference = self.home.clone()
+        """Targets of joints for actions of zero, shape [env, dof]."""
+        self._start_q = env.simulation.state.body_q.numpy().copy()
+        self._velocity = wp.to_torch(env.simulation.state.joint_qd)
+        # Worlds are dealt one robot each, so their free joints are in the order of environments.
+        is_free = env.model.joint_type.numpy() == JointType.FREE
+        base_dofs = env.model.joint_qd_start.numpy()[: len(is_free)][is_free]
+        self._base_dof = torch.tensor(base_dofs, dtype=torch.int64, device=env.device)
         self.commands = torch.zeros((env.env_count, 3), device=env.device)
         low, high = zip(*self.ranges, strict=True)
         self._low, self._high = (torch.tensor(bound, device=env.device) for bound in (low, high))
         if self.command is not None:
             self._low = self._high = torch.tensor(self.command, device=env.device)
         names = self.robot.body_names
-        trunk = [k for k, name in enumerate(names) if _is_one_of(name, self.robot_data.trunk)]
+        trunk = [k for k, name in enumerate(names) if matches(name, self.robot_data.trunk)]
         # A list as index is made into a tensor at every use, at five times the price.
         self.trunk = torch.tensor(trunk, dtype=torch.int64, device=env.device)
         self.last_velocities = torch.zeros_like(tensors.joint_velocities)
@@ -156,10 +176,20 @@ class VelocityTask(Task):
 
     def act(self, env: Any, actions: Any) -> None:
         """Move the targets of the drives."""
-        import torch
-
         self.last_velocities.copy_(self.t.joint_velocities)
-        torch.add(self.home, actions, alpha=self.action_scale, out=self.t.joint_position_targets)
+        targets = self.t.joint_position_targets
+        targets.copy_(self.reference)
+        targets.index_add_(1, self._moved, actions, alpha=self.action_scale)
+        if self.push > 0.0:
+            self._push(env)
+
+    def _push(self, env: Any) -> None:
+        """Change the velocity of bases at once, in one step out of many."""
+        drawn = env.uniform(-1.0, 1.0, 3)
+        is_now = (drawn[:, 2] + 1.0) * self.push_seconds < 2.0 * env.step_seconds
+        change = self.push * drawn[:, :2] * is_now.unsqueeze(1)
+        for axis in range(2):
+            self._velocity.index_add_(0, self._base_dof + axis, change[:, axis])
 
     def observe(self, env: Any) -> Any:
         """Return what the robot senses, and its command."""
@@ -190,7 +220,7 @@ class VelocityTask(Task):
                 commands=self.commands,
                 actions=env.actions,
                 previous_actions=env.previous_actions,
-                home=self.home,
+                home=self.reference,
                 last_velocities=self.last_velocities,
                 weights={name: self.weights[name] for name in TERMS},
                 tracking_width=self.tracking_width,
@@ -200,8 +230,8 @@ class VelocityTask(Task):
         return self._terms()
 
     def terminated(self, env: Any) -> Any:
-        """Return which robots have fallen: the trunk or a thigh touches, or leans by more than 60 degrees."""
-        fallen = self.t.projected_gravity[:, 2] > -0.5
+        """Return which robots have fallen: the trunk or a thigh touches, or it leans."""
+        fallen = self.t.projected_gravity[:, 2] > -self.least_upright
         if len(self.trunk):
             touching = self.t.contact_times.index_select(1, self.trunk) > 0.0
             fallen = fallen | touching.any(dim=1)
@@ -210,6 +240,17 @@ class VelocityTask(Task):
     def reset(self, env: Any, mask: Any) -> None:
         """Command new velocities."""
         self._command(env, mask)
+
+    def mirror(self, env: Any) -> Mirror:
+        """Return observations and actions in the mirror.
+
+        Raises:
+            ValueError: If a joint has no counterpart on the other side.
+        """
+        joints = mirrored_joints(env.model, self._start_q, self.robot.joint_names)
+        actions = joints.keep(self.moved)
+        velocities = in_order(*VECTOR) + in_order(*SPIN) + in_order(*VECTOR)
+        return Mirror(velocities + in_order(1.0, -1.0, -1.0) + joints + joints + actions, actions)
 
     def metrics(self, env: Any) -> dict[str, Any]:
         """Return the velocity forwards and what was commanded [m/s]."""
@@ -266,7 +307,8 @@ def _height_near_origin(ground: Any) -> float:
     return float(vertices[near, 2].max(initial=0.0))
 
 
-def _is_one_of(name: str, patterns: Sequence[str]) -> bool:
+def matches(name: str, patterns: Sequence[str]) -> bool:
+    """Return whether a name fits one of several wildcards."""
     from fnmatch import fnmatchcase
 
     return any(fnmatchcase(name, pattern) for pattern in patterns)
@@ -277,5 +319,5 @@ def _present(model: Any, patterns: Any) -> Any:
     if not patterns:
         return None
     names = {label.rpartition("/")[2] for label in model.body_label}
-    found = [pattern for pattern in patterns if any(_is_one_of(name, [pattern]) for name in names)]
+    found = [pattern for pattern in patterns if any(matches(name, [pattern]) for name in names)]
     return found or None
