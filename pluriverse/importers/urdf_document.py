@@ -188,8 +188,6 @@ class _Checker:
             self._check_link(link)
         for joint in joints.values():
             self._check_joint(joint, links)
-        for color in root.iter("color"):
-            self._numbers(color, "rgba", 4)
         self._check_tree(root, links, joints)
         for child in root:
             if isinstance(child.tag, str) and child.tag not in ("link", "joint", "material"):

@@ -41,11 +41,11 @@ def describe(element: Any) -> str:
     while owner is not None and not (owner.get("name") and owner.tag in ("link", "joint")):
         owner = owner.getparent()
     if owner is None:
-        text = f"<{element.tag}>"
+        text = f"<{written_tag(element)}>"
     elif owner is element:
         text = f"{owner.tag} '{owner.get('name')}'"
     else:
-        text = f"<{element.tag}> of {owner.tag} '{owner.get('name')}'"
+        text = f"<{written_tag(element)}> of {owner.tag} '{owner.get('name')}'"
     return f"{text} (line {element.sourceline})"
 
 
@@ -74,11 +74,14 @@ def repair(root: Any, name: str, report: ImportReport) -> None:
         _repair_joint(joint, note)
         _note_unknown(joint, JOINT_CHILDREN, report)
     _add_world(root, note)
-    for color in root.iter("color"):
+    for color in list(root.iter("color")):
         numbers = _numbers(color.get("rgba"))
         if numbers is not None and len(numbers) == 3:
             color.set("rgba", f"{color.get('rgba')} 1")
             note("colour of three numbers", color, "it is opaque")
+        elif numbers is None or len(numbers) != 4 or not all(map(math.isfinite, numbers)):
+            note(f"colour '{color.get('rgba')}'", color, "these are not four numbers; it is left out")
+            color.getparent().remove(color)
     _note_materials(root, report)
 
 

@@ -139,6 +139,15 @@ REPAIRED = {
         lambda b: b.shape_color[0],
         (1.0, 0.5, 0.0),
     ),
+    "colour of five numbers": (
+        arm(
+            f'{INERTIAL}<visual><geometry><sphere radius="1"/></geometry>'
+            '<material name="r"><color rgba="0.15 0.15 0.15 0 1"/></material></visual>',
+        ),
+        "colour '0.15 0.15 0.15 0 1'",
+        lambda b: b.shape_count,
+        1,
+    ),
     "visual of an unknown shape": (
         arm(f'{INERTIAL}<visual><geometry><torus radius="1"/></geometry></visual>'),
         "display geometry",

@@ -126,6 +126,9 @@ def test_worlds_that_rest_deep_are_named():
     with pytest.warns(DeepContactWarning, match="world 1: shapes rest deeper") as caught:
         simulation = simulate(builder, 0.005, 1.0, reported=True)
     assert [warning.message.worlds for warning in caught] == [(1,)]
+    pair = {int(found.numpy()[1]) for found in (simulation.solver.deep_shape0, simulation.solver.deep_shape1)}
+    assert pair == {1, 2}, "the box of that world and the ground"
+    assert all(f"(index {shape})" in str(caught[0].message) for shape in pair)
     load = 8.0 * GRAVITY / (4.0 * 2e3)  # the ground is near rigid, the box is the softer spring
     assert simulation.solver.last_resting_depth.numpy()[1] == pytest.approx(load, rel=0.02)
     with simulation:

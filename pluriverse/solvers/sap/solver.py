@@ -139,6 +139,10 @@ class SolverSAP(SolverBase):
     """Time for which a contact has rested deeper than `resting_depth_limit` [s], shape [world]."""
     rested_deep: wp.array[int]
     """1 where that lasted for longer than an impact takes, shape [world]."""
+    deep_shape0: wp.array[int]
+    """First shape of the contact that rested deepest then, -1 for none, shape [world]."""
+    deep_shape1: wp.array[int]
+    """Second shape of it, shape [world]."""
     sim_time: float
     """Sum of the time steps of all calls of `step` [s]. Replays of a recorded graph are not counted."""
 
@@ -157,6 +161,8 @@ class SolverSAP(SolverBase):
         self.frame_id = 0
         for name, kind in (("last_resting_depth", float), ("deep_time", float), ("rested_deep", int)):
             setattr(self, name, wp.zeros(model.world_count, dtype=kind, device=model.device))
+        for name in ("deep_shape0", "deep_shape1"):
+            setattr(self, name, wp.full(model.world_count, -1, dtype=int, device=model.device))
         self._bounces = self._has_restitution()
         self._step_duration = math.inf
         self._position_integration = PositionIntegration(self.options.position_integration)
@@ -395,13 +401,22 @@ class SolverSAP(SolverBase):
             depths = self.last_resting_depth.numpy()[deep]
             self._raise_or_warn(
                 f"{name_worlds(deep)}: shapes rest deeper in each other than resting_depth_limit = "
-                f"{self.options.resting_depth_limit:g} m, up to {depths.max():.3g} m now. If their contact "
+                f"{self.options.resting_depth_limit:g} m, up to {depths.max():.3g} m now"
+                f"{self._deep_pair(int(deep[np.argmax(depths)]))}. If their contact "
                 "stiffness (ShapeConfig.ke, N/m) is low for the load that they carry, raise it, or leave "
                 "it out to have contacts as stiff as the step resolves; if joints hold them in each other, "
                 "filter the pair; if they are meant to be soft, raise resting_depth_limit.",
                 DeepContactError if strict else DeepContactWarning,
                 deep,
             )
+
+    def _deep_pair(self, world: int) -> str:
+        """Return words that name the two shapes of a world that rest deepest in each other."""
+        shapes = [int(found.numpy()[world]) for found in (self.deep_shape0, self.deep_shape1)]
+        if min(shapes) < 0:
+            return ""
+        first, second = (f"shape '{self.model.shape_label[shape]}' (index {shape})" for shape in shapes)
+        return f", as {first} and {second} of world {world}"
 
     def notify_model_changed(self, flags: ModelFlags | int) -> None:
         """Check what was written into the model, and bring up to date what follows from it.
@@ -498,6 +513,8 @@ class SolverSAP(SolverBase):
             self.rested_deep,
         ):
             counts.zero_()
+        self.deep_shape0.fill_(-1)
+        self.deep_shape1.fill_(-1)
         self._reported.clear()
 
     def _contact_options(self, dt: float) -> ContactOptions:

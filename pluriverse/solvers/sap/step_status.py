@@ -42,6 +42,8 @@ class StepStatusArrays:
     body_qd_out: wp.array[wp.spatial_vector]
     contact_found: wp.array[int]
     contact_force: wp.array[wp.vec3]
+    contact_shape0: wp.array[int]
+    contact_shape1: wp.array[int]
     solve_iterations: wp.array[int]
     line_search_iterations: wp.array[int]
     converged: wp.array[int]
@@ -54,6 +56,8 @@ class StepStatusArrays:
     resting_depth: wp.array[float]
     deep_time: wp.array[float]
     rested_deep: wp.array[int]
+    deep_shape0: wp.array[int]
+    deep_shape1: wp.array[int]
 
 
 @functools.cache
@@ -133,17 +137,21 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
             if sap.converged[world] == 0:
                 arrays.unconverged_step_count[world] = arrays.unconverged_step_count[world] + 1
         depth = real(0.0)
+        deepest = int(-1)
         if frozen == 0:
             for slot in range(start, start + count):
                 slow = wp.abs(sap.contact_velocity[slot][2]) < real(RESTING_SPEED)
-                if slow and sap.contact_impulse[slot][2] > real(0.0):
-                    depth = wp.max(depth, -sap.contact_gap[slot])
+                if slow and sap.contact_impulse[slot][2] > real(0.0) and -sap.contact_gap[slot] > depth:
+                    depth = -sap.contact_gap[slot]
+                    deepest = slot
         arrays.resting_depth[world] = float(depth)
         deep_time = float(0.0)
         if depth > depth_limit:
             deep_time = arrays.deep_time[world] + float(dt)
             if deep_time >= float(RESTING_TIME):
                 arrays.rested_deep[world] = 1
+                arrays.deep_shape0[world] = arrays.contact_shape0[deepest]
+                arrays.deep_shape1[world] = arrays.contact_shape1[deepest]
         arrays.deep_time[world] = deep_time
         arrays.solve_iterations[world] = sap.iterations[world]
         arrays.line_search_iterations[world] = sap.line_search_iterations[world]
@@ -175,6 +183,8 @@ def finalize_steps(
         setattr(arrays, f"{name}_out", getattr(state_out, name))
     arrays.contact_found = contacts.rigid_contact_found
     arrays.contact_force = contacts.rigid_contact_force
+    arrays.contact_shape0 = contacts.rigid_contact_shape0
+    arrays.contact_shape1 = contacts.rigid_contact_shape1
     arrays.solve_iterations = solver.last_solve_iterations
     arrays.line_search_iterations = solver.last_line_search_iterations
     arrays.converged = solver.last_converged
@@ -187,6 +197,7 @@ def finalize_steps(
     arrays.resting_depth = solver.last_resting_depth
     arrays.deep_time = solver.deep_time
     arrays.rested_deep = solver.rested_deep
+    arrays.deep_shape0, arrays.deep_shape1 = solver.deep_shape0, solver.deep_shape1
     launch_kernel(
         _kernels(sap.real, sap.linear).conclude_step,
         dim=worlds.size,
