@@ -33,12 +33,11 @@ def _kernels(real: Any) -> SimpleNamespace:
     place_child = joint_functions(real).place_child
     follow_axis = joint_functions(real).follow_axis
     attach_child = joint_functions(real).attach_child
-    is_turned = joint_functions(real).is_turned
+    place_anchor = joint_functions(real).place_anchor
     spatial = spatial_functions(real).spatial
     angular_part = spatial_functions(real).angular_part
     linear_part = spatial_functions(real).linear_part
     widen_vec3 = conversion_functions(real).widen_vec3
-    widen_axis = conversion_functions(real).widen_axis
     widen_rotation = conversion_functions(real).widen_rotation
     read_vec3 = conversion_functions(real).read_vec3
 
@@ -100,8 +99,8 @@ def _kernels(real: Any) -> SimpleNamespace:
                 public_dof = dof_base + topology.node_qd[index]
                 parent_frame = joint_X_p[joint]
                 anchor_p = widen_vec3(wp.transform_get_translation(parent_frame))
-                anchor = widen_rotation(wp.transform_get_rotation(parent_frame))
                 if local_parent < 0:
+                    rotation = quat(real(0.0), real(0.0), real(0.0), real(1.0))
                     omega = vec3()
                     linear = vec3()
                 else:
@@ -111,19 +110,14 @@ def _kernels(real: Any) -> SimpleNamespace:
                         offset = node_offset[parent]
                         omega = angular_part(node_velocity[parent])
                         linear = linear_part(node_velocity[parent])
-                    if is_turned(wp.transform_get_rotation(parent_frame)):
-                        anchor = rotation * anchor
-                    else:
-                        anchor = rotation
                     anchor_p = offset + wp.quat_rotate(rotation, anchor_p)
-                axis = vec3()
-                if joint_type == REVOLUTE or joint_type == PRISMATIC:  # noqa: SIM109, Warp knows no tuples here
-                    axis = wp.quat_rotate(anchor, widen_axis(joint_axis[public_dof]))
                 coord = coord_base + topology.node_coord[index]
                 shift = vec3()
+                axis = vec3()
+                anchor = rotation
                 twist = vec6()  # of a D6 joint, about the origin of its parent frame
                 if joint_type == D6:
-                    frame = anchor
+                    frame = place_anchor(rotation, parent_frame)
                     linear_count = topology.node_linear_count[index]
                     for k in range(topology.node_dof_count[index]):
                         frame, shift, motion = follow_axis(
@@ -136,7 +130,16 @@ def _kernels(real: Any) -> SimpleNamespace:
                         twist += real(joint_qd[public_dof + k]) * motion
                     rotation, shift = attach_child(frame, shift, joint_X_c[joint])
                 else:
-                    rotation, shift = place_child(joint_type, joint_q, coord, anchor, axis, joint_X_c[joint])
+                    rotation, shift, axis, anchor = place_child(
+                        joint_type,
+                        joint_q,
+                        coord,
+                        joint_axis,
+                        public_dof,
+                        rotation,
+                        parent_frame,
+                        joint_X_c[joint],
+                    )
                 offset = anchor_p + shift
                 if local_parent < 0:
                     ref = offset

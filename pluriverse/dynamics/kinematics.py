@@ -38,7 +38,7 @@ D6 = wp.constant(int(JointType.D6))
 def joint_functions(real: Any) -> SimpleNamespace:
     """Return the functions on one joint for scalars of type `real`.
 
-    The members are the `wp.func`s `place_child`, `follow_axis`, `attach_child` and `is_turned`.
+    The members are the `wp.func`s `place_anchor`, `place_child`, `follow_axis` and `attach_child`.
     """
     vec3 = vec3_type(real)
     quat = quat_type(real)
@@ -73,27 +73,56 @@ def joint_functions(real: Any) -> SimpleNamespace:
         return rotation, shift
 
     @wp.func
+    def place_anchor(parent_rotation: quat, parent_frame: wp.transform) -> quat:
+        """Return the orientation of the joint frame on the parent, from that of the parent."""
+        anchor = parent_rotation
+        if is_turned(wp.transform_get_rotation(parent_frame)):
+            anchor = parent_rotation * widen_rotation(wp.transform_get_rotation(parent_frame))
+        return anchor
+
+    @wp.func
     def place_child(
         joint_type: int,
         joint_q: wp.array[float],  # [coord]
         coord: int,
-        anchor: quat,  # parent joint frame to world
-        axis: vec3,  # of a revolute or prismatic joint, world axes
+        joint_axis: wp.array[wp.vec3],  # [dof] unit, joint frame
+        public_dof: int,
+        parent_rotation: quat,  # body to world; identity for the world
+        parent_frame: wp.transform,  # joint frame in the parent body
         child_frame: wp.transform,  # joint frame in the child body
     ):
-        """Return the child's orientation, and its origin less the parent joint frame's [m], world axes."""
-        rotation = anchor
+        """Place the child of any joint but a D6.
+
+        Returns:
+            Orientation of the child; its origin less that of the parent joint frame [m], world axes; the axis
+            of a revolute or prismatic joint, world axes; the orientation of the parent joint frame (of other
+            joints than a revolute one).
+        """
+        anchor = parent_rotation
+        rotation = parent_rotation
         shift = vec3()
+        axis = vec3()
         if joint_type == REVOLUTE:
-            rotation = quat_from_axis_angle(axis, real(joint_q[coord])) * anchor
-        elif joint_type == PRISMATIC:
-            shift = real(joint_q[coord]) * axis
-        elif joint_type == BALL:
-            rotation = anchor * read_rotation(joint_q, coord)
-        elif joint_type == FREE or joint_type == FREE_BELOW:  # noqa: SIM109, Warp knows no tuples here
-            rotation = anchor * read_rotation(joint_q, coord + 3)
-            shift = wp.quat_rotate(anchor, read_vec3(joint_q, coord))
-        return attach_child(rotation, shift, child_frame)
+            # From one body to the next there is one product: all else does not wait for the parent.
+            own_axis = widen_axis(joint_axis[public_dof])
+            turn = quat_from_axis_angle(own_axis, real(joint_q[coord]))
+            if is_turned(wp.transform_get_rotation(parent_frame)):
+                turn = widen_rotation(wp.transform_get_rotation(parent_frame)) * turn
+            rotation = parent_rotation * turn
+            axis = wp.quat_rotate(rotation, own_axis)  # the turn leaves its axis where it is
+        else:
+            anchor = place_anchor(parent_rotation, parent_frame)
+            rotation = anchor
+            if joint_type == PRISMATIC:
+                axis = wp.quat_rotate(anchor, widen_axis(joint_axis[public_dof]))
+                shift = real(joint_q[coord]) * axis
+            elif joint_type == BALL:
+                rotation = anchor * read_rotation(joint_q, coord)
+            elif joint_type == FREE or joint_type == FREE_BELOW:  # noqa: SIM109, Warp knows no tuples here
+                rotation = anchor * read_rotation(joint_q, coord + 3)
+                shift = wp.quat_rotate(anchor, read_vec3(joint_q, coord))
+        rotation, shift = attach_child(rotation, shift, child_frame)
+        return rotation, shift, axis, anchor
 
     @wp.func
     def follow_axis(linear: bool, axis: wp.vec3, position: real, frame: quat, shift: vec3):
@@ -120,7 +149,7 @@ def joint_functions(real: Any) -> SimpleNamespace:
         return frame, shift, motion
 
     return SimpleNamespace(
-        place_child=place_child, follow_axis=follow_axis, attach_child=attach_child, is_turned=is_turned
+        place_anchor=place_anchor, place_child=place_child, follow_axis=follow_axis, attach_child=attach_child
     )
 
 
@@ -134,14 +163,12 @@ def _kernels(real: Any) -> SimpleNamespace:
     place_child = joint_functions(real).place_child
     follow_axis = joint_functions(real).follow_axis
     attach_child = joint_functions(real).attach_child
-    is_turned = joint_functions(real).is_turned
+    place_anchor = joint_functions(real).place_anchor
     matrix_from_quat = rotation_functions(real).matrix_from_quat
     rotate_sym = rotation_functions(real).rotate_sym
     spatial = spatial_functions(real).spatial
     angular_part = spatial_functions(real).angular_part
     widen_vec3 = conversion_functions(real).widen_vec3
-    widen_axis = conversion_functions(real).widen_axis
-    widen_rotation = conversion_functions(real).widen_rotation
     read_vec3 = conversion_functions(real).read_vec3
 
     @wp.func
@@ -194,8 +221,8 @@ def _kernels(real: Any) -> SimpleNamespace:
 
             parent_frame = joint_X_p[joint]
             anchor_p = widen_vec3(wp.transform_get_translation(parent_frame))
-            anchor = widen_rotation(wp.transform_get_rotation(parent_frame))
             if local_parent < 0:
+                rotation_quat = quat(real(0.0), real(0.0), real(0.0), real(1.0))
                 velocity = vec6()
             else:
                 if local_parent != local_node - 1:
@@ -204,18 +231,13 @@ def _kernels(real: Any) -> SimpleNamespace:
                     rotation = data.node_rotation[parent]
                     offset = data.node_offset[parent]
                     velocity = data.node_velocity[parent]
-                if is_turned(wp.transform_get_rotation(parent_frame)):
-                    anchor = rotation_quat * anchor
-                else:
-                    anchor = rotation_quat
                 anchor_p = offset + rotation * anchor_p
-            axis = vec3()
-            if joint_type == REVOLUTE or joint_type == PRISMATIC:  # noqa: SIM109, Warp knows no tuples here
-                axis = wp.quat_rotate(anchor, widen_axis(joint_axis[public_dof]))
             coord = coord_base + topology.node_coord[index]
             shift = vec3()
+            axis = vec3()
+            anchor = rotation_quat
             if joint_type == D6:
-                frame_quat = anchor
+                frame_quat = place_anchor(rotation_quat, parent_frame)
                 linear_count = topology.node_linear_count[index]
                 for k in range(topology.node_dof_count[index]):
                     frame_quat, shift, motion_k = follow_axis(
@@ -228,7 +250,16 @@ def _kernels(real: Any) -> SimpleNamespace:
                     data.dof_motion[dof + k] = motion_k  # about the parent joint frame until further below
                 rotation_quat, shift = attach_child(frame_quat, shift, joint_X_c[joint])
             else:
-                rotation_quat, shift = place_child(joint_type, joint_q, coord, anchor, axis, joint_X_c[joint])
+                rotation_quat, shift, axis, anchor = place_child(
+                    joint_type,
+                    joint_q,
+                    coord,
+                    joint_axis,
+                    public_dof,
+                    rotation_quat,
+                    parent_frame,
+                    joint_X_c[joint],
+                )
             offset = anchor_p + shift
             if local_parent < 0:
                 ref = offset
