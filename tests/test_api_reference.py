@@ -15,9 +15,6 @@ import pluriverse
 API = Path(__file__).resolve().parent.parent / "docs" / "api"
 DIRECTIVE = re.compile(r"^\.\. auto(?:class|function|data|exception):: (\S+)$", re.MULTILINE)
 
-METHODS = {f"pluriverse.importers.{kind}.add_{kind}" for kind in ("mjcf", "urdf", "usd")}
-"""Functions behind methods of `ModelBuilder`, listed for their options."""
-
 NOT_SIMULATION = {"pluriverse.cli.main"}
 """Public names that are no part of the programming interface: commands are described in `docs/cli.md`."""
 
@@ -32,7 +29,7 @@ def public_names():
     for name, value in vars(warnings).items():
         if isinstance(value, type) and value.__module__ == warnings.__name__:
             names.append(f"pluriverse.warnings.{name}")
-    return set(names) - NOT_SIMULATION | METHODS
+    return set(names) - NOT_SIMULATION
 
 
 def test_every_public_name_is_documented_once():

@@ -1,8 +1,6 @@
 """`pluriverse bench`: how fast a scene steps, over numbers of worlds."""
 
 import statistics
-from dataclasses import dataclass
-from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.live import Live
@@ -10,43 +8,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from pluriverse.cli.console import collected_warnings, errors, output, reported_errors
+from pluriverse.cli.options import BenchOptions
 from pluriverse.cli.session import open_session
-from pluriverse.cli.solver_choice import SolverChoice
 
 # A measurement this long [s] is far above the clock's resolution and averages over the scheduler's slices.
 MEASUREMENT_TIME = 1.0
 # Steps before the first measurement; they warm caches up and tell how many steps fill the time.
 WARM_UP_STEP_COUNT = 10
-
-
-@dataclass(frozen=True)
-class BenchOptions:
-    """The options of `pluriverse bench`; see `pluriverse.cli.app`."""
-
-    worlds: str
-    frames: int | None
-    repeats: int
-    dt: float | None
-    device: str | None
-    solver: SolverChoice
-    threads: int | None
-    asset_roots: tuple[Path, ...]
-
-    def world_counts(self) -> list[int]:
-        """Return the numbers of worlds.
-
-        Raises:
-            ValueError: They are not a list of positive integers.
-        """
-        try:
-            counts = [int(text) for text in self.worlds.split(",")]
-        except ValueError as error:
-            raise ValueError(
-                f"--worlds is {self.worlds!r}, but it is a list of numbers such as 1,64,1024"
-            ) from error
-        if min(counts) < 1:
-            raise ValueError(f"--worlds is {self.worlds!r}, but every number of worlds is at least 1")
-        return counts
 
 
 def bench_scene(name: str, options: BenchOptions) -> None:

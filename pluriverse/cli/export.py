@@ -1,27 +1,17 @@
 """`pluriverse export`: a recording as a page, a USD stage, a video or arrays."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pluriverse.cli.console import errors, fail, output, quiet_warp, reported_errors
+from pluriverse.cli.options import ExportOptions
 from pluriverse.cli.pictures import parse_size
 from pluriverse.cli.view import EXIT_MISSING, parse_worlds
 
 # Worlds of a video by default; more would be too small to tell apart.
 FILMED_WORLD_COUNT = 16
-
-
-@dataclass(frozen=True)
-class ExportOptions:
-    """The options of `pluriverse export`; see `pluriverse.cli.app`."""
-
-    worlds: str | None
-    geometry: str
-    stride: int
-    size: str
 
 
 def export_recording(name: str, out: Path, options: ExportOptions) -> None:

@@ -4,9 +4,9 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pluriverse.cli.console import collected_warnings, errors, fail, output, quiet_warp, reported_errors
+from pluriverse.cli.options import EvaluateOptions, PlayOptions, PolicyOptions, TrainOptions
 
 EXIT_MISSING = 5
 """Exit code: an optional library is not installed."""
@@ -27,42 +28,6 @@ CURVE_WIDTH = 60
 # Seconds between two lines where there is no terminal to draw on.
 LINE_INTERVAL = 10.0
 _BARS = "▁▂▃▄▅▆▇█"
-
-
-@dataclass(frozen=True)
-class TrainOptions:
-    """The options of `pluriverse train`; see `pluriverse.cli.app`."""
-
-    out: Path | None
-    envs: int | None
-    iterations: int | None
-    minutes: float | None
-    seed: int
-    resume: bool
-    begin_with: Path | None
-    device: str | None
-    threads: int | None
-    learning_threads: int | None
-    asset_roots: tuple[Path, ...]
-    tensorboard: bool
-
-
-@dataclass(frozen=True)
-class PlayOptions:
-    """The options of `pluriverse play` and `evaluate`; see `pluriverse.cli.app`."""
-
-    policy: Path | None
-    envs: int
-    episodes: int
-    seconds: float | None
-    seed: int
-    device: str | None
-    threads: int | None
-    asset_roots: tuple[Path, ...]
-    command: str | None
-    video: Path | None
-    report: Path | None
-    port: int | None
 
 
 @contextmanager
@@ -296,13 +261,13 @@ def describe(name: str, env: Any) -> dict[str, Any]:
     }
 
 
-def _arguments(entry: Any, asset_roots: tuple[Path, ...], command: str | None) -> dict[str, Any]:
+def _arguments(entry: Any, asset_roots: Sequence[Path], command: str | None) -> dict[str, Any]:
     """Return the arguments of a task that follow from options."""
     from pluriverse.envs.registry import takes_argument
 
     arguments: dict[str, Any] = {}
     if asset_roots and takes_argument(entry, "asset_roots"):
-        arguments["asset_roots"] = asset_roots
+        arguments["asset_roots"] = tuple(asset_roots)
     if command is not None:
         if not takes_argument(entry, "command"):
             raise ValueError(
@@ -321,7 +286,7 @@ def _arguments(entry: Any, asset_roots: tuple[Path, ...], command: str | None) -
     return arguments
 
 
-def _open(name: str, options: PlayOptions) -> tuple[Any, Callable[[Any], Any]]:
+def _open(name: str, options: PolicyOptions) -> tuple[Any, Callable[[Any], Any]]:
     """Return an environment and the policy for it."""
     from pluriverse.envs.environment import Environment
     from pluriverse.envs.learning.policy import OnnxPolicy
@@ -353,7 +318,7 @@ def _policy_input(observations: Any) -> Any:
     return seen.cpu().numpy()
 
 
-def evaluate(name: str, options: PlayOptions) -> None:
+def evaluate(name: str, options: EvaluateOptions) -> None:
     """Run whole episodes with the mean action of a policy, and print what they gave."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     quiet_warp()

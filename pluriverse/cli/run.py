@@ -1,9 +1,6 @@
 """`pluriverse run`: step a scene and say how it went."""
 
-import math
 import time
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -12,48 +9,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from pluriverse.cli.console import EXIT_SIMULATION, collected_warnings, errors, output, reported_errors
+from pluriverse.cli.options import RunOptions
 from pluriverse.cli.session import Session, open_session
-from pluriverse.cli.solver_choice import SolverChoice
 
 # Steps between two looks at the progress bar take about this long [s]: often enough to see it move, seldom
 # enough that drawing it costs nothing.
 PROGRESS_INTERVAL = 0.1
 # The simulation records blocks of up to 16 steps; multiples of it replay them and nothing else.
 BATCH_STEP_COUNT = 16
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """The options of `pluriverse run`; see `pluriverse.cli.app`."""
-
-    worlds: int | None
-    duration: float
-    frames: int | None
-    dt: float | None
-    device: str | None
-    solver: SolverChoice
-    threads: int | None
-    strict: bool | None
-    asset_roots: tuple[Path, ...]
-    record: Path | None
-    plot: Path | None
-    picture: Path | None
-    video: Path | None
-    size: str
-    view: bool
-
-    def frame_count(self, dt: float) -> int:
-        """Return the number of steps.
-
-        Raises:
-            ValueError: The duration is no time.
-        """
-        if self.frames is not None:
-            return self.frames
-        if not (self.duration > 0.0 and math.isfinite(self.duration)):
-            raise ValueError(f"--duration is {self.duration}, but it is a positive number of seconds")
-        # A duration of 2 s at 0.005 s is 400 steps, although 2 / 0.005 may round to a little more.
-        return max(1, math.ceil(round(self.duration / dt, 9)))
 
 
 def run_scene(name: str, options: RunOptions) -> None:

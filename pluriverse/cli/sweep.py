@@ -4,7 +4,6 @@ import importlib
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from pluriverse.cli.console import collected_warnings, errors, fail, output, quiet_warp, reported_errors
-from pluriverse.cli.solver_choice import SolverChoice
+from pluriverse.cli.options import SweepOptions
 from pluriverse.scene.errors import SapSceneLoaderError
 from pluriverse.scene.sweep_file import read_sweep_file
 
@@ -21,23 +20,6 @@ EXIT_CLUSTER = 4
 """Exit code: the cluster cannot be used, or work failed on it."""
 # Rows that the terminal shows; the table itself has them all.
 ROW_COUNT_SHOWN = 12
-
-
-@dataclass(frozen=True)
-class SweepOptions:
-    """The options of `pluriverse sweep`; see `pluriverse.cli.app`."""
-
-    out: Path
-    resume: bool
-    workers: int | None
-    address: str | None
-    batch: int
-    threads: int
-    gpus: float
-    device: str | None
-    solver: SolverChoice
-    metrics: str | None
-    asset_roots: tuple[Path, ...]
 
 
 def run_sweep(file: str, options: SweepOptions) -> None:

@@ -3,15 +3,14 @@
 import contextlib
 import math
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.markup import escape
 
 from pluriverse.cli.console import collected_warnings, fail, output, quiet_warp, reported_errors
+from pluriverse.cli.options import ViewOptions
 from pluriverse.cli.session import Session, open_session
-from pluriverse.cli.solver_choice import SolverChoice
 
 EXIT_MISSING = 5
 """Exit code: an optional library is not installed."""
@@ -42,24 +41,6 @@ class Watch:
                 self._viewer.run()
         self._viewer.close()
         return "viewer closed"
-
-
-@dataclass(frozen=True)
-class ViewOptions:
-    """The options of `pluriverse view`; see `pluriverse.cli.app`."""
-
-    worlds: int | None
-    show: str | None
-    host: str
-    port: int | None
-    geometry: str
-    duration: float | None
-    html: Path | None
-    dt: float | None
-    device: str | None
-    solver: SolverChoice
-    threads: int | None
-    asset_roots: tuple[Path, ...]
 
 
 def view_scene(name: str, options: ViewOptions) -> None:
