@@ -1,7 +1,8 @@
 """Engines: what steps the worlds of `SolverMuJoCo`. `engine_choice` chooses one."""
 
 import abc
-from collections.abc import Callable, Mapping
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,9 @@ import warp as wp
 
 from pluriverse.model import Contacts, Control, State
 from pluriverse.model.world_selection import WorldSelection
+from pluriverse.solvers.base import SolverBase
+from pluriverse.solvers.mujoco.exchange.state import StateExchange
+from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
 
 # Sweeps over the joints of a world whose speeds are limited. Each one removes what the limits of a joint
 # disturb at others, which for the neighbours in a chain is less than half.
@@ -57,7 +61,14 @@ class EngineOptions:
 
 
 class Engine(abc.ABC):
-    """Steps the worlds of a `SolverMuJoCo`."""
+    """Steps the worlds of a `SolverMuJoCo`.
+
+    Args:
+        solver: Solver that the engine steps for; its status arrays are written.
+        groups: Its groups.
+        real: Type of the numbers in fields and rows on the device.
+        update_data_interval: See `EngineOptions`.
+    """
 
     is_thread_safe = True
     """Whether threads may step different worlds at the same time."""
@@ -68,10 +79,27 @@ class Engine(abc.ABC):
     on_renewal: Callable[[], None] | None = None
     """Called after fields on the device were made anew from those of the groups, without what is tracked."""
 
+    def __init__(
+        self, solver: SolverBase, groups: Sequence[MujocoGroup], real: Any, update_data_interval: int
+    ):
+        # The solver owns the engine: a proxy lets both go at once, with the memory of all workers.
+        self.solver: SolverBase = weakref.proxy(solver)
+        self.groups = groups
+        self.real = real
+        self.model = solver.model
+        self.exchange = StateExchange(self.model, groups, real, update_data_interval)
+        self.unlisted_step_count: Any = wp.zeros(self.model.world_count, dtype=int, device=self.model.device)
+        """Steps so far with more contacts than the contact buffer has slots for a world, shape [world]."""
+
     @property
-    @abc.abstractmethod
     def runtime_arrays(self) -> Mapping[str, wp.array]:
         """What worlds carry from step to step besides their State, by name."""
+        return self.exchange.runtime_arrays
+
+    @property
+    def joint_rotation(self) -> wp.array[wp.quat]:
+        """Rotation of the frame of each joint in MuJoCo's body, shape [joint]."""
+        return self.exchange.maps.joint_rotation
 
     @abc.abstractmethod
     def prepare(self, contacts: Contacts) -> None:
@@ -93,19 +121,9 @@ class Engine(abc.ABC):
     def fields_changed(self, group_index: int, names: set[str]) -> None:
         """Take in what was written to a group; names are those of its fields, or of its `model`."""
 
-    @property
-    @abc.abstractmethod
-    def real(self) -> Any:
-        """Type of the numbers in fields and rows on the device."""
-
-    @property
-    @abc.abstractmethod
-    def joint_rotation(self) -> wp.array[wp.quat]:
-        """Rotation of the frame of each joint in MuJoCo's body, shape [joint]."""
-
-    @abc.abstractmethod
     def knows_field(self, name: str) -> bool:
         """Return whether a field of `mjModel` may differ between worlds on the device."""
+        return True
 
     @abc.abstractmethod
     def tracked_memory(self, group_index: int) -> dict[str, wp.array]:
@@ -124,18 +142,28 @@ class Engine(abc.ABC):
             selected: 1 for the worlds that are meant, shape [world].
         """
 
-    @abc.abstractmethod
     def reset(self, selection: WorldSelection) -> None:
         """Let worlds begin anew from their State. Only launches."""
+        self.exchange.reset(selection)
 
     @abc.abstractmethod
     def take_overflow(self) -> list["Overflow"]:
         """Return where memory was too small since the last call, and make it larger where possible."""
 
-    @property
-    @abc.abstractmethod
-    def unlisted_step_count(self) -> wp.array:
-        """Steps so far with more contacts than the contact buffer has slots for a world, shape [world]."""
+    def fill_outcome(self, outcome: Any) -> Any:
+        """Return the struct through which kernels write what became of each world, with the shared arrays."""
+        solver = self.solver
+        outcome.frozen = solver.world_frozen
+        outcome.known, outcome.stepped = self.exchange.known, self.exchange.stepped
+        outcome.full = solver.truncated_step_count
+        outcome.full_now = solver.last_truncated_contact_count
+        outcome.iterations = solver.last_solve_iterations
+        outcome.converged = solver.last_converged
+        outcome.unconverged = solver.unconverged_step_count
+        outcome.contact_count = solver.last_contact_count
+        outcome.needed_count = solver.needed_contact_count
+        outcome.unlisted = self.unlisted_step_count
+        return outcome
 
 
 @dataclass(frozen=True)

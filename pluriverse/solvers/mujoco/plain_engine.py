@@ -8,7 +8,6 @@ for it, since neither the warm start of the next step nor contacts come out of t
 """
 
 import copy
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,10 +16,8 @@ import numpy as np
 import warp as wp
 
 from pluriverse.model import Contacts, Control, State
-from pluriverse.model.world_selection import WorldSelection
 from pluriverse.solvers.base import SolverBase
 from pluriverse.solvers.mujoco.engine import SPEED_SWEEPS, Engine, Overflow
-from pluriverse.solvers.mujoco.exchange.state import StateExchange
 from pluriverse.solvers.mujoco.host_models import prepare_models
 from pluriverse.solvers.mujoco.mapping.fields import SOURCES, update_derived, write_shared
 from pluriverse.solvers.mujoco.mapping.group import JointKind, MujocoGroup
@@ -93,13 +90,10 @@ class PlainEngine(Engine):
                 "contacts. Leave it out, or install a version of mujoco that the requirements of pluriverse "
                 "admit."
             )
-        self.solver: SolverBase = weakref.proxy(solver)
-        self.groups = groups
-        model = self._model = solver.model
-        self.exchange = StateExchange(model, groups, wp.float64, update_data_interval)
+        super().__init__(solver, groups, wp.float64, update_data_interval)
+        model = self.model
         self._limit_speeds = enforce_velocity_limit
         self._memory = memory
-        self._unlisted_step_count: Any = wp.zeros(model.world_count, dtype=int, device=model.device)
         self._lost: set[int] = set()
         self._world_group = np.zeros(model.world_count, dtype=np.int64)
         self._world_row = np.zeros(model.world_count, dtype=np.int64)
@@ -108,7 +102,7 @@ class PlainEngine(Engine):
             self._world_row[group.worlds] = np.arange(group.world_count)
         # On a CPU an array of Warp and its view in NumPy have the same memory.
         self._status = {name: getattr(solver, name).numpy() for name in _STATUS}
-        self._status["unlisted"] = self._unlisted_step_count.numpy()
+        self._status["unlisted"] = self.unlisted_step_count.numpy()
         self._status["known"], self._status["stepped"] = (
             array.numpy() for array in (self.exchange.known, self.exchange.stepped)
         )
@@ -123,11 +117,6 @@ class PlainEngine(Engine):
         self._data: list[Any] = [None] * len(groups)
         for index in range(len(groups)):
             self.fields_changed(index, set())
-
-    @property
-    def runtime_arrays(self) -> dict[str, wp.array]:
-        """What worlds carry from step to step besides their State, by name."""
-        return self.exchange.runtime_arrays
 
     def prepare(self, contacts: Contacts) -> None:
         """Take a contact buffer to list contacts in."""
@@ -166,25 +155,11 @@ class PlainEngine(Engine):
         self._data[group_index] = mujoco.MjData(model)
         self.exchange.assign_group(group_index)
 
-    @property
-    def real(self) -> Any:
-        """Type of the numbers in fields and rows."""
-        return wp.float64
-
-    @property
-    def joint_rotation(self) -> Any:
-        """Rotation of the frame of each joint in MuJoCo's body, shape [joint]."""
-        return self.exchange.maps.joint_rotation
-
-    def knows_field(self, name: str) -> bool:
-        """Return whether a field of `mjModel` may differ between worlds: all may."""
-        return True
-
     def tracked_memory(self, group_index: int) -> dict[str, wp.array]:
         """Return the memory of the tracked fields of a group, flat; and of what goes with them."""
         group = self.groups[group_index]
         result: dict[str, Any] = {
-            name: wp.array(group.fields[name].reshape(-1), device=self._model.device, copy=False)
+            name: wp.array(group.fields[name].reshape(-1), device=self.model.device, copy=False)
             for name in group.tracked
         }
         return {**result, **self.exchange.tracked_rows(group_index)}
@@ -199,11 +174,7 @@ class PlainEngine(Engine):
         group = self.groups[group_index]
         if selected.numpy()[group.worlds].any():
             update_derived(group, set(SOURCES))
-            set_mean_inertia(group, ModelRows(self._model))
-
-    def reset(self, selection: WorldSelection) -> None:
-        """Let worlds begin anew from their State."""
-        self.exchange.reset(selection)
+            set_mean_inertia(group, ModelRows(self.model))
 
     def take_overflow(self) -> list[Overflow]:
         """Return where memory was too small since the last call."""
@@ -213,13 +184,8 @@ class PlainEngine(Engine):
         what = "steps went without some contacts or constraints, or were not made, for want of memory."
         return [Overflow(worlds, what, 'Give the asset more: <size memory="..."/>.')]
 
-    @property
-    def unlisted_step_count(self) -> wp.array:
-        """Steps so far with more contacts than the contact buffer has slots for a world, shape [world]."""
-        return self._unlisted_step_count
-
     def _refuse_recording(self, call: str) -> None:
-        if self._model.device.is_capturing:
+        if self.model.device.is_capturing:
             raise RuntimeError(
                 f"SolverMuJoCo.{call}: a recording is under way, but this version of MuJoCo is stepped "
                 "through its Python package, which cannot be recorded. Call it outside of wp.ScopedCapture, "
@@ -320,8 +286,8 @@ class PlainEngine(Engine):
         """Bring the speeds of a world within their limits; see `cpu.velocity_limit`."""
         row = int(self._world_row[world])
         first, first_body = int(group.first_dof[row]), int(group.first_body[row])
-        limits = self._model.joint_velocity_limit.numpy()[first : first + len(group.dof_qvel)]
-        flags = self._model.body_flags.numpy()[first_body + group.joint_child]
+        limits = self.model.joint_velocity_limit.numpy()[first : first + len(group.dof_qvel)]
+        flags = self.model.body_flags.numpy()[first_body + group.joint_child]
         free = (group.joint_kind == JointKind.SCALAR) & (flags & int(BodyFlags.KINEMATIC) == 0)
         spans = zip(group.joint_dof[free], group.joint_dof_count[free], strict=True)
         dofs = sorted(dof for begin, count in spans for dof in range(begin, begin + count))

@@ -4,7 +4,6 @@ The stages of a step: `push_worlds`, `step_world`, `pull_worlds`, bodies, and wh
 """
 
 import os
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +13,6 @@ import warp as wp
 
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Contacts, Control, State
-from pluriverse.model.world_selection import WorldSelection
 from pluriverse.solvers.base import SolverBase
 from pluriverse.solvers.mujoco.cpu.clock import stop_clock
 from pluriverse.solvers.mujoco.cpu.derivation import PROTECTED, Derivation, derive_world
@@ -29,7 +27,6 @@ from pluriverse.solvers.mujoco.cpu.step import step_world
 from pluriverse.solvers.mujoco.cpu.worker import ADDRESS_COUNT, MEMORY_MIN, CpuWorker
 from pluriverse.solvers.mujoco.engine import Engine, Overflow
 from pluriverse.solvers.mujoco.exchange.contact_copy import contact_arrays
-from pluriverse.solvers.mujoco.exchange.state import StateExchange
 from pluriverse.solvers.mujoco.host_models import prepare_models
 from pluriverse.solvers.mujoco.mapping.body_kernels import to_device
 from pluriverse.solvers.mujoco.mapping.fields import DERIVED
@@ -64,31 +61,21 @@ class CpuEngine(Engine):
         memory: int | None = None,
         enforce_velocity_limit: bool = False,
     ):
-        # The solver owns the engine: a proxy lets both go at once, with the memory of all workers.
-        self.solver: SolverBase = weakref.proxy(solver)
+        super().__init__(solver, groups, wp.float64, update_data_interval)
         self._limit_speeds = enforce_velocity_limit
-        model = self.model = solver.model
-        self.groups = groups
         self._external = not use_mujoco_contacts
         self._memory = [max(memory or MEMORY_MIN, 0) for _ in groups]
         self._given_memory = memory
         stop_clock(self)
         self._prepare_models()
-        self.exchange = StateExchange(model, groups, wp.float64, update_data_interval)
-        count, device = model.world_count, model.device
+        count, device = self.model.world_count, self.model.device
         self.failed_step_count = wp.zeros(count, dtype=int, device=device)
-        self._unlisted_step_count = wp.zeros(count, dtype=int, device=device)
         self._outgrown: list[wp.array] = []
         self._seen_full = np.zeros(count, dtype=np.int32)
         self._seen_failed = np.zeros(count, dtype=np.int32)
         self._make_data()
         for index, group in enumerate(groups):
             self.fields_changed(index, set(group.fields))
-
-    @property
-    def runtime_arrays(self) -> dict[str, wp.array]:
-        """What worlds carry from step to step besides their State."""
-        return self.exchange.runtime_arrays
 
     def prepare(self, contacts: Contacts) -> None:
         """Allocate what a step needs for a contact buffer."""
@@ -143,20 +130,6 @@ class CpuEngine(Engine):
         if self._external:
             self._assign_contact_gains()
 
-    @property
-    def real(self) -> Any:
-        """Type of the numbers in fields and rows."""
-        return wp.float64
-
-    @property
-    def joint_rotation(self) -> Any:
-        """Rotation of the frame of each joint in MuJoCo's body, shape [joint]."""
-        return self.exchange.maps.joint_rotation
-
-    def knows_field(self, name: str) -> bool:
-        """Return whether a field of `mjModel` may differ between worlds: all may."""
-        return True
-
     def tracked_memory(self, group_index: int) -> dict[str, wp.array]:
         """Return the memory of the tracked fields of a group, flat; and of what goes with them."""
         group, device = self.groups[group_index], self.model.device
@@ -189,15 +162,6 @@ class CpuEngine(Engine):
             outputs=[self.solver.world_frozen],
             device=model.device,
         )
-
-    def reset(self, selection: WorldSelection) -> None:
-        """Let worlds begin anew from their State. Only launches."""
-        self.exchange.reset(selection)
-
-    @property
-    def unlisted_step_count(self) -> wp.array:
-        """Steps so far with more contacts than the contact buffer has slots for a world, shape [world]."""
-        return self._unlisted_step_count
 
     def take_overflow(self) -> list[Overflow]:
         """Return where memory was too small since the last call, and double it there.
@@ -375,19 +339,8 @@ class CpuEngine(Engine):
             target.assign(values.astype(np.int32) if name == "geom_force_space" else values)
 
     def _outcome(self) -> CpuOutcome:
-        solver, outcome = self.solver, CpuOutcome()
-        outcome.frozen = solver.world_frozen
-        outcome.known = self.exchange.known
-        outcome.stepped = self.exchange.stepped
+        outcome = self.fill_outcome(CpuOutcome())
         outcome.failed = self.failed_step_count
-        outcome.full = solver.truncated_step_count
-        outcome.full_now = solver.last_truncated_contact_count
-        outcome.iterations = solver.last_solve_iterations
-        outcome.converged = solver.last_converged
-        outcome.unconverged = solver.unconverged_step_count
-        outcome.contact_count = solver.last_contact_count
-        outcome.needed_count = solver.needed_contact_count
-        outcome.unlisted = self._unlisted_step_count
         return outcome
 
 

@@ -4,7 +4,6 @@ On a CPU this is an emulation, many times slower than MuJoCo's C engine, of what
 """
 
 import math
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,12 +12,10 @@ import warp as wp
 
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Contacts, Control, State
-from pluriverse.model.world_selection import WorldSelection
 from pluriverse.solvers.base import SolverBase
 from pluriverse.solvers.mujoco.engine import Engine, Overflow
 from pluriverse.solvers.mujoco.exchange.contact_copy import contact_arrays
 from pluriverse.solvers.mujoco.exchange.maps import ExchangeRows
-from pluriverse.solvers.mujoco.exchange.state import StateExchange
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
 from pluriverse.solvers.mujoco.warp.external_contacts import (
     ExternalContacts,
@@ -77,25 +74,19 @@ class WarpEngine(Engine):
         enforce_velocity_limit: bool = False,
     ):
         load_mujoco_warp()
-        # The solver owns the engine: a proxy lets both go at once, with the memory of all groups.
-        self.solver: SolverBase = weakref.proxy(solver)
-        self.groups = groups
-        model = self.model = solver.model
-        device, count = model.device, model.world_count
+        super().__init__(solver, groups, wp.float32, update_data_interval)
+        device, count = self.model.device, self.model.world_count
         self._external = not use_mujoco_contacts
         self._external_buffer: Contacts | None = None
         self._external_contacts: list[ExternalContacts] = []
         self._external_count: Any = wp.zeros(count if self._external else 0, dtype=int, device=device)
-        self.exchange = StateExchange(model, groups, wp.float32, update_data_interval)
         self._kept = ExchangeRows(groups, wp.float32, device)
         self._nconmax: list[int | None] = [nconmax] * len(groups)
         self._njmax: list[int | None] = [njmax] * len(groups)
         self._retired: list[WarpGroup] = []
-        arrays = {
-            name: wp.zeros(count, dtype=int, device=device)
-            for name in ("listed", "overflow", "row_count", "unlisted")
+        self._arrays: dict[str, wp.array] = {
+            name: wp.zeros(count, dtype=int, device=device) for name in ("listed", "overflow", "row_count")
         }
-        self._arrays: dict[str, wp.array] = arrays
         self._graph_conditional = graph_conditional
         self._limit_speeds = enforce_velocity_limit
         # A loop that ends on the device can be recorded on the stream of the recording only.
@@ -106,16 +97,6 @@ class WarpEngine(Engine):
         self._assign_gains()
         for index in range(len(groups)):
             self.exchange.assign_group(index)
-
-    @property
-    def runtime_arrays(self) -> dict[str, wp.array]:
-        """What worlds carry from step to step besides their State."""
-        return self.exchange.runtime_arrays
-
-    @property
-    def unlisted_step_count(self) -> wp.array:
-        """Steps so far with more contacts than the contact buffer has slots for a world, shape [world]."""
-        return self._arrays["unlisted"]
 
     def prepare(self, contacts: Contacts) -> None:
         """Allocate what a step needs for a contact buffer."""
@@ -167,16 +148,6 @@ class WarpEngine(Engine):
         self._assign_gains()
         self.exchange.assign_group(group_index)
 
-    @property
-    def real(self) -> Any:
-        """Type of the numbers in fields and rows."""
-        return wp.float32
-
-    @property
-    def joint_rotation(self) -> Any:
-        """Rotation of the frame of each joint in MuJoCo's body, shape [joint]."""
-        return self.exchange.maps.joint_rotation
-
     def knows_field(self, name: str) -> bool:
         """Return whether a field of `mjModel` may differ between worlds in MuJoCo Warp."""
         return name == "opt.gravity" or self._groups[0].is_batched(name)
@@ -195,10 +166,6 @@ class WarpEngine(Engine):
         It does so for all worlds of the group; for those that did not change, the result is the same.
         """
         self._groups[group_index].derive_fields()
-
-    def reset(self, selection: WorldSelection) -> None:
-        """Let worlds begin anew from their State. Only launches."""
-        self.exchange.reset(selection)
 
     def take_overflow(self) -> list[Overflow]:
         """Return where memory was too small since the last call, and double it; recorded steps keep theirs.
@@ -421,18 +388,9 @@ class WarpEngine(Engine):
                 array.assign(values.astype(kind))
 
     def _outcome(self) -> WarpOutcome:
-        solver, outcome = self.solver, WarpOutcome()
-        for name in ("listed", "overflow", "row_count", "unlisted"):
-            setattr(outcome, name, self._arrays[name])
-        outcome.known, outcome.stepped = self.exchange.known, self.exchange.stepped
-        outcome.frozen = solver.world_frozen
-        outcome.full = solver.truncated_step_count
-        outcome.full_now = solver.last_truncated_contact_count
-        outcome.iterations = solver.last_solve_iterations
-        outcome.converged = solver.last_converged
-        outcome.unconverged = solver.unconverged_step_count
-        outcome.contact_count = solver.last_contact_count
-        outcome.needed_count = solver.needed_contact_count
+        outcome = self.fill_outcome(WarpOutcome())
+        for name, array in self._arrays.items():
+            setattr(outcome, name, array)
         return outcome
 
 
