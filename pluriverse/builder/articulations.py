@@ -8,8 +8,9 @@ import numpy as np
 from pluriverse.builder.bodies import add_link
 from pluriverse.builder.custom_attributes import check_custom_values, put_custom_values
 from pluriverse.builder.joints import add_joint_free
-from pluriverse.builder.options import LinkOptions, with_options
+from pluriverse.builder.options import LinkOptions
 from pluriverse.builder.tables import BuilderTables
+from pluriverse.options import with_options
 from pluriverse.types import BodyFlags, Entity
 
 

@@ -6,8 +6,9 @@ from typing import Any, Unpack, cast
 from pluriverse.builder.inputs import AxisLike
 from pluriverse.builder.joint_config import JointDofConfig
 from pluriverse.builder.joint_entries import add_joint_entry, dof_config
-from pluriverse.builder.options import AxisJointOptions, AxisOptions, JointOptions, with_options
+from pluriverse.builder.options import AxisJointOptions, AxisOptions, JointOptions
 from pluriverse.builder.tables import BuilderTables
+from pluriverse.options import with_options
 from pluriverse.types import JointType
 
 

@@ -6,9 +6,10 @@ import numpy as np
 
 from pluriverse.builder.custom_attributes import check_custom_values, put_custom_values
 from pluriverse.builder.inputs import as_matrix, as_transform, as_vector
-from pluriverse.builder.options import LinkOptions, with_options
+from pluriverse.builder.options import LinkOptions
 from pluriverse.builder.tables import BuilderTables
 from pluriverse.geometry import MassProperties, combine_mass_properties
+from pluriverse.options import with_options
 from pluriverse.types import BodyFlags, Entity
 
 # How far an inertia given by the user may be from symmetric, relative to its largest entry: single precision

@@ -9,8 +9,9 @@ from pluriverse.builder.axis_joints import add_joint_d6, add_joint_prismatic, ad
 from pluriverse.builder.inputs import AxisLike, as_axis
 from pluriverse.builder.joint_config import JointDofConfig
 from pluriverse.builder.joint_entries import add_joint_entry
-from pluriverse.builder.options import JointOptions, with_options
+from pluriverse.builder.options import JointOptions
 from pluriverse.builder.tables import BuilderTables
+from pluriverse.options import with_options
 from pluriverse.types import Axis, JointTargetMode, JointType
 
 _LINEAR = (Axis.X, Axis.Y, Axis.Z)

@@ -8,7 +8,7 @@ import numpy as np
 from pluriverse.builder.bodies import add_body_mass
 from pluriverse.builder.custom_attributes import check_custom_values, put_custom_values
 from pluriverse.builder.inputs import Transform, Vector, as_transform, as_vector, upright_rotation
-from pluriverse.builder.options import PrimitiveOptions, ShapeOptions, with_options
+from pluriverse.builder.options import PrimitiveOptions, ShapeOptions
 from pluriverse.builder.shape_config import ShapeConfig
 from pluriverse.builder.shape_geometry import check_size, flags_of, plane_pose, shape_mass
 from pluriverse.builder.tables import BuilderTables
@@ -19,6 +19,7 @@ from pluriverse.geometry import (
     Mesh,
     transform_mass_properties,
 )
+from pluriverse.options import with_options
 from pluriverse.types import Axis, Entity, GeoType
 
 SHAPE_COLOR = (0.6, 0.63, 0.68)

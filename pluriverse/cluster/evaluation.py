@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from pluriverse.cluster.farm import run_pieces
 from pluriverse.cluster.runtime import connect, pickled
 from pluriverse.cluster.samples import Samples, make_samples
 from pluriverse.cluster.table import ResultTable, fingerprint
+from pluriverse.options import completed, with_options
 from pluriverse.simulation.snapshot import editable_arrays
 
 # Worlds of one simulation of a worker: enough to keep its cores busy, few enough that a lost one costs
@@ -20,28 +21,52 @@ from pluriverse.simulation.snapshot import editable_arrays
 BATCH_DEFAULT = 64
 
 
+class EpisodeOptions(TypedDict, total=False):
+    """Options of `evaluate` and `sweep`."""
+
+    steps: int | None
+    """Control steps of an episode."""
+    duration: float | None
+    """Length of an episode [s], instead of `steps`."""
+    step_count: Annotated[int, 1]
+    """Steps of the simulation in a control step."""
+    observe: Annotated[Sequence[str], ("joint_q", "joint_qd")]
+    """Arrays that the policy sees."""
+    metrics: Metrics | None
+    """Called on the workers at the end of episodes with the simulation and their range. Returns further
+    columns by their names, with one entry per world."""
+    out: str | Path | None
+    """Folder for the rows, in Parquet; None keeps them in memory, where they end with this process."""
+    resume: Annotated[bool, False]
+    """Whether rows in `out` stay and only what is missing is done."""
+    workers: int | None
+    """Number of workers; one per core of the cluster if None."""
+    batch: Annotated[int, BATCH_DEFAULT]
+    """Worlds that a worker steps at a time."""
+    threads: Annotated[int, 1]
+    """CPU threads of each worker."""
+    gpus: Annotated[float, 0.0]
+    """GPUs that Ray sets aside for each worker."""
+    device: str | None
+    """Device of the worlds; the GPU of the worker if it has one, else the CPU."""
+    solver: Annotated[str, "sap"]
+    """Solver of a scene, "sap" or "mujoco"."""
+    asset_roots: Annotated[Sequence[str | Path], ()]
+    """Further folders that a scene may read files from."""
+    address: str | None
+    """Address of a Ray cluster, "auto", or None for this machine."""
+    progress: Callable[[int, int], None] | None
+    """Called with the number of batches done and of all."""
+
+
+@with_options(EpisodeOptions)
 def evaluate(
     policy: Policy | None,
     scene: str | Path | Callable[[range], Any],
     *,
     episodes: int,
-    steps: int | None = None,
-    duration: float | None = None,
-    step_count: int = 1,
-    observe: Sequence[str] = ("joint_q", "joint_qd"),
-    metrics: Metrics | None = None,
-    out: str | Path | None = None,
-    resume: bool = False,
-    workers: int | None = None,
-    batch: int = BATCH_DEFAULT,
-    threads: int = 1,
-    gpus: float = 0.0,
-    device: str | None = None,
     dt: float | None = None,
-    solver: str = "sap",
-    asset_roots: Sequence[str | Path] = (),
-    address: str | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    **options: Unpack[EpisodeOptions],
 ) -> Any:
     """Let a policy control many episodes of a scene, and return a table with a row for each.
 
@@ -56,24 +81,7 @@ def evaluate(
         scene: Scene file or name of a bundled scene; or a function that takes a `range` of episodes and
             returns a `Simulation` with a world for each.
         episodes: Number of episodes, of each kind of world of the scene.
-        steps: Control steps of an episode.
-        duration: Length of an episode [s], instead of `steps`.
-        step_count: Steps of the simulation in a control step.
-        observe: Arrays that the policy sees.
-        metrics: Called on the workers at the end of episodes with the simulation and their range. Returns
-            further columns by their names, with one entry per world.
-        out: Folder for the rows, in Parquet; None keeps them in memory, where they end with this process.
-        resume: Whether rows in `out` stay and only what is missing is done.
-        workers: Number of workers; one per core of the cluster if None.
-        batch: Worlds that a worker steps at a time.
-        threads: CPU threads of each worker.
-        gpus: GPUs that Ray sets aside for each worker.
-        device: Device of the worlds; the GPU of the worker if it has one, else the CPU.
         dt: Time step of a scene [s], instead of its own.
-        solver: Solver of a scene, "sap" or "mujoco".
-        asset_roots: Further folders that a scene may read files from.
-        address: Address of a Ray cluster, "auto", or None for this machine.
-        progress: Called with the number of batches done and of all.
 
     Returns:
         A `pyarrow.Table`: `episode`, `kind` where there are several, `moved_x`, `moved_y`, `moved_z` of the
@@ -87,52 +95,26 @@ def evaluate(
         ValueError: If a number is out of range, the scene is wrong, or something cannot be sent.
         WorkerTaskError: If policy or metrics raise something that is no matter of single worlds.
     """
-    _check_counts("evaluate", episodes=episodes, batch=batch, threads=threads, step_count=step_count)
-    description, kind_names = _episodes_of(
-        scene, episodes, solver=solver, asset_roots=asset_roots, dt=dt, what="evaluate"
-    )
+    given: EpisodeOptions = completed(EpisodeOptions, options)
+    _check_counts("evaluate", episodes=episodes)
+    description, kind_names = _episodes_of(scene, episodes, given, dt=dt, what="evaluate")
     pieces = [
         Piece(kind, part, seeds=tuple(part))
         for kind in range(len(kind_names))
-        for part in _batches(range(episodes), batch)
+        for part in _batches(range(episodes), given["batch"])
     ]
-    job = EpisodeJob(
-        description,
-        *_length("evaluate", steps, duration),
-        step_count,
-        policy,
-        tuple(observe),
-        metrics,
-        None,
-        device or ("cuda:0" if gpus else "cpu"),
-        threads,
-        kind_names=kind_names,
-    )
-    return _run(job, pieces, out, resume, workers, gpus, address, progress)
+    job = _job(description, kind_names, policy, given, what="evaluate")
+    return _run(job, pieces, given)
 
 
+@with_options(EpisodeOptions)
 def sweep(
     scene: str | Path,
     samples: Any,
     *,
     seeds: int = 1,
-    steps: int | None = None,
-    duration: float | None = None,
-    step_count: int = 1,
     policy: Policy | None = None,
-    observe: Sequence[str] = ("joint_q", "joint_qd"),
-    metrics: Metrics | None = None,
-    out: str | Path | None = None,
-    resume: bool = False,
-    workers: int | None = None,
-    batch: int = BATCH_DEFAULT,
-    threads: int = 1,
-    gpus: float = 0.0,
-    device: str | None = None,
-    solver: str = "sap",
-    asset_roots: Sequence[str | Path] = (),
-    address: str | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    **options: Unpack[EpisodeOptions],
 ) -> Any:
     """Run a scene with many values of its parameters, and return a table with a row for each.
 
@@ -146,23 +128,7 @@ def sweep(
             solver, or an array of the model such as `shape_material_mu`, with `@PATTERN` for entities of some
             labels. A list or a value in `{"scale": ...}` or `{"add": ...}` changes what the scene says.
         seeds: How often each sample is run, each time with other draws of what the scene randomizes.
-        steps: Control steps.
-        duration: Length of a run [s], instead of `steps`.
-        step_count: Steps of the simulation in a control step.
         policy: As of `evaluate`; None lets the recorded control of the scene act, or none.
-        observe: As of `evaluate`.
-        metrics: As of `evaluate`.
-        out: As of `evaluate`.
-        resume: As of `evaluate`.
-        workers: As of `evaluate`.
-        batch: As of `evaluate`.
-        threads: As of `evaluate`.
-        gpus: As of `evaluate`.
-        device: As of `evaluate`.
-        solver: As of `evaluate`.
-        asset_roots: As of `evaluate`.
-        address: As of `evaluate`.
-        progress: As of `evaluate`.
 
     Returns:
         A `pyarrow.Table` as of `evaluate`, with the columns `run`, `sample`, `seed` and one for each
@@ -171,20 +137,19 @@ def sweep(
     Raises:
         As `evaluate`; KeyError: If a pattern of a parameter finds nothing.
     """
-    _check_counts("sweep", seeds=seeds, batch=batch, threads=threads, step_count=step_count)
+    given: EpisodeOptions = completed(EpisodeOptions, options)
+    _check_counts("sweep", seeds=seeds)
     if not isinstance(scene, str | Path):
         raise TypeError(f"sweep: scene is a {type(scene).__name__}, but must be a scene file or its name.")
     table = make_samples(samples, "sweep")
     count = len(table) * seeds
-    description, kind_names = _episodes_of(
-        scene, count, solver=solver, asset_roots=asset_roots, dt=None, what="sweep"
-    )
+    description, kind_names = _episodes_of(scene, count, given, dt=None, what="sweep")
     pieces = []
     for kind in range(len(kind_names)):
         first = 0
-        for options, members in table.shared_groups():
+        for solver_options, members in table.shared_groups():
             runs = [(sample, seed) for sample in members for seed in range(seeds)]
-            for part in _batches(range(len(runs)), batch):
+            for part in _batches(range(len(runs)), given["batch"]):
                 chosen = runs[part.start : part.stop]
                 pieces.append(
                     Piece(
@@ -192,43 +157,51 @@ def sweep(
                         range(first + part.start, first + part.stop),
                         tuple(sample for sample, _ in chosen),
                         tuple(seed for _, seed in chosen),
-                        tuple(options.items()),
+                        tuple(solver_options.items()),
                     )
                 )
             first += len(runs)
-    job = EpisodeJob(
-        description,
-        *_length("sweep", steps, duration),
-        step_count,
-        policy,
-        tuple(observe),
-        metrics,
-        table,
-        device or ("cuda:0" if gpus else "cpu"),
-        threads,
-        column="run",
-        kind_names=kind_names,
-    )
+    job = _job(description, kind_names, policy, given, what="sweep", samples=table, column="run")
     _check_samples(job, table)
-    return _run(job, pieces, out, resume, workers, gpus, address, progress)
+    return _run(job, pieces, given)
 
 
-def _run(
-    job: EpisodeJob,
-    pieces: list[Piece],
-    out: str | Path | None,
-    resume: bool,
-    workers: int | None,
-    gpus: float,
-    address: str | None,
-    progress: Callable[[int, int], None] | None,
-) -> Any:
+def _job(
+    description: Description,
+    kind_names: tuple[str, ...],
+    policy: Policy | None,
+    given: EpisodeOptions,
+    *,
+    what: str,
+    samples: Samples | None = None,
+    column: str = "episode",
+) -> EpisodeJob:
+    """Return what all workers do."""
+    return EpisodeJob(
+        description,
+        *_length(what, given["steps"], given["duration"]),
+        given["step_count"],
+        policy,
+        tuple(given["observe"]),
+        given["metrics"],
+        samples,
+        given["device"] or ("cuda:0" if given["gpus"] else "cpu"),
+        given["threads"],
+        column,
+        kind_names,
+    )
+
+
+def _run(job: EpisodeJob, pieces: list[Piece], given: EpisodeOptions) -> Any:
     """Do all pieces over workers and return the table of their rows."""
+    workers = given["workers"]
     if workers is not None:
         _check_counts("workers", workers=workers)
-    results = ResultTable(out, work=_fingerprint(job, pieces), piece_count=len(pieces), resume=resume)
+    results = ResultTable(
+        given["out"], work=_fingerprint(job, pieces), piece_count=len(pieces), resume=given["resume"]
+    )
     if len(results.done) < len(pieces):
-        ray = connect(address, workers or 1, job.threads)
+        ray = connect(given["address"], workers or 1, job.threads)
         if workers is None:
             workers = max(1, int(ray.cluster_resources().get("CPU", 1.0) / job.threads))
         payload = pickled(job, "the policy, the metrics or the worlds")
@@ -239,22 +212,24 @@ def _run(
             results,
             workers=workers,
             cpus=float(job.threads),
-            gpus=float(gpus),
-            progress=progress,
+            gpus=float(given["gpus"]),
+            progress=given["progress"],
         )
     return results.table()
 
 
 def _episodes_of(
-    scene: Any, count: int, *, solver: str, asset_roots: Sequence[str | Path], dt: float | None, what: str
+    scene: Any, count: int, given: EpisodeOptions, *, dt: float | None, what: str
 ) -> tuple[Description, tuple[str, ...]]:
     """Return the description of so many worlds of each kind, all at one place, and the names of the kinds."""
+    for name in ("batch", "threads", "step_count"):
+        _check_counts(what, **{name: given[name]})
     is_scene = isinstance(scene, str | Path)
     description = describe(
         scene,
         worlds=None if is_scene else count,
-        solver=solver,
-        asset_roots=asset_roots,
+        solver=given["solver"],
+        asset_roots=given["asset_roots"],
         what=what,
         dt=dt,
     )

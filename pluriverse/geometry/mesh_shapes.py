@@ -1,24 +1,44 @@
 """Meshes of simple solids, under the names that Newton has for them."""
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
 
 import numpy as np
 
+from pluriverse.options import completed, with_options
 from pluriverse.types import Axis
 
 if TYPE_CHECKING:
     from pluriverse.geometry.mesh import Mesh
 
 
-class MeshShapes:
-    """Constructors of `Mesh` for simple solids, centred on the origin, vertices on the true surface.
+class MeshShapeOptions(TypedDict, total=False):
+    """Options of all simple solids."""
 
-    All take `compute_normals` and `compute_uvs`, which change nothing: normals are computed when a mesh is
-    drawn, and texture coordinates belong to `MeshSkin`.
-    """
+    compute_normals: Annotated[bool, True]
+    """Changes nothing: normals are computed when a mesh is drawn."""
+    compute_uvs: Annotated[bool, True]
+    """Changes nothing: texture coordinates belong to `MeshSkin`."""
+    compute_inertia: Annotated[bool, True]
+    """As for the constructor."""
+
+
+class EllipsoidOptions(MeshShapeOptions, total=False):
+    """Options of spheres and ellipsoids."""
+
+    num_latitudes: Annotated[int, 32]
+    """Bands from pole to pole, 2 or more."""
+    num_longitudes: Annotated[int, 32]
+    """Sectors around the axis, 3 or more."""
+    reverse_winding: Annotated[bool, False]
+    """Whether the triangles face inwards; the mesh then has no mass."""
+
+
+class MeshShapes:
+    """Constructors of `Mesh` for simple solids, centred on the origin, vertices on the true surface."""
 
     @classmethod
+    @with_options(MeshShapeOptions)
     def create_box(
         cls,
         hx: float,
@@ -26,9 +46,7 @@ class MeshShapes:
         hz: float | None = None,
         *,
         duplicate_vertices: bool = True,
-        compute_normals: bool = True,
-        compute_uvs: bool = True,
-        compute_inertia: bool = True,
+        **options: Unpack[MeshShapeOptions],
     ) -> "Mesh":
         """Return a box of 12 triangles.
 
@@ -37,9 +55,6 @@ class MeshShapes:
             hy: Half its extent along y [m]; that along x if None.
             hz: Half its extent along z [m]; that along x if None.
             duplicate_vertices: Whether each face has 4 vertices of its own, 24 in all rather than 8.
-            compute_normals: Changes nothing, see `MeshShapes`.
-            compute_uvs: Changes nothing, see `MeshShapes`.
-            compute_inertia: As for the constructor.
 
         Raises:
             ValueError: If a half extent is not positive and finite.
@@ -50,58 +65,34 @@ class MeshShapes:
         quads = np.array(_BOX_QUADS)
         if duplicate_vertices:
             corners, quads = corners[quads.reshape(-1)], np.arange(24).reshape(6, 4)
-        return _make(cls, corners, _split(quads), compute_inertia, "box")
+        return _make(cls, corners, _split(quads), options, "box")
 
     @classmethod
+    @with_options(EllipsoidOptions)
     def create_sphere(
         cls,
         radius: float = 1.0,
-        *,
-        num_latitudes: int = 32,
-        num_longitudes: int = 32,
-        reverse_winding: bool = False,
-        compute_normals: bool = True,
-        compute_uvs: bool = True,
-        compute_inertia: bool = True,
+        **options: Unpack[EllipsoidOptions],
     ) -> "Mesh":
         """Return a sphere, its poles on the z axis.
 
         Args:
             radius: Its radius [m].
-            num_latitudes: Bands from pole to pole, 2 or more.
-            num_longitudes: Sectors around the axis, 3 or more.
-            reverse_winding: Whether the triangles face inwards; the mesh then has no mass.
-            compute_normals: Changes nothing, see `MeshShapes`.
-            compute_uvs: Changes nothing, see `MeshShapes`.
-            compute_inertia: As for the constructor.
 
         Raises:
             ValueError: If the radius is not positive and finite, or a number is too small.
         """
         _check("create_sphere", radius=radius)
-        return cls.create_ellipsoid(
-            radius,
-            radius,
-            radius,
-            num_latitudes=num_latitudes,
-            num_longitudes=num_longitudes,
-            reverse_winding=reverse_winding,
-            compute_inertia=compute_inertia,
-        )
+        return cls.create_ellipsoid(radius, radius, radius, **options)
 
     @classmethod
+    @with_options(EllipsoidOptions)
     def create_ellipsoid(
         cls,
         rx: float = 1.0,
         ry: float = 1.0,
         rz: float = 1.0,
-        *,
-        num_latitudes: int = 32,
-        num_longitudes: int = 32,
-        reverse_winding: bool = False,
-        compute_normals: bool = True,
-        compute_uvs: bool = True,
-        compute_inertia: bool = True,
+        **options: Unpack[EllipsoidOptions],
     ) -> "Mesh":
         """Return an ellipsoid, its poles on the z axis.
 
@@ -109,28 +100,23 @@ class MeshShapes:
             rx: Semi-axis along x [m].
             ry: Semi-axis along y [m].
             rz: Semi-axis along z [m].
-            num_latitudes: Bands from pole to pole, 2 or more.
-            num_longitudes: Sectors around the axis, 3 or more.
-            reverse_winding: Whether the triangles face inwards; the mesh then has no mass.
-            compute_normals: Changes nothing, see `MeshShapes`.
-            compute_uvs: Changes nothing, see `MeshShapes`.
-            compute_inertia: As for the constructor.
 
         Raises:
             ValueError: If a semi-axis is not positive and finite, or a number is too small.
         """
         _check("create_ellipsoid", rx=rx, ry=ry, rz=rz)
-        _check_count("create_ellipsoid", "num_latitudes", num_latitudes, 2)
-        angles = np.linspace(0.0, np.pi, num_latitudes + 1)
+        given: EllipsoidOptions = completed(EllipsoidOptions, options)
+        _check_count("create_ellipsoid", "num_latitudes", given["num_latitudes"], 2)
+        angles = np.linspace(0.0, np.pi, given["num_latitudes"] + 1)
         vertices, triangles = _sweep(
-            "create_ellipsoid", "num_longitudes", np.sin(angles), -np.cos(angles), num_longitudes
+            "create_ellipsoid", "num_longitudes", np.sin(angles), -np.cos(angles), given["num_longitudes"]
         )
-        if reverse_winding:
-            triangles = triangles[:, ::-1]
-        has_mass = compute_inertia and not reverse_winding
-        return _make(cls, vertices * (rx, ry, rz), triangles, has_mass, "ellipsoid")
+        if given["reverse_winding"]:
+            triangles, given["compute_inertia"] = triangles[:, ::-1], False
+        return _make(cls, vertices * (rx, ry, rz), triangles, given, "ellipsoid")
 
     @classmethod
+    @with_options(MeshShapeOptions)
     def create_capsule(
         cls,
         radius: float,
@@ -138,9 +124,7 @@ class MeshShapes:
         *,
         up_axis: Axis | str | int = Axis.Y,
         segments: int = 32,
-        compute_normals: bool = True,
-        compute_uvs: bool = True,
-        compute_inertia: bool = True,
+        **options: Unpack[MeshShapeOptions],
     ) -> "Mesh":
         """Return a cylinder with half spheres at both ends.
 
@@ -149,9 +133,6 @@ class MeshShapes:
             half_height: Half the length of the cylinder, without the caps [m].
             up_axis: Its axis; y, as in Newton, unless another is given.
             segments: Sectors around the axis, 4 or more; each cap has a quarter as many bands.
-            compute_normals: Changes nothing, see `MeshShapes`.
-            compute_uvs: Changes nothing, see `MeshShapes`.
-            compute_inertia: As for the constructor.
 
         Raises:
             ValueError: If a length is not positive and finite, there is no such axis, or `segments` is below
@@ -164,9 +145,10 @@ class MeshShapes:
         cap = np.concatenate([-np.cos(angles), np.sin(angles)]) * radius
         heights = cap + np.repeat([-half_height, half_height], len(angles))
         vertices, triangles = _sweep("create_capsule", "segments", outline, heights, segments)
-        return _make(cls, _turn(vertices, up_axis), triangles, compute_inertia, "capsule")
+        return _make(cls, _turn(vertices, up_axis), triangles, options, "capsule")
 
     @classmethod
+    @with_options(MeshShapeOptions)
     def create_cylinder(
         cls,
         radius: float,
@@ -175,9 +157,7 @@ class MeshShapes:
         up_axis: Axis | str | int = Axis.Y,
         segments: int = 32,
         top_radius: float | None = None,
-        compute_normals: bool = True,
-        compute_uvs: bool = True,
-        compute_inertia: bool = True,
+        **options: Unpack[MeshShapeOptions],
     ) -> "Mesh":
         """Return a cylinder, or a cone without its tip.
 
@@ -187,9 +167,6 @@ class MeshShapes:
             up_axis: Its axis; y, as in Newton, unless another is given.
             segments: Sectors around the axis, 3 or more.
             top_radius: Radius of the upper end [m]; `radius` if None.
-            compute_normals: Changes nothing, see `MeshShapes`.
-            compute_uvs: Changes nothing, see `MeshShapes`.
-            compute_inertia: As for the constructor.
 
         Raises:
             ValueError: If a length is not positive and finite, there is no such axis, or `segments` is below
@@ -200,9 +177,10 @@ class MeshShapes:
         outline = np.array([0.0, radius, top, 0.0])
         heights = np.array([-1.0, -1.0, 1.0, 1.0]) * half_height
         vertices, triangles = _sweep("create_cylinder", "segments", outline, heights, segments)
-        return _make(cls, _turn(vertices, up_axis), triangles, compute_inertia, "cylinder")
+        return _make(cls, _turn(vertices, up_axis), triangles, options, "cylinder")
 
     @classmethod
+    @with_options(MeshShapeOptions)
     def create_cone(
         cls,
         radius: float,
@@ -210,9 +188,7 @@ class MeshShapes:
         *,
         up_axis: Axis | str | int = Axis.Y,
         segments: int = 32,
-        compute_normals: bool = True,
-        compute_uvs: bool = True,
-        compute_inertia: bool = True,
+        **options: Unpack[MeshShapeOptions],
     ) -> "Mesh":
         """Return a cone, its tip at +`half_height` and its base at -`half_height` of its axis.
 
@@ -221,9 +197,6 @@ class MeshShapes:
             half_height: Half its height [m].
             up_axis: Its axis; y, as in Newton, unless another is given.
             segments: Sectors around the axis, 3 or more.
-            compute_normals: Changes nothing, see `MeshShapes`.
-            compute_uvs: Changes nothing, see `MeshShapes`.
-            compute_inertia: As for the constructor.
 
         Raises:
             ValueError: If a length is not positive and finite, there is no such axis, or `segments` is below
@@ -232,26 +205,21 @@ class MeshShapes:
         _check("create_cone", radius=radius, half_height=half_height)
         outline, heights = np.array([0.0, radius, 0.0]), np.array([-1.0, -1.0, 1.0]) * half_height
         vertices, triangles = _sweep("create_cone", "segments", outline, heights, segments)
-        return _make(cls, _turn(vertices, up_axis), triangles, compute_inertia, "cone")
+        return _make(cls, _turn(vertices, up_axis), triangles, options, "cone")
 
     @classmethod
+    @with_options(MeshShapeOptions)
     def create_plane(
         cls,
         width: float,
         length: float,
-        *,
-        compute_normals: bool = True,
-        compute_uvs: bool = True,
-        compute_inertia: bool = True,
+        **options: Unpack[MeshShapeOptions],
     ) -> "Mesh":
         """Return a rectangle in z = 0 that faces +z; its mass, if any, is that of a sheet.
 
         Args:
             width: Extent along x [m].
             length: Extent along y [m].
-            compute_normals: Changes nothing, see `MeshShapes`.
-            compute_uvs: Changes nothing, see `MeshShapes`.
-            compute_inertia: As for the constructor.
 
         Raises:
             ValueError: If an extent is not positive and finite.
@@ -259,7 +227,7 @@ class MeshShapes:
         _check("create_plane", width=width, length=length)
         corners = np.array([[-0.5, -0.5, 0.0], [0.5, -0.5, 0.0], [0.5, 0.5, 0.0], [-0.5, 0.5, 0.0]])
         triangles = _split(np.arange(4).reshape(1, 4))
-        return _make(cls, corners * (width, length, 1.0), triangles, compute_inertia, "plane", is_solid=False)
+        return _make(cls, corners * (width, length, 1.0), triangles, options, "plane", is_solid=False)
 
 
 # Corners of the faces of a box, counterclockwise from outside; corner 4 i + 2 j + k has x, y, z > 0 where i,
@@ -308,11 +276,12 @@ def _make(
     cls: Any,
     vertices: np.ndarray,
     triangles: np.ndarray,
-    compute_inertia: bool,
+    options: MeshShapeOptions,
     name: str,
     is_solid: bool = True,
 ) -> Any:
-    return cls(vertices, triangles, compute_inertia=compute_inertia, is_solid=is_solid, name=name)
+    has_mass = options.get("compute_inertia", True)
+    return cls(vertices, triangles, compute_inertia=has_mass, is_solid=is_solid, name=name)
 
 
 def _check(what: str, **lengths: float) -> None:

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from pluriverse.builder.options import defaults_of, with_options
 from pluriverse.importers.options import MjcfOptions, UrdfOptions, UsdOptions
 from pluriverse.importers.other_options import OTHER_OPTIONS, read_other_options
+from pluriverse.options import completed, with_options
 
 if TYPE_CHECKING:
     from pluriverse.importers.report import ImportReport
@@ -100,7 +100,7 @@ def _add(
 ) -> "ImportReport":
     """Call an importer with all its options, given or by default, and complete its report."""
     own_options, is_verbose = read_other_options(name, given)
-    report = importer(builder, source, {**defaults_of(kind), **own_options})
+    report = importer(builder, source, completed(kind, own_options))
     report.map_labels(builder.body_label, builder.joint_label, builder.shape_label)
     if is_verbose:
         print(report.summary())

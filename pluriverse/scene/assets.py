@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from pluriverse.builder.options import defaults_of
 from pluriverse.importers.options import MjcfOptions, UrdfOptions, UsdOptions, XmlOptions
+from pluriverse.options import defaults_of
 from pluriverse.scene.assembly import Assembly
 from pluriverse.scene.asset_references import check_references
 from pluriverse.scene.bodies import find_body

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pluriverse.builder.options import defaults_of
 from pluriverse.importers.options import MjcfOptions, UrdfOptions, UsdOptions
+from pluriverse.options import defaults_of
 from pluriverse.scene import SapSceneLoaderError, SapUnsupportedSceneFeature, load_scene
 from pluriverse.scene.assets import MjcfAsset, UrdfAsset, UsdAsset
 from pluriverse.types import JointTargetMode, JointType, ShapeFlags
