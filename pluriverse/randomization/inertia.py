@@ -53,28 +53,29 @@ def transform_pseudo_inertia(
         return
     world = episode.world[environment]
     count = episode.count[environment]
+    identity = episode.identity[environment]
     seed = episode.seed
     half = wp.float64(0.5)
     zero = wp.float64(0.0)
     for target in range(targets.start[world], targets.start[world + 1]):
         body = targets.entity[target]
         place = targets.local[target] * PARAMETER_COUNT
-        share = wp.exp(wp.float64(2.0) * draw(samplers.alpha, 0, environment, count, place, term, seed))
+        share = wp.exp(wp.float64(2.0) * draw(samplers.alpha, 0, identity, count, place, term, seed))
         map = wp.mat33d(
-            wp.exp(draw(samplers.d, 0, environment, count, place + 1, term, seed)),
-            draw(samplers.s, 0, environment, count, place + 4, term, seed),
-            draw(samplers.s, 1, environment, count, place + 5, term, seed),
+            wp.exp(draw(samplers.d, 0, identity, count, place + 1, term, seed)),
+            draw(samplers.s, 0, identity, count, place + 4, term, seed),
+            draw(samplers.s, 1, identity, count, place + 5, term, seed),
             zero,
-            wp.exp(draw(samplers.d, 1, environment, count, place + 2, term, seed)),
-            draw(samplers.s, 2, environment, count, place + 6, term, seed),
+            wp.exp(draw(samplers.d, 1, identity, count, place + 2, term, seed)),
+            draw(samplers.s, 2, identity, count, place + 6, term, seed),
             zero,
             zero,
-            wp.exp(draw(samplers.d, 2, environment, count, place + 3, term, seed)),
+            wp.exp(draw(samplers.d, 2, identity, count, place + 3, term, seed)),
         )
         shift = wp.vec3d(
-            draw(samplers.t, 0, environment, count, place + 7, term, seed),
-            draw(samplers.t, 1, environment, count, place + 8, term, seed),
-            draw(samplers.t, 2, environment, count, place + 9, term, seed),
+            draw(samplers.t, 0, identity, count, place + 7, term, seed),
+            draw(samplers.t, 1, identity, count, place + 8, term, seed),
+            draw(samplers.t, 2, identity, count, place + 9, term, seed),
         )
         inertia = wp.mat33d(default_inertia[body])
         inertia = half * (inertia + wp.transpose(inertia))

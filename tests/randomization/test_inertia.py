@@ -86,6 +86,20 @@ def test_without_perturbation_nothing_changes(draw):
         )
 
 
+@pytest.mark.parametrize("draw", [pseudo_inertia, inertia_factor])
+def test_a_part_of_a_batch_draws_what_it_draws_in_the_whole(draw):
+    """Draws follow the identity of an environment, not its place: to the bit, for every parameter."""
+    term = draw(alpha=Uniform(-0.5, 0.5), d=Uniform(-0.5, 0.5), s=Uniform(-0.1, 0.1), t=Uniform(-0.1, 0.1))
+    drawn = {}
+    for name, identities in (("whole", [0, 1, 2, 3, 4]), ("part", [3, 1])):
+        model = make_model(len(identities))
+        Randomizer(model, [term], seed=4, identities=identities).apply()
+        drawn[name] = [getattr(model, array).numpy() for array in ("body_mass", "body_com", "body_inertia")]
+    assert len(np.unique(drawn["whole"][0])) == 5
+    for whole, part in zip(drawn["whole"], drawn["part"], strict=True):
+        np.testing.assert_array_equal(part, whole[[3, 1]])
+
+
 def test_alpha_scales_the_density():
     """Mass and inertia are multiplied by exp(2 alpha)."""
     model = make_model()
