@@ -31,7 +31,7 @@ def falling_box():
 
 def test_steps_are_launched_and_loaded_in_blocks_of_one_size(falling_box, monkeypatch):
     """Collision, solver and statistics ask for the size that their modules were compiled for."""
-    launch, load = wp.launch, wp.load_module
+    launch, load = wp.launch, wp.force_load
     sizes = {"launch": set(), "load": set()}
 
     def noted_launch(*positional, **named):
@@ -43,7 +43,7 @@ def test_steps_are_launched_and_loaded_in_blocks_of_one_size(falling_box, monkey
         return load(*positional, **named)
 
     monkeypatch.setattr(wp, "launch", noted_launch)
-    monkeypatch.setattr(wp, "load_module", noted_load)
+    monkeypatch.setattr(wp, "force_load", noted_load)
     Simulation(falling_box, dt=0.005, record=False).step(2)
     assert sizes == {"launch": {BLOCK_DIM}, "load": {BLOCK_DIM}}
 
@@ -157,3 +157,18 @@ def test_steps_replayed_from_a_list_have_the_bits_of_those_that_warp_replays(fal
     listed = fall()
     monkeypatch.setattr(launch_module, "is_supported", lambda device: False)
     np.testing.assert_array_equal(listed, fall())
+
+
+def test_modules_without_kernels_are_not_compiled(falling_box, monkeypatch):
+    """What is loaded for a step has kernels, and Newton's method, which takes longest, comes first."""
+    loaded, load = [], wp.force_load
+
+    def noted_load(*positional, modules, **named):
+        loaded.extend(modules)
+        return load(*positional, modules=modules, **named)
+
+    monkeypatch.setattr(wp, "force_load", noted_load)
+    Simulation(falling_box, dt=0.005).prepare()
+    assert all(module.kernels for module in loaded)
+    assert loaded[0].name.startswith("pluriverse.solvers.sap.newton")
+    assert len({module.name for module in loaded}) == len(loaded) > 10
