@@ -9,6 +9,13 @@ from pluriverse.geometry.vertex_merge import order_by_position
 FLATNESS = 1e-6
 
 
+# Least and most points of which a reduced hull is made without the full one. Of 642 points of a ball that
+# takes 2 instead of 5 ms, with the same result. For fewer the full hull is quick, for more the heights over
+# all facets are not.
+DIRECT_POINT_COUNTS = (500, 5000)
+# Height above a hull, relative to the extent of the points, that may be rounding of points within its faces.
+FACE_ROUNDING = 1e-7
+
 # Height of a point above a hull, relative to that of the highest, from which one round takes it too. On 42
 # robot links of 350 hull vertices in the median, 0.9 needs a third of the time of one point a round and loses
 # 0.14 % of the volume.
@@ -44,11 +51,20 @@ def compute_convex_hull(points: np.ndarray, max_vertices: int, name: str) -> tup
             f"{name}: the vertices lie in a plane (bounding box {np.ptp(points, axis=0).tolist()} m), so "
             "they have no convex hull. Make the part thicker, use a thin box, or keep it for display only."
         )
+    candidates = points - centre
     try:
-        hull = ConvexHull(points - centre)
-        if len(hull.vertices) > max_vertices:
-            candidates = hull.points[np.sort(hull.vertices)]
-            hull = ConvexHull(candidates[_farthest_first(candidates, max_vertices)])
+        chosen = np.zeros(0, dtype=np.int64)
+        if DIRECT_POINT_COUNTS[0] <= len(points) <= DIRECT_POINT_COUNTS[1]:
+            rounding = FACE_ROUNDING * float(np.abs(candidates).max())
+            chosen = _farthest_first(candidates, max_vertices, rounding)
+        if len(chosen) < max_vertices:  # the full hull may be small enough
+            hull = ConvexHull(candidates)
+            if len(hull.vertices) > max_vertices:
+                candidates = hull.points[np.sort(hull.vertices)]
+                chosen = _farthest_first(candidates, max_vertices, 0.0)
+                hull = ConvexHull(candidates[chosen])
+        else:
+            hull = ConvexHull(candidates[chosen])
     except QhullError as error:
         raise ValueError(
             f"{name}: its convex hull cannot be computed: {str(error).splitlines()[0]}"
@@ -62,10 +78,11 @@ def compute_convex_hull(points: np.ndarray, max_vertices: int, name: str) -> tup
     return vertices + centre, triangles
 
 
-def _farthest_first(points: np.ndarray, count: int) -> np.ndarray:
+def _farthest_first(points: np.ndarray, count: int, rounding: float) -> np.ndarray:
     """Return `count` indices of `points`, chosen as the farthest outside the hull of those before them.
 
-    A round takes the highest point above each facet, as far as it is nearly as high as the highest of all.
+    They are fewer where no other point is outside by more than `rounding` [m]. A round takes the highest
+    point above each facet, as far as it is nearly as high as the highest of all.
     """
     from scipy.spatial import ConvexHull
 
@@ -81,8 +98,8 @@ def _farthest_first(points: np.ndarray, count: int) -> np.ndarray:
         heights += hull.equations[:, 3:]
         top = heights.argmax(axis=1)
         height = heights[np.arange(len(top)), top]
-        if not height.max() > 0.0:
-            break  # all points lie in the hull, up to rounding
+        if not height.max() > rounding:
+            break  # all points lie in the hull
         high = np.flatnonzero(height >= ROUND_SHARE * height.max())
         high = high[np.argsort(-height[high], kind="stable")]
         chosen = list(dict.fromkeys(top[high].tolist()))[: count - len(kept)]

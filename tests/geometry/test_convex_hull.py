@@ -5,6 +5,7 @@ import pytest
 import trimesh
 
 from pluriverse.geometry import MESH_HULL_VERTEX_COUNT, Mesh
+from pluriverse.geometry.convex_hull import DIRECT_POINT_COUNTS, compute_convex_hull
 
 
 def volume(mesh):
@@ -94,3 +95,25 @@ def test_hull_made_with_a_larger_limit_is_its_own_hull():
     assert hull.convex_hull() is hull
     assert len(hull.scaled(2.0).convex_hull().vertices) == 128
     assert len(hull.convex_hull(16).vertices) == 16
+
+
+@pytest.mark.parametrize("radii", [(1.0, 1.0, 1.0), (1.0, 0.5, 0.2)])
+def test_a_reduced_hull_is_the_same_with_and_without_the_full_one(monkeypatch, radii):
+    """Bit for bit: the points farthest out are vertices of the full hull."""
+    points = trimesh.creation.icosphere(3).vertices * radii
+    assert DIRECT_POINT_COUNTS[0] <= len(points) <= DIRECT_POINT_COUNTS[1]
+    direct = compute_convex_hull(points, 64, "ball")
+    monkeypatch.setattr("pluriverse.geometry.convex_hull.DIRECT_POINT_COUNTS", (0, 0))
+    for one, other in zip(direct, compute_convex_hull(points, 64, "ball"), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_points_within_faces_are_no_vertices_of_a_hull():
+    """A box of 1538 points, turned so that those of its faces are off by rounding, has eight."""
+    box = trimesh.creation.box((1.0, 2.0, 3.0)).subdivide().subdivide().subdivide().subdivide()
+    assert len(box.vertices) > DIRECT_POINT_COUNTS[0]
+    turn = trimesh.transformations.euler_matrix(0.3, 0.5, 0.7)[:3, :3]
+    vertices, _ = compute_convex_hull((box.vertices @ turn).astype(np.float32), 64, "box")
+    assert len(vertices) <= 64
+    span = np.ptp(vertices @ turn.T, axis=0)
+    np.testing.assert_allclose(span, (1.0, 2.0, 3.0), rtol=1e-6)
