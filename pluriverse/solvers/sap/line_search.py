@@ -36,6 +36,10 @@ DECAY_EXHAUSTED = wp.constant(-2)
 BAD_UPPER_DERIVATIVE = wp.constant(-3)
 ROOT_ITERATIONS_EXHAUSTED = wp.constant(-5)
 
+# How much more of the cost is rounding in directions from `contact_space` than in others. Their contact
+# velocities are differences of velocities as large as those without contacts, and do not fit the direction
+# better than that rounds.
+SPACE_ROUNDING = wp.constant(100.0)
 # Largest step of `exact_root`: beyond the full Newton step, since the objective is only piecewise quadratic.
 EXACT_ALPHA_MAX = wp.constant(1.5)
 # Relative tolerance of the root's slope and of alpha, as in Drake.
@@ -206,6 +210,8 @@ def line_search_functions(
                 armijo = value < cost + armijo_c * alpha * slope
                 if iteration == 0:
                     slop = real(0.1) * relative_slop * wp.max(one, half * (wp.abs(value) + wp.abs(cost)))
+                    if is_exact != 0:
+                        slop = real(SPACE_ROUNDING) * slop
                     if derivative < slop:
                         accepted = alpha
                         if derivative > zero:

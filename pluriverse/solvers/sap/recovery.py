@@ -42,6 +42,9 @@ RECOVERY_GRAVITY = wp.constant(9.81)
 # How far work and speed may exceed their bounds [relative]: what half a percent of the velocity makes of it.
 WORK_EXCESS = wp.constant(1.01)
 SPEED_EXCESS = wp.constant(1.005)
+# Part of the velocity of a contact below which what it is asked for is not what opens it. A sliding contact
+# opens by its friction, at mu times the time step times its speed, however little it is asked for.
+BIAS_SHARE_MIN = wp.constant(0.005)
 # Times that contacts are asked for less. The first time it is enough for a contact on its own; what gives way
 # less than its regularization takes more, and each time it is asked for twice as much less.
 ROUNDS_MAX = wp.constant(8)
@@ -91,8 +94,10 @@ def recovery_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleName
             start = sap.contact_start[world]
             for slot in range(start, start + sap.contact_count[world]):
                 bias = sap.contact_bias[slot]
-                if sap.contact_rn[slot] > real(0.0) and bias > real(0.0):
-                    speed = sap.contact_velocity[slot][2]
+                speed = sap.contact_velocity[slot][2]
+                if sap.contact_rn[slot] > real(0.0) and bias > real(BIAS_SHARE_MIN) * wp.max(
+                    speed, real(0.0)
+                ):
                     work = wp.dot(sap.contact_impulse[slot], sap.contact_velocity[slot])
                     share = real(1.0)
                     if work > real(WORK_EXCESS) * sap.contact_work_max[slot]:
