@@ -20,6 +20,7 @@ from pluriverse.builder.custom_attributes import (
     custom_frequency_count,
 )
 from pluriverse.builder.inputs import Transform, as_transform
+from pluriverse.builder.sensor_sides import SensorContacts, side_values
 from pluriverse.builder.tables import BuilderTables
 from pluriverse.builder.world_scope import check_body
 from pluriverse.model import poses
@@ -97,10 +98,20 @@ class SensorType(enum.IntEnum):
     """Kinetic energy [J], 1 number."""
     CLOCK = 32
     """Time since the world was reset [s], 1 number."""
+    CONTACT = 33
+    """Contacts of a shape, a body, a subtree or a zone, with anything or with one of these; see
+    `SensorContacts`."""
+    GEOMDIST = 34
+    """Signed distance of two shapes or bodies, at most the cutoff [m], 1 number."""
+    GEOMNORMAL = 35
+    """Unit vector from the closest point of the first one to that of the second, world axes; 0 beyond the
+    cutoff; 3 numbers."""
+    GEOMFROMTO = 36
+    """These two points, world axes [m], 0 beyond the cutoff, 6 numbers."""
 
     @property
     def dim(self) -> int:
-        """How many numbers it measures."""
+        """How many numbers it measures; 0 for contacts, of which the fields decide."""
         return _DIM.get(self, 3)
 
     @property
@@ -123,10 +134,13 @@ _DIM = {
             SensorType.E_POTENTIAL,
             SensorType.E_KINETIC,
             SensorType.CLOCK,
+            SensorType.GEOMDIST,
         ),
         1,
     ),
     SensorType.CAMPROJECTION: 2,
+    SensorType.CONTACT: 0,
+    SensorType.GEOMFROMTO: 6,
     SensorType.BALLQUAT: 4,
     SensorType.FRAMEQUAT: 4,
 }
@@ -138,6 +152,13 @@ _OF_STEP = (
     SensorType.JOINTACTUATORFRC,
     SensorType.FRAMELINACC,
     SensorType.FRAMEANGACC,
+    SensorType.CONTACT,
+)
+_SIDED_TYPES = (
+    SensorType.CONTACT,
+    SensorType.GEOMDIST,
+    SensorType.GEOMNORMAL,
+    SensorType.GEOMFROMTO,
 )
 _JOINT_TYPES = (
     SensorType.JOINTPOS,
@@ -154,6 +175,7 @@ _ATTRIBUTES = (
     ("sensor_world", wp.int32, -1, "world"),
     ("sensor_label", str, "", None),
     ("sensor_type", wp.int32, 0, None),
+    ("sensor_dim", wp.int32, 0, None),
     ("sensor_body", wp.int32, -1, "body"),
     ("sensor_xform", wp.transform, _IDENTITY, None),
     ("sensor_is_relative", wp.int32, 0, None),
@@ -165,6 +187,13 @@ _ATTRIBUTES = (
     ("sensor_dof", wp.int32, -1, "joint_dof"),
     ("sensor_term", wp.int32, -1, TERM_FREQUENCY),
     ("sensor_term_count", wp.int32, 0, None),
+    ("sensor_side", wp.int32, 0, None),
+    ("sensor_shape", wp.int32, -1, "shape"),
+    ("sensor_reference_side", wp.int32, 0, None),
+    ("sensor_reference_shape", wp.int32, -1, "shape"),
+    ("sensor_fields", wp.int32, 0, None),
+    ("sensor_reduce", wp.int32, 0, None),
+    ("sensor_slots", wp.int32, 0, None),
     ("sensor_parameter", wp.vec4, (0.0, 0.0, 0.0, 0.0), None),
     ("sensor_cutoff", wp.float32, 0.0, None),
     ("sensor_noise", wp.float32, 0.0, None),
@@ -222,13 +251,16 @@ def add_sensor(
     builder: BuilderTables,
     type: SensorType | str,
     *,
-    body: int = -1,
+    body: int | None = None,
     xform: Transform | None = None,
     joint: int | None = None,
     axis: int = 0,
+    shape: int | None = None,
     reference_body: int | None = None,
     reference_xform: Transform | None = None,
+    reference_shape: int | None = None,
     zone: SensorZone | None = None,
+    contacts: SensorContacts | None = None,
     terms: Sequence[SensorTerm] | None = None,
     parameter: Sequence[float] | None = None,
     cutoff: float = 0.0,
@@ -242,19 +274,26 @@ def add_sensor(
 
     Args:
         type: What it measures: a `SensorType`, or its name in either case, as in MJCF.
-        body: Body that carries it, -1 for the world.
+        body: Body that carries it, -1 or None for the world. The first side of contacts and distances, where
+            -1 is what is fixed to the world, and None anything.
         xform: Frame of the sensor in that body [m, xyzw]; the frame of the body if None.
         joint: Joint that it is on, for `jointpos`, `jointvel`, `jointactuatorfrc`, `jointlimitpos`,
             `jointlimitvel`, `ballquat` and `ballangvel`.
         axis: Axis of a D6 joint.
+        shape: Shape in place of `body`, for contacts and distances.
         reference_body: Body whose frame `frame*` sensors measure in, that of the zone of `insidesite`, or
-            of the camera of `camprojection`; -1 for the world, None for none.
+            of the camera of `camprojection`; -1 for the world, None for none. The second side of contacts and
+            distances.
         reference_xform: The frame in that body.
-        zone: Volume that contacts of `touch`, or the frame's origin of `insidesite`, are looked for in.
+        reference_shape: Shape in place of `reference_body`, for contacts and distances.
+        zone: Volume that contacts of `touch` and `contact`, or the frame's origin of `insidesite`, are looked
+            for in.
+        contacts: What a `contact` tells, and how; number and net force if None.
         terms: Shares of a sum over joint coordinates in place of `joint`; springs of `e_potential`.
         parameter: The field in the world of `magnetometer`; focal lengths and centre of the image [pixel]
             of `camprojection`.
-        cutoff: Largest absolute value that it tells, 0 for no bound; not for quaternions and axes.
+        cutoff: Largest absolute value that it tells, 0 for no bound; not for quaternions, axes and contacts.
+            How far distances are measured [m]; with 0 only overlaps are.
         noise: Standard deviation of the noise of each sample, in the unit of the sensor.
         delay: How late it is read [s].
         label: Name; `TYPE_INDEX` if None.
@@ -271,7 +310,8 @@ def add_sensor(
     number = custom_frequency_count(builder, FREQUENCY)
     label = f"{kind.name.lower()}_{number}" if label is None else label
     name = f"sensor '{label}' (index {number})"
-    check_body(builder, body, name)
+    if body is not None:
+        check_body(builder, body, name)
     if reference_body is not None:
         check_body(builder, reference_body, f"{name}: reference_body")
     for what, value in (("cutoff", cutoff), ("noise", noise), ("delay", delay)):
@@ -280,7 +320,8 @@ def add_sensor(
     values: dict[str, Any] = {
         "label": label,
         "type": int(kind),
-        "body": int(body),
+        "dim": kind.dim,
+        "body": -1 if body is None else int(body),
         "xform": as_transform(xform, f"{name}: xform").tolist(),
         "is_relative": int(reference_body is not None),
         "reference_body": -1 if reference_body is None else int(reference_body),
@@ -292,6 +333,19 @@ def add_sensor(
     if parameter is not None:
         values["parameter"] = [*map(float, parameter), 0.0, 0.0, 0.0, 0.0][:4]
     values |= _zone_values(kind, zone, name)
+    if kind in _SIDED_TYPES:
+        values |= side_values(
+            name,
+            (body, shape, zone is not None),
+            (reference_body, reference_shape),
+            shape_count=builder.shape_count,
+            contacts=(contacts or SensorContacts()) if kind is SensorType.CONTACT else contacts,
+            is_contact=kind is SensorType.CONTACT,
+        )
+    elif shape is not None or reference_shape is not None or contacts is not None:
+        raise ValueError(
+            f"{name}: a {kind.name.lower()} takes no shape, reference_shape or contacts; pass body."
+        )
     if kind in _JOINT_TYPES or kind is SensorType.E_POTENTIAL:
         if terms is None and kind in _JOINT_TYPES:
             terms = [_joint_term(builder, joint, axis, name)]

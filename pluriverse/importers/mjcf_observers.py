@@ -52,8 +52,8 @@ class SensorElement:
     noise: float
     delay: float = 0.0
     """How late it is read [s]."""
-    field: int = 0
-    """Which data it tells, as bits, of types that can tell several."""
+    options: tuple[int, ...] = (0, 0, 0)
+    """Which data it tells, as bits, of types that can tell several; how contacts are reduced; to how many."""
 
 
 def take_sensor(sensor: Any) -> SensorElement:
@@ -68,7 +68,7 @@ def take_sensor(sensor: Any) -> SensorElement:
         float(sensor.cutoff),
         float(sensor.noise),
         float(getattr(sensor, "delay", 0.0)),
-        int(sensor.intprm[0]),
+        tuple(int(value) for value in sensor.intprm[:3]),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.builder.sensor_sides import CONTACT_FIELDS, CONTACT_REDUCTIONS, SensorContacts
 from pluriverse.builder.sensors import SensorTerm, SensorType, SensorZone, add_sensor
 from pluriverse.importers.description import Placement
 from pluriverse.importers.frames import Frame, make_frame, quat_from_wxyz
@@ -35,16 +36,14 @@ RENAMED = {
     "jointactfrc": SensorType.JOINTACTUATORFRC,
 }
 """What measures the same, by MuJoCo's word."""
+SIDED = (SensorType.CONTACT, SensorType.GEOMDIST, SensorType.GEOMNORMAL, SensorType.GEOMFROMTO)
+"""Types that are about the shapes of two sides."""
 UNREAD = {
     "jointlimitfrc": "solvers do not tell the forces of limits one by one",
     "tendonlimitpos": "tendons have no limits outside of SolverMuJoCo",
     "tendonlimitvel": "tendons have no limits outside of SolverMuJoCo",
     "tendonlimitfrc": "solvers do not tell the forces of limits one by one",
     "tendonactfrc": "the forces of actuators on tendons stay inside SolverMuJoCo",
-    "geomdist": "distances are only found between shapes that nearly touch; see CollisionPipeline",
-    "geomnormal": "distances are only found between shapes that nearly touch; see CollisionPipeline",
-    "geomfromto": "distances are only found between shapes that nearly touch; see CollisionPipeline",
-    "contact": "read Simulation.contacts, which lists contacts with their forces",
     "tactile": "there is no field of touch over a mesh",
     "user": "what it measures is code of a program that uses the file",
     "plugin": "plugins do not run",
@@ -110,7 +109,9 @@ class SensorReader:
         if kind is None:
             raise _UnreadError("this type is not known")
         options: dict[str, Any] = {}
-        if sensor.kind == JOINT:
+        if kind in SIDED:
+            options |= self._sides(sensor, kind)
+        elif sensor.kind == JOINT:
             options |= self._joint(sensor, kind)
         elif sensor.kind == TENDON:
             options["terms"] = self._tendon(self._index(TENDON, sensor.object), 1.0)
@@ -119,7 +120,7 @@ class SensorReader:
         elif sensor.kind in (BODY, XBODY, GEOM, SITE, CAMERA):
             place = self._frame(sensor.kind, sensor.object)
             options |= {"body": place.body, "xform": place.xform}
-        if sensor.reference:
+        if sensor.reference and kind not in SIDED:
             place = self._frame(sensor.reference_kind, sensor.reference)
             options |= {"reference_body": place.body, "reference_xform": place.xform}
         if kind is SensorType.TOUCH:
@@ -133,7 +134,7 @@ class SensorReader:
             options["parameter"] = self._lens(sensor.reference)
         elif kind is SensorType.E_POTENTIAL:
             options["terms"] = self._springs()
-        elif kind is SensorType.RANGEFINDER and (sensor.kind != SITE or sensor.field not in (0, 1)):
+        elif kind is SensorType.RANGEFINDER and (sensor.kind != SITE or sensor.options[0] not in (0, 1)):
             raise _UnreadError("a range finder has one ray and tells its distance; use a CameraSensor")
         add_sensor(
             self._builder,
@@ -174,6 +175,39 @@ class SensorReader:
         if local is not None:
             frame = frame @ make_frame(self._scale * local[0], quat_from_wxyz(local[1]))
         return _Place(place, [*frame.position, *frame.quat])
+
+    def _sides(self, sensor: SensorElement, kind: SensorType) -> dict[str, Any]:
+        """Return what a sensor of contacts or distances is about, and what it tells."""
+        options: dict[str, Any] = {}
+        for prefix, what, name in (
+            ("", sensor.kind, sensor.object),
+            ("reference_", sensor.reference_kind, sensor.reference),
+        ):
+            if not name:
+                continue
+            if what == SITE:
+                place = self._frame(SITE, name)
+                options |= {"body": place.body, "xform": place.xform, "zone": self._zone(name)}
+            elif what == GEOM:
+                shape = self._placement.shapes.get(("geom", self._index(GEOM, name)))
+                if shape is None:
+                    raise _UnreadError(f"geom '{name}' was left out")
+                options[f"{prefix}shape"] = shape
+            else:
+                options[f"{prefix}body"] = self._frame(XBODY, name).body
+        if kind is SensorType.CONTACT:
+            bits, reduce, slots = sensor.options
+            words = list(CONTACT_FIELDS)
+            if bits >> len(words):
+                raise _UnreadError("velocities of contacts are not told; read those of bodies")
+            options["contacts"] = SensorContacts(
+                tuple(word for place, word in enumerate(words) if bits >> place & 1),
+                CONTACT_REDUCTIONS[reduce],
+                slots,
+                is_subtree=sensor.kind == XBODY,
+                is_reference_subtree=sensor.reference_kind == XBODY,
+            )
+        return options
 
     def _zone(self, site: str) -> SensorZone:
         index = self._index(SITE, site)

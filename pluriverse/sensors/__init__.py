@@ -3,6 +3,7 @@
 from typing import Any
 
 from pluriverse.builder.cameras import CameraMode
+from pluriverse.builder.sensor_sides import SensorContacts
 from pluriverse.builder.sensors import SensorType, SensorZone
 from pluriverse.newton_names import missing
 from pluriverse.sensors.camera import CameraOutput, CameraSensor
@@ -18,6 +19,7 @@ __all__ = [
     "RayAlignment",
     "RaySensor",
     "RayVisibility",
+    "SensorContacts",
     "SensorType",
     "SensorZone",
     "grid_pattern",

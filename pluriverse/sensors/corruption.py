@@ -14,6 +14,7 @@ of the world, how often it was reset, the sample since then and the sensor; not 
 
 import warp as wp
 
+from pluriverse.builder.sensor_sides import DIM_MAX
 from pluriverse.launch import launch_kernel
 from pluriverse.math.counter_random import open_uniform_of, philox
 from pluriverse.sensors.measure import (
@@ -21,6 +22,7 @@ from pluriverse.sensors.measure import (
     FRAMEQUAT,
     FRAMEXAXIS,
     FRAMEZAXIS,
+    GEOMNORMAL,
     RANGEFINDER,
     TOUCH,
     SensorTable,
@@ -29,8 +31,8 @@ from pluriverse.sensors.measure import (
 _MODULE = "pluriverse.sensors.corruption"
 SENSOR_STREAM = wp.constant(wp.uint32(0x73656E73))
 ROOT_TWO = wp.constant(wp.float64(1.4142135623730951))
-# Values of a sensor have up to 4 components; each has its own numbers of a kind.
-COMPONENT_COUNT = wp.constant(4)
+# Each component of a value has its own numbers of a kind.
+COMPONENT_COUNT = wp.constant(DIM_MAX)
 
 
 @wp.struct
@@ -133,13 +135,14 @@ def corrupt_sensor(
             if kind == RANGEFINDER or kind == TOUCH:
                 value = wp.max(value, 0.0)
         cutoff = table.cutoff[sensor]
-        if cutoff > 0.0:
+        if cutoff > 0.0 and kind < GEOMNORMAL:
             value = wp.min(value, cutoff)
             if kind != RANGEFINDER:
                 value = wp.max(value, -cutoff)
         norm += value * value
         measured[world, column + k] = value
     is_unit = kind == BALLQUAT or kind == FRAMEQUAT or (kind >= FRAMEXAXIS and kind <= FRAMEZAXIS)
+    is_unit = is_unit or kind == GEOMNORMAL
     if is_unit and norm > 0.0:
         for k in range(dim):
             measured[world, column + k] = measured[world, column + k] / wp.sqrt(norm)

@@ -41,6 +41,8 @@ class SensorLayout:
     """Name of each sensor: the last part of its label where that is enough."""
     type: np.ndarray
     """`SensorType` of each sensor, shape [sensor]."""
+    dim: np.ndarray
+    """Number of columns of each sensor, shape [sensor]."""
     column: np.ndarray
     """First column of each sensor, shape [sensor]."""
     start: np.ndarray
@@ -60,33 +62,34 @@ class SensorLayout:
         labels = self.columns.get("label", np.zeros(0, dtype=object))
         self.label = [str(labels[row]) for row in self.row.tolist()]
         self.type = self.columns.get("type", np.zeros(0, dtype=np.int64))[self.row].astype(np.int64)
+        self.dim = self.columns.get("dim", np.zeros(0, dtype=np.int64))[self.row].astype(np.int64)
         self.name, self.column = [], np.zeros(len(self.row), dtype=np.int32)
         self.names: dict[str, SensorColumns] = {}
         self.width = 0
         self._place()
 
     def _place(self) -> None:
-        placed: dict[tuple[tuple[str, int], ...], list[tuple[str, int]]] = {}
+        placed: dict[tuple[tuple[str, int, int], ...], list[tuple[str, int]]] = {}
         for first, end in zip(self.start[:-1].tolist(), self.start[1:].tolist(), strict=True):
-            kind = tuple(zip(self.label[first:end], self.type[first:end].tolist(), strict=True))
+            parts = self.label[first:end], self.type[first:end].tolist(), self.dim[first:end].tolist()
+            kind = tuple(zip(*parts, strict=True))
             if kind not in placed:  # worlds of one kind are placed once
                 placed[kind] = self._place_kind(kind)
             for sensor, (name, column) in zip(range(first, end), placed[kind], strict=True):
                 self.name.append(name)
                 self.column[sensor] = column
 
-    def _place_kind(self, kind: tuple[tuple[str, int], ...]) -> list[tuple[str, int]]:
+    def _place_kind(self, kind: tuple[tuple[str, int, int], ...]) -> list[tuple[str, int]]:
         """Return name and first column of each sensor of a kind of worlds."""
-        short = Counter(label.rpartition("/")[2] for label, _ in kind)
-        full = Counter(label for label, _ in kind)
+        short = Counter(label.rpartition("/")[2] for label, _, _ in kind)
+        full = Counter(label for label, _, _ in kind)
         result, taken = [], set()
-        for number, (label, code) in enumerate(kind):
+        for number, (label, code, dim) in enumerate(kind):
             name = label.rpartition("/")[2]
             if short[name] > 1:
                 name = label
             if full[label] > 1 and name in taken:
                 name = f"{label}_{number}"
-            dim = SensorType(code).dim
             while name in self.names and self.names[name].dim != dim:
                 name = f"{name}_{SensorType(code).name.lower()}"  # another robot's word for something else
             taken.add(name)

@@ -1,4 +1,4 @@
-"""Measuring stage: the values of all sensors of a world but those that cast rays.
+"""Measuring stage: the values of all sensors of a world but those of rays, contacts and distances.
 
 Reads   poses and velocities of bodies and joints; accelerations and joint wrenches; contacts; drives
 Writes  data
@@ -54,6 +54,10 @@ INSIDESITE = wp.constant(29)
 E_POTENTIAL = wp.constant(30)
 E_KINETIC = wp.constant(31)
 CLOCK = wp.constant(32)
+CONTACT = wp.constant(33)
+GEOMDIST = wp.constant(34)
+GEOMNORMAL = wp.constant(35)
+GEOMFROMTO = wp.constant(36)
 
 SPHERE = wp.constant(int(GeoType.SPHERE))
 CAPSULE = wp.constant(int(GeoType.CAPSULE))
@@ -76,6 +80,13 @@ class SensorTable:
     is_relative: wp.array[int]  # [sensor]
     reference_body: wp.array[int]  # [sensor]
     reference_xform: wp.array[wp.transform]  # [sensor]
+    side: wp.array[int]  # [sensor] `SensorSide`
+    shape: wp.array[int]  # [sensor] -1 for none
+    reference_side: wp.array[int]  # [sensor]
+    reference_shape: wp.array[int]  # [sensor]
+    fields: wp.array[int]  # [sensor] bits, in the order of `CONTACT_FIELDS`
+    reduce: wp.array[int]  # [sensor] place in `CONTACT_REDUCTIONS`
+    slots: wp.array[int]  # [sensor]
     zone_type: wp.array[int]  # [sensor]
     zone_size: wp.array[wp.vec3]  # [sensor] m
     coord: wp.array[int]  # [sensor]
@@ -277,8 +288,8 @@ def measure_sensor(
     if world_frozen[world] != 0:
         return  # its state may be no number; the last values stay
     kind = table.type[sensor]
-    if kind == RANGEFINDER:
-        return
+    if kind == RANGEFINDER or kind >= CONTACT:
+        return  # stages of their own
     body = table.body[sensor]
     gravity = model.gravity[world]
     value = wp.vec4(0.0, 0.0, 0.0, 0.0)

@@ -15,6 +15,7 @@ from pluriverse.model.world_list import trust_worlds
 from pluriverse.render import RayCaster, SeenGeometry
 from pluriverse.render.raycast.tree import make_shared_trees
 from pluriverse.sensors.accelerations import BodyAccelerations
+from pluriverse.sensors.contact_reading import read_contacts_of_sensors
 from pluriverse.sensors.contact_wrenches import sum_contact_wrenches
 from pluriverse.sensors.corruption import NoiseModel, begin_episodes, corrupt_sensors, count_samples
 from pluriverse.sensors.layout import SensorColumns, SensorLayout
@@ -38,6 +39,13 @@ _TABLE_TYPES: dict[str, Any] = {
     "is_relative": wp.int32,
     "reference_body": wp.int32,
     "reference_xform": wp.transform,
+    "side": wp.int32,
+    "shape": wp.int32,
+    "reference_side": wp.int32,
+    "reference_shape": wp.int32,
+    "fields": wp.int32,
+    "reduce": wp.int32,
+    "slots": wp.int32,
     "zone_type": wp.int32,
     "zone_size": wp.vec3,
     "coord": wp.int32,
@@ -96,14 +104,19 @@ class ModelSensors:
         self._sound: wp.array = wp.zeros(worlds, dtype=wp.int32, device=device)
         kinds = {SensorType(code) for code in np.unique(layout.type).tolist()}
         self._types = kinds
-        self._needs_dynamics = any(
-            kind.needs_step and kind not in (SensorType.TOUCH, SensorType.JOINTACTUATORFRC) for kind in kinds
-        )
+        without = (SensorType.TOUCH, SensorType.JOINTACTUATORFRC, SensorType.CONTACT)
+        self._needs_dynamics = any(kind.needs_step and kind not in without for kind in kinds)
         self._accelerations = BodyAccelerations(model) if self._needs_dynamics else None
         self._wrench = wp.zeros(model.body_count, dtype=wp.spatial_vectorf, device=device)
         self._caster: RayCaster | None = None
         if SensorType.RANGEFINDER in kinds:
             self._caster = RayCaster(model, geometry=SeenGeometry.ALL)
+        distances = {SensorType.GEOMDIST, SensorType.GEOMNORMAL, SensorType.GEOMFROMTO}
+        self._distances: Any = None
+        if distances & kinds:
+            from pluriverse.sensors.shape_distances import ShapeDistances  # its kernels take seconds to load
+
+            self._distances = ShapeDistances(model)
         self._no_contacts = Contacts(model, 0)
         self._control = model.control()
         self._noise = self._make_noise(seed)
@@ -213,10 +226,7 @@ class ModelSensors:
                 f"{self.model.world_count - 1}."
             )
         sensors = range(int(self._layout.start[world]), int(self._layout.start[world + 1]))
-        parts = [
-            self._layout.column[sensor] + np.arange(SensorType(int(self._layout.type[sensor])).dim)
-            for sensor in sensors
-        ]
+        parts = [self._layout.column[sensor] + np.arange(self._layout.dim[sensor]) for sensor in sensors]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
     def _find(self, name: str) -> SensorColumns | None:
@@ -507,6 +517,13 @@ class ModelSensors:
             self.data,
             self.measured,
         )
+        count, readings = self._count_max, (self.data, self.measured)
+        if SensorType.CONTACT in self._types:
+            read_contacts_of_sensors(
+                worlds, count, model, self._table, before.body_q, forces, frozen, *readings
+            )
+        if self._distances is not None:
+            self._distances.launch(worlds, count, self._table, after, frozen, *readings)
         if self._caster is not None:
             find_ranges(
                 worlds,
@@ -547,8 +564,7 @@ class ModelSensors:
 def _make_table(layout: SensorLayout, device: Any) -> SensorTable:
     table = SensorTable()
     table.start = wp.array(layout.start, dtype=wp.int32, device=device)
-    dims = np.array([SensorType(code).dim for code in layout.type.tolist()], dtype=np.int32)
-    table.dim = wp.array(dims, dtype=wp.int32, device=device)
+    table.dim = wp.array(layout.dim.astype(np.int32), dtype=wp.int32, device=device)
     table.column = wp.array(layout.column, dtype=wp.int32, device=device)
     if not layout.columns:
         for name, dtype in (_TABLE_TYPES | _TERM_TYPES).items():

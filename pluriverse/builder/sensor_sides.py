@@ -1,0 +1,139 @@
+"""Sides of sensors: which shapes contacts and distances are between, and what is told of contacts."""
+
+import dataclasses
+import enum
+from typing import Any
+
+import numpy as np
+
+# Most numbers of a sensor; each has random numbers of its own for its noise.
+DIM_MAX = 1024
+
+
+class SensorSide(enum.IntEnum):
+    """Which shapes one side of a contact or a distance has."""
+
+    ANY = 0
+    """All."""
+    SHAPE = 1
+    """One."""
+    BODY = 2
+    """Those of a body, or of the world."""
+    SUBTREE = 3
+    """Those of a body and of all that it carries."""
+    ZONE = 4
+    """All, where the contact lies in the zone of the sensor."""
+
+
+CONTACT_FIELDS = {"found": 1, "force": 3, "torque": 3, "dist": 1, "pos": 3, "normal": 3, "tangent": 3}
+"""What a contact sensor can tell, in the order in which it does, with how many numbers."""
+CONTACT_REDUCTIONS = ("none", "mindist", "maxforce", "netforce")
+
+
+@dataclasses.dataclass(frozen=True)
+class SensorContacts:
+    """What a contact sensor tells of the contacts between its two sides, as MuJoCo's `<contact>` sensor.
+
+    Contacts count that touch or push; near ones do not. Each slot holds one contact, zeros behind the last:
+
+    - `found`: how many contacts there are in all, 0 in an empty slot;
+    - `force`: on the second side [N], along normal, tangent and the third axis of the contact;
+    - `torque`: about the point of the contact, which is zero but for `netforce` [N·m];
+    - `dist`: distance of the surfaces, negative where they overlap [m];
+    - `pos`, `normal`, `tangent`: point between the surfaces [m], unit normal from the first side to the
+      second and the first tangent, world axes.
+    """
+
+    fields: tuple[str, ...] = ("found", "force")
+    """Some of these words; they are told in the order above."""
+    reduce: str = "netforce"
+    """Which contacts get the slots: the first (`none`), the deepest (`mindist`), those that push most
+    (`maxforce`), or one for all (`netforce`): their sum in world axes, at the mean of their points weighted
+    by force, with the torque about it."""
+    slots: int = 1
+    """Number of slots."""
+    is_subtree: bool = False
+    """Whether all that the body carries belongs to the first side."""
+    is_reference_subtree: bool = False
+    """Whether all that the reference body carries belongs to the second side."""
+
+
+def side_values(
+    name: str,
+    first: tuple[int | None, int | None, bool],
+    second: tuple[int | None, int | None],
+    *,
+    shape_count: int,
+    contacts: SensorContacts | None,
+    is_contact: bool,
+) -> dict[str, Any]:
+    """Return what says which shapes a sensor is about, and what it tells of them.
+
+    Args:
+        name: The sensor, for messages.
+        first: Body, shape, and whether there is a zone, of the first side.
+        second: Body and shape of the second side.
+        shape_count: Number of shapes of the builder.
+        contacts: What it tells of contacts.
+        is_contact: Whether it is about contacts, or a distance.
+
+    Raises:
+        IndexError: If there is no such shape.
+        ValueError: If a side is named twice, or is missing, or `contacts` do not fit.
+    """
+    values: dict[str, Any] = {}
+    sides = []
+    for prefix, (body, shape) in (("", first[:2]), ("reference_", second)):
+        if body is not None and shape is not None:
+            raise ValueError(f"{name}: pass {prefix}body or {prefix}shape, not both.")
+        if shape is not None and not 0 <= shape < shape_count:
+            raise IndexError(
+                f"{name}: {prefix}shape is {shape}, but there are shapes 0 to {shape_count - 1}."
+            )
+        side = SensorSide.ANY
+        if body is not None or shape is not None:
+            side = SensorSide.SHAPE if body is None else SensorSide.BODY
+        sides.append(side)
+        values[f"{prefix}shape"] = -1 if shape is None else int(shape)
+    if is_contact and contacts is not None:
+        if contacts.is_subtree and sides[0] is SensorSide.BODY:
+            sides[0] = SensorSide.SUBTREE
+        if contacts.is_reference_subtree and sides[1] is SensorSide.BODY:
+            sides[1] = SensorSide.SUBTREE
+        if first[2]:
+            sides[0] = SensorSide.ZONE
+        values |= _contact_values(contacts, name)
+    elif SensorSide.ANY in sides or contacts is not None:
+        raise ValueError(
+            f"{name}: a distance is between two things: pass body or shape, and reference_body or "
+            "reference_shape, and no contacts."
+        )
+    return values | {"side": int(sides[0]), "reference_side": int(sides[1])}
+
+
+def _contact_values(contacts: SensorContacts, name: str) -> dict[str, Any]:
+    words = list(CONTACT_FIELDS)
+    unknown = [word for word in contacts.fields if word not in words]
+    if unknown or not contacts.fields or isinstance(contacts.fields, str):
+        raise ValueError(
+            f"{name}: the fields are {contacts.fields!r}, but they must be a tuple of some of "
+            f"{', '.join(words)}."
+        )
+    if contacts.reduce not in CONTACT_REDUCTIONS:
+        raise ValueError(
+            f"{name}: reduce is {contacts.reduce!r}, but it must be one of {', '.join(CONTACT_REDUCTIONS)}."
+        )
+    slots = contacts.slots
+    dim = slots * sum(CONTACT_FIELDS[word] for word in set(contacts.fields))
+    if not isinstance(slots, int | np.integer) or slots < 1 or dim > DIM_MAX:
+        raise ValueError(
+            f"{name}: slots is {slots!r}, but it must be a whole number, 1 or more, so that there are at "
+            f"most {DIM_MAX} numbers."
+        )
+    return {
+        "cutoff": 0.0,
+        "fields": sum(1 << words.index(word) for word in set(contacts.fields)),
+        "reduce": CONTACT_REDUCTIONS.index(contacts.reduce),
+        "slots": int(slots),
+        "dim": dim,
+    }
