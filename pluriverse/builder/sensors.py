@@ -21,6 +21,16 @@ from pluriverse.builder.custom_attributes import (
 )
 from pluriverse.builder.inputs import Transform, as_transform
 from pluriverse.builder.sensor_sides import SensorContacts, side_values
+from pluriverse.builder.sensor_sums import (
+    SEGMENT_ATTRIBUTES,
+    SEGMENT_FREQUENCY,
+    TERM_ATTRIBUTES,
+    TERM_FREQUENCY,
+    SensorSegment,
+    SensorTerm,
+    add_segments,
+    add_terms,
+)
 from pluriverse.builder.tables import BuilderTables
 from pluriverse.builder.world_scope import check_body
 from pluriverse.model import poses
@@ -28,7 +38,6 @@ from pluriverse.types import GeoType
 
 NAMESPACE = "sensor"
 FREQUENCY = "sensor:sensor"
-TERM_FREQUENCY = "sensor:term"
 
 
 class SensorType(enum.IntEnum):
@@ -108,6 +117,10 @@ class SensorType(enum.IntEnum):
     cutoff; 3 numbers."""
     GEOMFROMTO = 36
     """These two points, world axes [m], 0 beyond the cutoff, 6 numbers."""
+    TENDONLIMITPOS = 37
+    """Distance of such a sum to the limit that it exceeds, negative; 0 within [m or rad], 1 number."""
+    TENDONLIMITVEL = 38
+    """Its rate of change; 0 within the limits [m/s or rad/s], 1 number."""
 
     @property
     def dim(self) -> int:
@@ -135,6 +148,8 @@ _DIM = {
             SensorType.E_KINETIC,
             SensorType.CLOCK,
             SensorType.GEOMDIST,
+            SensorType.TENDONLIMITPOS,
+            SensorType.TENDONLIMITVEL,
         ),
         1,
     ),
@@ -167,6 +182,12 @@ _JOINT_TYPES = (
     SensorType.JOINTLIMITPOS,
     SensorType.JOINTLIMITVEL,
 )
+_SUM_TYPES = (
+    *_JOINT_TYPES,
+    SensorType.TENDONLIMITPOS,
+    SensorType.TENDONLIMITVEL,
+    SensorType.E_POTENTIAL,
+)
 _BALL_TYPES = (SensorType.BALLQUAT, SensorType.BALLANGVEL)
 _ZONES = (GeoType.SPHERE, GeoType.CAPSULE, GeoType.ELLIPSOID, GeoType.CYLINDER, GeoType.BOX)
 
@@ -187,6 +208,8 @@ _ATTRIBUTES = (
     ("sensor_dof", wp.int32, -1, "joint_dof"),
     ("sensor_term", wp.int32, -1, TERM_FREQUENCY),
     ("sensor_term_count", wp.int32, 0, None),
+    ("sensor_segment", wp.int32, -1, SEGMENT_FREQUENCY),
+    ("sensor_segment_count", wp.int32, 0, None),
     ("sensor_side", wp.int32, 0, None),
     ("sensor_shape", wp.int32, -1, "shape"),
     ("sensor_reference_side", wp.int32, 0, None),
@@ -199,13 +222,6 @@ _ATTRIBUTES = (
     ("sensor_noise", wp.float32, 0.0, None),
     ("sensor_delay", wp.float32, 0.0, None),
 )
-_TERM_ATTRIBUTES = (
-    ("term_world", wp.int32, -1, "world"),
-    ("term_coord", wp.int32, -1, "joint_coord"),
-    ("term_dof", wp.int32, -1, "joint_dof"),
-    ("term_coefficient", wp.float32, 1.0, None),
-    ("term_offset", wp.float32, 0.0, None),
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -216,20 +232,6 @@ class SensorZone:
     """Sphere, capsule, ellipsoid, cylinder or box."""
     size: tuple[float, float, float]
     """Size as in `Model.shape_scale` [m]."""
-
-
-@dataclasses.dataclass(frozen=True)
-class SensorTerm:
-    """A share of a sum over joint coordinates: coefficient * (q - offset)."""
-
-    coord: int
-    """Coordinate of the builder."""
-    dof: int
-    """Degree of freedom of the builder."""
-    coefficient: float = 1.0
-    """Factor."""
-    offset: float = 0.0
-    """Where the share is zero."""
 
 
 def as_sensor_type(value: Any) -> SensorType:
@@ -262,6 +264,7 @@ def add_sensor(
     zone: SensorZone | None = None,
     contacts: SensorContacts | None = None,
     terms: Sequence[SensorTerm] | None = None,
+    segments: Sequence[SensorSegment] = (),
     parameter: Sequence[float] | None = None,
     cutoff: float = 0.0,
     noise: float = 0.0,
@@ -290,8 +293,10 @@ def add_sensor(
             for in.
         contacts: What a `contact` tells, and how; number and net force if None.
         terms: Shares of a sum over joint coordinates in place of `joint`; springs of `e_potential`.
+        segments: Stretches whose lengths such a sum contains as well, as those of a tendon.
         parameter: The field in the world of `magnetometer`; focal lengths and centre of the image [pixel]
-            of `camprojection`.
+            of `camprojection`; lowest and highest value and margin of `tendonlimit*`; the margin of
+            `jointlimit*`.
         cutoff: Largest absolute value that it tells, 0 for no bound; not for quaternions, axes and contacts.
             How far distances are measured [m]; with 0 only overlaps are.
         noise: Standard deviation of the noise of each sample, in the unit of the sensor.
@@ -346,10 +351,10 @@ def add_sensor(
         raise ValueError(
             f"{name}: a {kind.name.lower()} takes no shape, reference_shape or contacts; pass body."
         )
-    if kind in _JOINT_TYPES or kind is SensorType.E_POTENTIAL:
-        if terms is None and kind in _JOINT_TYPES:
+    if kind in _SUM_TYPES:
+        if terms is None and not segments and kind in _JOINT_TYPES:
             terms = [_joint_term(builder, joint, axis, name)]
-        values |= _add_terms(builder, terms or ())
+        values |= add_terms(builder, terms or ()) | add_segments(builder, segments)
     elif kind in _BALL_TYPES:
         values |= _ball_values(builder, joint, name)
     elif joint is not None:
@@ -476,33 +481,20 @@ def _ball_values(builder: BuilderTables, joint: int | None, name: str) -> dict[s
     return {"coord": int(builder.joint_q_start[joint]), "dof": int(builder.joint_qd_start[joint])}
 
 
-def _add_terms(builder: BuilderTables, terms: Sequence[SensorTerm]) -> dict[str, Any]:
-    """Add the shares of a sum; return where they are."""
-    first = -1
-    for term in terms:
-        rows = add_custom_rows(
-            builder,
-            {
-                "sensor:term_coord": int(term.coord),
-                "sensor:term_dof": int(term.dof),
-                "sensor:term_coefficient": float(term.coefficient),
-                "sensor:term_offset": float(term.offset),
-            },
-        )
-        row = int(rows["sensor:term_coord"])
-        first = row if first < 0 else first
-    return {"term": first, "term_count": len(terms)}
-
-
 def declare_sensors(builder: BuilderTables) -> None:
     """Declare the rows of sensors; to do it again changes nothing."""
     if FREQUENCY in builder.custom_frequencies:
         return
     add_custom_frequency(builder, CustomFrequency("term", namespace=NAMESPACE))
+    add_custom_frequency(builder, CustomFrequency("segment", namespace=NAMESPACE))
     add_custom_frequency(
         builder, CustomFrequency("sensor", namespace=NAMESPACE, label_attribute="sensor:sensor_label")
     )
-    for frequency, attributes in ((TERM_FREQUENCY, _TERM_ATTRIBUTES), (FREQUENCY, _ATTRIBUTES)):
+    for frequency, attributes in (
+        (TERM_FREQUENCY, TERM_ATTRIBUTES),
+        (SEGMENT_FREQUENCY, SEGMENT_ATTRIBUTES),
+        (FREQUENCY, _ATTRIBUTES),
+    ):
         for name, dtype, default, references in attributes:
             add_custom_attribute(
                 builder,
@@ -512,25 +504,33 @@ def declare_sensors(builder: BuilderTables) -> None:
             )
 
 
-def sensor_count(builder: BuilderTables) -> int:
-    """Return the number of sensors of a builder."""
-    return custom_frequency_count(builder, FREQUENCY) if FREQUENCY in builder.custom_frequencies else 0
+def sensor_counts(builder: BuilderTables) -> tuple[int, int]:
+    """Return the number of sensors of a builder, and of the stretches that they measure."""
+    if FREQUENCY not in builder.custom_frequencies:
+        return 0, 0
+    return custom_frequency_count(builder, FREQUENCY), custom_frequency_count(builder, SEGMENT_FREQUENCY)
 
 
-def move_sensor_copies(builder: BuilderTables, offsets: np.ndarray, first: int) -> None:
-    """Move the frames of sensors that are fixed to the world, from row `first` on, with their copies."""
-    count = sensor_count(builder) - first
-    if count <= 0 or not len(offsets):
-        return
-    for part in ("", "reference_"):
-        column = builder.custom_attributes[f"sensor:sensor_{part}xform"].column
-        column.grow(first + count)
-        rows = column.rows[first:].reshape(len(offsets), -1, 7)
-        bodies = builder.custom_attributes[f"sensor:sensor_{part}body"].column
-        loose = bodies.resolved(first + count)[first:].reshape(len(offsets), -1) < 0
-        moved = poses.compose(offsets[:, None, :], rows)
-        rows[loose] = moved[loose]
-        column.given[first:] = True
+def move_sensor_copies(builder: BuilderTables, offsets: np.ndarray, first: tuple[int, int]) -> None:
+    """Move what sensors have that is fixed to the world with their copies.
+
+    Args:
+        builder: Builder.
+        offsets: Where each copy is, shape [copy, 7].
+        first: `sensor_counts` before there were copies.
+    """
+    for row, count, prefix in zip(first, sensor_counts(builder), ("sensor", "segment"), strict=True):
+        if count <= row or not len(offsets):
+            continue
+        for part in ("", "reference_"):
+            column = builder.custom_attributes[f"sensor:{prefix}_{part}xform"].column
+            column.grow(count)
+            rows = column.rows[row:].reshape(len(offsets), -1, 7)
+            bodies = builder.custom_attributes[f"sensor:{prefix}_{part}body"].column
+            loose = bodies.resolved(count)[row:].reshape(len(offsets), -1) < 0
+            moved = poses.compose(offsets[:, None, :], rows)
+            rows[loose] = moved[loose]
+            column.given[row:] = True
 
 
 def read_columns(model: Any) -> Mapping[str, np.ndarray] | None:
@@ -538,7 +538,7 @@ def read_columns(model: Any) -> Mapping[str, np.ndarray] | None:
     if not model.custom_frequency_counts.get(FREQUENCY, 0):
         return None
     columns: dict[str, np.ndarray] = {}
-    for attributes in (_ATTRIBUTES, _TERM_ATTRIBUTES):
+    for attributes in (_ATTRIBUTES, TERM_ATTRIBUTES, SEGMENT_ATTRIBUTES):
         for name, dtype, _, _ in attributes:
             values = model.custom_arrays[f"{NAMESPACE}:{name}"]
             columns[name.removeprefix("sensor_")] = (

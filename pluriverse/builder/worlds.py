@@ -23,7 +23,7 @@ from pluriverse.builder.inputs import (
     as_vector,
     copied_labels,
 )
-from pluriverse.builder.sensors import move_sensor_copies, sensor_count
+from pluriverse.builder.sensors import move_sensor_copies, sensor_counts
 from pluriverse.builder.shapes import appearance_index, mesh_index
 from pluriverse.builder.tables import BuilderTables
 from pluriverse.model import poses
@@ -275,7 +275,7 @@ def _append_copies(
     }
     steps = {kind: custom_entity_count(builder, FREQUENCY_OF_KEY[kind]) for kind in first}
     begins = {kind: begin + steps[kind] * np.arange(count) for kind, begin in first.items()}
-    first_camera, first_sensor = camera_count(target), sensor_count(target)
+    first_camera, first_sensor = camera_count(target), sensor_counts(target)
     append_custom_copies(target, builder, worlds, begins, prefixes)
     if (offsets != IDENTITY).any():
         move_camera_copies(target, offsets, first_camera)

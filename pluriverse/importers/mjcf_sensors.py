@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from pluriverse.builder.sensor_sides import CONTACT_FIELDS, CONTACT_REDUCTIONS, SensorContacts
-from pluriverse.builder.sensors import SensorTerm, SensorType, SensorZone, add_sensor
+from pluriverse.builder.sensor_sums import SensorSegment, SensorTerm
+from pluriverse.builder.sensors import SensorType, SensorZone, add_sensor
 from pluriverse.importers.description import Placement
 from pluriverse.importers.frames import Frame, make_frame, quat_from_wxyz
 from pluriverse.importers.mjcf_observers import BODY, CAMERA, GEOM, JOINT, SITE, XBODY, SensorElement
@@ -17,7 +18,7 @@ from pluriverse.types import GeoType
 
 TENDON, ACTUATOR = 18, 19  # mujoco.mjtObj
 SLIDE, HINGE = 2, 3  # mujoco.mjtJoint
-WRAP_JOINT = 1  # mujoco.mjtWrap
+WRAP_JOINT, WRAP_PULLEY, WRAP_SITE = 1, 2, 3  # mujoco.mjtWrap
 TRN_JOINT, TRN_TENDON = 0, 3  # mujoco.mjtTrn
 GEOM_TYPES = {
     2: GeoType.SPHERE,
@@ -40,8 +41,6 @@ SIDED = (SensorType.CONTACT, SensorType.GEOMDIST, SensorType.GEOMNORMAL, SensorT
 """Types that are about the shapes of two sides."""
 UNREAD = {
     "jointlimitfrc": "solvers do not tell the forces of limits one by one",
-    "tendonlimitpos": "tendons have no limits outside of SolverMuJoCo",
-    "tendonlimitvel": "tendons have no limits outside of SolverMuJoCo",
     "tendonlimitfrc": "solvers do not tell the forces of limits one by one",
     "tendonactfrc": "the forces of actuators on tendons stay inside SolverMuJoCo",
     "tactile": "there is no field of touch over a mesh",
@@ -114,9 +113,11 @@ class SensorReader:
         elif sensor.kind == JOINT:
             options |= self._joint(sensor, kind)
         elif sensor.kind == TENDON:
-            options["terms"] = self._tendon(self._index(TENDON, sensor.object), 1.0)
+            tendon = self._index(TENDON, sensor.object)
+            is_limit = kind in (SensorType.TENDONLIMITPOS, SensorType.TENDONLIMITVEL)
+            options |= self._tendon_limit(tendon) if is_limit else self._tendon(tendon, 1.0)
         elif sensor.kind == ACTUATOR:
-            options["terms"] = self._actuator(self._index(ACTUATOR, sensor.object), word)
+            options |= self._actuator(self._index(ACTUATOR, sensor.object), word)
         elif sensor.kind in (BODY, XBODY, GEOM, SITE, CAMERA):
             place = self._frame(sensor.kind, sensor.object)
             options |= {"body": place.body, "xform": place.xform}
@@ -133,7 +134,11 @@ class SensorReader:
         elif kind is SensorType.CAMPROJECTION:
             options["parameter"] = self._lens(sensor.reference)
         elif kind is SensorType.E_POTENTIAL:
+            if np.any(self._model.tendon_stiffness):
+                raise _UnreadError("the energy of springs of tendons stays inside SolverMuJoCo")
             options["terms"] = self._springs()
+        elif kind is SensorType.E_KINETIC and np.any(self._model.tendon_armature):
+            raise _UnreadError("the energy of the armature of tendons stays inside SolverMuJoCo")
         elif kind is SensorType.RANGEFINDER and (sensor.kind != SITE or sensor.options[0] not in (0, 1)):
             raise _UnreadError("a range finder has one ray and tells its distance; use a CameraSensor")
         add_sensor(
@@ -242,7 +247,8 @@ class SensorReader:
         if kind in (SensorType.BALLQUAT, SensorType.BALLANGVEL):
             return {"joint": joint}
         if sensor.type != "jointactfrc":
-            return {"terms": [self._term(index, 1.0)]}
+            margin = float(np.ravel(self._model.jnt_margin[index])[0])
+            return {"terms": [self._term(index, 1.0)], "parameter": [margin]}
         acting = self._actuators_of(index)
         if not acting:
             return {"terms": []}
@@ -260,16 +266,45 @@ class SensorReader:
         within = dof - int(self._builder.joint_qd_start[place])
         return SensorTerm(int(self._builder.joint_q_start[place]) + within, dof, coefficient)
 
-    def _tendon(self, tendon: int, factor: float) -> list[SensorTerm]:
+    def _tendon(self, tendon: int, factor: float) -> dict[str, Any]:
+        """Return the shares of joints, or the stretches between sites, that make up a tendon."""
         model = self._model
-        wraps = range(int(model.tendon_adr[tendon]), int(model.tendon_adr[tendon] + model.tendon_num[tendon]))
-        if any(int(model.wrap_type[wrap]) != WRAP_JOINT for wrap in wraps):
-            raise _UnreadError("the path of a spatial tendon is known to SolverMuJoCo only")
-        return [
-            self._term(int(model.wrap_objid[wrap]), factor * float(model.wrap_prm[wrap])) for wrap in wraps
-        ]
+        first = int(model.tendon_adr[tendon])
+        wraps = list(range(first, first + int(model.tendon_num[tendon])))
+        kinds = [int(model.wrap_type[wrap]) for wrap in wraps]
+        if any(kind == WRAP_JOINT for kind in kinds):
+            return {
+                "terms": [
+                    self._term(int(model.wrap_objid[wrap]), factor * float(model.wrap_prm[wrap]))
+                    for wrap in wraps
+                ]
+            }
+        if not set(kinds) <= {WRAP_PULLEY, WRAP_SITE}:
+            raise _UnreadError("the way of a tendon round a sphere or a cylinder stays inside SolverMuJoCo")
+        segments, before, weight = [], None, factor
+        for wrap, kind in zip(wraps, kinds, strict=True):
+            if kind == WRAP_PULLEY:
+                weight, before = factor / float(model.wrap_prm[wrap]), None
+                continue
+            place = self._frame(SITE, model.site(int(model.wrap_objid[wrap])).name)
+            if before is not None:
+                ends = [(float(p[0]), float(p[1]), float(p[2])) for p in (before.xform, place.xform)]
+                segments.append(SensorSegment(before.body, ends[0], place.body, ends[1], weight))
+            before = place
+        return {"segments": segments}
 
-    def _actuator(self, actuator: int, word: str) -> list[SensorTerm]:
+    def _tendon_limit(self, tendon: int) -> dict[str, Any]:
+        """Return what makes up a tendon, and its limits; none if it has no limits."""
+        model = self._model
+        if not bool(model.tendon_limited[tendon]):
+            return {"terms": [], "parameter": [-np.inf, np.inf, 0.0]}
+        limits = np.asarray(model.tendon_range[tendon], dtype=np.float64)
+        margin = float(np.ravel(model.tendon_margin[tendon])[0])
+        parts = self._tendon(tendon, 1.0)
+        scale = self._scale if "segments" in parts else 1.0
+        return parts | {"parameter": [scale * float(limits[0]), scale * float(limits[1]), scale * margin]}
+
+    def _actuator(self, actuator: int, word: str) -> dict[str, Any]:
         model = self._model
         target, gear = int(model.actuator_trnid[actuator, 0]), self._gear(actuator)
         transmission = int(model.actuator_trntype[actuator])
@@ -280,12 +315,12 @@ class SensorReader:
             self._check_drives(acting, model.joint(target).name, target)
             if len(acting) > 1 or gear == 0.0:
                 raise _UnreadError("several actuators on a joint are one drive, of which the sum is known")
-            return [self._term(target, 1.0 / gear)]
+            return {"terms": [self._term(target, 1.0 / gear)]}
         if transmission == TRN_TENDON:
             return self._tendon(target, gear)
         if transmission != TRN_JOINT:
             raise _UnreadError("the lengths of actuators on sites and bodies stay inside SolverMuJoCo")
-        return [self._term(target, gear)]
+        return {"terms": [self._term(target, gear)]}
 
     def _gear(self, actuator: int) -> float:
         rows = getattr(self._model, "actuator_outadr", None)

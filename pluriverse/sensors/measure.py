@@ -58,6 +58,8 @@ CONTACT = wp.constant(33)
 GEOMDIST = wp.constant(34)
 GEOMNORMAL = wp.constant(35)
 GEOMFROMTO = wp.constant(36)
+TENDONLIMITPOS = wp.constant(37)
+TENDONLIMITVEL = wp.constant(38)
 
 SPHERE = wp.constant(int(GeoType.SPHERE))
 CAPSULE = wp.constant(int(GeoType.CAPSULE))
@@ -93,12 +95,19 @@ class SensorTable:
     dof: wp.array[int]  # [sensor]
     term: wp.array[int]  # [sensor]
     term_count: wp.array[int]  # [sensor]
+    segment: wp.array[int]  # [sensor]
+    segment_count: wp.array[int]  # [sensor]
     parameter: wp.array[wp.vec4]  # [sensor]
     cutoff: wp.array[float]  # [sensor] 0 for none
     term_coord: wp.array[int]  # [term]
     term_dof: wp.array[int]  # [term]
     term_coefficient: wp.array[float]  # [term]
     term_offset: wp.array[float]  # [term]
+    segment_body: wp.array[int]  # [segment] -1 for the world
+    segment_xform: wp.array[wp.transform]  # [segment] m
+    segment_reference_body: wp.array[int]  # [segment]
+    segment_reference_xform: wp.array[wp.transform]  # [segment]
+    segment_weight: wp.array[float]  # [segment]
 
 
 @wp.struct
@@ -259,6 +268,28 @@ def in_subtree(topology: Topology, first_node: int, node: int, root: int) -> boo
     return current == root
 
 
+@wp.func
+def sum_segments(
+    table: SensorTable, sensor: int, motion: SensedMotion, body_com: wp.array[wp.vec3]
+) -> wp.vec2:
+    """Return the weighted length of the stretches of a sensor [m], and its rate of change [m/s]."""
+    total = wp.vec2()
+    first = table.segment[sensor]
+    for segment in range(first, first + table.segment_count[sensor]):
+        body0 = table.segment_body[segment]
+        body1 = table.segment_reference_body[segment]
+        pose0 = frame_pose(body0, table.segment_xform[segment], motion.body_q)
+        pose1 = frame_pose(body1, table.segment_reference_xform[segment], motion.body_q)
+        point0 = wp.transform_get_translation(pose0)
+        point1 = wp.transform_get_translation(pose1)
+        way = point1 - point0
+        velocity = wp.spatial_top(frame_velocity(body1, point1, motion, body_com))
+        velocity -= wp.spatial_top(frame_velocity(body0, point0, motion, body_com))
+        rate = wp.dot(wp.normalize(way), velocity)
+        total += table.segment_weight[segment] * wp.vec2(wp.length(way), rate)
+    return total
+
+
 @wp.kernel(enable_backward=False, module=_MODULE)
 def measure_sensor(
     worlds: wp.array[int],  # [slot]
@@ -288,7 +319,7 @@ def measure_sensor(
     if world_frozen[world] != 0:
         return  # its state may be no number; the last values stay
     kind = table.type[sensor]
-    if kind == RANGEFINDER or kind >= CONTACT:
+    if kind == RANGEFINDER or (kind >= CONTACT and kind <= GEOMFROMTO):
         return  # stages of their own
     body = table.body[sensor]
     gravity = model.gravity[world]
@@ -363,12 +394,31 @@ def measure_sensor(
                 if forces.drives.mode[dof] != MODE_NONE:  # `joint_f` is no effort of an actuator
                     share = drive_effort(forces.drives, dof, driven.joint_q[coord], driven.joint_qd[dof])
             vector[0] = vector[0] + table.term_coefficient[term] * share
+        if kind != JOINTACTUATORFRC and table.segment_count[sensor] > 0:
+            stretch_now = sum_segments(table, sensor, after, model.body_com)
+            vector[0] = vector[0] + wp.where(kind == JOINTPOS, stretch_now[0], stretch_now[1])
+    elif kind == TENDONLIMITPOS or kind == TENDONLIMITVEL:
+        total = sum_segments(table, sensor, after, model.body_com)
+        first = table.term[sensor]
+        for term in range(first, first + table.term_count[sensor]):
+            coefficient = table.term_coefficient[term]
+            total += coefficient * wp.vec2(
+                after.joint_q[table.term_coord[term]], after.joint_qd[table.term_dof[term]]
+            )
+        limits = table.parameter[sensor]  # lowest, highest, margin
+        under = total[0] - limits[0] - limits[2]
+        over = limits[1] - total[0] - limits[2]
+        if under < 0.0:
+            vector[0] = wp.where(kind == TENDONLIMITPOS, under, total[1])
+        elif over < 0.0:
+            vector[0] = wp.where(kind == TENDONLIMITPOS, over, -total[1])
     elif kind == JOINTLIMITPOS or kind == JOINTLIMITVEL:
         term = table.term[sensor]
         position = after.joint_q[table.term_coord[term]]
         dof = table.term_dof[term]
-        below = position - model.joint_limit_lower[dof]
-        above = model.joint_limit_upper[dof] - position
+        margin = table.parameter[sensor][0]
+        below = position - model.joint_limit_lower[dof] - margin
+        above = model.joint_limit_upper[dof] - position - margin
         if below < 0.0:
             vector[0] = wp.where(kind == JOINTLIMITPOS, below, after.joint_qd[dof])
         elif above < 0.0:

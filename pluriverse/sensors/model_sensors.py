@@ -52,6 +52,8 @@ _TABLE_TYPES: dict[str, Any] = {
     "dof": wp.int32,
     "term": wp.int32,
     "term_count": wp.int32,
+    "segment": wp.int32,
+    "segment_count": wp.int32,
     "parameter": wp.vec4,
     "cutoff": wp.float32,
 }
@@ -60,6 +62,11 @@ _TERM_TYPES: dict[str, Any] = {
     "term_dof": wp.int32,
     "term_coefficient": wp.float32,
     "term_offset": wp.float32,
+    "segment_body": wp.int32,
+    "segment_xform": wp.transform,
+    "segment_reference_body": wp.int32,
+    "segment_reference_xform": wp.transform,
+    "segment_weight": wp.float32,
 }
 
 

@@ -1,12 +1,15 @@
 """Sensors of robots: MuJoCo's readings on random states of five robots in one batch, with both solvers."""
 
 import warnings
+from pathlib import Path
 
 import mujoco
 import numpy as np
 import pytest
 
 import pluriverse as pv
+from pluriverse.importers.mjcf_sensors import RENAMED, UNREAD
+from pluriverse.sensors import SensorType
 
 from .mujoco_oracle import (
     add_all_sensors,
@@ -183,9 +186,15 @@ REST = """
   <actuator><position name="servo" joint="elbow" kp="20" kv="0.5" forcerange="-3 3" gear="2"/>
     <motor name="push" joint="slide" gear="3"/></actuator>
   <tendon>
-    <fixed name="cable"><joint joint="shoulder" coef="0.5"/><joint joint="elbow" coef="-1.5"/></fixed>
+    <fixed name="cable" range="-0.1 0.1" margin="0.01">
+      <joint joint="shoulder" coef="0.5"/><joint joint="elbow" coef="-1.5"/></fixed>
+    <spatial name="rope" range="0 0.2"><site site="imu"/><site site="tip"/><pulley divisor="2"/>
+      <site site="tip"/><site site="zone"/><site site="imu"/></spatial>
   </tendon>
   <sensor>
+    <tendonpos name="rope_length" tendon="rope"/><tendonvel name="rope_speed" tendon="rope"/>
+    <tendonlimitpos name="taut" tendon="rope"/><tendonlimitvel name="taut_speed" tendon="rope"/>
+    <tendonlimitpos name="slack" tendon="cable"/><tendonlimitvel name="slack_speed" tendon="cable"/>
     <tendonpos name="cable_length" tendon="cable"/><tendonvel name="cable_speed" tendon="cable"/>
     <actuatorpos name="servo_length" actuator="servo"/><actuatorvel name="servo_speed" actuator="servo"/>
     <actuatorfrc name="servo_force" actuator="servo"/><jointactuatorfrc name="elbow_torque" joint="elbow"/>
@@ -305,21 +314,40 @@ def test_sensors_of_worlds_do_not_depend_on_the_batch(fleet):
 
 
 def test_what_is_not_measured_is_reported_with_its_reason():
-    """A user sensor, a spatial tendon and a distance: each names why."""
+    """A user sensor, a tendon round a ball, a force of a limit, energy of a rubber band: each names why."""
     text = CREATURE.replace(
         "</mujoco>",
-        """<tendon><spatial name="rope"><site site="imu"/><site site="tip"/></spatial></tendon>
+        """<tendon><spatial name="rope" stiffness="2"><site site="imu"/><geom geom="drum"/><site site="tip"/>
+        </spatial></tendon>
         <sensor><user name="own" dim="2"/><tendonpos name="rope_length" tendon="rope"/>
-        <distance name="gap" geom1="upper" body2="base"/><gyro name="gyro" site="imu"/></sensor></mujoco>""",
+        <jointlimitfrc name="stop" joint="elbow"/><e_potential name="energy"/>
+        <contact name="speed" geom1="upper" data="linvel"/>
+        <distance name="gap" geom1="upper" body2="base" cutoff="1"/><gyro name="gyro" site="imu"/></sensor>
+        </mujoco>""",
+    )
+    text = text.replace(
+        '<geom name="upper"', '<geom name="drum" type="sphere" size=".02"/><geom name="upper"'
     )
     builder = pv.ModelBuilder()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         report = builder.add_mjcf(text)
     notes = {entry.entities[0]: entry.consequence for entry in report.entries if "sensor" in entry.feature}
-    assert set(notes) == {"own", "rope_length", "gap"}
-    assert "spatial tendon" in notes["rope_length"]
+    assert set(notes) == {"own", "rope_length", "stop", "energy", "speed"}
+    assert "round a sphere or a cylinder" in notes["rope_length"]
+    assert "springs of tendons" in notes["energy"]
     assert all(note.startswith("it is not read: ") for note in notes.values())
+
+
+def test_every_sensor_of_mujoco_is_read_or_refused_by_name():
+    """The documented table is that of MuJoCo's enum: nothing is missing, and nothing is dropped silently."""
+    page = (Path(pv.__file__).parents[1] / "docs" / "sensors.md").read_text()
+    for name in dir(mujoco.mjtSensor):
+        if name.startswith("mjSENS_"):
+            word = name.removeprefix("mjSENS_").lower()
+            read = word in RENAMED or word.upper() in SensorType.__members__
+            assert read != (word in UNREAD), word
+            assert f"`{word}`" in page, word
 
 
 def test_wrong_sensors_are_refused():
