@@ -8,6 +8,7 @@ import numpy as np
 from pluriverse.builder.columns import ColumnView
 from pluriverse.builder.inputs import as_gravity
 from pluriverse.builder.tables import BuilderTables
+from pluriverse.model.kinematics import JointColumns
 from pluriverse.types import FLOATING_JOINTS, Entity, JointTargetMode, JointType
 from pluriverse.warnings import PluriverseWarning
 
@@ -37,25 +38,13 @@ class WorldRanges:
         """First entity of each simulated world and the end of the last, shape [world + 1]."""
 
 
-class Snapshot:
+class Snapshot(JointColumns):
     """All columns of a builder as arrays of their own, under the names that they have in the model."""
 
-    joint_type: np.ndarray
-    joint_parent: np.ndarray
-    joint_child: np.ndarray
-    joint_X_p: np.ndarray  # noqa: N815
-    joint_X_c: np.ndarray  # noqa: N815
-    joint_q_start: np.ndarray
-    joint_qd_start: np.ndarray
-    joint_dof_dim: np.ndarray
-    joint_axis: np.ndarray
-    joint_q: np.ndarray
-    joint_qd: np.ndarray
     joint_target_mode: np.ndarray
     joint_target_pos: np.ndarray
     joint_target_q: np.ndarray
     body_inertia: np.ndarray
-    body_com: np.ndarray
 
     def __init__(self, builder: BuilderTables):
         for name in COLUMN_NAMES:

@@ -4,8 +4,6 @@ X_WB = X_WP * X_p * X_J(q) * X_c^-1, for all joints of one depth and type at a t
 itself uses `pluriverse.dynamics`.
 """
 
-from typing import Protocol
-
 import numpy as np
 
 from pluriverse.model import poses
@@ -14,7 +12,9 @@ from pluriverse.types import FLOATING_JOINTS, JointType
 IDENTITY_ROTATION = np.array([0.0, 0.0, 0.0, 1.0])
 
 
-class _Joints(Protocol):
+class JointColumns:
+    """What initial kinematics reads, one entry per joint, degree of freedom, coordinate or body."""
+
     joint_type: np.ndarray
     joint_parent: np.ndarray
     joint_child: np.ndarray
@@ -29,7 +29,7 @@ class _Joints(Protocol):
     body_com: np.ndarray
 
 
-def eval_initial_kinematics(source: _Joints, joint_depth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def eval_initial_kinematics(source: JointColumns, joint_depth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return `body_q` (shape [body, 7]) and `body_qd` (shape [body, 6]) of the joint coordinates of `source`.
 
     Args:
@@ -48,7 +48,7 @@ def eval_initial_kinematics(source: _Joints, joint_depth: np.ndarray) -> tuple[n
     return body_q, body_qd
 
 
-def group_joints(source: _Joints, joints: np.ndarray) -> list[np.ndarray]:
+def group_joints(source: JointColumns, joints: np.ndarray) -> list[np.ndarray]:
     """Return the joints of each type, and of equally many linear and angular axes."""
     kinds = np.column_stack([source.joint_type[joints], source.joint_dof_dim[joints]])
     _, kind = np.unique(kinds, axis=0, return_inverse=True)
@@ -56,7 +56,7 @@ def group_joints(source: _Joints, joints: np.ndarray) -> list[np.ndarray]:
     return [joints[kind == index] for index in range(int(kind.max(initial=-1)) + 1)]
 
 
-def follow_axes(source: _Joints, joints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def follow_axes(source: JointColumns, joints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return how D6 joints with equally many axes move their child frames, and where their axes are then.
 
     Returns:
@@ -78,7 +78,7 @@ def follow_axes(source: _Joints, joints: np.ndarray) -> tuple[np.ndarray, np.nda
     return moved, np.stack(axes, axis=1)
 
 
-def world_axes(source: _Joints, joints: np.ndarray, child_frame: np.ndarray) -> np.ndarray:
+def world_axes(source: JointColumns, joints: np.ndarray, child_frame: np.ndarray) -> np.ndarray:
     """Return the axes of D6 joints with equally many axes where the joints have taken them, world axes.
 
     Args:
@@ -95,7 +95,7 @@ def world_axes(source: _Joints, joints: np.ndarray, child_frame: np.ndarray) -> 
 
 
 def _move_children(
-    source: _Joints, joints: np.ndarray, joint_type: JointType, body_q: np.ndarray, body_qd: np.ndarray
+    source: JointColumns, joints: np.ndarray, joint_type: JointType, body_q: np.ndarray, body_qd: np.ndarray
 ) -> None:
     """Write pose and velocity of the children of joints of one type whose parents are done."""
     parent, child = source.joint_parent[joints], source.joint_child[joints]

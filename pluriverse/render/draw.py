@@ -2,31 +2,29 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from pluriverse.model import Model, State
 from pluriverse.model.arguments import check_state
+from pluriverse.options import with_options
 from pluriverse.render.camera import Camera
-from pluriverse.render.picture import PictureStyle, renderer_of, shown_worlds, write_picture
+from pluriverse.render.picture import PictureOptions, renderer_of, shown_worlds, write_picture
 from pluriverse.render.visual import SeenGeometry
 
 
+@with_options(PictureOptions)
 def draw(
     simulation: Any,
     *,
     worlds: Sequence[int] | int | None = None,
     camera: Any = None,
     path: str | Path | None = None,
-    size: tuple[int, int] = (960, 600),
     samples: int = 12,
     geometry: SeenGeometry | str = SeenGeometry.VISUAL,
-    style: PictureStyle | None = None,
-    spacing: float | None = None,
-    azimuth: float = -0.9,
-    elevation: float = 0.32,
     state: State | None = None,
+    **options: Unpack[PictureOptions],
 ) -> np.ndarray:
     """Return a picture, and write it to a file if `path` is given. Needs no display and no graphics driver.
 
@@ -40,13 +38,8 @@ def draw(
         camera: A `Camera`; its position and target as two points; the label of a camera of the model
             (`add_camera`) in the first of the worlds; or None for a camera that sees them all.
         path: File to write (.png, .jpg, .webp), or None.
-        size: Width and height [pixel].
         samples: Rays per pixel: 1 is quick, 12 is smooth, 64 is for print.
         geometry: Which shapes are drawn: "visual", "collision" or "all".
-        style: Light and surroundings.
-        spacing: Distance of worlds on a grid [m]; 0 leaves them where they are; None as said above.
-        azimuth: Direction that a camera placed by itself stands in, from x towards y [rad].
-        elevation: How far it stands above the horizon [rad].
         state: State to draw, if not that of the simulation.
 
     Returns:
@@ -65,15 +58,7 @@ def draw(
         now = state
     shown = shown_worlds(model, worlds, "draw")
     picture = renderer_of(model, SeenGeometry(geometry)).render(
-        now,
-        worlds=shown,
-        camera=as_camera(camera, model, now, shown[0]),
-        size=size,
-        samples=samples,
-        style=style,
-        spacing=spacing,
-        azimuth=azimuth,
-        elevation=elevation,
+        now, worlds=shown, camera=as_camera(camera, model, now, shown[0]), samples=samples, **options
     )
     if path is not None:
         write_picture(path, picture)

@@ -1,15 +1,16 @@
 """Film: frames of a model, rendered one after the other into pictures or a video."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import warp as wp
 
 from pluriverse.model import Model, State
+from pluriverse.options import completed, with_options
 from pluriverse.render.camera import fitting_camera
 from pluriverse.render.draw import as_camera
-from pluriverse.render.picture import PictureRenderer, PictureStyle, WorldLayout, check_size
+from pluriverse.render.picture import PictureOptions, PictureRenderer, WorldLayout, check_size
 from pluriverse.render.video import VideoFile, check_video_path
 from pluriverse.render.visual import SeenGeometry
 
@@ -50,40 +51,27 @@ class Film:
         """Return the arrays of shapes in `SHAPE_ARRAYS` in a frame."""
         raise NotImplementedError
 
-    def render(
-        self,
-        *,
-        camera: Any = None,
-        size: tuple[int, int] = (960, 600),
-        samples: int = 4,
-        style: PictureStyle | None = None,
-        spacing: float | None = None,
-        azimuth: float = -0.9,
-        elevation: float = 0.32,
-    ) -> Any:
-        """Yield the pictures of all frames, shape [row, column, 3], uint8. The arguments are those of `draw`.
+    @with_options(PictureOptions)
+    def render(self, *, camera: Any = None, samples: int = 4, **options: Unpack[PictureOptions]) -> Any:
+        """Yield the pictures of all frames, shape [row, column, 3], uint8.
+
+        Args:
+            camera: As of `draw`. A camera of the model is followed; None sees the whole motion.
+            samples: Rays per pixel.
 
         Raises:
             ValueError: If nothing was recorded, or an argument is out of range.
         """
-        check_size(size, "recorder")
+        given: PictureOptions = completed(PictureOptions, options)
+        check_size(given["size"], "recorder")
         if not self.frame_count:
             raise ValueError(
                 "recorder: there are no frames. Step the simulation inside `with simulation.recorder() as "
                 "r:`, or call r.capture(), before saving."
             )
-        return self._render(camera, size, samples, style, spacing, azimuth, elevation)
+        return self._render(camera, samples, given)
 
-    def _render(
-        self,
-        camera: Any,
-        size: tuple[int, int],
-        samples: int,
-        style: PictureStyle | None,
-        spacing: float | None,
-        azimuth: float,
-        elevation: float,
-    ) -> Any:
+    def _render(self, camera: Any, samples: int, given: PictureOptions) -> Any:
         model = self._filmed
         renderer = PictureRenderer(model, geometry=self._geometry)
         scene, looks = renderer.caster.arrays.scene, renderer.looks.looks
@@ -100,14 +88,20 @@ class Film:
             return state
 
         worlds = self._worlds_of(0)
-        layout: WorldLayout = renderer.layout(place(0), worlds, spacing=spacing, style=style)
+        layout: WorldLayout = renderer.layout(
+            place(0), worlds, spacing=given["spacing"], style=given["style"]
+        )
         fixed = None if isinstance(camera, str) else as_camera(camera, model, state, worlds[0])
         if camera is None:
             step = max(1, self.frame_count // CAMERA_FRAME_COUNT)
             shown = range(0, self.frame_count, step)
             corners = np.concatenate([renderer.corners(place(f), self._worlds_of(f), layout) for f in shown])
             fixed = fitting_camera(
-                corners, aspect=size[0] / size[1], azimuth=azimuth, elevation=elevation, up_axis=model.up_axis
+                corners,
+                aspect=given["size"][0] / given["size"][1],
+                azimuth=given["azimuth"],
+                elevation=given["elevation"],
+                up_axis=model.up_axis,
             )
         for frame in range(self.frame_count):
             now = place(frame)
@@ -116,10 +110,9 @@ class Film:
                 now,
                 worlds=worlds,
                 camera=as_camera(camera, model, now, worlds[0]) if fixed is None else fixed,
-                size=size,
                 samples=samples,
-                style=style,
                 layout=layout,
+                **given,
             )
 
     def save(self, path: str | Path, **options: Any) -> Path:

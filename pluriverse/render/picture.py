@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict, Unpack
 
 import numpy as np
 import warp as wp
@@ -16,6 +16,7 @@ import warp as wp
 from pluriverse.builder.shapes import GROUND_COLOR
 from pluriverse.launch import record
 from pluriverse.model import Model, State
+from pluriverse.options import completed, with_options
 from pluriverse.render.camera import Camera, fitting_camera
 from pluriverse.render.raycast.caster import RayCaster
 from pluriverse.render.raycast.looks import LookArrays
@@ -58,6 +59,21 @@ class PictureStyle:
     """Colour of that floor, and of ground planes that were given no colour."""
     grid: bool = True
     """Whether endless planes have lines, a metre and a decimetre apart."""
+
+
+class PictureOptions(TypedDict, total=False):
+    """Options of pictures and films."""
+
+    size: Annotated[tuple[int, int], (960, 600)]
+    """Width and height [pixel]."""
+    style: PictureStyle | None
+    """Light and surroundings."""
+    spacing: float | None
+    """Distance of worlds on a grid [m]; 0 leaves them where they are; None decides by their sizes."""
+    azimuth: Annotated[float, -0.9]
+    """Direction that a camera placed by itself stands in, from x towards y [rad]."""
+    elevation: Annotated[float, 0.32]
+    """How far it stands above the horizon [rad]."""
 
 
 @dataclass(frozen=True)
@@ -121,19 +137,16 @@ class PictureRenderer:
             raise ValueError(f"PictureRenderer: threads is {threads}, but it must be at least 1.")
         self._threads = threads or _core_count()
 
+    @with_options(PictureOptions)
     def render(
         self,
         state: State,
         *,
         worlds: Sequence[int] | None = None,
         camera: Camera | Any = None,
-        size: tuple[int, int] = (960, 600),
         samples: int = 12,
-        style: PictureStyle | None = None,
-        spacing: float | None = None,
-        azimuth: float = -0.9,
-        elevation: float = 0.32,
         layout: "WorldLayout | None" = None,
+        **options: Unpack[PictureOptions],
     ) -> np.ndarray:
         """Return a picture of some worlds as they are in a state.
 
@@ -143,12 +156,7 @@ class PictureRenderer:
             state: State of the model.
             worlds: The worlds; the first if None.
             camera: A `Camera`, or None for one that sees them all.
-            size: Width and height [pixel].
             samples: Rays per pixel: 1 is quick, 12 is smooth, 64 is for print.
-            style: Light and surroundings.
-            spacing: Distance of worlds on a grid [m]; 0 leaves them where they are; None as said above.
-            azimuth: Direction that a camera placed by itself stands in, from x towards y [rad].
-            elevation: How far it stands above the horizon [rad].
             layout: Where worlds and floor are, as `layout` returned; None to find out anew.
 
         Returns:
@@ -158,22 +166,23 @@ class PictureRenderer:
             IndexError: If there is no such world.
             ValueError: If the size, the samples or the camera are out of range.
         """
-        width, height = check_size(size, "picture")
+        given: PictureOptions = completed(PictureOptions, options)
+        width, height = check_size(given["size"], "picture")
         if not isinstance(samples, int | np.integer) or not 1 <= samples <= 4096:
             raise ValueError(
                 f"picture: samples is {samples!r}, but it must be a whole number from 1 to 4096."
             )
         chosen = shown_worlds(self.model, worlds, "picture")
-        style = PictureStyle() if style is None else style
+        style = given["style"] or PictureStyle()
         self.caster.update(state, chosen)
-        layout = self._layout(chosen, spacing, style) if layout is None else layout
+        layout = self._layout(chosen, given["spacing"], style) if layout is None else layout
         corners = self._corners(chosen, layout)
         if camera is None:
             camera = fitting_camera(
                 corners,
                 aspect=width / height,
-                azimuth=azimuth,
-                elevation=elevation,
+                azimuth=given["azimuth"],
+                elevation=given["elevation"],
                 up_axis=self.model.up_axis,
             )
         elif not isinstance(camera, Camera):

@@ -49,27 +49,12 @@ SHARED = (
 )
 """Options of `mjOption` that are the same for all worlds of a group."""
 
-FLAGS = (
-    "constraint",
-    "equality",
-    "frictionloss",
-    "limit",
-    "contact",
-    "spring",
-    "damper",
-    "clampctrl",
-    "warmstart",
-    "actuation",
-    "refsafe",
-    "sensor",
-    "eulerdamp",
-    "nativeccd",
-    "island",
-    "multiccd",
-    "energy",
-    "invdiscrete",
+# Switches that an asset may set (`<flag>`), as custom attributes `flag_<name>`: on and off by default.
+FLAGS_ON = (
+    *("constraint", "equality", "frictionloss", "limit", "contact", "spring", "damper", "clampctrl"),
+    *("warmstart", "actuation", "refsafe", "sensor", "eulerdamp", "nativeccd", "island", "multiccd"),
 )
-"""Switches that an asset may set (`<flag>`), as custom attributes `flag_<name>`."""
+FLAGS_OFF = ("energy", "invdiscrete")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +127,7 @@ class MujocoOptions:
         count = rows.model.world_count
         result = {name: self._resolve(name, rows, count) for name in SHARED}
         default = {"energy": 0, "invdiscrete": 0}
-        for name in FLAGS:
+        for name in (*FLAGS_ON, *FLAGS_OFF):
             values = _by_world(rows.custom_array(f"flag_{name}"), count)
             result[f"flag_{name}"] = np.full(count, default.get(name, 1)) if values is None else values != 0
         for argument, flag, is_enable in (

@@ -19,6 +19,7 @@ from pluriverse.solvers.mujoco.attributes.usd_actuators import actuator_rows, is
 from pluriverse.solvers.mujoco.attributes.usd_tendons import is_tendon, tendon_rows
 from pluriverse.solvers.mujoco.mapping.model_rows import NAMESPACE
 from pluriverse.solvers.mujoco.mapping.solref import DEFAULT_SOLIMP, DEFAULT_SOLREF, SolrefMode
+from pluriverse.solvers.mujoco.options import FLAGS_OFF, FLAGS_ON
 from pluriverse.types import Entity
 
 VEC5 = wp.types.vector(5, wp.float32)
@@ -114,25 +115,6 @@ ONCE_OPTIONS = (
     Entry("enable_sleeping", bool, False, "sleep"),
     Entry("autolimits", bool, True),
 )
-FLAGS_ON = (
-    "constraint",
-    "equality",
-    "frictionloss",
-    "limit",
-    "contact",
-    "spring",
-    "damper",
-    "clampctrl",
-    "warmstart",
-    "actuation",
-    "refsafe",
-    "sensor",
-    "eulerdamp",
-    "nativeccd",
-    "island",
-    "multiccd",
-)
-FLAGS_OFF = ("energy", "invdiscrete")
 PAIR = (
     Entry("pair_geom1", int, -1, "geom1", references="shape"),
     Entry("pair_geom2", int, -1, "geom2", references="shape"),
