@@ -13,8 +13,6 @@ from pluriverse.gymapi.enums import DofDriveMode
 from pluriverse.gymapi.state_tensors import ball_quat, quat_of_rotation_vector, rotation_vector
 from pluriverse.gymapi.tables import DofTable
 
-_POSITION = wp.constant(int(DofDriveMode.DOF_MODE_POS))
-
 
 @wp.kernel(enable_backward=False, module="pluriverse.gymapi.ball_drives")
 def drive_ball(
@@ -27,7 +25,7 @@ def drive_ball(
 ):
     """Write the velocity targets of the position drive of one ball joint."""
     row = rows[wp.tid()]
-    if dofs.drive_mode[row] != _POSITION:
+    if dofs.drive_mode[row] != DofDriveMode.DOF_MODE_POS:
         return
     target = wp.vec3()
     for k in range(3):

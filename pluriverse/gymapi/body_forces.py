@@ -11,9 +11,6 @@ from pluriverse.gymapi.tables import NO_GYROSCOPIC_FORCE, BodyTable
 from pluriverse.model import Topology
 
 _MODULE = "pluriverse.gymapi.body_forces"
-_LOCAL = wp.constant(int(CoordinateSpace.LOCAL_SPACE))
-_GLOBAL = wp.constant(int(CoordinateSpace.GLOBAL_SPACE))
-_NO_GRAVITY = wp.constant(int(RigidBodyFlags.RIGID_BODY_DISABLE_GRAVITY))
 _NO_GYROSCOPIC = wp.constant(NO_GYROSCOPIC_FORCE)
 
 
@@ -40,14 +37,14 @@ def add_body_force(
         force = forces[row]
     if torques.shape[0] > 0:
         torque = torques[row]
-    if space == _LOCAL:
+    if space == CoordinateSpace.LOCAL_SPACE:
         force = wp.quat_rotate(rotation, force)
         torque = wp.quat_rotate(rotation, torque)
     if points.shape[0] > 0:
         point = points[row]
-        if space == _LOCAL:
+        if space == CoordinateSpace.LOCAL_SPACE:
             point = wp.transform_point(pose, point)
-        elif space == _GLOBAL:
+        elif space == CoordinateSpace.GLOBAL_SPACE:
             point = point - bodies.world_origin[row]
         else:
             point = point + bodies.offset[row]
@@ -103,7 +100,7 @@ def sum_body_forces(
         if spin > bodies.angular_limit[row]:
             torque -= (1.0 - bodies.angular_limit[row] / spin) / dt * momentum
         flags = bodies.flags[row]
-        if flags & _NO_GRAVITY:
+        if flags & RigidBodyFlags.RIGID_BODY_DISABLE_GRAVITY:
             force -= mass * gravity[world]
         if flags & _NO_GYROSCOPIC:
             torque += wp.cross(omega, momentum)

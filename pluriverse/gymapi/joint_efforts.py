@@ -16,9 +16,6 @@ from pluriverse.launch import launch_kernel
 from pluriverse.types import JointTargetMode
 
 _MODULE = "pluriverse.gymapi.joint_efforts"
-_NONE = wp.constant(int(JointTargetMode.NONE))
-_POSITION = wp.constant(int(JointTargetMode.POSITION))
-_VELOCITY = wp.constant(int(JointTargetMode.VELOCITY))
 
 
 @wp.struct
@@ -48,14 +45,14 @@ def add_joint_effort(
     row = wp.tid()
     dof = dofs.dof[row]
     mode = drives.mode[dof]
-    if mode == _NONE:
+    if mode == JointTargetMode.NONE:
         return
     v = joint_qd[dof]
     effort = drives.act[dof]
-    if mode == _POSITION:
+    if mode == JointTargetMode.POSITION:
         effort += drives.ke[dof] * (drives.target_pos[dof] - joint_q[dofs.coord[row]] - dt * v)
         effort -= drives.kd[dof] * v
-    if mode == _VELOCITY:
+    if mode == JointTargetMode.VELOCITY:
         effort += drives.kd[dof] * (drives.target_vel[dof] - v)
     limit = drives.limit[dof]
     efforts[row] = efforts[row] + weight * wp.clamp(effort, -limit, limit)

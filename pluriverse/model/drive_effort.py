@@ -7,11 +7,6 @@ from pluriverse.model.drive_targets import bounded_target
 from pluriverse.model.model import Model
 from pluriverse.types import JointTargetMode
 
-_NONE = wp.constant(int(JointTargetMode.NONE))
-_POSITION = wp.constant(int(JointTargetMode.POSITION))
-_VELOCITY = wp.constant(int(JointTargetMode.VELOCITY))
-_EFFORT = wp.constant(int(JointTargetMode.EFFORT))
-
 
 @wp.struct
 class DriveArrays:
@@ -36,17 +31,17 @@ def drive_effort(drives: DriveArrays, dof: int, q: float, v: float) -> float:
     Without a drive it is `force`, that of `Control.joint_f`.
     """
     mode = drives.mode[dof]
-    if mode == _NONE:
+    if mode == JointTargetMode.NONE:
         return drives.force[dof]
     effort = drives.act[dof]
-    if mode != _EFFORT:
+    if mode != JointTargetMode.EFFORT:
         target_velocity = float(0.0)
-        if mode == _VELOCITY:
+        if mode == JointTargetMode.VELOCITY:
             target_velocity = bounded_target(drives.target_vel[dof], drives.lower[dof], drives.upper[dof])
-        elif mode != _POSITION:
+        elif mode != JointTargetMode.POSITION:
             target_velocity = drives.target_vel[dof]
         effort += drives.kd[dof] * (target_velocity - v)
-        if mode != _VELOCITY:
+        if mode != JointTargetMode.VELOCITY:
             target = bounded_target(drives.target_pos[dof], drives.lower[dof], drives.upper[dof])
             effort += drives.ke[dof] * (target - q)
     return wp.clamp(effort, -drives.limit[dof], drives.limit[dof])

@@ -18,7 +18,6 @@ from pluriverse.model.indices import IndexKind
 if TYPE_CHECKING:
     from pluriverse.model.model import Model
 
-WORLD = wp.constant(int(IndexKind.WORLD))
 # Where a list remembers its checked copy, which a recorded launch needs as long as the list itself.
 _COPY = "_pluriverse_checked"
 
@@ -52,9 +51,9 @@ def check_world(
         if claimed[world] == slot:
             result = world
     else:
-        wp.atomic_add(wrong_count, WORLD, 1)
-        wrong_example[WORLD] = wp.int64(world)
-        wrong_bound[WORLD] = claimed.shape[0]
+        wp.atomic_add(wrong_count, IndexKind.WORLD, 1)
+        wrong_example[IndexKind.WORLD] = wp.int64(world)
+        wrong_bound[IndexKind.WORLD] = claimed.shape[0]
     checked[slot] = result
 
 

@@ -10,13 +10,6 @@ from pluriverse.builder.shape_bounds import UNBOUNDED_EXTENT
 from pluriverse.randomization.write import Episode, Targets, chosen_environment
 from pluriverse.types import GeoType
 
-PLANE = wp.constant(int(GeoType.PLANE))
-SPHERE = wp.constant(int(GeoType.SPHERE))
-CAPSULE = wp.constant(int(GeoType.CAPSULE))
-ELLIPSOID = wp.constant(int(GeoType.ELLIPSOID))
-CYLINDER = wp.constant(int(GeoType.CYLINDER))
-BOX = wp.constant(int(GeoType.BOX))
-CONE = wp.constant(int(GeoType.CONE))
 UNBOUNDED = wp.constant(wp.float32(UNBOUNDED_EXTENT))
 
 
@@ -47,16 +40,16 @@ def update_bounds(
         size = shape_scale[shape]
         half = wp.vec3(size[0], size[1], size[2])
         radius = wp.length(size)
-        if kind == SPHERE:
+        if kind == GeoType.SPHERE:
             half = wp.vec3(size[0], size[0], size[0])
             radius = size[0]
-        elif kind == CAPSULE:
+        elif kind == GeoType.CAPSULE:
             half = wp.vec3(size[0], size[0], size[1] + size[0])
             radius = size[0] + size[1]
-        elif kind == CYLINDER or kind == CONE:  # noqa: SIM109 (Warp has no `in`)
+        elif kind == GeoType.CYLINDER or kind == GeoType.CONE:
             half = wp.vec3(size[0], size[0], size[1])
             radius = wp.length(wp.vec2(size[0], size[1]))
-        elif kind == ELLIPSOID:
+        elif kind == GeoType.ELLIPSOID:
             radius = wp.max(size[0], wp.max(size[1], size[2]))
         lower = -half
         upper = half
@@ -69,7 +62,7 @@ def update_bounds(
             # Scaling moves no vertex further from the centre than its largest factor says.
             largest = wp.max(wp.abs(size[0]), wp.max(wp.abs(size[1]), wp.abs(size[2])))
             radius = wp.min(largest * mesh_radius[mesh], 0.5 * wp.length(upper - lower))
-        if kind == PLANE:
+        if kind == GeoType.PLANE:
             x = wp.where(size[0] > 0.0, 0.5 * size[0], UNBOUNDED)
             y = wp.where(size[1] > 0.0, 0.5 * size[1], UNBOUNDED)
             lower = wp.vec3(-x, -y, -UNBOUNDED)

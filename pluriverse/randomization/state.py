@@ -10,8 +10,6 @@ from pluriverse.randomization.sampling import Sampler, draw
 from pluriverse.randomization.write import Episode, Targets, chosen_environment, turned
 from pluriverse.types import JointType
 
-FREE = wp.constant(int(JointType.FREE))
-BALL = wp.constant(int(JointType.BALL))
 # Draws of one joint: 3 of position, 3 of rotation, 6 of velocity, 6 coordinates, 6 joint velocities.
 PLACE_COUNT = wp.constant(24)
 
@@ -61,7 +59,7 @@ def write_initial_state(
         dof = joint_qd_start[joint]
         coord_count = joint_q_start[joint + 1] - coord
         dof_count = joint_qd_start[joint + 1] - dof
-        if joint_type[joint] == FREE:
+        if joint_type[joint] == JointType.FREE:
             if joint_parent[joint] < 0:
                 turn = wp.vec3()
                 for axis in range(3):
@@ -80,7 +78,7 @@ def write_initial_state(
                     step = draw(samplers.root_velocity, axis, identity, count, place + 6 + axis, term, seed)
                     joint_qd[dof + axis] = wp.float32(wp.float64(default_qd[dof + axis]) + step)
         else:
-            if coord_count == dof_count and joint_type[joint] != BALL:
+            if coord_count == dof_count and joint_type[joint] != JointType.BALL:
                 for axis in range(coord_count):
                     step = draw(samplers.joint_position, 0, identity, count, place + 12 + axis, term, seed)
                     moved = wp.float32(wp.float64(default_q[coord + axis]) + step)

@@ -61,13 +61,6 @@ GEOMFROMTO = wp.constant(36)
 TENDONLIMITPOS = wp.constant(37)
 TENDONLIMITVEL = wp.constant(38)
 
-SPHERE = wp.constant(int(GeoType.SPHERE))
-CAPSULE = wp.constant(int(GeoType.CAPSULE))
-ELLIPSOID = wp.constant(int(GeoType.ELLIPSOID))
-CYLINDER = wp.constant(int(GeoType.CYLINDER))
-BOX = wp.constant(int(GeoType.BOX))
-MODE_NONE = wp.constant(int(JointTargetMode.NONE))
-
 
 @wp.struct
 class SensorTable:
@@ -204,15 +197,15 @@ def is_inside(zone_type: int, size: wp.vec3, point: wp.vec3) -> bool:
     """Return whether a point lies in a zone, in the frame of the zone."""
     across = point[0] * point[0] + point[1] * point[1]
     result = bool(False)
-    if zone_type == SPHERE:
+    if zone_type == GeoType.SPHERE:
         result = wp.length_sq(point) <= size[0] * size[0]
-    elif zone_type == ELLIPSOID:
+    elif zone_type == GeoType.ELLIPSOID:
         result = wp.length_sq(wp.cw_div(point, size)) <= 1.0
-    elif zone_type == BOX:
+    elif zone_type == GeoType.BOX:
         result = wp.abs(point[0]) <= size[0] and wp.abs(point[1]) <= size[1] and wp.abs(point[2]) <= size[2]
-    elif zone_type == CYLINDER:
+    elif zone_type == GeoType.CYLINDER:
         result = across <= size[0] * size[0] and wp.abs(point[2]) <= size[1]
-    elif zone_type == CAPSULE:
+    elif zone_type == GeoType.CAPSULE:
         beyond = wp.max(wp.abs(point[2]) - size[1], 0.0)
         result = across + beyond * beyond <= size[0] * size[0]
     return result
@@ -391,7 +384,7 @@ def measure_sensor(
             elif kind == JOINTVEL:
                 share = after.joint_qd[dof]
             else:
-                if forces.drives.mode[dof] != MODE_NONE:  # `joint_f` is no effort of an actuator
+                if forces.drives.mode[dof] != JointTargetMode.NONE:  # `joint_f` is no effort of an actuator
                     share = drive_effort(forces.drives, dof, driven.joint_q[coord], driven.joint_qd[dof])
             vector[0] = vector[0] + table.term_coefficient[term] * share
         if kind != JOINTACTUATORFRC and table.segment_count[sensor] > 0:

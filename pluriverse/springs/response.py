@@ -13,9 +13,6 @@ from pluriverse.dynamics import eval_inverse_dynamics, eval_mass_matrix
 from pluriverse.simulation import Simulation
 from pluriverse.types import JointTargetMode
 
-_NONE = wp.constant(int(JointTargetMode.NONE))
-_POSITION = wp.constant(int(JointTargetMode.POSITION))
-_VELOCITY = wp.constant(int(JointTargetMode.VELOCITY))
 # Pivot of the mass matrix [relative to its diagonal] below which a direction counts as without inertia.
 PIVOT_MIN = wp.constant(wp.float64(1.0e-12))
 
@@ -45,15 +42,15 @@ def free_impulse(motion: MotionArrays, dof: int, h: wp.float64) -> wp.vec2d:
     mode = motion.mode[dof]
     effort = wp.float64(0.0)
     gain = wp.float64(motion.damping[dof])
-    if mode != _NONE:
+    if mode != JointTargetMode.NONE:
         effort = wp.float64(motion.act[dof])
-    if mode == _POSITION:
+    if mode == JointTargetMode.POSITION:
         ke = wp.float64(motion.ke[dof])
         kd = wp.float64(motion.kd[dof])
         gain += kd + h * ke
         way = wp.float64(motion.target_pos[dof]) - wp.float64(motion.joint_q[motion.coord[dof]])
         effort += ke * (way - h * v) - kd * v
-    if mode == _VELOCITY:
+    if mode == JointTargetMode.VELOCITY:
         gain += wp.float64(motion.kd[dof])
         effort += wp.float64(motion.kd[dof]) * (wp.float64(motion.target_vel[dof]) - v)
     limit = wp.float64(motion.limit[dof])

@@ -18,7 +18,6 @@ from pluriverse.tensors.table import RobotTable
 from pluriverse.types import JointTargetMode
 
 _MODULE = "pluriverse.tensors.commands"
-_NONE = wp.constant(int(JointTargetMode.NONE))
 
 
 @wp.struct
@@ -74,7 +73,7 @@ def apply_commands(
             joint_target_vel[dof] = value
             commands.velocity[row, place] = value
             seen.velocity[row, place] = value
-            if target_mode[dof] == _NONE:
+            if target_mode[dof] == JointTargetMode.NONE:
                 value = agreed(commands.effort[row, place], seen.effort[row, place], joint_f[dof])
                 if wp.abs(value) > effort_limit[dof]:
                     value = wp.sign(value) * effort_limit[dof]

@@ -17,10 +17,6 @@ _MODULE = "pluriverse.tensors.read"
 # Sine of half an angle below which a rotation vector is twice the quaternion's vector: the first term left
 # out is a sixth of its square, 1.7e-9 of the value.
 _SMALL_SINE = wp.constant(1.0e-4)
-_SPHERE = wp.constant(int(GeoType.SPHERE))
-_CAPSULE = wp.constant(int(GeoType.CAPSULE))
-_CYLINDER = wp.constant(int(GeoType.CYLINDER))
-_ELLIPSOID = wp.constant(int(GeoType.ELLIPSOID))
 
 
 @wp.struct
@@ -77,14 +73,14 @@ def lowest_point(shapes: ShapeArrays, shape: int, pose: wp.transform) -> wp.vec3
     kind = shapes.type[shape]
     scale = shapes.scale[shape]
     point = wp.vec3()
-    if kind == _SPHERE:
+    if kind == GeoType.SPHERE:
         point = scale[0] * down
-    elif kind == _CAPSULE:
+    elif kind == GeoType.CAPSULE:
         point = scale[0] * down + wp.vec3(0.0, 0.0, scale[1] * wp.sign(down[2]))
-    elif kind == _ELLIPSOID:
+    elif kind == GeoType.ELLIPSOID:
         stretched = wp.cw_mul(scale, down)
         point = wp.cw_mul(scale, stretched) / wp.max(wp.length(stretched), 1.0e-12)
-    elif kind == _CYLINDER:
+    elif kind == GeoType.CYLINDER:
         flat = wp.vec3(down[0], down[1], 0.0)
         point = scale[0] * flat / wp.max(wp.length(flat), 1.0e-12)
         point[2] = scale[1] * wp.sign(down[2])

@@ -7,10 +7,10 @@ import warp as wp
 
 from pluriverse.geometry import TextureMapping
 from pluriverse.model import Model
-from pluriverse.render.raycast.primitives import CAPSULE, CONE, CYLINDER, PLANE, SPHERE
 from pluriverse.render.raycast.scene import RayScene, SceneArrays
 from pluriverse.render.raycast.trace import RayHit, hit_normal
 from pluriverse.render.raycast.tree import surface_of
+from pluriverse.types import GeoType
 
 # Triangles up to which a surface is shaded smoothly. Those of a terrain of millions are as small as pixels;
 # to find which of them meet smoothly takes longer than many pictures.
@@ -262,9 +262,9 @@ def texture_color(
         kind = scene.shape_type[hit.shape]
         if hit.face >= 0:
             way = normal
-        elif kind != SPHERE:
+        elif kind != GeoType.SPHERE:
             half_size = size
-            if kind == CAPSULE or kind == CYLINDER or kind == CONE:  # noqa: SIM109 (Warp has no `in`)
+            if kind == GeoType.CAPSULE or kind == GeoType.CYLINDER or kind == GeoType.CONE:
                 half_size = wp.vec3(size[0], size[0], size[1])
             way = wp.cw_div(point, half_size)
         result = sample_cube(looks, texture, way)
@@ -282,7 +282,7 @@ def texture_color(
         u = point[0]
         v = point[1]
         if is_uniform == 0 and hit.face < 0:
-            if scene.shape_type[hit.shape] == PLANE:
+            if scene.shape_type[hit.shape] == GeoType.PLANE:
                 # An endless plane has no size: a repetition is a metre.
                 u = wp.where(scene.shape_scale[hit.shape][0] > 0.0, point[0] / size[0], point[0])
                 v = wp.where(scene.shape_scale[hit.shape][1] > 0.0, point[1] / size[1], point[1])

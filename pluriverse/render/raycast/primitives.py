@@ -13,13 +13,6 @@ from pluriverse.types import GeoType
 MISS = wp.constant(1.0e30)
 """Distance of a ray that hits nothing [m]; larger than any scene, and its square is still a number."""
 
-PLANE = wp.constant(int(GeoType.PLANE))
-SPHERE = wp.constant(int(GeoType.SPHERE))
-CAPSULE = wp.constant(int(GeoType.CAPSULE))
-ELLIPSOID = wp.constant(int(GeoType.ELLIPSOID))
-CYLINDER = wp.constant(int(GeoType.CYLINDER))
-BOX = wp.constant(int(GeoType.BOX))
-CONE = wp.constant(int(GeoType.CONE))
 
 # Component of a unit direction below which the ray runs along a plane, and the side of a cylinder.
 PARALLEL = wp.constant(1.0e-9)
@@ -190,19 +183,19 @@ def ray_cone(origin: wp.vec3, direction: wp.vec3, radius: float, half: float) ->
 def ray_primitive(shape_type: int, origin: wp.vec3, direction: wp.vec3, size: wp.vec3) -> float:
     """Any primitive; `size` as in `Model.shape_scale`."""
     result = float(MISS)
-    if shape_type == SPHERE:
+    if shape_type == GeoType.SPHERE:
         result = ray_sphere(origin, direction, size[0])
-    elif shape_type == BOX:
+    elif shape_type == GeoType.BOX:
         result = ray_box(origin, direction, size)
-    elif shape_type == CAPSULE:
+    elif shape_type == GeoType.CAPSULE:
         result = ray_capsule(origin, direction, size[0], size[1])
-    elif shape_type == CYLINDER:
+    elif shape_type == GeoType.CYLINDER:
         result = ray_cylinder(origin, direction, size[0], size[1])
-    elif shape_type == PLANE:
+    elif shape_type == GeoType.PLANE:
         result = ray_plane(origin, direction, size)
-    elif shape_type == ELLIPSOID:
+    elif shape_type == GeoType.ELLIPSOID:
         result = ray_ellipsoid(origin, direction, size)
-    elif shape_type == CONE:
+    elif shape_type == GeoType.CONE:
         result = ray_cone(origin, direction, size[0], size[1])
     return result
 
@@ -211,11 +204,11 @@ def ray_primitive(shape_type: int, origin: wp.vec3, direction: wp.vec3, size: wp
 def primitive_normal(shape_type: int, point: wp.vec3, size: wp.vec3) -> wp.vec3:
     """Return the outward unit normal at a point of the surface of a primitive."""
     normal = wp.vec3(0.0, 0.0, 1.0)
-    if shape_type == SPHERE:
+    if shape_type == GeoType.SPHERE:
         normal = wp.normalize(point)
-    elif shape_type == ELLIPSOID:
+    elif shape_type == GeoType.ELLIPSOID:
         normal = wp.normalize(wp.cw_div(point, wp.cw_mul(size, size)))
-    elif shape_type == BOX:
+    elif shape_type == GeoType.BOX:
         share = wp.vec3(wp.abs(point[0]) / size[0], wp.abs(point[1]) / size[1], wp.abs(point[2]) / size[2])
         if share[0] >= share[1] and share[0] >= share[2]:
             normal = wp.vec3(wp.sign(point[0]), 0.0, 0.0)
@@ -223,16 +216,16 @@ def primitive_normal(shape_type: int, point: wp.vec3, size: wp.vec3) -> wp.vec3:
             normal = wp.vec3(0.0, wp.sign(point[1]), 0.0)
         else:
             normal = wp.vec3(0.0, 0.0, wp.sign(point[2]))
-    elif shape_type == CAPSULE:
+    elif shape_type == GeoType.CAPSULE:
         normal = wp.normalize(wp.vec3(point[0], point[1], point[2] - wp.clamp(point[2], -size[1], size[1])))
-    elif shape_type == CYLINDER:
+    elif shape_type == GeoType.CYLINDER:
         radius = wp.sqrt(point[0] * point[0] + point[1] * point[1])
         # The surface that is nearer: of the side or of an end.
         if size[1] - wp.abs(point[2]) < wp.abs(size[0] - radius):
             normal = wp.vec3(0.0, 0.0, wp.sign(point[2]))
         else:
             normal = wp.normalize(wp.vec3(point[0], point[1], 0.0))
-    elif shape_type == CONE:
+    elif shape_type == GeoType.CONE:
         radius = wp.sqrt(point[0] * point[0] + point[1] * point[1])
         slope = size[0] / (2.0 * size[1])
         if point[2] + size[1] < wp.abs(slope * (size[1] - point[2]) - radius):

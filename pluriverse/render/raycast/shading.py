@@ -9,9 +9,10 @@ import warp as wp
 
 from pluriverse.launch import launch_kernel
 from pluriverse.render.raycast.looks import RayLooks, Surface, surface_at, to_linear
-from pluriverse.render.raycast.primitives import MISS, PLANE
+from pluriverse.render.raycast.primitives import MISS
 from pluriverse.render.raycast.scene import RayScene
 from pluriverse.render.raycast.trace import RayHit, Unseen, enter_box, no_hit, safe_inverse, trace_group
+from pluriverse.types import GeoType
 
 # Surfaces behind one another that are looked through.
 LAYERS = wp.constant(6)
@@ -255,7 +256,7 @@ def ray_color(
             else:
                 surface = surface_at(scene, looks, hit, start - found.offset, direction)
                 size = scene.shape_scale[hit.shape]
-                if scene.shape_type[hit.shape] == PLANE and (size[0] <= 0.0 or size[1] <= 0.0):
+                if scene.shape_type[hit.shape] == GeoType.PLANE and (size[0] <= 0.0 or size[1] <= 0.0):
                     endless = True
                     given = looks.shape_color[hit.shape]
                     if (

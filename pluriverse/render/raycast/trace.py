@@ -8,7 +8,8 @@ import warp as wp
 
 from pluriverse.render.raycast.primitives import MISS, primitive_normal, ray_primitive
 from pluriverse.render.raycast.scene import PlacedShape, RayScene
-from pluriverse.render.raycast.tree import CONVEX_MESH, HFIELD, MESH, surface_of
+from pluriverse.render.raycast.tree import surface_of
+from pluriverse.types import GeoType
 
 # Components of a direction that are smaller count as this much, so that no division by zero occurs.
 TINY = wp.constant(1.0e-18)
@@ -92,7 +93,7 @@ def hit_shape(
     start = (origin - record.position) * record.rotation  # by the transposed matrix
     way = direction * record.rotation
     kind = record.kind
-    if kind == MESH or kind == CONVEX_MESH or kind == HFIELD:  # noqa: SIM109 (Warp has no `in`)
+    if kind == GeoType.MESH or kind == GeoType.CONVEX_MESH or kind == GeoType.HFIELD:
         if record.mesh != NO_MESH:
             # Scaled back to the mesh, with a direction of another length, distances stay what they are.
             # A little beyond the best so far, so that a tie is seen as one.

@@ -12,14 +12,8 @@ import warp as wp
 
 from pluriverse.collision.shape_state import half_extents, rotation_of
 from pluriverse.launch import launch_kernel
-from pluriverse.render.raycast.primitives import PLANE
 from pluriverse.render.raycast.scene import PlacedShape, RayScene, SceneArrays
 from pluriverse.types import GeoType
-
-MESH = wp.constant(int(GeoType.MESH))
-CONVEX_MESH = wp.constant(int(GeoType.CONVEX_MESH))
-HFIELD = wp.constant(int(GeoType.HFIELD))
-BOX_TYPE = wp.constant(int(GeoType.BOX))
 
 # Part by which boxes are larger than shapes, and the part of their distance from the origin: some roundings
 # of single precision, so that no ray that hits a shape misses its box.
@@ -37,7 +31,7 @@ def surface_of(scene: RayScene, shape: int) -> int:
     result = int(-1)
     source = scene.shape_source_index[shape]
     if source >= 0:
-        if scene.shape_type[shape] == CONVEX_MESH:
+        if scene.shape_type[shape] == GeoType.CONVEX_MESH:
             result = scene.hull_surface[source]
         else:
             result = scene.mesh_surface[source]
@@ -106,10 +100,10 @@ def bound_shape(scene: RayScene, shape: int, entry: int):
         extent = 0.5 * wp.vec3(
             wp.abs(upper[0] - lower[0]), wp.abs(upper[1] - lower[1]), wp.abs(upper[2] - lower[2])
         )
-        shape_type = BOX_TYPE
-    elif shape_type == PLANE:
+        shape_type = GeoType.BOX
+    elif shape_type == GeoType.PLANE:
         extent = wp.vec3(0.5 * size[0], 0.5 * size[1], 0.0)
-        shape_type = BOX_TYPE
+        shape_type = GeoType.BOX
     half = half_extents(shape_type, extent, rotation)
     widest = wp.max(half[0], wp.max(half[1], half[2]))
     away = wp.abs(centre[0]) + wp.abs(centre[1]) + wp.abs(centre[2])

@@ -35,7 +35,6 @@ PROTECTED = (
 )
 PROTECTED_COUNT = wp.constant(len(PROTECTED))
 _MEAN_MIN = wp.constant(wp.float64(MEAN_INERTIA_MIN))
-_KINEMATIC = wp.constant(int(BodyFlags.KINEMATIC))
 
 
 @wp.struct
@@ -97,7 +96,7 @@ def derive_world(
             for dof in range(dof_child.shape[0]):
                 number = read_number(mass, 8 * dof)
                 all_total += number
-                if (body_flags[world_body[world] + dof_child[dof]] & _KINEMATIC) == 0:
+                if (body_flags[world_body[world] + dof_child[dof]] & BodyFlags.KINEMATIC) == 0:
                     total += number
                     count += 1
             if count == 0:

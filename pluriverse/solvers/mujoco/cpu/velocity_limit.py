@@ -19,7 +19,6 @@ from pluriverse.solvers.mujoco.mapping.group import JointKind
 SWEEP_COUNT = wp.constant(SPEED_SWEEPS)
 # How far a speed may stay above its limit [relative]: that of single precision, in which limits are given.
 SPEED_ROUNDING = wp.constant(wp.float64(1e-7))
-_SCALAR = wp.constant(int(JointKind.SCALAR))
 
 
 @wp.func_native("""
@@ -74,7 +73,7 @@ def limit_speeds(
         found = int(0)
         for local in range(maps.group_dof[group + 1] - first):
             joint = joint_first + maps.dof_joint[first + local]
-            if maps.joint_kind[joint] == _SCALAR and not is_prescribed(
+            if maps.joint_kind[joint] == JointKind.SCALAR and not is_prescribed(
                 topology, maps, body_flags, world, joint
             ):
                 place = maps.dof_qvel[first + local]

@@ -35,9 +35,6 @@ from pluriverse.solvers.mujoco.exchange.maps import (
 from pluriverse.solvers.mujoco.mapping.group import JointKind
 from pluriverse.types import BodyFlags
 
-FLOAT = wp.constant(int(JointKind.FLOAT))
-KINEMATIC = wp.constant(int(BodyFlags.KINEMATIC))
-
 
 @wp.struct
 class FloatingModel:
@@ -93,7 +90,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         xfrc0 = 6 * maps.world_start[world, NBODY]
         for local_joint in range(maps.group_joint[group + 1] - joint_first):
             index = joint_first + local_joint
-            if maps.joint_kind[index] == FLOAT:
+            if maps.joint_kind[index] == JointKind.FLOAT:
                 body = body0 + maps.joint_child[index]
                 parent = body0 + maps.joint_parent[index]
                 qpos = maps.world_start[world, NQ] + maps.joint_qpos[index]
@@ -110,7 +107,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                     set_row_rotation(rows.qpos, qpos + 3, rotation)
                     set_row_vec3(rows.qvel, qvel, origin_velocity)
                     set_row_vec3(rows.qvel, qvel + 3, spin)
-                if model.body_flags[body] & KINEMATIC == 0:
+                if model.body_flags[body] & BodyFlags.KINEMATIC == 0:
                     joint = topology.world_joint[world] + local_joint
                     turn = widen_rotation(wp.transform_get_rotation(body_q[parent])) * widen_rotation(
                         wp.transform_get_rotation(model.joint_X_p[joint])
@@ -125,7 +122,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                         force,
                         torque,
                     )
-                    if model.body_flags[parent] & KINEMATIC == 0:
+                    if model.body_flags[parent] & BodyFlags.KINEMATIC == 0:
                         add_wrench(
                             rows.xfrc_applied,
                             xfrc0 + 6 * maps.body_mj[body_first + maps.joint_parent[index]],
@@ -157,7 +154,10 @@ def _kernels(real: Any) -> SimpleNamespace:
         for local_joint in range(maps.group_joint[group + 1] - joint_first):
             index = joint_first + local_joint
             body = body0 + maps.joint_child[index]
-            if maps.joint_kind[index] == FLOAT and model.body_flags[body] & KINEMATIC == 0:
+            if (
+                maps.joint_kind[index] == JointKind.FLOAT
+                and model.body_flags[body] & BodyFlags.KINEMATIC == 0
+            ):
                 parent = body0 + maps.joint_parent[index]
                 joint = topology.world_joint[world] + local_joint
                 qpos = maps.world_start[world, NQ] + maps.joint_qpos[index]

@@ -35,12 +35,6 @@ from pluriverse.solvers.mujoco.exchange.maps import (
 from pluriverse.solvers.mujoco.mapping.group import JointKind
 from pluriverse.types import BodyFlags
 
-SCALAR = wp.constant(int(JointKind.SCALAR))
-BALL = wp.constant(int(JointKind.BALL))
-FREE = wp.constant(int(JointKind.FREE))
-FLOAT = wp.constant(int(JointKind.FLOAT))
-KINEMATIC = wp.constant(int(BodyFlags.KINEMATIC))
-
 
 @wp.struct
 class JointArrays:
@@ -156,7 +150,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         body_first = maps.group_body[group]
         for local_body in range(maps.group_body[group + 1] - body_first):
             mj = maps.body_mj[body_first + local_body]
-            if mj >= 0 and model.body_flags[body0 + local_body] & KINEMATIC == 0:
+            if mj >= 0 and model.body_flags[body0 + local_body] & BodyFlags.KINEMATIC == 0:
                 force = inputs.body_f[body0 + local_body]
                 for k in range(6):
                     rows.xfrc_applied[xfrc0 + 6 * mj + k] = real(force[k])
@@ -170,14 +164,14 @@ def _kernels(real: Any) -> SimpleNamespace:
             dof = dof0 + maps.joint_dof[index]
             qpos = qpos0 + maps.joint_qpos[index]
             qvel = qvel0 + maps.joint_qvel[index]
-            if kind == SCALAR:
+            if kind == JointKind.SCALAR:
                 if take:
                     for k in range(maps.joint_dof_count[index]):
                         if not known or float(rows.qpos[qpos + k]) != inputs.joint_q[coord + k]:
                             rows.qpos[qpos + k] = real(inputs.joint_q[coord + k])
                         if not known or float(rows.qvel[qvel + k]) != inputs.joint_qd[dof + k]:
                             rows.qvel[qvel + k] = real(inputs.joint_qd[dof + k])
-            elif kind == BALL:
+            elif kind == JointKind.BALL:
                 frame = widen_rotation(maps.joint_rotation[joint])
                 inner = wp.quat_inverse(frame) * row_rotation(rows.qpos, qpos) * frame
                 same = known and same_rotation(inputs.joint_q, coord, inner)
@@ -188,12 +182,12 @@ def _kernels(real: Any) -> SimpleNamespace:
                 rate = wp.quat_rotate(wp.quat_inverse(turn), row_vec3(rows.qvel, qvel))
                 if take and not (same and same_vec3(inputs.joint_qd, dof, rate)):
                     set_row_vec3(rows.qvel, qvel, wp.quat_rotate(turn, read_vec3(inputs.joint_qd, dof)))
-                if model.body_flags[body0 + maps.joint_child[index]] & KINEMATIC == 0:
+                if model.body_flags[body0 + maps.joint_child[index]] & BodyFlags.KINEMATIC == 0:
                     torque = read_vec3(inputs.joint_f, dof)
                     if maps.effort_ctrl[maps.group_dof[group] + maps.joint_dof[index]] < 0:
                         torque += read_vec3(inputs.joint_act, dof)
                     set_row_vec3(rows.qfrc_applied, qvel, wp.quat_rotate(turn, torque))
-            elif kind == FREE:
+            elif kind == JointKind.FREE:
                 body = body0 + maps.joint_child[index]
                 frame_p, frame_c = model.joint_X_p[joint], model.joint_X_c[joint]
                 rotation = row_rotation(rows.qpos, qpos + 3)
@@ -220,7 +214,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                     set_row_vec3(rows.qvel, qvel, read_vec3(inputs.joint_qd, dof) - wp.cross(omega, arm))
                     set_row_vec3(rows.qvel, qvel + 3, wp.quat_rotate(wp.quat_inverse(rotation), omega))
                 mj = maps.body_mj[body_first + maps.joint_child[index]]
-                if model.body_flags[body] & KINEMATIC == 0:
+                if model.body_flags[body] & BodyFlags.KINEMATIC == 0:
                     for k in range(6):
                         place_k = xfrc0 + 6 * mj + k
                         rows.xfrc_applied[place_k] = rows.xfrc_applied[place_k] + real(
@@ -264,9 +258,9 @@ def _kernels(real: Any) -> SimpleNamespace:
                     target += effort / real(model.joint_target_kd[dof])
                     effort = real(0.0)
                 rows.ctrl[ctrl0 + velocity_ctrl] = target
-            if model.body_flags[body0 + maps.joint_child[joint_index]] & KINEMATIC == 0:
+            if model.body_flags[body0 + maps.joint_child[joint_index]] & BodyFlags.KINEMATIC == 0:
                 qvel = qvel0 + maps.dof_qvel[index]
-                if kind == SCALAR:
+                if kind == JointKind.SCALAR:
                     rows.qfrc_applied[qvel] = real(inputs.joint_f[dof]) + effort
 
         for place in range(maps.direct_start[world], maps.direct_start[world + 1]):
@@ -304,26 +298,26 @@ def _kernels(real: Any) -> SimpleNamespace:
             qpos = qpos0 + maps.joint_qpos[index]
             qvel = qvel0 + maps.joint_qvel[index]
             coord_count = maps.joint_dof_count[index]
-            if kind == BALL or kind == FREE or kind == FLOAT:  # noqa: SIM109, Warp knows no tuples here
+            if kind == JointKind.BALL or kind == JointKind.FREE or kind == JointKind.FLOAT:
                 coord_count += 1
             child = topology.world_body[world] + maps.joint_child[index]
-            if not stepped or kind == FLOAT or model.body_flags[child] & KINEMATIC != 0:
+            if not stepped or kind == JointKind.FLOAT or model.body_flags[child] & BodyFlags.KINEMATIC != 0:
                 for k in range(coord_count):
                     joint_q[coord + k] = joint_q_in[coord + k]
                 for k in range(maps.joint_dof_count[index]):
                     joint_qd[dof + k] = joint_qd_in[dof + k]
-            elif kind == SCALAR:
+            elif kind == JointKind.SCALAR:
                 for k in range(coord_count):
                     joint_q[coord + k] = float(rows.qpos[qpos + k])
                     joint_qd[dof + k] = float(rows.qvel[qvel + k])
-            elif kind == BALL:
+            elif kind == JointKind.BALL:
                 frame = widen_rotation(maps.joint_rotation[joint])
                 inner = wp.quat_inverse(frame) * row_rotation(rows.qpos, qpos) * frame
                 turn = frame * wp.quat_inverse(inner)
                 rate = wp.quat_rotate(wp.quat_inverse(turn), row_vec3(rows.qvel, qvel))
                 write_rotation(joint_q, coord, inner)
                 write_vec3(joint_qd, dof, rate)
-            elif kind == FREE:
+            elif kind == JointKind.FREE:
                 body = topology.world_body[world] + maps.joint_child[index]
                 rotation = row_rotation(rows.qpos, qpos + 3)
                 p, q = public_pose(

@@ -33,7 +33,6 @@ ROW_SIZES = {
 }
 # Counts of `mjModel` by which the rows of a world begin, in the order of `ExchangeMaps.count`.
 COUNTS = ("nq", "nv", "na", "nu", "nbody", "nmocap", "neq", "ngeom")
-_KINEMATIC = wp.constant(int(BodyFlags.KINEMATIC))
 NQ, NV, NA, NU, NBODY, NMOCAP, NEQ, NGEOM = (wp.constant(index) for index in range(len(COUNTS)))
 
 
@@ -119,7 +118,7 @@ def is_prescribed(
     index: int,
 ) -> bool:
     """Return whether a joint of a group moves a kinematic body in a world, which nothing holds back."""
-    return (body_flags[topology.world_body[world] + maps.joint_child[index]] & _KINEMATIC) != 0
+    return (body_flags[topology.world_body[world] + maps.joint_child[index]] & BodyFlags.KINEMATIC) != 0
 
 
 @functools.cache

@@ -32,12 +32,6 @@ from pluriverse.solvers.mujoco.mapping.group import JointKind
 from pluriverse.solvers.mujoco.mapping.joints import KINEMATIC_ARMATURE
 from pluriverse.types import JointTargetMode
 
-SCALAR = wp.constant(int(JointKind.SCALAR))
-BALL = wp.constant(int(JointKind.BALL))
-FREE = wp.constant(int(JointKind.FREE))
-POSITION = wp.constant(int(JointTargetMode.POSITION))
-VELOCITY = wp.constant(int(JointTargetMode.VELOCITY))
-POSITION_VELOCITY = wp.constant(int(JointTargetMode.POSITION_VELOCITY))
 ARMATURE = wp.constant(wp.float64(KINEMATIC_ARMATURE))
 
 
@@ -60,9 +54,9 @@ class Targets:
 def end_velocity(targets: Targets, coord: int, dof: int, dt: wp.float64) -> wp.float64:
     """Return the velocity of a degree of freedom at the end of the step."""
     mode = targets.joint_target_mode[dof]
-    if mode == VELOCITY or mode == POSITION_VELOCITY:  # noqa: SIM109, Warp knows no tuples here
+    if mode == JointTargetMode.VELOCITY or mode == JointTargetMode.POSITION_VELOCITY:
         return wp.float64(targets.joint_target_vel[dof])
-    if mode == POSITION:
+    if mode == JointTargetMode.POSITION:
         return (wp.float64(targets.joint_target_pos[dof]) - wp.float64(targets.joint_q[coord])) / dt
     return wp.float64(targets.joint_qd[dof])
 
@@ -71,7 +65,7 @@ def end_velocity(targets: Targets, coord: int, dof: int, dt: wp.float64) -> wp.f
 def end_rate(targets: Targets, dof: int) -> wp.float64:
     """Return the velocity of an axis of a ball or free joint at the end of the step."""
     mode = targets.joint_target_mode[dof]
-    if mode == VELOCITY or mode == POSITION_VELOCITY:  # noqa: SIM109, Warp knows no tuples here
+    if mode == JointTargetMode.VELOCITY or mode == JointTargetMode.POSITION_VELOCITY:
         return wp.float64(targets.joint_target_vel[dof])
     return wp.float64(targets.joint_qd[dof])
 
@@ -95,7 +89,7 @@ def _whole_joints() -> SimpleNamespace:
         found = int(0)
         for k in range(count):
             mode = targets.joint_target_mode[dof + k]
-            if mode == VELOCITY or mode == POSITION_VELOCITY:  # noqa: SIM109, Warp knows no tuples here
+            if mode == JointTargetMode.VELOCITY or mode == JointTargetMode.POSITION_VELOCITY:
                 found = 1
         return found != 0
 
@@ -186,17 +180,17 @@ def _push_kernel(real: Any) -> wp.Kernel:
                 coord = topology.world_coord[world] + maps.joint_coord[index]
                 dof = topology.world_dof[world] + maps.joint_dof[index]
                 qvel = maps.world_start[world, NV] + maps.joint_qvel[index]
-                if kind == SCALAR:
+                if kind == JointKind.SCALAR:
                     for k in range(maps.joint_dof_count[index]):
                         now = wp.float64(targets.joint_qd[dof + k])
                         change = end_velocity(targets, coord + k, dof + k, dt) - now
                         rows.qfrc_applied[qvel + k] = real(ARMATURE * change / dt)
-                elif kind == BALL:
+                elif kind == JointKind.BALL:
                     frame = widen_rotation(maps.joint_rotation[joint])
                     turning = ball_acceleration(targets, frame, coord, dof, dt)
                     for k in range(3):
                         rows.qfrc_applied[qvel + k] = real(ARMATURE * turning[k])
-                elif kind == FREE:
+                elif kind == JointKind.FREE:
                     moving, turning_too = free_acceleration(targets, joint, body, coord, dof, dt)
                     for k in range(3):
                         rows.qfrc_applied[qvel + k] = real(ARMATURE * moving[k])
@@ -238,20 +232,20 @@ def _pull_kernel() -> wp.Kernel:
                 body = topology.world_body[world] + maps.joint_child[index]
                 coord = topology.world_coord[world] + maps.joint_coord[index]
                 dof = topology.world_dof[world] + maps.joint_dof[index]
-                if kind == SCALAR:
+                if kind == JointKind.SCALAR:
                     for k in range(count):
                         mode = targets.joint_target_mode[dof + k]
                         velocity = end_velocity(targets, coord + k, dof + k, dt)
                         joint_qd[dof + k] = float(velocity)
-                        if mode == VELOCITY:
+                        if mode == JointTargetMode.VELOCITY:
                             place = wp.float64(targets.joint_q[coord + k]) + dt * velocity
                             joint_q[coord + k] = float(place)
-                        if mode == POSITION or mode == POSITION_VELOCITY:  # noqa: SIM109
+                        if mode == JointTargetMode.POSITION or mode == JointTargetMode.POSITION_VELOCITY:
                             joint_q[coord + k] = targets.joint_target_pos[dof + k]
-                elif (kind == BALL or kind == FREE) and has_target(targets, dof, count):  # noqa: SIM109
+                elif (kind == JointKind.BALL or kind == JointKind.FREE) and has_target(targets, dof, count):
                     for k in range(count):
                         joint_qd[dof + k] = float(end_rate(targets, dof + k))
-                    if kind == BALL:
+                    if kind == JointKind.BALL:
                         turned = move_ball(targets, coord, dof, dt)
                         for k in range(4):
                             joint_q[coord + k] = float(turned[k])

@@ -69,10 +69,6 @@ class BodyMaps:
     joint_count: int
 
 
-FREE = wp.constant(int(MujocoJoint.FREE))
-BALL = wp.constant(int(MujocoJoint.BALL))
-
-
 def make_body_maps(plan: StructurePlan, device: Any) -> BodyMaps:
     """Return the maps of a group on a device."""
     bodies = plan.bodies
@@ -246,9 +242,9 @@ def body_kernels(real: Any) -> SimpleNamespace:
                     mine = maps.joint[entry]
                     kind = maps.joint_kind[mine]
                     target = row * maps.joint_count + mine
-                    if kind != FREE:
+                    if kind != MujocoJoint.FREE:
                         write_vec3(fields.jnt_pos, target, wp.transform_get_translation(frame))
-                    if kind != FREE and kind != BALL:
+                    if kind != MujocoJoint.FREE and kind != MujocoJoint.BALL:
                         axis = widen(joint_axis[first_dof + maps.joint_dof[mine]])
                         write_vec3(fields.jnt_axis, target, rotated(rotation, axis))
                 pose = composed(widen_pose(joint_X_p[joint]), pose)

@@ -36,8 +36,6 @@ _FAR = wp.constant(wp.float64(FAR))
 _RANGE_MIN = wp.constant(wp.float64(RANGE_MIN))
 _UNLIMITED = wp.constant(wp.float64(EFFORT_UNLIMITED))
 _PRESCRIBED = wp.constant(wp.float64(KINEMATIC_ARMATURE))
-_KINEMATIC = wp.constant(int(BodyFlags.KINEMATIC))
-_TARGET_POSITION = wp.constant(int(JointTargetMode.POSITION))
 _POSITION = wp.constant(POSITION)
 _VELOCITY = wp.constant(VELOCITY)
 # Numbers that an actuator has for gain and bias in `mjModel`, and axes of its gear.
@@ -133,7 +131,7 @@ def joint_kernels(real: Any) -> SimpleNamespace:
         for dof in range(count):
             flat = topology.world_dof[world] + maps.dof_public[dof]
             armature = wp.float64(joint_armature[flat])
-            if (body_flags[topology.world_body[world] + maps.dof_child[dof]] & _KINEMATIC) != 0:
+            if (body_flags[topology.world_body[world] + maps.dof_child[dof]] & BodyFlags.KINEMATIC) != 0:
                 armature = _PRESCRIBED
             write(fields.dof_armature, row * count + dof, armature)
             write(fields.dof_damping, row * count + dof, wp.float64(joint_damping[flat]))
@@ -205,7 +203,7 @@ def joint_kernels(real: Any) -> SimpleNamespace:
             if control == _POSITION:
                 gain = ke
                 stiffness = -ke
-                if joint_target_mode[flat] == _TARGET_POSITION:
+                if joint_target_mode[flat] == JointTargetMode.POSITION:
                     damping = -kd
             elif control == _VELOCITY:
                 gain = kd

@@ -22,10 +22,6 @@ SWEEP_COUNT = wp.constant(SPEED_SWEEPS)
 SPEED_ROUNDING = wp.constant(1e-6)
 # Angle [rad] below which nothing turns: its square is lost in rounding.
 ANGLE_MIN = wp.constant(1e-12)
-_SCALAR = wp.constant(int(JointKind.SCALAR))
-_BALL = wp.constant(int(JointKind.BALL))
-_FREE = wp.constant(int(JointKind.FREE))
-_FLOAT = wp.constant(int(JointKind.FLOAT))
 
 Rows = rows_struct(wp.float32)
 
@@ -123,7 +119,7 @@ def limit_row_speed(
         found = int(0)
         for local in range(maps.group_dof[group + 1] - first):
             joint = joint_first + maps.dof_joint[first + local]
-            if maps.joint_kind[joint] == _SCALAR and not is_prescribed(
+            if maps.joint_kind[joint] == JointKind.SCALAR and not is_prescribed(
                 topology, maps, body_flags, world, joint
             ):
                 place = maps.dof_qvel[first + local]
@@ -151,13 +147,13 @@ def limit_row_speed(
         kind = maps.joint_kind[index]
         qpos = qpos0 + maps.joint_qpos[index]
         dof = maps.joint_qvel[index]
-        if kind == _SCALAR:
+        if kind == JointKind.SCALAR:
             for k in range(maps.joint_dof_count[index]):
                 rows.qpos[qpos + k] = rows.qpos[qpos + k] + dt * masses.change[row, dof + k]
-        elif kind == _BALL:
+        elif kind == JointKind.BALL:
             spin = wp.vec3(masses.change[row, dof], masses.change[row, dof + 1], masses.change[row, dof + 2])
             turn(rows.qpos, qpos, dt * spin)
-        elif kind == _FREE or kind == _FLOAT:  # noqa: SIM109, Warp knows no tuples here
+        elif kind == JointKind.FREE or kind == JointKind.FLOAT:
             for k in range(3):
                 rows.qpos[qpos + k] = rows.qpos[qpos + k] + dt * masses.change[row, dof + k]
             spin = wp.vec3(
