@@ -53,7 +53,7 @@ def parse_bool(value: Any, default: bool | None = None) -> bool:
     """Return a truth value written in one of the usual ways; `default` for an empty text or none.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If it is written in no such way.
     """
     if default is not None and str(value).strip().lower() in ("", "none"):
         return default
@@ -104,7 +104,7 @@ def parse_arguments(
         args: Words of the command line; those of the process if None.
 
     Raises:
-        ValueError: If a custom parameter has no name, or the device is none.
+        ValueError: If a custom parameter has no name, or there is no such device.
     """
     has_gpu = wp.get_cuda_device_count() > 0
     parser = argparse.ArgumentParser(description=description, conflict_handler="resolve")

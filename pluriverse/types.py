@@ -30,7 +30,7 @@ class Axis(enum.IntEnum):
             value: An axis, its name ("x", "Y"), or its number, 0 to 2.
 
         Raises:
-            ValueError: If it is none of these.
+            ValueError: If it is something else.
         """
         if isinstance(value, str) and value.upper() in cls.__members__:
             return cls[value.upper()]

@@ -223,7 +223,7 @@ def _add_ball_of_axes(
     axes: Sequence[JointDofConfig | AxisLike],
     options: JointOptions,
 ) -> int:
-    """Add a ball joint whose losses and damping drive are told axis by axis, or not at all."""
+    """Add a ball joint whose losses and damping drive are given per axis, or not at all."""
     configs = [axis if isinstance(axis, JointDofConfig) else JointDofConfig(axis=axis) for axis in axes]
     given = np.array([as_axis(config.axis, "add_joint: axis") for config in configs])
     if configs and not np.array_equal(given, np.eye(3)):

@@ -402,7 +402,7 @@ def set_appearance(builder: BuilderTables, shape: int, appearance: Appearance | 
 
     Raises:
         IndexError: If there is no such shape.
-        TypeError: If `appearance` is none.
+        TypeError: If `appearance` is not an `Appearance`.
     """
     if not isinstance(shape, int | np.integer) or not 0 <= shape < builder.shape_count:
         raise IndexError(

@@ -156,7 +156,7 @@ def describe(
         **options: Options of the simulation of a scene; those that are None are left out.
 
     Raises:
-        TypeError: If `scene` is none of these.
+        TypeError: If `scene` is something else.
         ValueError: If a number or an option does not fit.
     """
     if worlds is not None and (

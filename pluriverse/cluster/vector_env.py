@@ -70,7 +70,7 @@ class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             the task.
         ImportError: If Ray is not installed.
         KeyError: If there is no task of that name.
-        TypeError: If `task` is none of these.
+        TypeError: If `task` is something else.
         ValueError: If a number or mode is not allowed, or the task cannot be sent.
     """
 

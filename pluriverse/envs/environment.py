@@ -59,7 +59,7 @@ class Environment:
 
     Raises:
         ImportError: If PyTorch is not installed.
-        TypeError: If the task is none.
+        TypeError: If `task` is not a `Task`.
         ValueError: If a number is out of range, or the task does not fit itself.
     """
 

@@ -11,7 +11,7 @@ def as_int(value: Any, what: str, call: str) -> int:
     """Return a whole number.
 
     Raises:
-        TypeError: If it is none; the message names the call and the argument.
+        TypeError: If it cannot be one; the message names the call and the argument.
     """
     try:
         number = int(value)
@@ -26,7 +26,7 @@ def as_float(value: Any, what: str, call: str) -> float:
     """Return a number that is not NaN.
 
     Raises:
-        TypeError: If it is none; the message names the call and the argument.
+        TypeError: If it cannot be one; the message names the call and the argument.
     """
     try:
         result = float(value)
@@ -41,7 +41,7 @@ def as_list(values: Any, what: str, call: str) -> list[Any]:
     """Return a list.
 
     Raises:
-        TypeError: If `values` are none; the message names the call and the argument.
+        TypeError: If `values` cannot be one; the message names the call and the argument.
     """
     try:
         return list(values)
@@ -53,7 +53,7 @@ def vector(value: Any, what: str, call: str) -> Vec3:
     """Return a vector.
 
     Raises:
-        TypeError: If it is none; the message names the call and the argument.
+        TypeError: If it cannot be one; the message names the call and the argument.
     """
     try:
         return Vec3._of(value)
@@ -65,7 +65,7 @@ def transform(value: Any, what: str, call: str) -> Transform:
     """Return a pose.
 
     Raises:
-        TypeError: If it is none; the message names the call and the argument.
+        TypeError: If it cannot be one; the message names the call and the argument.
     """
     try:
         return Transform._of(value)
@@ -77,7 +77,7 @@ def text(value: Any, what: str, call: str) -> str:
     """Return a text.
 
     Raises:
-        TypeError: If it is none; the message names the call and the argument.
+        TypeError: If it cannot be one; the message names the call and the argument.
     """
     if not isinstance(value, str):
         raise TypeError(f"{call}: {what} is {value!r}, but must be a text.")
@@ -88,7 +88,7 @@ def truth(value: Any) -> bool:
     """Return a truth value, written in one of the usual ways.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If it is written in no such way.
     """
     if isinstance(value, bool | np.bool_):
         return bool(value)

@@ -208,9 +208,9 @@ _BUTTONS = [
 ]
 
 KeyboardInput = enum.IntEnum("KeyboardInput", [f"KEY_{name}" for name in _KEYS])  # type: ignore[misc]
-KeyboardInput.__doc__ = "Keys that a script may ask to be told of."
+KeyboardInput.__doc__ = "Keys whose events a script may ask for."
 MouseInput = enum.IntEnum("MouseInput", [f"MOUSE_{name}" for name in _BUTTONS])  # type: ignore[misc]
-MouseInput.__doc__ = "Mouse events that a script may ask to be told of."
+MouseInput.__doc__ = "Mouse events that a script may ask for."
 
 ENUMERATIONS: tuple[type[enum.Enum], ...] = (
     SimType,

@@ -2,7 +2,7 @@
 
 Scripts often give all actors one collision group, and stand envs apart on their grid. As long as every body
 stays in the cell of its env, none can touch a body of another env, so each env may be a world of its own,
-which costs far less than one world of all. A body that leaves its cell is told of.
+which costs far less than one world for all. A body that leaves its cell is reported.
 
 Reads   body_q
 Writes  the first body that is not in its cell

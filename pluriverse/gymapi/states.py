@@ -1,6 +1,6 @@
 """States on the host: bodies and degrees of freedom of actors, envs and sims as structured arrays.
 
-Arrays are copies. Setting a state acts at once: getters tell of it before the next step.
+Arrays are copies. Setting a state acts at once: getters return it before the next step.
 """
 
 from typing import Any

@@ -90,7 +90,7 @@ class XmlAttributes:
             element: Its XML attributes.
             frequencies: Kinds of entities that it becomes.
             what: What messages call it.
-            context: What transformers are told.
+            context: What transformers receive as their second argument.
 
         Raises:
             AssetError: If a text is no value of its attribute.

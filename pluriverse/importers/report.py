@@ -163,10 +163,10 @@ class ImportReport:
                 remedy="Remove these features or correct them, or import with strict=False to go on "
                 "without them.",
             )
-        told = [entry for entry in self.entries if entry.severity is not ImportSeverity.NOTE]
-        if told:
+        reported = [entry for entry in self.entries if entry.severity is not ImportSeverity.NOTE]
+        if reported:
             warnings.warn(
-                f"{self.source}: not everything was imported as authored:{_lines(told)}",
+                f"{self.source}: not everything was imported as authored:{_lines(reported)}",
                 AssetWarning,
                 stacklevel=4,
             )

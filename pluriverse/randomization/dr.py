@@ -136,7 +136,7 @@ def pseudo_inertia(
         entities: Labels of the bodies meant.
 
     Raises:
-        ValueError: If `d_range` is given beside one of its components, or a range is none.
+        ValueError: If `d_range` is given together with one of its components, or if a range is not a range.
     """
     single = (d1_range, d2_range, d3_range)
     if any(part is not None for part in single):

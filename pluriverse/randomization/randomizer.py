@@ -68,7 +68,7 @@ class Randomizer:
 
     Raises:
         KeyError: If a pattern finds nothing.
-        TypeError: If a term is none.
+        TypeError: If a term is not a `Term`.
         ValueError: If an array cannot be randomized, a distribution could give a value that is not allowed,
             two terms draw the same entries, or the solver of the simulation has something compiled in.
     """

@@ -19,7 +19,7 @@ MOMENT_RATIO_MIN = 1e-6
 
 
 _OF_LIMITS = ("joint_limit_ke", "joint_limit_kd")
-# Limits [m or rad] from here on are none, as those of the builder's default.
+# Limits [m or rad] of at least this size do not limit, as the default limits of the builder do not.
 LIMIT_NONE = 1e9
 
 

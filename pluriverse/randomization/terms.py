@@ -60,7 +60,7 @@ class Term:
 class Property(Term):
     """An array of the model.
 
-    Every entity has a draw of its own, and of a vector every component, unless told otherwise.
+    By default, every entity has a draw of its own, and so has every component of a vector.
     """
 
     name: str

@@ -48,7 +48,7 @@ def draw(
     Raises:
         IndexError: If there is no such world.
         KeyError: If there is no such camera.
-        TypeError: If `simulation` or `camera` are none, or worlds are not whole numbers.
+        TypeError: If `simulation` or `camera` is something else, or a world is not a whole number.
         ValueError: If the size, the samples, the spacing or the camera are out of range, `state` belongs to
             another model, or the name of the file is that of no format of pictures.
     """
@@ -89,7 +89,7 @@ def as_camera(camera: Any, model: Model, state: State, world: int) -> Camera | N
 
     Raises:
         KeyError: If there is no camera of that label.
-        TypeError: If it is none of these.
+        TypeError: If it is something else.
         ValueError: If it is out of range.
     """
     if camera is None or isinstance(camera, Camera):

@@ -84,7 +84,7 @@ def parse_inner_path(value: Any, *path: str | int) -> str:
     """Return a path inside of a checkout: relative, with `/`, and without `..`.
 
     Raises:
-        FieldError: It is none.
+        FieldError: It is something else.
     """
     if not isinstance(value, str) or not value.strip():
         raise FieldError(f"{shown(value)} is not a path inside of the repository", *path)

@@ -87,7 +87,8 @@ def _sections(model: type[SceneMapping]) -> frozenset[str]:
     )
 
 
-# Pydantic puts the tag of a member into the path of its errors. A mark tells it from a key of that name.
+# Pydantic puts the tag of a member into the path of its errors. A mark distinguishes it from a key of the
+# same name.
 TAG_MARK = "="
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # A hull this much larger than its mesh [relative] is the same body up to what a file rounds away.
 CONVEX_VOLUME_TOLERANCE = 1e-3
-# A hull keeps 64 vertices unless told otherwise, so a mesh of many more is better off with its triangles.
+# A hull keeps 64 vertices by default, so a mesh of many more is better off with its triangles.
 CONVEX_VERTEX_COUNT_MAX = 64
 
 # Formats that hold triangles and nothing that unpacks to more than the file.

@@ -28,7 +28,7 @@ def check_version(document: SceneDocument) -> None:
     """Check the version of the format that a document is written in.
 
     Raises:
-        SapSceneLoaderError: It is none that this program reads.
+        SapSceneLoaderError: This program does not read that version.
     """
     version = document.data.get("schema_version", SCHEMA_VERSION)
     if version != SCHEMA_VERSION or isinstance(version, bool):
@@ -50,7 +50,7 @@ def validate_document(
         features: Receives a text per key that was left out.
 
     Raises:
-        SapSceneLoaderError: It is none.
+        SapSceneLoaderError: It is not.
     """
     check_version(document)
     # A section that is there but empty counts as not written.

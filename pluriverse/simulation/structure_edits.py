@@ -1,4 +1,4 @@
-"""Structure edits: tell of writes to a model that change nothing."""
+"""Structure edits: warn of writes to a model that change nothing."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Undriven joints: tell of targets that no drive follows."""
+"""Undriven joints: warn of targets that no drive follows."""
 
 import warnings
 from collections.abc import Iterable

@@ -65,7 +65,7 @@ class ViewerBase:
                 host=host, port=free_port(host, port), label="Pluriverse", verbose=False
             )
         """The Viser server, to add drawings and controls of one's own."""
-        # Whoever forgets to close it is not told so by Viser at the end of the program.
+        # Viser shall not complain at the end of a program that did not close it.
         atexit.register(_close, weakref.ref(self))
         # Sharing would send the scene through a server of others.
         self.server.gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")

@@ -48,7 +48,7 @@ class BrowserViewer(ViewerBase):
         ImportError: If Viser is not installed.
         IndexError: If there is no such world.
         OSError: If the port is taken.
-        TypeError: If `simulation` is none.
+        TypeError: If `simulation` is not a simulation.
     """
 
     def __init__(
@@ -213,10 +213,10 @@ class BrowserViewer(ViewerBase):
 
 
 def check_simulation(simulation: Any) -> None:
-    """Raise if something is no simulation.
+    """Check that something is a simulation.
 
     Raises:
-        TypeError: If it is none.
+        TypeError: If it is not.
     """
     if not all(hasattr(simulation, name) for name in ("model", "state", "solver", "contacts", "step")):
         raise TypeError(

@@ -87,7 +87,7 @@ class SkrlEnv(Wrapper):
         return self._critic
 
     def render(self, *_: Any, **__: Any) -> None:
-        """Do nothing: trainers call this in every step, unless told otherwise, and drop what it returns.
+        """Do nothing: by default, trainers call this in every step and ignore what it returns.
 
         `unwrapped.render()` returns a picture.
         """
