@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pluriverse.builder import JointDofConfig, ShapeConfig
-    from pluriverse.collision import CollisionPipeline
+    from pluriverse.collision import CollisionPipeline, eval_rigid_contact_kinematics
     from pluriverse.dynamics import (
         eval_fk,
         eval_ik,
@@ -82,6 +82,7 @@ _LAZY_MODULES = {
     "eval_loops": "pluriverse.dynamics",
     "eval_mass_matrix": "pluriverse.dynamics",
     "eval_momenta": "pluriverse.dynamics",
+    "eval_rigid_contact_kinematics": "pluriverse.collision",
     "eval_world_momenta": "pluriverse.dynamics",
     "load_scene": "pluriverse.scene",
     "view": "pluriverse.viewer",
@@ -131,6 +132,7 @@ __all__ = [
     "eval_loops",
     "eval_mass_matrix",
     "eval_momenta",
+    "eval_rigid_contact_kinematics",
     "eval_world_momenta",
     "load_scene",
     "view",

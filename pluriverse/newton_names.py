@@ -15,9 +15,10 @@ _DRAWN = "it serves Newton's renderer; pluriverse.draw and BrowserViewer draw"
 _IK = "inverse kinematics is not part of this package; eval_jacobian gives what an iteration of yours needs"
 _ACTUATOR = "take JointActuators or NetworkActuators of pluriverse.actuators"
 _BROWSER = (
-    "take BrowserViewer to see a Simulation, ViewerNull to show nothing, ViewerFile or ViewerUSD to record"
+    "ViewerNull takes the same loop without showing it; BrowserViewer shows a Simulation, pluriverse.draw "
+    "makes pictures, Simulation.record and pluriverse.recording.export_usd write files"
 )
-_STORED = "it is how Newton stores things inside"
+_STORED = "it is how Newton stores what it needs"
 _BVH = "rays go through pluriverse.sensors.RaySensor, which keeps what it needs itself"
 _MATCHING = "contacts are matched from step to step inside of the solvers"
 _COUPLING = "it couples Newton's solvers with each other; here one solver steps all bodies of a world"
@@ -38,6 +39,9 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         (_BVH, "intersect_ray"),
         ("take pluriverse.actuators, or write forces to Control.joint_f", "controllers"),
         (_IK, "ik"),
+        (_USD, "usd"),
+        ("importers do by themselves what they need of it", "utils"),
+        ("it runs Newton's own examples; write the loop, with ViewerNull or a Simulation", "examples"),
         ("settings are arguments here; there are no global ones", "config"),
     ),
     "actuators": (
@@ -56,7 +60,12 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         ),
         ("take transform_mass_properties", "transform_inertia"),
     ),
-    "sensors": (("take CameraSensor", "SensorTiledCamera"),),
+    "sensors": (
+        ("take CameraSensor", "SensorTiledCamera"),
+        ("builder.add_sensor_imu measures the same at any site, in both solvers", "SensorIMU"),
+        ("take builder.add_sensor_force_torque, or Contacts.rigid_contact_force", "SensorContact"),
+        ("combine State.body_q with Model.shape_transform of the site", "SensorFrameTransform"),
+    ),
     "solvers": (
         (_SOLVER, "SolverFeatherstone SolverKamino SolverSemiImplicit SolverXPBD"),
         (f"{_SOFT}; for rigid ones {_SOLVER}", "SolverImplicitMPM SolverStyle3D SolverVBD style3d"),
@@ -81,7 +90,9 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("take pluriverse benchmark, or a profiler", "EventTracer event_scope run_benchmark"),
         ("Mesh checks its triangles by itself", "validate_triangle_mesh"),
     ),
-    "viewer": ((_BROWSER, "Layer ViewerBase ViewerGL ViewerRTX ViewerRerun ViewerViser"),),
+    "viewer": (
+        (_BROWSER, "Layer ViewerBase ViewerFile ViewerGL ViewerRTX ViewerRerun ViewerUSD ViewerViser"),
+    ),
     "ModelBuilder": (
         (
             _SOFT,
@@ -100,6 +111,10 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("add_site takes everything itself", "default_site_cfg"),
         ("candidate pairs are found by finalize; see Model.templates", "find_shape_contact_pairs"),
         ("print builder.joint_parent and joint_child, or use BrowserViewer", "plot_articulation"),
+        (
+            "give collapse_fixed_joints=True to add_urdf, add_mjcf or add_usd",
+            "collapse_fixed_joints",
+        ),
         (_EXTENDED, "request_state_attributes"),
         ("forces of contacts are always there: Contacts.rigid_contact_force", "request_contact_attributes"),
         (
@@ -152,6 +167,7 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
             "shape_collision_filter_* shape_filter",
         ),
         ("every attribute of an array is in pluriverse.model.schema", "AttributeSpec"),
+        ("joint_target_q is always numbered like coordinates", "use_coord_layout_targets"),
         (
             _STORED,
             "heightfield_* mesh_edge_* shape_edge_range shape_heightfield_index shape_source_ptr "
@@ -208,8 +224,19 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         ),
     ),
     "Mesh": (
+        ("take Mesh.signed_distance or with_signed_distance", "build_sdf clear_sdf"),
+        ("take Heightfield and add_shape_heightfield", "create_heightfield create_terrain"),
+        ("it is drawn, never simulated", "create_arrow"),
+        ("take Mesh.load", "create_from_file"),
+        ("take add_usd, or Mesh with the points and triangles of the prim", "create_from_usd"),
+        ("drawing finds normals by itself; texture coordinates are in MeshSkin", "normals uvs texture_hash"),
+        (
+            "meshes are immutable; what follows from them is found when needed",
+            "edges invalidate_cache",
+        ),
+        ("give max_vertices to convex_hull, or mesh_maxhullvert to importers", "MAX_HULL_VERTICES"),
         ("make a Texture, and draw by an Appearance", "roughness metallic texture"),
-        ("give max_vertex_count to convex_hull, or mesh_maxhullvert to importers", "maxhullvert"),
+        ("give max_vertices to convex_hull, or mesh_maxhullvert to importers", "maxhullvert"),
         ("mass, com and inertia are those of Mesh.mass_properties(density)", "has_inertia mass com inertia"),
         (_POINTS, "sdf"),
         ("Warp's mesh is made by the pipeline", "mesh finalize"),
@@ -218,6 +245,7 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
     "SolverMuJoCo": (
         (_COUPLING, "coupling_*"),
         (_GROUPS, "get_max_contact_count"),
+        ("actuators act on bodies only, as there are no particles", "EndpointKind"),
         ("take BrowserViewer", "close_mujoco_viewer render_mujoco_viewer"),
         (
             "bodies do not sleep by policies of their own; enable_sleeping is an option of files",

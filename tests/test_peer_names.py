@@ -382,7 +382,7 @@ def test_a_loop_with_a_viewer_runs_where_nobody_looks():
     viewer.close()
     assert viewer.frame_count == 3
     assert viewer.time == pytest.approx(0.03)
-    with pytest.raises(AttributeError, match="ViewerNull to show nothing"):
+    with pytest.raises(AttributeError, match="ViewerNull takes the same loop"):
         _ = pv.viewer.ViewerGL
     with pytest.raises(AttributeError, match=r"take SolverSAP .* or SolverMuJoCo"):
         _ = pv.solvers.SolverXPBD

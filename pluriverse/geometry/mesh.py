@@ -129,6 +129,11 @@ class Mesh(MeshShapes):
         _, merged = merge_vertices(self.vertices)
         return is_closed_surface(merged[self.triangles], len(self.vertices))
 
+    @property
+    def is_watertight(self) -> bool:
+        """Another name of `is_closed`."""
+        return self.is_closed
+
     def mass_properties(self, density: float, *, thickness: float | None = None) -> MassProperties:
         """Return mass [kg], centre of mass [m] and inertia about it [kg·m²], exact for the triangles.
 

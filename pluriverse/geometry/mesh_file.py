@@ -71,7 +71,10 @@ def load_triangles(
     _check_archive(path)
     try:
         scene = _load_scene(path, suffix)
-    except _DAMAGE as error:
+    except Exception as error:
+        # The reader of DAE files has errors of its own, which are known only once it is loaded.
+        if not isinstance(error, _DAMAGE) and not type(error).__module__.startswith("collada"):
+            raise
         raise ValueError(f"mesh file '{path}' cannot be read: {type(error).__name__}: {error}") from error
     parts = []
     for node in sorted(scene.graph.nodes_geometry):

@@ -40,7 +40,7 @@ class Checks:
         if not isinstance(asset, Asset):
             raise TypeError(
                 f"{call}: asset is {asset!r}, but must be what load_asset() or create_box() and its like "
-                "returned (None if they failed)."
+                "returned."
             )
         return asset
 

@@ -1,7 +1,6 @@
 """Asset calls: files and primitives as assets, and what assets consist of."""
 
 import os
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,7 @@ from pluriverse.gymapi.asset_files import load_mjcf, load_urdf, load_usd, primit
 from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.drives import check_dof_properties, drive_rows
 from pluriverse.gymapi.enums import DofType, JointType
-from pluriverse.gymapi.errors import GymError, GymWarning, require
+from pluriverse.gymapi.errors import GymError, require
 from pluriverse.gymapi.shape_properties import read_shape_properties, write_asset_shape_properties
 from pluriverse.gymapi.store import asset_rows
 from pluriverse.gymapi.structures import (
@@ -43,8 +42,13 @@ class AssetCalls(Checks):
 
     def load_asset(
         self, sim: Any, rootpath: str, filename: str, options: AssetOptions | None = None
-    ) -> Asset | None:
-        """Return the asset of a URDF, MJCF (.xml) or USD file; None, with a warning, if it cannot be read."""
+    ) -> Asset:
+        """Return the asset of a URDF, MJCF (.xml) or USD file.
+
+        Raises:
+            GymError: If it cannot be read. Nothing that scripts could overlook is returned in its place.
+            ValueError: If the name of the file has none of these endings.
+        """
         extension = os.path.splitext(str(filename))[1].lower()
         loader = _LOADERS.get(extension)
         require(
@@ -55,22 +59,28 @@ class AssetCalls(Checks):
         assert loader is not None
         return self._load("load_asset", sim, rootpath, filename, options, loader)
 
-    def load_urdf(
-        self, sim: Any, rootpath: str, filename: str, options: AssetOptions | None = None
-    ) -> Asset | None:
-        """Return the asset of a URDF file, or None with a warning if it cannot be read."""
+    def load_urdf(self, sim: Any, rootpath: str, filename: str, options: AssetOptions | None = None) -> Asset:
+        """Return the asset of a URDF file.
+
+        Raises:
+            GymError: If it cannot be read.
+        """
         return self._load("load_urdf", sim, rootpath, filename, options, load_urdf)
 
-    def load_mjcf(
-        self, sim: Any, rootpath: str, filename: str, options: AssetOptions | None = None
-    ) -> Asset | None:
-        """Return the asset of an MJCF file, or None with a warning if it cannot be read."""
+    def load_mjcf(self, sim: Any, rootpath: str, filename: str, options: AssetOptions | None = None) -> Asset:
+        """Return the asset of an MJCF file.
+
+        Raises:
+            GymError: If it cannot be read.
+        """
         return self._load("load_mjcf", sim, rootpath, filename, options, load_mjcf)
 
-    def load_usd(
-        self, sim: Any, rootpath: str, filename: str, options: AssetOptions | None = None
-    ) -> Asset | None:
-        """Return the asset of a USD file, or None with a warning if it cannot be read."""
+    def load_usd(self, sim: Any, rootpath: str, filename: str, options: AssetOptions | None = None) -> Asset:
+        """Return the asset of a USD file.
+
+        Raises:
+            GymError: If it cannot be read.
+        """
         return self._load("load_usd", sim, rootpath, filename, options, load_usd)
 
     def load_opensim(self, *_: Any) -> None:
@@ -122,16 +132,13 @@ class AssetCalls(Checks):
         filename: Any,
         options: AssetOptions | None,
         loader: Callable[[str, str, AssetOptions], Asset],
-    ) -> Asset | None:
+    ) -> Asset:
         found = self._open_sim(sim, call)
         chosen = _options(options, call)
         try:
             asset = loader(str(root), str(filename), chosen)
         except (AssetError, OSError, ValueError) as error:
-            warnings.warn(
-                f"{call}: '{filename}' cannot be an asset, so it is None: {error}", GymWarning, stacklevel=3
-            )
-            return None
+            raise GymError(f"{call}: '{filename}' cannot be an asset. {error}") from error
         return self._settle(found, asset)
 
     def _primitive(

@@ -19,7 +19,8 @@ _AXES = {"y": UpAxis.UP_AXIS_Y, "z": UpAxis.UP_AXIS_Z}
 def parse_sim_config(sim_cfg: Mapping[str, Any], sim_options: SimParams) -> None:
     """Take the entries of a configuration over into simulation parameters.
 
-    Entries have the names of the fields of `SimParams`; `physx` and `flex` are dictionaries themselves.
+    Entries have the names of the fields of `SimParams`; `physx` and `flex` are configurations themselves.
+    A configuration is a dictionary, or a class or other object with the entries as attributes.
     Numbers may be written as text (YAML reads 1e-3 as text), `up_axis` also as "y" or "z", `gravity` as a
     list. Entries that name no field are left out, with one warning.
 
@@ -57,9 +58,14 @@ def parse_flex_config(flex_cfg: Mapping[str, Any], flex_options: FlexParams) -> 
 
 
 def _mapping(entries: Any, call: str) -> Mapping[str, Any]:
-    if not isinstance(entries, Mapping):
-        raise TypeError(f"{call}: the configuration is {entries!r}, but must be a dictionary.")
-    return entries
+    if isinstance(entries, Mapping):
+        return entries
+    if isinstance(entries, str | bytes | int | float | list | tuple | set | None):
+        raise TypeError(f"{call}: the configuration is {entries!r}, but must be a dictionary or a namespace.")
+    # Suites of tasks configure by classes in classes, which inherit from each other; others by namespaces.
+    names = dict.fromkeys(name for name in dir(entries) if not name.startswith("_"))
+    values = {name: getattr(entries, name) for name in names}
+    return {name: value for name, value in values.items() if isinstance(value, type) or not callable(value)}
 
 
 def _take(entries: Mapping[str, Any], target: Any, call: str) -> None:

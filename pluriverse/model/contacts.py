@@ -127,6 +127,11 @@ class Contacts:
         __getattr__ = explain_missing("Contacts")
 
     @property
+    def requires_grad(self) -> bool:
+        """False: contacts are not differentiable."""
+        return False
+
+    @property
     def slot_start(self) -> wp.array[int]:
         """`rigid_contact_start` as it was made, for kernels; not to be written to."""
         return self._start

@@ -214,3 +214,26 @@ def test_too_many_materials_are_refused(gym, assets):
     many = {"box": {"rigid_shape_properties": {"friction": {"num_buckets": 64001}}}}
     with pytest.raises(AssertionError, match="64001 materials"):
         gymutil.check_buckets(gym, [env], {"actor_params": many})
+
+
+def test_configurations_are_classes_too():
+    """Suites of tasks write classes in classes, which inherit; what is callable is no entry."""
+
+    class Base:
+        class physx:  # noqa: N801, as such suites write it
+            num_position_iterations = 8
+            contact_offset = 0.01
+
+    class Config(Base):
+        dt = 0.005
+        gravity = (0.0, 0.0, -1.62)
+
+        def describe(self):
+            return "moon"
+
+    params = gymapi.SimParams()
+    gymutil.parse_sim_config(Config, params)
+    assert (params.dt, params.physx.contact_offset) == (0.005, 0.01)
+    assert params.gravity.z == pytest.approx(-1.62)
+    gymutil.parse_sim_config(vars(Config) and {"physx": Config.physx}, params)
+    assert params.physx.num_position_iterations == 8

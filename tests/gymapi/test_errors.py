@@ -203,25 +203,23 @@ def test_wrong_tensors_say_what_is_wrong(gym, scene):
 
 
 def test_what_scripts_test_for_none_returns_none_with_a_reason(gym, assets, tmp_path):
-    """Sims without a device and assets that cannot be read are None, and a warning says why."""
+    """Sims without a device are None, and a warning says why; assets that cannot be read raise."""
     params = make_params()
     params.use_gpu_pipeline = True
     with pytest.warns(gymapi.GymWarning, match="create_sim: there is no device 'cuda:99'"):
         assert gym.create_sim(99, -1, gymapi.SIM_PHYSX, params) is None
     sim = make_sim()
-    with pytest.warns(
-        gymapi.GymWarning, match=r"load_asset: 'none.urdf' cannot be an asset.*there is no file"
-    ):
-        assert gym.load_asset(sim, assets, "none.urdf") is None
+    with pytest.raises(gymapi.GymError, match=r"'none.urdf' cannot be an asset.*there is no file"):
+        gym.load_asset(sim, assets, "none.urdf")
     (tmp_path / "two.xml").write_text(
         "<mujoco><worldbody>"
         + "".join(f'<body name="b{k}"><freejoint/><geom size="0.1"/></body>' for k in range(2))
         + "</worldbody></mujoco>"
     )
-    with pytest.warns(
-        gymapi.GymWarning, match="2 bodies that hang on the world .b0, b1., but an asset is one"
+    with pytest.raises(
+        gymapi.GymError, match=r"2 bodies that hang on the world .b0, b1., but an asset is one"
     ):
-        assert gym.load_asset(sim, str(tmp_path), "two.xml") is None
+        gym.load_asset(sim, str(tmp_path), "two.xml")
 
 
 def test_gravity_across_the_up_axis_is_warned_of(gym):

@@ -270,8 +270,8 @@ def test_sims_report_on_themselves(gym, assets, capsys, tmp_path):
     for call in (gym.attach_sim, gym.load_sim, gym.load_opensim):
         with pytest.raises(NotImplementedError, match="not"):
             call(sim, "scene.usd")
-    with pytest.warns(gymapi.GymWarning, match=r"load_usd: 'none\.usda' cannot be an asset"):
-        assert gym.load_usd(make_sim(), str(tmp_path), "none.usda") is None
+    with pytest.raises(gymapi.GymError, match=r"load_usd: 'none\.usda' cannot be an asset"):
+        gym.load_usd(make_sim(), str(tmp_path), "none.usda")
 
 
 def test_viewer_takes_all_calls(gym, assets, tmp_path):

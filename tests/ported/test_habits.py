@@ -116,3 +116,33 @@ def test_dynamics_take_the_scratch_of_newton(model):
     view = pv.selection.ArticulationView(model, "*", homogeneous=False)
     np.testing.assert_array_equal(view.eval_mass_matrix(state, J=J).numpy(), H.numpy())
     np.testing.assert_array_equal(view.eval_jacobian(state, joint_S_s=scratch).numpy(), J.numpy())
+
+
+def test_contacts_are_measured_where_bodies_are_now():
+    """A ball of 0.1 m with a margin of 1 cm, found low, is 0.19 m from the ground when at 0.3 m."""
+    builder = pv.ModelBuilder()
+    builder.add_ground_plane()
+    cfg = builder.default_shape_cfg.copy()
+    cfg.margin, cfg.gap = 0.01, 0.2
+    ball = builder.add_body(xform=((0.0, 0.0, 0.15), (0.0, 0.0, 0.0, 1.0)))
+    builder.add_shape_sphere(ball, radius=0.1, cfg=cfg)
+    model = builder.finalize("cpu")
+    pipeline, state = pv.CollisionPipeline(model), model.state()
+    contacts = pipeline.contacts()
+    pipeline.collide(state, contacts)
+    state.body_q = [[1.0, 0.0, 0.3, 0.0, 0.0, 0.0, 1.0]]
+    distance = wp.full(contacts.rigid_contact_max, np.nan, dtype=float, device="cpu")
+    points = [wp.zeros(contacts.rigid_contact_max, dtype=wp.vec3, device="cpu") for _ in range(2)]
+    measure = pv.eval_rigid_contact_kinematics
+    measure(
+        model, state, contacts, out_distance=distance, out_point0_world=points[0], out_point1_world=points[1]
+    )
+    assert contacts.rigid_contact_count.numpy().tolist() == [1]
+    assert distance.numpy()[0] == pytest.approx(0.19, abs=1.0e-6)
+    heights = sorted(array.numpy()[0, 2] for array in points)
+    np.testing.assert_allclose(heights, [0.0, 0.19], atol=1.0e-6)
+    assert np.isnan(distance.numpy()[1:]).all()
+    with pytest.raises(ValueError, match="nothing is asked for"):
+        measure(model, state, contacts)
+    with pytest.raises(ValueError, match="out_distance has type float32 and shape"):
+        measure(model, state, contacts, out_distance=distance[:0])

@@ -9,6 +9,7 @@ import numpy as np
 from pluriverse.model import Model
 from pluriverse.model.world_selection import resolve_worlds
 from pluriverse.newton_names import missing
+from pluriverse.solvers.mujoco.attributes.choices import CtrlSource, CtrlType, TrnType
 from pluriverse.solvers.mujoco.attributes.registration import register_custom_attributes
 from pluriverse.solvers.mujoco.engine import EngineOptions
 from pluriverse.solvers.mujoco.engine_choice import make_engine
@@ -57,6 +58,9 @@ class SolverMuJoCo(EngineSolver):
     """
 
     EqType = EqType
+    CtrlSource = CtrlSource
+    CtrlType = CtrlType
+    TrnType = TrnType
     """Kinds of equality constraints, where scripts of Newton look for them."""
     options: MujocoOptions
     """How MuJoCo solves, as given."""
