@@ -135,7 +135,7 @@ def test_gradient_and_hessian_equal_the_reference(batch, iterations):
     assert solver.workspace.tree_coupled.numpy().any(), "some trees are coupled"
 
 
-@pytest.mark.parametrize("variant", ["monotone_decay", "armijo_decay", "exact_root"])
+@pytest.mark.parametrize("variant", ["strong_wolfe", "monotone_decay", "armijo_decay", "exact_root"])
 def test_minimizer_equals_the_reference(batch, variant):
     solver = batch.solve(
         line_search_variant=variant, optimality_rel_tol=1e-13, cost_rel_tol=0.0, cost_abs_tol=0.0

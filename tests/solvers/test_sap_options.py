@@ -50,6 +50,7 @@ def test_an_explicit_option_overrides_its_preset_and_nothing_else():
         ("monotone_decay", "approx32", 0.0, 5e-3),
         ("armijo_decay", "approx32", 1e-30, 1e-12),
         ("armijo_decay", "approx64", 1e-30, 1e-15),
+        ("strong_wolfe", "standard", 1e-30, 1e-15),
         ("exact_root", "drake", 1e-30, 1e-15),
     ],
 )
@@ -63,7 +64,7 @@ def test_cost_tolerances_follow_line_search_and_precision(variant, preset, absol
     ("options", "expected"),
     [
         ({"contact_preset_variant": "Approx 32"}, "standard, approx32, approx64, drake"),
-        ({"line_search_variant": "newton"}, "monotone_decay, armijo_decay, exact_root"),
+        ({"line_search_variant": "newton"}, "strong_wolfe, monotone_decay, armijo_decay, exact_root"),
         ({"contact_weight_mode": "mass"}, "delassus, diag_delassus, body_inertia"),
         ({"contact_point_mode": "centre"}, "witness_point, contact_midpoint"),
         ({"position_integration": "euler"}, "midpoint, semi_implicit, sap_euler"),

@@ -254,7 +254,7 @@ def test_minimizer_equals_the_reference(batch, preset):
     assert regions == {"stiction", "sliding", "none", "frictionless"}, "every region of the cone is visited"
 
 
-@pytest.mark.parametrize("variant", ["monotone_decay", "armijo_decay", "exact_root"])
+@pytest.mark.parametrize("variant", ["strong_wolfe", "monotone_decay", "armijo_decay", "exact_root"])
 def test_every_line_search_ends_at_the_same_minimum(batch, variant):
     tight = {"optimality_rel_tol": 1e-13, "cost_rel_tol": 0.0, "cost_abs_tol": 0.0}
     solver = batch.solve("drake", line_search_variant=variant, **tight)

@@ -21,7 +21,7 @@ FRICTIONLESS = wp.constant(1e-12)
 
 @functools.cache
 def cone_functions(real: Any) -> SimpleNamespace:
-    """Return `unprojected`, `project`, `cost` and `stiffness` for scalars of type `real`."""
+    """Return `unprojected`, `project`, `cost`, `stiffness` and `along` for scalars of type `real`."""
     vec3, mat33 = vec3_type(real), mat33_type(real)
 
     @wp.func
@@ -77,4 +77,46 @@ def cone_functions(real: Any) -> SimpleNamespace:
             return mat33(txx, txy, gx, txy, tyy, gy, gx, gy, f / rn)
         return mat33(zero, zero, zero, zero, zero, zero, zero, zero, zero)
 
-    return SimpleNamespace(unprojected=unprojected, project=project, cost=cost, stiffness=stiffness)
+    @wp.func
+    def along(y: vec3, rate: vec3, mu: real, rt: real, rn: real, soft: real) -> vec3:
+        """Return the cost, and its slope and curvature where v_c moves at `rate`, at the unprojected y.
+
+        The slope is -gamma . rate, the curvature rate . G rate, without forming G.
+        """
+        zero, half = real(0.0), real(0.5)
+        if mu <= real(FRICTIONLESS):
+            gamma = wp.max(y[2], zero)
+            curvature = zero
+            if y[2] > zero:
+                curvature = rate[2] * rate[2] / rn
+            return vec3(half * rn * gamma * gamma, -gamma * rate[2], curvature)
+        square = y[0] * y[0] + y[1] * y[1]
+        y_r = wp.sqrt(square + soft * soft)
+        across = y[0] * rate[0] + y[1] * rate[1]
+        rate2 = rate[0] * rate[0] + rate[1] * rate[1]
+        if y_r <= mu * y[2]:
+            return vec3(
+                half * (rt * square + rn * y[2] * y[2]),
+                -(across + y[2] * rate[2]),
+                rate2 / rt + rate[2] * rate[2] / rn,
+            )
+        mu_hat = mu * rt / rn
+        if y[2] > -mu_hat * y_r:
+            f = real(1.0) / (real(1.0) + mu * mu_hat)
+            normal = (y[2] + mu_hat * y_r) * f
+            tangent = mu * normal / y_r
+            speed = across / y_r
+            turning = mu / rt * f * (y[2] + mu_hat * y_r) / y_r
+            fast = mu / rt * mu_hat * f
+            return vec3(
+                half * (rt * tangent * tangent * square + rn * normal * normal),
+                -(tangent * across + normal * rate[2]),
+                turning * (rate2 - speed * speed)
+                + fast * speed * speed
+                + f / rn * rate[2] * (real(2.0) * mu * speed + rate[2]),
+            )
+        return vec3(zero, zero, zero)
+
+    return SimpleNamespace(
+        unprojected=unprojected, project=project, cost=cost, stiffness=stiffness, along=along
+    )

@@ -4,12 +4,16 @@ With v(alpha) = v + alpha dv the quadratic part of the objective is known from t
 and joint term needs only its own velocity and slope, so a trial costs O(contacts) and no sweep. The value,
 slope and curvature of one trial are evaluated together.
 
-`monotone_decay` halves alpha until the cost has not grown. `armijo_decay` backtracks from alpha_max = 1 / rho
-until the cost stops falling and satisfies Armijo's criterion ([Castro2022] section IV.D). `exact_root` finds
-the root of the slope in [0, 1.5] by Newton's method, safeguarded by bisection. The first two take over from
-it: where backtracking is exhausted, as at stiff limits, whose cost rises at once, the root is still to be
-found. On a convex function a bracket with a falling lower end always holds a better point, so that a search
-along a direction of descent does not fail before rounding.
+- `strong_wolfe` tries the full step, then Newton's method on the slope within a bracket, until the slope has
+  fallen to a fraction and the cost satisfies Armijo's criterion ([Nocedal2006] section 3.1).
+- `monotone_decay` halves alpha until the cost has not grown.
+- `armijo_decay` backtracks from alpha_max = 1 / rho until the cost stops falling and satisfies Armijo's
+  criterion ([Castro2022] section IV.D).
+- `exact_root` finds the root of the slope in [0, 1.5] by Newton's method, safeguarded by bisection.
+
+Where one of the first three runs out of trials, as backtracking does at stiff limits, whose cost rises at
+once, `exact_root` takes over. The objective is convex, so a bracket whose lower end still falls always holds
+a better point: a search along a direction of descent does not fail before rounding.
 """
 
 import functools
@@ -24,15 +28,18 @@ from pluriverse.solvers.sap.cone import cone_functions
 from pluriverse.solvers.sap.cone_moments import cone_moment_functions
 from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.joint_terms import joint_term_functions
+from pluriverse.solvers.sap.options import (
+    ARMIJO_DECAY,
+    EXACT_ROOT,
+    MONOTONE_DECAY,
+    STRONG_WOLFE,
+    newton_options_struct,
+)
 from pluriverse.solvers.sap.workspace import SPEED_LIMIT, sap_struct
 
-MONOTONE_DECAY = wp.constant(0)
-ARMIJO_DECAY = wp.constant(1)
-EXACT_ROOT = wp.constant(2)
-
-# Reasons for which a search found no step; kept in `SapWorkspace.failure`.
+# State of a search. Negative: why it found no step, kept in `SapWorkspace.failure`.
+SEARCHING, FOUND, EXHAUSTED = wp.constant(0), wp.constant(1), wp.constant(2)
 NOT_A_DESCENT_DIRECTION = wp.constant(-1)
-DECAY_EXHAUSTED = wp.constant(-2)
 BAD_UPPER_DERIVATIVE = wp.constant(-3)
 ROOT_ITERATIONS_EXHAUSTED = wp.constant(-5)
 
@@ -40,6 +47,9 @@ ROOT_ITERATIONS_EXHAUSTED = wp.constant(-5)
 # velocities are differences of velocities as large as those without contacts, and do not fit the direction
 # better than that rounds.
 SPACE_ROUNDING = wp.constant(100.0)
+# Slope at which `strong_wolfe` stops [relative to that at alpha = 0]. Of 0.1 to 0.9, this took the fewest
+# trials on robots that lie on the ground, and as many iterations as the exact minimum.
+WOLFE_FRACTION = wp.constant(0.3)
 # Largest step of `exact_root`: beyond the full Newton step, since the objective is only piecewise quadratic.
 EXACT_ALPHA_MAX = wp.constant(1.5)
 # Relative tolerance of the root's slope and of alpha, as in Drake.
@@ -52,19 +62,53 @@ MONOTONE_ABSOLUTE_SLACK = wp.constant(1e-14)
 
 
 @functools.cache
+def line_struct(real: Any) -> Any:
+    """Return the `wp.struct` of the objective at alpha = 0 along a direction, precision `real`."""
+
+    @wp.struct
+    class Line:
+        cost: real  # [J]
+        slope: real
+        energy: real  # quadratic part of the cost [J]
+        energy_slope: real
+        energy_curvature: real
+
+    return Line
+
+
+@functools.cache
+def search_struct(real: Any) -> Any:
+    """Return the `wp.struct` of a line search that goes on, precision `real`."""
+
+    @wp.struct
+    class Search:
+        method: int
+        status: int  # SEARCHING and so on
+        trial: int  # how many this method has made before
+        alpha: real  # tried next, or found
+        low: real  # bracket of the root of the slope
+        high: real
+        slope_low: real
+        slope_high: real
+        alpha_before: real  # the trial before
+        value_before: real
+        step_before: real  # from that trial to this one
+        slop_share: real  # slope that is rounding, per cost
+        slop: real  # the same at the first trial
+
+    return Search
+
+
+@functools.cache
 def line_search_functions(
     real: Any, linear: Any, equality: bool = False, moments: bool = False
 ) -> SimpleNamespace:
     """Return `search_line` for the given precisions, with or without equalities and contact moments."""
     vec3 = vec3_type(real)
-    SapData = sap_struct(real, linear)
+    SapData, Options = sap_struct(real, linear), newton_options_struct(real)
+    Line, Search = line_struct(real), search_struct(real)
     cone = cone_functions(real)
-    unprojected, project, cone_cost, cone_stiffness = (
-        cone.unprojected,
-        cone.project,
-        cone.cost,
-        cone.stiffness,
-    )
+    unprojected, along, cone_cost = cone.unprojected, cone.along, cone.cost
     turning = cone_moment_functions(real)
     project_moments, moment_cost, moment_stiffness = turning.project, turning.moment_cost, turning.stiffness
     dof_objective = joint_term_functions(real).dof_objective
@@ -72,10 +116,10 @@ def line_search_functions(
     equality_trial = equality_functions(real, linear).equality_trial
 
     @wp.func(inline=True)
-    def trial_objective(
-        topology: Topology, sap: SapData, world: int, alpha: real, dt: real, with_curvature: bool
+    def try_step(
+        topology: Topology, sap: SapData, world: int, options: Options, line: Line, alpha: real
     ) -> vec3:
-        """Return value, slope and curvature, at step alpha, of all terms but the quadratic one."""
+        """Return value, slope and curvature of the objective at step alpha."""
         value, slope, curvature = real(0.0), real(0.0), real(0.0)
         start = sap.contact_start[world]
         for slot in range(start, start + sap.contact_count[world]):
@@ -83,7 +127,6 @@ def line_search_functions(
             if rn > real(0.0):
                 rt = sap.contact_rt[slot]
                 mu = sap.contact_mu[slot]
-                soft = sap.contact_soft[slot]
                 rate = sap.contact_slope[slot]
                 y = unprojected(sap.contact_velocity[slot] + alpha * rate, sap.contact_bias[slot], rt, rn)
                 if wp.static(moments):
@@ -95,17 +138,14 @@ def line_search_functions(
                     if gamma[2] != real(0.0):
                         value += cone_cost(gamma, rt, rn) + moment_cost(tau, ra)
                         slope -= wp.dot(gamma, rate) + wp.dot(tau, spin)
-                        if with_curvature:
-                            force, cross, moment = moment_stiffness(y, z, mu, mu_moment, rt, ra, rn)
-                            curvature += wp.dot(rate, force * rate) + wp.dot(spin, moment * spin)
-                            curvature += real(2.0) * wp.dot(rate, cross * spin)
+                        force, cross, moment = moment_stiffness(y, z, mu, mu_moment, rt, ra, rn)
+                        curvature += wp.dot(rate, force * rate) + wp.dot(spin, moment * spin)
+                        curvature += real(2.0) * wp.dot(rate, cross * spin)
                 else:
-                    gamma = project(y, mu, rt, rn, soft)
-                    if gamma[2] != real(0.0):
-                        value += cone_cost(gamma, rt, rn)
-                        slope -= wp.dot(gamma, rate)
-                        if with_curvature:
-                            curvature += wp.dot(rate, cone_stiffness(y, mu, rt, rn, soft) * rate)
+                    term = along(y, rate, mu, rt, rn, sap.contact_soft[slot])
+                    value += term[0]
+                    slope += term[1]
+                    curvature += term[2]
         template = topology.world_template[world]
         dof0 = topology.world_dof[world]
         for dof in range(dof0, dof0 + topology.template_dof[template + 1] - topology.template_dof[template]):
@@ -115,7 +155,7 @@ def line_search_functions(
                 term = dof_objective(
                     terms,
                     sap.velocity[dof] + alpha * rate_dof,
-                    dt,
+                    options.dt,
                     sap.drive_offset[dof],
                     sap.drive_gain[dof],
                     sap.drive_limit[dof],
@@ -139,176 +179,195 @@ def line_search_functions(
             value += held[0]
             slope += held[1]
             curvature += held[2]
-        return vec3(value, slope, curvature)
+        return vec3(
+            line.energy + alpha * (line.energy_slope + real(0.5) * alpha * line.energy_curvature) + value,
+            line.energy_slope + alpha * line.energy_curvature + slope,
+            line.energy_curvature + curvature,
+        )
+
+    @wp.func(inline=True)
+    def slope_rounding(line: Line, search: Search, value: real) -> real:
+        """Return the slope that is rounding, where the cost at some step is `value`."""
+        return search.slop_share * wp.max(real(1.0), real(0.5) * (wp.abs(value) + wp.abs(line.cost)))
+
+    # Each search is a function that takes the objective at the step just tried, and ends the search or says
+    # which step to try next. So what is tried is compiled once, for all of them.
+
+    @wp.func(inline=True)
+    def judge_wolfe(options: Options, line: Line, search: Search, found: vec3) -> Search:
+        """Accept a step with a lower cost and a small slope; the first one is the full step."""
+        alpha, slope = real(search.alpha), real(found[1])
+        slop = slope_rounding(line, search, found[0])
+        is_small = wp.abs(slope) <= slop - real(WOLFE_FRACTION) * line.slope
+        is_lower = found[0] <= line.cost + options.armijo_c * alpha * line.slope + slop
+        if (is_small and is_lower) or (search.trial == 0 and slope <= slop):
+            search.status = FOUND
+        elif not slope < real(wp.inf):
+            search.status = BAD_UPPER_DERIVATIVE
+        elif search.trial + 1 >= options.line_search_iterations_max:
+            search.status = EXHAUSTED
+        else:
+            if slope > real(0.0):
+                search.high = alpha
+                search.slope_high = slope
+            else:
+                search.low = alpha
+                search.slope_low = slope
+            width = search.high - search.low
+            guess = alpha - slope / found[2]
+            if not (guess > search.low and guess < search.high):
+                guess = search.low - search.slope_low * width / (search.slope_high - search.slope_low)
+            if search.trial % 4 == 3:
+                guess = search.low + real(0.5) * width  # where an end has stayed for long
+            search.alpha = guess
+        return search
+
+    @wp.func(inline=True)
+    def judge_monotone(options: Options, line: Line, search: Search, found: vec3) -> Search:
+        """Accept a step whose cost is not above that at alpha = 0; halve it otherwise."""
+        slack = real(MONOTONE_ABSOLUTE_SLACK) + real(MONOTONE_RELATIVE_SLACK) * wp.abs(line.cost)
+        if found[0] <= line.cost + slack:
+            search.status = FOUND
+        else:
+            search.alpha = real(0.5) * search.alpha
+            if (
+                search.alpha < real(MONOTONE_ALPHA_MIN)
+                or search.trial + 1 >= options.line_search_iterations_max
+            ):
+                search.status = EXHAUSTED
+        return search
+
+    @wp.func(inline=True)
+    def judge_armijo(options: Options, line: Line, search: Search, found: vec3) -> Search:
+        """Accept a step at which the cost is low enough and stops falling; shorten it by `rho` otherwise."""
+        value = real(found[0])
+        armijo = value < line.cost + options.armijo_c * search.alpha * line.slope
+        if search.trial == 0:
+            search.slop = slope_rounding(line, search, value)
+            if found[1] < search.slop:
+                search.status = FOUND
+                if found[1] > real(0.0):
+                    # The slope is rounding. The full Newton step is as good as any, and where a term begins
+                    # or ends beyond it, a longer one would jump to and fro across that.
+                    search.alpha = real(1.0)
+        else:
+            change = (value - search.value_before) / (search.alpha - search.alpha_before)
+            if wp.abs(change) < search.slop:
+                search.status = FOUND
+            elif value > search.value_before and armijo:
+                # The cost has started to grow again: the previous, longer step was the better one.
+                search.status = FOUND
+                if search.value_before < line.cost + options.armijo_c * search.alpha_before * line.slope:
+                    search.alpha = search.alpha_before
+        if search.status == SEARCHING:
+            if search.trial + 1 < options.line_search_iterations_max:
+                search.alpha_before = search.alpha
+                search.value_before = value
+                search.alpha = options.rho * search.alpha
+            elif armijo:
+                search.status = FOUND
+            else:
+                search.status = EXHAUSTED
+        return search
+
+    @wp.func(inline=True)
+    def judge_root(options: Options, line: Line, search: Search, found: vec3) -> Search:
+        """Accept a root of the slope, or the first step if the slope still falls there."""
+        zero, half = real(0.0), real(0.5)
+        alpha, value, slope, curvature = real(search.alpha), found[0], found[1], found[2]
+        tolerance = -real(EXACT_TOLERANCE) * line.slope
+        if search.trial == 0:
+            search.high = alpha
+            search.step_before = alpha
+            if slope <= zero or (alpha == real(1.0) and slope < tolerance):
+                search.status = FOUND
+            elif -line.slope < options.cost_abs_tol + (options.cost_rel_tol + options.relative_slop) * value:
+                search.status = FOUND
+                search.alpha = real(1.0)  # the slope is rounding: the full step is as good as any
+            elif not slope > zero:
+                search.status = BAD_UPPER_DERIVATIVE
+            else:
+                # Minimizer of the cubic through both values and slopes.
+                d1 = line.slope + slope - real(3.0) * (value - line.cost) / alpha
+                root = wp.sqrt(wp.max(d1 * d1 - line.slope * slope, zero))
+                guess = alpha - alpha * (slope + root - d1) / (slope - line.slope + real(2.0) * root)
+                if not (guess > zero and guess <= alpha):
+                    guess = wp.min(-line.slope / curvature, alpha)
+                search.alpha = guess
+        elif wp.abs(slope) < tolerance:
+            search.status = FOUND
+        else:
+            if slope < zero:
+                search.low = alpha
+            else:
+                search.high = alpha
+            guess = alpha - slope / curvature
+            step = guess - alpha
+            if not (guess > search.low and guess < search.high) or real(2.0) * wp.abs(slope) > wp.abs(
+                search.step_before * curvature
+            ):
+                guess = half * (search.low + search.high)
+                step = guess - alpha
+            search.alpha = guess
+            search.step_before = step
+            if wp.abs(step) < real(EXACT_TOLERANCE):
+                search.status = FOUND
+            elif search.trial >= options.line_search_iterations_max:
+                # The slope still falls at the lower end: less than the best, but better than before.
+                search.alpha = search.low
+                search.status = FOUND
+                if not search.low > zero:
+                    search.status = ROOT_ITERATIONS_EXHAUSTED
+        return search
 
     @wp.func(inline=True)
     def search_line(
         topology: Topology,
         sap: SapData,
         world: int,
-        variant: int,
+        options: Options,
+        line: Line,
         is_exact: int,  # 1: the direction is from `contact_space`, and its full step likely the best
-        dt: real,
-        cost: real,  # at alpha = 0
-        slope: real,  # at alpha = 0
-        energy: real,  # quadratic part at alpha = 0
-        energy_slope: real,
-        energy_curvature: real,
-        iterations_max: int,
-        armijo_c: real,
-        rho: real,
-        relative_slop: real,
-        cost_abs_tol: real,
-        cost_rel_tol: real,
     ) -> vec3:
         """Return (alpha, number of trials after the first, failure code); alpha is 0 on failure."""
-        zero, one, half = real(0.0), real(1.0), real(0.5)
-        failure = int(0)
-        iteration = int(0)
-        trial_count = int(-1)
-        exhausted = int(0)
-        accepted = real(0.0)
-        searching = int(1)
-        if not slope < zero:
-            failure = NOT_A_DESCENT_DIRECTION
-            searching = 0
-
-        first_alpha = one
-        if variant == ARMIJO_DECAY and is_exact == 0:
-            first_alpha = one / rho
-        if variant == EXACT_ROOT and is_exact == 0:
-            first_alpha = real(EXACT_ALPHA_MAX)
-        # Declared as copies: variables that the loop changes must not share their storage with others.
-        method = int(variant)
-        alpha = real(first_alpha)
-        alpha_previous = real(first_alpha)
-        step_previous = real(first_alpha)
-        high = real(first_alpha)
-        low = real(0.0)
-        value_previous = real(cost)
-        slop = real(0.0)
-        tolerance = real(EXACT_TOLERANCE)
-
-        while searching != 0:
-            trial = trial_objective(topology, sap, world, alpha, dt, method == EXACT_ROOT)
+        search = Search()
+        search.method = options.line_search_variant
+        search.alpha = real(1.0)
+        search.high = real(1.0)
+        search.slope_low = line.slope
+        search.slop_share = real(0.1) * options.relative_slop
+        if is_exact != 0:
+            search.slop_share *= real(SPACE_ROUNDING)
+        if is_exact == 0 and search.method == ARMIJO_DECAY:
+            search.alpha = real(1.0) / options.rho
+        if is_exact == 0 and search.method == EXACT_ROOT:
+            search.alpha = real(EXACT_ALPHA_MAX)
+        if not line.slope < real(0.0):
+            search.status = NOT_A_DESCENT_DIRECTION
+        trial_count = int(0)
+        while search.status == SEARCHING:
+            found = try_step(topology, sap, world, options, line, search.alpha)
             trial_count += 1
-            value = energy + alpha * (energy_slope + half * alpha * energy_curvature) + trial[0]
-            derivative = energy_slope + alpha * energy_curvature + trial[1]
-
-            if method == MONOTONE_DECAY:
-                slack = real(MONOTONE_ABSOLUTE_SLACK) + real(MONOTONE_RELATIVE_SLACK) * wp.abs(cost)
-                if value <= cost + slack:
-                    accepted = alpha
-                    searching = 0
-                else:
-                    alpha = half * alpha
-                    iteration += 1
-                    if alpha < real(MONOTONE_ALPHA_MIN) or iteration >= iterations_max:
-                        exhausted = 1
-
-            elif method == ARMIJO_DECAY:
-                armijo = value < cost + armijo_c * alpha * slope
-                if iteration == 0:
-                    slop = real(0.1) * relative_slop * wp.max(one, half * (wp.abs(value) + wp.abs(cost)))
-                    if is_exact != 0:
-                        slop = real(SPACE_ROUNDING) * slop
-                    if derivative < slop:
-                        accepted = alpha
-                        if derivative > zero:
-                            # The slope is rounding. The full Newton step is as good as any, and where a term
-                            # begins or ends beyond it, a longer one would jump to and fro across that.
-                            accepted = one
-                        searching = 0
-                else:
-                    change = (value - value_previous) / (alpha - alpha_previous)
-                    if wp.abs(change) < slop:
-                        accepted = alpha
-                        searching = 0
-                    elif value > value_previous and armijo:
-                        # The cost has started to grow again: the previous, longer step was the better one.
-                        accepted = alpha
-                        if value_previous < cost + armijo_c * alpha_previous * slope:
-                            accepted = alpha_previous
-                        searching = 0
-                if searching != 0:
-                    if iteration + 1 >= iterations_max:
-                        if armijo:
-                            accepted = alpha
-                            searching = 0
-                        else:
-                            exhausted = 1
-                    else:
-                        alpha_previous = alpha
-                        value_previous = value
-                        alpha = rho * alpha
-                        iteration += 1
-
+            if search.method == STRONG_WOLFE:
+                search = judge_wolfe(options, line, search, found)
+            elif search.method == MONOTONE_DECAY:
+                search = judge_monotone(options, line, search, found)
+            elif search.method == ARMIJO_DECAY:
+                search = judge_armijo(options, line, search, found)
             else:
-                f = derivative / -slope
-                curvature = energy_curvature + trial[2]
-                if iteration == 0:
-                    if derivative <= zero or (is_exact != 0 and f < tolerance):
-                        accepted = alpha
-                        searching = 0
-                    elif -slope < cost_abs_tol + (cost_rel_tol + relative_slop) * value:
-                        accepted = one  # the slope is rounding: the full Newton step is as good as any
-                        searching = 0
-                    elif not derivative > zero:
-                        failure = BAD_UPPER_DERIVATIVE
-                        searching = 0
-                    else:
-                        # Minimizer of the cubic through both values and slopes.
-                        d1 = slope + derivative - real(3.0) * (value - cost) / alpha
-                        root = wp.sqrt(wp.max(d1 * d1 - slope * derivative, zero))
-                        guess = alpha - alpha * (derivative + root - d1) / (
-                            derivative - slope + real(2.0) * root
-                        )
-                        if not (guess > zero and guess <= alpha):
-                            guess = wp.min(-slope / curvature, alpha)
-                        step_previous = alpha
-                        alpha = guess
-                        iteration = 1
-                else:
-                    if f < zero:
-                        low = alpha
-                    else:
-                        high = alpha
-                    newton = alpha - derivative / curvature
-                    step = newton - alpha
-                    if wp.abs(f) < tolerance:
-                        accepted = alpha
-                        searching = 0
-                    else:
-                        if not (newton > low and newton < high) or real(2.0) * wp.abs(derivative) > wp.abs(
-                            step_previous * curvature
-                        ):
-                            newton = half * (low + high)
-                            step = newton - alpha
-                        alpha = newton
-                        step_previous = step
-                        iteration += 1
-                        if wp.abs(step) < tolerance:
-                            accepted = alpha
-                            searching = 0
-                        elif iteration >= iterations_max:
-                            # The slope still falls at the lower end: less than the best, but better than
-                            # before.
-                            accepted = low
-                            if not low > zero:
-                                failure = ROOT_ITERATIONS_EXHAUSTED
-                            searching = 0
-
-            if exhausted != 0:
-                exhausted = 0
-                if method == EXACT_ROOT or not derivative < real(wp.inf):
-                    failure = DECAY_EXHAUSTED
-                    searching = 0
-                else:
-                    method = EXACT_ROOT
-                    alpha = real(EXACT_ALPHA_MAX)
-                    step_previous = real(EXACT_ALPHA_MAX)
-                    high = real(EXACT_ALPHA_MAX)
-                    iteration = 0
-        return vec3(accepted, real(wp.max(trial_count, 0)), real(failure))
+                search = judge_root(options, line, search, found)
+            search.trial += 1
+            if search.status == EXHAUSTED:
+                search.status = SEARCHING
+                search.method = EXACT_ROOT
+                search.alpha = real(EXACT_ALPHA_MAX)
+                search.low = real(0.0)
+                search.trial = 0
+        alpha, failure = real(0.0), real(0.0)
+        if search.status == FOUND:
+            alpha = search.alpha
+        else:
+            failure = real(search.status)
+        return vec3(alpha, real(wp.max(trial_count - 1, 0)), failure)
 
     return SimpleNamespace(search_line=search_line)

@@ -23,14 +23,9 @@ from pluriverse.model import Model, Topology
 from pluriverse.solvers.sap.contact_space import contact_space_functions
 from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.hessian import hessian_functions
-from pluriverse.solvers.sap.line_search import (
-    ARMIJO_DECAY,
-    EXACT_ROOT,
-    MONOTONE_DECAY,
-    line_search_functions,
-)
+from pluriverse.solvers.sap.line_search import line_search_functions, line_struct
 from pluriverse.solvers.sap.objective import objective_functions
-from pluriverse.solvers.sap.options import SapOptions
+from pluriverse.solvers.sap.options import SapOptions, newton_options_struct
 from pluriverse.solvers.sap.recovery import recovery_functions
 from pluriverse.solvers.sap.sweeps import sweep_functions
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
@@ -43,45 +38,13 @@ START_WRITTEN = wp.constant(2)
 # The Hessian was not positive definite to rounding, or held NaN.
 FACTORIZATION_FAILED = wp.constant(-6)
 
-_VARIANT = {
-    "monotone_decay": int(MONOTONE_DECAY),
-    "armijo_decay": int(ARMIJO_DECAY),
-    "exact_root": int(EXACT_ROOT),
-}
-
-
-@functools.cache
-def newton_options_struct(real: Any) -> Any:
-    """Return the `wp.struct` of the scalars that steer the iteration, for contact precision `real`."""
-
-    @wp.struct
-    class NewtonOptions:
-        dt: real
-        start: int
-        iterations_max: int
-        optimality_abs_tol: real
-        optimality_rel_tol: real
-        cost_abs_tol: real
-        cost_rel_tol: real
-        cost_alpha_min: real
-        diag_shift: real
-        line_search_variant: int
-        line_search_iterations_max: int
-        armijo_c: real
-        rho: real
-        relative_slop: real
-        space_dof_count: int
-        shares_space: int
-
-    return NewtonOptions
-
 
 @functools.cache
 def _kernels(
     real: Any, linear: Any, dynamics_real: Any, equality: bool, moments: bool = False
 ) -> SimpleNamespace:
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
-    Options = newton_options_struct(real)
+    Options, Line = newton_options_struct(real), line_struct(real)
     objective = objective_functions(real, linear, dynamics_real, moments)
     evaluate_terms, gradient_norms = objective.evaluate_terms, objective.gradient_norms
     sweeps = sweep_functions(real, linear, dynamics_real, equality, moments)
@@ -135,6 +98,9 @@ def _kernels(
         worlds: wp.array[int],
         topology: Topology,
         options: Options,
+        start: int,
+        shares_space: int,
+        space_dof_count: int,
         dynamics: DynamicsData,
         sap: SapData,
     ):
@@ -143,7 +109,7 @@ def _kernels(
             return
         # One thread steps all worlds of a launch on a CPU, one after the other: they share its scratch.
         region = int(world)
-        if options.shares_space != 0 and worlds[0] >= 0:
+        if shares_space != 0 and worlds[0] >= 0:
             region = worlds[0]
         template = topology.world_template[world]
         first = topology.template_dof[template]
@@ -167,9 +133,9 @@ def _kernels(
                 v = free
                 if takes_part != 0:
                     v = real(dynamics.dof_velocity[dof0 + dof])
-                    if options.start == START_SOLUTION:
+                    if start == START_SOLUTION:
                         v = sap.velocity[dof0 + dof]
-                    elif options.start == START_WRITTEN:
+                    elif start == START_WRITTEN:
                         v = real(dynamics.dof_velocity_next[dof0 + dof])
                 sap.velocity[dof0 + dof] = v
                 sap.direction[dof0 + dof] = v - free
@@ -243,7 +209,7 @@ def _kernels(
                             sap,
                             world,
                             region,
-                            options.space_dof_count,
+                            space_dof_count,
                             options.diag_shift,
                         )
                         few_contacts = is_exact
@@ -280,25 +246,13 @@ def _kernels(
                         slope += sap.gradient[dof] * d
                         energy_slope += sap.residual[dof] * d
                         energy_curvature += sap.direction_momentum[dof] * d
-                found = search_line(
-                    topology,
-                    sap,
-                    world,
-                    options.line_search_variant,
-                    is_exact,
-                    options.dt,
-                    cost,
-                    slope,
-                    energy,
-                    energy_slope,
-                    energy_curvature,
-                    options.line_search_iterations_max,
-                    options.armijo_c,
-                    options.rho,
-                    options.relative_slop,
-                    options.cost_abs_tol,
-                    options.cost_rel_tol,
-                )
+                line = Line()
+                line.cost = cost
+                line.slope = slope
+                line.energy = energy
+                line.energy_slope = energy_slope
+                line.energy_curvature = energy_curvature
+                found = search_line(topology, sap, world, options, line, is_exact)
                 alpha = found[0]
                 trials += int(found[1])
                 if found[2] != real(0.0) and is_exact != 0:
@@ -313,8 +267,8 @@ def _kernels(
                     for dof in range(dof0, dof0 + dof_count):
                         sap.velocity[dof] = sap.velocity[dof] + alpha * sap.direction[dof]
                         sap.residual[dof] = sap.residual[dof] + alpha * sap.direction_momentum[dof]
-                    start = sap.contact_start[world]
-                    for slot in range(start, start + sap.contact_count[world]):
+                    first_slot = sap.contact_start[world]
+                    for slot in range(first_slot, first_slot + sap.contact_count[world]):
                         sap.contact_velocity[slot] = (
                             sap.contact_velocity[slot] + alpha * sap.contact_slope[slot]
                         )
@@ -329,7 +283,7 @@ def _kernels(
         for dof in range(dof0, dof0 + dof_count):
             dynamics.dof_velocity_next[dof] = dynamics_real(sap.velocity[dof])
         sap.cost[world] = cost
-        if options.start != START_OLD:
+        if start != START_OLD:
             iteration += sap.iterations[world]
             trials += sap.line_search_iterations[world]
         sap.iterations[world] = iteration
@@ -340,33 +294,6 @@ def _kernels(
         sap.failure[world] = failure
 
     return SimpleNamespace(minimize_objective=minimize_objective)
-
-
-def newton_options(options: SapOptions, sap: SapWorkspace, dt: float, start: int) -> Any:
-    """Return the kernel's options for a step of `dt` [s]."""
-    result = newton_options_struct(sap.real)()
-    result.dt = dt
-    result.start = start
-    result.iterations_max = (
-        options.static_substep_iterations if options.static_substep else options.max_iterations
-    )
-    result.optimality_abs_tol = options.optimality_abs_tol
-    result.optimality_rel_tol = options.optimality_rel_tol
-    result.cost_abs_tol = options.cost_abs_tol
-    result.cost_rel_tol = options.cost_rel_tol
-    result.cost_alpha_min = 0.0 if options.line_search_variant == "monotone_decay" else 0.5
-    result.diag_shift = options.diag_shift
-    result.line_search_variant = _VARIANT[options.line_search_variant]
-    trials = options.line_search_max_iterations
-    if options.static_substep:
-        trials = options.static_substep_line_search_iterations
-    result.line_search_iterations_max = trials
-    result.armijo_c = options.armijo_c
-    result.rho = options.rho
-    result.relative_slop = options.line_search_relative_slop
-    result.space_dof_count = sap.space_dof_count
-    result.shares_space = int(sap.velocity.device.is_cpu)
-    return result
 
 
 def minimize_objectives(
@@ -386,7 +313,10 @@ def minimize_objectives(
         inputs=[
             worlds,
             model.topology,
-            newton_options(options, sap, dt, start),
+            options.in_kernel(sap.real, dt),
+            start,
+            int(model.device.is_cpu),
+            sap.space_dof_count,
             dynamics.data,
             sap.data,
         ],

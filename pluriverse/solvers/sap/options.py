@@ -1,5 +1,6 @@
 """Options of SolverSAP: names, spellings, presets and defaults, validated in one place."""
 
+import functools
 import math
 import numbers
 from dataclasses import dataclass
@@ -68,12 +69,18 @@ DEFAULT_PRESET = "standard"
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "contact_preset_variant": tuple(PRESETS),
-    "line_search_variant": ("monotone_decay", "armijo_decay", "exact_root"),
+    "line_search_variant": ("strong_wolfe", "monotone_decay", "armijo_decay", "exact_root"),
     "contact_weight_mode": ("delassus", "diag_delassus", "body_inertia"),
     "contact_point_mode": ("witness_point", "contact_midpoint"),
     "position_integration": ("midpoint", "semi_implicit", "sap_euler"),
     "friction_combination": ("harmonic_mean", "arithmetic_mean", "minimum", "maximum"),
 }
+
+STRONG_WOLFE, MONOTONE_DECAY, ARMIJO_DECAY, EXACT_ROOT = (
+    wp.constant(CHOICES["line_search_variant"].index(name))
+    for name in ("strong_wolfe", "monotone_decay", "armijo_decay", "exact_root")
+)
+"""Numbers of the line searches in kernels."""
 
 _PRECISIONS = {"fp32": "fp32", "f32": "fp32", "fp64": "fp64", "f64": "fp64"}
 _REAL = {"fp32": wp.float32, "fp64": wp.float64}
@@ -146,7 +153,7 @@ class SapOptions:
     armijo_c: float = 1e-4
     rho: float = 0.8
     line_search_relative_slop: float | None = None
-    line_search_variant: str = "armijo_decay"
+    line_search_variant: str = "strong_wolfe"
     contact_preset_variant: str | None = None
     use_f64_boundary_pose: bool | None = None
     free_motion_solve_precision: str | None = None
@@ -261,3 +268,48 @@ class SapOptions:
     def real(self, name: str) -> Any:
         """Return the Warp scalar type of the precision option `name`."""
         return _REAL[getattr(self, name)]
+
+    def in_kernel(self, real: Any, dt: float) -> Any:
+        """Return the options of Newton's method for a step of `dt` [s], as a `newton_options_struct`."""
+        result = newton_options_struct(real)()
+        result.dt = dt
+        result.iterations_max = self.static_substep_iterations if self.static_substep else self.max_iterations
+        result.optimality_abs_tol = self.optimality_abs_tol
+        result.optimality_rel_tol = self.optimality_rel_tol
+        result.cost_abs_tol = self.cost_abs_tol
+        result.cost_rel_tol = self.cost_rel_tol
+        result.cost_alpha_min = 0.0 if self.line_search_variant == "monotone_decay" else 0.5
+        result.diag_shift = self.diag_shift
+        result.line_search_variant = CHOICES["line_search_variant"].index(self.line_search_variant)
+        result.line_search_iterations_max = (
+            self.static_substep_line_search_iterations
+            if self.static_substep
+            else self.line_search_max_iterations
+        )
+        result.armijo_c = self.armijo_c
+        result.rho = self.rho
+        result.relative_slop = self.line_search_relative_slop
+        return result
+
+
+@functools.cache
+def newton_options_struct(real: Any) -> Any:
+    """Return the `wp.struct` of the scalars that steer Newton's method, for contact precision `real`."""
+
+    @wp.struct
+    class NewtonOptions:
+        dt: real
+        iterations_max: int
+        optimality_abs_tol: real
+        optimality_rel_tol: real
+        cost_abs_tol: real
+        cost_rel_tol: real
+        cost_alpha_min: real
+        diag_shift: real
+        line_search_variant: int
+        line_search_iterations_max: int
+        armijo_c: real
+        rho: real
+        relative_slop: real
+
+    return NewtonOptions

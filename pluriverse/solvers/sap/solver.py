@@ -88,7 +88,7 @@ class SolverSAP(SolverBase):
       `contact_midpoint`), `position_integration` (`midpoint`, `semi_implicit`, `sap_euler`) and
       `use_f64_boundary_pose` (accepted; poses at the boundary are single precision, and every stage computes
       in its own precision from joint coordinates).
-    - `line_search_variant`: `monotone_decay`, `armijo_decay` (default) or `exact_root`, with
+    - `line_search_variant`: `strong_wolfe` (default), `armijo_decay`, `exact_root` or `monotone_decay`, with
       `line_search_max_iterations`, `armijo_c`, `rho`, `line_search_relative_slop`.
     - `max_iterations`, `optimality_abs_tol`, `optimality_rel_tol`, `cost_abs_tol`, `cost_rel_tol`: when to
       stop.
