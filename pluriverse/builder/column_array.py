@@ -1,4 +1,4 @@
-"""Column array: what a builder shows of a column, an array with the habits of a list.
+"""Column array: a column as a builder shows it, a NumPy array with the methods of a list.
 
 Scripts written for builders of lists look for entries (`index`, `count`), take the parts of a pose (`p`, `q`)
 and write to entries that follow from the arguments of a call, which has to fail with a remedy.
@@ -42,7 +42,7 @@ class ColumnArray(np.ndarray):
         return self._pose_part(slice(3, 7), "q")
 
     def index(self, value: Any) -> int:
-        """Return where a value stands first.
+        """Return the index of the first entry that is equal to a value.
 
         Raises:
             ValueError: If it stands nowhere.

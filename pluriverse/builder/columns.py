@@ -51,7 +51,7 @@ class Table:
         return self._arrays[name][: self.size]
 
     def append(self, **values: Any) -> int:
-        """Add an entry, of defaults where no value is given, and return its index."""
+        """Add an entry and return its index; values that are not given are the defaults."""
         index = self.size
         self.extend(1)
         for name, value in values.items():
@@ -107,8 +107,8 @@ class ColumnView:
     as an entity is added. Assigning copies the values into the column.
 
     Args:
-        entity: What the column has one entry for. Without one it is that of the array of the model of this
-            name (`pluriverse.model.schema`), and so are type, default and meaning.
+        entity: Kind of entity, with one entry each. If None, kind, type, default and meaning are those of the
+            array of the model of this name (`pluriverse.model.schema`).
         column: Type, shape of an entry and default of a column that a model does not have.
         writable: Whether it may be written to.
     """
@@ -124,7 +124,7 @@ class ColumnView:
 
     @property
     def entity(self) -> Entity:
-        """What the column has one entry for."""
+        """Kind of entity; the column has one entry per entity."""
         entity = self._entity or MODEL_ARRAYS[self.name].entity
         assert entity is not None
         return entity
@@ -140,7 +140,7 @@ class ColumnView:
 
     @property
     def __doc__(self) -> str | None:  # type: ignore[override]
-        """Meaning of the array of the model, for the documentation; None where the builder says its own."""
+        """Meaning of the array of the model, for the documentation; None where the builder documents it."""
         if self.name not in MODEL_ARRAYS:
             return None
         text = describe_arrays(ModelArrays)[self.name].meaning

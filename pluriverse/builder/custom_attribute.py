@@ -63,7 +63,7 @@ class CustomAttribute:
     dtype: Any
     """Warp type of a value, or `str`."""
     frequency: Entity | str
-    """What there is one value for."""
+    """Kind of entity; there is one value per entity."""
     assignment: AttributeAssignment
     """Object that has the array."""
     namespace: str | None
@@ -71,7 +71,7 @@ class CustomAttribute:
     references: str | None
     """What the values are indices of."""
     default: Any
-    """Value of entities that are given none."""
+    """Value of entities for which none is given."""
     column: CustomColumn
     """The values given so far, as arrays."""
 
@@ -156,7 +156,7 @@ class CustomAttribute:
 
     @property
     def label(self) -> str:
-        """What messages call it."""
+        """Name in messages."""
         return f"custom attribute '{self.key}'"
 
     @property
@@ -166,7 +166,7 @@ class CustomAttribute:
 
     @property
     def frequency_key(self) -> str:
-        """What there is one value for, as a text."""
+        """Kind of entity with one value each, as a text."""
         return self.frequency if isinstance(self.frequency, str) else self.frequency.key
 
     @property
@@ -216,7 +216,7 @@ class CustomAttribute:
         return convert_value(value, self.dtype, f"{self.label}: {what}")
 
     def same_declaration(self, other: "CustomAttribute") -> bool:
-        """Return whether another declaration says the same, but for the default."""
+        """Return whether another declaration is equal apart from the default."""
         return _type_identity(self.dtype) == _type_identity(other.dtype) and (
             self.frequency,
             self.assignment,
@@ -252,13 +252,13 @@ class CustomFrequency:
     namespace: str | None = None
     """Namespace, an identifier; None for none."""
     usd_prim_filter: Callable[[Any, dict[str, Any]], bool] | None = None
-    """Tells `add_usd` whether a prim (second argument: a context) has rows; None if none has."""
+    """Returns, for `add_usd`, whether a prim (second argument: a context) has rows; None if none has."""
     usd_entry_expander: Callable[[Any, dict[str, Any]], Iterable[dict[str, Any]]] | None = None
     """Makes the rows of a prim, as for `add_custom_values_batch`; None for one row of USD attributes."""
     articulation_owner_attribute: str | None = None
     """Key of the attribute that has the articulation each row belongs to, -1 for none."""
     articulation_owner_resolver: Callable[[Any], Sequence[int]] | None = None
-    """Tells, for a builder, the articulation of each row whose attribute says -1."""
+    """Returns, for a builder, the articulation of each row whose attribute is -1."""
     label_attribute: str | None = None
     """Key of the attribute that has the name of each row; label prefixes are put before it."""
 
@@ -346,7 +346,7 @@ def _is_warp_type(dtype: Any) -> bool:
 
 
 def _type_identity(dtype: Any) -> tuple[Any, ...]:
-    """Return what two equal types have in common, such as vectors of five numbers made in two places."""
+    """Return a key that equal types share, such as vectors of five numbers declared in two places."""
     scalar = getattr(dtype, "_wp_scalar_type_", dtype)
     return scalar, component_shape(dtype), getattr(dtype, "_wp_generic_type_str_", None)
 

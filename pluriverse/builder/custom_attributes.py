@@ -11,7 +11,7 @@ from pluriverse.builder.tables import BuilderTables
 from pluriverse.types import Entity
 
 JOINT_CONSTRAINT_COUNT = 6
-"""Degrees of freedom of a body, of which a joint takes away those that it does not have."""
+"""Degrees of freedom of a free body. A joint removes those that it does not have."""
 
 
 class CustomValue(NamedTuple):
@@ -25,7 +25,7 @@ class CustomValue(NamedTuple):
 
 
 def add_custom_attribute(builder: BuilderTables, attribute: CustomAttribute) -> None:
-    """Declare a custom attribute. To declare it again in the same way changes nothing.
+    """Declare a custom attribute. Declaring it again in the same way changes nothing.
 
     Args:
         attribute: Declaration, with or without values. The builder keeps a copy.
@@ -62,7 +62,7 @@ def add_custom_attribute(builder: BuilderTables, attribute: CustomAttribute) -> 
 
 
 def add_custom_frequency(builder: BuilderTables, frequency: CustomFrequency) -> None:
-    """Declare a custom frequency, a kind of entity. To declare it again changes nothing.
+    """Declare a custom frequency, a kind of entity. Declaring it again changes nothing.
 
     Raises:
         TypeError: If `frequency` is no declaration.

@@ -45,7 +45,7 @@ class CustomColumn:
         self._given[first : first + len(values)] = True
 
     def forget(self, row: int) -> None:
-        """Give a row its default back."""
+        """Reset a row to its default."""
         if row < self.size:
             self._rows[row] = self.default
             self._given[row] = False

@@ -1,4 +1,4 @@
-"""Merging custom attributes: what becomes of them when a builder is added to another, or entities fall away.
+"""Merging custom attributes when a builder is added to another, or when entities are removed.
 
 Copies are made column by column, whatever the number of worlds. Indices move along with what they refer to.
 """
@@ -81,7 +81,7 @@ def declare_custom_attributes(target: BuilderTables, source: BuilderTables, what
 
 
 def _adopt_once(column: CustomColumn, attribute: CustomAttribute) -> None:
-    """Take over a value of the whole model; the last one counts."""
+    """Copy a value of the whole model; the last one counts."""
     if not attribute.column.size or not attribute.column.given[0]:
         return
     theirs = attribute.column.rows[:1]
@@ -221,7 +221,7 @@ def _transform(
 def taken_custom_attributes(
     builder: BuilderTables, kept: Mapping[str, np.ndarray]
 ) -> dict[str, CustomAttribute]:
-    """Return the attributes of a builder after entities have fallen away or changed places.
+    """Return the attributes of a builder after entities were removed or reordered.
 
     Args:
         builder: Builder before that.

@@ -1,4 +1,4 @@
-"""Equality constraints: closed loops, welds and couplings of joints, beyond the trees of joints."""
+"""Equality constraints: closed loops, welds and couplings of joints."""
 
 import math
 from collections.abc import Mapping, Sequence

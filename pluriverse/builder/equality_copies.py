@@ -1,4 +1,4 @@
-"""Copies of equality constraints: in worlds made of builders, and those that stand for joints."""
+"""Copies of equality constraints in worlds made from builders, and constraints that represent joints."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -43,7 +43,7 @@ def append_equality_copies(
 
 
 def add_constraints_of_joints(target: BuilderTables, joints: np.ndarray, **columns: Any) -> np.ndarray:
-    """Add constraints that stand for joints, with their labels, each as the last of its world.
+    """Add constraints that represent joints, with their labels, each as the last of its world.
 
     Copies of the builder keep the table that they had.
 

@@ -30,7 +30,7 @@ class EqualityColumns:
         return len(self.columns["type"])
 
     def name(self, index: int) -> str:
-        """Return how messages call a constraint."""
+        """Return the name of a constraint in messages."""
         label = self.source.builder.equality_constraint_label[index]
         return f"equality constraint '{label}' (index {index})"
 
@@ -81,7 +81,7 @@ class EqualityColumns:
             )
 
     def check_structure(self, templates: list[Template]) -> None:
-        """Check that each constraint holds bodies that can move against each other.
+        """Check that each constraint acts on bodies that can move relative to each other.
 
         Raises:
             ValueError: If one does not.
@@ -112,7 +112,7 @@ class EqualityColumns:
         self.columns["relpose"][:] = self._relposes(body_q)
 
     def put(self, model: Model) -> None:
-        """Write what the model has beside the columns."""
+        """Write the arrays of the model that are not columns."""
         published = self.ranges.published.astype(np.int32)
         model.equality_constraint_count = len(self)
         model.equality_constraint_world_start = wp.array(published, dtype=wp.int32, device=model.device)

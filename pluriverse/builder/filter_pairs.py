@@ -67,11 +67,11 @@ class FilterPairs(MutableSequence[tuple[int, int]]):
         self.replace(pairs)
 
     def count(self, value: object) -> int:
-        """Return how often a pair, as given, is among them."""
+        """Return how often exactly this pair is in the list."""
         return self._list().count(value)  # type: ignore[arg-type]
 
     def replace(self, pairs: Iterable[Any]) -> None:
-        """Take these pairs instead.
+        """Replace all pairs.
 
         Raises:
             IndexError: If there is no such shape; then nothing changes.

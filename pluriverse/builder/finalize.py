@@ -1,4 +1,4 @@
-"""Finalize: make a model of what a builder holds.
+"""Finalize: make a model from a builder.
 
 The steps: take the columns, check the values, find the worlds of equal structure, sort each structure and
 pair its shapes, check the masses, compute the initial poses, put everything on the device.
@@ -181,6 +181,6 @@ def _integers(values: np.ndarray, device: Any) -> Any:
 
 
 def _to_device(values: np.ndarray, dtype: Any, device: Any) -> Any:
-    """Return an array of the model of what the host has in double precision."""
+    """Return an array on the device from values in double precision."""
     on_host = {wp.int32: np.int32, wp.bool: np.bool_}.get(dtype, np.float32)
     return wp.array(np.ascontiguousarray(values, dtype=on_host), dtype=dtype, device=device)

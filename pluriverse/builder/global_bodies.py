@@ -1,4 +1,4 @@
-"""Global bodies: give every world a copy of the bodies and joints that belong to none.
+"""Global bodies: give every world a copy of the bodies and joints that belong to no world.
 
 What is copied are bodies, joints, articulations and equality constraints of no world, the shapes on these
 bodies, and the rows of custom frequencies that belong to them. Shapes of no world that are attached to the
@@ -16,7 +16,7 @@ from pluriverse.types import Entity
 
 _WORLD = Entity.WORLD.key
 _WITH_WORLD = ("body", "joint", "articulation", "equality_constraint", "shape")
-"""Kinds of entities that know their world."""
+"""Kinds of entities that have a world."""
 
 
 class Layout:
@@ -56,7 +56,7 @@ class Layout:
         self._place[own] = place[is_own]
 
     def moved(self, index: np.ndarray, world: np.ndarray) -> np.ndarray:
-        """Return where entities are now, seen from the given worlds; -1 stays."""
+        """Return the new indices of entities as seen from the given worlds; -1 stays."""
         index = np.asarray(index, dtype=np.int64)
         if not len(self.copied):
             return index

@@ -75,12 +75,12 @@ def _rates(
 
 
 def _factors(axes: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Return the factors of axes, shape [joint, axis, 3], that come nearest to vectors."""
+    """Return the factors of axes (shape [joint, axis, 3]) whose sums are closest to vectors."""
     return np.einsum("jai,ji->ja", np.linalg.pinv(axes).swapaxes(1, 2), wanted)
 
 
 def _find_angles(source: Snapshot, joints: np.ndarray, coords: np.ndarray, turn: np.ndarray) -> None:
-    """Write the successive angles of turns (quaternions), by Newton's method."""
+    """Write the successive angles of rotations (quaternions), by Newton's method."""
     if coords.shape[1] == 0:
         return
     given = source.joint_q[coords]
@@ -98,7 +98,7 @@ def _find_angles(source: Snapshot, joints: np.ndarray, coords: np.ndarray, turn:
 
 
 def _improve(source: Snapshot, joints: np.ndarray, coords: np.ndarray, turn: np.ndarray) -> np.ndarray:
-    """Let the angles in `joint_q` converge; return the angle [rad] that is left between the turns."""
+    """Let the angles in `joint_q` converge; return the remaining angle [rad] between the rotations."""
     angular = slice(-coords.shape[1], None)
     for step in range(ANGLE_STEP_COUNT + 1):
         moved, axes = follow_axes(source, joints)

@@ -1,4 +1,4 @@
-"""Loop joints: a second joint to a body, in no articulation, closes a loop.
+"""Loop joints: a second joint to a body that is in no articulation closes a loop.
 
 Joints form trees, each body being moved by one of them. What the joint of an articulation leaves open between
 two bodies, a joint beside it holds. If it only holds, an equality constraint stands for it: a ball joint is a
@@ -147,7 +147,7 @@ def _dofs_of(builder: BuilderTables, joint: int) -> slice:
 
 
 def _needs_coordinates(builder: BuilderTables) -> np.ndarray:
-    """Return which joints do more than to hold two bodies, or hold them in a way of no constraint's."""
+    """Return which joints do more than hold two bodies, or hold them in a way that no constraint can."""
     acts = ~np.isin(builder.joint_target_mode, _UNDRIVEN)
     acts |= (builder.joint_limit_lower > -LIMIT_NONE) | (builder.joint_limit_upper < LIMIT_NONE)
     for name in _FORCES:
@@ -161,7 +161,7 @@ def _needs_coordinates(builder: BuilderTables) -> np.ndarray:
 
 
 def _check_off(builder: BuilderTables, joints: np.ndarray) -> None:
-    """Report joints that are off and no constraints, which leave nothing that could be switched on."""
+    """Warn of joints that are off and cannot become constraints: nothing could be switched on later."""
     coupled = np.concatenate([builder.equality_constraint_joint1, builder.equality_constraint_joint2])
     used = np.intersect1d(coupled, joints)
     if len(used):
@@ -226,7 +226,7 @@ def _add_filters(result: BuilderTables, builder: BuilderTables, loops: np.ndarra
 
 
 def _remove_joints(result: BuilderTables, builder: BuilderTables, loops: np.ndarray) -> None:
-    """Take loop joints out of the tables, and their places out of all indices."""
+    """Remove loop joints from the tables, and correct all indices."""
     keep = np.ones(builder.joint_count, dtype=bool)
     keep[loops] = False
     dof_count = builder.joint_dof_dim.sum(axis=1)
@@ -249,7 +249,7 @@ def _remove_joints(result: BuilderTables, builder: BuilderTables, loops: np.ndar
 def _move_custom_attributes(
     result: BuilderTables, builder: BuilderTables, loops: np.ndarray, order: np.ndarray
 ) -> None:
-    """Let the custom attributes follow the joints that stay and the constraints, which are in `order`."""
+    """Reorder custom attributes with the joints that stay and with the constraints, which are in `order`."""
     if not builder.custom_attributes:
         return
     for key, joint in given_entities(builder, "joint", loops)[:1]:

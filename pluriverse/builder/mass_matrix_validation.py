@@ -73,7 +73,7 @@ def _find_singular_joint(source: Snapshot, joint_depth: np.ndarray, body_q: np.n
 
 
 def _tree_points(source: Snapshot, joint_depth: np.ndarray, body_q: np.ndarray) -> np.ndarray:
-    """Return the origin of the root body of each body's tree [m], near which its moments lose no digits."""
+    """Return the origin of the root body of each body's tree [m]. Moments about it lose few digits."""
     point = np.zeros((len(body_q), 3))
     for depth in range(int(joint_depth.max(initial=-1)) + 1):
         joints = np.flatnonzero(joint_depth == depth)
@@ -126,7 +126,7 @@ def _motion_subspace(
 def _eliminate(
     source: Snapshot, joints: np.ndarray, motion: np.ndarray, composite: np.ndarray, articulated: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what of the articulated inertia remains for the parents when the joints are left free.
+    """Return the articulated inertia that parents feel when the joints are free.
 
     Also the least pivot of each joint, relative to the same entry of the mass matrix.
     """
@@ -145,7 +145,7 @@ def _eliminate(
 
 
 def _cross_matrices(vectors: np.ndarray) -> np.ndarray:
-    """Return the matrices that multiply as the cross product with the vectors."""
+    """Return the cross-product matrices of vectors."""
     result = np.zeros((len(vectors), 3, 3))
     for row, column, component, sign in ((0, 1, 2, -1), (0, 2, 1, 1), (1, 2, 0, -1)):
         result[:, row, column] = sign * vectors[:, component]

@@ -157,7 +157,7 @@ def _check_inertias(source: Snapshot) -> None:
 
 
 def fill_point_masses(source: Snapshot, roots: np.ndarray, carried: tuple[np.ndarray, np.ndarray]) -> bool:
-    """Give the point masses that the joints of `roots` carry the inertia of a ball; return whether any."""
+    """Give point masses on the joints of `roots` the inertia of a ball; return whether there are any."""
     body, root = carried
     bodies = np.unique(body[np.isin(root, roots)])
     is_point = (source.body_mass[bodies] > 0.0) & ~source.body_inertia[bodies].any(axis=(1, 2))

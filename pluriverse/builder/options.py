@@ -73,9 +73,9 @@ class AxisOptions(TypedDict, total=False):
     limit_upper: float | None
     """Upper limit [m or rad]."""
     limit_ke: float | None
-    """Stiffness of the limits [N/m or N·m/rad]; left to the solver where nobody gives any."""
+    """Stiffness of the limits [N/m or N·m/rad]; None leaves it to the solver."""
     limit_kd: float | None
-    """Damping of the limits [N·s/m or N·m·s/rad]; the same."""
+    """Damping of the limits [N·s/m or N·m·s/rad]; None leaves it to the solver."""
     armature: float | None
     """Inertia of the rotor [kg or kg·m²]."""
     damping: float | None
@@ -113,4 +113,4 @@ class PrimitiveOptions(ShapeOptions, total=False):
     """Options of primitives."""
 
     as_site: Annotated[bool, False]
-    """Whether it is a mark without mass and collision."""
+    """Whether it only marks a frame, without mass or collision."""

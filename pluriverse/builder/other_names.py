@@ -1,4 +1,4 @@
-"""Other names: attributes of a configuration that are kept in another one."""
+"""Aliases: attributes of a configuration that read and write another attribute."""
 
 import functools
 from collections.abc import Callable

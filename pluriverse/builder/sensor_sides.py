@@ -1,4 +1,4 @@
-"""Sides of sensors: which shapes contacts and distances are between, and what is told of contacts."""
+"""Sides of sensors: the shapes between which contacts and distances are measured; fields of contacts."""
 
 import dataclasses
 import enum
@@ -26,13 +26,13 @@ class SensorSide(enum.IntEnum):
 
 
 CONTACT_FIELDS = {"found": 1, "force": 3, "torque": 3, "dist": 1, "pos": 3, "normal": 3, "tangent": 3}
-"""What a contact sensor can tell, in the order in which it does, with how many numbers."""
+"""Fields of a contact sensor in their order, with their numbers of components."""
 CONTACT_REDUCTIONS = ("none", "mindist", "maxforce", "netforce")
 
 
 @dataclasses.dataclass(frozen=True)
 class SensorContacts:
-    """What a contact sensor tells of the contacts between its two sides, as MuJoCo's `<contact>` sensor.
+    """What a contact sensor measures of the contacts between its sides, as MuJoCo's `<contact>` does.
 
     Contacts count that touch or push; near ones do not. Each slot holds one contact, zeros behind the last:
 
@@ -45,7 +45,7 @@ class SensorContacts:
     """
 
     fields: tuple[str, ...] = ("found", "force")
-    """Some of these words; they are told in the order above."""
+    """Some of these words; the values come in the order above."""
     reduce: str = "netforce"
     """Which contacts get the slots: the first (`none`), the deepest (`mindist`), those that push most
     (`maxforce`), or one for all (`netforce`): their sum in world axes, at the mean of their points weighted
@@ -67,7 +67,7 @@ def side_values(
     contacts: SensorContacts | None,
     is_contact: bool,
 ) -> dict[str, Any]:
-    """Return what says which shapes a sensor is about, and what it tells of them.
+    """Return the shapes that a sensor is about, and what it measures of them.
 
     Args:
         name: The sensor, for messages.

@@ -64,9 +64,9 @@ class SensorType(enum.IntEnum):
     JOINTPOS = 10
     """Position of a hinge or slide, or of what is a sum of such [rad or m], 1 number."""
     JOINTVEL = 11
-    """Velocity likewise [rad/s or m/s], 1 number."""
+    """Velocity of the same [rad/s or m/s], 1 number."""
     JOINTACTUATORFRC = 12
-    """Force of drives likewise [N·m or N], 1 number."""
+    """Force of drives on the same [N·m or N], 1 number."""
     JOINTLIMITPOS = 13
     """Distance to the limit that is exceeded, negative; 0 within the limits [rad or m], 1 number."""
     JOINTLIMITVEL = 14
@@ -124,7 +124,7 @@ class SensorType(enum.IntEnum):
 
     @property
     def dim(self) -> int:
-        """How many numbers it measures; 0 for contacts, of which the fields decide."""
+        """How many numbers it measures; 0 for contacts, where the fields decide."""
         return _DIM.get(self, 3)
 
     @property
@@ -226,7 +226,7 @@ _ATTRIBUTES = (
 
 @dataclasses.dataclass(frozen=True)
 class SensorZone:
-    """The volume of a sensor that touches, or that something is in: a shape in the frame of the sensor."""
+    """The volume of a touch or inside sensor: a shape in the frame of the sensor."""
 
     type: GeoType
     """Sphere, capsule, ellipsoid, cylinder or box."""
@@ -482,7 +482,7 @@ def _ball_values(builder: BuilderTables, joint: int | None, name: str) -> dict[s
 
 
 def declare_sensors(builder: BuilderTables) -> None:
-    """Declare the rows of sensors; to do it again changes nothing."""
+    """Declare the rows of sensors; declaring them again changes nothing."""
     if FREQUENCY in builder.custom_frequencies:
         return
     add_custom_frequency(builder, CustomFrequency("term", namespace=NAMESPACE))
@@ -512,7 +512,7 @@ def sensor_counts(builder: BuilderTables) -> tuple[int, int]:
 
 
 def move_sensor_copies(builder: BuilderTables, offsets: np.ndarray, first: tuple[int, int]) -> None:
-    """Move what sensors have that is fixed to the world with their copies.
+    """Move frames of sensors that are fixed to the world along with their copies.
 
     Args:
         builder: Builder.
