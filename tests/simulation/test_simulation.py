@@ -5,7 +5,7 @@ import pytest
 import warp as wp
 
 import pluriverse as pv
-from pluriverse.simulation.chunks import split_worlds
+from pluriverse.simulation.chunks import CHUNK_BYTES_MAX, split_worlds
 from pluriverse.warnings import SimulationError
 
 from .worlds import DT, assert_same_bits, make_model, world_bits
@@ -157,7 +157,7 @@ def test_kinds_that_fill_chunks_have_some_of_their_own(thread_count):
         assert sum(found == kind for found in kinds) % thread_count == 0
     loads = [byte_counts[chunk].sum() for chunk in chunks]
     assert loads == sorted(loads, reverse=True)
-    assert max(loads) < 1.3 * (2 << 20)
+    assert max(loads) < 1.3 * CHUNK_BYTES_MAX
 
 
 def test_chunks_are_never_more_than_worlds():
