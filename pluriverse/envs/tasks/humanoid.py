@@ -66,14 +66,17 @@ class HumanoidTask(VelocityTask):
     gait = Gait()
     walking_command = 0.1
     """Command from which it is to walk [m/s, rad/s]."""
+    tracking_width = 0.4
     weights = VelocityTask.weights | {
+        # Stepping on the spot keeps all but this.
+        "tracking": 3.0,
         "orientation": -2.0,
         "torques": -1.0e-5,
         "accelerations": -1.0e-7,
         "swing": 0.0,
         "pose": -0.3,
-        "alive": 1.0,
-        "gait": 0.8,
+        "alive": 0.5,
+        "gait": 0.5,
     }
 
     def __init__(self, robot: Any = "g1", *, gait: Gait | None = None, **arguments: Any) -> None:
