@@ -16,6 +16,7 @@ from pluriverse.collision.convex.epa import make_penetration
 from pluriverse.collision.convex.feature import Feature, find_feature
 from pluriverse.collision.convex.gjk import APART, NEAR, make_closest_points
 from pluriverse.collision.convex.polygon import POLYGON_CAPACITY, clip_to_face, drop_corner
+from pluriverse.collision.convex.separation import are_out_of_reach
 from pluriverse.collision.convex.support import ConvexPair, core_radius, support_first, support_second
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
@@ -301,6 +302,8 @@ def collide_convex(
     output: ContactOutput, model: ShapeModel, hulls: HullData, pair: ShapePair, found: int
 ) -> int:
     """Add the contacts of two convex shapes."""
+    if are_out_of_reach(model, pair):
+        return found
     shapes = make_convex_pair(model, pair)
     touch = find_touch(shapes, hulls, pair.extent, pair.reach)
     if not touch.is_near or not touch.distance <= pair.reach:
