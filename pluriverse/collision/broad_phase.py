@@ -135,7 +135,8 @@ class BroadPhase:
         data.order_start = upload(_starts(size)[:-1])
         data.order = upload(np.concatenate([*(np.arange(count) for count in size), []]))
         data.axis = upload(np.zeros(model.world_count))
-        self._data = data
+        self.data = data
+        """What kernels need for it."""
 
     def find_near_pairs(self, worlds: wp.array, state: ShapeState) -> None:
         """Write which candidate pairs of `worlds` are near. Only launches."""
@@ -143,7 +144,7 @@ class BroadPhase:
             find_near_pair,
             dim=worlds.size,
             inputs=[worlds, state],
-            outputs=[self._data, self.table],
+            outputs=[self.data, self.table],
             device=self._device,
         )
 
@@ -299,18 +300,9 @@ def sweep_entries(
                 other = count
 
 
-@wp.kernel(enable_backward=False, module="pluriverse.collision.broad_phase")
-def find_near_pair(
-    worlds: wp.array[int],  # [slot] the worlds of this launch
-    state: ShapeState,
-    # out
-    data: BroadPhaseData,
-    table: PairTable,
-):
-    """Mark the candidate pairs of one world that are near."""
-    world = worlds[wp.tid()]
-    if world < 0:
-        return
+@wp.func
+def mark_near_pairs(world: int, state: ShapeState, data: BroadPhaseData, table: PairTable):
+    """Mark the candidate pairs of a world that are near, and no others."""
     template = table.world_template[world]
     mode = data.template_mode[template]
     first_shape = table.world_shape[world]
@@ -360,3 +352,17 @@ def find_near_pair(
                 if not is_within_reach(state, shape0, shape1):
                     clear_bit(table.near, first_word, index)
                 index = next_set_bit(table.near, first_word, index + 1, last)
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.collision.broad_phase")
+def find_near_pair(
+    worlds: wp.array[int],  # [slot] the worlds of this launch
+    state: ShapeState,
+    # out
+    data: BroadPhaseData,
+    table: PairTable,
+):
+    """Mark the candidate pairs of one world that are near."""
+    world = worlds[wp.tid()]
+    if world >= 0:
+        mark_near_pairs(world, state, data, table)

@@ -13,6 +13,9 @@ import warp as wp
 
 from pluriverse.collision.shape_state import ShapeModel, is_slab, slab_half_extents
 
+# Instead of a slot: the contact is stored already, and is none that was found.
+KNOWN = wp.constant(-2)
+
 
 @wp.struct
 class ContactOutput:
@@ -42,6 +45,10 @@ class ContactOutput:
     """Distance of the surfaces less both margins [m], shape [slot]."""
     heap: wp.array[int]
     """Slots of a full world as a binary heap, the shallowest contact on top, shape [slot]."""
+    is_addition: int
+    """Whether contacts come behind known ones of the world, which make no room for them."""
+    known: wp.array[int]
+    """How many known contacts a world has, if others are added, shape [world]."""
 
 
 def make_contact_output(contacts: Any, separation: wp.array, heap: wp.array) -> ContactOutput:
@@ -120,13 +127,15 @@ def find_slot(output: ContactOutput, world: int, found: int, separation: float) 
     """Return the slot for the next contact of a world that has `found` already, or -1 if it is not kept.
 
     When the slots are used up, the shallowest contact makes room for a deeper one (of equals the first
-    stays).
+    stays), unless there are others before.
     """
     start = output.start[world]
     count = output.start[world + 1] - start
     slot = int(start + found)
     if found >= count:
-        slot = replace_shallowest(output, start, count, found == count, separation)
+        slot = -1
+        if output.is_addition == 0:
+            slot = replace_shallowest(output, start, count, found == count, separation)
     return slot
 
 
@@ -145,6 +154,19 @@ def body_point(model: ShapeModel, shape: int, point: wp.vec3) -> wp.vec3:
 
 
 @wp.func
+def is_known(
+    output: ContactOutput, world: int, shape0: int, shape1: int, point0: wp.vec3, point1: wp.vec3
+) -> bool:
+    """Return whether a contact is among the known ones of its world: the same pair gives the same bits."""
+    start = output.start[world]
+    for slot in range(start, wp.min(start + output.known[world], output.start[world + 1])):
+        if output.shape0[slot] == shape0 and output.shape1[slot] == shape1:
+            if output.point0[slot] == point0 and output.point1[slot] == point1:
+                return True
+    return False
+
+
+@wp.func
 def store_contact(
     output: ContactOutput,
     model: ShapeModel,
@@ -157,7 +179,7 @@ def store_contact(
     normal: wp.vec3,
     distance: float,
 ) -> int:
-    """Store one contact and return its slot, -1 if it is not kept.
+    """Store one contact and return its slot, -1 if it is not kept, `KNOWN` if it is there already.
 
     Args:
         output: Where contacts go.
@@ -174,18 +196,23 @@ def store_contact(
     margin0 = model.shape_margin[shape0]
     margin1 = model.shape_margin[shape1]
     separation = distance - margin0 - margin1
+    if model.shape_geo_type[shape0] > model.shape_geo_type[shape1]:
+        # Contacts name the lower type first, whatever order suits the collider.
+        shape0, shape1 = shape1, shape0
+        point0, point1 = point1, point0
+        margin0, margin1 = margin1, margin0
+        normal = -normal
+    point0 = body_point(model, shape0, point0)
+    point1 = body_point(model, shape1, point1)
+    if output.is_addition != 0:
+        if is_known(output, world, shape0, shape1, point0, point1):
+            return KNOWN
     slot = find_slot(output, world, found, separation)
     if slot >= 0:
-        if model.shape_geo_type[shape0] > model.shape_geo_type[shape1]:
-            # Contacts name the lower type first, whatever order suits the collider.
-            shape0, shape1 = shape1, shape0
-            point0, point1 = point1, point0
-            margin0, margin1 = margin1, margin0
-            normal = -normal
         output.shape0[slot] = shape0
         output.shape1[slot] = shape1
-        output.point0[slot] = body_point(model, shape0, point0)
-        output.point1[slot] = body_point(model, shape1, point1)
+        output.point0[slot] = point0
+        output.point1[slot] = point1
         output.normal[slot] = normal
         output.margin0[slot] = margin0
         output.margin1[slot] = margin1
@@ -207,5 +234,5 @@ def add_contact(
     distance: float,
 ) -> int:
     """Store one contact (see `store_contact`) and return the number of contacts found so far."""
-    store_contact(output, model, world, found, shape0, shape1, point0, point1, normal, distance)
-    return found + 1
+    slot = store_contact(output, model, world, found, shape0, shape1, point0, point1, normal, distance)
+    return found + wp.where(slot == KNOWN, 0, 1)

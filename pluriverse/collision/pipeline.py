@@ -235,6 +235,8 @@ class Culling:
     """Where the shapes are, how they move, and by how much that was assumed to change (`Stages`)."""
     pairs: Any
     """The candidate pairs of all templates (`PairTable`)."""
+    broad_phase: Any
+    """What the search for near pairs needs besides (`BroadPhaseData`)."""
     separation: wp.array
     """Distance of the surfaces less both margins at each contact [m], shape [slot]."""
 
@@ -244,12 +246,18 @@ class Culling:
         self.horizon = horizon
         self.stages = pipeline._stages
         self.pairs = pipeline._table
+        self.broad_phase = pipeline._broad_phase.data
         self.separation = pipeline._separation
         self._pipeline, self._state, self._contacts = pipeline, state, contacts
 
     def collide_again(self, worlds: wp.array) -> None:
         """Find the contacts of `worlds` again, with the changes of velocity in `stages.state.change`."""
         self._pipeline._collide(self._state, self._contacts, worlds, self.horizon, is_repeated=True)
+
+    def collide_suspects(self, worlds: wp.array) -> None:
+        """Add the contacts of the pairs in `pairs.near` behind those of `worlds`, see `Stages`."""
+        heap = self._pipeline._heap
+        self.stages.collide_suspects(worlds, self.pairs, self._contacts, self.separation, heap)
 
 
 def find_hydroelastic_shapes(model: Model, is_solid: np.ndarray) -> np.ndarray:

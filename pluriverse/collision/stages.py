@@ -9,10 +9,10 @@ import warp as wp
 
 from pluriverse.collision.broad_phase import BroadPhase
 from pluriverse.collision.contact_horizon import HorizonData
-from pluriverse.collision.contact_output import make_contact_output
+from pluriverse.collision.contact_output import ContactOutput, make_contact_output
 from pluriverse.collision.hull import make_hull_data
 from pluriverse.collision.idle_contacts import set_idle_contacts_aside
-from pluriverse.collision.pair_table import PATCH_COLLIDERS, Collider
+from pluriverse.collision.pair_table import PATCH_COLLIDERS, Collider, PairTable
 from pluriverse.collision.shape_state import ShapeModel, ShapeState, make_shape_state, update_shapes
 from pluriverse.geometry import Heightfield
 from pluriverse.launch import launch_kernel
@@ -62,6 +62,10 @@ class Stages:
     """Where the shapes were when `collide` was called last."""
     idle_count: wp.array[int]
     """Contacts behind those of a world that do not act by what was assumed, shape [world]."""
+    known: wp.array[int]
+    """Contacts of a world and its idle ones, when contacts of suspect pairs are added, shape [world]."""
+    added_found: wp.array[int]
+    """The same with the added ones, which come behind, shape [world]."""
 
     def __init__(
         self,
@@ -106,6 +110,9 @@ class Stages:
         mesh_types = np.where(mesh_hull >= 0, 1 << int(GeoType.CONVEX_MESH), 0)
         self.state = make_shape_state(model.shape_count, device)
         self.idle_count = wp.zeros(model.world_count, dtype=int, device=device)
+        self.known = wp.zeros(model.world_count, dtype=int, device=device)
+        self.added_found = wp.zeros(model.world_count, dtype=int, device=device)
+        self._added_count = wp.zeros(model.world_count, dtype=int, device=device)
         surfaces = _make_surfaces(model, colliders)
         # Warp's meshes live as long as this set.
         self._surfaces = surfaces
@@ -155,15 +162,7 @@ class Stages:
             from pluriverse.collision.hydroelastic.convex_pair import clear_stiffness
 
             clear_stiffness(worlds, output, stiffness, self._device)
-        for collider, kernel in self._kernels.items():
-            data = self._data.get(collider) or self._collider_data(collider, stiffness)
-            launch_kernel(
-                kernel,
-                dim=worlds.size,
-                inputs=[worlds, broad_phase.table, int(collider), self.shapes, data, self.state],
-                outputs=[output],
-                device=self._device,
-            )
+        self._run_colliders(worlds, broad_phase.table, stiffness, output)
         if horizon.is_limited:
             set_idle_contacts_aside(
                 worlds,
@@ -175,6 +174,40 @@ class Stages:
                 stiffness,
                 self.idle_count,
                 self._device,
+            )
+
+    def collide_suspects(
+        self, worlds: wp.array, pairs: PairTable, contacts: Contacts, separation: wp.array, heap: wp.array
+    ) -> None:
+        """Add the contacts of some pairs behind those of `worlds`, as far as `state.change` has them matter.
+
+        Nothing that `collide` wrote changes, and what it found is not added again. `known` and `added_found`
+        have to be set to the number of contacts with the idle ones. If `added_found` of a world comes to
+        exceed its slots, the rest is not stored.
+
+        Args:
+            worlds: Worlds concerned.
+            pairs: Candidate pairs, in `near` those that are looked at.
+            contacts: Contacts of `collide`.
+            separation: Distance of the surfaces less both margins [m], shape [slot].
+            heap: Scratch, shape [slot].
+        """
+        output = make_contact_output(contacts, separation, heap)
+        output.found, output.count = self.added_found, self._added_count
+        output.is_addition, output.known = 1, self.known
+        self._run_colliders(worlds, pairs, contacts.rigid_contact_stiffness, output)
+
+    def _run_colliders(
+        self, worlds: wp.array, pairs: PairTable, stiffness: wp.array | None, output: ContactOutput
+    ) -> None:
+        for collider, kernel in self._kernels.items():
+            data = self._data.get(collider) or self._collider_data(collider, stiffness)
+            launch_kernel(
+                kernel,
+                dim=worlds.size,
+                inputs=[worlds, pairs, int(collider), self.shapes, data, self.state],
+                outputs=[output],
+                device=self._device,
             )
 
     def _collider_data(self, collider: Collider, stiffness: wp.array | None) -> Any:

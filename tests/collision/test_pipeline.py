@@ -398,3 +398,22 @@ def test_a_shape_switched_off_touches_nothing_until_it_is_on_again():
         pipeline.collide(state, contacts)
         found[enabled] = int(contacts.rigid_contact_count.numpy()[0])
     assert found == {(1, 1, 1): 2, (0, 1, 1): 1, (1, 0, 1): 1, (1, 1, 0): 0, (0, 0, 1): 0}
+
+
+def test_contacts_without_a_horizon_do_not_remember_the_last_one():
+    """A pipeline that served a solver gives a sensor all contacts within the gaps, as a new one does."""
+    world = pv.ModelBuilder()
+    world.add_ground_plane()
+    for index in range(3):
+        body = world.add_body(xform=(0.25 * index, 0.0, 0.15, 0.0, 0.0, 0.0, 1.0))
+        world.add_shape_box(body, hx=0.1, hy=0.1, hz=0.1)
+    model = world.finalize("cpu")
+    state, pipeline = model.state(), pv.CollisionPipeline(model)
+    contacts = pipeline.contacts()
+    pipeline.collide(state, contacts, horizon=pv.SolverSAP(model).contact_horizon(0.001))
+    assert contacts.rigid_contact_count.numpy()[0] == 0
+    pipeline.collide(state, contacts)
+    expected = pv.CollisionPipeline(model).contacts()
+    pv.CollisionPipeline(model).collide(state, expected)
+    assert expected.rigid_contact_count.numpy()[0] > 12
+    assert_same_bits(stored(expected, 0), stored(contacts, 0), 0)

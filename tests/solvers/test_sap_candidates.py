@@ -246,3 +246,74 @@ def test_a_burst_of_effort_is_caught_in_its_step(direction):
     assert strikes == (direction > 0.0)
     if strikes:
         assert (again[True] > 0).all()
+
+
+def test_an_impact_is_looked_at_again_and_not_solved_again():
+    """A ball that lands loses 4 of 6 m/s, to end its step at the surface. Its contact was there before."""
+    world = pv.ModelBuilder()
+    world.add_ground_plane()
+    add_ball(world, (0.0, 0.0, 0.06), (0.0, 0.0, -6.0))
+    model = world.finalize("cpu")
+    speeds = []
+    for cull in (True, False):
+        simulation = pv.Simulation(model, dt=DT, threads=1, cull_contacts=cull)
+        simulation.step()
+        speeds.append(simulation.state.body_qd.numpy()[0, 2])
+        assert simulation.solver.readmitted_step_count.numpy().sum() == 0
+    assert speeds[1] == pytest.approx(-0.01 / DT, rel=0.1)
+    assert speeds[0] == speeds[1]
+
+
+def test_a_second_look_leaves_the_contacts_of_the_step_alone():
+    """Contacts of suspect pairs come behind those of the world, of which no bit changes."""
+    model = make_model(falling_boxes, flail, hammer)
+    solver, pipeline, control = pv.SolverSAP(model), pv.CollisionPipeline(model), model.control()
+    effort = control.joint_f.numpy()
+    for world in np.flatnonzero(model.world_template == model.world_template[-1]):
+        effort[model.joint_qd_start.numpy()[model.joint_world_start.numpy()[world]]] = -150.0
+    control.joint_f.assign(effort)
+    state, after, contacts = model.state(), model.state(), pipeline.contacts()
+    start, names = contacts.rigid_contact_start.numpy(), ("shape0", "shape1", "point0", "point1", "normal")
+    looked_again = 0
+    for _ in range(30):
+        again = solver.readmitted_step_count.numpy().copy()
+        pipeline.collide(state, contacts, horizon=solver.contact_horizon(DT))
+        before = [getattr(contacts, f"rigid_contact_{name}").numpy().copy() for name in names]
+        count, found = (
+            contacts.rigid_contact_count.numpy().copy(),
+            contacts.rigid_contact_found.numpy().copy(),
+        )
+        solver.step(state, after, control, contacts, DT)
+        same = solver.readmitted_step_count.numpy() == again
+        np.testing.assert_array_equal(contacts.rigid_contact_count.numpy()[same], count[same])
+        np.testing.assert_array_equal(contacts.rigid_contact_found.numpy()[same], found[same])
+        for name, old in zip(names, before, strict=True):
+            new = getattr(contacts, f"rigid_contact_{name}").numpy()
+            for world in np.flatnonzero(same):
+                own = slice(start[world], start[world] + count[world])
+                np.testing.assert_array_equal(new[own], old[own])
+        stages = contacts.culling.stages
+        looked_again += int((stages.added_found.numpy() > stages.known.numpy())[same].sum())
+        state, after = after, state
+    assert looked_again > 1
+
+
+def test_shapes_that_are_switched_off_are_not_readmitted():
+    """A ball that passes through a switched-off plane and ball at 30 m/s is not stopped by a second look."""
+    world = pv.ModelBuilder(gravity=0.0)
+    world.add_ground_plane()
+    add_ball(world, (0.0, 0.0, 0.2))
+    add_ball(world, (0.0, 0.0, 0.35), density=100.0)
+    model = world.finalize("cpu")
+    enabled = model.shape_enabled.numpy()
+    enabled[:2] = False
+    model.shape_enabled.assign(enabled)
+    simulation = pv.Simulation(model, dt=DT, threads=1)
+    force = simulation.state.body_f.numpy()
+    force[1, 2] = -30.0 / DT * float(model.body_mass.numpy()[1])
+    simulation.state.body_f.assign(force)
+    simulation.step()
+    qd = simulation.state.body_qd.numpy()
+    assert qd[1, 2] == pytest.approx(-30.0, rel=1e-3)
+    np.testing.assert_array_equal(qd[0], 0.0)
+    assert simulation.solver.readmitted_step_count.numpy().sum() == 0

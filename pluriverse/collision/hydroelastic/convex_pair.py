@@ -16,7 +16,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.collision.contact_output import ContactOutput, store_contact
+from pluriverse.collision.contact_output import KNOWN, ContactOutput, store_contact
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.hydroelastic.convex_field import direction_of
 from pluriverse.collision.hydroelastic.convex_patch import clear_bins, find_patch
@@ -225,7 +225,8 @@ def store_patch(
             )
             if slot >= 0:
                 pressures.stiffness[slot] = stiffness
-            found += 1
+            if slot != KNOWN:
+                found += 1
             carried_force = wp.vec3()
             carried_moment = wp.vec3()
             carried = wp.vec2()

@@ -1,0 +1,337 @@
+"""How shapes move at the solution of a step, and up to which distance contacts act by that.
+
+Collision knows the velocities of the start of a step. These functions take those that the solver found, as
+spatial velocities of the nodes of the trees (`rate`).
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.collision.idle_contacts import acting_distance
+from pluriverse.collision.segment import closest_segment_points
+from pluriverse.collision.shape_pair import (
+    distance_bound,
+    middles_apart,
+    plane_height_bound,
+    plane_normal,
+    reach_at_speed,
+    relative_speed,
+)
+from pluriverse.collision.shape_state import ANY_SPEED, CAPSULE, SPHERE, ShapeModel, ShapeState
+from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.math.precision import vec6_type
+from pluriverse.model import Topology
+
+
+@wp.struct
+class IdleContacts:
+    """Contacts of a world: those that the solver had, and behind them others; see `ContactOutput`."""
+
+    start: wp.array[int]
+    count: wp.array[int]
+    """Contacts that the solver had, shape [world]."""
+    idle_count: wp.array[int]
+    """Idle contacts behind these, shape [world]."""
+    known: wp.array[int]
+    """Contacts with the idle ones, written when others are looked for, shape [world]."""
+    added_found: wp.array[int]
+    """The same with those found later, which come behind, shape [world]."""
+    shape0: wp.array[int]
+    shape1: wp.array[int]
+    point0: wp.array[wp.vec3]
+    point1: wp.array[wp.vec3]
+    normal: wp.array[wp.vec3]
+    separation: wp.array[float]
+
+
+@functools.cache
+def motion_functions(dynamics_real: Any) -> SimpleNamespace:
+    """Return the functions of this module for rates in a precision."""
+    vec6 = vec6_type(dynamics_real)
+    DynamicsData = workspace_struct(dynamics_real)
+
+    @wp.func
+    def shape_change(
+        dynamics: DynamicsData,
+        state: ShapeState,
+        rate: wp.array(dtype=vec6),
+        shape: int,
+        node: int,
+    ) -> float:
+        """Return the largest change of velocity of a point of a shape, to the rates of its tree [m/s]."""
+        twist = rate[node]
+        spin = wp.vec3(float(twist[0]), float(twist[1]), float(twist[2]))
+        velocity = wp.vec3(float(twist[3]), float(twist[4]), float(twist[5]))
+        arm = wp.vec3(dynamics.node_offset[node]) + state.middle[shape]
+        change = velocity + wp.cross(spin, arm) - state.velocity[shape]
+        return wp.length(change) + wp.length(spin - state.spin[shape]) * state.radius[shape]
+
+    @wp.func
+    def sweep_rates(
+        topology: Topology,
+        dynamics: DynamicsData,
+        world: int,
+        dof_rate: wp.array(dtype=dynamics_real),
+        rate: wp.array(dtype=vec6),
+    ):
+        """Write the spatial velocity of every node of a world at the rates of its degrees of freedom."""
+        template = topology.world_template[world]
+        first_node = topology.template_node[template]
+        node0 = topology.world_joint[world]
+        dof0 = topology.world_dof[world]
+        tree0 = topology.world_tree[world]
+        for node in range(topology.template_node[template + 1] - first_node):
+            twist = vec6()
+            parent = topology.node_parent[first_node + node]
+            if parent >= 0:
+                twist = rate[node0 + parent]
+            else:
+                twist = dynamics.tree_drift[tree0 + topology.node_tree[first_node + node]]
+            begin = topology.node_dof[first_node + node]
+            for dof in range(begin, begin + topology.node_dof_count[first_node + node]):
+                twist += dof_rate[dof0 + dof] * dynamics.dof_motion[dof0 + dof]
+            rate[node0 + node] = twist
+
+    @wp.func
+    def raise_changes(
+        topology: Topology,
+        dynamics: DynamicsData,
+        shapes: ShapeModel,
+        state: ShapeState,
+        rate: wp.array(dtype=vec6),
+        world: int,
+        is_first: int,
+        found: wp.array[float],
+    ) -> int:
+        """Write the largest changes so far into `found`; return whether one exceeds what was assumed.
+
+        There are none so far if `is_first` is set.
+        """
+        template = shapes.world_template[world]
+        first_shape = shapes.world_shape[world]
+        first_node = topology.world_joint[world]
+        # `body_node` counts bodies of the template.
+        to_template = topology.template_body[template] - topology.world_body[world]
+        exceeded = int(0)
+        for entry in range(shapes.collider_start[template], shapes.collider_start[template + 1]):
+            shape = first_shape + shapes.collider[entry]
+            body = shapes.shape_body[shape]
+            change = float(0.0)
+            if body >= 0:
+                node = first_node + topology.body_node[to_template + body]
+                change = shape_change(dynamics, state, rate, shape, node)
+                if not change < ANY_SPEED:
+                    change = ANY_SPEED
+            if is_first == 0:
+                change = wp.max(found[shape], change)
+            found[shape] = change
+            if change > state.change[shape]:
+                exceeded = 1
+        return exceeded
+
+    @wp.func
+    def shape_motion(
+        topology: Topology,
+        dynamics: DynamicsData,
+        shapes: ShapeModel,
+        state: ShapeState,
+        rate: wp.array(dtype=vec6),
+        world: int,
+        shape: int,
+    ) -> wp.spatial_vector:
+        """Return the spin of a shape and its velocity at its middle, at the rates of its tree."""
+        result = wp.spatial_vector()
+        body = shapes.shape_body[shape]
+        if body >= 0:
+            template = topology.world_template[world]
+            node = topology.body_node[topology.template_body[template] + body - topology.world_body[world]]
+            node += topology.world_joint[world]
+            twist = rate[node]
+            spin = wp.vec3(float(twist[0]), float(twist[1]), float(twist[2]))
+            velocity = wp.vec3(float(twist[3]), float(twist[4]), float(twist[5]))
+            arm = wp.vec3(dynamics.node_offset[node]) + state.middle[shape]
+            result = wp.spatial_vector(spin, velocity + wp.cross(spin, arm))
+        return result
+
+    @wp.func
+    def reach_at_rates(
+        topology: Topology,
+        dynamics: DynamicsData,
+        shapes: ShapeModel,
+        state: ShapeState,
+        rate: wp.array(dtype=vec6),
+        world: int,
+        shape0: int,
+        shape1: int,
+    ) -> float:
+        """Return the distance up to which contacts of a pair may act at the rates of its trees [m]."""
+        motion0 = shape_motion(topology, dynamics, shapes, state, rate, world, shape0)
+        motion1 = shape_motion(topology, dynamics, shapes, state, rate, world, shape1)
+        spin0, spin1 = wp.spatial_top(motion0), wp.spatial_top(motion1)
+        speed = relative_speed(
+            middles_apart(state, shape0, shape1),
+            wp.spatial_bottom(motion0),
+            spin0,
+            state.radius[shape0],
+            wp.spatial_bottom(motion1),
+            spin1,
+            state.radius[shape1],
+        )
+        lead = wp.max(state.lead[shape0], state.lead[shape1])
+        return reach_at_speed(lead, speed, wp.max(wp.length(spin0), wp.length(spin1)))
+
+    @wp.func
+    def is_round(shape_type: int) -> bool:
+        """Return whether a shape is a sphere or capsule."""
+        result = shape_type == SPHERE
+        return result or shape_type == CAPSULE
+
+    @wp.func
+    def round_axis(state: ShapeState, shape_type: int, shape: int) -> wp.vec3:
+        """Return the vector from the middle of a sphere or capsule to the end of its axis [m], world axes."""
+        axis = wp.vec3()
+        if shape_type == CAPSULE:
+            rotation = state.rotation[shape]
+            axis = state.size[shape][1] * wp.vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
+        return axis
+
+    @wp.func
+    def shape_distance_bound(shapes: ShapeModel, state: ShapeState, shape0: int, shape1: int) -> float:
+        """Return a lower bound of the distance of two shapes, of spheres and capsules the distance [m]."""
+        type0, type1 = shapes.shape_type[shape0], shapes.shape_type[shape1]
+        distance = distance_bound(state, shape0, shape1)
+        if is_round(type0) and is_round(type1):
+            half0, half1 = round_axis(state, type0, shape0), round_axis(state, type1, shape1)
+            apart = middles_apart(state, shape0, shape1)
+            place = closest_segment_points(half0, apart, half1)
+            offset = apart + (place[1] * half1 - place[0] * half0)
+            distance = wp.length(offset) - state.size[shape0][0] - state.size[shape1][0]
+        return distance
+
+    @wp.func
+    def plane_reach_at_rates(
+        topology: Topology,
+        dynamics: DynamicsData,
+        shapes: ShapeModel,
+        state: ShapeState,
+        rate: wp.array(dtype=vec6),
+        world: int,
+        plane: int,
+        shape: int,
+    ) -> float:
+        """Return the height over a plane up to which a shape may touch it at the rates of its trees [m].
+
+        The normal is known here, so a shape that leaves the plane does not touch it.
+        """
+        motion0 = shape_motion(topology, dynamics, shapes, state, rate, world, plane)
+        motion1 = shape_motion(topology, dynamics, shapes, state, rate, world, shape)
+        spin = wp.length(wp.spatial_top(motion1))
+        if wp.length_sq(motion0) > 0.0:
+            return float(ANY_SPEED)
+        velocity = wp.spatial_bottom(motion1)
+        parting = wp.dot(plane_normal(state, plane), velocity)
+        sliding = wp.length(velocity - parting * plane_normal(state, plane))
+        lead = wp.max(state.lead[plane], state.lead[shape])
+        friction = wp.max(state.friction[plane], state.friction[shape])
+        slope = wp.sqrt(1.0 + friction * friction)
+        # Of all points of the shape, and with moments: `radius` holds what a spin counts for besides.
+        speed = (friction * sliding - parting) / slope + spin * state.radius[shape]
+        return reach_at_speed(lead, wp.max(speed, 0.0), spin)
+
+    @wp.func
+    def is_beyond_rates(
+        topology: Topology,
+        dynamics: DynamicsData,
+        shapes: ShapeModel,
+        state: ShapeState,
+        rate: wp.array(dtype=vec6),
+        world: int,
+        shape0: int,
+        shape1: int,
+        is_plane: bool,
+    ) -> bool:
+        """Return whether a pair is farther from each other than contacts may act at the rates."""
+        reach = state.margin[shape0] + state.margin[shape1]
+        distance = float(0.0)
+        if is_plane:
+            distance = plane_height_bound(state, shape0, shape1)
+            reach += plane_reach_at_rates(topology, dynamics, shapes, state, rate, world, shape0, shape1)
+        else:
+            distance = shape_distance_bound(shapes, state, shape0, shape1)
+            reach += reach_at_rates(topology, dynamics, shapes, state, rate, world, shape0, shape1)
+        return distance > reach
+
+    @wp.func
+    def is_surely_idle(
+        state: ShapeState, contacts: IdleContacts, found: wp.array[float], usual: float, slot: int
+    ) -> bool:
+        """Return whether the velocities of an idle contact changed by less than it was found idle for."""
+        shape0, shape1 = contacts.shape0[slot], contacts.shape1[slot]
+        change0, change1 = found[shape0], found[shape1]
+        # A change of spin is at most that of a point over the radius; by it the points of the contact part.
+        distance = wp.max(contacts.separation[slot], 0.0)
+        change = change0 * (1.0 + distance / state.radius[shape0])
+        change += change1 * (1.0 + distance / state.radius[shape1])
+        return change <= wp.min(state.change[shape0] + state.change[shape1], usual)
+
+    @wp.func
+    def twist_of(topology: Topology, rate: wp.array(dtype=vec6), world: int, body: int) -> wp.spatial_vector:
+        """Return the spatial velocity of a body, spin first, zero for the world."""
+        result = wp.spatial_vector()
+        if body >= 0:
+            template = topology.world_template[world]
+            node = topology.body_node[topology.template_body[template] + body - topology.world_body[world]]
+            twist = rate[topology.world_joint[world] + node]
+            for axis in range(6):
+                result[axis] = float(twist[axis])
+        return result
+
+    @wp.func
+    def point_arm(
+        topology: Topology, dynamics: DynamicsData, world: int, body: int, point: wp.vec3
+    ) -> wp.vec3:
+        """Return a point of a body from the reference point of its tree [m], world axes."""
+        arm = point
+        if body >= 0:
+            template = topology.world_template[world]
+            node = topology.body_node[topology.template_body[template] + body - topology.world_body[world]]
+            node += topology.world_joint[world]
+            arm = wp.vec3(dynamics.node_offset[node]) + wp.mat33(dynamics.node_rotation[node]) * point
+        return arm
+
+    @wp.func
+    def does_act(
+        topology: Topology,
+        dynamics: DynamicsData,
+        shapes: ShapeModel,
+        state: ShapeState,
+        contacts: IdleContacts,
+        rate: wp.array(dtype=vec6),
+        world: int,
+        slot: int,
+    ) -> bool:
+        """Return whether an idle contact acts at the rates of its trees."""
+        shape0, shape1 = contacts.shape0[slot], contacts.shape1[slot]
+        body0, body1 = shapes.shape_body[shape0], shapes.shape_body[shape1]
+        twist0, twist1 = twist_of(topology, rate, world, body0), twist_of(topology, rate, world, body1)
+        arm0 = point_arm(topology, dynamics, world, body0, contacts.point0[slot])
+        arm1 = point_arm(topology, dynamics, world, body1, contacts.point1[slot])
+        spin0, spin1 = wp.spatial_top(twist0), wp.spatial_top(twist1)
+        velocity = wp.spatial_bottom(twist1) + wp.cross(spin1, arm1)
+        velocity -= wp.spatial_bottom(twist0) + wp.cross(spin0, arm0)
+        distance = contacts.separation[slot]
+        acting = acting_distance(
+            state, shape0, shape1, contacts.normal[slot], velocity, spin0, spin1, distance
+        )
+        return not acting < distance
+
+    return SimpleNamespace(
+        sweep_rates=sweep_rates,
+        raise_changes=raise_changes,
+        is_beyond_rates=is_beyond_rates,
+        is_surely_idle=is_surely_idle,
+        does_act=does_act,
+    )
