@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pluriverse.envs.learning.config import LearningConfig
     from pluriverse.envs.learning.policy import OnnxPolicy, export_policy
     from pluriverse.envs.learning.trainer import Trainer
+    from pluriverse.envs.mirror import Mirror, Reflection, mirrored_joints
     from pluriverse.envs.registry import TaskEntry, make_task, task_names
     from pluriverse.envs.robots import Robot, add_robot, find_robot
     from pluriverse.envs.task import Task
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 _LAZY_MODULES = {
     "Environment": ("environment", "learn"),
     "LearningConfig": ("learning.config", ""),
+    "Mirror": ("mirror", ""),
     "OnnxPolicy": ("learning.policy", ""),
+    "Reflection": ("mirror", ""),
     "Robot": ("robots", ""),
     "RslRlEnv": ("adapters.rsl_rl", "rsl_rl"),
     "Sb3VecEnv": ("adapters.sb3", "stable_baselines3"),
@@ -40,6 +43,7 @@ _LAZY_MODULES = {
     "export_policy": ("learning.policy", ""),
     "find_robot": ("robots", ""),
     "make_task": ("registry", ""),
+    "mirrored_joints": ("mirror", ""),
     "task_names": ("registry", ""),
 }
 """Module of each public name, and the library that it cannot be loaded without."""
@@ -54,7 +58,9 @@ _PACKAGES = {
 __all__ = [
     "Environment",
     "LearningConfig",
+    "Mirror",
     "OnnxPolicy",
+    "Reflection",
     "Robot",
     "RslRlEnv",
     "Sb3VecEnv",
@@ -69,6 +75,7 @@ __all__ = [
     "export_policy",
     "find_robot",
     "make_task",
+    "mirrored_joints",
     "task_names",
 ]
 

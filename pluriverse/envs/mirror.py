@@ -23,12 +23,20 @@ PAIR_TOLERANCE = 0.02
 
 @dataclass(frozen=True)
 class Reflection:
-    """A vector in the mirror: which component each takes its value from, and its sign."""
+    """A vector in the mirror: which component each takes its value from, and its sign.
+
+    Reflections of parts are added up in the order of the parts: `Reflection.signed(1.0, -1.0, 1.0) + joints`.
+    """
 
     place: tuple[int, ...]
     """Component that each takes its value from."""
     sign: tuple[float, ...]
     """Sign that it takes it with."""
+
+    @classmethod
+    def signed(cls, *sign: float) -> "Reflection":
+        """Return the reflection of components that keep their places."""
+        return cls(tuple(range(len(sign))), tuple(sign))
 
     def __add__(self, other: "Reflection") -> "Reflection":
         """Return the reflection of two vectors, one after the other."""
@@ -61,12 +69,9 @@ class Mirror:
     """Observations and actions of a task in the mirror."""
 
     observations: Reflection
+    """What the policy sees."""
     actions: Reflection
-
-
-def in_order(*sign: float) -> Reflection:
-    """Return the reflection of components that keep their places."""
-    return Reflection(tuple(range(len(sign))), tuple(sign))
+    """What it does."""
 
 
 def mirrored_joints(model: Model, body_q: np.ndarray, names: Sequence[str]) -> Reflection:

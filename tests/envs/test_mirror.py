@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from pluriverse import envs  # noqa: E402
-from pluriverse.envs.mirror import Reflection, in_order, mirrored_joints  # noqa: E402
+from pluriverse.envs.mirror import Reflection, mirrored_joints  # noqa: E402
 from pluriverse.envs.tasks.velocity import VelocityTask  # noqa: E402
 
 # Both sides differ by the rounding of single precision, which contacts make larger within these steps.
@@ -66,7 +66,7 @@ def test_a_robot_without_two_sides_is_named():
 
 def test_reflections_are_joined_and_cut():
     """Components keep their partners; one without its partner is an error."""
-    whole = in_order(1.0, -1.0) + Reflection((1, 0), (1.0, -1.0))
+    whole = Reflection.signed(1.0, -1.0) + Reflection((1, 0), (1.0, -1.0))
     assert whole.place == (0, 1, 3, 2)
     values = torch.arange(4.0)[None]
     assert whole.prepared("cpu")(values).tolist() == [[0.0, -1.0, 3.0, -2.0]]

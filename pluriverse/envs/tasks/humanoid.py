@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from pluriverse.envs.mirror import Mirror, in_order
+from pluriverse.envs.mirror import Mirror, Reflection
 from pluriverse.envs.tasks.velocity import VelocityTask, matches
 
 # Joints of a leg that step, as G1 calls them behind left_ and right_.
@@ -149,7 +149,7 @@ class HumanoidTask(VelocityTask):
     def mirror(self, env: Any) -> Mirror:
         """Return observations and actions in the mirror: the clock is half a period ahead there."""
         seen = super().mirror(env)
-        return Mirror(seen.observations + in_order(-1.0, -1.0), seen.actions)
+        return Mirror(seen.observations + Reflection.signed(-1.0, -1.0), seen.actions)
 
     def reward(self, env: Any) -> dict[str, Any]:
         """Return the terms of the reward."""

@@ -63,7 +63,7 @@ class TurnTask(Task):
     action_limit = 1.0
     action_scale = 0.3
     """Offset of targets of a whole action [rad]."""
-    greatest_rate = 6.0
+    greatest_rate = 2.0
     """Angular velocity up to which turning is rewarded [rad/s]."""
     randomization = (
         InitialState(joint_position=Uniform(-0.05, 0.05), entities="hand*"),

@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.envs.dealing import deal_worlds
-from pluriverse.envs.mirror import SPIN, VECTOR, Mirror, in_order, mirrored_joints
+from pluriverse.envs.mirror import SPIN, VECTOR, Mirror, Reflection, mirrored_joints
 from pluriverse.envs.robots import Robot, add_robot, get_robot
 from pluriverse.envs.task import Task
 from pluriverse.envs.tasks.velocity_terms import TERMS, VelocityTerms
@@ -249,8 +249,8 @@ class VelocityTask(Task):
         """
         joints = mirrored_joints(env.model, self._start_q, self.robot.joint_names)
         actions = joints.keep(self.moved)
-        velocities = in_order(*VECTOR) + in_order(*SPIN) + in_order(*VECTOR)
-        return Mirror(velocities + in_order(1.0, -1.0, -1.0) + joints + joints + actions, actions)
+        velocities = Reflection.signed(*VECTOR) + Reflection.signed(*SPIN) + Reflection.signed(*VECTOR)
+        return Mirror(velocities + Reflection.signed(1.0, -1.0, -1.0) + joints + joints + actions, actions)
 
     def metrics(self, env: Any) -> dict[str, Any]:
         """Return the velocity forwards and what was commanded [m/s]."""
