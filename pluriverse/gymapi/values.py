@@ -426,6 +426,7 @@ class RigidContact(_Record):
             setattr(self, name, value)
 
 
+# Aligned, since PyTorch takes no columns whose rows are not a multiple of their numbers apart.
 DOF_PROPERTIES_DTYPE = np.dtype(
     [
         ("hasLimits", "?"),
@@ -438,6 +439,7 @@ DOF_PROPERTIES_DTYPE = np.dtype(
         ("effort", "f4"),
         ("friction", "f4"),
         ("armature", "f4"),
-    ]
+    ],
+    align=True,
 )
 """Fields of the arrays of degree-of-freedom properties."""

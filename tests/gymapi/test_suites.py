@@ -1,5 +1,7 @@
 """Task suites: classes, configurations and TorchScript written for the API run, and show their physics."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -141,3 +143,26 @@ def test_tasks_see_their_carts(assets, monkeypatch):
         seen = task.gym.get_camera_image(task.sim, env, task.riders[index], gymapi.IMAGE_SEGMENTATION)
         assert (seen == 2).any(), "the pole stands before the rider"
     assert float(task.dof_state[0, 0, 0]) < -0.05 < 0.05 < float(task.dof_state[2, 0, 0])
+
+
+def test_arms_reach_for_boxes_that_differ():
+    """Hands come to be above the boxes, pointing down; boxes rest, each with a mass of its own."""
+    from tests.gymapi.suites.reacher import Reacher, ReacherConfig
+
+    task = Reacher(ReacherConfig, str(Path(__file__).resolve().parents[2] / "examples" / "gym" / "assets"))
+    gym = task.gym
+    frictions = [gym.get_actor_rigid_shape_properties(env, 1)[0].friction for env in task.envs]
+    np.testing.assert_allclose(frictions, task.frictions, rtol=1.0e-6)
+    masses = np.array([gym.get_actor_rigid_body_properties(env, 1)[0].mass for env in task.envs])
+    assert len(set(masses)) == 4
+    for _ in range(200):
+        distance = task.step()
+    assert (distance < 0.01).all()
+    weight = 9.81 * torch.from_numpy(masses).float()
+    torch.testing.assert_close(task.contacts[task.boxes][:, 2], weight, rtol=0.02, atol=0.0)
+    # A reset of one env leaves the others where they are.
+    before = task.dofs[1:, :, 0].clone()
+    task.reset_idx(torch.tensor([0]))
+    gym.refresh_dof_state_tensor(task.sim)
+    torch.testing.assert_close(task.dofs[0, :, 0], task.rest, rtol=0.0, atol=0.06)
+    assert torch.equal(task.dofs[1:, :, 0], before)
