@@ -1,9 +1,9 @@
 """Launch list: launches that are made ready once, and that one kernel then makes in a row.
 
 Warp replays a launch that was recorded on a CPU by looking its kernel up by name and putting its arguments
-together anew, pointer by pointer. For a kernel of `SolverSAP`, whose arguments describe some hundred arrays,
-that takes 1 µs, and 36 µs for all launches of a step: more than the step of a small robot. A list keeps every
-kernel's address and arguments as the kernel takes them, so that a launch costs a call.
+together anew, pointer by pointer. For the 22 kernels of a step of `SolverSAP`, whose arguments describe up to
+some hundred arrays, that takes 36 µs: more than the step of a small robot. A list keeps every kernel's address
+and arguments as the kernel takes them, so that a launch costs a call.
 """
 
 import contextlib
