@@ -2,8 +2,8 @@
 
 Warp replays a launch that was recorded on a CPU by looking its kernel up by name and putting its arguments
 together anew, pointer by pointer. For the 22 kernels of a step of `SolverSAP`, whose arguments describe up to
-some hundred arrays, that takes 36 µs: more than the step of a small robot. A list keeps every kernel's address
-and arguments as the kernel takes them, so that a launch costs a call.
+some hundred arrays, that takes 36 µs: more than the step of a small robot. A list keeps the address of every
+kernel and its arguments as the kernel takes them, so that a launch costs a call.
 """
 
 import contextlib

@@ -64,6 +64,7 @@ def data_kernels():
         import_module("pluriverse.selection.row_mask").mark_row,
         import_module("pluriverse.simulation.world_copy").copy_world,
         import_module("pluriverse.solvers.unfreeze").unfreeze_world,
+        import_module("pluriverse.launch_list").make_launches,
     ]
 
 
