@@ -47,9 +47,9 @@ class SensorContacts:
     fields: tuple[str, ...] = ("found", "force")
     """Some of these words; the values come in the order above."""
     reduce: str = "netforce"
-    """Which contacts get the slots: the first (`none`), the deepest (`mindist`), those that push most
-    (`maxforce`), or one for all (`netforce`): their sum in world axes, at the mean of their points weighted
-    by force, with the torque about it."""
+    """Which contacts get the slots. The first ones (`none`), the deepest (`mindist`), those that push most
+    (`maxforce`), or one for all (`netforce`), which is their sum in world axes, at the mean of their points
+    weighted by force, with the torque about it."""
     slots: int = 1
     """Number of slots."""
     is_subtree: bool = False

@@ -113,6 +113,27 @@ class Heightfield:
         """Unit normals to draw the corners of triangles with, smooth but for edges: [triangle, 3, 3]."""
         return compute_corner_normals(self.vertices, self.triangles)
 
+    def highest_near(self, x: float = 0.0, y: float = 0.0, *, radius: float = 0.5) -> float:
+        """Return the greatest height of the grid points around a place [m], to put a robot on it.
+
+        Args:
+            x: Place [m].
+            y: Place [m].
+            radius: How far around it [m].
+
+        Raises:
+            ValueError: If there is no grid point within the radius.
+        """
+        vertices = self.vertices
+        near = np.hypot(vertices[:, 0] - x, vertices[:, 1] - y) <= radius
+        if not near.any():
+            raise ValueError(
+                f"height field: no grid point lies within {radius} m of ({x}, {y}); the field reaches to "
+                f"({self.hx}, {self.hy}) m and has {self.ncol} columns and {self.nrow} rows. Choose another "
+                "place or a larger radius."
+            )
+        return float(vertices[near, 2].max())
+
     @property
     def indices(self) -> np.ndarray:
         """Vertex indices, three per triangle, shape [3 * triangle], int32."""

@@ -116,9 +116,9 @@ class RobotTensors:
     foot_velocities: wp.array2d[wp.vec3]
     """Velocity of the foot at that point [m/s], world axes, shape [env, foot]."""
     foot_heights: wp.array2d[float]
-    """Height of that point over the ground below it [m], shape [env, foot]: over planes, terrain, and all
-    else that collides but the robots themselves. A little below zero where a foot sinks in; 100 where the
-    next 100 m hold nothing."""
+    """Height of that point over the ground below it [m], shape [env, foot]. Planes, terrain, and all else
+    that collides are ground, but not the robots themselves. A little below zero where a foot sinks in; 100
+    where the next 100 m hold nothing."""
     base_heights: wp.array[float]
     """Height of the origin of the base over the ground below it [m], shape [env], as `foot_heights`."""
     feet: tuple[int, ...]

@@ -36,6 +36,7 @@ def test_every_example_is_short_and_tested():
         "mobile_arm.py",
         "spinning_boxes.py",
         "two_solvers.py",
+        "walk_anywhere.py",
     }
     assert all(len((EXAMPLES / name).read_text().splitlines()) < 100 for name in names)
 
@@ -77,6 +78,14 @@ def test_friction_of_patches_acts_over_the_face():
     face, corners = (float(number) for number in re.findall(r"(\d\.\d+)", lines[-1]))
     assert arms["points"] == pytest.approx([corners] * 2, rel=0.06)
     assert arms["patch"] == pytest.approx([face] * 2, rel=0.1)
+
+
+def test_a_robot_stands_on_every_kind_of_ground():
+    """Eight centimetres more or less than at home, which is how far small random steps move it."""
+    pytest.importorskip("torch")
+    heights = [float(value) for value in re.findall(r"is (\d\.\d+) m over", run("walk_anywhere.py", 25))]
+    assert len(heights) == 6
+    assert heights == pytest.approx([0.3] * 6, abs=0.08)
 
 
 def test_mixed_worlds_are_all_reported():

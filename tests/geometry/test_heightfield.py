@@ -111,3 +111,14 @@ def test_bad_terrain_is_refused(make: object, message: str):
     """Sizes and ranges are checked."""
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_the_highest_point_near_a_place_is_where_a_robot_is_put():
+    """Of a cone of slope one over 4 m, with its top beside the place; too far outside there is none."""
+    x, y = np.meshgrid(np.linspace(-2.0, 2.0, 41), np.linspace(-2.0, 2.0, 41))
+    field = pv.Heightfield(3.0 - np.hypot(x - 0.4, y), 41, 41, 2.0, 2.0)
+    assert field.highest_near() == pytest.approx(3.0)
+    assert field.highest_near(radius=0.3) == pytest.approx(2.9)
+    assert field.highest_near(-1.0, 0.0, radius=0.04) == pytest.approx(1.6)
+    with pytest.raises(ValueError, match=r"no grid point lies within 0.5 m of \(9.0, 0.0\)"):
+        field.highest_near(9.0, 0.0)

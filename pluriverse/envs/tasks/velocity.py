@@ -130,7 +130,7 @@ class VelocityTask(Task):
         kinds = [TERRAINS[kind](number) for number, kind in enumerate(self.terrains)]
         worlds = []
         for ground in kinds:
-            lift = 0.0 if ground is None else _height_near_origin(ground)
+            lift = 0.0 if ground is None else ground.highest_near()
             world = ModelBuilder()
             add_robot(world, self.robot_name, asset_roots=self.asset_roots, lift=lift)
             if ground is None:
@@ -298,13 +298,6 @@ TERRAINS: dict[str, Any] = {
     "blocks": lambda number: _terrain("discrete_obstacles_terrain", height=0.06, count=2000, seed=number),
 }
 """Ground of each kind, made from the number of the kind; None is the plane."""
-
-
-def _height_near_origin(ground: Any) -> float:
-    """Return the greatest height of ground within half a metre of the origin [m]."""
-    vertices = np.asarray(ground.vertices)
-    near = np.hypot(vertices[:, 0], vertices[:, 1]) < 0.5
-    return float(vertices[near, 2].max(initial=0.0))
 
 
 def matches(name: str, patterns: Sequence[str]) -> bool:
