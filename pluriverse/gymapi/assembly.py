@@ -186,7 +186,7 @@ def _number(actors: list[Actor], first: dict[str, int], world: ModelBuilder) -> 
 
 
 def _shift_bodies(sim: Sim, builder: ModelBuilder, model: Model) -> None:
-    """Note where bodies are that stand behind parts which `finalize` cut from bodies of earlier worlds."""
+    """Note the indices of bodies behind parts that `finalize` cut from bodies of earlier worlds."""
     counts = np.bincount(builder.body_world, minlength=model.world_count)
     shift = model.body_world_start.numpy()[: model.world_count] - (np.cumsum(counts) - counts)
     for actor in sim.actors:
@@ -226,7 +226,7 @@ def _write_rows(sim: Sim, builder: ModelBuilder) -> None:
 
 
 def _place_loops(actor: Actor, builder: ModelBuilder) -> None:
-    """Let what the asset holds to its world beside the root, loops that is, stand where the actor is."""
+    """Place loops that hold an asset to its world where the actor is."""
     asset = actor.asset
     own = asset.builder
     loose = np.flatnonzero((own.joint_parent < 0) & (own.joint_articulation < 0))

@@ -204,7 +204,7 @@ class Asset:
 
     @functools.cached_property
     def rigid_sizes(self) -> list[str]:
-        """Labels of what has lengths that another size of an actor does not change: loops, mostly."""
+        """Labels of entities whose lengths do not change with the scale of an actor, mostly loops."""
         builder = self.builder
         rows = np.flatnonzero(builder.equality_constraint_type != EqType.JOINT)
         loose = np.flatnonzero((builder.joint_parent < 0) & (builder.joint_articulation < 0))
@@ -214,7 +214,7 @@ class Asset:
         ]
 
     def override_rows(self, rows: dict[str, np.ndarray]) -> None:
-        """Give actors that are created from now on other rows; those there are keep theirs."""
+        """Give other rows to actors that are created from now on; existing ones keep theirs."""
         for name, values in rows.items():
             column = getattr(self.builder, name)
             if self.actor_count == 0:

@@ -217,7 +217,7 @@ def _finish(
 
 
 def _decompose(builder: ModelBuilder, options: AssetOptions) -> None:
-    """Let collision meshes be several convex pieces, each a shape of its own. Masses stay."""
+    """Decompose collision meshes into convex pieces, each a shape of its own. Masses stay."""
     shapes = np.flatnonzero(np.isin(builder.shape_type, (GeoType.MESH, GeoType.CONVEX_MESH)))
     # Meshes that ask for signed distances collide as they are.
     collides = (builder.shape_flags & int(ShapeFlags.COLLIDE_SHAPES)) != 0
@@ -275,7 +275,7 @@ def shape_mass_properties(builder: ModelBuilder, body: int) -> tuple[float, np.n
 
 
 def _override_masses(builder: ModelBuilder, options: AssetOptions) -> None:
-    """Let centres of mass and inertias follow from the shapes; masses stay."""
+    """Compute centres of mass and inertias from the shapes; masses stay."""
     for body in range(builder.body_count):
         mass, com, inertia = shape_mass_properties(builder, body)
         if mass == 0.0:

@@ -47,7 +47,7 @@ class CameraBatch(Sensor):
         self.records = sorted(records, key=lambda record: record.env.world)
         """Cameras, in the order of their worlds."""
         self.is_outdated = True
-        """Whether other images are asked for than those that are rendered."""
+        """Whether the requested images differ from those that are rendered."""
         self.is_moved = True
         """Whether calls changed where cameras are."""
         self._light_version = -1
@@ -91,7 +91,7 @@ class CameraBatch(Sensor):
         return len(self.records) * self._view.width * self._view.height * self._samples
 
     def render(self) -> None:
-        """Render all images that are asked for."""
+        """Render all requested images."""
         state: State = self.sim.prepared.simulation.state
         if self.is_outdated:
             self._make_outputs()
@@ -124,7 +124,7 @@ class CameraBatch(Sensor):
         wp.copy(self._last_rotation, self._view.camera_rotation)
 
     def _make_outputs(self) -> None:
-        """Make memory for what is rendered, and note where it goes."""
+        """Allocate memory for what is rendered, and note where it goes."""
         device, view = self.sim.device, self._view
         wanted = {kind for record in self.records for kind in record.images}
         address = np.zeros((len(self.records), IMAGE_TYPE_COUNT), dtype=np.uint64)
@@ -253,11 +253,11 @@ class CameraSet:
 
     @property
     def made_shapes(self) -> list[DrawnShapes]:
-        """What was made of it so far."""
+        """The drawn shapes that exist so far."""
         return list(self._shapes.values())
 
     def update_batches(self) -> None:
-        """Put cameras that are in no batch yet into some."""
+        """Put cameras without a batch into batches."""
         fresh = [record for record in self.sim.cameras if record.batch is None and not record.is_destroyed]
         groups: dict[Any, list[CameraRecord]] = {}
         for record in fresh:

@@ -37,7 +37,7 @@ class DofType(enum.IntEnum):
 
     DOF_INVALID = 0
     DOF_ROTATION = 1
-    """It turns: rad, N·m."""
+    """It rotates: rad, N·m."""
     DOF_TRANSLATION = 2
     """It slides: m, N."""
 

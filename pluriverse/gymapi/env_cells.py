@@ -29,7 +29,7 @@ UNBOUNDED = 1.0e9
 
 
 def horizontal_axes(sim: Sim) -> list[int]:
-    """Return the two axes along which envs are put beside each other."""
+    """Return the two axes of the grid of envs."""
     return [0, 2] if int(sim.params.up_axis) == UpAxis.UP_AXIS_Y else [0, 1]
 
 

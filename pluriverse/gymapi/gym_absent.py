@@ -1,4 +1,4 @@
-"""Calls of what there is none of here: soft bodies, particles, USD export.
+"""Calls of features that do not exist here: soft bodies, particles, USD export.
 
 Counts and lists say so, since scripts ask before they go on; what would make or change some raises.
 """

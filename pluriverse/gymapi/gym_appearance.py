@@ -211,7 +211,7 @@ def _bits(mesh_type: Any, call: str) -> list[int]:
 
 
 def _paint(actor: Actor, body: int) -> None:
-    """Bring what was set to where it is drawn, if anything is drawn so far."""
+    """Apply changes to what is drawn, if anything is drawn so far."""
     if actor.env.sim.camera_set is not None:
         for shapes in actor.env.sim.camera_set.made_shapes:
             shapes.paint(actor, body)

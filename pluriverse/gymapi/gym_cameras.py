@@ -49,7 +49,7 @@ class CameraCalls(Checks):
         return record.handle
 
     def destroy_camera_sensor(self, sim: Any, env: Any, camera_handle: int) -> None:
-        """Render a camera no more. What was made of its images stays readable."""
+        """Stop rendering a camera. Arrays of its images stay readable."""
         self._sim(sim, "destroy_camera_sensor")
         record = self._camera(env, camera_handle, "destroy_camera_sensor")
         record.is_destroyed = True
@@ -117,7 +117,7 @@ class CameraCalls(Checks):
         return Transform(Vec3(*pose[:3].tolist()), Quat(*pose[3:].tolist()))
 
     def get_camera_view_matrix(self, sim: Any, env: Any, camera_handle: int) -> np.ndarray:
-        """Return the matrix that turns rows (x, y, z, 1) in the sim into such in the camera, shape [4, 4].
+        """Return the matrix that maps rows (x, y, z, 1) in the sim to the camera, shape [4, 4].
 
         In the camera x is to the right, y up, and what it sees has negative z.
         """

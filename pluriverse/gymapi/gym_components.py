@@ -330,7 +330,7 @@ class ComponentCalls(Checks):
 
 
 def follow_tendons(actor: Actor) -> None:
-    """Let the forces of tendons of a prepared sim follow what was set."""
+    """Update the forces of tendons of a prepared sim after a change."""
     sim = actor.env.sim
     if sim.runtime is None:
         return
@@ -341,7 +341,7 @@ def follow_tendons(actor: Actor) -> None:
 
 
 def add_tendon_forces(sim: Sim) -> None:
-    """Let the tendons of a prepared sim exert forces."""
+    """Add the forces of tendons to a prepared sim."""
     # Kernels are compiled with all that are declared by then: not those of tendons where there are none.
     from pluriverse.gymapi.tendon_forces import TendonForces
 

@@ -59,7 +59,7 @@ class EnvCalls(Checks):
         return envs[place] if 0 <= place < len(envs) else None
 
     def get_env_origin(self, env: Any) -> Vec3:
-        """Return where an env stands in the sim [m]."""
+        """Return the origin of an env in the sim [m]."""
         return Vec3(*self._env(env, "get_env_origin").origin.tolist())
 
     def get_actor_count(self, env: Any) -> int:

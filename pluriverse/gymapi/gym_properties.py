@@ -109,7 +109,7 @@ class PropertyCalls(Checks):
 
     @staticmethod
     def _hold_still(actor: Actor, flags: np.ndarray, call: str) -> None:
-        """Let the root of an actor stay where it is, or move again, as its flags say."""
+        """Fix or free the root of an actor, by its flags."""
         asset, runtime = actor.asset, actor.env.sim.runtime
         still = bool(flags[asset.root_body] & _STILL)
         if not asset.is_free or still == bool(body_flags(actor)[asset.root_body] & _STILL):

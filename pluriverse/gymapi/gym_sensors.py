@@ -153,7 +153,7 @@ class SensorCalls(Checks):
         return ForceSensorView(self, actor.env.sim, actor.sensor_start + place)
 
     def enable_actor_dof_force_sensors(self, env: Any, actor_handle: int) -> bool:
-        """Let the forces on degrees of freedom be collected."""
+        """Collect the forces on degrees of freedom from now on."""
         actor = self._actor(env, actor_handle, "enable_actor_dof_force_sensors")
         actor.dof_force_sensors = True
         if actor.env.sim.is_prepared:

@@ -395,7 +395,7 @@ class ViewerCalls(Checks):
         self._viewer(viewer, "draw_env_soft_contacts")
 
     def write_viewer_image_to_file(self, viewer: Any, filename: str) -> None:
-        """Write a picture of the envs next to what is looked at, as they stand, to a file, PNG by default.
+        """Write a picture of the envs next to what is looked at to a file, PNG by default.
 
         Raises:
             FileNotFoundError: If there is no such folder.

@@ -10,12 +10,12 @@ LIGHT_COUNT = 4
 
 @dataclasses.dataclass
 class DistantLight:
-    """A light that is infinitely far away, and its share of what comes from everywhere."""
+    """A light that is infinitely far away, and its share of ambient light."""
 
     intensity: np.ndarray
     """Red, green and blue of the light, from 0 up, shape [3]."""
     ambient: np.ndarray
-    """Red, green and blue of what comes from everywhere, shape [3]."""
+    """Red, green and blue of the ambient light, shape [3]."""
     direction: np.ndarray
     """Where it stands, any length, shape [3]."""
 

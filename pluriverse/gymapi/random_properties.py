@@ -182,7 +182,7 @@ def check_buckets(gym: Any, envs: list[Any], dr_params: Mapping[str, Any]) -> No
 
 
 def _original(og_prop: Any, attr: str, owner: Any) -> Any:
-    """Return the original value of an attribute, wherever it stands."""
+    """Return the original value of an attribute."""
     if isinstance(og_prop, np.ndarray):
         return og_prop[attr]
     if isinstance(og_prop, Mapping):

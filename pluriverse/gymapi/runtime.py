@@ -196,7 +196,7 @@ class Runtime:
         self.simulation.restore(snapshot)
 
     def add_springs(self, springs: "CoordinateSprings | BodySprings") -> None:
-        """Let springs act in every solver step."""
+        """Add springs to every solver step."""
         self._springs.append(springs)
         self.simulation.add_stage(springs)
 
@@ -310,7 +310,7 @@ class Runtime:
         )
 
     def _switch_sums(self, *, on: bool) -> None:
-        """Let recorded steps write external forces or not; forces of before are cleared where they do not."""
+        """Set whether recorded steps write external forces; otherwise earlier forces are cleared."""
         if on != self._sums_in_step:
             self.sums_in_step.fill_(on)
             self._sums_in_step = on

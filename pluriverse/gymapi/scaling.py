@@ -52,7 +52,7 @@ def scale_actor(actor: Actor, scale: float, *, gains: bool) -> None:
 
 
 def _scale_couplings(actor: Actor, factor: float) -> None:
-    """Scale the polynomials by which joints follow others, as `<mimic>` has it: y = sum of c_k x^k."""
+    """Scale the polynomials by which joints follow others (`<mimic>`): y = sum of c_k x^k."""
     builder = actor.asset.builder
     joints = [builder.equality_constraint_joint1, builder.equality_constraint_joint2]
     coupled = np.flatnonzero(builder.equality_constraint_type == EqType.JOINT)
@@ -105,7 +105,7 @@ def _scale_dofs(actor: Actor, factor: float, gains: bool) -> None:
 
 
 def _product(values: np.ndarray, factor: np.ndarray) -> np.ndarray:
-    """Return products; what stands for no limit stays."""
+    """Return products; values that mean "no limit" stay."""
     unlimited = ~(np.abs(values) < np.finfo(np.float32).max)
     return np.where(unlimited, values, np.where(unlimited, 0.0, values) * factor).astype(np.float32)
 

@@ -338,7 +338,7 @@ UNIT_ROUNDING = 1.0e-6
 
 
 def unit_poses(rows: np.ndarray) -> np.ndarray:
-    """Return poses with unit quaternions: those of unit length stay bit for bit, zero is no turn."""
+    """Return poses with unit quaternions: unit ones stay bit for bit, zero becomes the identity."""
     rows = np.array(rows, dtype=np.float32)
     square = np.sum(rows[:, 3:].astype(np.float64) ** 2, axis=1)
     off = np.abs(square - 1.0) > UNIT_ROUNDING

@@ -101,7 +101,7 @@ def write_shape_properties(actor: Actor, properties: Any, call: str) -> None:
 
 
 def _given_offsets(given: np.ndarray, present: np.ndarray, columns: dict[str, np.ndarray]) -> np.ndarray:
-    """Return offsets as they are set: what is as it was read stays what it was, that of the sim too."""
+    """Return offsets to set: values that are as they were read stay, also where they are those of the sim."""
     wanted = np.column_stack([columns["contact_offset"], columns["rest_offset"]])
     return np.where(np.isnan(wanted) | (wanted == present), given, wanted)
 

@@ -31,7 +31,7 @@ def quat_of_rotation_vector(rotation: wp.vec3) -> wp.quat:
 
 @wp.func
 def unit_quat(x: float, y: float, z: float, w: float) -> wp.quat:
-    """Return a quaternion of length 1: as given where it has it, no turn for zero."""
+    """Return a quaternion of length 1: unchanged if it has that length, the identity for zero."""
     square = x * x + y * y + z * z + w * w
     q = wp.quat(x, y, z, w)
     if wp.abs(square - 1.0) > _UNIT_ROUNDING:

@@ -30,7 +30,7 @@ _START_KEY = {
 
 
 def start_key(name: str) -> str:
-    """Return the key of `Actor.starts` that tells where the rows of an array begin."""
+    """Return the key of `Actor.starts` for the first row of an array."""
     return _START_KEY[ENTITY_OF_ARRAY[name]]
 
 

@@ -228,7 +228,7 @@ class VhacdParams(_Structure):
     max_num_vertices_per_ch: int = 64
     """Greatest number of vertices of a piece."""
     concavity: float = 0.0
-    """Volume by which a piece may exceed what it stands for, relative; 0 for 0.01."""
+    """Volume by which a piece may exceed the part that it replaces, relative; 0 for 0.01."""
     alpha: float = 0.05
     """Ignored: of another version of the method."""
     beta: float = 0.05
@@ -464,7 +464,7 @@ class CameraProperties(_Structure):
     supersampling_vertical: int = 1
     """Rays per pixel along a column, of colours."""
     use_collision_geometry: bool = False
-    """Whether shapes that collide are seen instead of those that are shown."""
+    """Whether collision geometry is seen instead of visual geometry."""
     enable_tensors: bool = False
     """Ignored: tensors can be had of all images."""
 

@@ -22,7 +22,7 @@ def actor_tendons(actor: Actor) -> list[FixedTendon]:
 
 
 def keep_tendons(asset: Asset) -> None:
-    """Let the actors there are keep their tendons when those of the asset change."""
+    """Keep the tendons of existing actors when those of the asset change."""
     for actor in asset.sim.actors:
         if actor.asset is asset:
             actor_tendons(actor)

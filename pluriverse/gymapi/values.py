@@ -204,7 +204,7 @@ class Quat(_Record):
         return iter((self.x, self.y, self.z, self.w))
 
     def rotate(self, vector: Vec3) -> Vec3:
-        """Return a vector turned."""
+        """Return the rotated vector."""
         axis = Vec3(self.x, self.y, self.z)
         turn = axis.cross(vector) * 2.0
         return vector + turn * self.w + axis.cross(turn)

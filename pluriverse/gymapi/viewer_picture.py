@@ -1,4 +1,4 @@
-"""Viewer picture: what the window of a viewer would show, all envs where they stand, as a picture."""
+"""Viewer picture: what the window of a viewer would show, with all envs at their places."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ LINE_NEAR = 1.0e-3
 
 
 class ViewerRenderer(PictureRenderer):
-    """Renders the envs of a sim where they stand.
+    """Renders the envs of a sim at their places.
 
     Args:
         sim: The sim.

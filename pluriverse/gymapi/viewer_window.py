@@ -1,4 +1,4 @@
-"""Viewer window: the envs of a sim in a browser, where they stand, with keys and lines of the script."""
+"""Viewer window: the envs of a sim in a browser, at their places, with keys and lines of the script."""
 
 import threading
 import time
@@ -57,7 +57,7 @@ class CurrentSimulation:
 
 
 class ActorSource(LiveSource):
-    """A sim as it is now: what its files show, each env where it stands.
+    """A sim as it is now: its visual geometry, each env at its place.
 
     Args:
         sim: The sim, prepared.
@@ -181,11 +181,11 @@ class ActorWindow(BrowserViewer):
         return clients[-1].camera if clients else None
 
     def ask_to_close(self) -> None:
-        """Let the script see that it has been closed."""
+        """Tell the script that the window was closed."""
         self.is_unwanted, self.is_playing = True, True  # a script that is held must go on to see it
 
     def aim(self) -> None:
-        """Let all browsers look from where the script says."""
+        """Move the camera of all browsers."""
         self._aim_camera()
         for client in self.server.get_clients().values():
             with client.atomic():

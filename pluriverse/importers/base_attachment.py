@@ -141,7 +141,7 @@ def _free_on_body(importer: str, what: str) -> BaseAttachmentError:
 
 
 def _replace_base_joint(robot: RobotDescription, attachment: BaseAttachment, joint: JointDescription) -> None:
-    """Let the base of a robot move as a joint says, which is at zero where the base is authored."""
+    """Replace the joint of the base of a robot; at zero of the new one the base is where it is authored."""
     base = _find_base(robot, attachment.importer)
     pose = find_initial_poses(robot)[base]
     link = robot.links[base]
@@ -154,7 +154,7 @@ def _replace_base_joint(robot: RobotDescription, attachment: BaseAttachment, joi
 
 
 def _find_base(robot: RobotDescription, importer: str) -> int:
-    """Return the link that a robot stands on; what stands still by itself is scenery."""
+    """Return the base link of a robot; fixed trees of a file with other trees are scenery."""
     roots = [index for index, link in enumerate(robot.links) if link.parent == WORLD]
     root_of_link: list[int] = []
     moving = set()
@@ -237,7 +237,7 @@ def _joint(importer: str, options: Mapping[str, Any], parent_body: int) -> Joint
 
 
 def _joint_type(importer: str, value: Any) -> JointType:
-    """Return the type that a value or a name stands for."""
+    """Return the joint type of a value or a name."""
     names = {kind.name.lower(): kind for kind in _KEYS_OF_TYPE}
     kind = names.get(value.lower()) if isinstance(value, str) else value
     if kind not in _KEYS_OF_TYPE:
@@ -273,7 +273,7 @@ def _dof(importer: str, value: Any) -> DofDescription:
 
 
 def split_root_articulation(robot: RobotDescription) -> None:
-    """Let what moves on a base that is fixed begin articulations of its own, if there are several."""
+    """Give each limb of a fixed base an articulation of its own, if there are several."""
     groups = find_rigid_groups(robot)
     limbs: list[tuple[int, LinkDescription]] = [
         (index, link)

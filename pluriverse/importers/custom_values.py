@@ -28,7 +28,7 @@ def set_value(builder: Any, attribute: Any, value: Any) -> None:
 
 
 def parse_text(text: str, attribute: Any) -> Any:
-    """Return the value that a text in an XML attribute stands for.
+    """Return the value of a text in an XML attribute.
 
     Raises:
         ValueError: If it is no value of the type of the attribute.

@@ -1,4 +1,4 @@
-"""A robot as read from an asset, before it goes to a builder: what all importers have in common.
+"""A robot as read from an asset, before it is added to a builder, for all importers.
 
 Frames and quantities are float64 on the host, in the link frames of the asset. None stands for the default of
 the builder that the robot goes to.
@@ -50,7 +50,7 @@ class ShapeDescription:
     custom: dict[str, Any] = dataclasses.field(default_factory=dict)
     """Custom attributes of the shape, by key."""
     origin: Hashable = None
-    """What of the asset it is, as a key of `Placement`; None for nothing that is looked for."""
+    """Its element in the asset, as a key of `Placement`; None if nothing refers to it."""
 
 
 @dataclasses.dataclass
@@ -96,7 +96,7 @@ class DofDescription:
     custom: dict[str, Any] = dataclasses.field(default_factory=dict)
     """Custom attributes of the degree of freedom, by key."""
     origin: Hashable = None
-    """What of the asset it is, as a key of `Placement`; None for nothing that is looked for."""
+    """Its element in the asset, as a key of `Placement`; None if nothing refers to it."""
 
 
 @dataclasses.dataclass
@@ -136,7 +136,7 @@ class JointDescription:
     custom: dict[str, Any] = dataclasses.field(default_factory=dict)
     """Custom attributes of the joint (and of all degrees of freedom of a ball or free joint), by key."""
     origin: Hashable = None
-    """What of the asset it is, as a key of `Placement`; None for nothing that is looked for."""
+    """Its element in the asset, as a key of `Placement`; None if nothing refers to it."""
 
     @property
     def dof_count(self) -> int:
@@ -188,7 +188,7 @@ class LoopDescription:
     custom: dict[str, Any] = dataclasses.field(default_factory=dict)
     """Custom attributes of the constraint, by key."""
     origin: Hashable = None
-    """What of the asset it is, as a key of `Placement`; None for nothing that is looked for."""
+    """Its element in the asset, as a key of `Placement`; None if nothing refers to it."""
 
 
 @dataclasses.dataclass
@@ -224,7 +224,7 @@ class CouplingDescription:
     custom: dict[str, Any] = dataclasses.field(default_factory=dict)
     """Custom attributes of the constraint, by key."""
     origin: Hashable = None
-    """What of the asset it is, as a key of `Placement`; None for nothing that is looked for."""
+    """Its element in the asset, as a key of `Placement`; None if nothing refers to it."""
 
 
 @dataclasses.dataclass
@@ -246,7 +246,7 @@ class LinkDescription:
     shapes: list[ShapeDescription] = dataclasses.field(default_factory=list)
     """Geometry fixed to the link."""
     is_intermediate: bool = False
-    """Whether the link only stands between two joints of one body of the asset."""
+    """Whether the link only connects two joints of one body of the asset."""
     is_kinematic: bool = False
     """Whether the motion of the link is prescribed, whatever acts on it."""
     custom: dict[str, Any] = dataclasses.field(default_factory=dict)

@@ -76,7 +76,7 @@ def quat_multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def quat_from_axis_angle(axis: Any, angle: float) -> np.ndarray:
-    """Return the quaternion (xyzw) of a turn by `angle` [rad] about the unit vector `axis`."""
+    """Return the quaternion (xyzw) of a rotation by `angle` [rad] about the unit vector `axis`."""
     return np.array([*(np.sin(0.5 * angle) * np.asarray(axis, dtype=np.float64)), np.cos(0.5 * angle)])
 
 

@@ -62,7 +62,7 @@ def merge_joint_chains(robot: RobotDescription) -> RobotDescription:
 
 
 def _find_chain(robot: RobotDescription, end: int) -> list[int]:
-    """Return the massless links that stand between the joints above a link, outermost last, and the link."""
+    """Return the massless links between the joints above a link, outermost last, and the link."""
     chain = [end]
     parent = robot.links[end].parent
     while parent != WORLD and robot.links[parent].is_intermediate:

@@ -1,4 +1,4 @@
-"""Masses of a described robot: what cannot be is repaired and reported, what cannot be repaired is refused.
+"""Masses of a described robot: impossible ones are repaired and reported, or refused.
 
 Refused are masses that are negative or not finite. Repaired are inertias with negative principal moments or
 with one that exceeds the sum of the others, and joints that find nothing to accelerate.
@@ -34,7 +34,7 @@ MASS_ALONE = 1.0
 def repair_masses(
     robot: RobotDescription, report: ImportReport, *, armature_default: float, mesh_maxhullvert: int
 ) -> None:
-    """Let all masses and inertias be possible and every joint have inertia to move.
+    """Repair masses and inertias so that all are possible and every joint has an inertia to move.
 
     Joints without an armature of their own will have `armature_default`.
 

@@ -1,4 +1,4 @@
-"""Mechanics of a described robot: what hangs rigidly together, what can move, merging of welded links."""
+"""Mechanics of a described robot: rigid groups, what can move, merging of welded links."""
 
 import dataclasses
 

@@ -130,7 +130,7 @@ def _find_servos(model: Any, link_of_joint: dict[int, int], robot: RobotDescript
 
 
 def _move_springs(model: Any, link_of_joint: dict[int, int], robot: RobotDescription) -> None:
-    """Let springs of joints with actuators or limited efforts be MuJoCo's own, apart from the drive."""
+    """Keep springs of joints with actuators or limited efforts as MuJoCo's own, apart from the drive."""
     acted = {
         int(model.actuator_trnid[actuator, 0])
         for actuator in range(actuator_count(model))

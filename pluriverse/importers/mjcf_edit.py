@@ -1,4 +1,4 @@
-"""Edits of an MJCF document before it is compiled: what options leave out, what only a picture needs."""
+"""Edits of an MJCF document before it is compiled: what options and missing display files leave out."""
 
 from pathlib import Path
 from typing import Any

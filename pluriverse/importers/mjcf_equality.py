@@ -81,7 +81,7 @@ def add_equalities(
 def _loop(
     model: Any, index: int, label: str, link_of_body: dict[int, int], options: MjcfSettings, site: int
 ) -> LoopDescription:
-    """Return a connect or weld constraint, by the two frames that are to coincide."""
+    """Return a connect or weld constraint from the two frames that shall coincide."""
     ends = [int(model.eq_obj1id[index]), int(model.eq_obj2id[index])]
     data = np.asarray(model.eq_data[index], dtype=np.float64)
     kind = EqType.WELD if model.eq_type[index] == WELD else EqType.CONNECT

@@ -193,7 +193,7 @@ def _mesh(model: Any, mesh: int, scale: float) -> Mesh:
 
 
 def _height_field(model: Any, geom: int, scale: float) -> Heightfield:
-    """Return the height field of a geom [m]. MuJoCo's has a bottom, ours goes down without end."""
+    """Return the height field of a geom [m]. MuJoCo's has a bottom, ours is solid all the way down."""
     field = int(model.geom_dataid[geom])
     rows, columns = int(model.hfield_nrow[field]), int(model.hfield_ncol[field])
     first = int(model.hfield_adr[field])

@@ -159,7 +159,7 @@ def add_sensors(
     placement: Placement,
     cameras: dict[int, int],
 ) -> None:
-    """Add the sensors, with the index of what each is on where that is part of the model."""
+    """Add the sensors, with the indices of the entities that they are on, if these are in the model."""
     for sensor in sensors:
         kind, index = _find(source, sensor.kind, sensor.object, placement, cameras)
         reference_kind, reference = _find(source, sensor.reference_kind, sensor.reference, placement, cameras)

@@ -285,7 +285,7 @@ def _repair_size(spec: Any, geom: Any, name: str, report: ImportReport) -> None:
 
 
 def _repair_inertia(body: Any, report: ImportReport) -> None:
-    """Let an authored inertia be one that MuJoCo takes."""
+    """Change an authored inertia to one that MuJoCo accepts."""
     full = np.array(body.fullinertia)
     is_full = not np.isnan(full[0])
     inertia = np.diag(full[:3] if is_full else np.array(body.inertia))

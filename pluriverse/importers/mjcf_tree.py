@@ -1,4 +1,4 @@
-"""The XML tree of an MJCF document, for what MuJoCo's parser does not tell: what was written, and by whom."""
+"""The XML tree of an MJCF document, for what MuJoCo's parser does not keep: what was written, and where."""
 
 import copy
 import re

@@ -50,7 +50,7 @@ _WITHOUT_MEANING: Mapping[str, Mapping[str, tuple[Any, str]]] = {
 }
 
 OTHER_OPTIONS = {importer: ("verbose", *options) for importer, options in _WITHOUT_MEANING.items()}
-"""What scripts may pass to each importer beside its own options."""
+"""Options that scripts may pass to each importer besides its own."""
 
 
 def read_other_options(importer: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:

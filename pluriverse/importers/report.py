@@ -1,4 +1,4 @@
-"""What an importer made of an asset, and which of its features are lost or changed."""
+"""What an importer added, and which features of the asset are lost or changed."""
 
 import dataclasses
 import enum
@@ -135,7 +135,7 @@ class ImportReport:
 
     @property
     def repairs(self) -> list[ImportEntry]:
-        """The entries of what cannot be as it stands in the file, with what it was read as."""
+        """The entries of what was impossible as written, with what it was read as."""
         return [entry for entry in self.entries if entry.severity is ImportSeverity.REPAIR]
 
     def add(

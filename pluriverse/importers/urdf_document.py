@@ -157,7 +157,7 @@ def _parse(data: bytes, name: str, report: ImportReport) -> Any:
 
 
 class _Checker:
-    """Checks the elements of a document, in the order in which they stand."""
+    """Checks the elements of a document, in their order."""
 
     def __init__(self, file: str, report: ImportReport):
         self.file = file

@@ -30,7 +30,7 @@ JOINT_CHILDREN = (
 
 
 def written_tag(element: Any) -> str:
-    """Return the tag of an element as it stands in the file, with the prefix of its namespace."""
+    """Return the tag of an element as written in the file, with the prefix of its namespace."""
     name = element.tag.rsplit("}", 1)[-1]
     return f"{element.prefix}:{name}" if element.prefix else name
 
@@ -86,7 +86,7 @@ def repair(root: Any, name: str, report: ImportReport) -> None:
 
 
 def _repair_inertials(link: Any, note: Any) -> None:
-    """Leave at most one `<inertial>` with a mass, and an `<inertia>` that is whole."""
+    """Leave at most one `<inertial>` with a mass, and a complete `<inertia>`."""
     inertials = link.findall("inertial")
     for extra in inertials[1:]:
         note("several <inertial>", extra, "the first one of the link counts")

@@ -78,7 +78,7 @@ class UrdfShapes:
         return min(resolution, RESOLUTION_LIMIT)
 
     def visuals(self, link: Any, label: str) -> list[ShapeDescription]:
-        """Return the shapes of the `<visual>` elements of a link, as far as their files exist."""
+        """Return the shapes of the `<visual>` elements of a link whose files exist."""
         shapes = []
         for number, visual in enumerate(link.visuals):
             name = visual.name or f"visual_{number}"

@@ -165,7 +165,7 @@ def _set_masses(
     densities: dict[str, float],
     mesh_maxhullvert: int,
 ) -> None:
-    """Give the links their mass: that of their colliders, as far as `MassAPI` does not say otherwise."""
+    """Give the links their mass: that of `MassAPI`, else that of their colliders."""
     parts: dict[str, list[MassProperties]] = {path: [] for path in bodies}
     for path, (description, shapes) in colliders.items():
         carrier = str(description.rigidBody)

@@ -333,7 +333,7 @@ def _walk(
 
 
 def _add_root(robot: RobotDescription, body: UsdBody, path: str, options: UsdSettings) -> None:
-    """Add a body that no joint holds: free or kinematic, or fixed where it stands."""
+    """Add a body without a joint: free, kinematic, or fixed at its pose."""
     is_base = bool(body.articulation)
     if is_base and options["floating"] is False and not body.is_held:
         joint = JointDescription(f"{path}/fixed_base", JointType.FIXED, parent_frame=body.frame)
@@ -401,7 +401,7 @@ def _add_chain(
     *,
     reverse: bool,
 ) -> tuple[int, JointDescription]:
-    """Add what stands between two bodies, from a link on; return the last link of it and the last joint."""
+    """Add the chain between two bodies, from a link on; return its last link and last joint."""
     poses = [bodies[path].frame if path else Frame(np.zeros(3), np.eye(4)[3]) for path in edge.bodies]
     chain = maker.chain(edge, (poses[0], poses[1]), reverse=reverse)
     for joint in chain[:-1]:
@@ -410,7 +410,7 @@ def _add_chain(
 
 
 def _add_intermediate(robot: RobotDescription, joint: JointDescription, path: str, parent: int) -> int:
-    """Add a link that only stands between two joints, and return its index."""
+    """Add a link that only connects two joints, and return its index."""
     robot.links.append(
         LinkDescription(
             name=joint.label,

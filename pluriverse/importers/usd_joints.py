@@ -280,7 +280,7 @@ class UsdJoints:
         return dof
 
     def _limit_effort(self, path: str, axis: _Axis, dof: DofDescription) -> None:
-        """Limit the sum of the efforts on a joint, as MuJoCo's schema has it, both ways."""
+        """Limit the sum of the efforts on a joint in both directions, as MuJoCo's schema does."""
         ends = [self._read(path, f"mjc:actuatorfrcrange:{end}") for end in ("min", "max")]
         flag = self._read(path, "mjc:actuatorfrclimited")
         if ends == [None, None] or str(flag).lower() == "false":
@@ -312,7 +312,7 @@ class UsdJoints:
         self._soften_limits(path, axis, dof)
 
     def _soften_limits(self, path: str, axis: _Axis, dof: DofDescription) -> None:
-        """Read the spring of a limit as PhysX has it: per radian, and none at all where it is not stiff."""
+        """Read the spring of a limit by PhysX's rules: per radian, and no spring without a stiffness."""
         what = f"physxLimit:{axis.token}"
         stiffness, damping = (self._read(path, f"{what}:{name}") for name in ("stiffness", "damping"))
         stiffness = self.source.number(path, f"{what}:stiffness", stiffness or 0.0, minimum=0.0)
@@ -442,7 +442,7 @@ def _positions(relative: Frame) -> np.ndarray:
 
 
 def _into_limits(angle: float, dof: DofDescription) -> float:
-    """Return the angle, or the one a turn away that the limits allow."""
+    """Return the angle, or the one a revolution away that the limits allow."""
     assert dof.lower is not None
     assert dof.upper is not None
     for turned in (angle, angle + 2.0 * np.pi, angle - 2.0 * np.pi):

@@ -227,7 +227,7 @@ class UsdShapes:
             ) from error
 
     def _approximate(self, prim: Any, shape: ShapeDescription, approximation: str) -> ShapeDescription:
-        """Return the collision shape that stands for a mesh."""
+        """Return the collision shape of a mesh."""
         assert shape.mesh is not None
         if approximation == "boundingCube" and not self.options["skip_mesh_approximation"]:
             lower, upper = (corner.astype(np.float64) for corner in shape.mesh.aabb)
