@@ -8,6 +8,7 @@ kernel and its arguments as the kernel takes them, so that a launch costs a call
 
 import contextlib
 import ctypes
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -46,6 +47,13 @@ def make_launches(
     call_entries(entries, count)
 
 
+@functools.cache
+def _packed_type(types: tuple[type, ...]) -> type[ctypes.Structure]:
+    """Return the structure that a kernel takes its arguments in."""
+    fields = [(f"argument_{index}", kind) for index, kind in enumerate(types)]
+    return type("Arguments", (ctypes.Structure,), {"_fields_": fields})
+
+
 class LaunchList:
     """Launches on a CPU, in the order in which they are to be made.
 
@@ -62,8 +70,7 @@ class LaunchList:
         if command is None:
             return
         bounds, *arguments = command.params
-        fields = [(f"p{index}", type(argument)) for index, argument in enumerate(arguments)]
-        packed = type("Arguments", (ctypes.Structure,), {"_fields_": fields})(*arguments)
+        packed = _packed_type(tuple(map(type, arguments)))(*arguments)
         kernel = ctypes.cast(command.hooks.forward, ctypes.c_void_p).value or 0
         self._entries.append((kernel, ctypes.addressof(bounds), ctypes.addressof(packed)))
         self._kept += [command, packed]

@@ -138,9 +138,8 @@ class Workspace:
     """1 where `balance.py` has changed the joint state, shape [world]."""
 
     tree_spin: wp.array
-    """Impulse that the inertia gives by turning, of trees that spin (`spin.py`), in the axes of the
-    rotational
-    velocity [N·m·s], shape [tree]."""
+    """Impulse that the inertia gives by turning, of trees that spin (`spin.py`) [N·m·s], in the axes of the
+    rotational velocity, shape [tree]."""
 
     tree_prescribed: wp.array
     """1 where the root of the tree is kinematic and its motion prescribed, shape [tree]. `dof_motion` of

@@ -20,8 +20,7 @@ def conversion_functions(real: Any) -> SimpleNamespace:
 
     - `widen_vec3(a)`, `widen_axis(a)`, `widen_rotation(q)`: a vector, a unit vector, a unit quaternion.
     - `read_vec3(values, first)`, `read_rotation(values, first)`: consecutive entries of an array; a
-    quaternion may
-      have any length there.
+      quaternion may have any length there.
     - `write_vec3(values, first, a)`, `write_rotation(values, first, q)`: the way back.
     """
     vec3 = vec3_type(real)

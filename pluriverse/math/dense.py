@@ -178,10 +178,9 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
       factorization. `ltdl_solve_up` and `ltdl_solve_down` are its halves, x <- L^-T x and x <- L^-1 D^-1 x.
     - `rows_multiply(H, base, parent, depth, row, first, begin, end, x, xbase, y, ybase)`: y <- H x.
     - `chain_mobility(H, base, parent, depth, row, first, leaf, top, x, y, z, xbase)`: for three vectors
-    along the
-      path from `leaf` up, indexed by depth, L^-T of them down from `leaf` to below `top` (-1 for the root),
-      from the factorization; there x <- (x^2 + y^2) / D and z <- z^2 / D in place of the result. What is
-      above is left with what the rows below have taken from it.
+      along the path from `leaf` up, indexed by depth, L^-T of them down from `leaf` to below `top` (-1 for
+      the root), from the factorization; there x <- (x^2 + y^2) / D and z <- z^2 / D in place of the result.
+      What is above is left with what the rows below have taken from it.
 
     And, of `real` to `real_vector`, without any structure:
 
