@@ -7,9 +7,9 @@ solver whose friction cone is convex also lets a contact act that slides at v_t 
 
     phi < T (mu |v_t| - v_n)    and thus only if    phi < T sqrt(1 + mu^2) |v| .
 
-The velocity v of the end of the step is known after the solve only. Collision takes that of the beginning,
-and assumes by how much it may change for each shape; the solver checks this on what it found, and has
-contacts found again where it did not hold: see `pluriverse.solvers.sap.candidates`.
+The velocity v of the end of the step is known only after the solve. Collision takes that of the beginning,
+and assumes for each shape by how much it may change. The solver compares this with what it found. Where it
+did not hold, the solver has more contacts found: see `pluriverse.solvers.sap.candidates`.
 """
 
 from dataclasses import dataclass

@@ -3,10 +3,10 @@
 Reads   contacts of a world, motion of their shapes
 Writes  the same contacts in another order; `count` without the idle ones, and how many these are
 
-Pairs are looked at as far as shapes may come with any change of velocity that is at all common, so that few
-steps have to be repeated. Of what is found there, a contact that would not act if velocities changed by less
-is *idle*. The solver checks it by the velocities that it found (`solvers.sap.candidates`), which is cheaper
-than a contact in all of its iterations. Contacts that may act keep their order.
+Pairs are looked at as far as shapes may come with any change of velocity that is common, so that few steps
+need a second look. A contact found there that would not act if velocities changed by less is *idle*. The
+solver checks it by the velocities that it found (`solvers.sap.candidates`), which is cheaper than a contact
+in all of its iterations. Contacts that may act keep their order.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ from pluriverse.collision.shape_state import ShapeModel, ShapeState, rotation_of
 from pluriverse.launch import launch_kernel
 
 # Change of velocity [m/s²] for the length of the step by which a contact is idle or not. Found by trial on
-# robots that walk, fall and lie: less repeats a tenth of all steps.
+# robots that walk, fall and lie: with less, a tenth of all steps is solved again.
 ACCELERATION_IDLE = 50.0
 
 
