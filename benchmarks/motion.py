@@ -376,8 +376,10 @@ def tuned_gap(scene: MovingScene, world_count: int) -> float:
     for gap in TUNED_GAPS[:-1]:
         run = Ours("sap_tuned", scene, world_count, 1, gap)
         try:
-            run.advance(1 if scene.restarts else SETTLING_CONTROL_STEPS)
-            if all(_is_right_after_a_step(run) for _ in range(TUNING_CONTROL_STEPS)):
+            if not scene.restarts:
+                run.advance(SETTLING_CONTROL_STEPS)
+            count = FALL_CONTROL_STEPS if scene.restarts else TUNING_CONTROL_STEPS
+            if all(_is_right_after_a_step(run) for _ in range(count)):
                 return gap
         finally:
             run.close()
