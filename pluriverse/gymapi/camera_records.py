@@ -11,6 +11,7 @@ from pluriverse.gymapi.frames import body_rows
 from pluriverse.gymapi.scene import Env, Sim
 from pluriverse.gymapi.structures import CameraProperties
 from pluriverse.model import poses
+from pluriverse.types import Axis
 
 _LAYOUTS: dict[ImageType, tuple[Any, tuple[int, ...]]] = {
     ImageType.IMAGE_COLOR: (wp.uint8, (4,)),
@@ -60,7 +61,12 @@ def camera_axes(sim: Sim) -> np.ndarray:
 
 def up_direction(sim: Sim) -> tuple[float, float, float]:
     """Return the axis of a sim that points up."""
-    return (0.0, 1.0, 0.0) if int(sim.params.up_axis) == UpAxis.UP_AXIS_Y else (0.0, 0.0, 1.0)
+    return up_axis_of(sim).vector
+
+
+def up_axis_of(sim: Sim) -> Axis:
+    """Return which axis of a sim points up."""
+    return Axis.Y if int(sim.params.up_axis) == UpAxis.UP_AXIS_Y else Axis.Z
 
 
 def looking_pose(sim: Sim, position: np.ndarray, target: np.ndarray) -> np.ndarray:

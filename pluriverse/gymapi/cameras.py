@@ -16,6 +16,7 @@ from pluriverse.gymapi.camera_records import (
     camera_axes,
     quaternion_of,
     rotation_of,
+    up_axis_of,
 )
 from pluriverse.gymapi.drawn_shapes import DrawnShapes
 from pluriverse.gymapi.enums import ImageType
@@ -100,7 +101,7 @@ class CameraBatch(Sensor):
             self._graphs.clear()
         if self._light_version != self.sim.lights.version:
             self._light_version = self.sim.lights.version
-            self._light = make_light(self.sim.lights, extent=2.0, reach=50.0)
+            self._light = make_light(self.sim.lights, up_axis=up_axis_of(self.sim), extent=2.0, reach=50.0)
             self._graphs.clear()
         if self.is_moved:
             self._place()

@@ -9,12 +9,13 @@ from pluriverse.builder.shapes import GROUND_COLOR
 from pluriverse.gymapi.lights import Lights
 from pluriverse.render import PictureStyle
 from pluriverse.render.picture import sky_light
+from pluriverse.types import Axis
 
 # What a surface at random takes of a light, on average over its directions that face it.
 MEAN_FACING = 0.5
 
 
-def make_light(lights: Lights, *, extent: float, reach: float, shadows: bool = False) -> Any:
+def make_light(lights: Lights, *, up_axis: Axis, extent: float, reach: float, shadows: bool = False) -> Any:
     """Return light and surroundings for kernels.
 
     The shader has one sun: that is the brightest of the lights. The others shine from everywhere, as what
@@ -22,12 +23,13 @@ def make_light(lights: Lights, *, extent: float, reach: float, shadows: bool = F
 
     Args:
         lights: The lights that were set.
+        up_axis: Axis that points up.
         extent: Size of what is looked at [m].
         reach: How far away it is [m].
         shadows: Whether things cast shadows.
     """
     style = PictureStyle(shadows=shadows, ambient_occlusion=shadows)
-    result = sky_light(style, extent=extent, distance=reach)
+    result = sky_light(style, extent=extent, distance=reach, up_axis=up_axis)
     result.plain_color = wp.vec3(*GROUND_COLOR)
     given = list(lights.by_number.values())
     if not given:

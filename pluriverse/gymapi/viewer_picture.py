@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.gymapi.camera_records import up_direction
+from pluriverse.gymapi.camera_records import up_axis_of, up_direction
 from pluriverse.gymapi.drawn_shapes import DrawnShapes
 from pluriverse.gymapi.lighting import make_light
 from pluriverse.gymapi.scene import Sim
@@ -32,7 +32,8 @@ class ViewerRenderer(PictureRenderer):
 
     def _light(self, style: Any, camera: Camera, corners: np.ndarray, layout: WorldLayout) -> Any:
         distance = float(np.linalg.norm(np.subtract(camera.target, camera.position)))
-        return make_light(self._sim.lights, extent=layout.extent, reach=10.0 * distance, shadows=True)
+        up_axis, reach = up_axis_of(self._sim), 10.0 * distance
+        return make_light(self._sim.lights, up_axis=up_axis, extent=layout.extent, reach=reach, shadows=True)
 
     def picture(
         self, position: np.ndarray, target: np.ndarray, size: tuple[int, int], fov: float, lines: Any

@@ -222,12 +222,12 @@ class PictureRenderer:
                 "by their size."
             )
         boxes, all_boxes = self._bounds(worlds)
-        offsets = world_offsets(boxes, spacing)
-        is_level = self.model.up_axis is Axis.Z  # a drawn floor is one of z
-        has_floor = is_level and not self._has_ground(worlds) if style.floor is None else style.floor
+        offsets = world_offsets(boxes, spacing, self.model.up_axis)
+        up = int(self.model.up_axis)
+        has_floor = not self._has_ground(worlds) if style.floor is None else style.floor
         if has_floor and len(worlds) > 1:
-            offsets[:, 2] = -all_boxes[:, 0, 2]  # all stand on the one floor
-        floor = float((all_boxes[:, 0, 2] + offsets[:, 2]).min()) if has_floor else None
+            offsets[:, up] = -all_boxes[:, 0, up]  # all stand on the one floor
+        floor = float((all_boxes[:, 0, up] + offsets[:, up]).min()) if has_floor else None
         return WorldLayout(offsets, floor, float((boxes[:, 1] - boxes[:, 0]).max()))
 
     def _corners(self, worlds: list[int], layout: "WorldLayout") -> np.ndarray:
@@ -258,13 +258,14 @@ class PictureRenderer:
     ) -> Light:
         extent = float(np.linalg.norm(corners.max(axis=0) - corners.min(axis=0)))
         distance = float(np.linalg.norm(np.subtract(camera.position, corners.mean(axis=0)))) + extent
-        light = sky_light(style, extent=layout.extent, distance=distance)
+        light = sky_light(style, extent=layout.extent, distance=distance, up_axis=self.model.up_axis)
         light.has_floor = int(layout.floor is not None)
         light.floor_height = 0.0 if layout.floor is None else layout.floor
         return light
 
     def _has_ground(self, worlds: list[int]) -> bool:
         """Return whether a world has a ground of its own: an endless plane, or scenery that is wide."""
+        level = _level_axes(self.model.up_axis)
         scene = self.caster.arrays.scene
         start, planes = scene.plane_start.numpy(), scene.plane_shape.numpy()
         seen = scene.shape_seen.numpy()
@@ -280,8 +281,8 @@ class PictureRenderer:
             still = entries[fixed[entries] & (seen[entry_shape[entries]] == 1)]
             moving = entries[~fixed[entries] & (seen[entry_shape[entries]] == 1)]
             if len(still) and len(moving):
-                wide = (upper[still] - lower[still])[:, :2].min(axis=1).max()
-                if wide > 1.5 * (upper[moving].max(axis=0) - lower[moving].min(axis=0))[:2].max():
+                wide = (upper[still] - lower[still])[:, level].min(axis=1).max()
+                if wide > 1.5 * (upper[moving].max(axis=0) - lower[moving].min(axis=0))[level].max():
                     return True
         return False
 
@@ -333,16 +334,19 @@ class PictureRenderer:
             list(pool.map(wp.capture_launch, graphs))
 
 
-def sky_light(style: PictureStyle, *, extent: float, distance: float) -> Any:
+def sky_light(style: PictureStyle, *, extent: float, distance: float, up_axis: Axis = Axis.Z) -> Any:
     """Return light and surroundings for kernels, without a floor.
 
     Args:
         style: What they are like.
         extent: Size of what is looked at [m].
         distance: How far away it is [m].
+        up_axis: Axis that points up; the direction of the sun turns with it.
     """
     light = Light()
-    sun = np.asarray(style.sun_direction, dtype=np.float64)
+    light.up = wp.vec3(*up_axis.vector)
+    # A cyclic exchange of axes is a rotation.
+    sun = np.roll(np.asarray(style.sun_direction, dtype=np.float64), int(up_axis) + 1)
     light.sun_direction = wp.vec3(*(sun / np.maximum(np.linalg.norm(sun), 1.0e-9)).tolist())
     light.sun_color = wp.vec3(*(style.sun * np.array([1.0, 0.97, 0.92])).tolist())
     light.sun_spread = style.sun_spread
@@ -390,16 +394,17 @@ def check_size(size: Any, what: str) -> tuple[int, int]:
     return int(values[0]), int(values[1])
 
 
-def world_offsets(boxes: np.ndarray, spacing: float | None) -> np.ndarray:
+def world_offsets(boxes: np.ndarray, spacing: float | None, up_axis: Axis = Axis.Z) -> np.ndarray:
     """Return where worlds are put beside each other [m], from the boxes around them, shape [world, 3]."""
+    level = _level_axes(up_axis)
     count = len(boxes)
     offsets = np.zeros((count, 3))
     if count == 1 or spacing == 0.0:
         return offsets
     if spacing is not None and not 0.0 < spacing < np.inf:
         raise ValueError(f"picture: spacing is {spacing}, but it must be a finite number >= 0 (m), or None.")
-    centre = 0.5 * (boxes[:, 0] + boxes[:, 1])[:, :2]
-    extent = (boxes[:, 1] - boxes[:, 0])[:, :2]
+    centre = 0.5 * (boxes[:, 0] + boxes[:, 1])[:, level]
+    extent = (boxes[:, 1] - boxes[:, 0])[:, level]
     if spacing is None:
         gap = np.abs(centre[:, None] - centre[None]) - 0.5 * (extent[:, None] + extent[None])
         apart = (gap > 0.0).any(axis=2) | np.eye(count, dtype=bool)
@@ -408,8 +413,13 @@ def world_offsets(boxes: np.ndarray, spacing: float | None) -> np.ndarray:
         spacing = WORLD_SPACING * float(extent.max())
     columns = int(np.ceil(np.sqrt(count)))
     cell = np.stack([np.arange(count) % columns, np.arange(count) // columns], axis=1).astype(np.float64)
-    offsets[:, :2] = spacing * (cell - 0.5 * (cell.max(axis=0))) - centre
+    offsets[:, level] = spacing * (cell - 0.5 * (cell.max(axis=0))) - centre
     return offsets
+
+
+def _level_axes(up_axis: Axis) -> list[int]:
+    """Return the axes along the ground, in the order that makes them right-handed with the one that is up."""
+    return [(int(up_axis) + 1) % 3, (int(up_axis) + 2) % 3]
 
 
 def write_picture(path: str | Path, pixels: np.ndarray) -> None:

@@ -146,7 +146,7 @@ class CameraSensor(Sensor):
             self._color = _bytes_of(self._arrays[CameraOutput.COLOR])
             self._looks = LookArrays(model, self._caster.arrays)
             style = PictureStyle(shadows=False, ambient_occlusion=False) if style is None else style
-            self._light = sky_light(style, extent=2.0, distance=50.0)
+            self._light = sky_light(style, extent=2.0, distance=50.0, up_axis=model.up_axis)
             self._light.plain_color = wp.vec3(*GROUND_COLOR)
 
     def _make_view(self, chosen: ModelCameras, device: Any) -> Any:
@@ -207,7 +207,7 @@ class CameraSensor(Sensor):
     def set_light(self, style: PictureStyle) -> None:
         """Change light and surroundings of the colour from the next update on."""
         if self._color is not None:
-            self._light = sky_light(style, extent=2.0, distance=50.0)
+            self._light = sky_light(style, extent=2.0, distance=50.0, up_axis=self.model.up_axis)
             self._graphs.clear()
 
     def camera_poses(self) -> tuple[np.ndarray, np.ndarray]:

@@ -29,6 +29,7 @@ LIFT_MIN = wp.constant(1.0e-6)
 class Light:
     """What shines, and what is around the worlds."""
 
+    up: wp.vec3  # unit, along an axis
     sun_direction: wp.vec3  # unit, towards the sun
     sun_color: wp.vec3  # linear light
     sun_spread: float  # tangent of half the angle under which the sun is seen
@@ -112,7 +113,7 @@ def trace_view(
 @wp.func
 def background(light: Light, direction: wp.vec3) -> wp.vec3:
     """Return the colour of what is behind everything, in linear light."""
-    share = wp.clamp(1.6 * direction[2], 0.0, 1.0)
+    share = wp.clamp(1.6 * wp.dot(direction, light.up), 0.0, 1.0)
     return to_linear((1.0 - share) * light.horizon_color + share * light.zenith_color)
 
 
@@ -193,7 +194,7 @@ def shade(
             blocked = trace_view(scene, view, camera, start, to_sun, 1.0e6, 1)
             if blocked.hit.shape >= 0:
                 lit = 0.0
-    share = 0.5 + 0.5 * normal[2]
+    share = 0.5 + 0.5 * wp.dot(normal, light.up)
     ambient = share * light.sky_color + (1.0 - share) * light.bounce_color
     if light.occlusion_reach > 0.0:
         way = around(normal, chance[2], chance[3])
@@ -235,8 +236,9 @@ def ray_color(
         found = trace_view(scene, view, camera, start, direction, MISS, 0)
         hit = found.hit
         on_floor = bool(False)
-        if light.has_floor == 1 and direction[2] < -1.0e-6 and start[2] > light.floor_height:
-            distance = (light.floor_height - start[2]) / direction[2]
+        rise, height = wp.dot(direction, light.up), wp.dot(start, light.up)
+        if light.has_floor == 1 and rise < -1.0e-6 and height > light.floor_height:
+            distance = (light.floor_height - height) / rise
             if distance < hit.distance:
                 on_floor = True
                 hit.distance = distance
@@ -250,7 +252,7 @@ def ray_color(
             total = passed + hit.distance
             if on_floor:
                 surface.color = to_linear(light.floor_color)
-                surface.normal = wp.vec3(0.0, 0.0, 1.0)
+                surface.normal = light.up
                 surface.flat_normal = surface.normal
                 surface.alpha = 1.0
             else:
@@ -268,7 +270,8 @@ def ray_color(
             fade = float(0.0)
             if endless:
                 textured = bool(False)
-                local = point
+                side = wp.vec3(light.up[2], light.up[0], light.up[1])
+                local = wp.vec3(wp.dot(point, side), wp.dot(point, wp.cross(light.up, side)), 0.0)
                 if not on_floor:
                     local = (point - found.offset - scene.shape_position[hit.shape]) * scene.shape_rotation[
                         hit.shape
@@ -285,7 +288,7 @@ def ray_color(
                     far = total / light.fade_distance
                     fade = 1.0 - wp.exp(-far * far)
             seen = shade(scene, view, light, camera, surface, point, total, direction, chance)
-            seen = (1.0 - fade) * seen + fade * background(light, wp.vec3(direction[0], direction[1], 0.0))
+            seen = (1.0 - fade) * seen + fade * background(light, direction - rise * light.up)
             color += (through * surface.alpha) * seen
             through = through * (1.0 - surface.alpha)
             step = hit.distance + wp.max(LIFT * total, LIFT_MIN) + 1.0e-6 * wp.length(point)
