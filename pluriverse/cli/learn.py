@@ -66,8 +66,7 @@ def train(name: str, options: TrainOptions) -> None:
         torch = import_optional("torch", extra="learn", purpose="Training and policies")
         import_optional("rsl_rl", extra="learn", purpose="Training and policies")
         from pluriverse.envs.environment import Environment
-        from pluriverse.envs.learning.policy import export_policy
-        from pluriverse.envs.learning.trainer import CHECKPOINT, CURVE, Trainer
+        from pluriverse.envs.learning.trainer import CHECKPOINT, CURVE, POLICY, Trainer
         from pluriverse.envs.registry import find_task, make_task
 
         if options.minutes is not None and not (options.minutes > 0.0 and math.isfinite(options.minutes)):
@@ -110,14 +109,11 @@ def train(name: str, options: TrainOptions) -> None:
         writer = _tensorboard(folder) if options.tensorboard else None
         interrupted = _run(trainer, options, writer)
         trainer.save()
-        policy = export_policy(
-            trainer.ppo.get_policy(), folder / "policy.onnx", description | {"iteration": trainer.iteration}
-        )
         env.close()
     for text in warning_texts:
         errors.print(f"[yellow]warning:[/yellow] {escape(text)}", highlight=False)
     ending = f"interrupted; go on by --resume --out {folder}. " if interrupted else ""
-    output.print(f"{ending}policy: {policy}", highlight=False)
+    output.print(f"{ending}policy: {folder / POLICY}", highlight=False)
 
 
 def _run(trainer: Any, options: TrainOptions, writer: Any) -> bool:

@@ -73,6 +73,8 @@ def test_a_run_goes_on_after_it_was_killed(tmp_path):
     first.train(4)
     with open(tmp_path / CURVE, "a") as file:
         file.write('{"iteration": 5, "reward": 0.0}\n{"iterat')  # killed while it wrote
+    # What has been learnt by then can be looked at.
+    assert envs.OnnxPolicy(tmp_path / "policy.onnx").description["iteration"] == 4
     again = make_trainer(tmp_path, resume=True)
     assert again.iteration == 4
     assert torch.equal(parameters(first), parameters(again))

@@ -15,8 +15,10 @@ import torch
 from pluriverse.envs.adapters.rsl_rl import RslRlEnv
 from pluriverse.envs.environment import Environment, StepResult
 from pluriverse.envs.learning.config import LearningConfig
+from pluriverse.envs.learning.policy import export_policy
 
 CHECKPOINT = "checkpoint.pt"
+POLICY = "policy.onnx"
 CURVE = "curve.jsonl"
 
 
@@ -200,11 +202,18 @@ class Trainer:
     # files
 
     def save(self, path: str | Path | None = None) -> Path | None:
-        """Write a checkpoint, whole or not at all, and return its path; None without a folder."""
+        """Write a checkpoint, whole or not at all, and return its path; None without a folder.
+
+        Without a path, which means the folder, the policy is written beside it, so that a run that was
+        killed can be looked at.
+        """
         if path is None:
             if self.folder is None:
                 return None
             path = self.folder / CHECKPOINT
+            description = self.description | {"iteration": self.iteration}
+            policy = export_policy(self.ppo.get_policy(), self.folder / f"partial.{POLICY}", description)
+            os.replace(policy, self.folder / POLICY)
         path = Path(path)
         content = {
             "format": 1,
