@@ -82,13 +82,13 @@ class ColumnArray(np.ndarray):
     def __eq__(self, other: Any) -> Any:
         """Compare with a list as a list does, to one truth value; with all else entry by entry."""
         if isinstance(other, list | tuple) and self.ndim:
-            return self._is_list(other)
+            return np.bool_(self._is_list(other))  # which has all() and any(), as arrays do
         return super().__eq__(other)
 
     def __ne__(self, other: Any) -> Any:
         """The opposite of `==`."""
         if isinstance(other, list | tuple) and self.ndim:
-            return not self._is_list(other)
+            return np.bool_(not self._is_list(other))
         return super().__ne__(other)
 
     __hash__ = None  # as lists and arrays
