@@ -82,6 +82,8 @@ class ContactInputs:
     body_mass: wp.array[float]
     body_inertia: wp.array[wp.mat33]
     world_frozen: wp.array[int]
+    column_capacity: int  # degrees of freedom of a world at most
+    shares_columns: int  # whether all worlds of a launch use the scratch of the first
 
 
 @wp.struct
@@ -192,6 +194,11 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
         tree0 = topology.world_tree[world]
         zero, one = real(0.0), real(1.0)
         dt = real(options.dt)
+        # One thread steps all worlds of a launch on a CPU, one after the other: they share its scratch.
+        region = int(world)
+        if inputs.shares_columns != 0 and worlds[0] >= 0:
+            region = worlds[0]
+        columns = 2 * region * inputs.column_capacity
         lifted = real(0.0)  # the mass that moves, once a contact asks for it
 
         for node in range(node_count):
@@ -312,6 +319,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
                     weight3(arm0),
                     weight3(arm1),
                     wp.transpose(weight33(frame)),
+                    columns,
+                    columns + inputs.column_capacity,
                 )
                 weight_tangential = weights[0]
                 weight = weights[1]
@@ -467,6 +476,8 @@ def set_contact_terms(
     inputs.body_mass = model.body_mass
     inputs.body_inertia = model.body_inertia
     inputs.world_frozen = world_frozen
+    inputs.column_capacity = sap.column_capacity
+    inputs.shares_columns = int(model.device.is_cpu)
     launch_kernel(
         _kernels(sap.real, sap.linear, dynamics.real, weight_real).set_contact_terms,
         dim=worlds.size,

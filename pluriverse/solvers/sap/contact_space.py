@@ -35,6 +35,7 @@ from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import vec3_type, vec6_type
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
+from pluriverse.solvers.sap.tree_factors import tree_factor_functions
 from pluriverse.solvers.sap.workspace import SPACE_CONTACTS_MAX, sap_struct
 
 CONTACTS_MAX = wp.constant(SPACE_CONTACTS_MAX)
@@ -60,13 +61,9 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     cone = cone_functions(real)
     unprojected, project, stiffness = cone.unprojected, cone.project, cone.stiffness
-    rows = packed_rows(linear, real)
-    ltdl_factorize, ltdl_solve_up, ltdl_solve_down = (
-        rows.ltdl_factorize,
-        rows.ltdl_solve_up,
-        rows.ltdl_solve_down,
-    )
-    rows_copy = packed_rows(dynamics_real, linear).rows_copy
+    trees = tree_factor_functions(real, linear, dynamics_real)
+    write_joint_hessian, factorize_tree = trees.write_joint_hessian, trees.factorize_tree
+    solve_tree_up, solve_tree_down = trees.solve_tree_up, trees.solve_tree_down
     numbers_clear = packed_rows(real).numbers_clear
     mobility = contact_mobility_functions(linear, real)
     contact_mobility, spread_impulse, contact_step = (
@@ -232,45 +229,20 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         tree_count = topology.template_tree[template + 1] - first_tree
         basis = region * dof_capacity * 3 * CONTACTS_MAX
 
-        rows_copy(dynamics.mass_row, row0, topology.template_row_size[template], sap.hessian_row, row0)
-        for dof in range(dof_count):
-            index = row0 + topology.dof_row[first + dof] + topology.dof_depth[first + dof]
-            sap.hessian_row[index] = sap.hessian_row[index] + linear(
-                sap.dof_curvature[dof0 + dof] + diag_shift
-            )
-            sap.direction[dof0 + dof] = real(0.0)
+        write_joint_hessian(topology, dynamics, sap, world, diag_shift)
+        for dof in range(dof0, dof0 + dof_count):
+            sap.direction[dof] = real(0.0)
         numbers_clear(sap.space_basis, basis, dof_count * m)
         for tree in range(tree_count):
             if sap.tree_active[tree0 + tree] != 0:
                 begin = topology.tree_dof[first_tree + tree]
                 end = topology.tree_dof_end[first_tree + tree]
-                ok = ltdl_factorize(
-                    sap.hessian_row,
-                    row0,
-                    topology.dof_parent,
-                    topology.dof_depth,
-                    topology.dof_row,
-                    first,
-                    begin,
-                    end,
-                )
-                if ok == 0:
+                if factorize_tree(topology, sap, world, tree) == 0:
                     return 0
                 # Minus the gradient without the impulses of contacts.
                 for dof in range(dof0 + begin, dof0 + end):
                     sap.direction[dof] = sap.dof_impulse[dof] - sap.residual[dof]
-                ltdl_solve_up(
-                    sap.hessian_row,
-                    row0,
-                    topology.dof_parent,
-                    topology.dof_depth,
-                    topology.dof_row,
-                    first,
-                    begin,
-                    end,
-                    sap.direction,
-                    dof0,
-                )
+                solve_tree_up(topology, sap, world, tree)
         if count > 0:
             for c in range(count):
                 slot = sap.space_slot[contact0 + c]
@@ -317,18 +289,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
             )
         for tree in range(tree_count):
             if sap.tree_active[tree0 + tree] != 0:
-                ltdl_solve_down(
-                    sap.hessian_row,
-                    row0,
-                    topology.dof_parent,
-                    topology.dof_depth,
-                    topology.dof_row,
-                    first,
-                    topology.tree_dof[first_tree + tree],
-                    topology.tree_dof_end[first_tree + tree],
-                    sap.direction,
-                    dof0,
-                )
+                solve_tree_down(topology, sap, world, tree)
         for slot in range(start, start + sap.contact_count[world]):
             sap.contact_slope[slot] = vec3()
         for c in range(contact0, contact0 + count):

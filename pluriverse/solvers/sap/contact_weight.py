@@ -98,11 +98,10 @@ def contact_weight_functions(real: Any, linear: Any, dynamics_real: Any, weight_
         arm: weight3,
         sign: weight_real,
         frame_transposed: weight33,
-        x: wp.array(dtype=real),
-        y: wp.array(dtype=real),
-        z: wp.array(dtype=real),
+        sap: SapData,
+        begin: int,
     ):
-        """Write J of one body along its chain, a component of the contact frame per array, by depth."""
+        """Write J of one body along its chain from `begin` on, by depth, into `column_t1` and so on."""
         template = topology.world_template[world]
         first = topology.template_dof[template]
         dof0 = topology.world_dof[world]
@@ -120,22 +119,22 @@ def contact_weight_functions(real: Any, linear: Any, dynamics_real: Any, weight_
                 moment = wp.cross(arm, direction)
                 for k in range(3):
                     if axis == 0:
-                        x[dof0 + k] = real(moment[k])
-                        x[dof0 + 3 + k] = real(direction[k])
+                        sap.column_t1[begin + k] = real(moment[k])
+                        sap.column_t1[begin + 3 + k] = real(direction[k])
                     elif axis == 1:
-                        y[dof0 + k] = real(moment[k])
-                        y[dof0 + 3 + k] = real(direction[k])
+                        sap.column_t2[begin + k] = real(moment[k])
+                        sap.column_t2[begin + 3 + k] = real(direction[k])
                     else:
-                        z[dof0 + k] = real(moment[k])
-                        z[dof0 + 3 + k] = real(direction[k])
+                        sap.column_n[begin + k] = real(moment[k])
+                        sap.column_n[begin + 3 + k] = real(direction[k])
         dof = int(leaf)
         while dof > bottom:
             motion = weight6(dynamics.dof_motion[dof0 + dof])
             column = sign * jacobian_column(motion, arm, frame_transposed)
-            entry = dof0 + topology.dof_depth[first + dof]
-            x[entry] = real(column[0])
-            y[entry] = real(column[1])
-            z[entry] = real(column[2])
+            entry = begin + topology.dof_depth[first + dof]
+            sap.column_t1[entry] = real(column[0])
+            sap.column_t2[entry] = real(column[1])
+            sap.column_n[entry] = real(column[2])
             if topology.dof_depth[first + dof] == 0:
                 break
             dof = topology.dof_parent[first + dof]
@@ -153,13 +152,14 @@ def contact_weight_functions(real: Any, linear: Any, dynamics_real: Any, weight_
         arm0: weight3,
         arm1: weight3,
         frame_transposed: weight33,
+        columns0: int,
+        columns1: int,
     ) -> weight3:
         """Return (w_t, w_n, 0): half the trace of the tangential part of W = J A^-1 J^T, its normal entry.
 
-        Overwrites vectors of the Newton stage, which come later: the columns of Z along the chains, by depth.
+        The columns of Z along the two chains, by depth, are scratch from `columns0` and `columns1` on.
         """
         first = topology.template_dof[topology.world_template[world]]
-        dof0 = topology.world_dof[world]
         row0 = topology.world_row[world]
         first_node = topology.template_node[topology.world_template[world]]
         one = weight_real(1.0)
@@ -184,9 +184,8 @@ def contact_weight_functions(real: Any, linear: Any, dynamics_real: Any, weight_
                 arm0,
                 -one,
                 frame_transposed,
-                sap.residual,
-                sap.momentum_free,
-                sap.direction_momentum,
+                sap,
+                columns0,
             )
             chain_mobility(
                 dynamics.factor_row,
@@ -197,14 +196,14 @@ def contact_weight_functions(real: Any, linear: Any, dynamics_real: Any, weight_
                 first,
                 dof_a,
                 common,
-                sap.residual,
-                sap.momentum_free,
-                sap.direction_momentum,
-                dof0,
+                sap.column_t1,
+                sap.column_t2,
+                sap.column_n,
+                columns0,
             )
-            for entry in range(dof0 + shared, dof0 + topology.dof_depth[first + dof_a] + 1):
-                tangential += weight_real(sap.residual[entry])
-                normal += weight_real(sap.direction_momentum[entry])
+            for depth in range(shared, topology.dof_depth[first + dof_a] + 1):
+                tangential += weight_real(sap.column_t1[columns0 + depth])
+                normal += weight_real(sap.column_n[columns0 + depth])
         if dof_b >= 0:
             write_columns(
                 topology,
@@ -215,9 +214,8 @@ def contact_weight_functions(real: Any, linear: Any, dynamics_real: Any, weight_
                 arm1,
                 one,
                 frame_transposed,
-                sap.direction,
-                sap.gradient,
-                sap.impulse,
+                sap,
+                columns1,
             )
             chain_mobility(
                 dynamics.factor_row,
@@ -228,16 +226,18 @@ def contact_weight_functions(real: Any, linear: Any, dynamics_real: Any, weight_
                 first,
                 dof_b,
                 common,
-                sap.direction,
-                sap.gradient,
-                sap.impulse,
-                dof0,
+                sap.column_t1,
+                sap.column_t2,
+                sap.column_n,
+                columns1,
             )
             if common >= 0:
-                for entry in range(dof0, dof0 + shared):
-                    sap.direction[entry] = sap.direction[entry] + sap.residual[entry]
-                    sap.gradient[entry] = sap.gradient[entry] + sap.momentum_free[entry]
-                    sap.impulse[entry] = sap.impulse[entry] + sap.direction_momentum[entry]
+                for depth in range(shared):
+                    own = columns1 + depth
+                    shared_by = columns0 + depth
+                    sap.column_t1[own] = sap.column_t1[own] + sap.column_t1[shared_by]
+                    sap.column_t2[own] = sap.column_t2[own] + sap.column_t2[shared_by]
+                    sap.column_n[own] = sap.column_n[own] + sap.column_n[shared_by]
                 chain_mobility(
                     dynamics.factor_row,
                     row0,
@@ -247,14 +247,14 @@ def contact_weight_functions(real: Any, linear: Any, dynamics_real: Any, weight_
                     first,
                     common,
                     -1,
-                    sap.direction,
-                    sap.gradient,
-                    sap.impulse,
-                    dof0,
+                    sap.column_t1,
+                    sap.column_t2,
+                    sap.column_n,
+                    columns1,
                 )
-            for entry in range(dof0, dof0 + topology.dof_depth[first + dof_b] + 1):
-                tangential += weight_real(sap.direction[entry])
-                normal += weight_real(sap.impulse[entry])
+            for depth in range(topology.dof_depth[first + dof_b] + 1):
+                tangential += weight_real(sap.column_t1[columns1 + depth])
+                normal += weight_real(sap.column_n[columns1 + depth])
         return weight3(weight_real(0.5) * tangential, normal, weight_real(0.0))
 
     return SimpleNamespace(mobility=mobility, delassus_weight=delassus_weight, exact_weights=exact_weights)

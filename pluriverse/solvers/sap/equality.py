@@ -84,7 +84,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
         return k * wp.identity(n=3, dtype=linear)
 
     @wp.func(inline=True)
-    def equality_velocities(
+    def measure_equalities(
         topology: Topology,
         sap: SapData,
         world: int,
@@ -118,7 +118,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
             equality_rate[index] = result
 
     @wp.func(inline=True)
-    def equality_cost(sap: SapData, world: int) -> real:
+    def evaluate_equalities(sap: SapData, world: int) -> real:
         """Write the impulse of every constraint at `sap.equality_velocity`; return their cost."""
         cost = real(0.0)
         for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
@@ -168,7 +168,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
                     )
 
     @wp.func(inline=True)
-    def equality_trial(sap: SapData, world: int, alpha: real) -> vec3:
+    def probe_equalities(sap: SapData, world: int, alpha: real) -> vec3:
         """Return cost, slope and curvature of all constraints at step alpha along the direction."""
         value, slope, curvature = real(0.0), real(0.0), real(0.0)
         for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
@@ -188,7 +188,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
         return vec3(value, slope, curvature)
 
     @wp.func(inline=True)
-    def advance_equality(sap: SapData, world: int, alpha: real):
+    def advance_equalities(sap: SapData, world: int, alpha: real):
         """Move `sap.equality_velocity` by alpha along the direction."""
         for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
             sap.equality_velocity[index] = sap.equality_velocity[index] + alpha * sap.equality_slope[index]
@@ -229,11 +229,11 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
             sap.hessian_row[row] = sap.hessian_row[row] + k * ratio * ratio
 
     return SimpleNamespace(
-        equality_velocities=equality_velocities,
-        equality_cost=equality_cost,
+        measure_equalities=measure_equalities,
+        evaluate_equalities=evaluate_equalities,
         add_equality_wrenches=add_equality_wrenches,
-        equality_trial=equality_trial,
-        advance_equality=advance_equality,
+        probe_equalities=probe_equalities,
+        advance_equalities=advance_equalities,
         add_equality_stiffness=add_equality_stiffness,
         add_dof_stiffness=add_dof_stiffness,
         is_slack=is_slack,

@@ -25,6 +25,7 @@ from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
 from pluriverse.solvers.sap.cone_moments import cone_moment_functions
 from pluriverse.solvers.sap.equality import DOFS, equality_functions
+from pluriverse.solvers.sap.tree_factors import tree_factor_functions
 from pluriverse.solvers.sap.workspace import VISITED, sap_struct
 from pluriverse.types import JointType
 
@@ -43,11 +44,10 @@ def hessian_functions(
     cone = cone_functions(real)
     unprojected, cone_stiffness = cone.unprojected, cone.stiffness
     moment_stiffness = cone_moment_functions(real).stiffness
-    rows = packed_rows(linear, real)
-    ltdl_factorize, ltdl_solve = rows.ltdl_factorize, rows.ltdl_solve
-    same_rows = packed_rows(linear)
-    rows_to_block, numbers_clear = same_rows.rows_to_block, same_rows.numbers_clear
-    rows_copy = packed_rows(dynamics_real, linear).rows_copy
+    trees = tree_factor_functions(real, linear, dynamics_real)
+    write_joint_hessian, factorize_tree = trees.write_joint_hessian, trees.factorize_tree
+    solve_tree_up, solve_tree_down = trees.solve_tree_up, trees.solve_tree_down
+    rows_to_block, numbers_clear = packed_rows(linear).rows_to_block, packed_rows(linear).numbers_clear
     blocks = block_cholesky(linear, real)
     block_factorize, block_solve = blocks.block_factorize, blocks.block_solve
 
@@ -303,12 +303,7 @@ def hessian_functions(
         row0 = topology.world_row[world]
         tree0 = topology.world_tree[world]
 
-        rows_copy(dynamics.mass_row, row0, topology.template_row_size[template], sap.hessian_row, row0)
-        for dof in range(topology.template_dof[template + 1] - first):
-            index = row0 + topology.dof_row[first + dof] + topology.dof_depth[first + dof]
-            sap.hessian_row[index] = sap.hessian_row[index] + linear(
-                sap.dof_curvature[dof0 + dof] + diag_shift
-            )
+        write_joint_hessian(topology, dynamics, sap, world, diag_shift)
 
         zero33 = mat33()
         for node in range(node_count):
@@ -517,41 +512,18 @@ def hessian_functions(
     def factorize_and_solve(topology: Topology, sap: SapData, world: int, coupled_count: int) -> int:
         """Replace `sap.direction` by H^-1 direction; return 0 if H was not positive definite to rounding."""
         template = topology.world_template[world]
-        first = topology.template_dof[template]
         first_tree = topology.template_tree[template]
         tree_count = topology.template_tree[template + 1] - first_tree
         dof0 = topology.world_dof[world]
-        row0 = topology.world_row[world]
         tree0 = topology.world_tree[world]
         ok = int(1)
         for tree in range(tree_count):
-            begin = topology.tree_dof[first_tree + tree]
-            end = topology.tree_dof_end[first_tree + tree]
-            if sap.tree_active[tree0 + tree] != 0:
-                if coupled_count == 0 or sap.tree_coupled[tree0 + tree] == 0:
-                    tree_ok = ltdl_factorize(
-                        sap.hessian_row,
-                        row0,
-                        topology.dof_parent,
-                        topology.dof_depth,
-                        topology.dof_row,
-                        first,
-                        begin,
-                        end,
-                    )
-                    ok = ok * tree_ok
-                    ltdl_solve(
-                        sap.hessian_row,
-                        row0,
-                        topology.dof_parent,
-                        topology.dof_depth,
-                        topology.dof_row,
-                        first,
-                        begin,
-                        end,
-                        sap.direction,
-                        dof0,
-                    )
+            is_alone = coupled_count == 0 or sap.tree_coupled[tree0 + tree] == 0
+            if sap.tree_active[tree0 + tree] != 0 and is_alone:
+                tree_ok = factorize_tree(topology, sap, world, tree)
+                ok = ok * tree_ok
+                solve_tree_up(topology, sap, world, tree)
+                solve_tree_down(topology, sap, world, tree)
         if coupled_count > 0:
             blocks_ok = block_factorize(
                 tree_count,

@@ -12,7 +12,6 @@ from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Model, Topology
-from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.hessian import hessian_functions
 from pluriverse.solvers.sap.objective import objective_functions
 from pluriverse.solvers.sap.sweeps import sweep_functions
@@ -38,14 +37,12 @@ class ConvexProblem:
 @functools.cache
 def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool, moments: bool) -> SimpleNamespace:
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
-    objective = objective_functions(real, linear, dynamics_real, moments)
+    objective = objective_functions(real, linear, dynamics_real, equality, moments)
     evaluate_terms, gradient_norms = objective.evaluate_terms, objective.gradient_norms
     sweeps = sweep_functions(real, linear, dynamics_real, equality, moments)
-    contact_velocities, joint_impulses = sweeps.contact_velocities, sweeps.joint_impulses
+    term_velocities, joint_impulses = sweeps.term_velocities, sweeps.joint_impulses
     hessian = hessian_functions(real, linear, dynamics_real, equality, moments)
     find_coupling, assemble = hessian.find_coupling, hessian.assemble
-    held = equality_functions(real, linear)
-    equality_velocities, equality_cost = held.equality_velocities, held.equality_cost
     names = (real, linear, dynamics_real)
     stage = "pluriverse.solvers.sap.inspection" + ("_equality" if equality else "")
     stage += "_moments" if moments else ""
@@ -63,14 +60,18 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool, moments
         world = worlds[slot]
         if world < 0:
             return
-        contact_velocities(
-            topology, dynamics, sap, world, sap.velocity, sap.contact_velocity, sap.contact_spin, 1
+        term_velocities(
+            topology,
+            dynamics,
+            sap,
+            world,
+            sap.velocity,
+            sap.contact_velocity,
+            sap.contact_spin,
+            sap.equality_velocity,
+            1,
         )
-        if wp.static(equality):
-            equality_velocities(topology, sap, world, sap.velocity, sap.equality_velocity)
         evaluate_terms(topology, sap, world, dt)
-        if wp.static(equality):
-            equality_cost(sap, world)
         joint_impulses(topology, dynamics, sap, world)
         gradient_norms(topology, dynamics, sap, world)
         template = topology.world_template[world]

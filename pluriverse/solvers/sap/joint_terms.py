@@ -16,7 +16,7 @@ import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
-from pluriverse.math.precision import kernel_module, vec3_type
+from pluriverse.math.precision import kernel_module
 from pluriverse.model import Control, Model, State, Topology
 from pluriverse.model.drive_targets import bounded_target
 from pluriverse.solvers.sap.workspace import (
@@ -70,83 +70,6 @@ class JointTermInputs:
     friction: wp.array[float]
     velocity_limit: wp.array[float]
     enforce_velocity_limit: int
-
-
-@functools.cache
-def joint_term_functions(real: Any) -> SimpleNamespace:
-    """Return `dof_objective` and `speed_objective`: cost, impulse and curvature of terms of one dof."""
-    vec3 = vec3_type(real)
-
-    @wp.func
-    def dof_objective(
-        terms: int,
-        v: real,
-        dt: real,
-        drive_offset: real,
-        drive_gain: real,
-        drive_limit: real,
-        lower_bias: real,
-        upper_bias: real,
-        limit_regularization: real,
-        friction_regularization: real,
-        friction_impulse: real,
-    ) -> vec3:
-        """Return (cost [J], impulse [N·s or N·m·s], -d impulse / d v) at the velocity v."""
-        zero, half = real(0.0), real(0.5)
-        cost = real(0.0)
-        impulse = real(0.0)
-        curvature = real(0.0)
-        if terms & DRIVE:
-            y = drive_offset - drive_gain * v
-            effort = wp.clamp(y, -drive_limit, drive_limit)
-            impulse = dt * effort
-            if drive_gain > zero:
-                if effort == y:
-                    cost = half * dt / drive_gain * y * y
-                    curvature = dt * drive_gain
-                else:
-                    cost = dt / drive_gain * drive_limit * (wp.abs(y) - half * drive_limit)
-            else:
-                cost = -impulse * v  # direct effort: a constant impulse
-        if terms & LIMIT_LOWER:
-            gamma = (lower_bias - v) / limit_regularization
-            if gamma > zero:
-                cost += half * limit_regularization * gamma * gamma
-                impulse += gamma
-                curvature += real(1.0) / limit_regularization
-        if terms & LIMIT_UPPER:
-            gamma = (upper_bias + v) / limit_regularization
-            if gamma > zero:
-                cost += half * limit_regularization * gamma * gamma
-                impulse -= gamma
-                curvature += real(1.0) / limit_regularization
-        if terms & DRY_FRICTION:
-            y = -v / friction_regularization
-            gamma = wp.clamp(y, -friction_impulse, friction_impulse)
-            impulse += gamma
-            if gamma == y:
-                cost += half * friction_regularization * y * y
-                curvature += real(1.0) / friction_regularization
-            else:
-                cost += (
-                    friction_impulse * wp.abs(v)
-                    - half * friction_regularization * friction_impulse * friction_impulse
-                )
-        return vec3(cost, impulse, curvature)
-
-    @wp.func
-    def speed_objective(v: real, limit: real, regularization: real) -> vec3:
-        """Return (cost [J], impulse [N·s or N·m·s], -d impulse / d v) of a speed limit at the velocity v."""
-        excess = wp.abs(v) - limit
-        result = vec3()
-        if excess > real(0.0):
-            stiffness = real(1.0) / regularization
-            result = vec3(
-                real(0.5) * stiffness * excess * excess, -wp.sign(v) * stiffness * excess, stiffness
-            )
-        return result
-
-    return SimpleNamespace(dof_objective=dof_objective, speed_objective=speed_objective)
 
 
 @functools.cache

@@ -24,10 +24,9 @@ import warp as wp
 
 from pluriverse.math.precision import vec3_type
 from pluriverse.model import Topology
-from pluriverse.solvers.sap.cone import cone_functions
-from pluriverse.solvers.sap.cone_moments import cone_moment_functions
+from pluriverse.solvers.sap.contact_objective import contact_objective_functions
 from pluriverse.solvers.sap.equality import equality_functions
-from pluriverse.solvers.sap.joint_terms import joint_term_functions
+from pluriverse.solvers.sap.joint_objective import joint_objective_functions
 from pluriverse.solvers.sap.options import (
     ARMIJO_DECAY,
     EXACT_ROOT,
@@ -35,7 +34,7 @@ from pluriverse.solvers.sap.options import (
     STRONG_WOLFE,
     newton_options_struct,
 )
-from pluriverse.solvers.sap.workspace import SPEED_LIMIT, sap_struct
+from pluriverse.solvers.sap.workspace import sap_struct
 
 # State of a search. Negative: why it found no step, kept in `SapWorkspace.failure`.
 SEARCHING, FOUND, EXHAUSTED = wp.constant(0), wp.constant(1), wp.constant(2)
@@ -107,82 +106,22 @@ def line_search_functions(
     vec3 = vec3_type(real)
     SapData, Options = sap_struct(real, linear), newton_options_struct(real)
     Line, Search = line_struct(real), search_struct(real)
-    cone = cone_functions(real)
-    unprojected, along, cone_cost = cone.unprojected, cone.along, cone.cost
-    turning = cone_moment_functions(real)
-    project_moments, moment_cost, moment_stiffness = turning.project, turning.moment_cost, turning.stiffness
-    dof_objective = joint_term_functions(real).dof_objective
-    speed_objective = joint_term_functions(real).speed_objective
-    equality_trial = equality_functions(real, linear).equality_trial
+    probe_contacts = contact_objective_functions(real, linear, moments).probe_contacts
+    probe_joints = joint_objective_functions(real, linear).probe_joints
+    probe_equalities = equality_functions(real, linear).probe_equalities
 
     @wp.func(inline=True)
     def try_step(
         topology: Topology, sap: SapData, world: int, options: Options, line: Line, alpha: real
     ) -> vec3:
         """Return value, slope and curvature of the objective at step alpha."""
-        value, slope, curvature = real(0.0), real(0.0), real(0.0)
-        start = sap.contact_start[world]
-        for slot in range(start, start + sap.contact_count[world]):
-            rn = sap.contact_rn[slot]
-            if rn > real(0.0):
-                rt = sap.contact_rt[slot]
-                mu = sap.contact_mu[slot]
-                rate = sap.contact_slope[slot]
-                y = unprojected(sap.contact_velocity[slot] + alpha * rate, sap.contact_bias[slot], rt, rn)
-                if wp.static(moments):
-                    ra = sap.contact_ra[slot]
-                    mu_moment = sap.contact_mu_moment[slot]
-                    spin = sap.contact_spin_slope[slot]
-                    z = -(sap.contact_spin[slot] + alpha * spin) / ra
-                    gamma, tau = project_moments(y, z, mu, mu_moment, rt, ra, rn)
-                    if gamma[2] != real(0.0):
-                        value += cone_cost(gamma, rt, rn) + moment_cost(tau, ra)
-                        slope -= wp.dot(gamma, rate) + wp.dot(tau, spin)
-                        force, cross, moment = moment_stiffness(y, z, mu, mu_moment, rt, ra, rn)
-                        curvature += wp.dot(rate, force * rate) + wp.dot(spin, moment * spin)
-                        curvature += real(2.0) * wp.dot(rate, cross * spin)
-                else:
-                    term = along(y, rate, mu, rt, rn, sap.contact_soft[slot])
-                    value += term[0]
-                    slope += term[1]
-                    curvature += term[2]
-        template = topology.world_template[world]
-        dof0 = topology.world_dof[world]
-        for dof in range(dof0, dof0 + topology.template_dof[template + 1] - topology.template_dof[template]):
-            terms = sap.dof_terms[dof]
-            if terms != 0:
-                rate_dof = sap.direction[dof]
-                term = dof_objective(
-                    terms,
-                    sap.velocity[dof] + alpha * rate_dof,
-                    options.dt,
-                    sap.drive_offset[dof],
-                    sap.drive_gain[dof],
-                    sap.drive_limit[dof],
-                    sap.limit_lower_bias[dof],
-                    sap.limit_upper_bias[dof],
-                    sap.limit_regularization[dof],
-                    sap.friction_regularization[dof],
-                    sap.friction_impulse[dof],
-                )
-                if terms & SPEED_LIMIT:
-                    term += speed_objective(
-                        sap.velocity[dof] + alpha * rate_dof,
-                        sap.speed_limit[dof],
-                        sap.speed_regularization[dof],
-                    )
-                value += term[0]
-                slope -= term[1] * rate_dof
-                curvature += term[2] * rate_dof * rate_dof
+        terms = probe_contacts(sap, world, alpha) + probe_joints(topology, sap, world, options.dt, alpha)
         if wp.static(equality):
-            held = equality_trial(sap, world, alpha)
-            value += held[0]
-            slope += held[1]
-            curvature += held[2]
+            terms += probe_equalities(sap, world, alpha)
         return vec3(
-            line.energy + alpha * (line.energy_slope + real(0.5) * alpha * line.energy_curvature) + value,
-            line.energy_slope + alpha * line.energy_curvature + slope,
-            line.energy_curvature + curvature,
+            line.energy + alpha * (line.energy_slope + real(0.5) * alpha * line.energy_curvature) + terms[0],
+            line.energy_slope + alpha * line.energy_curvature + terms[1],
+            line.energy_curvature + terms[2],
         )
 
     @wp.func(inline=True)

@@ -20,6 +20,7 @@ from pluriverse.launch import launch_kernel
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Model, Topology
+from pluriverse.solvers.sap.contact_objective import contact_objective_functions
 from pluriverse.solvers.sap.contact_space import contact_space_functions
 from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.hessian import hessian_functions
@@ -45,10 +46,10 @@ def _kernels(
 ) -> SimpleNamespace:
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     Options, Line = newton_options_struct(real), line_struct(real)
-    objective = objective_functions(real, linear, dynamics_real, moments)
+    objective = objective_functions(real, linear, dynamics_real, equality, moments)
     evaluate_terms, gradient_norms = objective.evaluate_terms, objective.gradient_norms
     sweeps = sweep_functions(real, linear, dynamics_real, equality, moments)
-    contact_velocities, joint_impulses = sweeps.contact_velocities, sweeps.joint_impulses
+    term_velocities, joint_impulses = sweeps.term_velocities, sweeps.joint_impulses
     hessian = hessian_functions(real, linear, dynamics_real, equality, moments)
     find_coupling, assemble, factorize_and_solve = (
         hessian.find_coupling,
@@ -59,9 +60,8 @@ def _kernels(
     search_line = line_search_functions(real, linear, equality, moments).search_line
     limit_recovery = recovery_functions(real, linear, dynamics_real).limit_recovery
     rows_multiply = packed_rows(dynamics_real, real).rows_multiply
-    held = equality_functions(real, linear)
-    equality_velocities, equality_cost = held.equality_velocities, held.equality_cost
-    advance_equality = held.advance_equality
+    advance_contacts = contact_objective_functions(real, linear, moments).advance_contacts
+    advance_equalities = equality_functions(real, linear).advance_equalities
     names = (real, linear, dynamics_real)
     stage = "pluriverse.solvers.sap.newton" + ("_equality" if equality else "")
     stage += "_moments" if moments else ""
@@ -138,8 +138,8 @@ def _kernels(
                     elif start == START_WRITTEN:
                         v = real(dynamics.dof_velocity_next[dof0 + dof])
                 sap.velocity[dof0 + dof] = v
-                sap.direction[dof0 + dof] = v - free
-                sap.gradient[dof0 + dof] = free
+                sap.direction[dof0 + dof] = v - free  # the way from v* to where the iteration starts
+                sap.velocity_free[dof0 + dof] = free
                 sap.impulse[dof0 + dof] = real(0.0)
 
         cost, cost_previous = real(0.0), real(0.0)
@@ -154,23 +154,27 @@ def _kernels(
             by_optimality = 1
         else:
             multiply_by_mass(topology, dynamics, world, sap.direction, sap.residual)
-            multiply_by_mass(topology, dynamics, world, sap.gradient, sap.momentum_free)
-            contact_velocities(
-                topology, dynamics, sap, world, sap.velocity, sap.contact_velocity, sap.contact_spin, 1
+            multiply_by_mass(topology, dynamics, world, sap.velocity_free, sap.momentum_free)
+            term_velocities(
+                topology,
+                dynamics,
+                sap,
+                world,
+                sap.velocity,
+                sap.contact_velocity,
+                sap.contact_spin,
+                sap.equality_velocity,
+                1,
             )
-            if wp.static(equality):
-                equality_velocities(topology, sap, world, sap.velocity, sap.equality_velocity)
 
         while running != 0:
             again = int(0)
             term_cost = evaluate_terms(topology, sap, world, options.dt)
-            if wp.static(equality):
-                term_cost += equality_cost(sap, world)
             joint_impulses(topology, dynamics, sap, world)
             norms = gradient_norms(topology, dynamics, sap, world)
             energy = real(0.0)
             for dof in range(dof0, dof0 + dof_count):
-                energy += sap.residual[dof] * (sap.velocity[dof] - real(dynamics.dof_velocity_free[dof]))
+                energy += sap.residual[dof] * (sap.velocity[dof] - sap.velocity_free[dof])
             energy = half * energy
             cost_previous = cost
             cost = energy + term_cost
@@ -226,7 +230,7 @@ def _kernels(
                                 direction = -sap.gradient[dof0 + dof]
                             sap.direction[dof0 + dof] = direction
                     ok = factorize_and_solve(topology, sap, world, coupled_count)
-                    contact_velocities(
+                    term_velocities(
                         topology,
                         dynamics,
                         sap,
@@ -234,11 +238,10 @@ def _kernels(
                         sap.direction,
                         sap.contact_slope,
                         sap.contact_spin_slope,
+                        sap.equality_slope,
                         0,
                     )
                 multiply_by_mass(topology, dynamics, world, sap.direction, sap.direction_momentum)
-                if wp.static(equality):
-                    equality_velocities(topology, sap, world, sap.direction, sap.equality_slope)
                 slope, energy_slope, energy_curvature = real(0.0), real(0.0), real(0.0)
                 for dof in range(dof0, dof0 + dof_count):
                     d = sap.direction[dof]
@@ -267,17 +270,9 @@ def _kernels(
                     for dof in range(dof0, dof0 + dof_count):
                         sap.velocity[dof] = sap.velocity[dof] + alpha * sap.direction[dof]
                         sap.residual[dof] = sap.residual[dof] + alpha * sap.direction_momentum[dof]
-                    first_slot = sap.contact_start[world]
-                    for slot in range(first_slot, first_slot + sap.contact_count[world]):
-                        sap.contact_velocity[slot] = (
-                            sap.contact_velocity[slot] + alpha * sap.contact_slope[slot]
-                        )
-                        if wp.static(moments):
-                            sap.contact_spin[slot] = (
-                                sap.contact_spin[slot] + alpha * sap.contact_spin_slope[slot]
-                            )
+                    advance_contacts(sap, world, alpha)
                     if wp.static(equality):
-                        advance_equality(sap, world, alpha)
+                        advance_equalities(sap, world, alpha)
                     iteration += 1
 
         for dof in range(dof0, dof0 + dof_count):

@@ -49,7 +49,7 @@ class RestitutionInputs:
 def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     vec3, mat33 = vec3_type(real), mat33_type(real)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
-    contact_velocities = sweep_functions(real, linear, dynamics_real).contact_velocities
+    term_velocities = sweep_functions(real, linear, dynamics_real).term_velocities
     names = (real, linear, dynamics_real)
 
     @wp.func
@@ -115,7 +115,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         speed: real,
     ) -> real:
         """Return the v_hat [m/s] with which a contact parts at `speed`, or slower if energy would grow."""
-        free, before, mu = sap.contact_slope[slot], sap.contact_velocity[slot], sap.contact_mu[slot]
+        before, mu = sap.contact_velocity[slot], sap.contact_mu[slot]
+        free = before + sap.contact_slope[slot]
         if mu <= real(0.0):
             return speed
         W = pair_mobility(topology, inputs, dynamics, sap, world, slot)
@@ -163,7 +164,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         if elastic == 0:
             return
 
-        # Contact velocities at the start of the step, and those of free motion in `contact_slope`.
+        # Contact velocities at the start of the step, and the direction from there to free motion.
         for tree in range(topology.template_tree[template + 1] - first_tree):
             prescribed = dynamics.tree_prescribed[topology.world_tree[world] + tree]
             for dof in range(topology.tree_dof[first_tree + tree], topology.tree_dof_end[first_tree + tree]):
@@ -172,12 +173,28 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                 if prescribed == 0:
                     before = real(dynamics.dof_velocity[dof0 + dof])
                 sap.velocity[dof0 + dof] = before
-                sap.direction[dof0 + dof] = free
-        contact_velocities(
-            topology, dynamics, sap, world, sap.velocity, sap.contact_velocity, sap.contact_spin, 1
+                sap.direction[dof0 + dof] = free - before
+        term_velocities(
+            topology,
+            dynamics,
+            sap,
+            world,
+            sap.velocity,
+            sap.contact_velocity,
+            sap.contact_spin,
+            sap.equality_velocity,
+            1,
         )
-        contact_velocities(
-            topology, dynamics, sap, world, sap.direction, sap.contact_slope, sap.contact_spin, 1
+        term_velocities(
+            topology,
+            dynamics,
+            sap,
+            world,
+            sap.direction,
+            sap.contact_slope,
+            sap.contact_spin,
+            sap.equality_velocity,
+            0,
         )
 
         bounces = int(0)
@@ -192,7 +209,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
             if sap.contact_rn[slot] > zero and e > zero:
                 gap = sap.contact_gap[slot]
                 approach = -sap.contact_velocity[slot][2]
-                if approach > threshold and gap + dt * sap.contact_slope[slot][2] <= zero:
+                free = sap.contact_velocity[slot][2] + sap.contact_slope[slot][2]
+                if approach > threshold and gap + dt * free <= zero:
                     bounces = 1
                     # Overlap is resolved as quickly as without restitution, but with no more energy than
                     # there was.

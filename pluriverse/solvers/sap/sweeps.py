@@ -15,6 +15,7 @@ import warp as wp
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.precision import vec3_type, vec6_type
 from pluriverse.model import Topology
+from pluriverse.solvers.sap.contact_objective import contact_objective_functions
 from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.workspace import VISITED, sap_struct
 from pluriverse.types import JointType
@@ -26,20 +27,14 @@ FREE = wp.constant(int(JointType.FREE))
 def sweep_functions(
     real: Any, linear: Any, dynamics_real: Any, equality: bool = False, moments: bool = False
 ) -> SimpleNamespace:
-    """Return `contact_velocities` and `joint_impulses`, with or without equalities and contact moments."""
+    """Return `term_velocities` and `joint_impulses`, with or without equalities and contact moments."""
     vec3, vec6 = vec3_type(real), vec6_type(real)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
 
-    add_equality_wrenches = equality_functions(real, linear).add_equality_wrenches
-
-    @wp.func(inline=True)
-    def point_velocity(rate: vec6, arm: vec3) -> vec3:
-        """Return the velocity of the point at `arm` from the reference point of a body's spatial velocity."""
-        return vec3(rate[3], rate[4], rate[5]) + wp.cross(vec3(rate[0], rate[1], rate[2]), arm)
-
-    @wp.func(inline=True)
-    def angular_part(rate: vec6) -> vec3:
-        return vec3(rate[0], rate[1], rate[2])
+    contacts = contact_objective_functions(real, linear, moments)
+    measure_contacts, add_contact_wrenches = contacts.measure_contacts, contacts.add_contact_wrenches
+    held = equality_functions(real, linear)
+    measure_equalities, add_equality_wrenches = held.measure_equalities, held.add_equality_wrenches
 
     @wp.func(inline=True)
     def is_free_root(topology: Topology, sap: SapData, node0: int, first_node: int, node: int) -> bool:
@@ -48,7 +43,7 @@ def sweep_functions(
         return free and sap.node_contact[node0 + node] == VISITED
 
     @wp.func(inline=True)
-    def contact_velocities(
+    def term_velocities(
         topology: Topology,
         dynamics: DynamicsData,
         sap: SapData,
@@ -56,12 +51,10 @@ def sweep_functions(
         dof_rate: wp.array(dtype=real),
         contact_rate: wp.array(dtype=vec3),
         contact_spin: wp.array(dtype=vec3),
+        equality_rate: wp.array(dtype=vec6),
         drifting: int,  # 1: with the velocity that kinematic roots add
     ):
-        """Write J x for every contact of the world, where x = `dof_rate`, into `contact_rate` [m/s].
-
-        The relative angular velocities [rad/s] go into `contact_spin`, where contacts have moments.
-        """
+        """Write J x, x = `dof_rate`, of all contacts [m/s, rad/s] and equality constraints of the world."""
         template = topology.world_template[world]
         first_node = topology.template_node[template]
         node0 = topology.world_joint[world]
@@ -83,25 +76,9 @@ def sweep_functions(
                     for dof in range(begin, begin + topology.node_dof_count[first_node + node]):
                         rate += dof_rate[dof0 + dof] * vec6(dynamics.dof_motion[dof0 + dof])
                 sap.node_rate[node0 + node] = rate
-        start = sap.contact_start[world]
-        for slot in range(start, start + sap.contact_count[world]):
-            velocity = vec3()
-            node_a = sap.contact_node0[slot]
-            node_b = sap.contact_node1[slot]
-            if node_b >= 0:
-                velocity += point_velocity(sap.node_rate[node0 + node_b], sap.contact_arm1[slot])
-            if node_a >= 0:
-                velocity -= point_velocity(sap.node_rate[node0 + node_a], sap.contact_arm0[slot])
-            frame = sap.contact_frame[slot]
-            # R^T v without forming the transpose
-            contact_rate[slot] = velocity * frame
-            if wp.static(moments):
-                spin = vec3()
-                if node_b >= 0:
-                    spin += angular_part(sap.node_rate[node0 + node_b])
-                if node_a >= 0:
-                    spin -= angular_part(sap.node_rate[node0 + node_a])
-                contact_spin[slot] = spin * frame
+        measure_contacts(topology, sap, world, contact_rate, contact_spin)
+        if wp.static(equality):
+            measure_equalities(topology, sap, world, dof_rate, equality_rate)
 
     @wp.func(inline=True)
     def joint_impulses(topology: Topology, dynamics: DynamicsData, sap: SapData, world: int):
@@ -116,29 +93,7 @@ def sweep_functions(
             sap.impulse[dof] = sap.dof_impulse[dof]
         for node in range(node_count):
             sap.node_wrench[node0 + node] = vec6()
-        start = sap.contact_start[world]
-        for slot in range(start, start + sap.contact_count[world]):
-            gamma = sap.contact_impulse[slot]
-            if gamma[2] != real(0.0):
-                force = sap.contact_frame[slot] * gamma
-                if wp.static(moments):
-                    turning = sap.contact_frame[slot] * sap.contact_moment[slot]
-                node_a = sap.contact_node0[slot]
-                node_b = sap.contact_node1[slot]
-                if node_b >= 0:
-                    moment = wp.cross(sap.contact_arm1[slot], force)
-                    if wp.static(moments):
-                        moment += turning
-                    sap.node_wrench[node0 + node_b] = sap.node_wrench[node0 + node_b] + vec6(
-                        moment[0], moment[1], moment[2], force[0], force[1], force[2]
-                    )
-                if node_a >= 0:
-                    moment = wp.cross(sap.contact_arm0[slot], force)
-                    if wp.static(moments):
-                        moment += turning
-                    sap.node_wrench[node0 + node_a] = sap.node_wrench[node0 + node_a] - vec6(
-                        moment[0], moment[1], moment[2], force[0], force[1], force[2]
-                    )
+        add_contact_wrenches(topology, sap, world)
         if wp.static(equality):
             add_equality_wrenches(topology, sap, world)
         for i in range(node_count):
@@ -158,4 +113,4 @@ def sweep_functions(
                 if parent >= 0:
                     sap.node_wrench[node0 + parent] = sap.node_wrench[node0 + parent] + wrench
 
-    return SimpleNamespace(contact_velocities=contact_velocities, joint_impulses=joint_impulses)
+    return SimpleNamespace(term_velocities=term_velocities, joint_impulses=joint_impulses)

@@ -6,6 +6,7 @@ of `pluriverse.model.topology`. *Contact precision* is the scalar type of the ob
 """
 
 import functools
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,58 +32,150 @@ PRESCRIBED = wp.constant(2)
 """Values of `node_contact` for bodies that sweeps visit, 0 for others: `PRESCRIBED` at a kinematic root."""
 
 
+@dataclass(frozen=True)
+class Field:
+    """An array of the workspace."""
+
+    axis: str
+    """What it has an entry for; "moment slot" is a slot where contacts have moments."""
+    dtype: Any
+    meaning: str
+
+
 @functools.cache
-def _fields(real: Any, linear: Any) -> dict[str, tuple[str, Any]]:
-    """Return axis and type of every array of the workspace; see `SapWorkspace` for what they mean."""
+def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
+    """Return every array of the workspace by name: what one stage leaves to the others, by purpose.
+
+    Contact frames have the axes (t1, t2, n) and velocities are those of shape1 relative to shape0.
+    """
     vec3, vec6, mat33, mat33_linear = vec3_type(real), vec6_type(real), mat33_type(real), mat33_type(linear)
-    fields: dict[str, tuple[str, Any]] = {}
-
-    def add(axis: str, dtype: Any, names: str) -> None:
-        fields.update(dict.fromkeys(names.split(), (axis, dtype)))
-
-    # The terms of contacts and joints.
-    add("world", int, "contact_start contact_count")
-    add("slot", int, "contact_node0 contact_node1 contact_dof0 contact_dof1")
-    add("slot", mat33, "contact_frame")
-    add("slot", vec3, "contact_arm0 contact_arm1")
-    add("slot", real, "contact_gap contact_weight contact_bias contact_rt contact_rn contact_mu contact_soft")
-    add("slot", real, "contact_speed_max contact_work_max")
-    add("dof", int, "dof_terms")
-    add("dof", real, "drive_offset drive_gain drive_limit limit_lower_bias limit_upper_bias")
-    add("dof", real, "limit_regularization friction_regularization friction_impulse")
-    add("dof", real, "speed_limit speed_regularization")
-    # Moments of contacts, with `torsional_friction`.
-    add("moment slot", vec3, "contact_mu_moment contact_spin contact_spin_slope contact_moment")
-    add("moment slot", real, "contact_ra")
-    # The Newton iteration.
-    add("slot", vec3, "contact_velocity contact_slope contact_impulse")
-    add("dof", real, "dof_impulse dof_curvature")
-    add("dof", real, "velocity residual momentum_free impulse gradient direction direction_momentum")
-    add("node", int, "node_contact")
-    add("node", vec6, "node_rate node_wrench")
-    add("node", mat33_linear, "node_stiffness_ww node_stiffness_wv node_stiffness_vv")
-    add("row", linear, "hessian_row")
-    # Trees that contacts couple, and their blocks (`math.block_cholesky`).
-    add("tree", int, "tree_active tree_coupled tree_order tree_position")
-    add("template tree", int, "tree_size")
-    add("world", int, "world_adjacency world_location world_block")
-    add("adjacency", wp.uint64, "adjacency")
-    add("location", int, "block_location")
-    add("block", linear, "block_value")
-    # Scratch of `contact_space`, a region for each thread or world.
-    add("space matrix", real, "space_basis space_mobility space_work")
-    add("space contact", int, "space_slot")
-    add("space contact", vec3, "space_velocity space_velocity_step space_impulse space_impulse_step")
-    add("space contact", vec3, "space_residual")
-    add("space contact", mat33, "space_stiffness")
-    # Equality constraints.
-    add("world + 1", int, "equality_start")
-    add("equality", equality_term_struct(real), "equality")
-    add("equality", vec6, "equality_velocity equality_slope equality_impulse")
-    # Results.
-    add("world", real, "cost")
-    add("world", int, "iterations line_search_iterations converged optimality_reached cost_reached failure")
-    return fields
+    contact_terms = {
+        "contact_start": Field("world", int, "first slot"),
+        "contact_count": Field("world", int, "slots in use"),
+        "contact_node0": Field("slot", int, "node of the body of shape0 in its template, -1 for none"),
+        "contact_node1": Field("slot", int, "node of the body of shape1 in its template, -1 for none"),
+        "contact_dof0": Field("slot", int, "last degree of freedom that moves that body, -1 for none"),
+        "contact_dof1": Field("slot", int, "last degree of freedom that moves that body, -1 for none"),
+        "contact_frame": Field("slot", mat33, "columns t1, t2, n, world axes"),
+        "contact_arm0": Field("slot", vec3, "point from the reference point of the tree, world axes [m]"),
+        "contact_arm1": Field("slot", vec3, "point from the reference point of the tree, world axes [m]"),
+        "contact_gap": Field("slot", real, "signed distance phi0 with margins taken off [m]"),
+        "contact_weight": Field("slot", real, "inverse w of the mass that it feels [1/kg]"),
+        "contact_bias": Field("slot", real, "normal velocity v_hat that it asks for [m/s]"),
+        "contact_rt": Field("slot", real, "regularization R_t [1/kg]"),
+        "contact_rn": Field("slot", real, "regularization R_n [1/kg], negative if it takes no part"),
+        "contact_mu": Field("slot", real, "friction coefficient"),
+        "contact_soft": Field("slot", real, "rounding of the norm of its tangential impulse [N·s]"),
+        "contact_speed_max": Field("slot", real, "largest speed at which it opens [m/s] (`recovery.py`)"),
+        "contact_work_max": Field("slot", real, "largest work in the step [J] (`recovery.py`)"),
+        "contact_mu_moment": Field("moment slot", vec3, "coefficients (rolling twice, torsional) [m]"),
+        "contact_ra": Field("moment slot", real, "regularization R_a [1/(kg·m²)]"),
+    }
+    joint_terms = {
+        "dof_terms": Field("dof", int, "bits DRIVE and so on of the terms present"),
+        "drive_offset": Field("dof", real, "effort at no velocity [N or N·m]"),
+        "drive_gain": Field("dof", real, "fall of the effort per velocity [N·s/m or N·m·s/rad]"),
+        "drive_limit": Field("dof", real, "largest effort [N or N·m]"),
+        "limit_lower_bias": Field("dof", real, "velocity that the lower limit asks for [m/s or rad/s]"),
+        "limit_upper_bias": Field("dof", real, "minus the velocity that the upper limit asks for"),
+        "limit_regularization": Field("dof", real, "R of both limits [1/kg or 1/(kg·m²)]"),
+        "friction_regularization": Field("dof", real, "R of dry friction [1/kg or 1/(kg·m²)]"),
+        "friction_impulse": Field("dof", real, "largest impulse of dry friction [N·s or N·m·s]"),
+        "speed_limit": Field("dof", real, "largest speed [m/s or rad/s]"),
+        "speed_regularization": Field("dof", real, "R of the speed limit [1/kg or 1/(kg·m²)]"),
+    }
+    equality_terms = {
+        "equality_start": Field("world + 1", int, "first equality constraint"),
+        "equality": Field("equality", equality_term_struct(real), "the term"),
+    }
+    # At the velocity of the present iteration.
+    iterate = {
+        "velocity": Field("dof", real, "v, internal order [m/s or rad/s]"),
+        "velocity_free": Field("dof", real, "v* [m/s or rad/s]"),
+        "residual": Field("dof", real, "A (v - v*) [N·s or N·m·s]"),
+        "momentum_free": Field("dof", real, "A v* [N·s or N·m·s]"),
+        "impulse": Field("dof", real, "impulses of all terms on joints [N·s or N·m·s]"),
+        "gradient": Field("dof", real, "residual minus impulse [N·s or N·m·s]"),
+        "dof_impulse": Field("dof", real, "impulse of the terms of joints [N·s or N·m·s]"),
+        "dof_curvature": Field("dof", real, "second derivative of their cost [kg or kg·m²]"),
+        "contact_velocity": Field("slot", vec3, "v_c, contact frame [m/s]"),
+        "contact_impulse": Field("slot", vec3, "gamma on the body of shape1, contact frame [N·s]"),
+        "contact_spin": Field("moment slot", vec3, "relative angular velocity, contact frame [rad/s]"),
+        "contact_moment": Field("moment slot", vec3, "moment impulse, contact frame [N·m·s]"),
+        "equality_velocity": Field("equality", vec6, "angular and linear, or that of dofs in front"),
+        "equality_impulse": Field("equality", vec6, "on the second body [N·m·s; N·s], or in front"),
+    }
+    direction = {
+        "direction": Field("dof", real, "step dv of a whole iteration [m/s or rad/s]"),
+        "direction_momentum": Field("dof", real, "A dv [N·s or N·m·s]"),
+        "contact_slope": Field("slot", vec3, "J dv of contacts, contact frame [m/s]"),
+        "contact_spin_slope": Field("moment slot", vec3, "relative angular velocity at dv [rad/s]"),
+        "equality_slope": Field("equality", vec6, "J dv of equality constraints"),
+    }
+    sweeps = {
+        "node_contact": Field("node", int, "VISITED, PRESCRIBED or 0"),
+        "node_rate": Field("node", vec6, "spatial velocity, world axes [rad/s; m/s]"),
+        "node_wrench": Field("node", vec6, "impulse of all terms and nodes below, world axes [N·m·s; N·s]"),
+        "node_stiffness_ww": Field("node", mat33_linear, "6x6 stiffness of body and those below: angular"),
+        "node_stiffness_wv": Field("node", mat33_linear, "moment by velocity"),
+        "node_stiffness_vv": Field("node", mat33_linear, "linear"),
+    }
+    hessian = {
+        "hessian_row": Field("row", linear, "packed rows of H, then their factors (`math.dense`)"),
+        "tree_active": Field("tree", int, "whether any term acts on the tree"),
+        "tree_coupled": Field("tree", int, "whether it is solved with others (`math.block_cholesky`)"),
+        "tree_order": Field("tree", int, "coupled trees by elimination"),
+        "tree_position": Field("tree", int, "place in that order"),
+        "tree_size": Field("template tree", int, "degrees of freedom"),
+        "world_adjacency": Field("world", int, "first word of `adjacency`"),
+        "world_location": Field("world", int, "first entry of `block_location`"),
+        "world_block": Field("world", int, "first entry of `block_value`"),
+        "adjacency": Field("adjacency", wp.uint64, "which trees are coupled, a bit for each pair"),
+        "block_location": Field("location", int, "where the block of a pair of trees begins"),
+        "block_value": Field("block", linear, "column-major blocks of coupled trees"),
+    }
+    # Of both bodies of a contact, by depth in the tree; a region for each thread or world, as below.
+    contact_weight = {
+        name: Field(
+            "column", real, f"J^T along {axis}, then L^-T J^T, then its part of W (`contact_weight.py`)"
+        )
+        for name, axis in (("column_t1", "t1"), ("column_t2", "t2"), ("column_n", "n"))
+    }
+    contact_space = {
+        "space_basis": Field("space matrix", real, "J^T, then L^-T J^T, [dof, component]"),
+        "space_mobility": Field("space matrix", real, "W [component, component]"),
+        "space_work": Field("space matrix", real, "of `contact_step`"),
+        "space_slot": Field("space contact", int, "slot of a contact that takes part"),
+        "space_velocity": Field("space contact", vec3, "u(p) [m/s]"),
+        "space_velocity_step": Field("space contact", vec3, "its Newton step"),
+        "space_impulse": Field("space contact", vec3, "p [N·s]"),
+        "space_impulse_step": Field("space contact", vec3, "its Newton step"),
+        "space_residual": Field("space contact", vec3, "gamma(u(p)) - p [N·s]"),
+        "space_stiffness": Field(
+            "space contact", mat33, "G = -d gamma / d u [kg], overwritten by its factor"
+        ),
+    }
+    results = {
+        "cost": Field("world", real, "objective at the end [J]"),
+        "iterations": Field("world", int, "Newton iterations"),
+        "line_search_iterations": Field("world", int, "trials after the first of each line search"),
+        "converged": Field("world", int, "whether one of the two tests was met"),
+        "optimality_reached": Field("world", int, "whether that of the gradient was"),
+        "cost_reached": Field("world", int, "whether that of the cost was"),
+        "failure": Field("world", int, "code of a failed line search (`line_search`), or 0"),
+    }
+    return (
+        contact_terms
+        | joint_terms
+        | equality_terms
+        | iterate
+        | direction
+        | sweeps
+        | hessian
+        | contact_weight
+        | contact_space
+        | results
+    )
 
 
 @functools.cache
@@ -113,30 +206,16 @@ def equality_term_struct(real: Any) -> Any:
 @functools.cache
 def sap_struct(real: Any, linear: Any) -> Any:
     """Return the `wp.struct` of the workspace for contact precision `real` and linear precision `linear`."""
-    annotations = {name: wp.array(dtype=dtype) for name, (_, dtype) in _fields(real, linear).items()}
+    annotations = {
+        name: wp.array(dtype=field.dtype) for name, field in workspace_fields(real, linear).items()
+    }
     return wp.struct(type("SapData", (), {"__annotations__": annotations, "__module__": __name__}))
 
 
 class SapWorkspace:
     """Arrays of the contact problem, made once for a model and the capacity of a contact buffer.
 
-    Every field of `sap_struct` is an attribute of the same name; `data` hands them all to a kernel. The ones
-    that a user may want to read after a step:
-
-    - `contact_impulse` [slot] impulse on the body of shape1, contact frame (t1, t2, n) [N·s]; `contact_frame`
-      [slot] columns t1, t2, n in world axes; `contact_gap` [slot] phi0 [m]; `contact_weight` [slot] w [1/kg];
-      `contact_rt`, `contact_rn` [slot] regularization [1/kg]; `contact_speed_max` [slot] largest speed at
-      which it opens [m/s] and `contact_work_max` [slot] its largest work in the step [J] (`recovery.py`);
-      `contact_velocity` [slot] [m/s];
-    - with `torsional_friction`: `contact_moment` [slot] moment impulse on the body of shape1, contact frame
-      [N·m·s]; `contact_mu_moment` [slot] coefficients (rolling twice, torsional) [m]; `contact_ra` [slot]
-      regularization [1/(kg·m²)]; `contact_spin` [slot] relative angular velocity [rad/s];
-    - `velocity`, `gradient`, `impulse` [dof] in the internal order; `cost` [world] [J];
-    - `equality` [equality constraint] the terms of equality constraints (`equality_term_struct`) and
-      `equality_impulse` their impulses on the second body [N·m·s; N·s], for joints and distances in the first
-      component;
-    - `iterations`, `line_search_iterations`, `converged`, `optimality_reached`, `cost_reached`, `failure`
-      [world].
+    Every array of `workspace_fields` is an attribute of the same name; `data` hands them all to a kernel.
     """
 
     def __init__(
@@ -166,15 +245,17 @@ class SapWorkspace:
             **self._interleave(sizes["slot"], model.device),
             **self._coupling(model),
         }
+        self.column_capacity = max(template.dof_count for template in model.templates)
+        sizes["column"] = 2 * model.world_count * self.column_capacity
         self.space_dof_count = max(
             (template.dof_count for template in model.templates if template.dof_count <= SPACE_DOFS_MAX),
             default=0,
         )
         given |= self._contact_space(model, real)
-        for name, (axis, dtype) in _fields(real, linear).items():
+        for name, field in workspace_fields(real, linear).items():
             array = given.get(name)
             if array is None:
-                array = wp.zeros(sizes[axis], dtype=dtype, device=model.device)
+                array = wp.zeros(sizes[field.axis], dtype=field.dtype, device=model.device)
             setattr(self, name, array)
             setattr(self.data, name, array)
 
@@ -188,9 +269,9 @@ class SapWorkspace:
         if slot_count == 0:
             return {}
         fields = {
-            name: (dtype, wp.types.type_size_in_bytes(dtype))
-            for name, (axis, dtype) in _fields(self.real, self.linear).items()
-            if axis == "slot"
+            name: (field.dtype, wp.types.type_size_in_bytes(field.dtype))
+            for name, field in workspace_fields(self.real, self.linear).items()
+            if field.axis == "slot"
         }
         # Numbers of 8 bytes first, so that each is where its size allows.
         order = sorted(fields, key=lambda name: -(fields[name][1] % 8 == 0))
@@ -220,7 +301,9 @@ class SapWorkspace:
         regions = model.world_count if has_space else 0
         sizes = {"space_basis": dofs * m, "space_mobility": m * m, "space_work": 2 * m * m + m}
         fields = {
-            name: dtype for name, (axis, dtype) in _fields(real, self.linear).items() if "space" in axis
+            name: field.dtype
+            for name, field in workspace_fields(real, self.linear).items()
+            if "space" in field.axis
         }
         return {
             name: wp.empty(regions * sizes.get(name, SPACE_CONTACTS_MAX), dtype=dtype, device=model.device)

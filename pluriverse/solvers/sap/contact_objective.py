@@ -1,0 +1,179 @@
+"""Contacts as a term of the objective: velocities, cost and impulses, wrenches on bodies.
+
+Reads   the terms of contacts (`contact.py`, `moment_terms.py`), body velocities of a sweep (`node_rate`)
+Writes  contact_velocity, contact_slope, contact_impulse and, with moments, their angular counterparts
+
+Every term of the objective has the same verbs: `evaluate` writes impulses and returns the cost, `probe` gives
+cost, slope and curvature at a step along the direction, `advance` makes that step.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.math.precision import vec3_type, vec6_type
+from pluriverse.model import Topology
+from pluriverse.solvers.sap.cone import cone_functions
+from pluriverse.solvers.sap.cone_moments import cone_moment_functions
+from pluriverse.solvers.sap.workspace import sap_struct
+
+
+@functools.cache
+def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -> SimpleNamespace:
+    """Return the verbs of contacts for the given precisions, with or without moments."""
+    vec3, vec6 = vec3_type(real), vec6_type(real)
+    SapData = sap_struct(real, linear)
+    cone = cone_functions(real)
+    unprojected, project, cone_cost, along = cone.unprojected, cone.project, cone.cost, cone.along
+    turning = cone_moment_functions(real)
+    project_moments, moment_cost, moment_stiffness = turning.project, turning.moment_cost, turning.stiffness
+
+    @wp.func(inline=True)
+    def point_velocity(rate: vec6, arm: vec3) -> vec3:
+        """Return the velocity of the point at `arm` from the reference point of a body's spatial velocity."""
+        return vec3(rate[3], rate[4], rate[5]) + wp.cross(vec3(rate[0], rate[1], rate[2]), arm)
+
+    @wp.func(inline=True)
+    def angular_part(rate: vec6) -> vec3:
+        return vec3(rate[0], rate[1], rate[2])
+
+    @wp.func(inline=True)
+    def measure_contacts(
+        topology: Topology,
+        sap: SapData,
+        world: int,
+        contact_rate: wp.array(dtype=vec3),
+        contact_spin: wp.array(dtype=vec3),
+    ):
+        """Write the contact velocities [m/s] at the body velocities `node_rate` into `contact_rate`.
+
+        The relative angular velocities [rad/s] go into `contact_spin`, where contacts have moments.
+        """
+        node0 = topology.world_joint[world]
+        start = sap.contact_start[world]
+        for slot in range(start, start + sap.contact_count[world]):
+            velocity = vec3()
+            node_a = sap.contact_node0[slot]
+            node_b = sap.contact_node1[slot]
+            if node_b >= 0:
+                velocity += point_velocity(sap.node_rate[node0 + node_b], sap.contact_arm1[slot])
+            if node_a >= 0:
+                velocity -= point_velocity(sap.node_rate[node0 + node_a], sap.contact_arm0[slot])
+            frame = sap.contact_frame[slot]
+            # R^T v without forming the transpose
+            contact_rate[slot] = velocity * frame
+            if wp.static(moments):
+                spin = vec3()
+                if node_b >= 0:
+                    spin += angular_part(sap.node_rate[node0 + node_b])
+                if node_a >= 0:
+                    spin -= angular_part(sap.node_rate[node0 + node_a])
+                contact_spin[slot] = spin * frame
+
+    @wp.func(inline=True)
+    def evaluate_contacts(sap: SapData, world: int) -> real:
+        """Write the impulse of every contact; return their cost."""
+        cost = real(0.0)
+        start = sap.contact_start[world]
+        for slot in range(start, start + sap.contact_count[world]):
+            rn = sap.contact_rn[slot]
+            if rn > real(0.0):
+                rt = sap.contact_rt[slot]
+                y = unprojected(sap.contact_velocity[slot], sap.contact_bias[slot], rt, rn)
+                if wp.static(moments):
+                    ra = sap.contact_ra[slot]
+                    gamma, tau = project_moments(
+                        y,
+                        -sap.contact_spin[slot] / ra,
+                        sap.contact_mu[slot],
+                        sap.contact_mu_moment[slot],
+                        rt,
+                        ra,
+                        rn,
+                    )
+                    sap.contact_impulse[slot] = gamma
+                    sap.contact_moment[slot] = tau
+                    cost += cone_cost(gamma, rt, rn) + moment_cost(tau, ra)
+                else:
+                    gamma = project(y, sap.contact_mu[slot], rt, rn, sap.contact_soft[slot])
+                    sap.contact_impulse[slot] = gamma
+                    cost += cone_cost(gamma, rt, rn)
+        return cost
+
+    @wp.func(inline=True)
+    def probe_contacts(sap: SapData, world: int, alpha: real) -> vec3:
+        """Return cost, slope and curvature of all contacts at step alpha along the direction."""
+        value, slope, curvature = real(0.0), real(0.0), real(0.0)
+        start = sap.contact_start[world]
+        for slot in range(start, start + sap.contact_count[world]):
+            rn = sap.contact_rn[slot]
+            if rn > real(0.0):
+                rt = sap.contact_rt[slot]
+                mu = sap.contact_mu[slot]
+                rate = sap.contact_slope[slot]
+                y = unprojected(sap.contact_velocity[slot] + alpha * rate, sap.contact_bias[slot], rt, rn)
+                if wp.static(moments):
+                    ra = sap.contact_ra[slot]
+                    mu_moment = sap.contact_mu_moment[slot]
+                    spin = sap.contact_spin_slope[slot]
+                    z = -(sap.contact_spin[slot] + alpha * spin) / ra
+                    gamma, tau = project_moments(y, z, mu, mu_moment, rt, ra, rn)
+                    if gamma[2] != real(0.0):
+                        value += cone_cost(gamma, rt, rn) + moment_cost(tau, ra)
+                        slope -= wp.dot(gamma, rate) + wp.dot(tau, spin)
+                        force, cross, moment = moment_stiffness(y, z, mu, mu_moment, rt, ra, rn)
+                        curvature += wp.dot(rate, force * rate) + wp.dot(spin, moment * spin)
+                        curvature += real(2.0) * wp.dot(rate, cross * spin)
+                else:
+                    term = along(y, rate, mu, rt, rn, sap.contact_soft[slot])
+                    value += term[0]
+                    slope += term[1]
+                    curvature += term[2]
+        return vec3(value, slope, curvature)
+
+    @wp.func(inline=True)
+    def advance_contacts(sap: SapData, world: int, alpha: real):
+        """Move the contact velocities by alpha along the direction."""
+        start = sap.contact_start[world]
+        for slot in range(start, start + sap.contact_count[world]):
+            sap.contact_velocity[slot] = sap.contact_velocity[slot] + alpha * sap.contact_slope[slot]
+            if wp.static(moments):
+                sap.contact_spin[slot] = sap.contact_spin[slot] + alpha * sap.contact_spin_slope[slot]
+
+    @wp.func(inline=True)
+    def add_contact_wrenches(topology: Topology, sap: SapData, world: int):
+        """Add the impulses to `node_wrench` of both bodies."""
+        node0 = topology.world_joint[world]
+        start = sap.contact_start[world]
+        for slot in range(start, start + sap.contact_count[world]):
+            gamma = sap.contact_impulse[slot]
+            if gamma[2] != real(0.0):
+                force = sap.contact_frame[slot] * gamma
+                if wp.static(moments):
+                    turning = sap.contact_frame[slot] * sap.contact_moment[slot]
+                node_a = sap.contact_node0[slot]
+                node_b = sap.contact_node1[slot]
+                if node_b >= 0:
+                    moment = wp.cross(sap.contact_arm1[slot], force)
+                    if wp.static(moments):
+                        moment += turning
+                    sap.node_wrench[node0 + node_b] = sap.node_wrench[node0 + node_b] + vec6(
+                        moment[0], moment[1], moment[2], force[0], force[1], force[2]
+                    )
+                if node_a >= 0:
+                    moment = wp.cross(sap.contact_arm0[slot], force)
+                    if wp.static(moments):
+                        moment += turning
+                    sap.node_wrench[node0 + node_a] = sap.node_wrench[node0 + node_a] - vec6(
+                        moment[0], moment[1], moment[2], force[0], force[1], force[2]
+                    )
+
+    return SimpleNamespace(
+        measure_contacts=measure_contacts,
+        evaluate_contacts=evaluate_contacts,
+        probe_contacts=probe_contacts,
+        advance_contacts=advance_contacts,
+        add_contact_wrenches=add_contact_wrenches,
+    )

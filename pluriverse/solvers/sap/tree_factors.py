@@ -1,0 +1,104 @@
+"""Packed rows of the Hessian that every direction begins with: those of joints, and the factors of a tree.
+
+Reads   mass_row of the dynamics, dof_curvature
+Writes  hessian_row
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.math.dense import packed_rows
+from pluriverse.model import Topology
+from pluriverse.solvers.sap.workspace import sap_struct
+
+
+@functools.cache
+def tree_factor_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
+    """Return `write_joint_hessian`, `factorize_tree`, `solve_tree_up` and `solve_tree_down`."""
+    DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
+    rows = packed_rows(linear, real)
+    ltdl_factorize, ltdl_solve_up, ltdl_solve_down = (
+        rows.ltdl_factorize,
+        rows.ltdl_solve_up,
+        rows.ltdl_solve_down,
+    )
+    rows_copy = packed_rows(dynamics_real, linear).rows_copy
+
+    @wp.func(inline=True)
+    def write_joint_hessian(
+        topology: Topology, dynamics: DynamicsData, sap: SapData, world: int, diag_shift: real
+    ):
+        """Write A + diag(h), with the curvature h of the terms of joints."""
+        template = topology.world_template[world]
+        first = topology.template_dof[template]
+        dof0 = topology.world_dof[world]
+        row0 = topology.world_row[world]
+        rows_copy(dynamics.mass_row, row0, topology.template_row_size[template], sap.hessian_row, row0)
+        for dof in range(topology.template_dof[template + 1] - first):
+            index = row0 + topology.dof_row[first + dof] + topology.dof_depth[first + dof]
+            sap.hessian_row[index] = sap.hessian_row[index] + linear(
+                sap.dof_curvature[dof0 + dof] + diag_shift
+            )
+
+    @wp.func(inline=True)
+    def factorize_tree(topology: Topology, sap: SapData, world: int, tree: int) -> int:
+        """Factorize the rows of a tree; return 0 if they were not positive definite to rounding."""
+        template = topology.world_template[world]
+        row_tree = topology.template_tree[template] + tree
+        return ltdl_factorize(
+            sap.hessian_row,
+            topology.world_row[world],
+            topology.dof_parent,
+            topology.dof_depth,
+            topology.dof_row,
+            topology.template_dof[template],
+            topology.tree_dof[row_tree],
+            topology.tree_dof_end[row_tree],
+        )
+
+    @wp.func(inline=True)
+    def solve_tree_up(topology: Topology, sap: SapData, world: int, tree: int):
+        """Replace `direction` by L^-T direction, from the factors H = L^T D L."""
+        template = topology.world_template[world]
+        row_tree = topology.template_tree[template] + tree
+        ltdl_solve_up(
+            sap.hessian_row,
+            topology.world_row[world],
+            topology.dof_parent,
+            topology.dof_depth,
+            topology.dof_row,
+            topology.template_dof[template],
+            topology.tree_dof[row_tree],
+            topology.tree_dof_end[row_tree],
+            sap.direction,
+            topology.world_dof[world],
+        )
+
+    @wp.func(inline=True)
+    def solve_tree_down(topology: Topology, sap: SapData, world: int, tree: int):
+        """Replace `direction` by L^-1 D^-1 direction."""
+        template = topology.world_template[world]
+        row_tree = topology.template_tree[template] + tree
+        ltdl_solve_down(
+            sap.hessian_row,
+            topology.world_row[world],
+            topology.dof_parent,
+            topology.dof_depth,
+            topology.dof_row,
+            topology.template_dof[template],
+            topology.tree_dof[row_tree],
+            topology.tree_dof_end[row_tree],
+            sap.direction,
+            topology.world_dof[world],
+        )
+
+    return SimpleNamespace(
+        write_joint_hessian=write_joint_hessian,
+        factorize_tree=factorize_tree,
+        solve_tree_up=solve_tree_up,
+        solve_tree_down=solve_tree_down,
+    )
