@@ -35,6 +35,7 @@ from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import vec3_type, vec6_type
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
+from pluriverse.solvers.sap.dilation import dilation_functions
 from pluriverse.solvers.sap.tree_factors import tree_factor_functions
 from pluriverse.solvers.sap.workspace import SPACE_CONTACTS_MAX, sap_struct
 
@@ -71,6 +72,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         mobility.spread_impulse,
         mobility.contact_step,
     )
+    correct_space_dilation = dilation_functions(real, linear).correct_space_dilation
     tolerance = real(TOLERANCE_DOUBLE if real is wp.float64 else TOLERANCE_SINGLE)
     rounding = real(ROUNDING_DOUBLE if real is wp.float64 else ROUNDING_SINGLE)
 
@@ -202,11 +204,16 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         region: int,  # scratch
         dof_capacity: int,  # of a region
         diag_shift: real,
+        dilation_round: int,  # times that contacts were asked for something else
     ) -> int:
-        """Write the direction and its contact velocities and return 1, or return 0 if that failed."""
+        """Write the direction and its contact velocities and return 1, or return 0 if that failed.
+
+        It returns more than 1 if contacts are asked for something else now, as often more (`dilation`).
+        """
         template = topology.world_template[world]
         first = topology.template_dof[template]
         dof_count = topology.template_dof[template + 1] - first
+        result = int(1)
         if dof_count > dof_capacity:
             return 0  # before anything is written: where no world is small enough there is no scratch
         dof0 = topology.world_dof[world]
@@ -275,8 +282,17 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
                 sap.space_velocity,
                 contact0,
             )
-            if find_impulses(sap, contact0, count, mobility0, region * WORK_SIZE) == 0:
-                return 0
+            round = int(dilation_round)
+            searching = int(1)
+            while searching != 0:
+                searching = 0
+                if find_impulses(sap, contact0, count, mobility0, region * WORK_SIZE) == 0:
+                    if round == dilation_round:
+                        return 0
+                else:
+                    searching = correct_space_dilation(sap, contact0, count, round)
+                    round += searching
+            result += round - dilation_round
             spread_impulse(
                 sap.space_basis,
                 basis,
@@ -295,6 +311,6 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         for c in range(contact0, contact0 + count):
             slot = sap.space_slot[c]
             sap.contact_slope[slot] = sap.space_velocity[c] - sap.contact_velocity[slot]
-        return 1
+        return result
 
     return SimpleNamespace(find_direction=find_direction)

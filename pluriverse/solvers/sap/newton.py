@@ -18,10 +18,11 @@ import warp as wp
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.dense import packed_rows
-from pluriverse.math.precision import kernel_module
+from pluriverse.math.precision import kernel_module, vec3_type
 from pluriverse.model import Model, Topology
 from pluriverse.solvers.sap.contact_objective import contact_objective_functions
 from pluriverse.solvers.sap.contact_space import contact_space_functions
+from pluriverse.solvers.sap.dilation import DILATION_ROUNDS_MAX, dilation_functions
 from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.hessian import hessian_functions
 from pluriverse.solvers.sap.line_search import line_search_functions, line_struct
@@ -59,10 +60,14 @@ def _kernels(
     find_direction = contact_space_functions(real, linear, dynamics_real).find_direction
     search_line = line_search_functions(real, linear, equality, moments).search_line
     limit_recovery = recovery_functions(real, linear, dynamics_real).limit_recovery
+    dilation = dilation_functions(real, linear)
+    begin_dilation, correct_dilation = dilation.begin_dilation, dilation.correct_dilation
+    end_dilation = dilation.end_dilation
     rows_multiply = packed_rows(dynamics_real, real).rows_multiply
     advance_contacts = contact_objective_functions(real, linear, moments).advance_contacts
     advance_equalities = equality_functions(real, linear).advance_equalities
     names = (real, linear, dynamics_real)
+    vec3 = vec3_type(real)
     stage = "pluriverse.solvers.sap.newton" + ("_equality" if equality else "")
     stage += "_moments" if moments else ""
 
@@ -145,6 +150,7 @@ def _kernels(
         cost, cost_previous = real(0.0), real(0.0)
         alpha = real(1.0)
         iteration, trials, failure, round = int(0), int(0), int(0), int(0)
+        dilation_round = int(DILATION_ROUNDS_MAX)  # none
         by_optimality, by_cost = int(0), int(0)
         running = int(active > 0)
         few_contacts = int(1)  # 0: the space of contacts is of no use to this world
@@ -166,6 +172,9 @@ def _kernels(
                 sap.equality_velocity,
                 1,
             )
+            if options.dilation_corrected != 0:
+                begin_dilation(sap, world, start)
+                dilation_round = 0
 
         while running != 0:
             again = int(0)
@@ -199,6 +208,13 @@ def _kernels(
                 alpha = real(0.0)
                 by_optimality, by_cost = 0, 0
                 running = 1
+            elif running == 0:
+                if correct_dilation(sap, world, dilation_round) != 0:
+                    again = 1
+                    dilation_round += 1
+                    alpha = real(0.0)
+                    by_optimality, by_cost = 0, 0
+                    running = 1
             if iteration >= options.iterations_max or not norms[0] < real(wp.inf):
                 running = 0
 
@@ -215,8 +231,10 @@ def _kernels(
                             region,
                             space_dof_count,
                             options.diag_shift,
+                            dilation_round,
                         )
                         few_contacts = is_exact
+                        dilation_round += wp.max(is_exact - 1, 0)
                 if is_exact == 0:
                     coupled_count = find_coupling(topology, sap, world)
                     assemble(topology, dynamics, sap, world, coupled_count, options.diag_shift)
@@ -255,7 +273,9 @@ def _kernels(
                 line.energy = energy
                 line.energy_slope = energy_slope
                 line.energy_curvature = energy_curvature
-                found = search_line(topology, sap, world, options, line, is_exact)
+                found = vec3(real(1.0), real(0.0), real(0.0))
+                if is_exact < 2:
+                    found = search_line(topology, sap, world, options, line, is_exact)
                 alpha = found[0]
                 trials += int(found[1])
                 if found[2] != real(0.0) and is_exact != 0:
@@ -273,8 +293,12 @@ def _kernels(
                     advance_contacts(sap, world, alpha)
                     if wp.static(equality):
                         advance_equalities(sap, world, alpha)
+                    if is_exact > 1:
+                        alpha = real(0.0)  # the costs before and after are those of two problems
                     iteration += 1
 
+        if active > 0 and options.dilation_corrected != 0:
+            end_dilation(sap, world)
         for dof in range(dof0, dof0 + dof_count):
             dynamics.dof_velocity_next[dof] = dynamics_real(sap.velocity[dof])
         sap.cost[world] = cost

@@ -170,6 +170,7 @@ class SapOptions:
     enforce_velocity_limit: bool = False
     approach_damping: bool | None = None
     recovery_limited: bool | None = None
+    dilation_corrected: bool = False
     restitution_threshold: float = 0.2
     resting_depth_limit: float = 0.005
     torsional_friction: bool = False
@@ -220,7 +221,13 @@ class SapOptions:
             self._require_count(
                 "max_rigid_contact", 1, "contact slots per world, or None for the buffer's capacity"
             )
-        for name in ("enforce_velocity_limit", "torsional_friction", "approach_damping", "recovery_limited"):
+        for name in (
+            "enforce_velocity_limit",
+            "torsional_friction",
+            "approach_damping",
+            "recovery_limited",
+            "dilation_corrected",
+        ):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"SolverSAP: {name} is {getattr(self, name)!r}, but must be True or False.")
         self._require_count("max_iterations", 0, "Newton iterations")
@@ -289,6 +296,7 @@ class SapOptions:
         result.armijo_c = self.armijo_c
         result.rho = self.rho
         result.relative_slop = self.line_search_relative_slop
+        result.dilation_corrected = int(self.dilation_corrected)
         return result
 
 
@@ -311,5 +319,6 @@ def newton_options_struct(real: Any) -> Any:
         armijo_c: real
         rho: real
         relative_slop: real
+        dilation_corrected: int
 
     return NewtonOptions

@@ -103,6 +103,8 @@ class SolverSAP(SolverBase):
       unless a preset is named.
     - `recovery_limited`: whether a contact pushes overlapping shapes apart with no more work than it takes to
       lift them, besides what a stiffness that was given has stored (`recovery.py`). On in `standard` only.
+    - `dilation_corrected`: whether sliding contacts obey Coulomb's law, instead of opening at mu times the
+      speed at which they slide, as convex friction has it (`dilation.py`). Off by default.
     - `resting_depth_limit` [m]: depth of a contact at rest from which `report` warns.
     - `restitution_threshold` [m/s]: approach of a contact below which it does not bounce, whatever its
       `restitution`.

@@ -67,6 +67,7 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         "contact_mu": Field("slot", real, "friction coefficient"),
         "contact_soft": Field("slot", real, "rounding of the norm of its tangential impulse [N·s]"),
         "contact_speed_max": Field("slot", real, "largest speed at which it opens [m/s] (`recovery.py`)"),
+        "contact_dilation": Field("slot", real, "s, which `dilation.py` takes off v_hat [m/s]"),
         "contact_work_max": Field("slot", real, "largest work in the step [J] (`recovery.py`)"),
         "contact_mu_moment": Field("moment slot", vec3, "coefficients (rolling twice, torsional) [m]"),
         "contact_ra": Field("moment slot", real, "regularization R_a [1/(kg·m²)]"),
