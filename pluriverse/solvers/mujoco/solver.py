@@ -57,11 +57,11 @@ class SolverMuJoCo(EngineSolver):
         ValueError: If an argument is out of range, or MuJoCo cannot represent something of the model.
     """
 
+    # Kinds of equality constraints, controls and actuators, where scripts of Newton look for them.
     EqType = EqType
     CtrlSource = CtrlSource
     CtrlType = CtrlType
     TrnType = TrnType
-    """Kinds of equality constraints, where scripts of Newton look for them."""
     options: MujocoOptions
     """How MuJoCo solves, as given."""
     groups: list[MujocoGroup]

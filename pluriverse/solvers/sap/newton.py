@@ -27,7 +27,7 @@ from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.hessian import hessian_functions
 from pluriverse.solvers.sap.line_search import line_search_functions, line_struct
 from pluriverse.solvers.sap.objective import objective_functions
-from pluriverse.solvers.sap.options import SapOptions, newton_options_struct
+from pluriverse.solvers.sap.options import SapOptions, newton_options, newton_options_struct
 from pluriverse.solvers.sap.recovery import recovery_functions
 from pluriverse.solvers.sap.sweeps import sweep_functions
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
@@ -332,7 +332,7 @@ def minimize_objectives(
         inputs=[
             worlds,
             model.topology,
-            options.in_kernel(sap.real, dt),
+            newton_options(options, sap.real, dt),
             start,
             int(model.device.is_cpu),
             sap.space_dof_count,

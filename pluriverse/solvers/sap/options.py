@@ -276,29 +276,6 @@ class SapOptions:
         """Return the Warp scalar type of the precision option `name`."""
         return _REAL[getattr(self, name)]
 
-    def in_kernel(self, real: Any, dt: float) -> Any:
-        """Return the options of Newton's method for a step of `dt` [s], as a `newton_options_struct`."""
-        result = newton_options_struct(real)()
-        result.dt = dt
-        result.iterations_max = self.static_substep_iterations if self.static_substep else self.max_iterations
-        result.optimality_abs_tol = self.optimality_abs_tol
-        result.optimality_rel_tol = self.optimality_rel_tol
-        result.cost_abs_tol = self.cost_abs_tol
-        result.cost_rel_tol = self.cost_rel_tol
-        result.cost_alpha_min = 0.0 if self.line_search_variant == "monotone_decay" else 0.5
-        result.diag_shift = self.diag_shift
-        result.line_search_variant = CHOICES["line_search_variant"].index(self.line_search_variant)
-        result.line_search_iterations_max = (
-            self.static_substep_line_search_iterations
-            if self.static_substep
-            else self.line_search_max_iterations
-        )
-        result.armijo_c = self.armijo_c
-        result.rho = self.rho
-        result.relative_slop = self.line_search_relative_slop
-        result.dilation_corrected = int(self.dilation_corrected)
-        return result
-
 
 @functools.cache
 def newton_options_struct(real: Any) -> Any:
@@ -322,3 +299,29 @@ def newton_options_struct(real: Any) -> Any:
         dilation_corrected: int
 
     return NewtonOptions
+
+
+def newton_options(options: SapOptions, real: Any, dt: float) -> Any:
+    """Return the options of Newton's method for a step of `dt` [s], as a `newton_options_struct`."""
+    result = newton_options_struct(real)()
+    result.dt = dt
+    result.iterations_max = (
+        options.static_substep_iterations if options.static_substep else options.max_iterations
+    )
+    result.optimality_abs_tol = options.optimality_abs_tol
+    result.optimality_rel_tol = options.optimality_rel_tol
+    result.cost_abs_tol = options.cost_abs_tol
+    result.cost_rel_tol = options.cost_rel_tol
+    result.cost_alpha_min = 0.0 if options.line_search_variant == "monotone_decay" else 0.5
+    result.diag_shift = options.diag_shift
+    result.line_search_variant = CHOICES["line_search_variant"].index(options.line_search_variant)
+    result.line_search_iterations_max = (
+        options.static_substep_line_search_iterations
+        if options.static_substep
+        else options.line_search_max_iterations
+    )
+    result.armijo_c = options.armijo_c
+    result.rho = options.rho
+    result.relative_slop = options.line_search_relative_slop
+    result.dilation_corrected = int(options.dilation_corrected)
+    return result
