@@ -1,5 +1,7 @@
 """Training learns in seconds, goes on after a kill, repeats bit for bit, and needs no PyTorch later."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -131,6 +133,14 @@ def test_a_policy_as_file_gives_the_same_actions_without_pytorch(tmp_path):
         expected = actor(trainer._adapter._grouped(observations)).numpy()
     np.testing.assert_allclose(policy(observations.numpy()), expected, atol=1e-5)
     assert policy(observations[:1].numpy()).shape == (1, 1)
+    without = (
+        "import sys; sys.modules['torch'] = None; import numpy as np; from pluriverse import envs; "
+        "np.save(sys.argv[3], envs.OnnxPolicy(sys.argv[1])(np.load(sys.argv[2])))"
+    )
+    np.save(tmp_path / "seen.npy", observations.numpy())
+    arguments = [str(path), str(tmp_path / "seen.npy"), str(tmp_path / "done.npy")]
+    subprocess.run([sys.executable, "-c", without, *arguments], check=True)
+    np.testing.assert_array_equal(np.load(tmp_path / "done.npy"), policy(observations.numpy()))
     with pytest.raises(ValueError, match=r"shape \(8, 2\), but must have \[env, 3\]"):
         policy(observations[:, :2].numpy())
     (tmp_path / "text.onnx").write_text("no")
