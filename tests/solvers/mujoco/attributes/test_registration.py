@@ -8,7 +8,7 @@ from pluriverse import Model, ModelBuilder
 from pluriverse.selection import ArticulationView, WorldView
 from pluriverse.solvers.mujoco.attributes.choices import TrnType, as_number
 from pluriverse.solvers.mujoco.attributes.registration import register_custom_attributes
-from pluriverse.solvers.mujoco.options import BATCHED, FLAGS, SHARED
+from pluriverse.solvers.mujoco.options import BATCHED, FLAGS_OFF, FLAGS_ON, SHARED
 
 Frequency = Model.AttributeFrequency
 
@@ -61,7 +61,7 @@ def test_options_have_the_defaults_of_mujoco():
         if name != "integrator":
             default = np.asarray(attribute.column.default, dtype=np.float64)
             np.testing.assert_allclose(default, getattr(option, name), rtol=1e-6, err_msg=name)
-    assert {f"mujoco:flag_{name}" for name in FLAGS} <= builder.custom_attributes.keys()
+    assert {f"mujoco:flag_{name}" for name in (*FLAGS_ON, *FLAGS_OFF)} <= builder.custom_attributes.keys()
     # Names of options are read as such.
     attribute = builder.custom_attributes["mujoco:integrator"]
     assert attribute.mjcf_value_transformer("implicitfast", None) == mujoco.mjtIntegrator.mjINT_IMPLICITFAST
