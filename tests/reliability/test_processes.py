@@ -19,9 +19,11 @@ ROOT = Path(__file__).parents[2]
 
 # Hours of steps on two threads, in one call.
 LONG_CALL = """
+import signal
 import threading
 from pluriverse import Simulation
 from pluriverse.warnings import SimulationError
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores Ctrl-C
 from tests.reliability.scenes import make_boxes
 simulation = Simulation(make_boxes(64, box_count=4), dt=0.001, threads=2)
 simulation.step(2)
@@ -54,7 +56,10 @@ def test_ctrl_c_ends_a_long_call_on_two_threads_at_once():
         pass
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60.0)
+    try:
+        output, _ = process.communicate(timeout=60.0)
+    finally:
+        process.kill()
     assert output.splitlines() == ["interrupted", "refused", "went on 3"]
 
 

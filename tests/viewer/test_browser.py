@@ -248,7 +248,7 @@ def test_a_browser_that_goes_away_while_it_pulls_lets_go(browser):
         other = open_page(browser, viewer)
         page.close()
         until(other, lambda: viewer.pull is None)
-        assert not simulation.state.body_f.numpy().any()
+        until(other, lambda: not simulation.state.body_f.numpy().any())  # by the next step
         count = simulation.step_count
         until(other, lambda: simulation.step_count > count + 10)
         assert other.troubles == []
