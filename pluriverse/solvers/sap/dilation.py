@@ -51,17 +51,26 @@ def dilation_functions(real: Any, linear: Any) -> SimpleNamespace:
             sap.contact_bias[slot] = sap.contact_bias[slot] - s
 
     @wp.func
-    def next_dilation(s: real, mu: real, velocity: vec3, round: int) -> real:
-        """Return the s that follows from a contact velocity, or the same `s` if it is near enough."""
-        speed = wp.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
-        wanted = mu * speed
+    def correct_contact(sap: SapData, slot: int, velocity: vec3, normal: real, round: int) -> int:
+        """Give a contact the s of a solution, its velocity and normal impulse; return whether s changed."""
+        s = sap.contact_dilation[slot]
+        v_hat = sap.contact_bias[slot] + s
+        if normal <= real(0.0) and velocity[2] >= v_hat:
+            return 0  # open, whatever s is
+        mu = sap.contact_mu[slot]
+        wanted = mu * wp.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
         change = wanted - s
         if wp.abs(change) <= wp.max(real(DILATION_SPEED), real(DILATION_SHARE) * wanted):
-            return s
+            return 0
         if round == 0:
             # Where a point mass strikes, the next s would be nearer by mu² / (1 + mu²) only.
             change = change * (real(1.0) + mu * mu)
-        return wp.max(s + change, real(0.0))
+        corrected = wp.max(s + change, real(0.0))
+        if corrected == s:
+            return 0
+        sap.contact_dilation[slot] = corrected
+        sap.contact_bias[slot] = v_hat - corrected
+        return 1
 
     @wp.func
     def correct_dilation(sap: SapData, world: int, round: int) -> int:
@@ -70,15 +79,8 @@ def dilation_functions(real: Any, linear: Any) -> SimpleNamespace:
         if round < DILATION_ROUNDS_MAX:
             start = sap.contact_start[world]
             for slot in range(start, start + sap.contact_count[world]):
-                s = sap.contact_dilation[slot]
-                v_hat = sap.contact_bias[slot] + s
-                velocity = sap.contact_velocity[slot]
-                if sap.contact_impulse[slot][2] > real(0.0) or velocity[2] < v_hat:
-                    wanted = next_dilation(s, sap.contact_mu[slot], velocity, round)
-                    if wanted != s:
-                        corrected = 1
-                        sap.contact_dilation[slot] = wanted
-                        sap.contact_bias[slot] = v_hat - wanted
+                velocity, normal = sap.contact_velocity[slot], sap.contact_impulse[slot][2]
+                corrected = wp.max(corrected, correct_contact(sap, slot, velocity, normal, round))
         return corrected
 
     @wp.func
@@ -87,16 +89,10 @@ def dilation_functions(real: Any, linear: Any) -> SimpleNamespace:
         corrected = int(0)
         if round < DILATION_ROUNDS_MAX:
             for c in range(region, region + count):
-                slot = sap.space_slot[c]
-                s = sap.contact_dilation[slot]
-                v_hat = sap.contact_bias[slot] + s
-                velocity = sap.space_velocity[c]
-                if sap.space_impulse[c][2] > real(0.0) or velocity[2] < v_hat:
-                    wanted = next_dilation(s, sap.contact_mu[slot], velocity, round)
-                    if wanted != s:
-                        corrected = 1
-                        sap.contact_dilation[slot] = wanted
-                        sap.contact_bias[slot] = v_hat - wanted
+                velocity, normal = sap.space_velocity[c], sap.space_impulse[c][2]
+                corrected = wp.max(
+                    corrected, correct_contact(sap, sap.space_slot[c], velocity, normal, round)
+                )
         return corrected
 
     @wp.func
