@@ -14,6 +14,7 @@ from pluriverse.builder import (
     custom_attributes,
     custom_rows,
     equality,
+    fixed_joints,
     global_bodies,
     joints,
     mesh_approximation,
@@ -65,6 +66,7 @@ class ModelBuilder(BuilderTables):
     add_builder = worlds.add_builder
     replicate = worlds.replicate
     copy_global_bodies = global_bodies.copy_global_bodies
+    collapse_fixed_joints = fixed_joints.collapse_fixed_joints
     add_link = bodies.add_link
     add_body = articulations.add_body
     add_articulation = articulations.add_articulation

@@ -111,10 +111,6 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("add_site takes everything itself", "default_site_cfg"),
         ("candidate pairs are found by finalize; see Model.templates", "find_shape_contact_pairs"),
         ("print builder.joint_parent and joint_child, or use BrowserViewer", "plot_articulation"),
-        (
-            "give collapse_fixed_joints=True to add_urdf, add_mjcf or add_usd",
-            "collapse_fixed_joints",
-        ),
         (_EXTENDED, "request_state_attributes"),
         ("forces of contacts are always there: Contacts.rigid_contact_force", "request_contact_attributes"),
         (

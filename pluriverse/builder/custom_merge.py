@@ -219,7 +219,7 @@ def _transform(
 
 
 def taken_custom_attributes(
-    builder: BuilderTables, kept: Mapping[str, np.ndarray]
+    builder: BuilderTables, kept: Mapping[str, np.ndarray], became: Mapping[str, np.ndarray] | None = None
 ) -> dict[str, CustomAttribute]:
     """Return the attributes of a builder after entities were removed or reordered.
 
@@ -227,6 +227,8 @@ def taken_custom_attributes(
         builder: Builder before that.
         kept: For each kind concerned, the former index of each entity in the new order. Entities that come
             from one former entity have its values, and references go to the first of them.
+        became: For each kind whose entities became part of others, the former index of the entity that
+            references go to instead, -1 for none.
     """
     result = {}
     places: dict[str, np.ndarray] = {}
@@ -234,6 +236,8 @@ def taken_custom_attributes(
         count = max(custom_entity_count(builder, FREQUENCY_OF_KEY[kind]), int(indices.max(initial=-1)) + 1)
         place = np.full(count + 1, -1, dtype=np.int64)  # the last entry is that of index -1
         place[indices[::-1]] = np.arange(len(indices))[::-1]  # where an index stands twice, the first counts
+        if became is not None and kind in became:
+            place[:-1] = place[became[kind]]
         places[kind] = place
     for key, attribute in builder.custom_attributes.items():
         own = attribute.copied()
