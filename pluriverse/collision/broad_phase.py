@@ -21,6 +21,7 @@ from pluriverse.collision.pair_table import (
     Collider,
     HostPairs,
     PairTable,
+    named_shapes,
 )
 from pluriverse.collision.shape_pair import bounds_overlap, flat_shape, is_near_plane, is_within_reach
 from pluriverse.collision.shape_state import ShapeState, bounds_vector
@@ -113,27 +114,33 @@ class BroadPhase:
         """Candidate pairs and which of them are near."""
         self._device = device
         lookups = [
-            _lookup(pairs, template, shapes[template]) if mode[template] else np.zeros((0, 0), dtype=np.int64)
+            _lookup(pairs, template, shapes[template]) if mode[template] else np.zeros((0, 0), dtype=np.int32)
             for template in range(template_count)
         ]
-        candidates = [_candidate_words(lookup) for lookup in lookups]
+        candidates = [
+            _candidate_words(lookup if mode[template] == _MODES["nxn"] else lookup[:0, :0])
+            for template, lookup in enumerate(lookups)
+        ]
         swept = mode[model.world_template] == _MODES["sap"]
         size = np.where(swept, shape_counts[model.world_template], 0)
 
         def upload(values: Any, dtype: Any = int) -> wp.array:
             kind = np.uint32 if dtype is wp.uint32 else np.int32
-            return wp.array(np.asarray(values).astype(kind), dtype=dtype, device=device)
+            return wp.array(np.asarray(values).astype(kind, copy=False), dtype=dtype, device=device)
+
+        def join(parts: list[np.ndarray]) -> np.ndarray:
+            return np.concatenate([np.zeros(0, dtype=np.int32), *parts])
 
         data = BroadPhaseData()
         data.template_mode = upload(mode)
         data.shape_start = upload(_starts(shape_counts))
-        data.shape = upload(np.concatenate([*shapes, []]))
+        data.shape = upload(join(shapes))
         data.lookup_start = upload(_starts([some.size for some in lookups])[:-1])
-        data.lookup = upload(np.concatenate([*(some.reshape(-1) for some in lookups), []]))
+        data.lookup = upload(join([some.reshape(-1) for some in lookups]))
         data.candidate_start = upload(_starts([some.size for some in candidates])[:-1])
-        data.candidates = upload(np.concatenate([*candidates, []]), wp.uint32)
+        data.candidates = upload(join(candidates), wp.uint32)
         data.order_start = upload(_starts(size)[:-1])
-        data.order = upload(np.concatenate([*(np.arange(count) for count in size), []]))
+        data.order = upload(join([np.arange(count, dtype=np.int32) for count in size]))
         data.axis = upload(np.zeros(model.world_count))
         self.data = data
         """What kernels need for it."""
@@ -153,28 +160,30 @@ def _starts(counts: Any) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(np.asarray(counts, dtype=np.int64))]).astype(np.int64)
 
 
-def _bounded_pairs(pairs: HostPairs, template: int) -> np.ndarray:
-    """Return the pairs of a template whose shapes both have bounds."""
-    rows = [
-        np.arange(pairs.start[row], pairs.start[row + 1])
-        for collider in Collider
-        for row in [template * COLLIDER_COUNT + int(collider)]
-        if collider not in PLANE_COLLIDERS
-    ]
-    return np.concatenate(rows)
+def _bounded_rows(pairs: HostPairs, template: int) -> list[slice]:
+    """Return where the pairs of a template are whose shapes both have bounds."""
+    rows = [template * COLLIDER_COUNT + int(one) for one in Collider if one not in PLANE_COLLIDERS]
+    return [slice(pairs.start[row], pairs.start[row + 1]) for row in rows]
 
 
 def _bounded_shapes(pairs: HostPairs, template: int) -> np.ndarray:
-    rows = _bounded_pairs(pairs, template)
-    return np.union1d(pairs.shape0[rows], pairs.shape1[rows])
+    return named_shapes([(pairs.shape0[rows], pairs.shape1[rows]) for rows in _bounded_rows(pairs, template)])
 
 
 def _lookup(pairs: HostPairs, template: int, shapes: np.ndarray) -> np.ndarray:
     """Return the pair of every two of `shapes`, from the first pair of the template, -1 for none."""
     table = np.full((len(shapes), len(shapes)), -1, dtype=np.int32)
-    rows = _bounded_pairs(pairs, template)
-    first, second = (np.searchsorted(shapes, some[rows]) for some in (pairs.shape0, pairs.shape1))
-    table[first, second] = table[second, first] = rows - pairs.start[template * COLLIDER_COUNT]
+    if len(shapes) == 0:
+        return table
+    low = int(shapes[0])
+    place = np.zeros(int(shapes[-1]) - low + 1, dtype=np.int32)
+    place[shapes - low] = np.arange(len(shapes), dtype=np.int32)
+    begin = int(pairs.start[template * COLLIDER_COUNT])
+    for rows in _bounded_rows(pairs, template):
+        first, second = place[pairs.shape0[rows] - low], place[pairs.shape1[rows] - low]
+        number = np.arange(rows.start - begin, rows.stop - begin, dtype=np.int32)
+        table[first, second] = number
+        table[second, first] = number
     return table
 
 

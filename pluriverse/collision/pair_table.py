@@ -1,6 +1,7 @@
 """Which shape pairs may collide in each template, ordered by the algorithm that handles them."""
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -148,8 +149,11 @@ class HostPairs:
 
     def collider_shapes(self, template: int) -> np.ndarray:
         """Return the shapes of a template that have a pair, as the pairs name them, ascending."""
-        rows = slice(self.start[template * COLLIDER_COUNT], self.start[(template + 1) * COLLIDER_COUNT])
-        return np.union1d(self.shape0[rows], self.shape1[rows])
+        return named_shapes([(self.shape0[rows], self.shape1[rows]) for rows in [self.rows(template)]])
+
+    def rows(self, template: int) -> slice:
+        """Return where the pairs of a template are."""
+        return slice(self.start[template * COLLIDER_COUNT], self.start[(template + 1) * COLLIDER_COUNT])
 
     def count(self, collider: Collider) -> int:
         """Return how many pairs all templates have for `collider`."""
@@ -177,44 +181,68 @@ def sort_pairs(
         is_solid: Whether a shape may have pressure patches, be it as a rigid one, shape [shape].
     """
     template_count = len(template_pair) - 1
-    template = np.repeat(np.arange(template_count), np.diff(template_pair))
-    first_shape = template_first_shape[template]
-    shape0, shape1 = pair_shape0.astype(np.int64), pair_shape1.astype(np.int64)
-    flat0 = np.where(shape0 >= 0, first_shape + shape0, -1 - shape0)
-    flat1 = np.where(shape1 >= 0, first_shape + shape1, -1 - shape1)
-    type0, type1 = shape_type[flat0], shape_type[flat1]
+    # A world of thousands of shapes has tens of millions of pairs, so all that is kept for each is small.
+    index_type = np.min_scalar_type(template_count * COLLIDER_COUNT)
+    template = np.repeat(np.arange(template_count, dtype=index_type), np.diff(template_pair))
+    shape0, shape1 = pair_shape0.astype(np.int32), pair_shape1.astype(np.int32)
+    flat0, flat1 = (flat_shapes(some, template, template_first_shape) for some in (shape0, shape1))
+    small = shape_type.astype(np.uint8)
+    kind_count = int(small.max(initial=0)) + 1
+    type0, type1 = small[flat0], small[flat1]
+    kind = type0.astype(np.uint16) * np.uint16(kind_count) + type1
 
-    collider = np.zeros(len(shape0), dtype=np.int64)
-    swapped = np.zeros(len(shape0), dtype=bool)
-    contact_max = np.zeros(len(shape0), dtype=np.int64)
-    kind = (
-        type0.astype(np.int32) * len(GeoType) + type1
-    )  # a world of thousands of shapes has millions of pairs
-    for first, second in (divmod(int(one), len(GeoType)) for one in np.unique(kind)):
-        rows = kind == first * len(GeoType) + second
-        collider[rows], swapped[rows] = collider_of(GeoType(first), GeoType(second))
-        contact_max[rows] = contact_max_of(GeoType(first), GeoType(second))
-    patches = (is_hydroelastic[flat0] | is_hydroelastic[flat1]) & is_solid[flat0] & is_solid[flat1]
-    with_plane = (type0 == GeoType.PLANE) | (type1 == GeoType.PLANE)
-    with_mesh = (type0 == GeoType.MESH) | (type1 == GeoType.MESH)
-    for rows, of_shapes, of_meshes in (
-        (patches & with_plane, Collider.HYDROELASTIC_PLANE, Collider.HYDROELASTIC_MESH_PLANE),
-        (patches & ~with_plane, Collider.HYDROELASTIC, Collider.HYDROELASTIC_MESH),
-    ):
-        collider[rows] = np.where(with_mesh[rows], of_meshes, of_shapes)
-        swapped[rows] = type1[rows] == GeoType.PLANE
-        contact_max[rows] = _PATCH_CONTACT_COUNT
+    collider_of_kind = np.zeros(kind_count**2, dtype=index_type)
+    swapped_of_kind = np.zeros(kind_count**2, dtype=bool)
+    contact_max_of_kind = np.zeros(kind_count**2, dtype=np.uint8)
+    for one in np.flatnonzero(np.bincount(kind, minlength=kind_count**2)).tolist():
+        first, second = GeoType(one // kind_count), GeoType(one % kind_count)
+        collider_of_kind[one], swapped_of_kind[one] = collider_of(first, second)
+        contact_max_of_kind[one] = contact_max_of(first, second)
+    collider, swapped = collider_of_kind[kind], swapped_of_kind[kind]
+    contact_max = contact_max_of_kind[kind]
+    if is_hydroelastic.any():
+        patches = (is_hydroelastic[flat0] | is_hydroelastic[flat1]) & is_solid[flat0] & is_solid[flat1]
+        with_plane = (type0 == GeoType.PLANE) | (type1 == GeoType.PLANE)
+        with_mesh = (type0 == GeoType.MESH) | (type1 == GeoType.MESH)
+        for rows, of_shapes, of_meshes in (
+            (patches & with_plane, Collider.HYDROELASTIC_PLANE, Collider.HYDROELASTIC_MESH_PLANE),
+            (patches & ~with_plane, Collider.HYDROELASTIC, Collider.HYDROELASTIC_MESH),
+        ):
+            collider[rows] = np.where(with_mesh[rows], of_meshes, of_shapes)
+            swapped[rows] = type1[rows] == GeoType.PLANE
+            contact_max[rows] = _PATCH_CONTACT_COUNT
 
-    key = template * COLLIDER_COUNT + collider
+    key = template * index_type.type(COLLIDER_COUNT) + collider
     order = np.argsort(key, kind="stable")
     start = np.zeros(template_count * COLLIDER_COUNT + 1, dtype=np.int32)
     start[1:] = np.cumsum(np.bincount(key, minlength=template_count * COLLIDER_COUNT))
-    return HostPairs(
-        shape0=np.where(swapped, shape1, shape0)[order].astype(np.int32),
-        shape1=np.where(swapped, shape0, shape1)[order].astype(np.int32),
-        contact_max=contact_max[order],
-        start=start,
-    )
+    shape0[swapped], shape1[swapped] = shape1[swapped], shape0[swapped]
+    return HostPairs(shape0=shape0[order], shape1=shape1[order], contact_max=contact_max[order], start=start)
+
+
+def flat_shapes(local: np.ndarray, template: np.ndarray, template_first_shape: np.ndarray) -> np.ndarray:
+    """Return the flat indices of shapes as pairs name them, in one world of each pair's template."""
+    flat = template_first_shape.astype(np.int32)[template]
+    flat += local
+    is_global = local < 0
+    flat[is_global] = -1 - local[is_global]
+    return flat
+
+
+def named_shapes(columns: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Return the shapes that pairs name, ascending. A mark for each shape is quicker than sorting pairs.
+
+    Args:
+        columns: First and second shapes of some pairs.
+    """
+    parts = [part for pair in columns for part in pair if len(part)]
+    if not parts:
+        return np.zeros(0, dtype=np.int32)
+    low, high = min(int(part.min()) for part in parts), max(int(part.max()) for part in parts)
+    is_named = np.zeros(high - low + 1, dtype=bool)
+    for part in parts:
+        is_named[part - low] = True
+    return (np.flatnonzero(is_named) + low).astype(np.int32)
 
 
 def upload_pairs(pairs: HostPairs, world_template: np.ndarray, topology: Any, device: Any) -> PairTable:

@@ -9,7 +9,7 @@ import warp as wp
 
 from pluriverse.collision.contact_horizon import ContactHorizon, make_horizon_data
 from pluriverse.collision.newton_options import read_newton_options
-from pluriverse.collision.pair_table import COLLIDER_COUNT, Collider, HostPairs, sort_pairs, upload_pairs
+from pluriverse.collision.pair_table import Collider, HostPairs, sort_pairs, upload_pairs
 from pluriverse.geometry import Heightfield
 from pluriverse.model import Contacts, Model, State
 from pluriverse.model.arguments import check_contacts, check_state
@@ -214,15 +214,19 @@ class CollisionPipeline:
         pairs = self._pairs
         capacities = np.zeros(len(self.model.templates), dtype=np.int64)
         for template in range(len(capacities)):
-            rows = slice(pairs.start[template * COLLIDER_COUNT], pairs.start[(template + 1) * COLLIDER_COUNT])
+            rows = pairs.rows(template)
+            contact_max = pairs.contact_max[rows]
+            shape0, shape1 = pairs.shape0[rows], pairs.shape1[rows]
+            low = min(int(shape0.min(initial=0)), int(shape1.min(initial=0)))
+            high = max(int(shape0.max(initial=0)), int(shape1.max(initial=0)))
             # The largest patch of each shape among its pairs.
-            shapes, places = np.unique(
-                np.concatenate([pairs.shape0[rows], pairs.shape1[rows]]), return_inverse=True
-            )
-            largest = np.zeros(len(shapes), dtype=np.int64)
-            np.maximum.at(largest, places, np.tile(pairs.contact_max[rows], 2))
+            largest = np.zeros(high - low + 1, dtype=np.int64)
+            for size in np.flatnonzero(np.bincount(contact_max)).tolist():
+                of_size = contact_max == size
+                largest[shape0[of_size] - low] = size
+                largest[shape1[of_size] - low] = size
             some_touch = CAPACITY_BASE + PATCHES_PER_SHAPE * int(largest.sum())
-            capacities[template] = min(int(pairs.contact_max[rows].sum()), some_touch)
+            capacities[template] = min(int(contact_max.sum(dtype=np.int64)), some_touch)
         return capacities
 
 
@@ -334,11 +338,13 @@ def _warn_of_points(
     model: Model, pairs: HostPairs, first_shape: np.ndarray, marked: np.ndarray, is_solid: np.ndarray
 ) -> None:
     """Warn of hydroelastic shapes that can meet a shape with which they have no pressure patch."""
+    if not marked.any():
+        return
     shape_type = model.shape_type.numpy()
     for partner, (geo_type, remedy) in _SURFACE_PARTNERS.items():
         found = []
         for index, template in enumerate(model.templates):
-            rows = slice(pairs.start[index * COLLIDER_COUNT], pairs.start[(index + 1) * COLLIDER_COUNT])
+            rows = pairs.rows(index)
             first = first_shape[template.worlds][:, None]
             shape0, shape1 = (
                 np.where(local >= 0, first + local, -1 - local)
@@ -378,11 +384,12 @@ def _check_planes(model: Model, collision_type: np.ndarray, first_shape: np.ndar
 
 def _check_types(model: Model, pairs: Any, template_first_shape: np.ndarray) -> None:
     """Raise if a shape of a candidate pair has a type that no collider knows, or a mesh without vertices."""
-    template = np.repeat(np.arange(len(model.templates)), np.diff(pairs.start[::COLLIDER_COUNT]))
-    used = []
-    for local in (pairs.shape0, pairs.shape1):
-        used.append(np.where(local >= 0, template_first_shape[template] + local, -1 - local))
-    shapes = np.unique(np.concatenate(used)).astype(np.int64)
+    used = [pairs.collider_shapes(index) for index in range(len(model.templates))]
+    flat = [
+        np.where(some >= 0, first + some, -1 - some)
+        for first, some in zip(template_first_shape, used, strict=True)
+    ]
+    shapes = np.unique(np.concatenate(flat)).astype(np.int64)
     types = model.shape_type.numpy()
     for geo_type, reason in _UNSUPPORTED.items():
         bad = shapes[types[shapes] == geo_type]

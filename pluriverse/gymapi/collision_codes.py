@@ -40,6 +40,8 @@ def collision_codes(
         # A negative group of its own lets a shape meet all others.
         codes = np.where(group >= 0, 1 + np.searchsorted(groups, group), -2 - np.arange(count))
     pairs = [np.asarray(filtered, dtype=np.int64).reshape(-1, 2)]
+    if not bits.any() and len(groups) <= 1:
+        return codes, pairs[0]  # all may meet
     rows = max(1, 2**24 // count)
     for begin in range(0, count, rows):
         row = np.arange(begin, min(begin + rows, count))[:, None]

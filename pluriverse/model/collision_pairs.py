@@ -42,30 +42,34 @@ def find_pairs(
         filtered_codes: Codes of the pairs filtered by hand, shape [pair, 2].
     """
     count = len(shapes.code)
-    blocked = _keys(joint_welds, _span(shapes.weld, joint_welds))
-    filtered = _keys(filtered_codes, _span(shapes.code, filtered_codes))
-    firsts, seconds = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    groups, group = np.unique(shapes.group, return_inverse=True)
+    group = group.reshape(-1)
+    agree = groups_collide(groups[:, None], groups[None, :])
+    weld, static = shapes.weld.astype(np.int32), shapes.static
+    left_out = np.concatenate(
+        [_places_of_welds(shapes, joint_welds), _places_of_codes(shapes.code, filtered_codes)]
+    )
+    left_out.sort(axis=1)
+    left_out = left_out[np.argsort(left_out[:, 0], kind="stable")]
+    # A world of thousands of shapes has tens of millions of pairs, so they are kept in 32 bits.
+    firsts, seconds = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int32)]
     step = max(1, PAIR_BLOCK_SIZE // max(count, 1))
     for begin in range(0, count, step):
-        row = np.arange(begin, min(begin + step, count))[:, None]
-        column = np.arange(begin, count)[None, :]
-        keep = column > row
-        keep &= ~(shapes.static[row] & shapes.static[column])
-        keep &= (shapes.weld[row] != shapes.weld[column]) | (shapes.weld[row] < 0)
-        keep &= groups_collide(shapes.group[row], shapes.group[column])
+        row, column = slice(begin, min(begin + step, count)), slice(begin, count)
+        keep = np.triu(~(static[row, None] & static[None, column]), 1)
+        keep &= (weld[row, None] != weld[None, column]) | (weld[row, None] < 0)
+        if not agree.all():
+            keep &= agree[group[row]][:, group[column]]
+        here = slice(*np.searchsorted(left_out[:, 0], [row.start, row.stop]))
+        keep[left_out[here, 0] - begin, left_out[here, 1] - begin] = False
         first, second = np.nonzero(keep)
-        first, second = first + begin, second + begin
-        pair = np.stack([first, second], axis=1)
-        neighbours = np.isin(_keys(shapes.weld[pair], _span(shapes.weld, joint_welds)), blocked)
-        neighbours &= shapes.filter_parent[first] & shapes.filter_parent[second]
-        by_hand = np.isin(_keys(shapes.code[pair], _span(shapes.code, filtered_codes)), filtered)
-        kept = ~(neighbours | by_hand)
-        firsts.append(first[kept])
-        seconds.append(second[kept])
+        firsts.append((first + begin).astype(np.int32))
+        seconds.append((second + begin).astype(np.int32))
     first, second = np.concatenate(firsts), np.concatenate(seconds)
     swap = shapes.type[first] > shapes.type[second]
-    first, second = np.where(swap, second, first), np.where(swap, first, second)
-    return shapes.code[first], shapes.code[second]
+    first[swap], second[swap] = second[swap], first[swap]
+    code = shapes.code.astype(np.int32)
+    return code[first], code[second]
 
 
 def groups_collide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -77,14 +81,30 @@ def groups_collide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (a != 0) & (b != 0) & np.where(a > 0, (b == a) | (b < 0), b != a)
 
 
-def _span(*arrays: np.ndarray) -> tuple[int, int]:
-    """Return offset and factor that make `_keys` of values from `arrays` unique."""
-    low = min((int(array.min()) for array in arrays if array.size), default=0)
-    high = max((int(array.max()) for array in arrays if array.size), default=0)
-    return low, high - low + 1
+def _places_of_welds(shapes: CollisionShapes, joint_welds: np.ndarray) -> np.ndarray:
+    """Return the places of shapes that a joint keeps apart, shape [pair, 2].
+
+    Args:
+        shapes: Shapes that collide.
+        joint_welds: Welds that each joint connects, shape [joint, 2].
+    """
+    filtered = np.flatnonzero(shapes.filter_parent)
+    order = filtered[np.argsort(shapes.weld[filtered], kind="stable")]
+    begin = np.searchsorted(shapes.weld[order], joint_welds)
+    counts = np.searchsorted(shapes.weld[order], joint_welds, side="right") - begin
+    totals = counts[:, 0] * counts[:, 1]
+    joint = np.repeat(np.arange(len(joint_welds)), totals)
+    index = np.arange(len(joint)) - np.repeat(np.cumsum(totals) - totals, totals)
+    parent, child = np.divmod(index, np.maximum(counts[joint, 1], 1))
+    places = np.stack([order[begin[joint, 0] + parent], order[begin[joint, 1] + child]], axis=1)
+    return places.reshape(-1, 2)
 
 
-def _keys(pairs: np.ndarray, span: tuple[int, int]) -> np.ndarray:
-    """Return one number per unordered pair of integers."""
-    low, factor = span
-    return (pairs.min(axis=1) - low) * factor + (pairs.max(axis=1) - low)
+def _places_of_codes(codes: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Return where codes of pairs are, shape [pair, 2]; pairs of codes that are not there are left out."""
+    if len(codes) == 0 or len(pairs) == 0:
+        return np.zeros((0, 2), dtype=np.int64)
+    order = np.argsort(codes)
+    places = np.minimum(np.searchsorted(codes[order], pairs), len(codes) - 1)
+    known = (codes[order][places] == pairs).all(axis=1)
+    return order[places[known]].reshape(-1, 2)

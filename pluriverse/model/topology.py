@@ -328,5 +328,5 @@ def make_topology(
 
     topology = Topology()
     for name, array in arrays.items():
-        setattr(topology, name, wp.array(array.astype(np.int32), dtype=wp.int32, device=device))
+        setattr(topology, name, wp.array(array.astype(np.int32, copy=False), dtype=wp.int32, device=device))
     return topology, row_count, tree_count
