@@ -77,6 +77,18 @@ class BroadPhaseData:
     """For each entry of a template a bit for each later one that it has a candidate pair with, row by row."""
 
 
+@wp.struct
+class PairChoice:
+    """Which of the candidate pairs are looked at: all, or those of shapes that changed their velocities."""
+
+    is_limited: int
+    """Whether only those pairs are looked at whose changes exceed what was assumed."""
+    change: wp.array[float]
+    """Largest change of velocity of a point of the shape [m/s], shape [shape]."""
+    assumed: wp.array[float]
+    """What was assumed of it [m/s], shape [shape]."""
+
+
 class BroadPhase:
     """Finds the near pairs of worlds.
 
@@ -281,8 +293,22 @@ def sort_entries(
 
 
 @wp.func
+def may_matter(some: PairChoice, shape0: int, shape1: int) -> bool:
+    """Return whether a pair is among those that are looked at."""
+    if some.is_limited == 0:
+        return True
+    return some.change[shape0] + some.change[shape1] > some.assumed[shape0] + some.assumed[shape1]
+
+
+@wp.func
 def sweep_entries(
-    data: BroadPhaseData, state: ShapeState, table: PairTable, world: int, template: int, first_shape: int
+    data: BroadPhaseData,
+    state: ShapeState,
+    some: PairChoice,
+    table: PairTable,
+    world: int,
+    template: int,
+    first_shape: int,
 ) -> None:
     """Mark the candidate pairs of a world whose bounds overlap, sorted along the axis of largest spread."""
     first_entry = data.shape_start[template]
@@ -301,17 +327,20 @@ def sweep_entries(
             shape1 = flat_shape(data.shape[first_entry + two], first_shape)
             if lower_end(state, shape1, axis) <= limit:
                 if bounds_overlap(state.bounds[shape0], state.bounds[shape1]):
-                    pair = data.lookup[row + one * count + two]
-                    if pair >= 0:
-                        set_bit(table.near, table.near_start[world], pair)
+                    if may_matter(some, shape0, shape1):
+                        pair = data.lookup[row + one * count + two]
+                        if pair >= 0:
+                            set_bit(table.near, table.near_start[world], pair)
                 other += 1
             else:
                 other = count
 
 
 @wp.func
-def mark_near_pairs(world: int, state: ShapeState, data: BroadPhaseData, table: PairTable):
-    """Mark the candidate pairs of a world that are near, and no others."""
+def mark_overlapping_pairs(
+    world: int, state: ShapeState, some: PairChoice, data: BroadPhaseData, table: PairTable
+):
+    """Mark the candidate pairs of a world whose bounds overlap, as far as they are chosen, and no others."""
     template = table.world_template[world]
     mode = data.template_mode[template]
     first_shape = table.world_shape[world]
@@ -325,6 +354,9 @@ def mark_near_pairs(world: int, state: ShapeState, data: BroadPhaseData, table: 
         first_entry = data.shape_start[template]
         mark_overlaps(
             state.bounds,
+            some.is_limited,
+            some.change,
+            some.assumed,
             data.shape,
             first_entry,
             data.shape_start[template + 1] - first_entry,
@@ -337,7 +369,7 @@ def mark_near_pairs(world: int, state: ShapeState, data: BroadPhaseData, table: 
             first_word,
         )
     elif mode == SWEEP:
-        sweep_entries(data, state, table, world, template, first_shape)
+        sweep_entries(data, state, some, table, world, template, first_shape)
 
     for collider in range(COLLIDER_COUNT):
         begin = table.pair_start[template * COLLIDER_COUNT + collider]
@@ -347,20 +379,12 @@ def mark_near_pairs(world: int, state: ShapeState, data: BroadPhaseData, table: 
             for pair in range(begin, end):
                 shape0 = flat_shape(table.pair_shape0[pair], first_shape)
                 shape1 = flat_shape(table.pair_shape1[pair], first_shape)
-                if is_plane:
-                    if is_near_plane(state, shape0, shape1):
+                if may_matter(some, shape0, shape1):
+                    if is_plane:
+                        if is_near_plane(state, shape0, shape1):
+                            set_bit(table.near, first_word, pair - first_pair)
+                    elif bounds_overlap(state.bounds[shape0], state.bounds[shape1]):
                         set_bit(table.near, first_word, pair - first_pair)
-                elif bounds_overlap(state.bounds[shape0], state.bounds[shape1]):
-                    set_bit(table.near, first_word, pair - first_pair)
-        if not is_plane:
-            last = end - first_pair
-            index = next_set_bit(table.near, first_word, begin - first_pair, last)
-            while index < last:
-                shape0 = flat_shape(table.pair_shape0[first_pair + index], first_shape)
-                shape1 = flat_shape(table.pair_shape1[first_pair + index], first_shape)
-                if not is_within_reach(state, shape0, shape1):
-                    clear_bit(table.near, first_word, index)
-                index = next_set_bit(table.near, first_word, index + 1, last)
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.collision.broad_phase")
@@ -373,5 +397,21 @@ def find_near_pair(
 ):
     """Mark the candidate pairs of one world that are near."""
     world = worlds[wp.tid()]
-    if world >= 0:
-        mark_near_pairs(world, state, data, table)
+    if world < 0:
+        return
+    mark_overlapping_pairs(world, state, PairChoice(), data, table)
+    template = table.world_template[world]
+    first_shape = table.world_shape[world]
+    first_pair = table.pair_start[template * COLLIDER_COUNT]
+    first_word = table.near_start[world]
+    for collider in range(COLLIDER_COUNT):
+        if ((WITH_PLANE >> collider) & 1) == 0:
+            row = template * COLLIDER_COUNT + collider
+            last = table.pair_start[row + 1] - first_pair
+            index = next_set_bit(table.near, first_word, table.pair_start[row] - first_pair, last)
+            while index < last:
+                shape0 = flat_shape(table.pair_shape0[first_pair + index], first_shape)
+                shape1 = flat_shape(table.pair_shape1[first_pair + index], first_shape)
+                if not is_within_reach(state, shape0, shape1):
+                    clear_bit(table.near, first_word, index)
+                index = next_set_bit(table.near, first_word, index + 1, last)

@@ -171,9 +171,15 @@ def reach_at_change(state: ShapeState, shape0: int, shape1: int, change: float) 
 
 
 @wp.func
+def reach_within_gaps(state: ShapeState, shape0: int, shape1: int) -> float:
+    """Return the distance beyond which a pair has no contacts, however fast it is [m]."""
+    return state.gap_reach[shape0] + state.gap_reach[shape1]
+
+
+@wp.func
 def pair_reach(state: ShapeState, shape0: int, shape1: int) -> float:
     """Return the largest distance [m] at which a pair has contacts; see `ShapePair.reach`."""
-    within_gaps = state.gap_reach[shape0] + state.gap_reach[shape1]
+    within_gaps = reach_within_gaps(state, shape0, shape1)
     if wp.max(state.lead[shape0], state.lead[shape1]) <= 0.0:
         return wp.min(state.reach[shape0] + state.reach[shape1], within_gaps)
     acting = reach_at_change(state, shape0, shape1, state.change[shape0] + state.change[shape1])
@@ -185,7 +191,11 @@ def is_within_reach(state: ShapeState, shape0: int, shape1: int) -> bool:
     """Return whether two shapes whose bounds overlap are within the reach of their pair."""
     if wp.max(state.lead[shape0], state.lead[shape1]) <= 0.0:
         return True
-    return distance_bound(state, shape0, shape1) <= pair_reach(state, shape0, shape1)
+    distance = distance_bound(state, shape0, shape1)
+    # Bounds that overlap where they are need no speeds.
+    if distance == 0.0:
+        return True
+    return distance <= pair_reach(state, shape0, shape1)
 
 
 @wp.func

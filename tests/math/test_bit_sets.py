@@ -13,13 +13,19 @@ mark_overlaps = overlap_functions(bounds_vector).mark_overlaps
 @wp.kernel(enable_backward=False, module="tests.math.bit_sets")
 def mark_all(
     bounds: wp.array[bounds_vector],  # [shape] m
+    has_weights: int,
+    weight: wp.array[float],  # [shape]
+    weight_limit: wp.array[float],  # [shape]
     shape: wp.array[int],  # [entry]
     candidates: wp.array[wp.uint32],
     lookup: wp.array[int],
     # out
     bits: wp.array[wp.uint32],
 ):
-    mark_overlaps(bounds, shape, 0, shape.shape[0], 2, candidates, 0, lookup, 0, bits, 1)
+    count = shape.shape[0]
+    mark_overlaps(
+        bounds, has_weights, weight, weight_limit, shape, 0, count, 2, candidates, 0, lookup, 0, bits, 1
+    )
 
 
 @wp.kernel(enable_backward=False, module="tests.math.bit_sets")
@@ -38,8 +44,9 @@ def list_bits(
         index = next_set_bit(bits, 1, index + 1, end)
 
 
+@pytest.mark.parametrize("has_weights", [False, True])
 @pytest.mark.parametrize("count", [1, 31, 32, 33, 70])
-def test_the_marked_pairs_are_those_whose_boxes_overlap(count):
+def test_the_marked_pairs_are_those_whose_boxes_overlap(count, has_weights):
     """Each candidate pair is compared with NumPy, for full and for partly filled blocks of boxes."""
     rng = np.random.default_rng(count)
     # Two shapes that the worlds share come first; the others begin at index 2.
@@ -56,12 +63,16 @@ def test_the_marked_pairs_are_those_whose_boxes_overlap(count):
     words = np.zeros((count, -(-count // LANE_COUNT)), dtype=np.uint32)
     for one, two in pairs:
         words[one, two // LANE_COUNT] |= np.uint32(1) << np.uint32(two % LANE_COUNT)
+    weight, limit = rng.integers(0, 8, (2, count + 2)).astype(np.float32)
     bits = wp.zeros(2 + len(pairs) // LANE_COUNT, dtype=wp.uint32, device="cpu")
     wp.launch(
         mark_all,
         dim=1,
         inputs=[
             wp.array(boxes, dtype=bounds_vector, device="cpu"),
+            int(has_weights),
+            wp.array(weight if has_weights else [], dtype=float, device="cpu"),
+            wp.array(limit if has_weights else [], dtype=float, device="cpu"),
             wp.array(names, dtype=int, device="cpu"),
             wp.array(words.reshape(-1), dtype=wp.uint32, device="cpu"),
             wp.array(lookup.reshape(-1), dtype=int, device="cpu"),
@@ -70,7 +81,11 @@ def test_the_marked_pairs_are_those_whose_boxes_overlap(count):
         device="cpu",
     )
     a, b = boxes[shapes[pairs[:, 0]]], boxes[shapes[pairs[:, 1]]]
-    expected = np.flatnonzero((np.abs(a[:, :3] - b[:, :3]) <= a[:, 3:] + b[:, 3:]).all(axis=1))
+    overlaps = (np.abs(a[:, :3] - b[:, :3]) <= a[:, 3:] + b[:, 3:]).all(axis=1)
+    if has_weights:
+        excess = (weight - limit)[shapes]
+        overlaps &= excess[pairs[:, 0]] + excess[pairs[:, 1]] > 0.0
+    expected = np.flatnonzero(overlaps)
     for begin, end in ((0, len(pairs)), (3, len(pairs) // 2), (len(pairs), len(pairs))):
         found = wp.full(len(pairs) + 1, value=-1, dtype=int, device="cpu")
         wp.launch(list_bits, dim=1, inputs=[bits, begin, end], outputs=[found], device="cpu")

@@ -15,9 +15,11 @@ from pluriverse.collision.segment import closest_segment_points
 from pluriverse.collision.shape_pair import (
     distance_bound,
     middles_apart,
+    pair_speed,
     plane_height_bound,
     plane_normal,
     reach_at_speed,
+    reach_within_gaps,
     relative_speed,
 )
 from pluriverse.collision.shape_state import ANY_SPEED, CAPSULE, SPHERE, ShapeModel, ShapeState
@@ -47,27 +49,136 @@ class IdleContacts:
     separation: wp.array[float]
 
 
+@wp.struct
+class ShapeMotion:
+    """How a shape moves."""
+
+    spin: wp.vec3
+    """Angular velocity [rad/s], world axes."""
+    velocity: wp.vec3
+    """Velocity at its middle [m/s], world axes."""
+
+
+@wp.func
+def is_round(shape_type: int) -> bool:
+    """Return whether a shape is a sphere or capsule."""
+    result = shape_type == SPHERE
+    return result or shape_type == CAPSULE
+
+
+@wp.func
+def round_axis(state: ShapeState, shape_type: int, shape: int) -> wp.vec3:
+    """Return the vector from the middle of a sphere or capsule to the end of its axis [m], world axes."""
+    axis = wp.vec3()
+    if shape_type == CAPSULE:
+        rotation = state.rotation[shape]
+        axis = state.size[shape][1] * wp.vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
+    return axis
+
+
+@wp.func
+def shape_distance_bound(shapes: ShapeModel, state: ShapeState, shape0: int, shape1: int) -> float:
+    """Return a lower bound of the distance of two shapes, of spheres and capsules the distance [m]."""
+    type0, type1 = shapes.shape_type[shape0], shapes.shape_type[shape1]
+    distance = distance_bound(state, shape0, shape1)
+    if is_round(type0) and is_round(type1):
+        half0, half1 = round_axis(state, type0, shape0), round_axis(state, type1, shape1)
+        apart = middles_apart(state, shape0, shape1)
+        place = closest_segment_points(half0, apart, half1)
+        offset = apart + (place[1] * half1 - place[0] * half0)
+        distance = wp.length(offset) - state.size[shape0][0] - state.size[shape1][0]
+    return distance
+
+
+@wp.func
+def reach_at_motion(state: ShapeState, motion: wp.array[ShapeMotion], shape0: int, shape1: int) -> float:
+    """Return the distance up to which contacts of a pair may act at the motion of its shapes [m]."""
+    motion0, motion1 = motion[shape0], motion[shape1]
+    speed = relative_speed(
+        middles_apart(state, shape0, shape1),
+        motion0.velocity,
+        motion0.spin,
+        state.radius[shape0],
+        motion1.velocity,
+        motion1.spin,
+        state.radius[shape1],
+    )
+    lead = wp.max(state.lead[shape0], state.lead[shape1])
+    return reach_at_speed(lead, speed, wp.max(wp.length(motion0.spin), wp.length(motion1.spin)))
+
+
+@wp.func
+def plane_reach_at_motion(state: ShapeState, motion: wp.array[ShapeMotion], plane: int, shape: int) -> float:
+    """Return the height over a plane up to which a shape may touch it at its motion [m].
+
+    The normal is known here, so a shape that leaves the plane does not touch it.
+    """
+    motion0, motion1 = motion[plane], motion[shape]
+    spin = wp.length(motion1.spin)
+    if wp.length_sq(motion0.spin) + wp.length_sq(motion0.velocity) > 0.0:
+        return float(ANY_SPEED)
+    parting = wp.dot(plane_normal(state, plane), motion1.velocity)
+    sliding = wp.length(motion1.velocity - parting * plane_normal(state, plane))
+    lead = wp.max(state.lead[plane], state.lead[shape])
+    friction = wp.max(state.friction[plane], state.friction[shape])
+    slope = wp.sqrt(1.0 + friction * friction)
+    # Of all points of the shape, and with moments: `radius` holds what a spin counts for besides.
+    speed = (friction * sliding - parting) / slope + spin * state.radius[shape]
+    return reach_at_speed(lead, wp.max(speed, 0.0), spin)
+
+
+@wp.func
+def is_surely_apart(
+    shapes: ShapeModel,
+    state: ShapeState,
+    motion: wp.array[ShapeMotion],
+    assumed: wp.array[float],
+    shape0: int,
+    shape1: int,
+    is_plane: bool,
+) -> bool:
+    """Return whether no contact of a pair can act at the motion of its shapes that was not looked for."""
+    reach = state.margin[shape0] + state.margin[shape1]
+    distance = float(0.0)
+    if is_plane:
+        distance = plane_height_bound(state, shape0, shape1)
+        reach += plane_reach_at_motion(state, motion, shape0, shape1)
+    else:
+        distance = shape_distance_bound(shapes, state, shape0, shape1)
+        reach += reach_at_motion(state, motion, shape0, shape1)
+    if distance > reach:
+        return True
+    # Links that change their velocities together are seldom faster relative to each other than was assumed.
+    # (As bodies by themselves: that bounds told two shapes apart says no more.)
+    speed = pair_speed(state, shape0, shape1) + assumed[shape0] + assumed[shape1]
+    looked_at = state.margin[shape0] + state.margin[shape1]
+    looked_at += wp.max(state.lead[shape0], state.lead[shape1]) * speed
+    return wp.min(reach, reach_within_gaps(state, shape0, shape1)) <= looked_at
+
+
+@wp.func
+def is_surely_idle(
+    state: ShapeState, motion: wp.array[ShapeMotion], contacts: IdleContacts, slot: int
+) -> bool:
+    """Return whether an idle contact does not act, wherever on its shapes its points are."""
+    shape0, shape1 = contacts.shape0[slot], contacts.shape1[slot]
+    motion0, motion1 = motion[shape0], motion[shape1]
+    distance = contacts.separation[slot]
+    # Points move with the middles of their shapes, and turn about them at the most of these speeds.
+    turning = wp.length(motion0.spin) * state.radius[shape0] + wp.length(motion1.spin) * state.radius[shape1]
+    velocity = motion1.velocity - motion0.velocity
+    acting = acting_distance(
+        state, shape0, shape1, contacts.normal[slot], velocity, motion0.spin, motion1.spin, distance
+    )
+    lead = wp.max(state.lead[shape0], state.lead[shape1])
+    return acting + lead * turning < distance
+
+
 @functools.cache
 def motion_functions(dynamics_real: Any) -> SimpleNamespace:
     """Return the functions of this module for rates in a precision."""
     vec6 = vec6_type(dynamics_real)
     DynamicsData = workspace_struct(dynamics_real)
-
-    @wp.func
-    def shape_change(
-        dynamics: DynamicsData,
-        state: ShapeState,
-        rate: wp.array(dtype=vec6),
-        shape: int,
-        node: int,
-    ) -> float:
-        """Return the largest change of velocity of a point of a shape, to the rates of its tree [m/s]."""
-        twist = rate[node]
-        spin = wp.vec3(float(twist[0]), float(twist[1]), float(twist[2]))
-        velocity = wp.vec3(float(twist[3]), float(twist[4]), float(twist[5]))
-        arm = wp.vec3(dynamics.node_offset[node]) + state.middle[shape]
-        change = velocity + wp.cross(spin, arm) - state.velocity[shape]
-        return wp.length(change) + wp.length(spin - state.spin[shape]) * state.radius[shape]
 
     @wp.func
     def sweep_rates(
@@ -105,10 +216,11 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
         world: int,
         is_first: int,
         found: wp.array[float],
+        motion: wp.array[ShapeMotion],
     ) -> int:
-        """Write the largest changes so far into `found`; return whether one exceeds what was assumed.
+        """Write the motion of the shapes, and their largest changes so far into `found`.
 
-        There are none so far if `is_first` is set.
+        There are none so far if `is_first` is set. Return whether one exceeds what was assumed.
         """
         template = shapes.world_template[world]
         first_shape = shapes.world_shape[world]
@@ -122,7 +234,14 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
             change = float(0.0)
             if body >= 0:
                 node = first_node + topology.body_node[to_template + body]
-                change = shape_change(dynamics, state, rate, shape, node)
+                twist = rate[node]
+                now = ShapeMotion()
+                now.spin = wp.vec3(float(twist[0]), float(twist[1]), float(twist[2]))
+                now.velocity = wp.vec3(float(twist[3]), float(twist[4]), float(twist[5]))
+                now.velocity += wp.cross(now.spin, wp.vec3(dynamics.node_offset[node]) + state.middle[shape])
+                motion[shape] = now
+                change = wp.length(now.velocity - state.velocity[shape])
+                change += wp.length(now.spin - state.spin[shape]) * state.radius[shape]
                 if not change < ANY_SPEED:
                     change = ANY_SPEED
             if is_first == 0:
@@ -131,151 +250,6 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
             if change > state.change[shape]:
                 exceeded = 1
         return exceeded
-
-    @wp.func
-    def shape_motion(
-        topology: Topology,
-        dynamics: DynamicsData,
-        shapes: ShapeModel,
-        state: ShapeState,
-        rate: wp.array(dtype=vec6),
-        world: int,
-        shape: int,
-    ) -> wp.spatial_vector:
-        """Return the spin of a shape and its velocity at its middle, at the rates of its tree."""
-        result = wp.spatial_vector()
-        body = shapes.shape_body[shape]
-        if body >= 0:
-            template = topology.world_template[world]
-            node = topology.body_node[topology.template_body[template] + body - topology.world_body[world]]
-            node += topology.world_joint[world]
-            twist = rate[node]
-            spin = wp.vec3(float(twist[0]), float(twist[1]), float(twist[2]))
-            velocity = wp.vec3(float(twist[3]), float(twist[4]), float(twist[5]))
-            arm = wp.vec3(dynamics.node_offset[node]) + state.middle[shape]
-            result = wp.spatial_vector(spin, velocity + wp.cross(spin, arm))
-        return result
-
-    @wp.func
-    def reach_at_rates(
-        topology: Topology,
-        dynamics: DynamicsData,
-        shapes: ShapeModel,
-        state: ShapeState,
-        rate: wp.array(dtype=vec6),
-        world: int,
-        shape0: int,
-        shape1: int,
-    ) -> float:
-        """Return the distance up to which contacts of a pair may act at the rates of its trees [m]."""
-        motion0 = shape_motion(topology, dynamics, shapes, state, rate, world, shape0)
-        motion1 = shape_motion(topology, dynamics, shapes, state, rate, world, shape1)
-        spin0, spin1 = wp.spatial_top(motion0), wp.spatial_top(motion1)
-        speed = relative_speed(
-            middles_apart(state, shape0, shape1),
-            wp.spatial_bottom(motion0),
-            spin0,
-            state.radius[shape0],
-            wp.spatial_bottom(motion1),
-            spin1,
-            state.radius[shape1],
-        )
-        lead = wp.max(state.lead[shape0], state.lead[shape1])
-        return reach_at_speed(lead, speed, wp.max(wp.length(spin0), wp.length(spin1)))
-
-    @wp.func
-    def is_round(shape_type: int) -> bool:
-        """Return whether a shape is a sphere or capsule."""
-        result = shape_type == SPHERE
-        return result or shape_type == CAPSULE
-
-    @wp.func
-    def round_axis(state: ShapeState, shape_type: int, shape: int) -> wp.vec3:
-        """Return the vector from the middle of a sphere or capsule to the end of its axis [m], world axes."""
-        axis = wp.vec3()
-        if shape_type == CAPSULE:
-            rotation = state.rotation[shape]
-            axis = state.size[shape][1] * wp.vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
-        return axis
-
-    @wp.func
-    def shape_distance_bound(shapes: ShapeModel, state: ShapeState, shape0: int, shape1: int) -> float:
-        """Return a lower bound of the distance of two shapes, of spheres and capsules the distance [m]."""
-        type0, type1 = shapes.shape_type[shape0], shapes.shape_type[shape1]
-        distance = distance_bound(state, shape0, shape1)
-        if is_round(type0) and is_round(type1):
-            half0, half1 = round_axis(state, type0, shape0), round_axis(state, type1, shape1)
-            apart = middles_apart(state, shape0, shape1)
-            place = closest_segment_points(half0, apart, half1)
-            offset = apart + (place[1] * half1 - place[0] * half0)
-            distance = wp.length(offset) - state.size[shape0][0] - state.size[shape1][0]
-        return distance
-
-    @wp.func
-    def plane_reach_at_rates(
-        topology: Topology,
-        dynamics: DynamicsData,
-        shapes: ShapeModel,
-        state: ShapeState,
-        rate: wp.array(dtype=vec6),
-        world: int,
-        plane: int,
-        shape: int,
-    ) -> float:
-        """Return the height over a plane up to which a shape may touch it at the rates of its trees [m].
-
-        The normal is known here, so a shape that leaves the plane does not touch it.
-        """
-        motion0 = shape_motion(topology, dynamics, shapes, state, rate, world, plane)
-        motion1 = shape_motion(topology, dynamics, shapes, state, rate, world, shape)
-        spin = wp.length(wp.spatial_top(motion1))
-        if wp.length_sq(motion0) > 0.0:
-            return float(ANY_SPEED)
-        velocity = wp.spatial_bottom(motion1)
-        parting = wp.dot(plane_normal(state, plane), velocity)
-        sliding = wp.length(velocity - parting * plane_normal(state, plane))
-        lead = wp.max(state.lead[plane], state.lead[shape])
-        friction = wp.max(state.friction[plane], state.friction[shape])
-        slope = wp.sqrt(1.0 + friction * friction)
-        # Of all points of the shape, and with moments: `radius` holds what a spin counts for besides.
-        speed = (friction * sliding - parting) / slope + spin * state.radius[shape]
-        return reach_at_speed(lead, wp.max(speed, 0.0), spin)
-
-    @wp.func
-    def is_beyond_rates(
-        topology: Topology,
-        dynamics: DynamicsData,
-        shapes: ShapeModel,
-        state: ShapeState,
-        rate: wp.array(dtype=vec6),
-        world: int,
-        shape0: int,
-        shape1: int,
-        is_plane: bool,
-    ) -> bool:
-        """Return whether a pair is farther from each other than contacts may act at the rates."""
-        reach = state.margin[shape0] + state.margin[shape1]
-        distance = float(0.0)
-        if is_plane:
-            distance = plane_height_bound(state, shape0, shape1)
-            reach += plane_reach_at_rates(topology, dynamics, shapes, state, rate, world, shape0, shape1)
-        else:
-            distance = shape_distance_bound(shapes, state, shape0, shape1)
-            reach += reach_at_rates(topology, dynamics, shapes, state, rate, world, shape0, shape1)
-        return distance > reach
-
-    @wp.func
-    def is_surely_idle(
-        state: ShapeState, contacts: IdleContacts, found: wp.array[float], usual: float, slot: int
-    ) -> bool:
-        """Return whether the velocities of an idle contact changed by less than it was found idle for."""
-        shape0, shape1 = contacts.shape0[slot], contacts.shape1[slot]
-        change0, change1 = found[shape0], found[shape1]
-        # A change of spin is at most that of a point over the radius; by it the points of the contact part.
-        distance = wp.max(contacts.separation[slot], 0.0)
-        change = change0 * (1.0 + distance / state.radius[shape0])
-        change += change1 * (1.0 + distance / state.radius[shape1])
-        return change <= wp.min(state.change[shape0] + state.change[shape1], usual)
 
     @wp.func
     def twist_of(topology: Topology, rate: wp.array(dtype=vec6), world: int, body: int) -> wp.spatial_vector:
@@ -331,7 +305,5 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
     return SimpleNamespace(
         sweep_rates=sweep_rates,
         raise_changes=raise_changes,
-        is_beyond_rates=is_beyond_rates,
-        is_surely_idle=is_surely_idle,
         does_act=does_act,
     )

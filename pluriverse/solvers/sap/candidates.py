@@ -23,10 +23,14 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.collision.broad_phase import BroadPhaseData, clear_bit, mark_near_pairs
-from pluriverse.collision.idle_contacts import usual_change
+from pluriverse.collision.broad_phase import (
+    BroadPhaseData,
+    PairChoice,
+    clear_bit,
+    mark_overlapping_pairs,
+)
 from pluriverse.collision.pair_table import COLLIDER_COUNT, WITH_PLANE, PairTable
-from pluriverse.collision.shape_pair import flat_shape
+from pluriverse.collision.shape_pair import flat_shape, is_within_reach
 from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapeState, raise_change
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel, launch_while
@@ -34,7 +38,13 @@ from pluriverse.math.bit_sets import next_set_bit
 from pluriverse.math.precision import kernel_module, vec6_type
 from pluriverse.model import Contacts, Model, Topology
 from pluriverse.model.contacts import stored_contact_count
-from pluriverse.solvers.sap.candidate_motion import IdleContacts, motion_functions
+from pluriverse.solvers.sap.candidate_motion import (
+    IdleContacts,
+    ShapeMotion,
+    is_surely_apart,
+    is_surely_idle,
+    motion_functions,
+)
 
 # Times that a world is solved again at the speeds found before it gets every contact within the gaps.
 ROUNDS_MAX = wp.constant(3)
@@ -83,9 +93,9 @@ def enlist(world: int, shapes: ShapeModel, found: wp.array[float], state: ShapeS
 def _kernels(dynamics_real: Any) -> SimpleNamespace:
     vec6 = vec6_type(dynamics_real)
     DynamicsData = workspace_struct(dynamics_real)
-    motion = motion_functions(dynamics_real)
-    sweep_rates, raise_changes = motion.sweep_rates, motion.raise_changes
-    is_beyond_rates, is_surely_idle, does_act = motion.is_beyond_rates, motion.is_surely_idle, motion.does_act
+    functions = motion_functions(dynamics_real)
+    sweep_rates, raise_changes = functions.sweep_rates, functions.raise_changes
+    does_act = functions.does_act
 
     @wp.func
     def does_idle_contact_act(
@@ -93,17 +103,16 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         dynamics: DynamicsData,
         shapes: ShapeModel,
         state: ShapeState,
+        motion: wp.array[ShapeMotion],
         contacts: IdleContacts,
-        found: wp.array[float],
-        usual: float,
         rate: wp.array(dtype=vec6),
         world: int,
     ) -> bool:
-        """Return whether an idle contact acts at the rates of the trees of its world."""
+        """Return whether an idle contact acts at the rates of the trees of its world, and so the motion."""
         acts = bool(False)
         first = contacts.start[world] + contacts.known[world] - contacts.idle_count[world]
         for slot in range(first, contacts.start[world] + contacts.known[world]):
-            if not is_surely_idle(state, contacts, found, usual, slot):
+            if not is_surely_idle(state, motion, contacts, slot):
                 if does_act(topology, dynamics, shapes, state, contacts, rate, world, slot):
                     acts = True
         return acts
@@ -142,11 +151,11 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         world_frozen: wp.array[int],  # [world]
         check_free: int,
         is_first: int,
-        usual: float,  # m/s, change of velocity for which contacts were found idle
         # out
         rate: wp.array(dtype=vec6),  # [node]
         found: wp.array[float],  # [shape] change of velocity, m/s
         assumed: wp.array[float],  # [shape] what collision had assumed of it, m/s
+        motion: wp.array[ShapeMotion],  # [shape]
         state: ShapeState,
         broad_phase: BroadPhaseData,
         pairs: PairTable,
@@ -175,18 +184,18 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         if begin == end or world_frozen[world] != 0:
             return
 
-        sweep_rates(topology, dynamics, world, dynamics.dof_velocity_next, rate)
-        exceeded = raise_changes(topology, dynamics, shapes, state, rate, world, 1, found)
+        exceeded, missed = int(0), bool(False)
         if check_free != 0:
             sweep_rates(topology, dynamics, world, dynamics.dof_velocity_free, rate)
-            exceeded += raise_changes(topology, dynamics, shapes, state, rate, world, 0, found)
-        # `rate` has the velocities of free motion now, if those matter: both have to leave a contact idle.
-        missed = does_idle_contact_act(topology, dynamics, shapes, state, contacts, found, usual, rate, world)
-        if check_free != 0:
-            sweep_rates(topology, dynamics, world, dynamics.dof_velocity_next, rate)
-            missed = missed or does_idle_contact_act(
-                topology, dynamics, shapes, state, contacts, found, usual, rate, world
-            )
+            exceeded = raise_changes(topology, dynamics, shapes, state, rate, world, 1, found, motion)
+            missed = does_idle_contact_act(topology, dynamics, shapes, state, motion, contacts, rate, world)
+        sweep_rates(topology, dynamics, world, dynamics.dof_velocity_next, rate)
+        exceeded += raise_changes(
+            topology, dynamics, shapes, state, rate, world, 1 - check_free, found, motion
+        )
+        missed = missed or does_idle_contact_act(
+            topology, dynamics, shapes, state, motion, contacts, rate, world
+        )
         if missed:
             enlist(world, shapes, found, state, repeats)
             return
@@ -196,7 +205,11 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
             shape = first_shape + shapes.collider[entry]
             assumed[shape] = state.change[shape]
             raise_change(state, shape, found[shape])
-        mark_near_pairs(world, state, broad_phase, pairs)
+        some = PairChoice()
+        some.is_limited = 1
+        some.change = found
+        some.assumed = assumed
+        mark_overlapping_pairs(world, state, some, broad_phase, pairs)
         for collider in range(COLLIDER_COUNT):
             is_plane = ((WITH_PLANE >> collider) & 1) != 0
             row = template * COLLIDER_COUNT + collider
@@ -205,13 +218,12 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
             while index < last:
                 shape0 = flat_shape(pairs.pair_shape0[first_pair + index], first_shape)
                 shape1 = flat_shape(pairs.pair_shape1[first_pair + index], first_shape)
-                # Whether the pair was looked at as far already. (Shapes that all worlds share do not move.)
-                is_idle = found[shape0] + found[shape1] <= assumed[shape0] + assumed[shape1]
-                if check_free == 0 and not is_idle:
+                is_idle = bool(False)
+                if check_free == 0:
                     # Near are pairs by norms of changes; what the solution depends on are velocities.
-                    is_idle = is_beyond_rates(
-                        topology, dynamics, shapes, state, rate, world, shape0, shape1, is_plane
-                    )
+                    is_idle = is_surely_apart(shapes, state, motion, assumed, shape0, shape1, is_plane)
+                elif not is_plane:
+                    is_idle = not is_within_reach(state, shape0, shape1)
                 if is_idle:
                     clear_bit(pairs.near, first_word, index)
                 index = next_set_bit(pairs.near, first_word, index + 1, last)
@@ -284,6 +296,8 @@ class CandidateCheck:
         self._rate = wp.zeros(model.joint_count, dtype=vec6_type(dynamics.real), device=device)
         self._found = wp.zeros(model.shape_count, dtype=float, device=device)
         self._assumed = wp.zeros(model.shape_count, dtype=float, device=device)
+        # What does not move stays zero.
+        self._motion = wp.zeros(model.shape_count, dtype=ShapeMotion, device=device)
         self._round = wp.zeros(model.world_count, dtype=int, device=device)
         self._following = wp.zeros(model.world_count, dtype=int, device=device)
         # Threads step their lists of worlds at the same time, so each list has a place of its own, as long
@@ -340,12 +354,12 @@ class CandidateCheck:
                     self._frozen,
                     int(check_free),
                     int(is_first),
-                    usual_change(culling.horizon.dt) if is_first else float(ANY_SPEED),
                 ],
                 outputs=[
                     self._rate,
                     self._found,
                     self._assumed,
+                    self._motion,
                     culling.stages.state,
                     culling.broad_phase,
                     culling.pairs,
