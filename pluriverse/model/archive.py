@@ -1,6 +1,6 @@
 """Archive: named arrays in a NumPy file (`.npz`), without pickled objects: to read one runs no code.
 
-Arrays are stored as they are, not compressed, so an archive never takes more memory than its file is long.
+Arrays are stored uncompressed, so reading an archive never takes more memory than the file's size.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ DAMAGE = (
 
 
 def write_arrays(path: str | Path, arrays: dict[str, np.ndarray]) -> None:
-    """Write arrays to a file, bit for bit. The old file stays until the new one is whole and on the disk.
+    """Write arrays to a file, bit for bit. The old file stays until the new one is complete and on disk.
 
     Raises:
         OSError: If the file cannot be written; the old one is then as it was.
@@ -80,14 +80,17 @@ def _read(file: Any) -> dict[str, np.ndarray]:
 
 
 def read_array(stream: Any, name: str) -> np.ndarray:
-    """Return an array from a stream that holds it alone. Its header is believed as far as there are bytes.
+    """Return an array from a stream that holds nothing else.
+
+    The header is trusted only as far as there are bytes.
 
     Args:
         stream: Stream of the bytes of a `.npy` file.
         name: What the array is called in messages.
 
     Raises:
-        ValueError: If it is damaged, or holds objects. Damage may also raise what else is in `DAMAGE`.
+        ValueError: If it is damaged, or holds objects. Damage may also raise the other exceptions in
+            `DAMAGE`.
     """
     version = np.lib.format.read_magic(stream)
     read_header = {
@@ -124,7 +127,7 @@ def take_array(arrays: dict[str, np.ndarray], name: str, path: str | Path, what:
 
 
 def take_integer(arrays: dict[str, np.ndarray], name: str, path: str | Path, what: str) -> int:
-    """Return a whole number of a file that is not negative.
+    """Return a non-negative whole number of a file.
 
     Raises:
         ValueError: If there is no such number.

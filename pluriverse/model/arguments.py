@@ -1,8 +1,8 @@
 """Arguments of a step: whether a state, a control and contacts are those of a model.
 
-A kernel trusts the length of its arrays. What belongs to another model is refused by identity, or by
-structure where it was made by an equal model; what was put into its place is refused by shape, type and
-device. All of this is done when a step is launched from Python, and costs nothing in a recorded one.
+A kernel trusts the length of its arrays. Objects of another model are refused, unless that model has the same
+structure; replaced arrays are refused if shape, type or device differ. All checks run when a step is launched
+from Python, and cost nothing in a recorded step.
 """
 
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ def check_array(model: "Model", array: Any, shape: Sequence[int], dtype: Any, wh
 def check_indices(model: "Model", indices: Any, what: str) -> None:
     """Raise if something is not a list of indices of articulations on the device of a model.
 
-    Those that name no articulation are counted there, and reported by `SolverBase.report`.
+    Indices that name no articulation are counted on the device, and reported by `SolverBase.report`.
 
     Raises:
         TypeError: If it is no Warp array of 32-bit integers.
@@ -92,13 +92,13 @@ def check_owner(model: "Model", thing: Any, what: str, remedy: str) -> None:
 
 
 def check_state(model: "Model", state: Any, what: str) -> None:
-    """Raise if something is no state of a model. A model itself is one: its initial state.
+    """Raise if something is not a state of a model. The model itself counts as one: its initial state.
 
     Raises:
-        TypeError: If it is no state.
+        TypeError: If it is not a state.
         ValueError: If it belongs to another model, or an array of it has another shape.
     """
-    # Local: the module of the state imports what this one does.
+    # Imported here to avoid an import circle with the module of the state.
     from pluriverse.model.model import Model
     from pluriverse.model.state import State
 
@@ -118,10 +118,10 @@ def check_state(model: "Model", state: Any, what: str) -> None:
 
 
 def check_control(model: "Model", control: Any, what: str) -> None:
-    """Raise if something is no control of a model.
+    """Raise if something is not a control of a model.
 
     Raises:
-        TypeError: If it is no control.
+        TypeError: If it is not a control.
         ValueError: If it belongs to another model, or an array of it has another shape.
     """
     from pluriverse.model.control import Control
@@ -138,10 +138,10 @@ def check_control(model: "Model", control: Any, what: str) -> None:
 
 
 def check_contacts(model: "Model", contacts: Any, what: str) -> None:
-    """Raise if something is no contact buffer for a model.
+    """Raise if something is not a contact buffer for a model.
 
     Raises:
-        TypeError: If it is no contact buffer.
+        TypeError: If it is not a contact buffer.
         ValueError: If it belongs to another model, or an array of it has another shape.
     """
     from pluriverse.model.contacts import Contacts

@@ -1,4 +1,4 @@
-"""Custom attributes of a model: arrays that a user declared, beside those that every model has."""
+"""Custom attributes of a model: user-declared arrays beside those that every model has."""
 
 import dataclasses
 import enum
@@ -24,18 +24,18 @@ class AttributeAssignment(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class AttributeSpec:
-    """What a model knows about one of its custom attributes."""
+    """Declaration of one custom attribute of a model."""
 
     name: str
     """Name without namespace."""
     namespace: str | None
     """Name of the namespace, None for an attribute of the object itself."""
     frequency: Entity | str
-    """What there is one value for: a kind of entity, or the key of a custom frequency."""
+    """What it has one value per: a kind of entity, or the key of a custom frequency."""
     assignment: AttributeAssignment
     """Object that has the array."""
     references: str | None = None
-    """Kind of entity that the values are indices of, None for other values."""
+    """Kind of entity that the values index, None for other values."""
 
     @property
     def key(self) -> str:
@@ -44,7 +44,7 @@ class AttributeSpec:
 
     @property
     def count_name(self) -> str:
-        """What `Model.custom_frequency_counts` or, with `_count`, a count of the model is called."""
+        """Key into `Model.custom_frequency_counts` or, with `_count`, name of the count in the model."""
         return self.frequency if isinstance(self.frequency, str) else self.frequency.key
 
 
@@ -70,10 +70,10 @@ class AttributeNamespace:
 
 
 def set_array(holder: Any, name: str, value: Any, *, owner: str) -> None:
-    """Set an attribute; values assigned to an array are copied into it, as recorded steps know its memory.
+    """Set an attribute; values assigned to an array are copied into it, since recorded steps hold its memory.
 
     Raises:
-        TypeError: If the array cannot hold such values, as one of whole numbers cannot hold fractions.
+        TypeError: If the array cannot hold such values, for example fractions in an integer array.
         ValueError: If the values have another shape than the array.
     """
     current = holder.__dict__.get(name)
@@ -87,7 +87,7 @@ def write_array(target: wp.array, value: Any, *, what: str) -> None:
     """Copy values into an array: Warp arrays, tensors of any library by DLPack, or what NumPy understands.
 
     Raises:
-        TypeError: If the array cannot hold such values, as one of whole numbers cannot hold fractions.
+        TypeError: If the array cannot hold such values, for example fractions in an integer array.
         ValueError: If the values have another shape than the array.
     """
     item_shape = tuple(getattr(target.dtype, "_shape_", ()))
@@ -155,7 +155,8 @@ def attach(holder: Any, spec: AttributeSpec, value: Any) -> None:
 
 
 def find_attribute(holder: Any, key: str) -> Any:
-    """Return what `key` ("namespace:name", "namespace.name" or "name") stands for, None if for nothing."""
+    """Return the attribute named by `key` ("namespace:name", "namespace.name" or "name"), None if there is
+    none."""
     namespace, _, name = key.replace(":", ".").rpartition(".")
     place = holder.__dict__.get(namespace) if namespace else holder
     return None if place is None else place.__dict__.get(name)
@@ -174,7 +175,7 @@ def assign_custom_arrays(target: Any, source: Any) -> None:
 
 
 def share_custom_arrays(target: Any, source: Any) -> None:
-    """Let two objects of the same model have the same custom attributes, in the same memory."""
+    """Let two objects of the same model share the memory of their custom attributes."""
     for key, value in source.custom_arrays.items():
         namespace, _, name = key.rpartition(":")
         place = target.__dict__[namespace] if namespace else target

@@ -1,4 +1,4 @@
-"""Batches: worlds of about the same size, for stages that launch as many lanes per world as it has dofs."""
+"""Batches: worlds of similar size, for stages that launch one thread per degree of freedom of a world."""
 
 from dataclasses import dataclass
 

@@ -1,15 +1,15 @@
 """Candidate pairs: which shapes of a world may touch, decided once per template.
 
 Two shapes are a pair if both collide with shapes, their groups agree, at least one of them can move, no
-moving joint lies between no bodies but theirs (parent and child are filtered unless asked otherwise), and
-the pair is not filtered. Bodies fixed together count as one.
+moving joint connects their bodies directly (parent and child are filtered by default), and the pair is not
+filtered. Bodies fixed together count as one.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-# Candidate matrix entries looked at in one go, to bound the memory (bytes, a few times over).
+# Entries of the candidate matrix processed at once, which bounds memory (a few bytes each).
 PAIR_BLOCK_SIZE = 2**22
 
 
@@ -18,7 +18,7 @@ class CollisionShapes:
     """Shapes that may touch each other, global ones first."""
 
     code: np.ndarray
-    """How pairs name the shape: its world-local index, or -1 - flat index for a global shape."""
+    """Code of the shape in pairs: its world-local index, or -1 - flat index for a global shape."""
     type: np.ndarray
     """`GeoType`."""
     group: np.ndarray
@@ -39,7 +39,7 @@ def find_pairs(
     Args:
         shapes: Shapes that collide.
         joint_welds: `weld` of parent and child of each joint that filters them, shape [joint, 2].
-        filtered_codes: Codes of the pairs filtered by hand, shape [pair, 2].
+        filtered_codes: Codes of explicitly filtered pairs, shape [pair, 2].
     """
     count = len(shapes.code)
     groups, group = np.unique(shapes.group, return_inverse=True)

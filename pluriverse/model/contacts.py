@@ -1,4 +1,4 @@
-"""Contacts: where shapes touch, kept per world so that no world can take another's place."""
+"""Contacts: where shapes touch, in separate slots per world so that no world can displace another's."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,7 @@ def stored_contact_count(start: wp.array[int], count: wp.array[int], world: int)
 class Contacts:
     """Contact points of all worlds. World w owns the slots from `rigid_contact_start[w]` to `[w + 1]`.
 
-    Only the first `rigid_contact_count[w]` slots of a world hold contacts; the others hold what was there
-    before.
+    Only the first `rigid_contact_count[w]` slots of a world hold contacts; the others hold stale values.
 
     Args:
         model: Model whose shapes touch.
@@ -40,9 +39,8 @@ class Contacts:
     rigid_contact_count: wp.array[int]
     """Number of contacts stored, shape [world]."""
     rigid_contact_found: wp.array[int]
-    """Number of contacts found, shape [world]; above the world's capacity the surplus was not stored. -1
-    where none could be looked for, as a body or shape has no finite place or size; a solver freezes such a
-    world."""
+    """Number of contacts found, shape [world]; any surplus over the world's capacity was not stored. -1 if a
+    body or shape has no finite pose or size, so that none could be found; a solver freezes such a world."""
     rigid_contact_shape0: wp.array[int]
     """First shape, shape [slot]. Its type has the lower `GeoType` of the two."""
     rigid_contact_shape1: wp.array[int]
@@ -66,8 +64,8 @@ class Contacts:
     """Force on the body of shape 1 [N], world axes, shape [slot]; on that of shape 0 acts the opposite.
     Written by the solver."""
     culling: Any
-    """Who left contacts out that cannot act in a step (see `CollisionPipeline.collide`), for the solver to
-    ask for more; None if all contacts within the gaps are here."""
+    """The stage that left out contacts that cannot act in a step (see `CollisionPipeline.collide`), for the
+    solver to request more; None if all contacts within the gaps are here."""
     custom_arrays: dict[str, Any]
     """The custom attributes of contacts, by their keys."""
 
@@ -100,7 +98,7 @@ class Contacts:
         self._model = model
         self.rigid_contact_max = slot_count
         self.rigid_contact_start = wp.array(start.astype(np.int32), dtype=wp.int32, device=device)
-        # What kernels read, so that a write to the public array cannot send them to foreign memory.
+        # Kernels read this copy, so that a write to the public array cannot make them access foreign memory.
         self._start = wp.clone(self.rigid_contact_start)
         self._slot_count = slot_count
         self.rigid_contact_count = wp.zeros(model.world_count, dtype=wp.int32, device=device)

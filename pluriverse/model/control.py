@@ -1,4 +1,4 @@
-"""Control: what a user commands from step to step."""
+"""Control: the commands of a user from step to step."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from pluriverse.model.world_list import check_worlds
 from pluriverse.newton_names import explain_missing
 
 _KEPT = tuple(name for name in CONTROL_ARRAYS if name != "joint_target_q")
-"""The arrays that say everything: `joint_target_q` agrees with `joint_target_pos`."""
+"""The independent arrays; `joint_target_q` follows from `joint_target_pos`."""
 
 
 class Control(ControlArrays):

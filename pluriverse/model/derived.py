@@ -1,4 +1,4 @@
-"""What follows from the arrays of a model: computed on request, so that no array has to follow another."""
+"""Derived quantities of a model: computed on request, so that no array must be kept in step with another."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ from pluriverse.types import EqType
 
 
 class DerivedArrays(ModelArrays):
-    """The part of a model that is computed when it is asked for. All results are copies.
+    """Quantities of a model that are computed on request. All results are copies.
 
-    A step does not use them: they are for tools, and for scripts written for Newton.
+    Steps do not use them: they serve tools, and scripts written for Newton.
     """
 
     device: wp.Device
@@ -65,7 +65,8 @@ class DerivedArrays(ModelArrays):
 
     @property
     def body_split_from(self) -> wp.array:
-        """Body that each part of a cut body belongs to, and any other body itself, shape [body]."""
+        """For each part of a split body the body that it belongs to, for other bodies the body itself, shape
+        [body]."""
         whole = np.arange(self.body_count, dtype=np.int32)
         kind, joint = self.equality_constraint_type.numpy(), self.equality_constraint_joint1.numpy()
         welds = np.flatnonzero((kind == EqType.WELD) & (joint >= 0))
@@ -89,7 +90,7 @@ class DerivedArrays(ModelArrays):
     def shape_contact_pairs(self) -> wp.array:
         """Pairs of shapes that may touch, by world, the lower index first, type `wp.vec2i`, shape [pair].
 
-        Kept once per template otherwise: for many worlds this takes much memory.
+        The model itself stores them once per template; this list is large for many worlds.
         """
         first_shape = self.topology.world_shape.numpy()
         pairs = [np.zeros((0, 2), dtype=np.int64)]

@@ -1,11 +1,11 @@
 """Drive targets: position targets under two names, by degree of freedom and by coordinate.
 
-Reads and writes  joint_target_pos, joint_target_q and what the latter was last
+Reads and writes  joint_target_pos, joint_target_q and the latter's previous values
 
 `joint_target_pos` is numbered like velocities, `joint_target_q` like `joint_q`. Where all joints have as many
-coordinates as degrees of freedom, both are one array. Elsewhere (free and ball joints have a quaternion) what
-was written last under either name holds: an entry of `joint_target_q` that is not what it was goes to
-`joint_target_pos`, else the other way.
+coordinates as degrees of freedom, both are one array. Otherwise (free and ball joints have a quaternion) the
+last write under either name wins: an entry of `joint_target_q` that changed is copied to `joint_target_pos`,
+any other is copied from there.
 """
 
 from typing import Self
@@ -48,7 +48,7 @@ def unify_target(
 
 @wp.func
 def bounded_target(target: float, lower: float, upper: float) -> float:
-    """Return the target that a drive follows; what is no number stays none, so that it is found."""
+    """Return the target that a drive follows; NaN stays NaN, so that it is detected."""
     if target < lower:
         return lower
     if target > upper:
@@ -63,7 +63,7 @@ class DriveTargets:
         topology: Structure of the worlds.
         worlds: All worlds.
         joint_target_pos: Targets [m or rad], shape [dof]; kept, not copied.
-        joint_target_q: Values for coordinates that no drive pulls at [quaternion, m], shape [coord]; copied.
+        joint_target_q: Values for coordinates without a drive [quaternion, m], shape [coord]; copied.
     """
 
     by_dof: wp.array[float]
@@ -88,7 +88,7 @@ class DriveTargets:
             self.unify()
 
     def unify(self, worlds: wp.array[int] | None = None) -> None:
-        """Let what was written last under either name hold, in some worlds or all. Only launches."""
+        """Make the last write under either name win, in some worlds or all. Only launches."""
         if self._seen is None:
             return
         worlds = self._worlds if worlds is None else worlds
@@ -100,7 +100,7 @@ class DriveTargets:
         )
 
     def prefer_dofs(self) -> None:
-        """Let `joint_target_pos` hold, whatever was written to `joint_target_q`."""
+        """Make `joint_target_pos` win, whatever was written to `joint_target_q`."""
         if self._seen is not None:
             wp.copy(self._seen, self.by_coord)
 
@@ -110,7 +110,7 @@ class DriveTargets:
         return type(self)(self._topology, self._worlds, wp.clone(self.by_dof), self.by_coord)
 
     def assign(self, other: "DriveTargets") -> None:
-        """Take over the targets of another control of the same model."""
+        """Copy the targets of another control of the same model."""
         other.unify()
         wp.copy(self.by_dof, other.by_dof)
         if self._seen is not None:

@@ -1,7 +1,7 @@
-"""Edits: in which worlds arrays of a model were written to, so that what follows from them stays elsewhere.
+"""Edits: in which worlds arrays of a model were written to, so that derived values of other worlds stay.
 
-Computing something anew gives other bits, if only by rounding. A world that was not edited must
-not notice that another one was.
+Recomputing a value may change its bits, if only by rounding. A world that was not edited must not change
+because another one was.
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ class Edits:
         return np.flatnonzero(changed)
 
     def forget(self) -> None:
-        """Take all arrays as they are now."""
+        """Take the current values of all arrays as the reference."""
         self._seen = {name: self._read(name) for name in self._seen}
 
     def _read(self, name: str) -> np.ndarray:

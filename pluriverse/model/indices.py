@@ -1,9 +1,9 @@
-"""Indices and masks that a caller has on the device, in the types that kernels take.
+"""Conversion of indices and masks on the device to the types that kernels take.
 
-Reads   indices of 32 or 64 bits; masks of truth values or of bytes, as PyTorch had them once
-Writes  indices of 32 bits, -1 for those that do not fit; truth values; how many indices were wrong
+Reads   indices of 32 or 64 bits; masks of truth values or, from older PyTorch, bytes
+Writes  indices of 32 bits, -1 for those that do not fit; truth values; the number of invalid indices
 
-Nothing is read back to the host, so a recorded call takes in what the arrays hold when it is replayed.
+Nothing is read back to the host, so a recorded call uses the contents of the arrays at replay.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ MASK_TYPES = (wp.bool, wp.uint8)
 
 
 class IndexKind(enum.IntEnum):
-    """What indices on the device count."""
+    """Kinds of entities that indices on the device name."""
 
     WORLD = 0
     ENVIRONMENT = 1
@@ -33,31 +33,31 @@ class IndexKind(enum.IntEnum):
 
 @dataclasses.dataclass(frozen=True)
 class WrongIndices:
-    """Indices that named nothing, and were left out."""
+    """Invalid indices, which were ignored."""
 
     kind: IndexKind
-    """What they were to name."""
+    """Kind of entity that they should name."""
     count: int
-    """How many there were."""
+    """Number of invalid indices."""
     example: int
     """One of them."""
     bound: int
-    """How many things there were to name."""
+    """Number of entities of that kind."""
 
 
 class IndexErrors:
-    """Which indices on the device named nothing, counted by kind.
+    """Counters of invalid indices on the device, by kind.
 
     Args:
         device: Device of the model.
     """
 
     count: wp.array[int]
-    """Number of wrong indices so far, shape [kind]."""
+    """Number of invalid indices so far, shape [kind]."""
     example: wp.array[wp.int64]
     """One of them, shape [kind]."""
     bound: wp.array[int]
-    """How many things it could have named, shape [kind]."""
+    """Number of entities of the kind, shape [kind]."""
 
     def __init__(self, device: Any) -> None:
         self.count = wp.zeros(len(IndexKind), dtype=wp.int32, device=device)
@@ -66,7 +66,7 @@ class IndexErrors:
         self._host_count: np.ndarray | None = None
 
     def take(self) -> Iterator[WrongIndices]:
-        """Yield the kinds of which there were wrong indices since the last call, and begin anew."""
+        """Yield the kinds with invalid indices since the last call, and restart the counters."""
         counts = self._host_count
         if counts is None:
             counts = self.count.numpy()
@@ -127,7 +127,7 @@ def read_byte(
 
 
 def device_array(values: Any) -> wp.array | None:
-    """Return what is on a device as a Warp array in the same memory, None for what is on the host."""
+    """Return a device array as a Warp array in the same memory, None for host data."""
     if isinstance(values, wp.array):
         return values
     if isinstance(values, np.ndarray) or not hasattr(values, "__dlpack__"):

@@ -13,7 +13,7 @@ IDENTITY_ROTATION = np.array([0.0, 0.0, 0.0, 1.0])
 
 
 class JointColumns:
-    """What initial kinematics reads, one entry per joint, degree of freedom, coordinate or body."""
+    """Inputs of initial kinematics, one entry per joint, degree of freedom, coordinate or body."""
 
     joint_type: np.ndarray
     joint_parent: np.ndarray
@@ -49,7 +49,7 @@ def eval_initial_kinematics(source: JointColumns, joint_depth: np.ndarray) -> tu
 
 
 def group_joints(source: JointColumns, joints: np.ndarray) -> list[np.ndarray]:
-    """Return the joints of each type, and of equally many linear and angular axes."""
+    """Return the joints grouped by type and by numbers of linear and angular axes."""
     kinds = np.column_stack([source.joint_type[joints], source.joint_dof_dim[joints]])
     _, kind = np.unique(kinds, axis=0, return_inverse=True)
     kind = kind.reshape(-1)
@@ -57,7 +57,7 @@ def group_joints(source: JointColumns, joints: np.ndarray) -> list[np.ndarray]:
 
 
 def follow_axes(source: JointColumns, joints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return how D6 joints with equally many axes move their child frames, and where their axes are then.
+    """Return the joint transforms of D6 joints with equal numbers of axes, and the resulting axis directions.
 
     Returns:
         Pose of the child's joint frame in the parent's, shape [joint, 7], and the direction of each axis in
@@ -79,7 +79,7 @@ def follow_axes(source: JointColumns, joints: np.ndarray) -> tuple[np.ndarray, n
 
 
 def world_axes(source: JointColumns, joints: np.ndarray, child_frame: np.ndarray) -> np.ndarray:
-    """Return the axes of D6 joints with equally many axes where the joints have taken them, world axes.
+    """Return the axes of D6 joints with equal numbers of axes at the current coordinates, world axes.
 
     Args:
         source: Joints and bodies with flat indices.

@@ -1,4 +1,4 @@
-"""Model: everything about all worlds that a step does not change."""
+"""Model: everything about all worlds that steps do not change."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from pluriverse.newton_names import missing
 from pluriverse.types import Axis, Entity
 
 FRAME_ARRAYS = tuple(name for name, spec in MODEL_ARRAYS.items() if spec.places_bodies)
-"""Arrays that place bodies, beside the coordinates of joints."""
+"""Arrays beside joint coordinates that determine body poses."""
 INITIAL_ARRAYS = (*FRAME_ARRAYS, "joint_q", "joint_qd", "body_q", "body_qd")
 """Arrays of the initial state, and those that place its bodies."""
 
@@ -32,17 +32,16 @@ class Model(DerivedArrays):
     """All worlds of a simulation on one device. Made by `ModelBuilder.finalize`.
 
     Entities are stored flat, per kind, sorted by world: global ones (world -1) in front and at the back,
-    worlds 0, 1, ... between. `*_world` tells the world of an entity. `*_world_start`, of length `world_count
-    + 2`, tells where each world begins, then where the global entities at the back begin, then how many there
-    are in all.
+    worlds 0, 1, ... between. `*_world` is the world of an entity. `*_world_start`, of length `world_count +
+    2`, holds the first index of each world, then that of the global entities at the back, then the total.
 
     A model authored without worlds has one world, 0; its entities are listed as global (`*_world` -1,
     `*_world_start` [n, n, n]) but simulated as that world.
 
-    Arrays may be written to between steps (masses, materials, gains, limits, gravity ...), and steps read
-    them as they are. To assign to one copies the values into it, since recorded steps know its memory. What
-    follows from the structure (types, parents, groups, flags, filters) was evaluated in `finalize` and stays;
-    writes to it are reported.
+    Arrays may be written to between steps (masses, materials, gains, limits, gravity ...), and the next step
+    uses the new values. Assigning to one copies the values into it, since recorded steps hold its memory. The
+    structure (types, parents, groups, flags, filters) was evaluated in `finalize` and is fixed; writes to it
+    are reported.
     """
 
     AttributeFrequency = Entity  # as in Newton, where these are nested in the model
@@ -63,7 +62,7 @@ class Model(DerivedArrays):
     joint_dof_count: int
     """Number of joint degrees of freedom."""
     joint_constraint_count: int
-    """Number of degrees of freedom that joints take away (6 less their own)."""
+    """Number of constraints of all joints (6 minus their degrees of freedom)."""
     articulation_count: int
     """Number of articulations."""
     shape_count: int
@@ -80,10 +79,10 @@ class Model(DerivedArrays):
     """Name of each world."""
 
     has_hydroelastic_shapes: bool
-    """Whether a shape that collides is marked as hydroelastic, which gives contacts a stiffness of their
-    own."""
+    """Whether a colliding shape is marked as hydroelastic, so that contacts carry a stiffness."""
     has_kinematic_bodies: bool
-    """Whether a body was kinematic when the model was made. Bodies may change to and from kinematic then."""
+    """Whether a body was kinematic when the model was made. Only then may bodies become or cease to be
+    kinematic."""
     body_label: list[str]
     """Name, shape [body]. Labels repeat from world to world."""
 
@@ -104,7 +103,7 @@ class Model(DerivedArrays):
 
     # structure
     topology: Topology
-    """How bodies hang together and which shapes may touch, for kernels."""
+    """How bodies are connected and which shapes may touch, for kernels."""
     templates: list[Template]
     """The kinds of worlds, on the host, in the order of `Topology`."""
     world_template: np.ndarray
@@ -114,14 +113,14 @@ class Model(DerivedArrays):
     world_row_count: int
     """Number of packed row entries of all worlds."""
     initial_edits: Edits
-    """In which worlds the arrays of the initial state were written to since it was last made consistent."""
+    """Tracks in which worlds the initial state was written to since it was last made consistent."""
     _targets: DriveTargets
     batches: list[Batch]
     """The worlds by size class."""
 
     # custom attributes
     attribute_specs: dict[str, attributes.AttributeSpec]
-    """What is known about each custom attribute, by its key: its name, with the namespace if it has one."""
+    """Declaration of each custom attribute, by its key: its name, with the namespace if it has one."""
     custom_arrays: dict[str, Any]
     """The custom attributes of the model, and those that states, controls and contacts begin with, by key:
     arrays, or lists of texts."""
@@ -136,7 +135,7 @@ class Model(DerivedArrays):
     def __init__(self, device: wp.Device):
         self.device = device
         self.dynamics_obstacle: str | None = None
-        """Why solvers refuse the model, if they do: a joint had nothing to accelerate when it was made."""
+        """Why solvers refuse the model, if they do: a joint had no inertia to accelerate when it was made."""
         self._structure_guard: StructureGuard | None = None
         self._structure: Structure | None = None
         self._index_errors = IndexErrors(device)
@@ -149,7 +148,7 @@ class Model(DerivedArrays):
     if not TYPE_CHECKING:  # whose users shall go on to hear of attributes that do not exist
 
         def __getattr__(self, name: str) -> Any:
-            """Say how a namespace that importers fill on request comes about.
+            """Extend the error for a namespace that importers fill on request by its remedy.
 
             Raises:
                 AttributeError: Always.
@@ -157,7 +156,7 @@ class Model(DerivedArrays):
             remedy = ""
             if name == "mujoco":
                 remedy = (
-                    ": nothing was kept of what only MuJoCo knows. Call "
+                    ": no MuJoCo attributes were imported. Call "
                     "SolverMuJoCo.register_custom_attributes(builder) before importing."
                 )
             if remedy:
@@ -171,11 +170,11 @@ class Model(DerivedArrays):
             attributes.set_array(self, name, value, owner="Model")
 
     def guard_structure(self, live: Sequence[str] = ()) -> None:
-        """Take the structure for complete. Called by `ModelBuilder.finalize`.
+        """Freeze the structure. Called by `ModelBuilder.finalize`.
 
         Args:
-            live: Arrays of the structure that may change nevertheless, since their owner keeps what follows
-                from them up to date.
+            live: Arrays of the structure that may change nevertheless, since their owner updates the derived
+                values.
         """
         object.__setattr__(self, "_structure", Structure(self, frozenset(live)))
         trust_worlds(self.structure.worlds)
@@ -184,17 +183,17 @@ class Model(DerivedArrays):
 
     @property
     def structure(self) -> Any:
-        """The arrays of this model as kernels read them: what a user writes to the structure is not in it."""
+        """The arrays of this model as kernels read them, without later writes to the structure."""
         return self if self._structure is None else self._structure
 
     @property
     def index_errors(self) -> IndexErrors:
-        """Which indices on the device named nothing; `SolverBase.report` reports them."""
+        """Counters of invalid indices on the device; `SolverBase.report` reports them."""
         return self._index_errors
 
     @property
     def guarded_arrays(self) -> list[str]:
-        """Names of the arrays that only act when a model is made."""
+        """Names of the arrays that only take effect when a model is made."""
         return [] if self._structure_guard is None else self._structure_guard.names
 
     def changed_structure(self) -> list[str]:
@@ -278,15 +277,15 @@ class Model(DerivedArrays):
         Args:
             name: Name.
             attrib: Array on the device of the model, or a list of texts, with one entry per entity.
-            frequency: What there is one entry for: a kind of entity, or the key of a custom frequency.
+            frequency: What it has one entry per: a kind of entity, or the key of a custom frequency.
             assignment: Object that has the array, `MODEL` if None. States, controls and contacts made
                 from now on begin with a copy.
             namespace: Namespace; None for an attribute of the object itself.
-            references: Kind of entity that the values are indices of; None for other values.
+            references: Kind of entity that the values index; None for other values.
 
         Raises:
             AttributeError: If there is an attribute of that name already.
-            ValueError: If the number of entries or the device is another one.
+            ValueError: If the number of entries or the device differs.
             KeyError: If there is no such custom frequency.
         """
         if isinstance(references, Entity):
@@ -313,7 +312,7 @@ class Model(DerivedArrays):
 
     @property
     def attribute_frequency(self) -> dict[str, Entity | str]:
-        """What there is one value for, of each custom attribute, by its key."""
+        """What each custom attribute has one value per, by its key."""
         return {key: spec.frequency for key, spec in self.attribute_specs.items()}
 
     @property
@@ -322,7 +321,7 @@ class Model(DerivedArrays):
         return {key: spec.assignment for key, spec in self.attribute_specs.items()}
 
     def get_attribute_frequency(self, name: str) -> Entity | str:
-        """Return what a custom attribute ("name" or "namespace:name") has one value for.
+        """Return the frequency of a custom attribute ("name" or "namespace:name").
 
         Raises:
             AttributeError: If there is no such attribute.

@@ -13,21 +13,21 @@ def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def rotate(quat: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """Turn vectors by unit quaternions."""
+    """Rotate vectors by unit quaternions."""
     axis, w = quat[..., :3], quat[..., 3:]
     turn = 2.0 * cross(axis, vector)
     return vector + w * turn + cross(axis, turn)
 
 
 def quat_multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the quaternions of turning by `b`, then by `a`."""
+    """Return the quaternions of rotating by `b`, then by `a`."""
     xyz = a[..., 3:] * b[..., :3] + b[..., 3:] * a[..., :3] + cross(a[..., :3], b[..., :3])
     w = a[..., 3:] * b[..., 3:] - np.sum(a[..., :3] * b[..., :3], axis=-1, keepdims=True)
     return np.concatenate([xyz, w], axis=-1)
 
 
 def quat_from_axis_angle(axis: np.ndarray, angle: np.ndarray) -> np.ndarray:
-    """Return the quaternions of turning by angles [rad] about unit axes."""
+    """Return the quaternions of rotating by angles [rad] about unit axes."""
     half = 0.5 * angle[..., None]
     return np.concatenate([np.sin(half) * axis, np.cos(half)], axis=-1)
 

@@ -1,9 +1,9 @@
 """Schema: every array of a model, a state and a control, declared once.
 
-A declaration says what an array has one entry for, whether it belongs to the structure, which values it may
-hold, and which change it belongs to. Its docstring gives meaning, unit, frame and shape. Everything else that
-needs to know derives it from here: views, checks, randomization, variants, snapshots, scene files, the actor
-API and the table in the documentation. A new property is declared here, used in a stage, and tested.
+A declaration gives the entity of an array's entries, whether it belongs to the structure, which values it may
+hold, and the flag that announces its changes. Its docstring gives meaning, unit, frame and shape. Everything
+else derives from it: views, checks, randomization, variants, snapshots, scene files, the actor API and the
+table in the documentation. A new property is declared here, used in a stage, and tested.
 """
 
 import ast
@@ -34,10 +34,11 @@ _OF_SIZE = "it follows from the size. Use geometry_size"
 
 @dataclasses.dataclass(eq=False)
 class ArraySpec:
-    """What is known about one array. As an attribute of a class it stands for arrays not yet made."""
+    """Declaration of one array. As a class attribute it stands for the array until an instance makes it."""
 
     entity: Entity | None
-    """What the array has one entry for; None for one of ranges, with another number of entries."""
+    """Kind of entity that the array has one entry per; None for arrays of ranges, which have another
+    length."""
     flag: ModelFlags
     """Flag of `notify_model_changed` that announces writes to it."""
     structural: bool
@@ -49,13 +50,13 @@ class ArraySpec:
     may_be_unset: bool
     """Whether NaN stands for "not given", which leaves the choice to the solver."""
     is_pose: bool
-    """Whether it holds poses, of which positions and orientations are drawn by themselves."""
+    """Whether it holds poses, whose positions and orientations are drawn separately."""
     places_bodies: bool
-    """Whether poses of bodies follow from it, beside the coordinates of joints."""
+    """Whether body poses depend on it, beside joint coordinates."""
     draw_instead: str | None
-    """Why it cannot be drawn by itself, and what can; None if it can."""
+    """Why it cannot be drawn directly, and what can be drawn instead; None if it can."""
     default: Any
-    """Value of an entry that was not given; None for the one that type and `may_be_unset` imply."""
+    """Default value of an entry; None for the one that type and `may_be_unset` imply."""
     width: int
     """Number of columns of an array of two dimensions."""
     name: str = ""
@@ -176,7 +177,7 @@ class ModelArrays:
     joint_articulation: wp.array[int] = declare(Entity.JOINT, structural=True, default=-1)
     """Articulation, shape [joint]."""
     joint_enabled: wp.array[bool] = declare(Entity.JOINT, structural=True, default=True)
-    """Whether the joint acts; always true, others are not supported yet, shape [joint]."""
+    """Whether the joint acts; always true, as disabled joints are not supported yet, shape [joint]."""
     joint_world: wp.array[int] = declare(Entity.JOINT, structural=True, default=-1)
     """World, shape [joint]."""
     joint_q_start: wp.array[int] = declare(None, structural=True)
@@ -198,7 +199,7 @@ class ModelArrays:
     joint_axis: wp.array[wp.vec3] = declare(
         Entity.JOINT_DOF,
         places_bodies=True,
-        draw_instead="axes must keep the length 1. Turn the frame of the joint: Rotation('joint_X_p', ...)",
+        draw_instead="axes must keep the length 1. Rotate the frame of the joint: Rotation('joint_X_p', ...)",
     )
     """Unit axis, joint frame, shape [dof]."""
     joint_armature: wp.array[float] = declare(Entity.JOINT_DOF, low=0.0)
@@ -220,10 +221,10 @@ class ModelArrays:
     joint_target_vel: wp.array[float] = declare(Entity.JOINT_DOF, draw_instead=_OF_CONTROL)
     """Initial velocity target [m/s or rad/s] of `Control.joint_target_vel`, shape [dof]."""
     joint_target_lower: wp.array[float] = declare(Entity.JOINT_DOF, default=-math.inf)
-    """Least target that the drive follows [m or rad, in mode `VELOCITY` m/s or rad/s]: a lower one counts as
-    this one, shape [dof]."""
+    """Least target of the drive [m or rad, in mode `VELOCITY` m/s or rad/s]; lower ones are clamped, shape
+    [dof]."""
     joint_target_upper: wp.array[float] = declare(Entity.JOINT_DOF, default=math.inf)
-    """Largest target that the drive follows, likewise, shape [dof]."""
+    """Largest target of the drive, likewise, shape [dof]."""
     joint_limit_lower: wp.array[float] = declare(Entity.JOINT_DOF)
     """Lower limit of the position [m or rad], shape [dof]."""
     joint_limit_upper: wp.array[float] = declare(Entity.JOINT_DOF)
@@ -233,7 +234,7 @@ class ModelArrays:
     joint_limit_kd: wp.array[float] = declare(Entity.JOINT_DOF, low=0.0, may_be_unset=True)
     """Damping of the limits [N·s/m or N·m·s/rad]; NaN: not given, left to the solver, shape [dof]."""
     joint_effort_limit: wp.array[float] = declare(Entity.JOINT_DOF, low=0.0)
-    """Largest force of the drive [N or N·m]; 0 means none at all, infinity no limit, shape [dof]."""
+    """Largest force of the drive [N or N·m]; 0 allows no force, infinity any, shape [dof]."""
     joint_velocity_limit: wp.array[float] = declare(Entity.JOINT_DOF, low=0.0)
     """Rated speed [m/s or rad/s]; `SolverSAP` enforces it on request, shape [dof]."""
 
@@ -270,7 +271,7 @@ class ModelArrays:
     shape_material_ke: wp.array[float] = declare(Entity.SHAPE, low=0.0, may_be_unset=True)
     """Contact stiffness [N/m], NaN where it is not given (see `ShapeConfig.ke`), shape [shape]."""
     shape_material_ke_per_mass: wp.array[float] = declare(Entity.SHAPE, low=0.0, may_be_unset=True)
-    """Contact stiffness per mass that the contact feels [1/s²], NaN where it is not given; that of shapes
+    """Contact stiffness per effective mass of the contact [1/s²], NaN where it is not given; used by shapes
     without `shape_material_ke`, shape [shape]."""
     shape_material_tau: wp.array[float] = declare(Entity.SHAPE, low=0.0, may_be_unset=True)
     """Contact dissipation time [s], NaN where it is not given, shape [shape]."""
@@ -312,10 +313,10 @@ class ModelArrays:
     )
     """Second body, -1 for the world, shape [equality constraint]."""
     equality_constraint_anchor: wp.array[wp.vec3] = declare(Entity.EQUALITY_CONSTRAINT)
-    """Point that is held [m], in the first body (second of a weld), shape [equality constraint]."""
+    """Constrained point [m], in the first body (second of a weld), shape [equality constraint]."""
     equality_constraint_axis: wp.array[wp.vec3] = declare(
         Entity.EQUALITY_CONSTRAINT,
-        draw_instead="axes must keep the length 1. Turn equality_constraint_relpose with Rotation",
+        draw_instead="axes must keep the length 1. Rotate equality_constraint_relpose with Rotation",
         default=(0.0, 0.0, 1.0),
     )
     """Unit axis of a hinge, in the first body, shape [equality constraint]."""
@@ -327,21 +328,21 @@ class ModelArrays:
     equality_constraint_relpose: wp.array[wp.transform] = declare(
         Entity.EQUALITY_CONSTRAINT, is_pose=True, default=math.nan
     )
-    """Pose of the second body in the first one to be held [m, xyzw], shape [equality constraint]."""
+    """Constrained pose of the second body in the first [m, xyzw], shape [equality constraint]."""
     equality_constraint_joint1: wp.array[int] = declare(
         Entity.EQUALITY_CONSTRAINT, structural=True, default=-1
     )
-    """Joint that follows, of a weld the loop joint whose part it holds, -1 for none, shape [equality
+    """Joint that follows, for a weld the loop joint that it closes, -1 for none, shape [equality
     constraint]."""
     equality_constraint_joint2: wp.array[int] = declare(
         Entity.EQUALITY_CONSTRAINT, structural=True, default=-1
     )
     """Joint that leads, -1 for none, shape [equality constraint]."""
     equality_constraint_joint1_axis: wp.array[int] = declare(Entity.EQUALITY_CONSTRAINT, structural=True)
-    """Axis of `joint1` that follows, by its place among the axes of the joint, shape [equality
+    """Axis of `joint1` that follows, by its index among the axes of the joint, shape [equality
     constraint]."""
     equality_constraint_joint2_axis: wp.array[int] = declare(Entity.EQUALITY_CONSTRAINT, structural=True)
-    """Axis of `joint2` that leads, by its place among the axes of the joint, shape [equality constraint]."""
+    """Axis of `joint2` that leads, by its index among the axes of the joint, shape [equality constraint]."""
     equality_constraint_polycoef: wp.array2d[float] = declare(Entity.EQUALITY_CONSTRAINT, width=5)
     """Coefficients of the polynomial, constant first, shape [equality constraint, 5]."""
     equality_constraint_enabled: wp.array[bool] = declare(Entity.EQUALITY_CONSTRAINT, default=True)
@@ -382,8 +383,8 @@ class ControlArrays:
     """Position that the drive pulls to [m or rad], shape [dof]."""
     joint_target_q: wp.array[float] = declare(Entity.JOINT_COORD)
     """The same positions, numbered like `joint_q`; entries of quaternions are not used, shape [coord]. Write
-    to either: the next step takes what was written last, and makes both agree. One array with
-    `joint_target_pos` where no joint has a quaternion."""
+    to either: the next step uses the last write, and makes both agree. The same array as `joint_target_pos`
+    if no joint has a quaternion."""
     joint_target_vel: wp.array[float] = declare(Entity.JOINT_DOF)
     """Velocity that the drive pulls to [m/s or rad/s], shape [dof]."""
     joint_act: wp.array[float] = declare(Entity.JOINT_DOF)
@@ -406,7 +407,7 @@ OTHER_NAMES = {"joint_target_qd": "joint_target_vel"}
 """Further names of arrays, as scripts written for Newton use them."""
 
 STRUCTURE = tuple(sorted(name for name, spec in MODEL_ARRAYS.items() if spec.structural))
-"""Arrays of `Model` that were evaluated when the model was made: to write to them would change nothing."""
+"""Arrays of `Model` that were evaluated when the model was made; writing to them would change nothing."""
 
 ENTITY_OF_ARRAY: dict[str, Entity] = {
     name: spec.entity
@@ -414,24 +415,25 @@ ENTITY_OF_ARRAY: dict[str, Entity] = {
     for name, spec in arrays.items()
     if spec.entity is not None
 }
-"""What each array of `Model`, `State` and `Control` with one entry per entity has them for."""
+"""Kind of entity of each array of `Model`, `State` and `Control` with one entry per entity."""
 ENTITY_OF_ARRAY |= {name: ENTITY_OF_ARRAY[known] for name, known in OTHER_NAMES.items()}
 
 
 @dataclasses.dataclass(frozen=True)
 class ArrayDescription:
-    """What the docstring of an array says."""
+    """Contents of the docstring of an array."""
 
     meaning: str
     """The whole text."""
     unit: str
-    """What stands in brackets first, empty for numbers without a unit."""
+    """The unit: the first text in brackets, empty for dimensionless numbers."""
     shape: str
     """Shape, as `[body]`."""
 
 
 def describe_arrays(holder: type) -> dict[str, ArrayDescription]:
-    """Return what the docstrings of the arrays of `ModelArrays` and its like say, for tables of them."""
+    """Return the contents of the docstrings of the arrays of `ModelArrays` and similar classes, for
+    tables."""
     body = ast.parse(inspect.getsource(holder)).body[0].body  # type: ignore[attr-defined]
     result = {}
     for statement, following in itertools.pairwise(body):

@@ -1,4 +1,4 @@
-"""State: what changes from step to step."""
+"""State: the quantities that change from step to step."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from pluriverse.newton_names import explain_missing
 class State(StateArrays):
     """Positions, velocities and external forces of all worlds at one time. Made by `Model.state`.
 
-    To assign to an array copies the values into it, since recorded steps know its memory.
+    Assigning to an array copies the values into it, since recorded steps hold its memory.
     """
 
     custom_arrays: dict[str, Any]
@@ -76,7 +76,8 @@ class State(StateArrays):
         assign_custom_arrays(self, other)
 
     def share_inputs(self, other: "State") -> None:
-        """Have external forces and custom attributes in the memory of `other`, a state of the same model."""
+        """Share the memory of external forces and custom attributes with `other`, a state of the same
+        model."""
         object.__setattr__(self, "body_f", other.body_f)
         share_custom_arrays(self, other)
 
@@ -106,7 +107,7 @@ class State(StateArrays):
             array.assign(values[name])
 
     def check_counts(self, other: "State", what: str) -> None:
-        """Raise if another state cannot be of the same model.
+        """Raise if another state cannot belong to the same model.
 
         Raises:
             ValueError: If a count differs; `what` names the operation.

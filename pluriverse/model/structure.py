@@ -1,7 +1,7 @@
-"""Structure: what steps read of the arrays that a model was made of, out of reach of later writes.
+"""Structure: protected copies of a model's structural arrays, which steps read.
 
-The arrays of the structure (`schema.STRUCTURE`) hold indices. A user may write anything into them.
-A kernel that followed such an index would read foreign memory. So kernels read copies, made with the model.
+The arrays of the structure (`schema.STRUCTURE`) hold indices. A user may write anything into them, and a
+kernel that used such an index could access foreign memory. So kernels read copies, made with the model.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Structure:
-    """The arrays of a model as kernels read them: those of the structure as the model was made, others live.
+    """The arrays of a model as kernels read them: copies of the structure, live arrays otherwise.
 
     Args:
         model: Model with all its arrays.
@@ -39,7 +39,7 @@ class Structure:
 
     @property
     def fingerprint(self) -> str:
-        """Text that is equal for models of equal structure and, but by chance, different for others."""
+        """Hash of the structure, equal for models of equal structure."""
         if self._fingerprint is None:
             self._fingerprint = _fingerprint(self._model, self)
         return self._fingerprint
@@ -67,7 +67,7 @@ def _fingerprint(model: "Model", structure: Structure) -> str:
 
 
 def _template_arrays(template: "Template") -> dict[str, np.ndarray]:
-    """Return the arrays of a template that the builder gave, and the pairs of shapes."""
+    """Return the arrays of a template that the builder supplied, and the pairs of shapes."""
     names = ("joint_type", "joint_parent", "joint_child", "pair_shape0", "pair_shape1")
     sizes = np.array([template.body_count, template.shape_count])
     return {"sizes": sizes, **{name: getattr(template, name) for name in names}}

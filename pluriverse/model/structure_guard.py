@@ -1,4 +1,4 @@
-"""Structure guard: notice writes to the arrays of a model that only take effect when a model is made."""
+"""Structure guard: detect writes to arrays that only take effect when a model is made."""
 
 import hashlib
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class StructureGuard:
-    """Remembers the structure of a model as it was made.
+    """Remembers the original structure of a model.
 
     Args:
         model: Model with all its arrays.
@@ -31,7 +31,7 @@ class StructureGuard:
         return [name for name in STRUCTURE if name not in self._live]
 
     def changed(self, model: "Model") -> list[str]:
-        """Return the arrays of the structure that are not as they were made, or hold indices of nothing."""
+        """Return the arrays of the structure that have changed, or hold invalid indices."""
         digests = _digests(model, self._live)
         changed = [name for name, digest in digests.items() if digest != self._digests[name]]
         if "shape_source_index" in self._live:

@@ -9,7 +9,7 @@ def find_equal_worlds(tables: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.nda
     """Number the kinds of worlds in order of first appearance.
 
     Args:
-        tables: Pairs of integers that make up the structure, world-local, shape [entity, column], and the
+        tables: Pairs of integers that define the structure, world-local, shape [entity, column], and the
             first entity of each world, shape [world + 1].
 
     Returns:

@@ -1,9 +1,9 @@
-"""Topology: how bodies hang together and which shapes may touch, kept once per kind of world.
+"""Topology: how bodies are connected and which shapes may touch, stored once per kind of world.
 
 Worlds of equal structure share one *template*. A *node* is a joint with the body that it moves; the nodes of
-a template are sorted so that parents come first and every *tree* (all that hangs below one joint to the
-world) is contiguous. Degrees of freedom are numbered node by node in this order ("internal" order); those of
-one joint keep the order of `joint_qd`.
+a template are sorted so that parents come first and every *tree* (the descendants of one joint to the world)
+is contiguous. Degrees of freedom are numbered node by node in this order ("internal" order); those of one
+joint keep the order of `joint_qd`.
 
 A symmetric matrix with the sparsity of the trees (mass matrix, its factors) is kept in *packed rows*: the row
 of a dof holds the entries for the dofs on its path from the root, by depth, so `dof_depth + 1` of them with
@@ -165,7 +165,8 @@ class Template:
         Every body must be the child of exactly one joint.
 
         Returns:
-            The world-local joints that hang on a cycle instead of on the world; empty for valid structures.
+            The world-local joints that belong to a cycle and are not connected to the world; empty for valid
+            structures.
         """
         joint_count = len(self.joint_type)
         body_joint = np.full(self.body_count, -1, dtype=np.int64)
@@ -212,7 +213,7 @@ class Template:
         return order[:0]
 
     def _walk_from_roots(self) -> None:
-        """Fill what each node inherits from its parent."""
+        """Fill the columns that each node inherits from its parent."""
         depth: list[int] = []
         last_dof: list[int] = []
         weld: list[int] = []
@@ -247,12 +248,12 @@ def joint_coord_counts(joint_type: np.ndarray, joint_dof_dim: np.ndarray) -> np.
 
 
 def _starts(counts: np.ndarray) -> np.ndarray:
-    """Return where each of the consecutive ranges of the given sizes begins."""
+    """Return the starts of consecutive ranges of the given sizes."""
     return np.cumsum(counts) - counts
 
 
 def _depth_first(parent: np.ndarray) -> np.ndarray:
-    """Return the entries that hang on a root (parent -1), each tree contiguous and parents first."""
+    """Return the entries connected to a root (parent -1), each tree contiguous and parents first."""
     children: list[list[int]] = [[] for _ in range(len(parent) + 1)]
     for entry in range(len(parent) - 1, -1, -1):
         children[parent[entry]].append(entry)  # -1 addresses the last list, that of the roots

@@ -1,10 +1,11 @@
-"""World list: indices of worlds that a user gave on the device, made safe to launch over.
+"""World list: world indices that a user passed on the device, made safe to launch over.
 
-Reads   the list as it is when the launch runs, also when a recorded one is replayed
-Writes  a copy in which -1 stands for what names no world and for what is named twice, and how many were wrong
+Reads   the list at the time of the launch, also when a recorded launch is replayed
+Writes  a copy with -1 for invalid and repeated entries, and the number of invalid ones
 
-Nobody can look at a list on a device without waiting for it, and a recorded launch reads what the list holds
-by then. So the check is a kernel before the others, which all skip -1. Lists of the package's own need none.
+The host cannot read a list on a device without waiting for it, and a recorded launch reads its contents at
+replay. So a kernel checks the list before the others, which all skip -1. The package's own lists need no
+check.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from pluriverse.model.indices import IndexKind
 if TYPE_CHECKING:
     from pluriverse.model.model import Model
 
-# Where a list remembers its checked copy, which a recorded launch needs as long as the list itself.
+# Attribute under which a list keeps its checked copy, which a recorded launch needs as long as the list.
 _COPY = "_pluriverse_checked"
 
 
@@ -58,13 +59,13 @@ def check_world(
 
 
 def trust_worlds(worlds: wp.array) -> wp.array:
-    """Mark a list that is sound by construction, so that it is launched over as it is; return it."""
+    """Mark a list as valid by construction, so that it needs no check, and return it."""
     setattr(worlds, _COPY, worlds)
     return worlds
 
 
 def is_trusted(worlds: Any) -> bool:
-    """Return whether a list is sound by construction."""
+    """Return whether a list is valid by construction."""
     return worlds.__dict__.get(_COPY) is worlds
 
 
@@ -116,5 +117,5 @@ def check_worlds(model: "Model", worlds: Any, *, what: str) -> wp.array:
 
 
 def list_worlds(indices: np.ndarray, device: Any) -> wp.array:
-    """Return a list of worlds that is sound by construction."""
+    """Return a list of worlds that is valid by construction."""
     return trust_worlds(wp.array(indices.astype(np.int32), dtype=wp.int32, device=device))

@@ -1,4 +1,4 @@
-"""World choice: which worlds an operation concerns, from indices or masks on host or device."""
+"""World selection: the worlds that an operation concerns, from indices or masks on host or device."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -25,15 +25,15 @@ class WorldSelection:
     """Worlds to launch over, for kernels that take a list of worlds and a mask."""
 
     worlds: wp.array[int]
-    """Worlds, shape [slot]. Entries that name no world are to be ignored."""
+    """Worlds, shape [slot]. Kernels ignore invalid entries."""
     mask: wp.array[bool]
-    """Which worlds are meant, shape [world]; empty where all of `worlds` are."""
+    """Mask of selected worlds, shape [world]; empty if all of `worlds` are selected."""
     indices: np.ndarray | None
-    """The worlds on the host; None if they are known to the device only."""
+    """The worlds on the host; None if only the device knows them."""
 
 
 class Environments:
-    """Environments of a model, which `resolve_worlds` takes for worlds: each is simulated in one of them.
+    """Environments of a model, which `resolve_worlds` accepts in place of worlds.
 
     Args:
         model: The model.
@@ -50,15 +50,15 @@ class Environments:
 
 
 def resolve_worlds(model: Model | Environments, worlds: Any, *, what: str) -> WorldSelection:
-    """Return the worlds meant by indices or truth values, without reading anything back from the device.
+    """Return the worlds selected by indices or truth values, without reading anything back from the device.
 
     Indices on the device that name no world are counted, and reported by `SolverBase.report`.
 
     Args:
         model: Model that the worlds are in; or the environments, for indices of these.
         worlds: None for all; indices; or one truth value per world. On the host or, as a Warp array or by
-            DLPack, on the device of the model: indices of 32 or 64 bits, masks of bool or uint8. A choice
-            made before is returned as it is.
+            DLPack, on the device of the model: indices of 32 or 64 bits, masks of bool or uint8. A resolved
+            selection is returned unchanged.
         what: The operation, for messages.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Recordings: one file of a run, written while it goes on, to look at, to export and to send."""
+"""Recordings: one file per run, written while it runs, to view, to export and to share."""
 
 from pluriverse.recording.recorded_run import RecordedRun
 from pluriverse.recording.usd import export_usd

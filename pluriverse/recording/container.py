@@ -1,8 +1,8 @@
-"""Container: a file of named arrays that grows while it is written, and is readable if it ends half way.
+"""Container: a file of named arrays that grows while it is written, and stays readable if it is cut off.
 
-It is a ZIP archive of NumPy arrays (`.npy`), stored and not compressed: once closed, `numpy.load` opens it
-like any `.npz`. What closing adds is the table of contents. Where it is missing, the entries are found one
-after the other by the headers before them, up to the last one whose checksum is right.
+It is an uncompressed ZIP archive of NumPy arrays (`.npy`): once closed, `numpy.load` opens it like any
+`.npz`. Closing adds the table of contents. Without it, entries are found one after the other by their
+headers, up to the last one whose checksum is right.
 """
 
 import contextlib
@@ -22,12 +22,12 @@ from pluriverse.model.archive import DAMAGE, read_array
 # Header before each entry of a ZIP archive: signature, method, checksum, sizes, lengths of what follows.
 _HEADER = struct.Struct("<4sHHHHHIIIHH")
 _SIGNATURE = b"PK\x03\x04"
-# Larger entries would need the long form of that header.
+# Larger entries would need the 64-bit form of that header.
 ENTRY_BYTES_MAX = 2**31 - 2**16
 
 
 class ContainerWriter:
-    """Writes arrays to a file, each so that it is there for good once `add` has returned.
+    """Writes arrays to a file; each is durable once `add` has returned.
 
     Args:
         path: The file; an old one of that name is replaced.
@@ -67,12 +67,12 @@ class ContainerWriter:
             raise
 
     def add_json(self, name: str, value: Any) -> None:
-        """Append what JSON can say, as bytes of text."""
+        """Append a JSON value, as UTF-8 bytes."""
         self.add(name, np.frombuffer(json.dumps(value).encode(), dtype=np.uint8))
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing can be added any more."""
+        """Whether the file is closed."""
         return self._file.closed
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class ContainerReader:
 
     Args:
         path: The file.
-        what: What it should hold, for messages.
+        what: Name of the expected content, for messages.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -136,7 +136,7 @@ class ContainerReader:
             raise self._error(str(error) or type(error).__name__) from error
 
     def read_json(self, name: str) -> Any:
-        """Return what `add_json` wrote.
+        """Return a value that `add_json` wrote.
 
         Raises:
             ValueError: If there is none of that name, or it is damaged.
@@ -178,7 +178,7 @@ class ContainerReader:
             self._entries[entry.filename.removesuffix(".npy")] = (offset, entry.file_size, entry.CRC)
 
     def _scan(self) -> None:
-        """Find the entries by their headers, up to the first that is not whole."""
+        """Find the entries by their headers, up to the first incomplete one."""
         position = 0
         while True:
             self._file.seek(position)
@@ -194,7 +194,7 @@ class ContainerReader:
             offset = position + _HEADER.size + name_length + extra_length
             self._file.seek(offset)
             data = self._file.read(size)
-            # While an entry is being written, its header says that it has no bytes.
+            # The header of an entry that is still being written gives its length as zero.
             if size == 0 or len(data) != size or zlib.crc32(data) != checksum:
                 return
             self._entries[name.removesuffix(".npy")] = (offset, size, checksum)

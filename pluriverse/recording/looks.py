@@ -12,11 +12,11 @@ from pluriverse.recording.container import ContainerReader, ContainerWriter
 
 
 class LookWriter:
-    """Writes meshes and textures into a container, each once, before something refers to it.
+    """Writes meshes and textures into a container, each once, before anything refers to it.
 
     Args:
         container: The container.
-        model: The model that has them.
+        model: The model that owns them.
     """
 
     def __init__(self, container: ContainerWriter, model: Any) -> None:
@@ -42,7 +42,7 @@ class LookWriter:
         self._container.add_json("appearances", rows)
 
     def add_meshes(self, indices: np.ndarray) -> None:
-        """Write the meshes of these indices in the model that were not written yet."""
+        """Write those of these meshes of the model that were not written yet."""
         for index in np.unique(indices[indices >= 0]).tolist():
             if index not in self._meshes:
                 self._meshes.add(index)
@@ -63,7 +63,7 @@ class LookWriter:
             for key in ("corner_uv", "triangle_part", "part_color"):
                 if getattr(skin, key) is not None:
                     self._container.add(f"{name}/{key}", getattr(skin, key))
-        # Last, so that a mesh whose description is there is whole.
+        # Written last: a mesh with a description is complete.
         self._container.add_json(name, info)
 
     def _texture(self, texture: Texture | None) -> int:
@@ -104,12 +104,12 @@ class LookReader:
         self.mesh_indices = np.array(
             sorted(int(name.removeprefix("mesh/")) for name in names), dtype=np.int64
         )
-        """Indices of the written meshes in the model that was recorded."""
+        """Indices of the written meshes in the recorded model."""
         self.meshes: list[Any] = [self._mesh(f"mesh/{index}") for index in self.mesh_indices.tolist()]
         """These meshes."""
 
     def new_indices(self, indices: np.ndarray) -> np.ndarray:
-        """Return places in `meshes` for indices of the model that was recorded, -1 for none."""
+        """Return the indices into `meshes` of mesh indices of the recorded model, -1 for none."""
         if not len(self.mesh_indices):
             return np.full(indices.shape, -1, dtype=np.int32)
         place = np.minimum(np.searchsorted(self.mesh_indices, indices), len(self.mesh_indices) - 1)

@@ -1,4 +1,4 @@
-"""Moment: all that a viewer shows, and a recording keeps, of a simulation at one time."""
+"""Moment: everything that a viewer shows and a recording stores about a simulation at one time."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +22,7 @@ class ContactPoints:
 
 @dataclass(frozen=True)
 class Moment:
-    """All that a viewer needs to know of a moment."""
+    """A simulation at one time, as viewers need it."""
 
     time: float
     """Simulated time [s]."""
@@ -49,7 +49,7 @@ class Moment:
 
 
 def moment_of(simulation: Any) -> Moment:
-    """Return a copy of what a simulation is now."""
+    """Return a copy of the current moment of a simulation."""
     state, solver = simulation.state, simulation.solver
     return Moment(
         time=simulation.time,
@@ -87,7 +87,7 @@ def contacts_of(simulation: Any, worlds: np.ndarray) -> ContactPoints:
 
 
 def rotated(quaternion: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """Return vectors turned by unit quaternions xyzw, shape [row, 3]."""
+    """Return vectors rotated by unit quaternions xyzw, shape [row, 3]."""
     axis, real = quaternion[:, :3], quaternion[:, 3:]
     twice = 2.0 * np.cross(axis, vector)
     return vector + real * twice + np.cross(axis, twice)

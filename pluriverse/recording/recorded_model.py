@@ -1,4 +1,4 @@
-"""Recorded model: the part of a model that can be looked at, as a recording keeps it."""
+"""Recorded model: the visible part of a model, as a recording stores it."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +11,7 @@ from pluriverse.recording.looks import LookReader
 from pluriverse.recording.tables import BODY_ARRAYS, DOF_ARRAYS, JOINT_ARRAYS, SHAPE_ARRAYS
 from pluriverse.types import Axis
 
-# Types of the arrays whose entries are no plain numbers.
+# Types of the arrays whose entries are not plain numbers.
 _ELEMENT_TYPES: dict[str, Any] = {
     "body_inertia": wp.mat33,
     "body_com": wp.vec3,
@@ -30,15 +30,15 @@ _ELEMENT_TYPES: dict[str, Any] = {
 
 
 class RecordedModel(Model):
-    """A model that is looked at and not stepped. Worlds keep their indices; those not recorded are empty.
+    """A model to view, not to step. Worlds keep their indices; worlds that were not recorded are empty.
 
     Args:
-        world_count: Number of worlds of the model that was recorded.
+        world_count: Number of worlds of the recorded model.
         worlds: Those that were recorded, shape [recorded world].
         tables: What `read_tables` returned.
         labels: Names of bodies, joints, shapes and worlds.
         looks: Meshes and appearances.
-        state: joint_q, joint_qd, body_q and body_qd at the beginning.
+        state: Initial joint_q, joint_qd, body_q and body_qd.
 
     Raises:
         ValueError: If the arrays do not fit together.

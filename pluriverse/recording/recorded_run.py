@@ -1,4 +1,4 @@
-"""Recorded run: a run of a simulation in one file, to look at and to export."""
+"""Recorded run: a run of a simulation in one file, to view and to export."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,22 +16,22 @@ from pluriverse.render.film import Film
 from pluriverse.render.visual import SeenGeometry
 
 _WHAT = "a recording of a simulation"
-# What may be wrong with the numbers of a file whose checksums are right, and what NumPy says then.
+# Errors that NumPy raises for inconsistent values in a file whose checksums are right.
 _MISFIT = (KeyError, IndexError, TypeError, AttributeError, ValueError)
 
 
 class RecordedRun:
     """A run of a simulation, read from a file that `Simulation.record` wrote.
 
-    A file that was cut off, or is still being written, holds the frames up to its last whole one. Frames are
-    read when they are asked for. No code in a file is run.
+    A file that was cut off, or is still being written, holds the frames up to its last complete one. Frames
+    are read on demand. No code in a file is run.
 
     Args:
         path: The file.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it is no recording, is damaged, has no whole frame, or has another version of the
+        ValueError: If it is not a recording, is damaged, has no complete frame, or has another version of the
             format.
     """
 
@@ -71,7 +71,7 @@ class RecordedRun:
             self.environments = np.array(header["environments"], dtype=np.int64)
             """Worlds, or environments of a simulation with variants, that were recorded."""
             self.has_environments = header["environment_count"] != header["world_count"]
-            """Whether environments may change the worlds that they are in."""
+            """Whether environments may change worlds."""
             self._read_model(header)
         except _MISFIT as error:
             raise ValueError(f"'{path}' is not {_WHAT}: {error}.") from error
@@ -94,7 +94,7 @@ class RecordedRun:
             "body_qd": np.zeros((counts["body"], 6), dtype=np.float32),
         }
         self.model = RecordedModel(header["world_count"], worlds, tables, labels, looks, state)
-        """What can be looked at of the model. Worlds have the indices that they had in the simulation."""
+        """The visible part of the model. Worlds have the indices that they had in the simulation."""
         self._initial = state
         self._counts = tables
         self._rows: dict[bytes, Rows] = {}
@@ -105,7 +105,7 @@ class RecordedRun:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the file was closed; otherwise the program was killed, or goes on."""
+        """Whether the file was closed; otherwise the program was killed, or is still running."""
         return self._container.is_complete
 
     @property
@@ -120,7 +120,7 @@ class RecordedRun:
 
     @property
     def report(self) -> dict[str, Any] | None:
-        """Figures of the run as in `SimulationReport`, None if it never came to its end."""
+        """Figures of the run as in `SimulationReport`, None if it never finished."""
         if "report" not in self._container:
             return None
         result: dict[str, Any] = self._container.read_json("report")
@@ -134,8 +134,8 @@ class RecordedRun:
     def array(self, name: str) -> np.ndarray:
         """Return an array of the state in all frames, such as `joint_q` of shape [frame, coord].
 
-        Entities are those of the recorded worlds, in the order of `model`. Worlds that a frame does not show,
-        since no environment is in them, are at zero.
+        Entities are those of the recorded worlds, in the order of `model`. Worlds that no environment uses in
+        a frame are at zero.
 
         Args:
             name: `joint_q`, `joint_qd`, `body_q` or `body_qd`.
@@ -152,7 +152,7 @@ class RecordedRun:
         return self._frame(frame)["world"].astype(np.int64)
 
     def moment(self, frame: int) -> Moment:
-        """Return what the simulation was in a frame.
+        """Return the moment of a frame.
 
         Raises:
             IndexError: If there is no such frame.
@@ -185,7 +185,7 @@ class RecordedRun:
         )
 
     def show_frame(self, frame: int) -> None:
-        """Let `model` look and stand as in a frame, for what draws a model.
+        """Set the looks and poses of `model` to those of a frame, for code that draws a model.
 
         Raises:
             IndexError: If there is no such frame.
@@ -221,12 +221,12 @@ class RecordedRun:
         return RecordedFilm(self, self.places(worlds, "film", count_max=1), geometry)
 
     def places(self, worlds: Any, what: str, *, count_max: int | None = None) -> np.ndarray:
-        """Return the places of worlds (environments) among those recorded.
+        """Return the positions of worlds (environments) among those recorded.
 
         Args:
             worlds: Indices, or one; None for the first `count_max`, or all.
             what: The caller, for messages.
-            count_max: Most that None stands for.
+            count_max: Largest number of worlds that None selects.
 
         Raises:
             IndexError: If one was not recorded.
@@ -294,7 +294,7 @@ class RecordedFilm(Film):
 
     Args:
         recording: The recording.
-        places: Places of the worlds that are seen among those recorded.
+        places: Positions of the shown worlds among those recorded.
         geometry: Which shapes are drawn.
     """
 

@@ -1,4 +1,4 @@
-"""Tables: what a recording keeps of the entities of chosen worlds, and how they are numbered in it."""
+"""Tables: the entities of selected worlds as a recording stores and numbers them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,7 @@ class Rows:
     coord: np.ndarray
     dof: np.ndarray
     shape: np.ndarray
-    """With those that all worlds share at the end."""
+    """Those that all worlds share are at the end."""
     body_count: np.ndarray
     """Bodies of each world, shape [world]."""
     joint_count: np.ndarray
@@ -54,7 +54,7 @@ def rows_of(model: Any, worlds: np.ndarray) -> Rows:
 
 
 def shared_shapes(model: Any) -> np.ndarray:
-    """Return the shapes that belong to no world and are seen in all."""
+    """Return the global shapes, which all worlds see."""
     everyone = np.arange(model.world_count)
     counts = np.array([kind.shape_count for kind in model.templates])[model.world_template[everyone]]
     own = _ranges(model.topology.world_shape.numpy(), counts)
@@ -69,14 +69,14 @@ def _ranges(first: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def renumbered(indices: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
-    """Return what indices of a model are among some of its entities; -1 stays."""
+    """Return the positions of indices of a model among some of its entities; -1 stays."""
     place = np.full(count + 1, -1, dtype=np.int32)
     place[rows] = np.arange(len(rows))
     return place[indices]
 
 
 def write_tables(container: ContainerWriter, model: Any, worlds: np.ndarray, rows: Rows) -> None:
-    """Write what stays as it is: bodies, joints and shapes of the worlds."""
+    """Write the constant part: bodies, joints and shapes of the worlds."""
     for kind in ("body", "joint", "coord", "dof", "shape"):
         container.add(f"model/{kind}_count", getattr(rows, f"{kind}_count"))
     for name in BODY_ARRAYS:
@@ -130,7 +130,7 @@ def read_tables(container: ContainerReader) -> dict[str, np.ndarray]:
     return tables
 
 
-# Numbers per entity of the arrays that have more than one.
+# Components per entity of the arrays with more than one.
 _WIDTHS = {
     "body_inertia": 9,
     "body_com": 3,
@@ -146,7 +146,7 @@ _WIDTHS = {
 
 
 def _layouts() -> dict[str, tuple[str, int, int]]:
-    """Return kind of entity, entries beyond those of the entities, and numbers per entry of each array."""
+    """Return the kind of entity, the number of extra entries, and the components per entry of each array."""
     layouts = {f"body_{name}": ("body", 0) for name in BODY_ARRAYS}
     layouts |= {f"joint_{name}": ("joint", 0) for name in (*JOINT_ARRAYS, "parent", "child")}
     layouts |= {f"joint_{name}": ("joint", 1) for name in ("q_start", "qd_start")}

@@ -12,7 +12,7 @@ from pluriverse.render.picture import world_offsets
 from pluriverse.render.visual import SeenGeometry, VisualMesh, VisualModel
 
 SUFFIXES = (".usd", ".usda", ".usdc")
-"""Endings of files that can be written."""
+"""File extensions that can be written."""
 
 
 def export_usd(
@@ -27,14 +27,14 @@ def export_usd(
 
     Each world is an `Xform` with its bodies below it, which have a time sample per frame. Shapes are
     instances of meshes that are written once. Lengths are in metres, z is up. Textures are written into a
-    folder beside the file, called after it.
+    folder beside the file, named after it.
 
     Args:
         recording: The recording.
         path: File to write: .usd or .usdc (binary) or .usda (text).
         worlds: Worlds (environments) to write; all if None. Where they overlap, they stand on a grid.
         geometry: Which shapes are written: "visual", "collision" or "all".
-        stride: Every how many frames one is written.
+        stride: Write every `stride`-th frame.
 
     Raises:
         ImportError: If usd-core is not installed.
@@ -111,7 +111,7 @@ class _Writer:
         self._write_shapes()
 
     def _offsets(self) -> dict[int, np.ndarray]:
-        """Return where each world is put: where it is, or on a grid if worlds overlap."""
+        """Return the offset of each world: zero, or a place on a grid if worlds overlap."""
         pose = self._recording.moment(self._frames[0]).body_q
         start = self._model.body_world_start.numpy()
         boxes = []
@@ -147,14 +147,15 @@ class _Writer:
                 if not visible[body]:
                     continue  # of a frozen world, or one that is not shown now
                 turn = pose[body, 3:]
-                # Of the two quaternions of a rotation the one near the last: no turn goes the long way.
+                # Of the two quaternions of a rotation, the one closer to the last: interpolation takes the
+                # short way.
                 turn = -turn if body in last and last[body] @ turn < 0.0 else turn
                 last[body] = turn
                 translate.Set(Gf.Vec3d(*pose[body, :3]), frame)
                 orient.Set(Gf.Quatf(turn[3], *turn[:3]), frame)
 
     def _write_shapes(self) -> None:
-        """Write each look that a shape has at some time, and when it has it."""
+        """Write each appearance that a shape ever has, and when it has it."""
         from pxr import Gf, UsdGeom
 
         model = self._model
@@ -295,12 +296,12 @@ class _Writer:
 
 
 def _linear(color: np.ndarray) -> np.ndarray:
-    """Return display values (sRGB) as linear light, which USD counts in."""
+    """Return display values (sRGB) as linear light, which USD uses."""
     value = np.asarray(color, dtype=np.float64)
     return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
 
 
 def _identifier(text: str) -> str:
-    """Return a name that USD admits."""
+    """Return a valid USD name."""
     name = re.sub(r"[^0-9A-Za-z_]", "_", text)
     return name if name and not name[0].isdigit() else f"_{name}"

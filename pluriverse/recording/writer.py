@@ -13,7 +13,7 @@ from pluriverse.recording.moment import contacts_of
 from pluriverse.recording.tables import SHAPE_LOOKS, renumbered, rows_of, write_tables
 from pluriverse.render.frame_clock import FrameClock
 
-# Raised when entries of the file change their meaning.
+# Incremented when entries of the file change their meaning.
 FILE_VERSION = 1
 FILE_KIND = "pluriverse recording"
 STATE_ARRAYS = ("joint_q", "joint_qd", "body_q", "body_qd")
@@ -25,14 +25,14 @@ COUNTERS = {
     "contact_count": "last_contact_count",
     "iterations": "last_solve_iterations",
 }
-"""What each frame holds of each world, and the array of the solver that it comes from."""
+"""Per-world entries of each frame, and the solver arrays that they come from."""
 
 
 class RecordingWriter(FrameClock):
-    """Writes what a simulation does to a file, for `RecordedRun`. Made by `Simulation.record`.
+    """Records a simulation to a file, for `RecordedRun`. Made by `Simulation.record`.
 
-    As a context manager it records from the beginning of the block to its end. Every frame is in the file as
-    soon as it was taken: what kills the program costs no earlier frame.
+    As a context manager it records from the beginning of the block to its end. Each frame is in the file once
+    it was taken: if the program is killed, no earlier frame is lost.
 
     Args:
         simulation: The simulation.
@@ -64,7 +64,7 @@ class RecordingWriter(FrameClock):
         self.path = Path(path)
         """The file."""
         self._has_contacts = contacts
-        # Environments may come to be in any of the worlds that were prepared for them.
+        # Environments may later use any of the worlds that were prepared for them.
         moves = count != model.world_count
         self._worlds = np.arange(model.world_count) if moves else self._shown_worlds()
         self._container: ContainerWriter | None = ContainerWriter(self.path)
@@ -141,7 +141,7 @@ class RecordingWriter(FrameClock):
         self._frame_count += 1
 
     def close(self, *, with_report: bool = True) -> None:
-        """End the file, with the report of the simulation unless that is not wanted."""
+        """Close the file, with the report of the simulation unless it is not wanted."""
         container, self._container = self._container, None
         if container is None:
             return
@@ -163,7 +163,7 @@ class RecordingWriter(FrameClock):
         return {name: getattr(model, f"shape_{name}").numpy()[self._shapes] for name in SHAPE_LOOKS}
 
     def _write_looks(self) -> None:
-        """Write how shapes look if that has changed."""
+        """Write the looks of shapes if they have changed."""
         container, now = self._container, self._current_looks()
         assert container is not None
         if all(np.array_equal(now[name], self._last_looks[name]) for name in SHAPE_LOOKS):
@@ -176,7 +176,7 @@ class RecordingWriter(FrameClock):
 
 
 def _packed(fields: dict[str, Any]) -> np.ndarray:
-    """Return named arrays as one entry, so that a frame is in the file as a whole or not at all."""
+    """Return named arrays as one entry: a frame is in the file completely or not at all."""
     arrays = {name: np.asarray(value) for name, value in fields.items()}
     result = np.zeros((), dtype=[(name, array.dtype, array.shape) for name, array in arrays.items()])
     for name, array in arrays.items():

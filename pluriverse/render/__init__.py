@@ -1,4 +1,4 @@
-"""Pictures: what is to be seen of a model, our own ray caster, cameras, pictures and video."""
+"""Pictures: the visible shapes of a model, our own ray caster, cameras, images and video."""
 
 from pluriverse.render.camera import Camera
 from pluriverse.render.draw import draw as draw

@@ -7,7 +7,7 @@ import numpy as np
 
 from pluriverse.types import Axis
 
-# Vertical field of view of pictures [rad]: that of a short telephoto lens, which keeps shapes as they are.
+# Vertical field of view of pictures [rad]: that of a short telephoto lens, which distorts little.
 PICTURE_FOV = np.radians(32.0)
 
 
@@ -21,11 +21,11 @@ class Camera:
     """
 
     position: tuple[float, float, float]
-    """Where it stands [m]."""
+    """Position [m]."""
     target: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """What is in the middle of the picture [m]."""
+    """Point in the middle of the picture [m]."""
     up: tuple[float, float, float] = (0.0, 0.0, 1.0)
-    """What points up in the picture."""
+    """Direction that points up in the picture."""
     fov: float = PICTURE_FOV
     """Vertical field of view [rad]."""
 
@@ -41,7 +41,7 @@ class Camera:
             raise ValueError(f"Camera: fov is {self.fov}, but it must be an angle between 0 and pi (rad).")
         if np.linalg.norm(np.subtract(self.target, self.position)) < 1.0e-9:
             raise ValueError(
-                f"Camera: position and target are both {self.position}, so that it looks nowhere. Move one."
+                f"Camera: position and target are both {self.position}, so it looks nowhere. Move one."
             )
         if not np.linalg.norm(self.up) > 0.0:
             raise ValueError("Camera: up is zero, but it must be a direction.")
@@ -73,15 +73,15 @@ def fitting_camera(
     fill: float = 0.86,
     up_axis: Axis = Axis.Z,
 ) -> Camera:
-    """Return the camera from a side that just sees all of some points.
+    """Return the camera in a given direction that just sees all points.
 
     Args:
         corners: The points [m], shape [point, 3].
         aspect: Width of the picture over its height.
-        azimuth: Direction that the camera stands in, from x towards y [rad].
-        elevation: How far it stands above the horizon [rad].
+        azimuth: Direction of the camera, from x towards y [rad].
+        elevation: Its angle above the horizon [rad].
         fov: Vertical field of view [rad].
-        fill: Part of the picture that the points span.
+        fill: Fraction of the picture that the points span.
         up_axis: Axis that points up in the picture. The azimuth is measured from the axis that follows it
             in the cycle x, y, z towards the next.
     """
@@ -96,7 +96,8 @@ def fitting_camera(
     axes = look_rotation(-away, up_axis.vector)
     local = corners @ axes
     tangent = np.tan(0.5 * fov) * fill
-    # Along each axis of the picture a point (x, z) is seen at x / (d - z): the bounds of all such wedges.
+    # Along each axis of the picture a point (x, z) appears at x / (d - z); these are the bounds of all
+    # points.
     centre, distance = np.zeros(2), 0.0
     for axis, slope in ((0, tangent * aspect), (1, tangent)):
         high = (local[:, axis] + slope * local[:, 2]).max()

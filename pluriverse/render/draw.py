@@ -28,8 +28,8 @@ def draw(
 ) -> np.ndarray:
     """Return a picture, and write it to a file if `path` is given. Needs no display and no graphics driver.
 
-    Several worlds stand side by side: where they are, if they do not overlap, else on a grid, and all on one
-    floor if they have none of their own.
+    Several worlds stand side by side: in place if they do not overlap, else on a grid. Worlds without a floor
+    share one.
 
     Args:
         simulation: A `Simulation`, or anything with a `model` and a `state`; or a `Model`, which is drawn in
@@ -66,7 +66,7 @@ def draw(
 
 
 def model_and_state(simulation: Any, what: str) -> tuple[Model, State]:
-    """Return what is to be drawn.
+    """Return the model and the state to draw.
 
     Raises:
         TypeError: If there is nothing of the kind.
@@ -85,7 +85,7 @@ def model_and_state(simulation: Any, what: str) -> tuple[Model, State]:
 
 
 def as_camera(camera: Any, model: Model, state: State, world: int) -> Camera | None:
-    """Return a camera from what `draw` takes for one.
+    """Return the camera that an argument of `draw` stands for.
 
     Raises:
         KeyError: If there is no camera of that label.

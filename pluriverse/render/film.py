@@ -14,17 +14,17 @@ from pluriverse.render.picture import PictureOptions, PictureRenderer, WorldLayo
 from pluriverse.render.video import VideoFile, check_video_path
 from pluriverse.render.visual import SeenGeometry
 
-# What may change in how shapes look and where bodies carry them.
+# Arrays of shapes that affect how they look and where they are.
 SHAPE_ARRAYS = ("flags", "enabled", "transform", "scale", "source_index", "color", "appearance")
-# Frames that are looked at to place a camera that sees the whole motion.
+# Frames used to place a camera that sees the whole motion.
 CAMERA_FRAME_COUNT = 40
 
 
 class Film:
-    """Frames that can be rendered. Subclasses say what is in each.
+    """Frames that can be rendered. Subclasses supply their contents.
 
     Args:
-        model: Model that is seen.
+        model: Model to render.
         fps: Frames per second of video.
         geometry: Which shapes are drawn.
     """
@@ -75,7 +75,7 @@ class Film:
         model = self._filmed
         renderer = PictureRenderer(model, geometry=self._geometry)
         scene, looks = renderer.caster.arrays.scene, renderer.looks.looks
-        # The past is rendered from copies: the model itself may look otherwise by now.
+        # Past frames are rendered from copies: the model itself may have changed its looks since.
         copies = {name: wp.clone(getattr(model, f"shape_{name}")) for name in SHAPE_ARRAYS}
         for name, array in copies.items():
             setattr(looks if name in ("color", "appearance") else scene, f"shape_{name}", array)

@@ -1,4 +1,5 @@
-"""Frame clock: says when the next frame of a simulation is due, however many steps a call of `step` makes."""
+"""Frame clock: decides when the next frame of a simulation is due, however many steps a call of `step`
+makes."""
 
 from typing import Any, Self
 
@@ -6,12 +7,12 @@ import numpy as np
 
 
 class FrameClock:
-    """Takes frames of a simulation at even times, as an observer of its steps.
+    """Takes frames of a simulation at regular intervals, as an observer of its steps.
 
     Args:
         simulation: The simulation.
         fps: Frames per second.
-        speed: How many seconds of simulated time such a second stands for.
+        speed: Simulated time per second of frames.
         what: The caller, for messages.
 
     Raises:
@@ -46,7 +47,7 @@ class FrameClock:
         self.stop()
 
     def start(self) -> None:
-        """Record from now on: a frame at once, and one whenever its time has come in `step`."""
+        """Start recording: one frame at once, then one whenever it is due in `step`."""
         self._begin = self._simulation.time - self.frame_count * self._interval
         self.capture()
         self._last_time = self._simulation.time
@@ -57,7 +58,7 @@ class FrameClock:
         self._simulation.remove_observer(self)
 
     def steps_to_next(self) -> int:
-        """Return after how many calls of `step(1)` the next frame is due; the simulation asks."""
+        """Return the number of `step(1)` calls until the next frame is due, for the simulation."""
         self._follow_reset()
         step_time = self._simulation.dt * self._simulation.decimation
         due = self._begin + self.frame_count * self._interval - self._simulation.time
@@ -72,7 +73,7 @@ class FrameClock:
             self.capture()
 
     def _follow_reset(self) -> None:
-        """Go on with the clock where time has gone back, as `Simulation.reset` lets it."""
+        """Adjust the clock after time has gone back, as after `Simulation.reset`."""
         time = self._simulation.time
         if time < self._last_time:
             self._begin -= self._last_time - time

@@ -1,4 +1,4 @@
-"""Cameras of a model: those that were added by `ModelBuilder.add_camera` or came with a file."""
+"""Cameras of a model: those added by `ModelBuilder.add_camera` or imported from a file."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ class ModelCameras:
         self.mode = column("mode")[order].astype(np.int32)
         """`CameraMode`."""
         self.target = column("target")[order].astype(np.int32)
-        """Body that it turns towards, -1 for none."""
+        """Body that it points at, -1 for none."""
         self.resolution = column("resolution", 2).reshape(-1, 2)[order].astype(np.int64)
         """Columns and rows of its image."""
 
@@ -60,7 +60,7 @@ class ModelCameras:
         return result
 
     def mount(self) -> Any:
-        """Return what the kernel needs to know to place the cameras."""
+        """Return the kernel's arguments for placing the cameras."""
         device, mount = self.model.device, CameraMount()
         poses = self.model.body_q.numpy().reshape(-1, 7).astype(np.float64)
         carrier = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (len(self.body), 1))
@@ -95,7 +95,7 @@ class ModelCameras:
 
 
 def camera_of_label(model: Model, state: State, label: str, world: int) -> Camera:
-    """Return where a camera of a world is in a state.
+    """Return a camera of a world as posed in a state.
 
     Raises:
         KeyError: If there is no such camera.

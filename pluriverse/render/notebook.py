@@ -1,4 +1,4 @@
-"""Notebook: what a simulation shows of itself there: a picture of worlds, and a table of their kinds."""
+"""Notebook display of a simulation: a picture of worlds, and a table of their kinds."""
 
 import base64
 import io
@@ -9,15 +9,15 @@ import numpy as np
 
 from pluriverse.render.draw import draw
 
-# Worlds in the picture; more could not be told apart.
+# Worlds in the picture; more could not be distinguished.
 WORLD_COUNT_MAX = 12
 PICTURE_SIZE = (600, 300)
-# Rows of the table; models with more kinds say how many follow.
+# Rows of the table; a last line counts the remaining kinds.
 ROW_COUNT_MAX = 16
 
 
 def simulation_html(simulation: Any) -> str:
-    """Return a picture of a world of each kind, and a table, as HTML that needs nothing else."""
+    """Return a picture of a world of each kind, and a table, as self-contained HTML."""
     model, solver = simulation.model, simulation.solver
     kinds = [kind for kind, template in enumerate(model.templates) if len(template.worlds)]
     shown = _shown_worlds(model, kinds)
@@ -50,14 +50,14 @@ def simulation_html(simulation: Any) -> str:
 
 
 def _shown_worlds(model: Any, kinds: list[int]) -> list[int]:
-    """Return a world of each kind, and of few kinds several."""
+    """Return one world of each kind, or several if there are few kinds."""
     first = [int(model.templates[kind].worlds[0]) for kind in kinds[:WORLD_COUNT_MAX]]
     others = [world for world in range(min(model.world_count, WORLD_COUNT_MAX)) if world not in first]
     return sorted([*first, *others[: max(0, WORLD_COUNT_MAX - len(first))]])
 
 
 def _picture(simulation: Any, worlds: list[int]) -> str:
-    """Return a picture of worlds as the text of a JPEG."""
+    """Return a picture of worlds as a base64 JPEG."""
     from PIL import Image
 
     data = io.BytesIO()

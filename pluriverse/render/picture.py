@@ -26,7 +26,7 @@ from pluriverse.types import Axis
 
 # Largest side of a picture [pixel].
 SIZE_MAX = 16384
-# Pixels that one thread renders at a time: enough to be worth a wake-up, few enough to share work evenly.
+# Pixels that one thread renders at a time: enough to be worth a wake-up, few enough to balance the load.
 BLOCK_PIXELS = 8192
 # Distance between the worlds of a picture, relative to the largest of them.
 WORLD_SPACING = 1.25
@@ -37,11 +37,11 @@ class PictureStyle:
     """Light and surroundings of pictures."""
 
     sun_direction: tuple[float, float, float] = (-0.35, -0.55, 0.9)
-    """Where the sun stands; seen from a camera that is placed by itself, it shines from behind, above."""
+    """Direction of the sun; for an automatically placed camera it shines from behind and above."""
     sun: float = 0.85
     """Brightness of the sun."""
     sun_spread: float = 0.045
-    """Tangent of half the angle under which the sun is seen: how soft shadows are."""
+    """Tangent of half the angular diameter of the sun, which sets how soft shadows are."""
     sky: float = 0.80
     """Brightness of the sky."""
     shadows: bool = True
@@ -58,7 +58,7 @@ class PictureStyle:
     floor_color: tuple[float, float, float] = (0.80, 0.815, 0.83)
     """Colour of that floor, and of ground planes that were given no colour."""
     grid: bool = True
-    """Whether endless planes have lines, a metre and a decimetre apart."""
+    """Whether endless planes have grid lines, a metre and a decimetre apart."""
 
 
 class PictureOptions(TypedDict, total=False):
@@ -71,9 +71,9 @@ class PictureOptions(TypedDict, total=False):
     spacing: float | None
     """Distance of worlds on a grid [m]; 0 leaves them where they are; None decides by their sizes."""
     azimuth: Annotated[float, -0.9]
-    """Direction that a camera placed by itself stands in, from x towards y [rad]."""
+    """Direction of an automatically placed camera, from x towards y [rad]."""
     elevation: Annotated[float, 0.32]
-    """How far it stands above the horizon [rad]."""
+    """Its angle above the horizon [rad]."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,11 @@ class WorldLayout:
     """Where the worlds of a picture are."""
 
     offsets: np.ndarray
-    """Where each world is moved to [m], shape [world, 3]."""
+    """Drawing offset of each world [m], shape [world, 3]."""
     floor: float | None
     """Height of the floor of the picture [m], None without one."""
     extent: float
-    """Longest side of what moves in a world [m]."""
+    """Longest side of the moving part of a world [m]."""
 
 
 def shown_worlds(model: Model, worlds: Any, what: str) -> list[int]:
@@ -111,14 +111,14 @@ def shown_worlds(model: Model, worlds: Any, what: str) -> list[int]:
 
 
 class PictureRenderer:
-    """Renders pictures of a model, with everything that stays from picture to picture made once.
+    """Renders pictures of a model, and prepares once what pictures share.
 
     Args:
         model: The model.
         geometry: Which of its shapes are drawn.
         threads: Threads on a CPU; as many as cores if None.
-        caster: Its shapes, ready to be hit by rays, where they are at hand already.
-        looks: Their colours and textures, likewise.
+        caster: An existing ray caster of these shapes, to reuse.
+        looks: Their existing colours and textures, to reuse.
     """
 
     def __init__(
@@ -148,16 +148,16 @@ class PictureRenderer:
         layout: "WorldLayout | None" = None,
         **options: Unpack[PictureOptions],
     ) -> np.ndarray:
-        """Return a picture of some worlds as they are in a state.
+        """Return a picture of some worlds in a state.
 
-        Several worlds stand side by side: where they are, if they do not overlap, else on a grid.
+        Several worlds stand side by side: in place if they do not overlap, else on a grid.
 
         Args:
             state: State of the model.
             worlds: The worlds; the first if None.
             camera: A `Camera`, or None for one that sees them all.
             samples: Rays per pixel: 1 is quick, 12 is smooth, 64 is for print.
-            layout: Where worlds and floor are, as `layout` returned; None to find out anew.
+            layout: Placement of worlds and floor, as `layout` returned it; None to compute it.
 
         Returns:
             Red, green and blue, top row first, shape [row, column, 3], uint8.
@@ -205,13 +205,14 @@ class PictureRenderer:
         spacing: float | None = None,
         style: PictureStyle | None = None,
     ) -> "WorldLayout":
-        """Return where `render` puts worlds in a state, to put them there in other states too."""
+        """Return where `render` places worlds in a state, to place them there in other states too."""
         chosen = shown_worlds(self.model, worlds, "picture")
         self.caster.update(state, chosen)
         return self._layout(chosen, spacing, PictureStyle() if style is None else style)
 
     def corners(self, state: State, worlds: Sequence[int], layout: "WorldLayout") -> np.ndarray:
-        """Return the corners of boxes around what moves in worlds in a state [m], for `fitting_camera`."""
+        """Return the corners of boxes around the moving parts of worlds in a state [m], for
+        `fitting_camera`."""
         self.caster.update(state, list(worlds))
         return self._corners(list(worlds), layout)
 
@@ -235,7 +236,8 @@ class PictureRenderer:
         return _corners(boxes + np.repeat(layout.offsets[:, None, :], 2, axis=1))
 
     def _bounds(self, worlds: list[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the boxes around what moves in each world, and around all that is seen, [world, 2, 3]."""
+        """Return the boxes around the moving part of each world, and around everything visible, [world, 2,
+        3]."""
         scene = self.caster.arrays.scene
         start, entry_shape = scene.entry_start.numpy(), scene.entry_shape.numpy()
         lower, upper = scene.entry_lower.numpy().reshape(-1, 3), scene.entry_upper.numpy().reshape(-1, 3)
@@ -264,7 +266,7 @@ class PictureRenderer:
         return light
 
     def _has_ground(self, worlds: list[int]) -> bool:
-        """Return whether a world has a ground of its own: an endless plane, or scenery that is wide."""
+        """Return whether a world has its own ground: an endless plane, or wide scenery."""
         level = _level_axes(self.model.up_axis)
         scene = self.caster.arrays.scene
         start, planes = scene.plane_start.numpy(), scene.plane_shape.numpy()
@@ -338,10 +340,10 @@ def sky_light(style: PictureStyle, *, extent: float, distance: float, up_axis: A
     """Return light and surroundings for kernels, without a floor.
 
     Args:
-        style: What they are like.
-        extent: Size of what is looked at [m].
-        distance: How far away it is [m].
-        up_axis: Axis that points up; the direction of the sun turns with it.
+        style: Style options.
+        extent: Size of the viewed region [m].
+        distance: Its distance [m].
+        up_axis: Axis that points up; the direction of the sun rotates with it.
     """
     light = Light()
     light.up = wp.vec3(*up_axis.vector)
@@ -395,7 +397,7 @@ def check_size(size: Any, what: str) -> tuple[int, int]:
 
 
 def world_offsets(boxes: np.ndarray, spacing: float | None, up_axis: Axis = Axis.Z) -> np.ndarray:
-    """Return where worlds are put beside each other [m], from the boxes around them, shape [world, 3]."""
+    """Return the offsets that place worlds side by side [m], from the boxes around them, shape [world, 3]."""
     level = _level_axes(up_axis)
     count = len(boxes)
     offsets = np.zeros((count, 3))
@@ -418,7 +420,7 @@ def world_offsets(boxes: np.ndarray, spacing: float | None, up_axis: Axis = Axis
 
 
 def _level_axes(up_axis: Axis) -> list[int]:
-    """Return the axes along the ground, in the order that makes them right-handed with the one that is up."""
+    """Return the two ground axes, ordered so that they are right-handed with the up axis."""
     return [(int(up_axis) + 1) % 3, (int(up_axis) + 2) % 3]
 
 
@@ -451,7 +453,7 @@ def _corners(boxes: np.ndarray) -> np.ndarray:
 
 
 def _grid_spacing(extent: float) -> float:
-    """Return the distance of lines [m]: a power of ten that fits what is seen."""
+    """Return the distance of grid lines [m]: a power of ten that fits the view."""
     return float(10.0 ** np.round(np.log10(max(extent, 1.0e-3) / 2.0)))
 
 

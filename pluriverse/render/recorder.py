@@ -13,7 +13,7 @@ from pluriverse.render.visual import SeenGeometry
 
 
 class Recorder(Film, FrameClock):
-    """Keeps the poses of bodies at even times while a simulation runs, and renders them afterwards.
+    """Stores body poses at regular intervals while a simulation runs, and renders them afterwards.
 
     Made by `Simulation.recorder`. As a context manager it records from the beginning of the block to its end;
     `save` then renders the video.
@@ -22,7 +22,7 @@ class Recorder(Film, FrameClock):
         simulation: The simulation.
         worlds: The worlds to record; the first if None.
         fps: Frames per second of video.
-        speed: How many seconds of simulated time a second of video shows.
+        speed: Simulated time per second of video.
         geometry: Which shapes are drawn.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Video files, written by PyAV (which brings its codecs along) or, as GIF, by Pillow."""
+"""Video files, written by PyAV (which includes its codecs) or, as GIF, by Pillow."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -6,7 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-# Codec and options of each format. Quality 18 of x264 and 24 of VP9 are hard to tell from the original.
+# Codec and options of each format. Quality 18 of x264 and 24 of VP9 are hard to distinguish from the
+# original.
 CODECS = {
     ".mp4": ("libx264", {"crf": "18", "preset": "medium"}),
     ".mov": ("libx264", {"crf": "18", "preset": "medium"}),
@@ -21,7 +22,7 @@ def check_video_path(path: str | Path) -> Path:
     Raises:
         ValueError: If its name is that of no format.
         FileNotFoundError: If its folder does not exist.
-        ImportError: If what writes it is missing.
+        ImportError: If the library that writes it is missing.
     """
     path = Path(path)
     suffix = path.suffix.lower()
@@ -75,7 +76,7 @@ class VideoFile:
             self._images.append(Image.fromarray(picture).quantize(256, dither=Image.Dither.NONE))
             return
         av = _load_av(self._path)
-        # Colour is stored for four pixels at a time: sides must be even.
+        # Colour is stored per block of four pixels, so sides must be even.
         rows, columns = picture.shape[0] // 2 * 2, picture.shape[1] // 2 * 2
         if rows == 0 or columns == 0:
             raise ValueError(f"video '{self._path}': pictures must be at least 2 pixels wide and high.")

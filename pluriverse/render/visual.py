@@ -1,6 +1,7 @@
 """Visual model: which shapes each world shows, as triangles with colours and textures, on the host.
 
-This is what viewers and exporters draw. The ray caster sees the same shapes, exactly instead of in triangles.
+Viewers and exporters draw it. The ray caster sees the same shapes, with exact primitives instead of
+triangles.
 """
 
 import enum
@@ -21,7 +22,7 @@ PLANE_HALF_SIZE = 50.0
 
 
 class SeenGeometry(enum.Enum):
-    """Which shapes of a world are looked at."""
+    """Which shapes of a world are shown."""
 
     VISUAL = "visual"
     """Those that are drawn (`ShapeFlags.VISIBLE`)."""
@@ -33,7 +34,7 @@ class SeenGeometry(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class VisualMesh:
-    """Triangles of a shape in its own frame, with its size and its looks.
+    """Triangles of a shape in its own frame, with its size and appearance.
 
     Part p of the triangles has one colour and one texture. Vertices are shared between triangles; the texture
     coordinates belong to corners.
@@ -44,7 +45,7 @@ class VisualMesh:
     triangles: np.ndarray
     """Vertex indices, counterclockwise seen from outside, shape [triangle, 3], int32."""
     corner_normals: np.ndarray
-    """Unit normals of the corners, smooth but for edges, shape [triangle, 3, 3], float32."""
+    """Unit normals of the corners, smooth except at edges, shape [triangle, 3, 3], float32."""
     corner_uv: np.ndarray | None
     """Texture coordinates of the corners, (0, 0) at the lower left of the image, shape [triangle, 3, 2]; None
     without."""
@@ -55,7 +56,7 @@ class VisualMesh:
     part_texture: tuple[Texture | None, ...]
     """Texture of each part, or None."""
     is_double_sided: bool
-    """Whether both sides are seen: of open meshes."""
+    """Whether both sides are visible, as for open meshes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,32 +66,32 @@ class ShapeGroup:
     shapes: np.ndarray
     """Shapes of the model, shape [instance]."""
     mesh: VisualMesh
-    """What each of them looks like."""
+    """Their appearance."""
 
 
 class VisualModel:
-    """What there is to be seen of a model.
+    """The visible shapes of a model.
 
     A copy of the arrays of shapes as they are when it is made; `refresh` copies them again.
 
     Args:
-        model: Model to look at.
-        geometry: Which of its shapes are seen.
+        model: Model to show.
+        geometry: Which of its shapes are shown.
     """
 
     def __init__(self, model: Model, *, geometry: SeenGeometry = SeenGeometry.VISUAL):
         self.model = model
-        """Model that is looked at."""
+        """Model that is shown."""
         self.geometry = SeenGeometry(geometry)
-        """Which shapes are seen."""
+        """Which shapes are shown."""
         self._meshes: dict[tuple[Any, ...], VisualMesh] = {}
         self.refresh()
 
     def refresh(self) -> bool:
-        """Look at the model again, after variants were assigned, sizes or colours changed.
+        """Copy the arrays of shapes again, after variants were assigned, or sizes or colours changed.
 
         Returns:
-            Whether shapes came, went or changed their looks; groups asked for before are then outdated.
+            Whether shapes appeared, disappeared or changed; earlier groups are then outdated.
         """
         model = self.model
         before = getattr(self, "_copied", None)
@@ -118,7 +119,7 @@ class VisualModel:
             SeenGeometry.COLLISION: collides,
             SeenGeometry.ALL: is_drawn | collides,
         }[self.geometry]
-        """Whether each shape is seen, shape [shape]."""
+        """Whether each shape is shown, shape [shape]."""
         self.shape_body: np.ndarray = copied["body"]
         """Body that carries each shape, -1 for none, shape [shape]."""
         self.shape_transform: np.ndarray = copied["transform"].reshape(-1, 7)
@@ -128,7 +129,7 @@ class VisualModel:
         )
 
     def shapes_of(self, worlds: Sequence[int] | None = None) -> np.ndarray:
-        """Return the shapes that are seen in some worlds (all if None), with those that all worlds share.
+        """Return the visible shapes of some worlds (all if None), including global ones.
 
         Raises:
             IndexError: If there is no such world.
@@ -145,14 +146,14 @@ class VisualModel:
         return np.flatnonzero(self.shape_seen & (np.isin(world, chosen) | (world < 0)))
 
     def mesh_of(self, shape: int) -> VisualMesh:
-        """Return what a shape looks like; equal shapes have the same object."""
+        """Return the appearance of a shape; equal shapes share one object."""
         key = self._key(shape)
         if key not in self._meshes:
             self._meshes[key] = self._make(shape)
         return self._meshes[key]
 
     def groups(self, worlds: Sequence[int] | None = None) -> list[ShapeGroup]:
-        """Return the seen shapes of some worlds (all if None), put together by their looks.
+        """Return the visible shapes of some worlds (all if None), grouped by appearance.
 
         Raises:
             IndexError: If there is no such world.
@@ -214,7 +215,7 @@ class VisualModel:
 
 
 def wears_skin(mesh: Any, color: np.ndarray) -> bool:
-    """Return whether a shape of a colour shows the colours that its mesh brings along."""
+    """Return whether a shape of a colour shows the colours of its mesh instead."""
     skin = getattr(mesh, "skin", None)
     if skin is None or not skin.has_colors or mesh.color is None:
         return False

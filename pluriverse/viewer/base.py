@@ -1,4 +1,4 @@
-"""Viewer base: a server, a scene, and a thread that draws what a source is, again and again."""
+"""Viewer base: a server, a scene, and a thread that redraws a source."""
 
 import atexit
 import contextlib
@@ -20,24 +20,24 @@ from pluriverse.viewer.plots import History
 from pluriverse.viewer.source import Source
 from pluriverse.viewer.stage import Stage
 
-# Pictures a second: smooth to the eye, and below a percent of a core for a few robots.
+# Frames per second: smooth to the eye, and under one percent of a core for a few robots.
 FRAME_RATE = 30.0
-# Frames between two looks at what sending them takes.
+# Frames between two measurements of the time that sending takes.
 SEND_INTERVAL = 10
-# Pictures take at most this share of a core, down to so many a second; without a connection, so many. A
-# program that steps on one or two cores loses two to four times as long as they take: it waits for the
-# interpreter, which runs one thread at a time, and its threads wait for each other.
+# Largest share of a core that drawing may take, the lowest frame rate that this may lead to, and the frame
+# rate without a connection. A program that steps on one or two cores loses two to four times the drawing
+# time: it waits for the interpreter, which runs one thread at a time, and its threads wait for each other.
 FRAME_SHARE = 0.0125
 FRAME_RATE_MIN = 2.0
 UNSEEN_RATE = 4.0
-# How far the camera stands to the right of what it shows, relative to its extent.
+# Distance of the camera to the right of what it shows, relative to its extent.
 PANEL_SHIFT = 0.3
 # Ports that are tried where none is asked for.
 PORT_FIRST, PORT_COUNT = 8080, 100
 
 
 class ViewerBase:
-    """Shows worlds of a source in a browser. Subclasses add controls and begin to draw.
+    """Shows worlds of a source in a browser. Subclasses add controls and start drawing.
 
     Args:
         source: What is shown.
@@ -65,12 +65,12 @@ class ViewerBase:
                 host=host, port=free_port(host, port), label="Pluriverse", verbose=False
             )
         """The Viser server, to add drawings and controls of one's own."""
-        # Viser shall not complain at the end of a program that did not close it.
+        # Viser must not complain at the end of a program that did not close it.
         atexit.register(_close, weakref.ref(self))
-        # Sharing would send the scene through a server of others.
+        # Sharing would send the scene through a third-party server.
         self.server.gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")
         self.is_playing = True
-        """Whether time goes on."""
+        """Whether the source is playing."""
         self.speed = 1.0
         """Simulated time per wall time."""
         self.history = History(source.model)
@@ -87,18 +87,18 @@ class ViewerBase:
         self.panel: Any = None
         """The controls beside the scene."""
         self.frame_count = 0
-        """Pictures prepared so far."""
+        """Frames prepared so far."""
         self.draw_time = 0.0
-        """Time of a core that it takes to prepare a picture, lately [s]."""
+        """Recent CPU time to prepare a frame [s]."""
         self.send_time = 0.0
-        """Time of a core that it takes to send one to all browsers, lately [s]."""
+        """Recent CPU time to send a frame to all browsers [s]."""
         self._sent = (0, 0.0)
         self.frame_share = FRAME_SHARE
-        """What of a core pictures may take beside a program that does not wait for the clock."""
+        """Share of a core that drawing may take beside a program that does not wait for the clock."""
         self._thread = threading.Thread(target=self._follow, name="pluriverse viewer", daemon=True)
 
     def _begin(self, panel: Any, *, verbose: bool) -> None:
-        """Draw for the first time, and from then on in a thread."""
+        """Draw once, then keep drawing in a thread."""
         self.panel = panel
         self._aim_camera()
         self._draw(self.source.moment())
@@ -135,7 +135,7 @@ class ViewerBase:
                 time.sleep(1.0 / FRAME_RATE)
 
     def save_html(self, path: str | Path) -> None:
-        """Write what is shown now as one page that needs nothing else: turn it in any browser.
+        """Write the current scene as one self-contained page that any browser can show and rotate.
 
         Raises:
             OSError: If the file cannot be written.
@@ -169,20 +169,20 @@ class ViewerBase:
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[Stage]:
-        """Yield what is drawn, with the lock held."""
+        """Yield the drawn stage with the lock held."""
         with self._lock:
             yield self.stage
 
     def _follow(self) -> None:
-        """Draw what the source is, again and again, until the viewer is closed."""
+        """Redraw the source until the viewer is closed."""
         raise NotImplementedError
 
     def _frame_share(self) -> float:
-        """Return what of a core pictures may take."""
+        """Return the share of a core that drawing may take."""
         return self.frame_share
 
     def _frame_interval(self) -> float:
-        """Return how long to wait before the next picture [s], so that the simulation hardly notices."""
+        """Return the wait before the next frame [s] that keeps the load on the simulation small."""
         if not self.server.get_clients():
             return 1.0 / UNSEEN_RATE
         slow = (self.draw_time + self.send_time) / self._frame_share()
@@ -200,14 +200,14 @@ class ViewerBase:
             self.server.get_event_loop().call_soon_threadsafe(self._note_sending)
 
     def _note_sending(self) -> None:
-        """Note what sending takes, in the thread that does it."""
+        """Measure the sending time, in the thread that sends."""
         (frames, used), now = self._sent, time.thread_time()
         self._sent = self.frame_count, now
         if frames:
             self.send_time += 0.5 * ((now - used) / max(1, self.frame_count - frames) - self.send_time)
 
     def _aim_camera(self) -> None:
-        """Look at the shown worlds from the front left, from as far as they are large."""
+        """Point the camera at the shown worlds from the front left, at a distance that fits them."""
         camera = self.server.initial_camera
         camera.look_at, camera.position = aimed_camera(self.source, self.stage)
 
@@ -219,7 +219,7 @@ def _close(viewer: "weakref.ref[ViewerBase]") -> None:
 
 
 def aimed_camera(source: Source, stage: Stage) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return where to look at, and from where [m], to see all shown worlds from the front left."""
+    """Return the target and the position of a camera [m] that sees all shown worlds from the front left."""
     worlds = stage.worlds
     pose = source.moment().body_q
     body_world, model = world_of(source.model, "body"), stage.view.visual.model
@@ -243,10 +243,10 @@ def aimed_camera(source: Source, stage: Stage) -> tuple[tuple[float, ...], tuple
             boxes += [lower + stage.offsets[place], upper + stage.offsets[place]]
     corners = np.array(boxes) if boxes else np.array([[-0.5] * 3, [0.5] * 3])
     centre = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
-    # The half diagonal of all, seen from 1.5 times as far: the field of view is 75 degrees.
+    # Half the diagonal, seen from 1.5 times that distance: the field of view is 75 degrees.
     extent = max(0.05, float(np.linalg.norm(corners - centre, axis=1).max()))
     position = centre + extent * np.roll([1.0, 0.9, 0.6], int(source.model.up_axis) + 1)
-    # The panel covers the right of the window, so that the middle of what is free is left of that of all.
+    # The panel covers the right of the window, so the centre of the free part lies left of the centre.
     away = position - centre
     right = np.cross(source.up, away)
     shift = PANEL_SHIFT * extent * right / np.linalg.norm(right)
@@ -274,7 +274,7 @@ LIGHT_NAMES = ("/light/sky", "/light/sun")
 
 
 def light_scene(scene: Any) -> None:
-    """Light the scene as outdoors: a sun from the left, and the sky, so that colours keep their hues."""
+    """Light the scene like daylight: a sun from the left, and a sky that preserves hues."""
     scene.configure_default_lights(enabled=False)
     scene.configure_environment_map(hdri=None)
     scene.add_light_hemisphere(

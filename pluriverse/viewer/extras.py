@@ -23,7 +23,7 @@ def load_viser() -> Any:
 
 @contextlib.contextmanager
 def quiet_viser() -> Iterator[None]:
-    """Keep Viser from printing when it begins and ends to listen, which it does whatever it is asked for."""
+    """Keep Viser from printing when it starts and stops listening, which it does whatever its settings."""
     import rich
 
     console = rich.get_console()

@@ -1,4 +1,4 @@
-"""HTML: a recording as one page that plays in any browser and needs nothing else."""
+"""HTML: a recording as one self-contained page that plays in any browser."""
 
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ def export_html(
         path: File to write.
         worlds: Worlds (environments) to show; some of all if None.
         geometry: Which shapes are drawn: "visual", "collision" or "all".
-        stride: Every how many frames one is written.
+        stride: Write every `stride`-th frame.
 
     Raises:
         ImportError: If Viser is not installed.

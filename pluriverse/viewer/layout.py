@@ -1,4 +1,4 @@
-"""Layout: where each of the shown worlds is drawn, so that they stand side by side."""
+"""Layout: where each shown world is drawn, side by side."""
 
 import math
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ import numpy as np
 
 from pluriverse.model import Model
 
-# Worlds that a viewer shows if none are named: enough to see a mix, few enough for any browser.
+# Worlds shown by default: enough to see a mix, few enough for any browser.
 SHOWN_WORLD_COUNT = 16
-# Room between worlds, relative to the largest of them, and at least so many metres.
+# Gap between worlds, relative to the largest of them, and its minimum [m].
 SPACING_FACTOR = 1.15
 SPACING_MIN = 0.4
 
@@ -19,8 +19,9 @@ def shown_environments(environments: np.ndarray, chosen: Any, what: str) -> np.n
     """Return the environments (worlds, where there are no variants) to show.
 
     Args:
-        environments: All that there are.
-        chosen: Some of them; one; or None for the first ones, spread over all where there are many.
+        environments: All environments.
+        chosen: A list of environments, a single one, or None for a default choice, spread over all if there
+            are many.
         what: The caller, for messages.
 
     Raises:
@@ -49,7 +50,7 @@ def _listed(worlds: np.ndarray) -> str:
 
 
 def world_of(model: Model, kind: str) -> np.ndarray:
-    """Return the world of each body, joint or shape; -1 for what all worlds share.
+    """Return the world of each body, joint or shape; -1 for global ones.
 
     In a model authored without worlds, all bodies and joints are in world 0.
     """
@@ -62,9 +63,9 @@ def world_of(model: Model, kind: str) -> np.ndarray:
 def grid_offsets(
     model: Model, body_q: np.ndarray, worlds: Sequence[int] | np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """Return where each world is drawn relative to where it is, and the distance between neighbours.
+    """Return the drawing offset of each world, and the distance between neighbours.
 
-    Worlds that stand apart by themselves (`replicate(spacing=)`) come to the same grid.
+    Worlds that are already spaced apart (`replicate(spacing=)`) are moved to the same grid.
 
     Args:
         model: Model that has the worlds.
@@ -82,7 +83,7 @@ def grid_offsets(
         own = positions[start[world] : start[world + 1]] if model.world_count > 1 else positions
         own = own[np.isfinite(own).all(axis=1)]
         if len(own):
-            # The first body is the base: a thrown object must not move the robot off its place.
+            # The first body is the base: a thrown object must not displace the robot.
             centres[place, level] = own[0, level]
             away = np.abs(own[:, level] - own[0, level])
             extents[place] = float(np.quantile(away, 0.9)) if len(own) > 1 else 0.0

@@ -1,4 +1,4 @@
-"""Live panel: the controls of a simulation: playing, sliders of joints, a spring to pull at bodies."""
+"""Live panel: controls of a simulation: play buttons, joint sliders, a spring to pull bodies."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ class LivePanel(Panel):
             viewer.speed = float(speed.value)
 
     def _add_ending(self) -> None:
-        """Add what begins anew."""
+        """Add the reset controls."""
         reset = self._gui.add_button("Reset")
 
         @reset.on_click
@@ -118,7 +118,7 @@ class LivePanel(Panel):
             pull.target = np.asarray(gizmo.position, dtype=np.float64) - offset
 
     async def _drag(self, event: Any) -> None:
-        """Pull at the point of the body that the mouse took hold of."""
+        """Pull the point of the body that the mouse grabbed."""
         viewer = self._viewer
         if event.phase == "end":
             viewer.pull_body(None)

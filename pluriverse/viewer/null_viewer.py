@@ -1,4 +1,4 @@
-"""Viewer that shows nothing: for loops written for Newton's viewers, where nobody looks."""
+"""Viewer that shows nothing: for loops written for Newton's viewers that run headless."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from pluriverse.model import Contacts, Model, State
 
 
 class ViewerNull:
-    """Takes the calls of a loop with a viewer, and ends it after a number of frames.
+    """Accepts the viewer calls of a loop, and ends it after a number of frames.
 
     The loop is `while viewer.is_running(): ... viewer.begin_frame(t); viewer.log_state(state);
     viewer.end_frame()`. To see worlds, use `BrowserViewer`, `pluriverse.draw` or `Simulation.record`.
@@ -32,7 +32,7 @@ class ViewerNull:
         """The model that was set."""
 
     def set_model(self, model: Model | None) -> None:
-        """Take note of a model."""
+        """Store the model."""
         self.model = model
 
     def is_running(self) -> bool:
@@ -75,10 +75,10 @@ class ViewerNull:
         """Show none of them."""
 
     def set_world_offsets(self, spacing: Any) -> None:
-        """Put nothing beside each other."""
+        """Ignore the world offsets."""
 
     def log_points(self, name: str, *data: Any, **options: Any) -> None:
-        """Show none of them. So do the following."""
+        """Ignore it, like the calls below."""
 
     log_lines = log_arrows = log_mesh = log_instances = log_shapes = log_capsules = log_points
     log_image = log_array = log_scalar = log_gizmo = log_points

@@ -1,4 +1,4 @@
-"""Overlays: what is drawn over the shapes to see how they move: contacts, frames, masses, axes, bounds."""
+"""Overlays drawn over the shapes: contacts, frames, centres of mass, axes, bounds."""
 
 import enum
 from typing import Any
@@ -12,7 +12,7 @@ from pluriverse.viewer.layout import world_of
 
 
 class Overlay(enum.Enum):
-    """What can be drawn over the shapes."""
+    """Overlays that can be drawn over the shapes."""
 
     CONTACTS = "Contacts and forces"
     FRAMES = "Body frames"
@@ -21,7 +21,7 @@ class Overlay(enum.Enum):
     BOUNDS = "Bounding boxes"
 
 
-# Length [m] of drawn axes, and of the force [N] that is drawn as one metre: the weight of about 50 kg.
+# Length of drawn axes [m], and the force that is drawn one metre long [N]: the weight of about 50 kg.
 AXIS_LENGTH = 0.12
 FORCE_PER_METRE = 500.0
 _FORCE_COLOR, _CONTACT_COLOR = (230, 60, 40), (250, 170, 30)
@@ -62,7 +62,7 @@ class Overlays:
         return frozenset(self._shown)
 
     def show(self, overlay: Overlay, is_shown: bool) -> None:
-        """Begin or stop to draw one of them."""
+        """Show or hide an overlay."""
         if is_shown:
             self._shown.add(overlay)
         else:
@@ -71,13 +71,13 @@ class Overlays:
                 self._handles.pop(name).remove()
 
     def remove(self) -> None:
-        """Take everything out of the scene."""
+        """Remove everything from the scene."""
         for handle in self._handles.values():
             handle.remove()
         self._handles.clear()
 
     def update(self, moment: Moment, contacts: ContactPoints | None) -> None:
-        """Draw what is shown as it is now."""
+        """Draw the visible overlays in their current state."""
         pose = np.nan_to_num(moment.body_q.astype(np.float64))
         if Overlay.CONTACTS in self._shown and contacts is not None:
             self._draw_contacts(contacts)
@@ -179,5 +179,5 @@ class Overlays:
 
 
 def _has_axis(model: Model) -> np.ndarray:
-    """Return which joints turn about or slide along one axis, shape [joint]."""
+    """Return which joints rotate about or slide along a single axis, shape [joint]."""
     return np.isin(model.joint_type.numpy(), [int(JointType.REVOLUTE), int(JointType.PRISMATIC)])

@@ -1,4 +1,4 @@
-"""Panel: the controls beside the scene that all viewers have."""
+"""Panel: the controls beside the scene that all viewers share."""
 
 from typing import Any
 
@@ -12,14 +12,14 @@ from pluriverse.viewer.plots import Plot
 
 # Frames between two updates of texts and curves, which cost more than moving shapes.
 TEXT_INTERVAL, PLOT_INTERVAL = 6, 10
-# Worlds that the panel names in a list of trouble.
+# Worlds that the panel names in its list of problems.
 NAMED_WORLD_COUNT = 12
-# Worlds of one range that may be typed; beyond that it is a slip of the finger.
+# Largest range of worlds that may be typed; a larger one is taken for a typing error.
 RANGE_MAX = 10_000
 
 
 class Panel:
-    """Controls of a viewer. Subclasses say how time goes on, and what else can be done to a world.
+    """Controls of a viewer. Subclasses add playback and actions on the selected world.
 
     Args:
         viewer: The viewer.
@@ -38,17 +38,17 @@ class Panel:
         self._add_plot()
 
     def _add_playback(self) -> None:
-        """Add what lets time go on."""
+        """Add the playback controls."""
         raise NotImplementedError
 
     def _add_world_controls(self) -> None:
-        """Add what can be done to the chosen world."""
+        """Add the actions on the selected world."""
 
     def _world_chosen(self) -> None:
-        """Do what follows from the choice of another world."""
+        """React to the selection of another world."""
 
     def _status_text(self, moment: Moment) -> str:
-        """Return what stands above everything."""
+        """Return the heading of the panel."""
         raise NotImplementedError
 
     def _add_show(self) -> None:
@@ -81,7 +81,7 @@ class Panel:
 
         @worlds.on_update
         def _(_: Any) -> None:
-            # Whoever types has not finished yet: what is no list of worlds changes nothing.
+            # The user may still be typing: text that is not a list of worlds changes nothing.
             try:
                 chosen = worlds_of_ranges(worlds.value)
                 viewer.show(chosen)
@@ -110,7 +110,7 @@ class Panel:
             joints = self._gui.add_text(
                 "Joints",
                 initial_value="",
-                hint="Part of the names of the joints to plot; the first if empty.",
+                hint="Part of the names of the joints to plot; empty for the first ones.",
             )
             self._plot = self._gui.add_uplot(
                 history.columns(),
@@ -130,7 +130,7 @@ class Panel:
             self._clear_plot()
 
     def update(self, moment: Moment) -> None:
-        """Show the texts and curves of a moment, now and then."""
+        """Update the texts and curves from a moment, every few frames."""
         self._frame += 1
         if self._frame % TEXT_INTERVAL == 1:
             set_changed(self._status, "content", self._status_text(moment))
@@ -139,7 +139,7 @@ class Panel:
             self._plot.data = self._viewer.history.columns()
 
     def choose_world(self, environment: int) -> None:
-        """Let the controls be about a world among those shown."""
+        """Select one of the shown worlds."""
         viewer = self._viewer
         options = tuple(str(world) for world in viewer.stage.environments.tolist())
         if self._world.options != options:
@@ -196,13 +196,13 @@ def worlds_of_ranges(text: str) -> list[int]:
 
 
 def set_changed(handle: Any, name: str, value: Any) -> None:
-    """Set a property of a control unless it has that value, so that nothing is sent in vain."""
+    """Set a property of a control only if it differs, which avoids needless messages."""
     if getattr(handle, name) != value:
         setattr(handle, name, value)
 
 
 def trouble_text(moment: Moment) -> str:
-    """Return what is wrong with which worlds, as Markdown."""
+    """Return the problems and their worlds as Markdown."""
     lines = [
         f"**{what}:** {_named(np.flatnonzero(worlds))}"
         for what, worlds in (

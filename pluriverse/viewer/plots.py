@@ -14,7 +14,7 @@ POINT_COUNT = 300
 
 
 class Plot(enum.Enum):
-    """What can be plotted of a world."""
+    """Quantities of a world that can be plotted."""
 
     JOINTS = "Joint positions"
     VELOCITIES = "Joint velocities"
@@ -23,7 +23,7 @@ class Plot(enum.Enum):
     ITERATIONS = "Solver iterations"
 
 
-# Curves of joints that are still told apart.
+# Largest number of joint curves that can still be distinguished.
 JOINT_COUNT_MAX = 8
 _COLORS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#7f7f7f")
 
@@ -40,11 +40,11 @@ class History:
         self.joints = ""
         """Part of the names of the joints that are plotted."""
         self.is_new = True
-        """Whether figures came since `columns` was called."""
+        """Whether values were added since `columns` was called."""
         self.clear()
 
     def clear(self) -> None:
-        """Forget all figures, after the choice of others."""
+        """Drop all values, after another quantity was selected."""
         self._rows: list[list[float]] = []
         self._entries = [
             entry
@@ -55,7 +55,7 @@ class History:
         self.is_new = True
 
     def keep(self, moment: Moment) -> None:
-        """Keep the figures of a moment; going back in time begins anew."""
+        """Store the values of a moment; going back in time starts over."""
         if self._rows and moment.time < self._rows[-1][0]:
             self.clear()
         if self._rows and moment.time == self._rows[-1][0]:
@@ -95,7 +95,7 @@ class History:
                 return [float(moment.joint_q[coord]) for coord, _ in self._entries]
             if self._entries:
                 return [float(moment.joint_qd[self._dofs[coord]]) for coord, _ in self._entries]
-            # A world of loose things has no such joints; the height of the first one tells most.
+            # A world of free bodies has no such joints; the height of the first body says most.
             bodies = np.flatnonzero(world_of(self._model, "body") == self.world)
             return [float(moment.body_q[bodies[0], 2]) if len(bodies) else 0.0]
         if self.plot is Plot.ENERGY:
@@ -105,7 +105,7 @@ class History:
 
 
 def scalar_joints(model: Model, world: int) -> list[tuple[int, str]]:
-    """Return the coordinates of joints with one in a world, with the last part of their labels."""
+    """Return the coordinates of a world's single-coordinate joints, with the last part of their labels."""
     start = model.joint_q_start.numpy()
     mine = np.flatnonzero(world_of(model, "joint") == world)
     return [
@@ -116,7 +116,7 @@ def scalar_joints(model: Model, world: int) -> list[tuple[int, str]]:
 
 
 def dof_of_coord(model: Any) -> np.ndarray:
-    """Return the degree of freedom of each coordinate of joints with one of both, -1 for others."""
+    """Return the degree of freedom of each coordinate of single-axis joints, -1 for other joints."""
     coord, dof = model.joint_q_start.numpy(), model.joint_qd_start.numpy()
     result = np.full(int(coord[-1]), -1)
     single = (np.diff(coord) == 1) & (np.diff(dof) == 1)

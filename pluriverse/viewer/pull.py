@@ -7,28 +7,28 @@ import numpy as np
 from pluriverse.recording.moment import rotated
 from pluriverse.render.raycast.caster import body_roots
 
-# The spring lets what hangs together with the body swing at so many turns a second [1/s], critically damped:
-# quick to follow, slow against any time step.
+# Frequency of the critically damped spring with everything that is attached to the body [1/s]: quick to
+# follow the mouse, slow against any time step.
 PULL_FREQUENCY = 1.5
-# Bounds of the spring at bodies that are light beside what they hang on. An explicit oscillator is stable to
-# 4 and 2; a hundredth and a fifth of that leave the pulled point critically damped.
+# Bounds of the spring for bodies that are light beside what they are attached to. An explicit oscillator is
+# stable to 4 and 2; a hundredth and a fifth of that leave the pulled point critically damped.
 STIFFNESS_SHARE, DAMPING_SHARE = 0.04, 0.4
-# Most that a step may change the velocity of the pulled point [m/s], so that it turns by little in one.
+# Largest velocity change of the pulled point in a step [m/s], so that it rotates little in one step.
 SPEED_GAIN = 0.5
 
 
 class Pull:
     """Pulls one body of a simulation towards a point.
 
-    The force is constant during a step, so it must not turn the velocity of the pulled point round in one.
-    Let m be the mass that the point has if nothing else hangs on the body; what does makes it heavier. The
-    stiffness k and the damping c keep k dt² <= m STIFFNESS_SHARE and c dt <= m DAMPING_SHARE, and no step
-    changes the velocity of the point by more than SPEED_GAIN.
+    The force is constant during a step, so it must not reverse the velocity of the pulled point within one.
+    Let m be the effective mass at the point of the body alone; attached bodies increase it. The stiffness k
+    and the damping c keep k dt² <= m STIFFNESS_SHARE and c dt <= m DAMPING_SHARE, and no step changes the
+    velocity of the point by more than SPEED_GAIN.
 
     Args:
         simulation: The simulation.
         body: The body.
-        point: Point that is pulled at [m], body frame; the centre of mass if None.
+        point: Pulled point [m], body frame; the centre of mass if None.
     """
 
     def __init__(self, simulation: Any, body: int, point: np.ndarray | None = None) -> None:
@@ -51,7 +51,7 @@ class Pull:
         self._damping = min(2.0 * whole * rate, DAMPING_SHARE * own / period)
         self._force_max = SPEED_GAIN * own / period
         self.target: np.ndarray | None = None
-        """Where it is pulled to [m]; None without a pull."""
+        """Target of the pull [m]; None without one."""
 
     @property
     def position(self) -> np.ndarray:
@@ -60,7 +60,7 @@ class Pull:
         return pose[:3] + rotated(pose[None, 3:], self._point[None])[0]
 
     def apply(self) -> None:
-        """Write the force of the spring into the state, in place of the one before."""
+        """Write the spring force into the state, replacing the previous one."""
         force = np.zeros(6, dtype=np.float32)
         if self.target is not None:
             arm = rotated(self._pose()[None, 3:], self._arm[None])[0]
@@ -79,7 +79,7 @@ class Pull:
         self.apply()
 
     def _exert(self, force: np.ndarray) -> None:
-        """Let a force [N] and a torque about the centre of mass [N·m] act on the body, world axes."""
+        """Apply a force [N] and a torque about the centre of mass [N·m] to the body, world axes."""
         row = self._simulation.state.body_f[self.body : self.body + 1]
         row.assign(force.reshape(1, 6))
 

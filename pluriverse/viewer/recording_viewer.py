@@ -1,4 +1,4 @@
-"""Recording viewer: a recording in the browser, to play and to scrub through."""
+"""Recording viewer: play and scrub through a recording in the browser."""
 
 import contextlib
 import time
@@ -19,8 +19,8 @@ class RecordingViewer(ViewerBase):
     Args:
         recording: The recording, or the path of its file.
         worlds: Worlds (environments) to show; some of all if None.
-        host: Address to listen on. Others than this machine see the viewer only if it is another one than the
-            loopback address, such as "0.0.0.0".
+        host: Address to listen on. Other machines can reach the viewer only if it is not the loopback
+            address, for example "0.0.0.0".
         port: Port to listen on; a free one from 8080 on if None.
         geometry: Which shapes are drawn: "visual", "collision" or "all".
         verbose: Whether to print the address.
@@ -50,14 +50,14 @@ class RecordingViewer(ViewerBase):
         """The recording."""
         super().__init__(RecordedSource(self.recording), worlds, host=host, port=port, geometry=geometry)
         self.is_repeating = True
-        """Whether it begins again at its end."""
+        """Whether playback starts again at the end."""
         self._position = 0.0
         self._look: Any = self.recording.looks(0)
         self._begin(RecordingPanel(self), verbose=verbose)
 
     @property
     def frame(self) -> int:
-        """The frame that is shown; set it to show another one.
+        """The frame that is shown; assign to it to seek.
 
         Raises:
             IndexError: If there is no such frame.
@@ -77,7 +77,7 @@ class RecordingViewer(ViewerBase):
         """Wait until the viewer is closed.
 
         Args:
-            duration: Wall time after which to return [s]; None for no end but `close` or Ctrl-C.
+            duration: Wall time after which to return [s]; None to wait for `close` or Ctrl-C.
         """
         with contextlib.suppress(KeyboardInterrupt):
             self._closed.wait(duration)
@@ -176,7 +176,7 @@ class RecordingPanel(Panel):
         return f"**{moment.time:.2f} s** · step {moment.step_count:,} · {recording.solver}{end}"
 
     def update(self, moment: Moment) -> None:
-        """Show the texts and curves of a moment, and where it is in the recording."""
+        """Show the texts and curves of a moment, and its position in the recording."""
         viewer = self._viewer
         if not viewer.is_playing:
             self._frame = 0  # texts and curves at once

@@ -1,4 +1,4 @@
-"""Scene view: the shapes of chosen worlds in the browser, as instances of one mesh per look."""
+"""Scene view: the shapes of selected worlds in the browser, as instances of one mesh per appearance."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,13 +10,13 @@ from pluriverse.recording.moment import rotated
 from pluriverse.render.visual import SeenGeometry, ShapeGroup, VisualMesh, VisualModel
 from pluriverse.types import GeoType
 
-# Colour of frozen worlds: nothing in a robot is of this red.
+# Colour of frozen worlds: a red that robots do not have.
 FROZEN_COLOR = (255, 20, 20)
 # Sides [m] of the ground grid.
 GROUND_SIZE = 200.0
-# Opacity of shapes that are looked through, to see what lies inside of them.
+# Opacity of shapes that are drawn translucent to show what lies inside.
 SEEN_THROUGH_OPACITY = 0.35
-# Depth [m] of it below the plane, so that it does not show through what lies on it.
+# Depth of the grid below the plane [m], so that it does not show through what lies on the plane.
 GROUND_DEPTH = 1e-3
 
 
@@ -27,14 +27,14 @@ class _Instances:
         self.shapes = group.shapes
         """Shapes of the model, shape [instance]."""
         self.place = place
-        """Place of the world of each among those shown, shape [instance]."""
+        """Index of each instance's world among those shown, shape [instance]."""
         self.handles = handles
-        """Drawn batches, one per part of the mesh, with the colours of the instances if they can change."""
+        """Drawn batches, one per part of the mesh, with the colours of the instances if these can change."""
         self._positions: np.ndarray | None = None
         self._wxyzs: np.ndarray | None = None
 
     def move(self, positions: np.ndarray, wxyzs: np.ndarray) -> None:
-        """Move the instances, and send only what is new."""
+        """Move the instances, and send only what changed."""
         if self._positions is None or not np.array_equal(positions, self._positions):
             self._positions = positions
             for handle, _ in self.handles:
@@ -46,15 +46,15 @@ class _Instances:
 
 
 class SceneView:
-    """The shapes of chosen worlds, drawn into a Viser scene.
+    """The shapes of selected worlds, drawn into a Viser scene.
 
     Args:
         scene: `viser.SceneApi` to draw into.
         model: Model to draw.
         worlds: The worlds.
-        offsets: Where each of them is drawn relative to where it is [m], shape [world, 3].
+        offsets: Drawing offset of each world [m], shape [world, 3].
         geometry: Which shapes are drawn.
-        name: Beginning of the names of all that is drawn.
+        name: Prefix of all node names.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class SceneView:
         self._place = np.full(model.world_count, -1)
         self._place[self._worlds] = np.arange(len(self._worlds))
         self.visual = VisualModel(model, geometry=geometry)
-        """What there is to be seen."""
+        """The visible shapes."""
         self._drawn: list[_Instances] = []
         self._frozen = np.zeros(len(self._worlds), dtype=bool)
         self._grids: list[Any] = []
@@ -91,11 +91,11 @@ class SceneView:
 
     @property
     def batch_count(self) -> int:
-        """Number of batches that they are drawn in."""
+        """Number of drawn batches."""
         return sum(len(each.handles) for each in self._drawn)
 
     def instance_at(self, handle: Any, instance: int | None) -> tuple[int, int]:
-        """Return the shape that an instance of a drawn batch is, and the place of its world; -1 for none."""
+        """Return the shape of an instance of a drawn batch, and the index of its shown world; -1 for none."""
         for each in self._drawn:
             if any(handle is drawn for drawn, _ in each.handles):
                 if instance is not None and 0 <= instance < len(each.shapes):
@@ -103,13 +103,13 @@ class SceneView:
         return -1, -1
 
     def set_drag(self, callback: Any, modifier: str) -> None:
-        """Have shapes that are dragged with the left button and keys reported, as Viser's `on_drag` does."""
+        """Report shapes that are dragged with the left button and keys, as Viser's `on_drag` does."""
         self._drag = callback, modifier
         for handle in self.handles:
             handle.on_drag("left", modifier=modifier)(callback)
 
     def see_through(self, is_seen_through: bool) -> None:
-        """Draw shapes so that what lies inside is seen, or as they are; textured ones stay as they are."""
+        """Draw untextured shapes translucent, or opaque again."""
         self._is_seen_through = is_seen_through
         for each in self._drawn:
             for handle, colors in each.handles:
@@ -123,7 +123,7 @@ class SceneView:
         return [handle for each in self._drawn for handle, _ in each.handles]
 
     def remove(self) -> None:
-        """Take everything out of the scene."""
+        """Remove everything from the scene."""
         for handle in self.handles:
             handle.remove()
         for grid in self._grids:
@@ -132,7 +132,7 @@ class SceneView:
         self._drawn = []
 
     def refresh(self) -> bool:
-        """Draw anew if shapes changed: other variants, sizes or colours. Return whether they did."""
+        """Redraw if shapes changed: other variants, sizes or colours. Return whether they did."""
         if not self.visual.refresh():
             return False
         self.remove()
@@ -140,7 +140,7 @@ class SceneView:
         return True
 
     def update(self, body_q: np.ndarray, frozen: np.ndarray | None = None) -> None:
-        """Move everything to where bodies are.
+        """Move everything to the current body poses.
 
         Args:
             body_q: Poses of all bodies [m, xyzw], shape [body, 7].
@@ -151,7 +151,7 @@ class SceneView:
             place = np.concatenate([each.place for each in self._drawn])
             positions = (pose[:, :3] + self._offsets[place]).astype(np.float32)
             wxyzs = pose[:, [6, 3, 4, 5]].astype(np.float32)
-            # A pose that is no number would make the browser drop the whole batch.
+            # A pose with a NaN would make the browser drop the whole batch.
             unsound = ~np.isfinite(pose).all(axis=1)
             positions[unsound], wxyzs[unsound] = (0.0, 0.0, -1e3), (1.0, 0.0, 0.0, 0.0)
             first = 0
@@ -195,7 +195,7 @@ class SceneView:
             self.see_through(True)
 
     def _draw_grounds(self, shapes: np.ndarray) -> None:
-        """Draw planes: one without end if all are the same, else a piece of each under its world."""
+        """Draw planes: one endless plane if all are the same, else a patch of each under its world."""
         pose = self.visual.shape_transform[shapes].astype(np.float64)
         world = self._model.shape_world.numpy()[shapes]
         offset = np.zeros((len(shapes), 3))
@@ -223,7 +223,7 @@ class SceneView:
             self._grids.append(grid)
 
     def _instances(self, group: ShapeGroup, world: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the shapes to draw and the place of the world of each; shared ones stand in every world."""
+        """Return the shapes to draw and the index of each one's world; every world shows global shapes."""
         own, shared = group.shapes[world >= 0], group.shapes[world < 0]
         count = len(self._worlds)
         shapes = np.concatenate([own, np.repeat(shared, count)])
@@ -265,7 +265,7 @@ class SceneView:
 
 
 def unshared(mesh: VisualMesh, member: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return some triangles of a mesh, with vertices of their own where normals differ: edges stay sharp.
+    """Return some triangles of a mesh, with separate vertices where normals differ: edges stay sharp.
 
     Returns:
         Vertices [m], shape [vertex, 3]; indices, shape [triangle, 3]; texture coordinates, shape [vertex, 2].

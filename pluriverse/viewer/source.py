@@ -1,4 +1,4 @@
-"""Source: what a viewer shows at a moment, of a simulation or of a recording."""
+"""Source: the simulation or recording that a viewer shows."""
 
 from typing import Any, Protocol
 
@@ -12,7 +12,7 @@ from pluriverse.viewer.layout import grid_offsets
 
 
 class Source(Protocol):
-    """What is shown. Environments are worlds, or places whose worlds may change (variants)."""
+    """A source of moments. Environments are worlds, or slots whose worlds may change (variants)."""
 
     @property
     def model(self) -> Model:
@@ -29,16 +29,16 @@ class Source(Protocol):
         ...
 
     def moment(self) -> Moment:
-        """Return a copy of what everything is now."""
+        """Return a copy of the current moment."""
         ...
 
     def contacts(self, worlds: np.ndarray) -> ContactPoints:
-        """Return the contacts of worlds now."""
+        """Return the current contacts of worlds."""
         ...
 
     @property
     def geometries(self) -> tuple[SeenGeometry, ...]:
-        """What there is to choose from."""
+        """Text that describes the available environments."""
         return tuple(SeenGeometry)
 
     @property
@@ -51,7 +51,7 @@ class Source(Protocol):
         return self.model
 
     def offsets(self, body_q: np.ndarray, worlds: np.ndarray) -> np.ndarray:
-        """Return where worlds are drawn relative to where they are [m], shape [world, 3].
+        """Return the drawing offsets of worlds [m], shape [world, 3].
 
         Args:
             body_q: Poses of all bodies [m, xyzw], shape [body, 7].
@@ -61,7 +61,7 @@ class Source(Protocol):
 
 
 class LiveSource(Source):
-    """A simulation as it is now.
+    """A running simulation.
 
     Args:
         simulation: The simulation.
@@ -91,7 +91,7 @@ class LiveSource(Source):
         return environments
 
     def moment(self) -> Moment:
-        """Return a copy of what the simulation is now."""
+        """Return a copy of the current moment of the simulation."""
         return moment_of(self._simulation)
 
     def contacts(self, worlds: np.ndarray) -> ContactPoints:
@@ -119,16 +119,16 @@ class RecordedSource(Source):
 
     @property
     def model(self) -> Model:
-        """What can be looked at of the model."""
+        """The recorded part of the model."""
         return self._recording.model
 
     def worlds_of(self, environments: np.ndarray) -> np.ndarray:
-        """Return the world that each environment is in in the frame."""
+        """Return the world of each environment in the frame."""
         places = self._recording.places(environments, "viewer")
         return self._recording.worlds_of(self.frame)[places]
 
     def moment(self) -> Moment:
-        """Return what was in the frame, and let the model look as it did then."""
+        """Return the moment of the frame, and restore how the model looked then."""
         frame = self.frame
         if self._prepared != frame:
             self._recording.show_frame(frame)

@@ -1,4 +1,4 @@
-"""Stage: the shown worlds of a source in a Viser scene, with what is drawn over them."""
+"""Stage: the shown worlds of a source in a Viser scene, with their overlays."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from pluriverse.viewer.overlays import Overlay, Overlays
 from pluriverse.viewer.scene_view import SceneView
 from pluriverse.viewer.source import Source
 
-# What lies inside of shapes, which are looked through to see it.
+# Overlays inside shapes, which are drawn translucent to show them.
 INNER_OVERLAYS = frozenset({Overlay.MASSES, Overlay.AXES})
 
 
 class Stage:
-    """Draws chosen worlds of a source and follows them.
+    """Draws selected worlds of a source and keeps them up to date.
 
     Args:
         scene: `viser.SceneApi` to draw into.
@@ -34,12 +34,12 @@ class Stage:
         self._shown: frozenset[Overlay] = frozenset()
         self._drag: tuple[Any, str] | None = None
         self.build_count = 0
-        """How often everything was drawn anew."""
+        """How often everything was redrawn."""
         self._build()
 
     @property
     def offsets(self) -> np.ndarray:
-        """Where each shown world is drawn relative to where it is [m], shape [world, 3]."""
+        """Drawing offset of each shown world [m], shape [world, 3]."""
         return self._offsets
 
     @property
@@ -48,17 +48,17 @@ class Stage:
         return world_of(self._source.model, "body")
 
     def set_drag(self, callback: Any, modifier: str) -> None:
-        """Have shapes that are dragged with the left button and keys reported, as Viser's `on_drag` does."""
+        """Report shapes that are dragged with the left button and keys, as Viser's `on_drag` does."""
         self._drag = callback, modifier
         self.view.set_drag(callback, modifier)
 
     def place_of(self, world: int) -> int:
-        """Return the place of a world among those shown, -1 if it is not."""
+        """Return the index of a world among those shown, -1 if it is not shown."""
         found = np.flatnonzero(self.worlds == world)
         return int(found[0]) if len(found) else -1
 
     def show(self, overlay: Overlay, is_shown: bool) -> None:
-        """Begin or stop to draw an overlay."""
+        """Show or hide an overlay."""
         self.overlays.show(overlay, is_shown)
         self._shown = self.overlays.shown
         self.view.see_through(not self._shown.isdisjoint(INNER_OVERLAYS))
@@ -76,12 +76,12 @@ class Stage:
         self._build()
 
     def remove(self) -> None:
-        """Take everything out of the scene."""
+        """Remove everything from the scene."""
         self.view.remove()
         self.overlays.remove()
 
     def refresh(self) -> bool:
-        """Draw anew if environments hold other things than before. Return whether they did."""
+        """Redraw if the contents of environments changed. Return whether they did."""
         if not np.array_equal(self._current_worlds(), self.worlds):
             self.remove()
             self._build()
@@ -89,7 +89,7 @@ class Stage:
         return self.view.refresh()
 
     def update(self, moment: Moment) -> None:
-        """Draw everything as it is at a moment."""
+        """Draw everything at a moment."""
         self.view.update(moment.body_q, moment.frozen)
         if self._shown:
             contacts = None

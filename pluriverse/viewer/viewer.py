@@ -1,8 +1,8 @@
-"""Viewer: a simulation in the browser, with controls, while it goes on.
+"""Viewer: a running simulation in the browser, with controls.
 
-The viewer draws in a thread of its own. It shows what the arrays of the simulation hold at the moment, so a
-program may step as it likes. `BrowserViewer.run` steps the simulation itself, in real time; a loop of one's
-own calls `BrowserViewer.sync`, which lets the buttons of the viewer act on it.
+The viewer draws in its own thread. It shows the current contents of the simulation's arrays, so a program may
+step as it likes. `BrowserViewer.run` steps the simulation itself, in real time. Your own loop calls
+`BrowserViewer.sync`, which lets the buttons of the viewer act on it.
 """
 
 import contextlib
@@ -22,13 +22,13 @@ from pluriverse.viewer.pull import Pull
 from pluriverse.viewer.recording_viewer import RecordingViewer
 from pluriverse.viewer.source import LiveSource, Source
 
-# Looks a second at whether shapes changed: a copy of all their arrays.
+# Checks per second for changed shapes; each copies all their arrays.
 REFRESH_RATE = 2.0
-# What of a core pictures may take where the loop waits for the clock for half of the time at least.
+# Share of a core that drawing may take if the loop waits for the clock at least half of the time.
 IDLE_SHARE, IDLE_MIN = 0.4, 0.5
-# Time over which it is looked at how much the loop waits [s].
+# Time over which the waiting of the loop is measured [s].
 IDLE_TIME = 0.5
-# Most simulated time [s] made up for in one go where stepping is slower than asked for.
+# Most simulated time caught up on at once if stepping is slower than real time [s].
 CATCH_UP_TIME = 0.1
 
 
@@ -38,8 +38,8 @@ class BrowserViewer(ViewerBase):
     Args:
         simulation: The simulation; one with variants is shown by its environments.
         worlds: Worlds (environments) to show; some of all if None.
-        host: Address to listen on. Others than this machine see the viewer only if it is another one than the
-            loopback address, such as "0.0.0.0".
+        host: Address to listen on. Other machines can reach the viewer only if it is not the loopback
+            address, for example "0.0.0.0".
         port: Port to listen on; a free one from 8080 on if None.
         geometry: Which shapes are drawn: "visual", "collision" or "all".
         verbose: Whether to print the address.
@@ -67,7 +67,7 @@ class BrowserViewer(ViewerBase):
         self.simulation = simulation
         """The simulation that is shown."""
         self.pull: Pull | None = None
-        """The body that is pulled at, if any."""
+        """The body that is being pulled, if any."""
         self._requests: queue.Queue[Callable[[], None]] = queue.Queue()
         self._attended = 0.0
         self._steps_wanted = 0
@@ -82,28 +82,28 @@ class BrowserViewer(ViewerBase):
 
     @property
     def step_rate(self) -> float:
-        """Solver steps a second, lately."""
+        """Recent rate of solver steps [1/s]."""
         return self._step_rate
 
     def request(self, action: Callable[[], None]) -> None:
-        """Have something done between steps, by `run` or `sync`."""
+        """Queue an action that `run` or `sync` carries out between steps."""
         self._requests.put(action)
 
     def step_once(self) -> None:
-        """Pause, and have one more step made."""
+        """Pause, and request one more step."""
         self.is_playing = False
         self._steps_wanted += 1
 
     def reset(self) -> None:
-        """Have all worlds put back to their initial states."""
+        """Request a reset of all worlds to their initial states."""
         self.request(self.simulation.reset)
 
     def pull_body(self, body: int | None, *, point: np.ndarray | None = None) -> None:
-        """Begin to pull at a body, or end to pull where it is None.
+        """Start pulling a body, or stop if it is None.
 
         Args:
             body: The body.
-            point: Point of it that is pulled at [m], body frame; its centre of mass if None.
+            point: Pulled point [m], body frame; the centre of mass if None.
         """
         with self._lock:
             if self.pull is not None:
@@ -114,9 +114,9 @@ class BrowserViewer(ViewerBase):
         """Step the simulation in real time, as the buttons ask for, until the viewer is closed.
 
         Args:
-            duration: Wall time after which to return [s]; None for no end but `close` or Ctrl-C.
-            step: Makes so many steps, in place of `Simulation.step`; such as one that applies recorded
-                control.
+            duration: Wall time after which to return [s]; None to run until `close` or Ctrl-C.
+            step: Called with a number of steps to make, in place of `Simulation.step`; for example to apply
+                recorded control.
         """
         step = step or self.simulation.step
         end = None if duration is None else time.monotonic() + duration
@@ -147,7 +147,7 @@ class BrowserViewer(ViewerBase):
                         step(1)
 
     def sync(self) -> None:
-        """Let the buttons act on a loop of one's own: do what was asked for, and wait while it is paused.
+        """Let the buttons act on your own loop: carry out what was requested, and wait while paused.
 
         Call it once per iteration. It returns at once while the viewer plays, or has been closed.
         """
@@ -161,13 +161,13 @@ class BrowserViewer(ViewerBase):
         self._pull()
 
     def close(self) -> None:
-        """Stop drawing and listening. The simulation goes on."""
+        """Stop drawing and listening. The simulation continues."""
         if self.is_running and self.pull is not None:
             self.pull.release()
         super().close()
 
     def _note_idle(self, slept: float, elapsed: float) -> None:
-        """Note how much of some time the loop waited for the clock [s]."""
+        """Record how long the loop waited for the clock in some time [s]."""
         weight = min(1.0, elapsed / IDLE_TIME)
         self._idle += weight * (min(1.0, slept / max(elapsed, 1e-9)) - self._idle)
 
@@ -225,12 +225,12 @@ def check_simulation(simulation: Any) -> None:
         )
 
 
-# Endings of scenes and robots, which are loaded before they are shown.
+# File extensions of scenes and robots, which must be loaded before they are shown.
 _NO_RECORDINGS = ["yaml", "yml", "json", "xml", "mjcf", "urdf", "xacro", "usd", "usda", "usdc", "usdz"]
 
 
 def view(what: Any, worlds: Any = None, **options: Any) -> ViewerBase:
-    """Show a simulation in a browser while it goes on, or a recording.
+    """Show a running simulation or a recording in a browser.
 
     Args:
         what: A simulation; a `RecordedRun`, or the path of its file.

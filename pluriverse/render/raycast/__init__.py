@@ -1,1 +1,1 @@
-"""Ray caster: the closest shape along a ray, in every world by itself."""
+"""Ray caster: the closest shape along a ray, separately in every world."""

@@ -50,13 +50,13 @@ def cast_ray(
 class RayCaster:
     """The shapes of all worlds of a model, ready to be hit by rays.
 
-    Each world sees its own shapes and those that all worlds share. Primitives are hit exactly, meshes and
-    height fields in their triangles, and convex shapes in those of their hull. `update` says where shapes
-    are; between two updates they stay.
+    Rays in a world hit its own shapes and the global ones. Intersections are exact for primitives, with the
+    triangles for meshes and height fields, and with the hull's triangles for convex shapes. `update` places
+    the shapes; they stay until the next update.
 
     Args:
         model: Model whose shapes are hit.
-        geometry: Which of its shapes are.
+        geometry: Which of its shapes are hit.
     """
 
     def __init__(self, model: Model, *, geometry: SeenGeometry = SeenGeometry.COLLISION):
@@ -67,14 +67,14 @@ class RayCaster:
         self.arrays = SceneArrays(model, self.geometry)
         """The arrays that kernels read."""
         self.body_root = wp.array(body_roots(model), dtype=wp.int32, device=model.device)
-        """Body at the root of the tree that each body hangs in, shape [body]."""
+        """Root body of the tree of each body, shape [body]."""
         self.update(model.state())
 
     def update(self, state: State, worlds: Any = None) -> None:
-        """Place the shapes of worlds (default: all), and those that they share, as in a state.
+        """Place the shapes of worlds (default: all), and the global ones, as in a state.
 
-        Nothing is allocated or read back if the worlds are on the device, so that the call can be recorded.
-        The arrays of shapes of the model are read as they are: poses, sizes, meshes, flags.
+        Nothing is allocated or read back if the worlds are on the device, so the call can be recorded. The
+        model's arrays of shapes are read at their current values: poses, sizes, meshes, flags.
 
         Raises:
             IndexError: If there is no such world.
@@ -86,13 +86,13 @@ class RayCaster:
     def cast(
         self, worlds: Any, origins: Any, directions: Any, *, max_distance: float = np.inf
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Cast rays, and return what they hit, on the host.
+        """Cast rays, and return their hits on the host.
 
         Args:
             worlds: World of each ray, shape [ray]; one number for all rays.
             origins: Where rays begin [m], shape [ray, 3]; one point for all rays.
-            directions: Where they go; any length but 0, shape [ray, 3].
-            max_distance: How far they go [m].
+            directions: Their directions; any length but 0, shape [ray, 3].
+            max_distance: Their largest length [m].
 
         Returns:
             Distances [m], infinite where nothing is hit, shape [ray]; shapes, -1 for none, shape [ray]; unit
@@ -177,7 +177,7 @@ class RayCaster:
 
 
 def body_roots(model: Model) -> np.ndarray:
-    """Return the body at the root of the tree that each body hangs in, shape [body]."""
+    """Return the root body of the tree of each body, shape [body]."""
     parent = np.full(model.body_count, -1, dtype=np.int64)
     child = model.joint_child.numpy()
     parent[child] = model.joint_parent.numpy()

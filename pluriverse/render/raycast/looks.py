@@ -12,8 +12,8 @@ from pluriverse.render.raycast.trace import RayHit, hit_normal
 from pluriverse.render.raycast.tree import surface_of
 from pluriverse.types import GeoType
 
-# Triangles up to which a surface is shaded smoothly. Those of a terrain of millions are as small as pixels;
-# to find which of them meet smoothly takes longer than many pictures.
+# Largest number of triangles of a smoothly shaded surface. A terrain of millions has triangles as small as
+# pixels; finding the smooth edges among them takes longer than many pictures.
 SMOOTH_TRIANGLE_COUNT = 1_000_000
 
 
@@ -47,14 +47,14 @@ class RayLooks:
 
 @wp.struct
 class Surface:
-    """What the shader knows of the point that a ray hit."""
+    """Surface data of the point that a ray hit."""
 
     color: wp.vec3
     """Red, green, blue in linear light."""
     normal: wp.vec3
-    """Unit normal to shade with, towards where the ray came from."""
+    """Unit normal for shading, facing the origin of the ray."""
     flat_normal: wp.vec3
-    """Unit normal of the surface itself, on the same side."""
+    """Unit normal of the geometry, on the same side."""
     alpha: float
     specular: float
     shininess: float
@@ -106,7 +106,7 @@ class LookArrays:
             skin is not None and skin.has_colors and surface.color is not None
             for skin, surface in zip(skins, surfaces, strict=True)
         ]
-        # Where no normals are given the shader takes those of the triangles.
+        # Without given normals the shader uses those of the triangles.
         normals = [
             surface.corner_normals.reshape(-1, 3)
             if count <= SMOOTH_TRIANGLE_COUNT
@@ -162,7 +162,7 @@ def _joined(blocks: list[np.ndarray], width: int) -> np.ndarray:
 
 @wp.func
 def to_linear(color: wp.vec3) -> wp.vec3:
-    """Return linear light of display values."""
+    """Return display values as linear light."""
     return wp.vec3(
         wp.pow(wp.max(color[0], 0.0), 2.2),
         wp.pow(wp.max(color[1], 0.0), 2.2),
@@ -187,7 +187,7 @@ def texel(looks: RayLooks, texture: int, column: int, row: int) -> wp.vec4:
 
 @wp.func
 def sample_tile(looks: RayLooks, texture: int, u: float, v: float, first_row: int, rows: int) -> wp.vec4:
-    """Return a texture at coordinates in pixels, between four pixels, within a band of rows that repeats."""
+    """Return a texture at pixel coordinates, by bilinear interpolation, within a repeating band of rows."""
     columns = looks.texture_size[texture][0]
     x = wp.floor(u - 0.5)
     y = wp.floor(v - 0.5)
@@ -210,7 +210,7 @@ def sample_tile(looks: RayLooks, texture: int, u: float, v: float, first_row: in
 def sample_surface(looks: RayLooks, texture: int, uv: wp.vec2) -> wp.vec4:
     """Return a texture at texture coordinates, (0, 0) at the lower left."""
     size = looks.texture_size[texture]
-    # The whole part is repetition; taken off first, so that pixels stay exact far from 0.
+    # The integer part only repeats; removing it first keeps pixels exact far from 0.
     u = uv[0] - wp.floor(uv[0])
     v = uv[1] - wp.floor(uv[1])
     return sample_tile(looks, texture, u * float(size[0]), (1.0 - v) * float(size[1]), 0, size[1])
@@ -278,7 +278,7 @@ def texture_color(
         )
         result = sample_surface(looks, texture, wp.cw_mul(uv, repeat))
     else:
-        # Along z of the shape, over its size, or by the metre.
+        # Projected along z of the shape, scaled to its size or by the metre.
         u = point[0]
         v = point[1]
         if is_uniform == 0 and hit.face < 0:
@@ -295,7 +295,7 @@ def texture_color(
 
 @wp.func
 def surface_at(scene: RayScene, looks: RayLooks, hit: RayHit, origin: wp.vec3, direction: wp.vec3) -> Surface:
-    """Return how the surface looks where a ray hits it."""
+    """Return the surface data where a ray hits."""
     shape = hit.shape
     rotation = scene.shape_rotation[shape]
     result = Surface()
@@ -324,7 +324,7 @@ def surface_at(scene: RayScene, looks: RayLooks, hit: RayHit, origin: wp.vec3, d
             + hit.v * looks.corner_normal[3 * triangle + 1]
             + w * looks.corner_normal[3 * triangle + 2]
         )
-        # Normals are stretched the other way round than the surface.
+        # Normals scale inversely to the surface.
         smooth = rotation * wp.cw_div(smooth, scene.shape_scale[shape])
         if wp.dot(smooth, result.flat_normal) < 0.0:
             smooth = -smooth

@@ -1,9 +1,9 @@
 """Rays against primitives, exactly: distance along the ray, and the normal where it hits.
 
 All functions take origin and unit direction in the frame of the shape and return the distance [m] to the
-first point of the surface that is not behind the origin, `MISS` without one. From inside, that is where the
-ray leaves. Each moves the origin to the point of the ray nearest the centre of the shape first: the quadratic
-equations then have small numbers and lose no digits to distance.
+first point of the surface that is not behind the origin, or `MISS`. From inside, that is the exit point. Each
+first moves the origin to the point of the ray nearest the centre of the shape: the quadratic equations then
+have small coefficients and lose no digits to distance.
 """
 
 import warp as wp
@@ -11,16 +11,16 @@ import warp as wp
 from pluriverse.types import GeoType
 
 MISS = wp.constant(1.0e30)
-"""Distance of a ray that hits nothing [m]; larger than any scene, and its square is still a number."""
+"""Distance of a ray that hits nothing [m]; larger than any scene, and its square is still finite."""
 
 
-# Component of a unit direction below which the ray runs along a plane, and the side of a cylinder.
+# Component of a unit direction below which a ray counts as parallel to a plane or to the side of a cylinder.
 PARALLEL = wp.constant(1.0e-9)
 
 
 @wp.func
 def nearer(best: float, distance: float) -> float:
-    """Return the smaller distance, of those that are not behind the origin."""
+    """Return the smaller of the distances that are not behind the origin."""
     return wp.where(distance >= 0.0 and distance < best, distance, best)
 
 
@@ -106,7 +106,7 @@ def ray_capsule(origin: wp.vec3, direction: wp.vec3, radius: float, half: float)
             root = wp.sqrt(square)
             for side in range(2):
                 local = shift + wp.where(side == 0, -root, root)
-                # Of the sphere, only the half beyond the cylinder is surface.
+                # Only the half of the sphere beyond the cylinder belongs to the surface.
                 if sign * (start[2] + local * direction[2]) >= half:
                     best = nearer(best, middle + local)
     return best
@@ -158,7 +158,7 @@ def ray_cone(origin: wp.vec3, direction: wp.vec3, radius: float, half: float) ->
     c = start[0] * start[0] + start[1] * start[1] - slope * slope * below * below
     square = b * b - a * c
     if square >= 0.0:
-        # The root of larger size by a sum without cancellation, the other by the product of both.
+        # The larger root comes from a sum without cancellation, the other from the product of both.
         sum = -b - wp.where(b >= 0.0, 1.0, -1.0) * wp.sqrt(square)
         for side in range(2):
             local = float(MISS)
@@ -220,7 +220,7 @@ def primitive_normal(shape_type: int, point: wp.vec3, size: wp.vec3) -> wp.vec3:
         normal = wp.normalize(wp.vec3(point[0], point[1], point[2] - wp.clamp(point[2], -size[1], size[1])))
     elif shape_type == GeoType.CYLINDER:
         radius = wp.sqrt(point[0] * point[0] + point[1] * point[1])
-        # The surface that is nearer: of the side or of an end.
+        # The nearer surface: the side or an end.
         if size[1] - wp.abs(point[2]) < wp.abs(size[0] - radius):
             normal = wp.vec3(0.0, 0.0, wp.sign(point[2]))
         else:

@@ -20,7 +20,7 @@ MESHED = (GeoType.MESH, GeoType.CONVEX_MESH, GeoType.HFIELD)
 
 @wp.struct
 class PlacedShape:
-    """What a ray needs to know of a shape, in one place: functions take arguments by value."""
+    """What a ray needs of a shape, gathered since functions take arguments by value."""
 
     rotation: wp.mat33
     """Axes as columns, in the world."""
@@ -38,10 +38,10 @@ class PlacedShape:
 class RayScene:
     """What rays are cast against.
 
-    Shapes belong to groups: group w holds those of world w, the last group those that all worlds share. Each
-    group has a tree of boxes over its bounded shapes, a complete binary tree in one array: node n has the
-    children 2 n and 2 n + 1, node 1 is the root, and the last half of the nodes are leaves of one shape each.
-    Endless planes stand beside the trees.
+    Shapes belong to groups: group w holds those of world w, the last group the global ones. Each group has a
+    tree of boxes over its bounded shapes, a complete binary tree in one array: node n has the children 2 n
+    and 2 n + 1, node 1 is the root, and the last half of the nodes are leaves of one shape each. Endless
+    planes are kept outside the trees.
     """
 
     # model
@@ -55,7 +55,7 @@ class RayScene:
     seen_flags: int  # a shape is seen that has one of these flags
     only_enabled: int  # 1 if a shape must be enabled as well
 
-    # surfaces: triangle meshes, of which a model's mesh is one as it is and one as its hull
+    # surfaces: triangle meshes; a mesh of the model counts once as it is and once as its hull
     mesh_surface: wp.array[int]  # [mesh]
     hull_surface: wp.array[int]  # [mesh]
     surface_id: wp.array[wp.uint64]  # [surface]
@@ -100,7 +100,7 @@ class SceneArrays:
         scene.seen_flags = SEEN_FLAGS[geometry]
         scene.only_enabled = int(geometry is SeenGeometry.COLLISION)
         self.group_count = model.world_count + 1
-        """Worlds, and what they share."""
+        """Number of groups: the worlds, and the global one."""
         hidden = np.zeros(model.shape_count, dtype=bool) if hidden is None else hidden
         self._make_surfaces(model, hidden)
         self._make_groups(model, hidden)
@@ -111,7 +111,7 @@ class SceneArrays:
         scene.placed = wp.zeros(count, dtype=PlacedShape, device=device)
 
     def _make_surfaces(self, model: Model, hidden: np.ndarray) -> None:
-        """Make Warp's meshes of the meshes that shapes have, or may come to have."""
+        """Make Warp meshes of the meshes that shapes have or may be given."""
         device, scene = model.device, self.scene
         types, source = model.shape_type.numpy(), model.shape_source_index.numpy()
         seen = ((model.shape_flags.numpy() & scene.seen_flags) != 0) & ~hidden
@@ -182,7 +182,7 @@ class SceneArrays:
         scene.entry_code = wp.zeros(count, dtype=wp.int32, device=device)
         scene.entry_lower = wp.zeros(count, dtype=wp.vec3, device=device)
         scene.entry_upper = wp.zeros(count, dtype=wp.vec3, device=device)
-        # Nobody hits a tree that was never placed.
+        # Rays miss a tree that was never placed.
         scene.node_lower = wp.full(int(node_start[-1]), wp.vec3(1.0e30), dtype=wp.vec3, device=device)
         scene.node_upper = wp.full(int(node_start[-1]), wp.vec3(-1.0e30), dtype=wp.vec3, device=device)
 
@@ -196,7 +196,7 @@ _WARP_MESHES: weakref.WeakKeyDictionary[Any, dict[str, wp.Mesh]] = weakref.WeakK
 
 
 def warp_mesh(mesh: Any, device: Any) -> wp.Mesh:
-    """Return the triangles of a mesh or height field as Warp's mesh, made once per object and device."""
+    """Return the triangles of a mesh or height field as a Warp mesh, made once per object and device."""
     made = _WARP_MESHES.setdefault(mesh, {})
     key = str(device)
     if key not in made:

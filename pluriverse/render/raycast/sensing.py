@@ -38,9 +38,9 @@ class RayMount:
     body: wp.array[int]  # [sensor] -1 for the world
     xform: wp.array[wp.transform]  # [sensor] m, xyzw
     alignment: int
-    """Which axes the rays follow: those of the body, the body's turn about z, or those of the world."""
+    """Axes of the rays: those of the body, those of the body's rotation about z, or the world's."""
     unseen: int
-    """0: rays meet all shapes; 1: not those of the body; 2: not those of its tree."""
+    """0: rays hit all shapes; 1: not those of the body; 2: not those of its tree."""
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.render.raycast.sensing")
@@ -53,7 +53,7 @@ def place_camera(
     position: wp.array[wp.vec3],  # [camera] m
     rotation: wp.array[wp.mat33],  # [camera]
 ):
-    """Write where one camera is."""
+    """Write the pose of one camera."""
     slot, place = wp.tid()
     world = worlds[slot]
     camera = camera_start[world] + place
@@ -99,7 +99,7 @@ def sense_pixel(
     near: float,  # m
     far: float,  # m
     shape_world: wp.array[int],  # [shape]
-    # out, each of no size if it is not wanted
+    # out, each empty if it is not wanted
     depth: wp.array3d[float],  # [camera, row, column] m along the axis of the camera, infinite for nothing
     distance: wp.array3d[float],  # [camera, row, column] m along the ray
     shape: wp.array3d[int],  # [camera, row, column] -1 for nothing
@@ -210,7 +210,7 @@ def sense_ray(
 
 
 def place_cameras(worlds, camera_start, count_max, mount, body_q, position, rotation) -> None:
-    """Write where the cameras of worlds are; `count_max` is the most cameras of a world."""
+    """Write the poses of the cameras of worlds; `count_max` is the largest number of cameras in a world."""
     launch_kernel(
         place_camera,
         dim=(worlds.size, count_max),

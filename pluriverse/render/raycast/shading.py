@@ -1,8 +1,8 @@
-"""Shading: the colour of a pixel, by rays to what is seen, to the sun and to the sky around.
+"""Shading: the colour of a pixel, by rays to the visible surface, to the sun and to the sky.
 
-Light is a sun of some width, whose shadows are soft, and a sky above and the reflection of the ground
-below, which reach a point as far as nothing near it is in the way (ambient occlusion). Pixels are averaged
-over several rays, in linear light, and end as display values.
+Light comes from a sun of finite width, which gives soft shadows, from the sky above and from the ground's
+reflection below; nearby surfaces block the latter two (ambient occlusion). Pixels average several rays in
+linear light and are stored as display values.
 """
 
 import warp as wp
@@ -14,11 +14,11 @@ from pluriverse.render.raycast.scene import RayScene
 from pluriverse.render.raycast.trace import RayHit, Unseen, enter_box, no_hit, safe_inverse, trace_group
 from pluriverse.types import GeoType
 
-# Surfaces behind one another that are looked through.
+# Largest number of translucent surfaces along a ray.
 LAYERS = wp.constant(6)
-# Rays after which a pixel is left that has one colour only.
+# Rays after which sampling stops for a pixel of uniform colour.
 FIRST_SAMPLES = wp.constant(6)
-# Spread of the brightness of those rays below which that is so: half a step of 8 bits.
+# Spread of brightness below which a pixel counts as uniform: half a step of 8 bits.
 SAME_BRIGHTNESS = wp.constant(0.002)
 # Distance that rays to lights start above a surface, relative to the distance from the eye.
 LIFT = wp.constant(2.0e-5)
@@ -27,7 +27,7 @@ LIFT_MIN = wp.constant(1.0e-6)
 
 @wp.struct
 class Light:
-    """What shines, and what is around the worlds."""
+    """Light and surroundings."""
 
     up: wp.vec3  # unit, along an axis
     sun_direction: wp.vec3  # unit, towards the sun
@@ -49,7 +49,7 @@ class Light:
 
 @wp.struct
 class View:
-    """Cameras, and the worlds that each of them sees."""
+    """Cameras and the worlds that each one sees."""
 
     camera_position: wp.array[wp.vec3]  # [camera] m
     camera_rotation: wp.array[wp.mat33]  # [camera] looks along -z, y up
@@ -63,7 +63,7 @@ class View:
 
 @wp.struct
 class ViewHit:
-    """What a ray of a camera hits, in which of the worlds that it sees."""
+    """Hit of a camera ray, and the world of the hit."""
 
     hit: RayHit
     offset: wp.vec3
@@ -96,7 +96,7 @@ def trace_view(
             distance = best.distance
             moved = view.view_offset[entry]
             world = view.view_world[entry]
-            # Most of a hundred worlds are passed by: the box around all of a world tells, without a walk.
+            # Of a hundred worlds a ray misses most: the box around a world shows that without a traversal.
             root = scene.node_start[world] + 1
             start = origin - moved
             enter = enter_box(scene.node_lower[root], scene.node_upper[root], start, inverse, distance)
@@ -112,7 +112,7 @@ def trace_view(
 
 @wp.func
 def background(light: Light, direction: wp.vec3) -> wp.vec3:
-    """Return the colour of what is behind everything, in linear light."""
+    """Return the colour of the background, in linear light."""
     share = wp.clamp(1.6 * wp.dot(direction, light.up), 0.0, 1.0)
     return to_linear((1.0 - share) * light.horizon_color + share * light.zenith_color)
 
@@ -182,7 +182,7 @@ def shade(
     if facing > 0.0 and wp.dot(surface.flat_normal, sun) > 0.0:
         lit = 1.0
         if light.shadows == 1:
-            # A point of the disc of the sun, as wide as `sun_spread`.
+            # A point on the sun's disc, as wide as `sun_spread`.
             angle = 6.2831853 * chance[1]
             radius = light.sun_spread * wp.sqrt(chance[0])
             axis = wp.vec3(1.0, 0.0, 0.0)
@@ -201,7 +201,7 @@ def shade(
         if wp.dot(way, surface.flat_normal) > 0.0:
             near = trace_view(scene, view, camera, start, way, light.occlusion_reach, 0)
             if near.hit.shape >= 0:
-                # What is near darkens more than what is far.
+                # Near surfaces darken more than distant ones.
                 open = near.hit.distance / light.occlusion_reach
                 ambient = ambient * (0.12 + 0.88 * open)
     result = wp.cw_mul(surface.color, lit * facing * light.sun_color + ambient)

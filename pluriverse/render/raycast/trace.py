@@ -1,7 +1,7 @@
 """Trace: the closest shape of a world along a ray.
 
-Of two shapes at the same distance the one with the lower index is hit, so that the result does not depend on
-the tree.
+Of two shapes at the same distance the one with the lower index is hit, so the result does not depend on the
+tree.
 """
 
 import warp as wp
@@ -11,7 +11,7 @@ from pluriverse.render.raycast.scene import PlacedShape, RayScene
 from pluriverse.render.raycast.tree import surface_of
 from pluriverse.types import GeoType
 
-# Components of a direction that are smaller count as this much, so that no division by zero occurs.
+# Least magnitude of a direction's components, against division by zero.
 TINY = wp.constant(1.0e-18)
 NO_MESH = wp.constant(wp.uint64(0))
 # How far beyond the best hit a mesh is searched, relative to its distance.
@@ -46,7 +46,7 @@ class Unseen:
 
 @wp.func
 def no_hit(max_distance: float) -> RayHit:
-    """Return that a ray ends nowhere, within `max_distance` [m]."""
+    """Return a miss within `max_distance` [m]."""
     hit = RayHit()
     hit.distance = max_distance
     hit.shape = -1
@@ -87,7 +87,7 @@ def enter_box(
 def hit_shape(
     placed: wp.array[PlacedShape], shape: int, origin: wp.vec3, direction: wp.vec3, best: RayHit
 ) -> RayHit:
-    """Return the hit of a shape if it is closer than the best one so far, else that."""
+    """Return the hit of a shape if it is closer than the best one so far, else the latter."""
     result = best
     record = placed[shape]
     start = (origin - record.position) * record.rotation  # by the transposed matrix
@@ -95,8 +95,8 @@ def hit_shape(
     kind = record.kind
     if kind == GeoType.MESH or kind == GeoType.CONVEX_MESH or kind == GeoType.HFIELD:
         if record.mesh != NO_MESH:
-            # Scaled back to the mesh, with a direction of another length, distances stay what they are.
-            # A little beyond the best so far, so that a tie is seen as one.
+            # In the unscaled frame of the mesh the direction has another length, which preserves distances.
+            # The search goes slightly beyond the best hit, so that ties are recognized.
             query = wp.mesh_query_ray(
                 record.mesh,
                 wp.cw_div(start, record.size),
@@ -153,7 +153,7 @@ def trace_group(
     base = scene.node_start[group]
     leaves = (scene.node_start[group + 1] - base) / 2
     inverse = wp.vec3(safe_inverse(direction[0]), safe_inverse(direction[1]), safe_inverse(direction[2]))
-    # A walk without a stack: a bit per level says whether the other child of that level is still to be seen.
+    # Stackless traversal: a bit per level marks whether the other child of that level is still to be visited.
     node = int(1)
     level = int(0)
     pending = int(0)
@@ -212,7 +212,7 @@ def trace_group(
 
 @wp.func
 def is_occupied(entry_start: wp.array[int], plane_start: wp.array[int], group: int) -> bool:
-    """Return whether a group has shapes, which saves the call for those that have none."""
+    """Return whether a group has shapes, which saves the call for empty groups."""
     return entry_start[group + 1] > entry_start[group] or plane_start[group + 1] > plane_start[group]
 
 
@@ -237,7 +237,7 @@ def trace_world(
 
 @wp.func
 def hit_normal(scene: RayScene, hit: RayHit, origin: wp.vec3, direction: wp.vec3) -> wp.vec3:
-    """Return the unit normal where a ray hits, in world axes, towards where the ray came from."""
+    """Return the unit normal where a ray hits, in world axes, facing the ray's origin."""
     shape = hit.shape
     rotation = scene.shape_rotation[shape]
     size = scene.shape_scale[shape]

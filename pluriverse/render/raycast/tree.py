@@ -1,11 +1,11 @@
-"""Tree stage: place the shapes of each world and make the tree of their boxes anew.
+"""Tree stage: place the shapes of each world and rebuild the tree of their boxes.
 
 Reads   the shapes of the model; body_q of the state
 Writes  rotation, position and bounds of shapes; the trees of the worlds, and of what they share
 
-The tree is rebuilt, not refitted: shapes are sorted along a Morton curve [Morton1966], which takes little
-time as they were sorted in the step before. So it is as good after a thousand steps as at first. What a ray
-hits does not depend on it.
+The tree is rebuilt, not refitted: shapes are sorted along a Morton curve [Morton1966], which is fast since
+the order of the last step is nearly right. So the tree is as good after a thousand steps as at first. Hits do
+not depend on it.
 """
 
 import warp as wp
@@ -15,7 +15,7 @@ from pluriverse.launch import launch_kernel
 from pluriverse.render.raycast.scene import PlacedShape, RayScene, SceneArrays
 from pluriverse.types import GeoType
 
-# Part by which boxes are larger than shapes, and the part of their distance from the origin: some roundings
+# Enlargement of boxes, relative to the size of the shape and to its distance from the origin: a few roundings
 # of single precision, so that no ray that hits a shape misses its box.
 BOX_INFLATION = wp.constant(1.0e-5)
 ROUNDING = wp.constant(1.0e-6)
@@ -51,7 +51,7 @@ def spread_bits(value: int) -> int:
 
 @wp.func
 def place_shape(scene: RayScene, shape: int, body_q: wp.array[wp.transform]) -> bool:
-    """Write where a shape is, and return whether it is to be seen."""
+    """Write the pose of a shape, and return whether it is visible."""
     local = scene.shape_transform[shape]
     position = wp.transform_get_translation(local)
     q = wp.transform_get_rotation(local)
@@ -76,7 +76,7 @@ def place_shape(scene: RayScene, shape: int, body_q: wp.array[wp.transform]) -> 
     seen = (scene.shape_flags[shape] & scene.seen_flags) != 0
     if scene.only_enabled == 1 and not scene.shape_enabled[shape]:
         seen = False
-    # Written so that NaN is not seen.
+    # Written so that shapes at NaN are invisible.
     size = wp.abs(position[0]) + wp.abs(position[1]) + wp.abs(position[2])
     if not (size < 1.0e9 and wp.dot(q, q) > 1.0e-6 and wp.dot(q, q) < 1.0e6):
         seen = False
@@ -86,7 +86,7 @@ def place_shape(scene: RayScene, shape: int, body_q: wp.array[wp.transform]) -> 
 
 @wp.func
 def bound_shape(scene: RayScene, shape: int, entry: int):
-    """Write the box around a shape that was placed."""
+    """Write the box around a placed shape."""
     shape_type = scene.shape_type[shape]
     rotation = scene.shape_rotation[shape]
     centre = scene.shape_position[shape]
@@ -115,7 +115,7 @@ def bound_shape(scene: RayScene, shape: int, entry: int):
 
 @wp.func
 def make_tree(scene: RayScene, group: int, body_q: wp.array[wp.transform]):
-    """Place the shapes of a group and make its tree."""
+    """Place the shapes of a group and build its tree."""
     first = scene.entry_start[group]
     end = scene.entry_start[group + 1]
     for plane in range(scene.plane_start[group], scene.plane_start[group + 1]):
@@ -139,7 +139,7 @@ def make_tree(scene: RayScene, group: int, body_q: wp.array[wp.transform]):
                 cell = int(CELLS * wp.clamp((centre[axis] - lower[axis]) / span, 0.0, 1.0))
                 code = code | (spread_bits(cell) << axis)
         scene.entry_code[entry] = code
-    # Insertion sort of the order of the step before, in which little has changed.
+    # Insertion sort, starting from the order of the previous step, which has changed little.
     for place in range(first, end):
         entry = scene.entry_order[place]
         code = scene.entry_code[entry]
@@ -181,7 +181,7 @@ def make_world_tree(
     # in and out
     scene: RayScene,
 ):
-    """Make the tree of one world."""
+    """Build the tree of one world."""
     world = worlds[wp.tid()]
     if world < 0 or world >= scene.node_start.shape[0] - 2:
         return
@@ -198,14 +198,14 @@ def make_shared_tree(
     # in and out
     scene: RayScene,
 ):
-    """Make the tree of what all worlds share."""
+    """Build the tree of the global shapes."""
     make_tree(scene, group, body_q)
 
 
 def make_world_trees(
     worlds: wp.array[int], mask: wp.array[bool], arrays: SceneArrays, body_q: wp.array[wp.transform]
 ) -> None:
-    """Place the shapes of worlds, and make the trees of these worlds."""
+    """Place the shapes of worlds, and build the trees of these worlds."""
     launch_kernel(
         make_world_tree,
         dim=worlds.size,
@@ -215,7 +215,7 @@ def make_world_trees(
 
 
 def make_shared_trees(arrays: SceneArrays, body_q: wp.array[wp.transform]) -> None:
-    """Place the shapes that all worlds share, and make their tree. They belong to no body that moves."""
+    """Place the global shapes, and build their tree. They belong to no moving body."""
     launch_kernel(
         make_shared_tree,
         dim=1,
