@@ -155,8 +155,7 @@ def attach(holder: Any, spec: AttributeSpec, value: Any) -> None:
 
 
 def find_attribute(holder: Any, key: str) -> Any:
-    """Return the attribute named by `key` ("namespace:name", "namespace.name" or "name"), None if there is
-    none."""
+    """Return the attribute named by `key` ("namespace:name", "namespace.name" or "name"), or None."""
     namespace, _, name = key.replace(":", ".").rpartition(".")
     place = holder.__dict__.get(namespace) if namespace else holder
     return None if place is None else place.__dict__.get(name)

@@ -65,8 +65,7 @@ class DerivedArrays(ModelArrays):
 
     @property
     def body_split_from(self) -> wp.array:
-        """For each part of a split body the body that it belongs to, for other bodies the body itself, shape
-        [body]."""
+        """Body that each part of a split body belongs to; any other body itself; shape [body]."""
         whole = np.arange(self.body_count, dtype=np.int32)
         kind, joint = self.equality_constraint_type.numpy(), self.equality_constraint_joint1.numpy()
         welds = np.flatnonzero((kind == EqType.WELD) & (joint >= 0))

@@ -432,8 +432,7 @@ class ArrayDescription:
 
 
 def describe_arrays(holder: type) -> dict[str, ArrayDescription]:
-    """Return the contents of the docstrings of the arrays of `ModelArrays` and similar classes, for
-    tables."""
+    """Return the contents of the docstrings of the arrays of a class such as `ModelArrays`, for tables."""
     body = ast.parse(inspect.getsource(holder)).body[0].body  # type: ignore[attr-defined]
     result = {}
     for statement, following in itertools.pairwise(body):

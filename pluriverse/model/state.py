@@ -76,8 +76,7 @@ class State(StateArrays):
         assign_custom_arrays(self, other)
 
     def share_inputs(self, other: "State") -> None:
-        """Share the memory of external forces and custom attributes with `other`, a state of the same
-        model."""
+        """Share the memory of external forces and custom attributes with a state of the same model."""
         object.__setattr__(self, "body_f", other.body_f)
         share_custom_arrays(self, other)
 

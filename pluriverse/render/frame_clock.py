@@ -1,5 +1,4 @@
-"""Frame clock: decides when the next frame of a simulation is due, however many steps a call of `step`
-makes."""
+"""Frame clock: decides when the next frame is due, however many steps a call of `step` makes."""
 
 from typing import Any, Self
 

@@ -211,8 +211,7 @@ class PictureRenderer:
         return self._layout(chosen, spacing, PictureStyle() if style is None else style)
 
     def corners(self, state: State, worlds: Sequence[int], layout: "WorldLayout") -> np.ndarray:
-        """Return the corners of boxes around the moving parts of worlds in a state [m], for
-        `fitting_camera`."""
+        """Return corners of boxes around the moving parts of worlds [m], for `fitting_camera`."""
         self.caster.update(state, list(worlds))
         return self._corners(list(worlds), layout)
 
@@ -236,8 +235,7 @@ class PictureRenderer:
         return _corners(boxes + np.repeat(layout.offsets[:, None, :], 2, axis=1))
 
     def _bounds(self, worlds: list[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the boxes around the moving part of each world, and around everything visible, [world, 2,
-        3]."""
+        """Return the boxes around the moving part of each world, and everything visible, [world, 2, 3]."""
         scene = self.caster.arrays.scene
         start, entry_shape = scene.entry_start.numpy(), scene.entry_shape.numpy()
         lower, upper = scene.entry_lower.numpy().reshape(-1, 3), scene.entry_upper.numpy().reshape(-1, 3)

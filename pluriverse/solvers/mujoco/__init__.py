@@ -24,7 +24,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded on first use: the attributes of assets are declared without the engines, and these load MuJoCo.
+    # Loaded on first use: declaring the attributes of assets needs no engine, and the engines import MuJoCo.
     module = _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module 'pluriverse.solvers.mujoco' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Caveats: what of a model MuJoCo does otherwise, said once when the model is converted."""
+"""Caveats: properties of a model that MuJoCo treats differently, reported once at conversion."""
 
 import warnings
 
@@ -16,20 +16,20 @@ from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.types import GeoType, ShapeFlags
 from pluriverse.warnings import PluriverseWarning
 
-# Speed limits [m/s or rad/s] from here on count as none, as that of the builder's default.
+# Speed limits [m/s or rad/s] from this value on count as none; the builder's default is one.
 SPEED_UNLIMITED = 1e6
-# How much larger than a mesh its hull may be before it is worth a word [relative volume].
+# Excess of the volume of a mesh's hull from which it is reported [relative].
 HULL_EXCESS = 0.02
-# How many entities a message names before it only counts the rest.
+# Number of entities that a message names before it only counts the rest.
 NAMED = 4
 
 
 class MujocoCaveatWarning(PluriverseWarning):
-    """Something of a model that MuJoCo does otherwise than the model says."""
+    """A property of a model that MuJoCo treats differently."""
 
 
 def warn_of_caveats(rows: ModelRows, options: MujocoOptions, plan: GroupPlan, group: MujocoGroup) -> None:
-    """Warn of what MuJoCo does otherwise, and keep it in `group.notes`."""
+    """Warn of properties that MuJoCo treats differently, and keep the texts in `group.notes`."""
     for note in (
         "" if options.enforce_velocity_limit else _speed_limits(rows, plan),
         _hulls(rows, plan),
@@ -55,8 +55,8 @@ def _speed_limits(rows: ModelRows, plan: GroupPlan) -> str:
         return ""
     names = _joint_names(rows, plan, np.unique(joints))
     return (
-        f"joint_velocity_limit of {names} is not enforced, since MuJoCo has no limit of joint speeds. Pass "
-        "enforce_velocity_limit=True to hold them after each step."
+        f"joint_velocity_limit of {names} is not enforced, since MuJoCo does not limit joint speeds. Pass "
+        "enforce_velocity_limit=True to enforce them after each step."
     )
 
 
@@ -67,7 +67,7 @@ def _restitution(rows: ModelRows, plan: GroupPlan) -> str:
         return ""
     names = [rows.model.shape_label[shape] for shape in flat[0, elastic]]
     return (
-        f"restitution of shape {_listed(names)} is not used, for MuJoCo has no such coefficient: contacts "
+        f"restitution of shape {_listed(names)} is not used, since MuJoCo has no such coefficient: contacts "
         "bounce by their softness (mujoco:solref). Use SolverSAP, whose contacts have it."
     )
 
@@ -88,7 +88,7 @@ def _hulls(rows: ModelRows, plan: GroupPlan) -> str:
     if not names:
         return ""
     return (
-        f"shape {_listed(names)} collides as the convex hull of its mesh, for MuJoCo knows convex meshes "
+        f"shape {_listed(names)} collides as the convex hull of its mesh, as MuJoCo supports convex meshes "
         "only. Decompose it into convex parts, or pass contacts of a pipeline (use_mujoco_contacts=False)."
     )
 
@@ -99,7 +99,7 @@ def _cones(rows: ModelRows, plan: GroupPlan) -> str:
     if len(cones) == 0:
         return ""
     names = _listed([rows.model.shape_label[shape] for shape in cones])
-    return f"shape {names} is a cone, which MuJoCo has not; it collides as the hull of 33 points on it."
+    return f"shape {names} is a cone, which MuJoCo lacks; it collides as the hull of 33 points on it."
 
 
 def _patches(rows: ModelRows, options: MujocoOptions, plan: GroupPlan) -> str:
@@ -110,7 +110,7 @@ def _patches(rows: ModelRows, options: MujocoOptions, plan: GroupPlan) -> str:
         return ""
     names = _listed([rows.model.shape_label[shape] for shape in soft])
     return (
-        f"shape {names} is hydroelastic, which MuJoCo has not; it touches in points of stiffness ke. Pass "
+        f"shape {names} is hydroelastic, which MuJoCo lacks; it has point contacts of stiffness ke. Pass "
         "use_mujoco_contacts=False for pressure patches."
     )
 
@@ -136,14 +136,14 @@ def _margins(options: MujocoOptions, plan: GroupPlan, group: MujocoGroup, rows: 
     flat = flat_shapes(rows, plan.geoms, plan.worlds[:1])[0]
     names = _listed([rows.model.shape_label[shape] for shape in flat[lost]])
     return (
-        f"shape_margin of {names} is taken for 0, for MuJoCo Warp before 3.17 refuses margins next to boxes "
+        f"shape_margin of {names} counts as 0, since MuJoCo Warp before 3.17 refuses margins next to boxes "
         "and meshes. Give no margin, update mujoco and mujoco-warp, use MuJoCo on the CPU "
         "(use_mujoco_cpu=True), or pass contacts of a pipeline (use_mujoco_contacts=False)."
     )
 
 
 def _clamped_masses(rows: ModelRows, plan: GroupPlan, group: MujocoGroup) -> str:
-    """Tell of bodies with less mass or inertia than MuJoCo takes."""
+    """Report bodies with less mass or inertia than MuJoCo accepts."""
     moving = {joint.body for joint in plan.structure.joints}
     mass, moments = group.value("body_mass"), group.value("body_inertia")
     light = np.flatnonzero(((mass <= MASS_MIN) | (moments <= INERTIA_MIN).any(axis=2)).any(axis=0)).tolist()
@@ -155,7 +155,7 @@ def _clamped_masses(rows: ModelRows, plan: GroupPlan, group: MujocoGroup) -> str
     ]
     if not names:
         return ""
-    return f"body {_listed(names)} has no mass or inertia of its own; MuJoCo gets the least that it takes."
+    return f"body {_listed(names)} has no mass or inertia of its own; MuJoCo gets the least that it accepts."
 
 
 def _pairs(rows: ModelRows, options: MujocoOptions, plan: GroupPlan) -> str:
@@ -170,7 +170,7 @@ def _pairs(rows: ModelRows, options: MujocoOptions, plan: GroupPlan) -> str:
 
 
 def _mixed_gains(rows: ModelRows, options: MujocoOptions, plan: GroupPlan, group: MujocoGroup) -> str:
-    """Tell of gains as forces that depend on both bodies, which MuJoCo does not ask where it mixes gains."""
+    """Report force-space gains: they depend on both bodies, which MuJoCo ignores when it mixes gains."""
     given = group.geom_force_space & ~np.isnan(group.geom_ke)
     forces = (given & plan.geoms.collides).any(axis=0)
     if not options.use_mujoco_contacts or not forces.any():
@@ -178,9 +178,9 @@ def _mixed_gains(rows: ModelRows, options: MujocoOptions, plan: GroupPlan, group
     flat = flat_shapes(rows, plan.geoms, plan.worlds[:1])[0]
     names = _listed([rows.model.shape_label[shape] for shape in flat[forces]])
     return (
-        f"stiffness and damping of shape {names} are forces (solref_mode FORCE_SPACE), which MuJoCo takes "
-        "for those of a mass of 1 kg where it finds contacts. pass contacts of a pipeline "
-        "(use_mujoco_contacts=False) to have them exact."
+        f"stiffness and damping of shape {names} are forces (solref_mode FORCE_SPACE), which MuJoCo treats "
+        "as those of a mass of 1 kg where it finds contacts. Pass contacts of a pipeline "
+        "(use_mujoco_contacts=False) for exact forces."
     )
 
 

@@ -1,4 +1,4 @@
-"""Engines: what steps the worlds of `SolverMuJoCo`. `engine_choice` chooses one."""
+"""Engines: the interface of what steps the worlds of `SolverMuJoCo`. `engine_choice` selects one."""
 
 import abc
 import weakref
@@ -14,8 +14,8 @@ from pluriverse.solvers.base import SolverBase
 from pluriverse.solvers.mujoco.exchange.state import StateExchange
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
 
-# Sweeps over the joints of a world whose speeds are limited. Each one removes what the limits of a joint
-# disturb at others, which for the neighbours in a chain is less than half.
+# Sweeps over the speed-limited joints of a world. Each sweep reduces the mutual disturbance of the limits, by
+# more than half for neighbours in a chain.
 SPEED_SWEEPS = 20
 
 
@@ -29,21 +29,21 @@ class EngineOptions:
     use_mujoco_contacts: bool = True
     """Whether MuJoCo finds the contacts; otherwise those handed to `step` are solved."""
     update_data_interval: int = 1
-    """Read the joint state from `state_in` in every so many steps; 0: only in the first after a reset. In the
-    steps between, worlds continue from what MuJoCo has, whatever was written into the state."""
+    """Number of steps between readings of the joint state from `state_in`; 0: only in the first step after a
+    reset. In other steps worlds continue from MuJoCo's own state, whatever was written into the state."""
     memory: int | None = None
-    """Memory that a thread of the C engine has at first for contacts, constraints and the solver of a world
-    [B]; None for 64 MB or what MuJoCo asks for, if that is more. What is not used costs addresses only."""
+    """Initial memory of a thread of the C engine for contacts, constraints and the solver of a world [B];
+    None for 64 MB, or MuJoCo's estimate if that is more. Unused memory costs address space only."""
     nconmax: int | None = None
-    """Contacts per world that MuJoCo Warp has room for; None for an estimate. The C engine needs no bound."""
+    """Contact capacity per world of MuJoCo Warp; None for an estimate. The C engine needs no bound."""
     njmax: int | None = None
-    """Constraint rows per world that MuJoCo Warp has room for; None for an estimate."""
+    """Capacity of constraint rows per world of MuJoCo Warp; None for an estimate."""
     graph_conditional: bool = True
     """Whether MuJoCo Warp ends its iterations on the GPU once all worlds of a group have converged. Switched
     off, every step makes all iterations, and groups run side by side."""
     enforce_velocity_limit: bool = False
-    """Whether joints keep below `joint_velocity_limit`: where one is faster after a step, an impulse on it
-    brings it back to the limit."""
+    """Whether joints obey `joint_velocity_limit`: an impulse on a joint that is faster after a step brings it
+    back to the limit."""
 
     def __post_init__(self) -> None:
         if not (isinstance(self.update_data_interval, int) and self.update_data_interval >= 0):
@@ -75,14 +75,14 @@ class Engine(abc.ABC):
     is_recordable = True
     """Whether a step only launches kernels, so that it can be recorded into a graph."""
     graph_version = 0
-    """Another number whenever steps recorded before are out of date."""
+    """Number that changes whenever earlier recorded steps are out of date."""
     on_renewal: Callable[[], None] | None = None
-    """Called after fields on the device were made anew from those of the groups, without what is tracked."""
+    """Called after fields on the device were rebuilt from those of the groups, without the tracked values."""
 
     def __init__(
         self, solver: SolverBase, groups: Sequence[MujocoGroup], real: Any, update_data_interval: int
     ):
-        # The solver owns the engine: a proxy lets both go at once, with the memory of all workers.
+        # The solver owns the engine: with a proxy both are freed at once, with the memory of all workers.
         self.solver: SolverBase = weakref.proxy(solver)
         self.groups = groups
         self.real = real
@@ -93,7 +93,7 @@ class Engine(abc.ABC):
 
     @property
     def runtime_arrays(self) -> Mapping[str, wp.array]:
-        """What worlds carry from step to step besides their State, by name."""
+        """Arrays that worlds carry from step to step besides their State, by name."""
         return self.exchange.runtime_arrays
 
     @property
@@ -135,15 +135,15 @@ class Engine(abc.ABC):
 
     @abc.abstractmethod
     def derive_fields(self, group_index: int, selected: wp.array[int]) -> None:
-        """Let MuJoCo compute what follows from the fields of worlds. Only launches.
+        """Let MuJoCo compute the derived fields of worlds. Only launches.
 
         Args:
             group_index: Group of the worlds.
-            selected: 1 for the worlds that are meant, shape [world].
+            selected: 1 for the selected worlds, shape [world].
         """
 
     def reset(self, selection: WorldSelection) -> None:
-        """Let worlds begin anew from their State. Only launches."""
+        """Restart worlds from their State. Only launches."""
         self.exchange.reset(selection)
 
     @abc.abstractmethod
@@ -151,7 +151,7 @@ class Engine(abc.ABC):
         """Return where memory was too small since the last call, and make it larger where possible."""
 
     def fill_outcome(self, outcome: Any) -> Any:
-        """Return the struct through which kernels write what became of each world, with the shared arrays."""
+        """Return the struct through which kernels write the status of each world, with the shared arrays."""
         solver = self.solver
         outcome.frozen = solver.world_frozen
         outcome.known, outcome.stepped = self.exchange.known, self.exchange.stepped
@@ -173,6 +173,6 @@ class Overflow:
     worlds: list[int]
     """The worlds."""
     what: str
-    """What happened and what the memory holds, in words."""
+    """What happened and what the memory holds, as a text."""
     remedy: str
-    """What to do, in words."""
+    """The remedy, as a text."""

@@ -1,4 +1,4 @@
-"""Which engine steps the worlds of a `SolverMuJoCo`; each is imported when it is chosen."""
+"""Selection of the engine of a `SolverMuJoCo`; an engine is imported when it is selected."""
 
 import warnings
 from typing import Any
@@ -40,7 +40,7 @@ def make_engine(solver: SolverBase, options: EngineOptions) -> Engine:
 
 
 def _make_host_engine(solver: SolverBase, groups: Any, **arguments: Any) -> Engine:
-    """Return the engine in `cpu`, or the plain one where this version of MuJoCo is not as that expects it."""
+    """Return the engine in `cpu`, or the plain one if this version of MuJoCo fails the checks."""
     from pluriverse.solvers.mujoco.cpu.library import find_misfit
 
     misfit = find_misfit()

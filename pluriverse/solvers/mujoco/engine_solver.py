@@ -17,14 +17,14 @@ from pluriverse.solvers.mujoco.exchange.contact_copy import copy_contacts
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
 from pluriverse.warnings import ContactTruncationError, ContactTruncationWarning
 
-# Contacts that a shape has at once, for the automatic size of the list of contacts: MuJoCo finds up to 8 for
-# a pair of boxes, and a shape rarely has two full patches.
+# Contacts per shape, for the automatic size of the list of contacts: MuJoCo finds up to 8 for a pair of
+# boxes, and a shape rarely has two full patches.
 CONTACTS_PER_SHAPE = 8
 LIST_BASE = 32
 
 
 class EngineSolver(SolverBase):
-    """A solver that leaves its steps to an engine, and finds contacts itself where that is wanted.
+    """A solver that delegates its steps to an engine.
 
     Args:
         model: Model to simulate.
@@ -32,11 +32,11 @@ class EngineSolver(SolverBase):
     """
 
     engine: Engine
-    """What steps the worlds."""
+    """The engine that steps the worlds."""
     convergence_remedy = (
         "MuJoCo stops at opt.iterations: pass a larger iterations= or tolerance= to SolverMuJoCo."
     )
-    """What to do where steps do not converge, for messages."""
+    """Remedy for steps that do not converge, for messages."""
 
     steps_body_axes = True
     has_explicit_drives = True
@@ -52,7 +52,7 @@ class EngineSolver(SolverBase):
 
     @property
     def runtime_arrays(self) -> Mapping[str, wp.array]:
-        """What the solver carries from step to step besides the State: MuJoCo's state and warm start."""
+        """Arrays that the solver carries from step to step besides the State: rows and warm start."""
         return self.engine.runtime_arrays
 
     @property
@@ -78,7 +78,7 @@ class EngineSolver(SolverBase):
         return np.diff(self._contacts.slot_start.numpy())
 
     def contacts(self, rigid_contact_max: int | Sequence[int] | None = None) -> Contacts | None:
-        """Return a new buffer that `step` lists MuJoCo's contacts in; None where contacts come from outside.
+        """Return a new buffer for the list of MuJoCo's contacts; None if contacts are external.
 
         Args:
             rigid_contact_max: Slots per world: one number, one per world, or None to estimate them. A world
@@ -93,7 +93,7 @@ class EngineSolver(SolverBase):
             shapes = np.union1d(template.pair_shape0, template.pair_shape1)
             bound = LIST_BASE + CONTACTS_PER_SHAPE * len(shapes)
             capacities[index] = min(CONTACTS_PER_SHAPE * len(template.pair_shape0), bound)
-        # Contact pairs of the namespace may name geoms that are no candidates by themselves.
+        # Contact pairs of the namespace may name geoms that are not candidates otherwise.
         pairs = rows_of_worlds(ModelRows(self.model), "pair", np.arange(self.model.world_count))
         named = CONTACTS_PER_SHAPE * (pairs >= 0).sum(axis=1)
         return Contacts(self.model, capacities[self.model.world_template] + named)
@@ -129,8 +129,8 @@ class EngineSolver(SolverBase):
             state_out: Receives the new state; another object than `state_in`.
             control: Joint forces and drive targets; None for the targets of the model and no forces.
             contacts: With `use_mujoco_contacts`, receives MuJoCo's contacts with their forces; None to keep
-                them in the solver, for `update_contacts`. Otherwise the contacts of `state_in`, which
-                receive forces; None for none.
+                them in the solver, for `update_contacts`. Otherwise the contacts of `state_in`, which receive
+                forces; None for no contacts.
             dt: Time step [s].
             worlds: World indices to step, shape [slot]; None for all.
 
@@ -158,14 +158,14 @@ class EngineSolver(SolverBase):
     ) -> wp.array:
         """Return the sum of the contact forces of the last step on each body.
 
-        Moments of torsional and rolling friction are not part of it, as contacts are listed with their forces
-        only. If a world has more contacts than slots, those listed count.
+        Moments of torsional and rolling friction are not included, since contacts are listed with forces
+        only. If a world has more contacts than slots, only the listed ones count.
 
         Args:
-            contacts: Contacts of the last step, of which `rigid_contact_force` has the force of each contact.
-            state: State at the start of the step, whose poses give the lever arms; None for the one that
-                `step` was last called with. In a `Simulation`, which makes its result the state to begin
-                from, that has moved on by a step, unless `decimation` is even.
+            contacts: Contacts of the last step, with their forces in `rigid_contact_force`.
+            state: State at the start of the step, whose poses give the lever arms; None for the state that
+                `step` was last called with. In a `Simulation`, which swaps its states, that state is one step
+                ahead unless `decimation` is even.
             out: Array to write, type `wp.spatial_vector`, shape [body]; None for a new one.
 
         Returns:
@@ -194,7 +194,7 @@ class EngineSolver(SolverBase):
 
         Args:
             contacts: Buffer, for example made by `contacts`.
-            state: Accepted for compatibility; contacts know their bodies as they were.
+            state: Accepted for compatibility; not used.
 
         Raises:
             RuntimeError: If no step was made yet.
@@ -208,7 +208,7 @@ class EngineSolver(SolverBase):
             copy_contacts(self.model, self.model.structure.worlds, self._contacts, contacts)
 
     def unfreeze(self, worlds: Any = None) -> None:
-        """Let worlds begin anew from their State, unfrozen and without warm start.
+        """Restart worlds from their State, unfrozen and without warm start.
 
         Args:
             worlds: Indices, or one truth value per world; on the host or on the device, where they are not

@@ -123,7 +123,7 @@ def initial_ctrl(rows: ModelRows, group: MujocoGroup, row: int) -> np.ndarray:
 
 
 def _write_authored_solref(rows: ModelRows, plan: GroupPlan, writer: SpecWriter, world: int) -> None:
-    """Write the `solreflimit` of joints that have an authored one; MJCF has no word for the others."""
+    """Write the `solreflimit` of joints that have an authored one; MJCF cannot express the others."""
     worlds = np.array([world])
     mode, solref = (
         rows.custom("solreflimit_mode", "dof", worlds),
@@ -138,7 +138,7 @@ def _write_authored_solref(rows: ModelRows, plan: GroupPlan, writer: SpecWriter,
 
 
 def _write_target_ranges(rows: ModelRows, group: MujocoGroup, spec: Any, world: int) -> None:
-    """Write the bounds of targets as the `ctrlrange` of drives; exchange bounds them in a simulation."""
+    """Write the bounds of targets as the `ctrlrange` of drives; in simulations the exchange clamps them."""
     import mujoco
 
     lower, upper = (

@@ -1,4 +1,4 @@
-"""What MuJoCo's models need before its C engine steps them."""
+"""Preparation of MuJoCo's models for its C engine."""
 
 import warnings
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ from pluriverse.warnings import PluriverseWarning
 
 
 def prepare_models(groups: Sequence[MujocoGroup]) -> None:
-    """Let MuJoCo report a bad state instead of putting the model's initial one in its place.
+    """Make MuJoCo report a bad state instead of resetting to the model's initial one.
 
-    And switch sleeping off, which needs data of its own for each world.
+    Also switch sleeping off, which needs separate data for each world.
     """
     sleep = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
     for group in groups:
@@ -22,8 +22,8 @@ def prepare_models(groups: Sequence[MujocoGroup]) -> None:
             option.enableflags &= ~sleep
             warnings.warn(
                 PluriverseWarning(
-                    f"SolverMuJoCo: world {int(group.worlds[0])} and those like it ask for sleeping, "
-                    "for which MuJoCo's engine on a CPU needs data of its own for each world. It is "
+                    f"SolverMuJoCo: world {int(group.worlds[0])} and those like it enable sleeping, "
+                    "for which MuJoCo's engine on a CPU needs separate data for each world. It is "
                     "switched off: bodies at rest are computed like all others."
                 ),
                 stacklevel=3,

@@ -1,4 +1,4 @@
-"""MujocoOptions: how MuJoCo solves, resolved from constructor, model and defaults.
+"""MujocoOptions: MuJoCo's options, resolved from constructor, model and defaults.
 
 A value comes from the constructor of `SolverMuJoCo`, else from the custom attribute `model.mujoco.<option>`,
 which may differ between worlds, else from MuJoCo, except that the integrator is `implicitfast`.
@@ -33,7 +33,7 @@ BATCHED = (
     "wind",
     "magnetic",
 )
-"""Options of `mjOption` that may differ between the worlds of a group. Others make groups of their own."""
+"""Options of `mjOption` that may differ between the worlds of a group. Other differences split groups."""
 
 SHARED = (
     "iterations",
@@ -89,7 +89,7 @@ class MujocoOptions:
     enforce_velocity_limit: bool = False
     """Whether the engine keeps joints below `joint_velocity_limit`."""
     keep_margins: bool = True
-    """Whether margins reach MuJoCo in any case; MuJoCo Warp before 3.17 takes none of boxes and meshes."""
+    """Whether margins are always passed on; MuJoCo Warp before 3.17 accepts none on boxes and meshes."""
 
     def __post_init__(self) -> None:
         for name, names in _NAMES.items():
@@ -120,7 +120,7 @@ class MujocoOptions:
             raise ValueError("SolverMuJoCo: impratio is 0, but it must be a number > 0.")
 
     def shared(self, rows: ModelRows) -> dict[str, np.ndarray]:
-        """Return the options that make groups, shape [world]: those of `SHARED`, and the switches.
+        """Return the options that split groups, shape [world]: those of `SHARED`, and the switches.
 
         Switches are 1 where on.
         """

@@ -1,10 +1,10 @@
 """Plain engine: MuJoCo's C engine through its Python package alone, one world after the other.
 
-It uses nothing of MuJoCo but its public functions (`mujoco.mj_step`, `mj_contactForce`, `mj_setConst` and so
-on), so it works with any version. It gives the bits of the engine in `cpu`, which the tests compare. Every
-world takes time in Python, on one thread, and steps cannot be recorded. It is there for versions of MuJoCo
-that the engine in `cpu` does not know (`engine_choice`), and for tests. `mujoco.rollout` is no base
-for it, since neither the warm start of the next step nor contacts come out of that.
+It uses only public functions of MuJoCo (`mujoco.mj_step`, `mj_contactForce`, `mj_setConst` and so on), so it
+works with any version. Its results have the same bits as those of the engine in `cpu`, which the tests check.
+Every world takes time in Python, on one thread, and steps cannot be recorded. It serves versions of MuJoCo
+that the engine in `cpu` does not support (`engine_choice`), and tests. It does not use `mujoco.rollout`,
+which returns neither the warm start of the next step nor contacts.
 """
 
 import copy
@@ -25,9 +25,9 @@ from pluriverse.solvers.mujoco.mapping.group_fields import set_mean_inertia
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
 from pluriverse.types import BodyFlags
 
-# Values from here on MuJoCo takes for a bad state: `mjMAXVAL`.
+# Values from which MuJoCo reports a bad state: `mjMAXVAL`.
 VALUE_MAX = 1e10
-# How far a speed may stay above its limit [relative]: that of single precision, in which limits are given.
+# Relative excess of a speed over its limit that is tolerated: the precision of the limits, single.
 SPEED_ROUNDING = 1e-7
 _ROWS = (
     *("qpos", "qvel", "act", "qacc_warmstart", "ctrl", "qfrc_applied", "xfrc_applied"),
@@ -62,7 +62,7 @@ class PlainEngine(Engine):
     Args:
         solver: Solver that the engine steps for; its status arrays are written.
         groups: Its groups.
-        use_mujoco_contacts: Whether MuJoCo finds the contacts, which it must.
+        use_mujoco_contacts: Whether MuJoCo finds the contacts; must be true.
         update_data_interval: Take the joint state from `state_in` in every so many steps.
         memory: Memory for contacts, constraints and the solver [B]; None for what MuJoCo asks for.
         enforce_velocity_limit: Whether joints keep below `joint_velocity_limit`.
@@ -119,7 +119,7 @@ class PlainEngine(Engine):
             self.fields_changed(index, set())
 
     def prepare(self, contacts: Contacts) -> None:
-        """Take a contact buffer to list contacts in."""
+        """Set the contact buffer in which contacts are listed."""
         self._contacts = contacts
         self._listed = {name: getattr(contacts, f"rigid_contact_{name}").numpy() for name in _CONTACTS}
         self._listed["start"] = contacts.slot_start.numpy()
@@ -165,7 +165,7 @@ class PlainEngine(Engine):
         return {**result, **self.exchange.tracked_rows(group_index)}
 
     def derive_fields(self, group_index: int, selected: wp.array[int]) -> None:
-        """Let MuJoCo compute what follows from the fields of a group.
+        """Let MuJoCo compute the derived fields of a group.
 
         Raises:
             RuntimeError: If a recording is under way.
@@ -181,7 +181,7 @@ class PlainEngine(Engine):
         worlds, self._lost = sorted(self._lost), set()
         if not worlds:
             return []
-        what = "steps went without some contacts or constraints, or were not made, for want of memory."
+        what = "steps went without some contacts or constraints, or were not made, for lack of memory."
         return [Overflow(worlds, what, 'Give the asset more: <size memory="..."/>.')]
 
     def _refuse_recording(self, call: str) -> None:
@@ -312,5 +312,5 @@ class PlainEngine(Engine):
 
 
 def _is_below(values: np.ndarray, bound: float) -> bool:
-    """Return whether the sizes of numbers are below a bound; NaN is not."""
+    """Return whether the magnitudes of numbers are below a bound; NaN is not."""
     return bool((np.abs(values) < bound).all())

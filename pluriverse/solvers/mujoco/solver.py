@@ -1,4 +1,4 @@
-"""SolverMuJoCo: what a user makes and steps; the conversion and the engines do the work."""
+"""SolverMuJoCo: the solver that users make and step; the conversion and the engines do the work."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -27,15 +27,15 @@ from pluriverse.types import EqType, ModelFlags
 class SolverMuJoCo(EngineSolver):
     """Soft constraints solved by MuJoCo: its C engine on a CPU, MuJoCo Warp on a GPU.
 
-    Worlds may differ in everything. Those of one structure share a MuJoCo model (a group); what else differs
-    between them (masses, gains, limits, materials, gravity) differs there as well.
+    Worlds may differ in everything. Those of one structure share a MuJoCo model (a group), with values per
+    world where they differ (masses, gains, limits, materials, gravity).
 
     Options of MuJoCo (`iterations`, `ls_iterations`, `ccd_iterations`, `sdf_iterations`, `sdf_initpoints`,
     `solver`, `integrator`, `cone`, `jacobian`, `impratio`, `tolerance`, `ls_tolerance`, `ccd_tolerance`,
     `density`, `viscosity`, `wind`, `magnetic`, `sleep_tolerance`, `enable_multiccd`, `enable_sleeping`,
-    `disable_contacts`, `disable_sensors`) count for all worlds. One that is not given is taken from
-    `model.mujoco.<option>`, which may differ between worlds, else from MuJoCo, but for the integrator, which
-    is `implicitfast`.
+    `disable_contacts`, `disable_sensors`) apply to all worlds. An option that is not given comes from
+    `model.mujoco.<option>`, which may differ between worlds, else from MuJoCo's default, except that the
+    integrator is `implicitfast`.
 
     Args:
         model: Model to simulate.
@@ -47,29 +47,30 @@ class SolverMuJoCo(EngineSolver):
         separate_worlds: Accepted for compatibility; worlds are always separate.
         use_speculative_contacts: Not supported; must be False.
         njmax_nnz, nvmax, deterministic, strict_capacity, kinematic_switchable_roots: Accepted for
-            compatibility. Memory grows where it must, worlds give the same bits on a CPU however often they
-            are run, `report(strict=True)` raises where something was lost, and the roots of a model with
-            kinematic bodies may become dynamic or kinematic at any time.
+            compatibility. Memory grows as needed, results on a CPU are reproducible to the bit,
+            `report(strict=True)` raises if something was lost, and the roots of a model with kinematic bodies
+            may become dynamic or kinematic at any time.
         **settings: Options of MuJoCo as above, and those of the engine (`EngineOptions`).
 
     Raises:
         TypeError: If `model` is no Model, or an argument is unknown.
-        ValueError: If an argument is out of range, or MuJoCo cannot represent something of the model.
+        ValueError: If an argument is out of range, or MuJoCo cannot represent part of the model.
     """
 
-    # Kinds of equality constraints, controls and actuators, where scripts of Newton look for them.
+    # Enumerations of equality constraints, controls and actuators, where scripts written for Newton expect
+    # them.
     EqType = EqType
     CtrlSource = CtrlSource
     CtrlType = CtrlType
     TrnType = TrnType
     options: MujocoOptions
-    """How MuJoCo solves, as given."""
+    """MuJoCo's options, as given."""
     groups: list[MujocoGroup]
     """The worlds by structure, each with its MuJoCo model."""
     world_group: np.ndarray
     """Group of each world, shape [world]."""
     world_row: np.ndarray
-    """Place of each world in its group, shape [world]."""
+    """Index of each world in its group, shape [world]."""
 
     def __init__(
         self,
@@ -131,7 +132,7 @@ class SolverMuJoCo(EngineSolver):
         Values that differ between the worlds are in `groups[0].fields`.
 
         Raises:
-            AttributeError: If worlds are of several structures.
+            AttributeError: If worlds have several structures.
         """
         if len(self.groups) != 1:
             raise AttributeError  # __getattr__ says why, whatever is said here
@@ -147,8 +148,8 @@ class SolverMuJoCo(EngineSolver):
             """
             if name == "mj_model":
                 raise AttributeError(
-                    f"SolverMuJoCo.mj_model: the worlds are of {len(self.groups)} structures, each with a "
-                    "model of its own. Take groups[k].model; world_group[w] is the group of world w."
+                    f"SolverMuJoCo.mj_model: the worlds have {len(self.groups)} structures, each with a "
+                    "model of its own. Use groups[k].model; world_group[w] is the group of world w."
                 )
             what = f"'{type(self).__name__}' object has no attribute {name!r}"
             if name in ("mj_data", "mjw_model", "mjw_data"):
@@ -159,9 +160,9 @@ class SolverMuJoCo(EngineSolver):
                 )
             if name.startswith(("mjc_", "to_mjc_")):
                 raise AttributeError(
-                    f"{what}: groups[k] says which entity stands for what in MuJoCo's models, as in "
-                    "groups[k].joint_qpos and groups[k].dof_qvel, whose first_body, first_joint, ... say "
-                    "where the entities of each world begin."
+                    f"{what}: groups[k] maps entities to MuJoCo's models, as in "
+                    "groups[k].joint_qpos and groups[k].dof_qvel, whose first_body, first_joint, ... are "
+                    "the first entities of each world."
                 )
             raise missing("SolverMuJoCo", name)
 
@@ -180,17 +181,17 @@ class SolverMuJoCo(EngineSolver):
 
     @staticmethod
     def register_custom_attributes(builder: Any) -> None:
-        """Declare the attributes that only MuJoCo knows, so that importers keep them; see there.
+        """Declare the MuJoCo-specific attributes, so that importers keep them; see `registration`.
 
         Call it before anything is added to the `ModelBuilder`.
         """
         register_custom_attributes(builder)
 
     def notify_model_changed(self, flags: ModelFlags | int) -> None:
-        """Bring MuJoCo's models up to date after arrays of the model were written to.
+        """Update MuJoCo's models after arrays of the model were written to.
 
-        In contrast to `SolverSAP`, nothing that was written acts before this call, or that of
-        `sync_worlds` for arrays that are tracked.
+        In contrast to `SolverSAP`, changes take no effect before this call, or before `sync_worlds` for
+        tracked arrays.
 
         Args:
             flags: What was written to.
@@ -205,15 +206,15 @@ class SolverMuJoCo(EngineSolver):
     def track_model(
         self, names: Iterable[str] | Mapping[str, np.ndarray | None], *, meshes: Sequence[Any] = ()
     ) -> None:
-        """Prepare for arrays of the model that are written to on the device.
+        """Track arrays of the model that will be written to on the device.
 
-        From then on `sync_worlds` brings MuJoCo's models up to date with these arrays, and no others. Call
-        it before anything is recorded: fields get other memory.
+        From then on `sync_worlds` updates MuJoCo's models from these arrays, and from no others. Call it
+        before anything is recorded, since fields move to other memory.
 
         Args:
-            names: Names of arrays of the model; or these with a mask each of the entries that may take any
-                value, which matters for sizes of shapes.
-            meshes: Meshes that shapes may come to have; see `mapping.field_sync.VariantRows`.
+            names: Names of arrays of the model; or a mapping from names to masks of the entries that may take
+                any value, which matters for sizes of shapes.
+            meshes: Meshes that shapes may be given; see `mapping.field_sync.VariantRows`.
 
         Raises:
             ValueError: If MuJoCo has something compiled in; the message names it.
@@ -221,7 +222,7 @@ class SolverMuJoCo(EngineSolver):
         self._field_sync.add(names if isinstance(names, Mapping) else dict.fromkeys(names), meshes)
 
     def sync_worlds(self, worlds: Any = None) -> None:
-        """Bring MuJoCo's models up to date for worlds whose tracked arrays were written to.
+        """Update MuJoCo's models for worlds whose tracked arrays were written to.
 
         Only kernels are launched, so the call may be recorded.
 
@@ -238,7 +239,7 @@ class SolverMuJoCo(EngineSolver):
         self._field_sync.launch(resolve_worlds(self.model, worlds, what=what))
 
     def sync_from_model(self) -> None:
-        """Bring MuJoCo's models up to date after all arrays of the model were written to."""
+        """Update MuJoCo's models after all arrays of the model were written to."""
         self._refresh(ModelFlags.ALL)
 
     def _refresh(self, flags: ModelFlags) -> None:
@@ -251,7 +252,7 @@ class SolverMuJoCo(EngineSolver):
     def save_to_mjcf(self, path: str | Path, *, world: int = 0) -> None:
         """Write a world as MuJoCo has it into an MJCF file, with its initial state as a keyframe.
 
-        Limits with stiffness and damping as forces are not saved as such, since MJCF has no word for them.
+        Force-space stiffness and damping of limits are not saved, since MJCF cannot express them.
 
         Args:
             path: File to write.

@@ -1,14 +1,14 @@
-"""Versions of MuJoCo: which must not be used, whatever a package manager has installed; what they can do."""
+"""Versions of MuJoCo: faulty ones that must not be used, and features that depend on the version."""
 
 FAULTY = {"4.0.0": "its Newton solver factors sparse matrices wrongly"}
-"""Versions and what is wrong with them."""
-# The first version of MuJoCo Warp that takes margins between boxes and meshes; 3.14, 3.15 and
-# 3.16 refuse such models.
+"""Faulty versions and their faults."""
+# The first version of MuJoCo Warp that accepts margins between boxes and meshes; 3.14 to 3.16 refuse such
+# models.
 WARP_MARGINS_FROM = (3, 17)
 
 
 def check_version() -> None:
-    """Raise where the installed MuJoCo is faulty.
+    """Raise if the installed MuJoCo is faulty.
 
     Raises:
         ImportError: If so.
@@ -24,7 +24,7 @@ def check_version() -> None:
 
 
 def warp_takes_margins() -> bool:
-    """Return whether MuJoCo Warp, which has the version of MuJoCo, takes margins of boxes and meshes."""
+    """Return whether MuJoCo Warp, which has the version of MuJoCo, accepts margins of boxes and meshes."""
     import mujoco
 
     major, minor = mujoco.mj_versionString().split(".")[:2]

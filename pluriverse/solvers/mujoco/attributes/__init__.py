@@ -1,1 +1,1 @@
-"""What only MuJoCo knows, as custom attributes of the namespace `mujoco`."""
+"""MuJoCo-specific properties, as custom attributes of the namespace `mujoco`."""

@@ -1,9 +1,9 @@
-"""General actuators, as custom attributes describe them, behind the actuators of the drives.
+"""General actuators from custom attributes, placed after the actuators of the drives.
 
-Their controls are those of `control.mujoco.ctrl`. Rows with `ctrl_source` `JOINT_TARGET` say how an asset
-describes a drive, which the drive of the joint stands for: they become no actuators. An actuator with several
-controls (`actuator_ctrlspec`, of a PID controller or an orientation) has its own row for the first one, and
-rows with `CTRL_FURTHER` behind it for the others, of which only `ctrl` and its range count.
+Their controls are `control.mujoco.ctrl`. Rows with `ctrl_source` `JOINT_TARGET` keep an asset's description
+of a drive; the drive of the joint replaces them, so they become no actuators. An actuator with several
+controls (`actuator_ctrlspec`, of a PID controller or an orientation) has one row for the first control,
+followed by rows with `CTRL_FURTHER` for the others, which only use `ctrl` and its range.
 """
 
 from typing import Any
@@ -24,9 +24,9 @@ from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
 AUTO = 2
 _RANGES = (("force", "forcerange"), ("act", "actrange"))
 _INPUTS = ((1, "ctrlrange"), (2, "velrange"), (4, "ffrange"))
-"""Bits of the inputs of a PID controller, in the order of its controls, and what their ranges are called."""
+"""Bits of the inputs of a PID controller, in the order of its controls, and the names of their ranges."""
 _OUTPUT_FIELDS = ("gear", "lengthrange")
-"""Attributes that MuJoCo has one of per output, of which an orientation has three."""
+"""Attributes with one value per output; an orientation has three outputs."""
 _FIELDS = (
     "cranklength",
     "dynprm",
@@ -76,7 +76,7 @@ class Actuators:
             self._add(writer, int(row), targets[place], tendons, controls[place])
 
     def put_fields(self, table: Any, rows: ModelRows, plan: Any) -> None:
-        """Give the numbers of the actuators, and tell where their controls are."""
+        """Write the values of the actuators, and the positions of their controls."""
         own, controls = direct_rows(rows, plan.worlds), control_rows(rows, plan.worlds)
         group, model = table.group, table.group.model
         first_control = model.nu - controls.shape[1]
@@ -97,7 +97,7 @@ class Actuators:
                 part[...] = values_of(rows, field, source).reshape(part.shape)
 
     def _check_controls(self, rows: ModelRows, worlds: np.ndarray, wanted: np.ndarray) -> None:
-        """Raise where an actuator of the first world has other than as many rows as it takes controls.
+        """Raise if an actuator of the first world has more or fewer rows than controls.
 
         Raises:
             ValueError: If so.
@@ -110,7 +110,7 @@ class Actuators:
                 raise ValueError(
                     f"SolverMuJoCo: actuator '{label}' (row {row}) takes {count} controls, but has rows for "
                     f"{len(controls)}. Add a row with mujoco:ctrl_source {int(CtrlSource.CTRL_FURTHER)} "
-                    "(CTRL_FURTHER) behind it for each control but the first, or choose other inputs by "
+                    "(CTRL_FURTHER) after it for each control but the first, or choose other inputs by "
                     "mujoco:actuator_ctrlspec."
                 )
 
@@ -198,8 +198,8 @@ def _controls_of_actuators(rows: ModelRows, worlds: np.ndarray) -> list[list[int
             if not follows:
                 raise ValueError(
                     f"SolverMuJoCo: row {row} of mujoco:actuator is a further control (ctrl_source "
-                    "CTRL_FURTHER), but the row before is no actuator with controls of its own. Put it right "
-                    "behind its actuator, which has ctrl_source CTRL_DIRECT."
+                    "CTRL_FURTHER), but the row before is no actuator with its own controls. Put it right "
+                    "after its actuator, which has ctrl_source CTRL_DIRECT."
                 )
             result[-1].append(row)
         follows = source != CtrlSource.JOINT_TARGET
@@ -249,7 +249,7 @@ def _target_names(
 
 
 def _limited(rows: ModelRows, name: str, bounds: str, table: np.ndarray) -> np.ndarray:
-    """Return whether each row has a limit; what is left to MuJoCo's `autolimits` follows from the range."""
+    """Return whether each row has a limit; if left to MuJoCo's `autolimits`, the range decides."""
     flag = values_of(rows, f"actuator_{name}limited", table)
     has_range = (values_of(rows, f"actuator_{bounds}", table) != 0.0).any(axis=-1)
     return np.where(flag == AUTO, has_range, flag == 1).astype(np.int64)

@@ -1,11 +1,11 @@
-"""The choices of MuJoCo that custom attributes name: what an actuator acts on, what its control is."""
+"""MuJoCo enumerations that custom attributes use: transmission and control source of actuators."""
 
 import enum
 from typing import Any
 
 
 class TrnType(enum.IntEnum):
-    """What an actuator acts on. The numbers agree with Newton's, not with `mujoco.mjtTrn`."""
+    """Transmission of an actuator. The values agree with Newton's, not with `mujoco.mjtTrn`."""
 
     JOINT = 0
     JOINT_IN_PARENT = 1
@@ -19,15 +19,15 @@ class CtrlSource(enum.IntEnum):
     """Who commands an actuator."""
 
     JOINT_TARGET = 0
-    """The targets of the degree of freedom (`Control.joint_target_pos` and so on), whose drive it is."""
+    """The targets of its degree of freedom (`Control.joint_target_pos` and so on): it is that drive."""
     CTRL_DIRECT = 1
     """`control.mujoco.ctrl`."""
     CTRL_FURTHER = 2
-    """`control.mujoco.ctrl`, of which this is another control of the actuator in the row before."""
+    """`control.mujoco.ctrl`: a further control of the actuator in the row before."""
 
 
 class CtrlType(enum.IntEnum):
-    """What the control of an actuator stands for."""
+    """Meaning of the control of an actuator."""
 
     POSITION = 0
     VELOCITY = 1

@@ -5,7 +5,7 @@ import numpy as np
 from pluriverse.solvers.mujoco.mapping.model_rows import NAMESPACE, ModelRows
 
 NO_ENTRY = -(2**62)
-"""Number that stands where a world has fewer entries than others."""
+"""Filler where a world has fewer entries than others."""
 
 
 def rows_of_worlds(rows: ModelRows, frequency: str, worlds: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Contact pairs with properties of their own, as custom attributes describe them."""
+"""Explicit contact pairs with their own properties, from custom attributes."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ class Pairs:
         )
 
     def write(self, writer: Any) -> None:
-        """Add the pairs of one world; one that the conversion made for the same geoms gives way."""
+        """Add the pairs of one world; they replace pairs that the conversion made for the same geoms."""
         rows, worlds = writer.rows, np.array([writer.world])
         table = rows_of_worlds(rows, "pair", worlds)
         known = {frozenset((pair.geomname1, pair.geomname2)): pair for pair in writer.spec.pairs}
@@ -63,7 +63,7 @@ class Pairs:
                 setattr(pair, field, value if np.ndim(value) else float(value))
 
     def put_fields(self, table: Any, rows: ModelRows, plan: Any) -> None:
-        """Give the numbers of the pairs."""
+        """Write the values of the pairs."""
         own, order = authored_pairs(rows, table.group)
         if not order:
             return
@@ -73,7 +73,7 @@ class Pairs:
 
 
 def authored_pairs(rows: ModelRows, group: Any) -> tuple[np.ndarray, list[int]]:
-    """Return the rows of the pairs of a group, shape [row, pair], and where MuJoCo has each."""
+    """Return the rows of the pairs of a group, shape [row, pair], and MuJoCo's index of each."""
     own = rows_of_worlds(rows, "pair", group.worlds)
     if own.shape[1] == 0:
         return own, []
@@ -94,7 +94,7 @@ def mix_condim(condim: np.ndarray, priority: np.ndarray, first: int, second: int
 
 
 def places_of_pairs(model: Any) -> dict[frozenset[int], int]:
-    """Return where the pair of two geoms is among those of MuJoCo, which sorts them by their geoms."""
+    """Return the index of the pair of two geoms in MuJoCo, which sorts pairs by their geoms."""
     ends = zip(model.pair_geom1.tolist(), model.pair_geom2.tolist(), strict=True)
     return {frozenset(pair): place for place, pair in enumerate(ends)}
 

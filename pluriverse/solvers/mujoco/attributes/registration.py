@@ -1,8 +1,8 @@
-"""The custom attributes that only MuJoCo knows, in the namespace `mujoco`.
+"""The MuJoCo-specific custom attributes, in the namespace `mujoco`.
 
 Importers fill them (`<geom condim>` of MJCF, `mjc:condim` of USD), the conversion reads them. Names, types,
-defaults and kinds agree with those of Newton, so that scripts find what they look for; what Newton keeps in
-rows of `mujoco:equality_constraint` are equality constraints of the model here.
+defaults and kinds agree with those of Newton, so that its scripts work; rows of `mujoco:equality_constraint`
+in Newton are equality constraints of the model here.
 """
 
 import math
@@ -29,7 +29,7 @@ VEC10 = wp.types.vector(10, wp.float32)
 UNSET_BITS = np.iinfo(np.int64).min
 """Value of `contype` and `conaffinity` that were not authored."""
 AUTO = 2
-"""Value of a `limited` that follows from whether there is a range (MuJoCo's `autolimits`)."""
+"""Value of a `limited` that depends on whether there is a range (MuJoCo's `autolimits`)."""
 
 FREQUENCIES = (
     "pair",
@@ -131,7 +131,7 @@ _UNIT10 = (1.0, *[0.0] * 9)
 
 
 def target_kinds(builder: Any) -> list[str | None]:
-    """Return what `actuator_trnid` of each actuator of a builder is an index of."""
+    """Return the kind of entity that `actuator_trnid` of each actuator of a builder indexes."""
     count = builder.custom_frequency_count(f"{NAMESPACE}:actuator")
     trntype = builder.custom_attributes[f"{NAMESPACE}:actuator_trntype"].column.resolved(count)
     return [_TARGET_KIND.get(TrnType(int(value))) for value in trntype]
@@ -226,7 +226,7 @@ TENDON_EQUALITY = (
 
 
 def _kinds_of(name: str) -> Callable[[Any], list[str | None]]:
-    """Return what tells, for each sensor, what an index of it refers to."""
+    """Return a function that gives, for each sensor, the kind of entity that its index names."""
 
     def kinds(builder: Any) -> list[str | None]:
         count = builder.custom_frequency_count(f"{NAMESPACE}:sensor")
@@ -273,7 +273,7 @@ TABLES: tuple[tuple[Entity | str, tuple[Entry, ...]], ...] = (
     ("camera", CAMERA),
     ("sensor", SENSOR),
 )
-"""All attributes by what they have one value for; texts are custom frequencies of the namespace."""
+"""All attributes by their frequency; texts are custom frequencies of the namespace."""
 
 CHOICES = {
     "integrator",
@@ -290,7 +290,7 @@ CHOICES = {
 
 
 _USD_PRIMS = {"tendon": (is_tendon, tendon_rows), "actuator": (is_actuator, actuator_rows)}
-"""Frequencies that prims of USD have rows of: which prims, and what rows."""
+"""Frequencies whose rows come from USD prims: which prims, and which rows."""
 
 
 def register_custom_attributes(builder: Any) -> None:
@@ -325,7 +325,7 @@ def register_custom_attributes(builder: Any) -> None:
 
 
 def _has(name: str) -> Callable[[Any, dict[str, Any]], int | None]:
-    """Return a transformer that says `RAW` of prims that have an attribute of their own."""
+    """Return a transformer that returns `RAW` for prims that author an attribute."""
 
     def transform(value: Any, context: dict[str, Any]) -> int | None:
         attribute = context["prim"].GetAttribute(name)
@@ -349,7 +349,7 @@ USD: dict[str, tuple[str | None, Callable[[Any, dict[str, Any]], Any] | None]] =
     "enable_sleeping": (None, None),
     "autolimits": (None, None),
 }
-"""Name and transformer in USD of the attributes that are none of the `mjc:` schema, or in other units."""
+"""USD name and transformer of the attributes that are outside the `mjc:` schema, or in other units."""
 
 
 def _declare(builder: Any, frequency: Entity | str, entry: Entry) -> None:

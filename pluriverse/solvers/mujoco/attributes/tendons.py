@@ -1,4 +1,4 @@
-"""Tendons, fixed and spatial, and constraints between their lengths, as custom attributes describe them."""
+"""Fixed and spatial tendons, and constraints between their lengths, from custom attributes."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from pluriverse.solvers.mujoco.mapping.solref import DEFAULT_SOLREF, SolrefMode
 FIXED, SPATIAL = range(2)
 """Values of `tendon_type`."""
 AUTO = 2
-# Length [m or rad] that stands for none where a limit is switched off.
+# Length [m or rad] that stands for no limit where one is switched off.
 FAR = 1e10
 _LIMITS = (
     ("tendon_limited", "tendon_range"),
@@ -46,7 +46,7 @@ class Tendons:
     """The extension of tendons; see `extensions`."""
 
     def compiled_numbers(self, rows: ModelRows, worlds: np.ndarray) -> np.ndarray:
-        """Return types, what each tendon passes, which limits there are, and constraints between tendons."""
+        """Return types, paths and limits of tendons, and constraints between tendons."""
         table = rows_of_worlds(rows, "tendon", worlds)
         if rows.custom_array("tendon_type") is None:
             return np.zeros((len(worlds), 0), dtype=np.int64)
@@ -105,7 +105,7 @@ class Tendons:
             equality.solimp = rows.custom_array("tendon_equality_solimp")[row]
 
     def put_fields(self, table: Any, rows: ModelRows, plan: Any) -> None:
-        """Give the numbers of the tendons and their constraints."""
+        """Write the values of the tendons and their constraints."""
         own = rows_of_worlds(rows, "tendon", plan.worlds)
         if own.shape[1]:
             first = table.group.model.ntendon - own.shape[1]
@@ -130,7 +130,7 @@ class Tendons:
             table.edit("eq_solimp")[:, first:] = values_of(rows, "tendon_equality_solimp", equality)
 
     def _put_coefficients(self, table: Any, rows: ModelRows, own: np.ndarray, first: int) -> None:
-        """Give the factors of the joints of fixed tendons; those of a tendon follow each other."""
+        """Write the coefficients of the joints of fixed tendons; those of one tendon are contiguous."""
         model = table.group.model
         fixed = values_of(rows, "tendon_type", own)[0] == FIXED
         if not fixed.any():
@@ -224,14 +224,14 @@ def authored_limit_solref(rows: ModelRows, worlds: np.ndarray) -> np.ndarray:
 
 
 def force_limits(rows: ModelRows, worlds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return which limits of tendons are forces, their stiffness and their damping, shape [row, tendon]."""
+    """Return which tendon limits have force-space gains, their stiffness and damping, shape [row, tendon]."""
     table = rows_of_worlds(rows, "tendon", worlds)
     stiffness, damping = (values_of(rows, f"tendon_limit_{gain}", table) for gain in ("ke", "kd"))
     return (_limit_mode(rows, table) == SolrefMode.FORCE_SPACE) & (table >= 0), stiffness, damping
 
 
 def wrapped_shapes(rows: ModelRows) -> np.ndarray:
-    """Return the flat shapes that spatial tendons go around; they are geoms even if they never collide."""
+    """Return the flat shapes that spatial tendons wrap around; they are geoms even if they never collide."""
     kind = rows.custom_array("tendon_wrap_type")
     if kind is None or len(kind) == 0:
         return np.zeros(0, dtype=np.int64)
@@ -275,26 +275,26 @@ def _joint_dofs(rows: ModelRows, joints: np.ndarray) -> np.ndarray:
 
 
 def _limit_mode(rows: ModelRows, table: np.ndarray) -> np.ndarray:
-    """Return what decides the `solref` of the limit of each row."""
+    """Return the mode that determines the `solref` of the limit of each row."""
     return values_of(rows, "tendon_solref_limit_mode", table).astype(np.int64)
 
 
 def _limited(rows: ModelRows, limited: str, bounds: str, table: np.ndarray) -> np.ndarray:
-    """Return whether each row has a limit; what is left to MuJoCo's `autolimits` follows from the range."""
+    """Return whether each row has a limit; if left to MuJoCo's `autolimits`, the range decides."""
     flag = values_of(rows, limited, table)
     has_range = (values_of(rows, bounds, table) != 0.0).any(axis=-1)
     return np.where(flag == AUTO, has_range, flag == 1).astype(np.int64)
 
 
 def _band(length: np.ndarray) -> np.ndarray:
-    """Return the two rest lengths of a spring, of which the second may be left out."""
+    """Return the two rest lengths of a spring; the second may be missing."""
     result = np.array(length, dtype=np.float64)
     result[..., 1] = np.where(result[..., 1] < 0.0, result[..., 0], result[..., 1])
     return result
 
 
 def _place_in(table: np.ndarray, rows_named: np.ndarray) -> np.ndarray:
-    """Return the place of rows in the table of their world, `NO_ENTRY` for none."""
+    """Return the index of rows in the table of their world, `NO_ENTRY` for none."""
     if rows_named.ndim != 2 or rows_named.shape[1] == 0:
         return np.zeros((len(table), 0), dtype=np.int64)
     same = table[:, None, :] == rows_named[:, :, None]

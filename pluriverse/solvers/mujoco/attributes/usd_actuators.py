@@ -1,7 +1,7 @@
 """Actuators of the `mjc:` schema of USD (`MjcActuator`) as rows of the namespace `mujoco`.
 
 They act on a joint, a tendon, a body or a site, which `mjc:target` names; their controls are
-`control.mujoco.ctrl`. Numbers are taken as they are.
+`control.mujoco.ctrl`. Values are used unchanged.
 """
 
 import warnings
@@ -33,7 +33,7 @@ def is_actuator(prim: Any, context: dict[str, Any]) -> bool:
 
 
 def actuator_rows(prim: Any, context: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the row of an actuator; none, with a warning, where it acts on nothing that was imported."""
+    """Return the row of an actuator; none, with a warning, if its target was not imported."""
     target = _target(prim, context)
     if target is None:
         warnings.warn(

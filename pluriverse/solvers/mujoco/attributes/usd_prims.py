@@ -1,4 +1,4 @@
-"""What prims of the `mjc:` schema of USD have in common."""
+"""Shared readers of prims of the `mjc:` schema of USD."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def targets_of(prim: Any, name: str) -> list[str]:
 
 
 def authored(prim: Any, name: str) -> Any:
-    """Return the value of an attribute, None where it has none of its own."""
+    """Return the authored value of an attribute, or None."""
     attribute = prim.GetAttribute(name)
     return attribute.Get() if attribute and attribute.HasAuthoredValue() else None
 

@@ -2,7 +2,7 @@
 
 A fixed tendon (`mjc:type`) passes joints with a factor each (`mjc:path:coef`), a spatial one sites and geoms,
 and pulleys where a new segment begins (`mjc:path:segments`, with a divisor for each). `mjc:path` names the
-prims, `mjc:path:indices` their order, if one comes twice or in another one. Numbers are taken as they are.
+prims, `mjc:path:indices` gives their order if a prim repeats or the order differs. Values are used unchanged.
 """
 
 import warnings
@@ -20,7 +20,7 @@ _ROUND = (GeoType.SPHERE, GeoType.CYLINDER)
 """Shapes that a tendon can go around."""
 _NUMBERS = ("stiffness", "damping", "frictionloss", "margin", "armature")
 _POLYNOMIALS = ("stiffness", "damping")
-"""Those that may have coefficients of the next two powers behind them."""
+"""Attributes that may be followed by coefficients of the next two powers."""
 _ARRAYS = (
     ("solref_limit", "solreflimit", 2),
     ("solimp_limit", "solimplimit", 5),
@@ -45,7 +45,7 @@ def is_tendon(prim: Any, context: dict[str, Any]) -> bool:
 
 
 def tendon_rows(prim: Any, context: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of a tendon and of what it passes; none, with a warning, where that makes no sense."""
+    """Return the rows of a tendon and of its path; none, with a warning, if the path is invalid."""
     try:
         kind = _type(prim)
         passed = _joints(prim, context) if kind == FIXED else _wraps(prim, context)
@@ -81,7 +81,7 @@ def _type(prim: Any) -> int:
 
 
 def _path(prim: Any) -> list[str]:
-    """Return the prims that a tendon passes, in their order."""
+    """Return the prims on a tendon's path, in order."""
     targets = targets_of(prim, "mjc:path")
     indices = _list(prim, "mjc:path:indices") or list(range(len(targets)))
     if not indices:

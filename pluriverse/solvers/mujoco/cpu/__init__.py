@@ -1,18 +1,19 @@
-"""MuJoCo's C engine, called from kernels, behind `engine.Engine`, which is all that others see of it.
+"""MuJoCo's C engine, called from kernels; other rooms see only its interface `engine.Engine`.
 
-What is borrowed beyond MuJoCo's documented interface, and what happens where a version has it otherwise:
+It relies on the following beyond MuJoCo's documented interface:
 
 - Functions are called by their addresses in MuJoCo's library (`library.function_addresses`), with the types
   of their declarations in `mujoco.h`.
-- Arrays tell their addresses through NumPy. The places of plain numbers in structs are found by writing a
-  mark through the Python package and looking where it arrives (`library.find_layout`).
-- `_mjPRIVATE_setTlsLogHandler`, by which the Python package makes exceptions of errors, takes our handler for
-  the time of a call; it leaves by a jump (`native_call.call_guarded`). Without the function, errors end the
+- NumPy gives the addresses of arrays. The offsets of plain numbers in structs are found by writing a marker
+through the Python package and locating it in memory (`library.find_layout`).
+- `_mjPRIVATE_setTlsLogHandler`, which the Python package uses to turn errors into exceptions, gets our
+handler during a call; the handler leaves by a jump (`native_call.call_guarded`). Without the function, errors
+end the
   process.
-- `mjcb_time` is null while a solver exists, so that timers cost nothing (`clock`). Without the variable they
-  run.
+- `mjcb_time` is null while a solver exists, so that timers cost nothing (`clock`). Without that variable
+timers run.
 
-`library.find_misfit` looks for all of that, and compares a step by address with one of the Python package.
-Where it finds a fault, `engine_choice.make_engine` warns and takes `plain_engine.PlainEngine`, which borrows
-nothing.
+`library.find_misfit` checks all of that, and compares a step by address with one through the Python package.
+If a check fails, `engine_choice.make_engine` warns and uses `plain_engine.PlainEngine`, which relies on the
+public interface only.
 """

@@ -1,7 +1,7 @@
-"""Clock: MuJoCo's Python package lets `mj_step` read the time some twenty times a step; not while we step.
+"""Clock: stop `mj_step` from reading the time some twenty times a step, as MuJoCo's Python package makes it.
 
-Nobody sees the timers of the data that threads step worlds with, but for a small robot they take a
-twentieth to a tenth of a step.
+The timers of the worker threads' data are not accessible, but for a small robot they take 5 to 10 % of a
+step.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ import mujoco
 
 from pluriverse.solvers.mujoco.cpu.library import load_library
 
-# MuJoCo's pointer to the function that tells the time; while it is null, timers count calls and no time.
+# MuJoCo's pointer to its clock function; while it is null, timers count calls but no time.
 POINTER = "mjcb_time"
 
 _lock = threading.RLock()  # a solver may be collected, and end its stop, while another one begins
@@ -22,7 +22,7 @@ _clock: int | None = None  # what the pointer was before the first of them
 
 
 def clock_pointer() -> ctypes.c_void_p | None:
-    """Return MuJoCo's pointer to the function that tells the time, None where a version has none."""
+    """Return MuJoCo's pointer to its clock function, None if a version has none."""
     try:
         return ctypes.c_void_p.in_dll(load_library(), POINTER)
     except ValueError:
@@ -30,7 +30,7 @@ def clock_pointer() -> ctypes.c_void_p | None:
 
 
 def stop_clock(owner: Any) -> None:
-    """Let MuJoCo read no time while `owner` exists, unless a function for it was set from Python.
+    """Stop MuJoCo's clock while `owner` exists, unless a clock function was set from Python.
 
     `mjData.timer` then counts calls, but no durations, in all of the process.
     """

@@ -1,4 +1,4 @@
-"""CPU contacts: list those that MuJoCo found in a step, or hand it others in their place.
+"""CPU contacts: list the contacts that MuJoCo found in a step, or pass it external ones instead.
 
 Reads   contacts in MuJoCo's data, or a contact buffer; contact properties of geoms
 Writes  a contact buffer with forces, or contacts in MuJoCo's data
@@ -151,9 +151,9 @@ def set_contact_parameters(
 ):
     """Write friction, impedance and reference of a contact, mixed from its geoms as MuJoCo does.
 
-    The weights are those of `solmix`, and a geom of higher priority decides alone. Where stiffness and
-    damping are forces, the time constant and damping ratio come from the sum of the inverse masses of both
-    bodies. A contact of a pressure patch has a `stiffness` [N/m] of its own instead, others 0.
+    The weights are those of `solmix`, and a geom of higher priority decides alone. For force-space gains, the
+    time constant and damping ratio come from the sum of the inverse masses of both bodies. A contact of a
+    pressure patch has its own `stiffness` [N/m] instead, others 0.
     """
     layout = engine.layout
     first, second = geom0, geom1
@@ -220,7 +220,7 @@ def set_contact_parameters(
 
 @wp.func
 def is_shape_of(topology: Topology, maps: ExchangeMaps, world: int, shape: int) -> bool:
-    """Return whether a flat shape is in a world or shared by all."""
+    """Return whether a flat shape belongs to a world or is global."""
     if shape < 0 or shape >= maps.shape_number.shape[0]:
         return False
     group = maps.world_group[world]
@@ -240,7 +240,7 @@ def push_external_contacts(
     contacts: ContactArrays,
     scratch: wp.uint64,
 ) -> int:
-    """Hand the contacts of a world that press to MuJoCo; return how many, -1 if one names no shape."""
+    """Pass the pressing contacts of a world to MuJoCo; return their number, -1 if one names no shape."""
     layout = engine.layout
     start = contacts.start[world]
     added = int(0)
@@ -321,8 +321,8 @@ def step_with_external_contacts(
 ) -> int:
     """Make a step with our contacts in place of MuJoCo's; return 1 after an error, -1 for a bad contact.
 
-    `mj_step1` finds no contacts, so the constraints are made anew behind it, with what it made of positions
-    and velocities, before `mj_step2` solves and integrates.
+    `mj_step1` finds no contacts, so the constraints are rebuilt after it, from its positions and velocities,
+    before `mj_step2` solves and integrates.
     """
     model, data = engine.address[base + MODEL], engine.address[base + DATA]
     flags = engine.address[base + DISABLEFLAGS]

@@ -1,10 +1,10 @@
-"""CPU derivation: what MuJoCo computes from the numbers of a world, after kernels wrote these.
+"""CPU derivation: let MuJoCo compute the derived fields of a world after kernels wrote its fields.
 
 Reads   fields of a world
 Writes  its derived fields: inverse weights, subtree masses, lengths of tendons, mean inertia
 
-A thread puts the fields of the world into its worker, lets MuJoCo compute (`mj_setConst`), and takes what is
-derived out. What MuJoCo decides for one world, but worlds of a group share, is put back.
+A thread copies the fields of the world into its worker, calls `mj_setConst`, and copies the derived fields
+out. Fields that MuJoCo decides for one world, but the worlds of a group share, are restored.
 """
 
 import warp as wp
@@ -22,8 +22,8 @@ from pluriverse.solvers.mujoco.exchange.maps import ExchangeMaps
 from pluriverse.solvers.mujoco.mapping.group_fields import MEAN_INERTIA_MIN
 from pluriverse.types import BodyFlags
 
-# Fields that `mj_setConst` of some version decides for the numbers of one world. Where all worlds of a group
-# share them they are put back afterwards.
+# Fields that `mj_setConst` of some versions decides from the values of one world. If all worlds of a group
+# share them, they are restored afterwards.
 PROTECTED = (
     "body_sameframe",
     "geom_sameframe",
@@ -39,7 +39,7 @@ _MEAN_MIN = wp.constant(wp.float64(MEAN_INERTIA_MIN))
 
 @wp.struct
 class Derivation:
-    """What the kernel knows about the fields of each group, filled with the workers."""
+    """Tables of the fields of each group for the kernel, filled with the workers."""
 
     is_derived: wp.array2d[int]  # [group, field] whether MuJoCo computes the field
     mean_field: wp.array[int]  # [group] field of the mean inertia, -1 for none
@@ -88,7 +88,8 @@ def derive_world(
                 copy_memory(row, engine.field_target[worker, group, entry], size)
         mean_field = derivation.mean_field[group]
         if mean_field >= 0:
-            # What is prescribed has no part in the measure of the solver's progress, unless all does.
+            # Prescribed joints are excluded from the scale of the solver's tolerance, unless all joints are
+            # prescribed.
             mass = engine.field_target[worker, group, derivation.mass_field[group]]
             total = wp.float64(0.0)
             all_total = wp.float64(0.0)

@@ -1,9 +1,9 @@
-"""Engine library: where MuJoCo's functions are in memory, and where the fields of its structs.
+"""Engine library: addresses of MuJoCo's functions, and offsets of the fields of its structs.
 
 Kernels call MuJoCo's C functions by address, and read and write the fields of `mjModel` and `mjData` by
-address. Arrays tell their addresses through NumPy. Of a plain number in a struct the bindings know only its
-value, so its place is found by writing a mark and looking which bytes change. Nothing here depends on the
-order of fields in a version of MuJoCo.
+address. NumPy gives the addresses of arrays. The bindings expose only the value of a plain number in a
+struct, so its offset is found by writing a marker and checking which bytes change. Nothing here depends on
+the order of fields in a version of MuJoCo.
 """
 
 import ctypes
@@ -33,15 +33,15 @@ FUNCTIONS = (
     "mj_integratePos",
     "mj_setConst",
 )
-# Takes a handler for errors of the calling thread; the Python bindings make exceptions of them with it. It is
-# not part of MuJoCo's interface, so a version may be without it: errors then end the process.
+# Sets the calling thread's error handler; the Python bindings use it to raise exceptions. It is not part of
+# MuJoCo's interface, so a version may lack it: errors then end the process.
 HANDLER_FUNCTION = "_mjPRIVATE_setTlsLogHandler"
-# Values that no field of a fresh struct has; two, so that a chance match is found out.
+# Marker values that no field of a fresh struct has; two of them, so that a chance match is detected.
 _INTEGER_MARKS = (0x1B2C3D4E, 0x2C3D4E5F)
 _NUMBER_MARKS = (8.25e77, 4.75e-77)
 # Bytes around the centre in `mjStatistic` that hold all of it.
 _STAT_SIZE = 64
-# A model to look at, with so much memory for contacts, constraints and the solver.
+# A probe model with so much memory for contacts, constraints and the solver.
 _TINY_MODEL = (
     '<mujoco><size memory="{memory}"/><worldbody><body><freejoint/><geom size="1"/></body></worldbody>'
     "</mujoco>"
@@ -67,9 +67,9 @@ class Layout:
 
 @functools.cache
 def find_misfit() -> str:
-    """Return in what this version of MuJoCo is not as the engine expects it, in a sentence; empty if it is.
+    """Return a sentence on how this version of MuJoCo differs from what the engine expects, or an empty text.
 
-    All functions and fields have to be found, and a step of a small model by address has to give the bits of
+    All functions and fields must be found, and a step of a small model by address must give the bits of
     `mujoco.mj_step`.
     """
     try:
@@ -87,16 +87,16 @@ def find_misfit() -> str:
     except (AttributeError, OSError, TypeError, ValueError) as error:
         return f"MuJoCo {mujoco.mj_versionString()} cannot be called by address ({error})."
     if not same:
-        return f"MuJoCo {mujoco.mj_versionString()} steps otherwise by address than in its Python package."
+        return f"MuJoCo {mujoco.mj_versionString()} steps differently by address than in its Python package."
     return ""
 
 
 @functools.cache
 def load_library() -> ctypes.CDLL:
-    """Return MuJoCo's library, the one that its Python bindings use.
+    """Return the MuJoCo library that its Python bindings use.
 
     Raises:
-        RuntimeError: If it is not where its Python package has it.
+        RuntimeError: If it is not in the Python package.
     """
     name = {"darwin": "libmujoco.{}.dylib", "win32": "mujoco.dll"}.get(sys.platform, "libmujoco.so.{}")
     path = Path(mujoco.__file__).parent / name.format(mujoco.mj_versionString())
@@ -130,16 +130,15 @@ def function_address(library: ctypes.CDLL, name: str) -> int:
 
 @functools.cache
 def function_addresses() -> np.ndarray:
-    """Return the addresses of `FUNCTIONS`, then what an error handler needs of the threads of the system.
+    """Return the addresses of `FUNCTIONS`, then those that an error handler and waiting threads need.
 
-    That is the address of `HANDLER_FUNCTION` (0 for none), of `pthread_getspecific`, of
-    `pthread_setspecific`, and a key made for us. The last is the address of `sched_yield`, for threads that
-    wait.
+    These are the addresses of `HANDLER_FUNCTION` (0 for none), `pthread_getspecific` and
+    `pthread_setspecific`, a new key for thread-local data, and the address of `sched_yield`.
     """
     library, system = load_library(), ctypes.CDLL(None)
     key = ctypes.c_uint()
     if system.pthread_key_create(ctypes.byref(key), None) != 0:
-        raise RuntimeError("SolverMuJoCo: the system has no place left for data per thread.")
+        raise RuntimeError("SolverMuJoCo: the system has no thread-local storage left.")
     return np.array(
         [function_address(library, name) for name in FUNCTIONS]
         + [function_address(library, HANDLER_FUNCTION) if hasattr(library, HANDLER_FUNCTION) else 0]
@@ -158,7 +157,7 @@ def field_address(model: Any, name: str) -> int:
     """Return the address of a field of an `mjModel`, an array or a number; `opt.gravity` is an option.
 
     Raises:
-        KeyError: If it is a number whose place is not known.
+        KeyError: If it is a number of unknown offset.
     """
     owner = model
     for part in name.split(".")[:-1]:
@@ -180,7 +179,7 @@ def contact_address(data: Any) -> int:
 
 @functools.cache
 def find_layout() -> Layout:
-    """Return where the fields are in this version of MuJoCo.
+    """Return the offsets of the fields in this version of MuJoCo.
 
     Raises:
         RuntimeError: If a field is not found.
@@ -226,7 +225,7 @@ def find_layout() -> Layout:
 
 
 def set_memory(model: Any, size: int) -> None:
-    """Let data made for a model have `size` [B] of memory for contacts, constraints and the solver."""
+    """Give data made for a model `size` [B] of memory for contacts, constraints and the solver."""
     _view(model._address + find_layout().model["narena"], 8).view(np.int64)[0] = size
 
 
@@ -249,7 +248,8 @@ def _find(owner: Any, name: str, memory: np.ndarray) -> int:
         changed = np.flatnonzero(memory != before)
         pattern = np.array([kind(mark)]).view(np.uint8)
         start = int(changed[0]) if len(changed) else 0
-        # Bytes that the mark shares with the old value do not change, so look a little ahead of the first.
+        # Bytes that the marker shares with the old value do not change, so start slightly before the first
+        # change.
         for offset in range(max(start - len(pattern) + 1, 0), start + 1):
             if np.array_equal(memory[offset : offset + len(pattern)], pattern):
                 places.add(offset)
@@ -261,6 +261,6 @@ def _find(owner: Any, name: str, memory: np.ndarray) -> int:
 
 def _not_found(name: str) -> RuntimeError:
     return RuntimeError(
-        f"SolverMuJoCo: the place of '{name}' was not found in the memory of MuJoCo "
+        f"SolverMuJoCo: the offset of '{name}' was not found in the memory of MuJoCo "
         f"{mujoco.mj_versionString()}. Install a version that the requirements of pluriverse admit."
     )

@@ -1,4 +1,4 @@
-"""CPU memory: what the kernels of the C engine know about MuJoCo's memory, and how they read and write it."""
+"""CPU memory: the layout of MuJoCo's memory for the kernels of the C engine, and functions to access it."""
 
 import warp as wp
 
@@ -15,7 +15,7 @@ from pluriverse.solvers.mujoco.cpu.worker import (
     XPOS,
 )
 
-# Places of functions in `library.function_addresses`.
+# Indices of functions in `library.function_addresses`.
 STEP = wp.constant(0)
 STEP1 = wp.constant(1)
 STEP2 = wp.constant(2)
@@ -87,7 +87,7 @@ LAYOUT = (
     L_BAD_QACC,
     L_BAD_CTRL,
 ) = (wp.constant(index) for index in range(len(LAYOUT)))
-# Behind them: the size of a contact [B], and the number of islands that count iterations.
+# After them: the size of a contact [B], and the number of islands that count iterations.
 CONTACT_SIZE = wp.constant(len(LAYOUT))
 ISLAND_COUNT = wp.constant(len(LAYOUT) + 1)
 
@@ -100,7 +100,7 @@ INFINITE = wp.constant(wp.float64(float("inf")))
 
 @wp.struct
 class CpuEngineData:
-    """What the engine keeps for its kernel."""
+    """Data of the engine for its kernel."""
 
     function: wp.array[wp.uint64]
     layout: wp.array[int]
@@ -128,7 +128,7 @@ class CpuEngineData:
 
 @wp.struct
 class CpuOutcome:
-    """What became of each world, shape [world]."""
+    """Status of each world, shape [world]."""
 
     frozen: wp.array[int]
     known: wp.array[int]
@@ -146,7 +146,7 @@ class CpuOutcome:
 
 @wp.func
 def are_sound(values: wp.array(dtype=wp.float64), first: int, count: int) -> bool:
-    """Return whether numbers are finite and within what MuJoCo allows."""
+    """Return whether numbers are finite and within MuJoCo's bounds."""
     return are_below(values, first, count, VALUE_MAX)
 
 
@@ -203,7 +203,7 @@ def call(engine: CpuEngineData, function: int, model: wp.uint64, data: wp.uint64
 
 @wp.func
 def body_pose(engine: CpuEngineData, base: int, geom: int):
-    """Return position and rotation of the body that carries a geom, as in the step just made."""
+    """Return position and rotation of the body that carries a geom, as in the last step."""
     body = read_integer(engine.address[base + GEOM_BODYID], 4 * geom)
     return read_vec3(engine.address[base + XPOS], 24 * body), read_mat33(
         engine.address[base + XMAT], 72 * body

@@ -1,7 +1,7 @@
 """Native calls: MuJoCo's C functions from inside a kernel, and memory that belongs to MuJoCo.
 
-Addresses are numbers of 64 bits; `library` finds them. A *worker* is what one thread needs to step one
-world at a time: a model and data for each group. Threads take a worker for the time of a step.
+Addresses are numbers of 64 bits; `library` finds them. A *worker* holds what one thread needs to step one
+world at a time: a model and data for each group. A thread acquires a worker for the duration of a step.
 """
 
 import warp as wp
@@ -44,7 +44,7 @@ for (int32_t k = 0; k < count; ++k) outside |= !(from[k] < bound && -from[k] < b
 return outside == 0;
 """)
 def are_below(values: wp.array(dtype=wp.float64), start: int, count: int, bound: wp.float64) -> bool:
-    """Return whether the sizes of numbers of an array are below a bound; NaN is not."""
+    """Return whether the magnitudes of an array's numbers are below a bound; NaN is not."""
     ...
 
 
@@ -107,11 +107,10 @@ def write_number(address: wp.uint64, offset: int, value: wp.float64):
     ...
 
 
-# An error inside MuJoCo ends the process unless a handler leaves by a jump: so do the Python bindings, and
-# so does this. The handler finds its way back through a slot that every thread has for itself. Warnings are
-# counted in `mjData`, so the handler drops their texts. The jump is a builtin of the compiler that is known
-# to work on this processor; on others, and where MuJoCo takes no handler, an error ends the process with
-# MuJoCo's message.
+# An error inside MuJoCo ends the process unless a handler leaves by a jump, as that of the Python bindings
+# does. Our handler finds its jump target in thread-local storage. Warnings are counted in `mjData`, so the
+# handler drops their texts. The jump is a compiler builtin that is known to work on this processor. On
+# others, and if MuJoCo accepts no handler, an error ends the process with MuJoCo's message.
 @wp.func_native("""
 typedef void (*step_t)(void*, void*);
 #if defined(__x86_64__)
@@ -167,7 +166,7 @@ def call_guarded(
 return ((int32_t (*)(void*, void*, void*))function)((void*)model, (void*)data, (void*)contact);
 """)
 def add_contact(function: wp.uint64, model: wp.uint64, data: wp.uint64, contact: wp.uint64) -> int:
-    """Hand a contact to MuJoCo; return 1 if there was no memory for it."""
+    """Pass a contact to MuJoCo; return 1 if there was no memory for it."""
     ...
 
 
@@ -181,7 +180,7 @@ def contact_force(function: wp.uint64, model: wp.uint64, data: wp.uint64, contac
     ...
 
 
-# Lanes are at least as many as threads, so a thread finds one; more threads than that wait their turn.
+# There are as many workers as threads, so a thread finds one at once; surplus threads wait.
 @wp.func_native("""
 for (;;) {
     for (int32_t k = 0; k < count; ++k) {
@@ -196,7 +195,7 @@ for (;;) {
 }
 """)
 def acquire_worker(taken: wp.array(dtype=int), preferred: int, count: int, yield_thread: wp.uint64) -> int:
-    """Take a worker that no thread has, the preferred one if possible, and return its number."""
+    """Acquire a free worker, the preferred one if possible, and return its index."""
     ...
 
 
@@ -204,5 +203,5 @@ def acquire_worker(taken: wp.array(dtype=int), preferred: int, count: int, yield
 __atomic_store_n(taken.data + worker, 0, __ATOMIC_RELEASE);
 """)
 def release_worker(taken: wp.array(dtype=int), worker: int):
-    """Give a worker back."""
+    """Release a worker."""
     ...

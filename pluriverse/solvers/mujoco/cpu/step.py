@@ -1,4 +1,4 @@
-"""CPU step: one step of each world in MuJoCo, by the worker of any thread.
+"""CPU step: one MuJoCo step of each world, in the worker of whichever thread runs it.
 
 Reads   rows; fields that differ between worlds; contacts, where they are external
 Writes  rows; contacts with their forces; what became of each world
@@ -140,7 +140,7 @@ def step_world(
     converged = int(1)
     failed = int(0)
     if sound:
-        # The worker of the world before, which the same thread has just left, is warm.
+        # The worker of the previous world, which the same thread has just released, is warm in the cache.
         before = wp.max(worlds[wp.max(wp.tid() - 1, 0)], 0)
         worker = acquire_worker(
             engine.worker_taken, engine.world_worker[before], engine.worker_count, engine.function[YIELD]

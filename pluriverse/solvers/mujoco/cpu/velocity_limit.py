@@ -1,11 +1,11 @@
-"""Velocity limits: hold the speeds of joints after a step of MuJoCo, which knows no such limit.
+"""Velocity limits: bound the speeds of joints after a step of MuJoCo, which has no such limit.
 
-Where a joint is faster than it may be, an impulse on it brings it back to its limit. The impulse acts on all
-joints through the mass matrix M of the step, so momentum is kept as it is by any force inside a mechanism,
+An impulse on each joint that exceeds its limit brings it back to the limit. The impulse acts on all joints
+through the mass matrix M of the step, so it conserves momentum like any internal force,
 
     v' = v + M^-1 sum_i e_i p_i,   |v'_i| <= limit_i,   p_i = 0 where |v'_i| < limit_i,
 
-which sweeps over the joints solve (projected Gauss-Seidel). Positions move as if MuJoCo had found v' itself.
+solved by sweeps over the joints (projected Gauss-Seidel). Positions move as if MuJoCo had computed v' itself.
 """
 
 import warp as wp
@@ -17,7 +17,7 @@ from pluriverse.solvers.mujoco.exchange.maps import ExchangeMaps, is_prescribed
 from pluriverse.solvers.mujoco.mapping.group import JointKind
 
 SWEEP_COUNT = wp.constant(SPEED_SWEEPS)
-# How far a speed may stay above its limit [relative]: that of single precision, in which limits are given.
+# Relative excess of a speed over its limit that is tolerated: the precision of the limits, single.
 SPEED_ROUNDING = wp.constant(wp.float64(1e-7))
 
 
@@ -58,7 +58,7 @@ def limit_speeds(
     count: int,  # degrees of freedom of MuJoCo
     dt: wp.float64,
 ):
-    """Bring the speeds of a world within their limits, and its coordinates to where they lead."""
+    """Bring the speeds of a world within their limits, and update its coordinates accordingly."""
     zero = wp.float64(0.0)
     group = maps.world_group[world]
     first = maps.group_dof[group]

@@ -17,7 +17,7 @@ from pluriverse.solvers.mujoco.cpu.library import (
 )
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
 
-# Addresses that a kernel finds in its worker, in the order of `addresses`.
+# Addresses in a worker, in the order of `addresses`.
 _DATA_ARRAYS = (
     "qpos",
     "qvel",
@@ -74,8 +74,8 @@ ADDRESS_COUNT = wp.constant(len(_NAMES))
     GEOM_FRICTION,
     BODY_INVWEIGHT,
 ) = (wp.constant(index) for index in range(len(_NAMES)))
-# Memory of data for contacts, constraints and the solver [B], where MuJoCo asks for less. What is not used is
-# never touched, so it costs addresses only.
+# Least memory of data for contacts, constraints and the solver [B]. Unused memory is never touched, so it
+# costs address space only.
 MEMORY_MIN = 64 << 20
 
 
@@ -85,7 +85,7 @@ class CpuWorker:
     Args:
         groups: Groups of all worlds.
         memory: Memory of each group's data for contacts, constraints and the solver [B].
-        own_models: Whether the worker needs models of its own, for others write into theirs at the same time.
+        own_models: Whether the worker needs its own models, since others write into theirs at the same time.
     """
 
     def __init__(self, groups: Sequence[MujocoGroup], memory: Sequence[int], own_models: Sequence[bool]):

@@ -1,1 +1,1 @@
-"""What goes between State, Control and Contacts and the rows of MuJoCo's data."""
+"""Exchange of State, Control and Contacts with the rows of MuJoCo's data."""

@@ -66,7 +66,7 @@ def sum_contact_force(
             continue
         body0 = shape_body[contacts.shape0[slot]]
         body1 = shape_body[contacts.shape1[slot]]
-        # MuJoCo lets forces act in the middle between both surfaces.
+        # In MuJoCo, contact forces act midway between the surfaces.
         point = 0.5 * in_world(body0, contacts.point0[slot], body_q)
         point += 0.5 * in_world(body1, contacts.point1[slot], body_q)
         add_force(body0, point, -force, body_com, body_q, body_force)

@@ -1,4 +1,4 @@
-"""Contact copy stage: bring the contacts of all worlds from one buffer into another of any capacity.
+"""Contact copy stage: copy the contacts of all worlds into another buffer of any capacity.
 
 Reads   all arrays of the source
 Writes  the same of the target; contacts for which it has no slot are counted in `rigid_contact_found`

@@ -1,4 +1,4 @@
-"""Contact mixing: what a contact has of two geoms, by MuJoCo's rules, for contacts that MuJoCo did not find.
+"""Contact mixing: combine the properties of two geoms by MuJoCo's rules, for external contacts.
 
 Both engines use it: the C engine in double precision, MuJoCo Warp in single precision.
 """
@@ -81,7 +81,7 @@ def mixing_functions(real: Any) -> SimpleNamespace:
         Args:
             weight: Weight of the first geom.
             factor: Sum of the inverse weights of both bodies, times 1 - dmax.
-            is_force0: Whether the gains of the first geom are forces, and stand in for its `solref` where
+            is_force0: Whether the gains of the first geom are in force space, and replace its `solref` where
                 its stiffness is given.
             is_force1: The same for the second.
             gains0: Stiffness and damping of the first geom.
@@ -109,9 +109,9 @@ def mixing_functions(real: Any) -> SimpleNamespace:
     def patch_solref(
         stiffness: real, factor: real, is_force0: bool, is_force1: bool, gains0: vec2, gains1: vec2
     ) -> vec2:
-        """Return the reference of a contact with a stiffness of its own [N/m].
+        """Return the reference of a contact with its own stiffness [N/m].
 
-        The dissipation times of both materials add up; without any the damping is critical.
+        The dissipation times of both materials add up; if neither is given the damping is critical.
         """
         tau = real(0.0)
         if is_force0 and gains0[0] > real(0.0) and gains0[1] > real(0.0):

@@ -1,10 +1,10 @@
-"""Exchange of joints that float below a body: in MuJoCo a body floats relative to the world only.
+"""Exchange of free joints below a body: in MuJoCo a body floats relative to the world only.
 
 Reads   body poses and velocities of the old state; rows after the step
 Writes  rows before the step; joint_q, joint_qd of the new state after it
 
 The public coordinates of such a joint are relative to the frame F of the joint in its parent, which moves:
-with the pose X of the child, q = F^-1 X X_c, and its velocities are those that an observer in F sees,
+with the pose X of the child, q = F^-1 X X_c, and its velocities are relative to F,
 
     v = R_F^T (v_C - v_P - w_P x (c - p_P)),   w = R_F^T (w_C - w_P),
 
@@ -206,7 +206,7 @@ def push_floating_joints(
     world_frozen: wp.array,
     world_age: wp.array,
 ) -> None:
-    """Write joints that float below a body into the rows, after all others, and place the bodies for it."""
+    """Write free joints below a body into the rows, after all others, and compute the body poses for that."""
     if maps.float_depth == 0:
         return
     place_worlds(model, worlds, state_in)
@@ -238,7 +238,7 @@ def pull_floating_joints(
     state_out: State,
     world_stepped: wp.array,
 ) -> None:
-    """Write joints that float below a body into the new state, after all others, from the root outwards."""
+    """Write free joints below a body into the new state, after all others, from the root outwards."""
     for _ in range(maps.float_depth):
         place_worlds(model, worlds, state_out)
         launch_kernel(

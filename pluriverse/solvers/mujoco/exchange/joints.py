@@ -1,11 +1,10 @@
-"""State exchange: bring State and Control into the rows of MuJoCo, and what it made of them back.
+"""State exchange: write State and Control into the rows of MuJoCo, and its results back.
 
 Reads   joint_q, joint_qd, body_f of the old state; control; joint frames, body_com, drive gains
 Writes  rows before the step; joint_q, joint_qd of the new state after it
 
-Rows keep the precision of the engine from step to step: what a State holds of them is their rounding. So a
-joint whose public coordinates are still what the last step made of its rows keeps these; any other begins
-anew from the public ones.
+Rows keep the engine's precision from step to step; a State holds them rounded. So a joint whose public
+coordinates are unchanged since the last step keeps its rows; any other restarts from the public coordinates.
 """
 
 import functools
@@ -347,7 +346,7 @@ def push_worlds(
     *,
     interval: int,
 ) -> None:
-    """Write what a step needs into the rows; frozen worlds are left out."""
+    """Write the inputs of a step into the rows; frozen worlds are skipped."""
     inputs = InputArrays()
     for name in ("joint_q", "joint_qd", "body_f"):
         setattr(inputs, name, getattr(state_in, name))

@@ -1,7 +1,7 @@
-"""Exchange maps: where every world's entities are in MuJoCo's rows, for kernels; and the rows themselves.
+"""Exchange maps: the positions of every world's entities in MuJoCo's rows, and the rows themselves.
 
-A *row* is what a world has of an array of `mjData`. All rows of a group follow each other, in the order of
-`MujocoGroup.worlds`, and so do the groups.
+A *row* is a world's part of an array of `mjData`. The rows of a group are contiguous, in the order of
+`MujocoGroup.worlds`, and so are the groups.
 """
 
 import functools
@@ -17,7 +17,7 @@ from pluriverse.model import Model, Topology
 from pluriverse.solvers.mujoco.mapping.group import NO_SHAPE, MujocoGroup
 from pluriverse.types import BodyFlags
 
-# Rows and the count in `mjModel` that tells their length; a factor where an entry has several numbers.
+# Rows and the count in `mjModel` that gives their length, with a factor if an entry has several numbers.
 ROW_SIZES = {
     "qpos": ("nq", 1),
     "qvel": ("nv", 1),
@@ -31,14 +31,14 @@ ROW_SIZES = {
     "eq_active": ("neq", 1),
     "time": (None, 1),
 }
-# Counts of `mjModel` by which the rows of a world begin, in the order of `ExchangeMaps.count`.
+# Counts of `mjModel` that give the start of a world's rows, in the order of `ExchangeMaps.count`.
 COUNTS = ("nq", "nv", "na", "nu", "nbody", "nmocap", "neq", "ngeom")
 NQ, NV, NA, NU, NBODY, NMOCAP, NEQ, NGEOM = (wp.constant(index) for index in range(len(COUNTS)))
 
 
 @wp.struct
 class ExchangeMaps:
-    """Maps of all groups; see `MujocoGroup` for what they mean."""
+    """Maps of all groups; `MujocoGroup` explains them."""
 
     float_depth: int  # most joints that float below a body, on the way to a root
     # [world]
@@ -117,7 +117,7 @@ def is_prescribed(
     world: int,
     index: int,
 ) -> bool:
-    """Return whether a joint of a group moves a kinematic body in a world, which nothing holds back."""
+    """Return whether a joint of a group moves a kinematic body in a world."""
     return (body_flags[topology.world_body[world] + maps.joint_child[index]] & BodyFlags.KINEMATIC) != 0
 
 
@@ -130,7 +130,7 @@ def rows_struct(real: Any) -> Any:
 
 @functools.cache
 def row_functions(real: Any) -> SimpleNamespace:
-    """Return the `wp.func`s that read and write places and turns in rows with numbers of type `real`.
+    """Return the `wp.func`s that read and write vectors and rotations in rows with numbers of type `real`.
 
     - `row_vec3(values, first)`, `row_rotation(values, first)`: a vector, a rotation.
     - `set_row_vec3(values, first, a)`, `set_row_rotation(values, first, q)`: the way back.
@@ -251,7 +251,7 @@ def make_maps(model: Model, groups: Sequence[MujocoGroup]) -> ExchangeMaps:
 
 
 def _direct_controls(model: Model, groups: Sequence[MujocoGroup]) -> dict[str, np.ndarray]:
-    """Return where the controls of general actuators are, world by world."""
+    """Return the positions of the controls of general actuators, world by world."""
     count = np.zeros(model.world_count, dtype=np.int64)
     for group in groups:
         count[group.worlds] = len(group.direct_ctrl)
@@ -266,7 +266,7 @@ def _direct_controls(model: Model, groups: Sequence[MujocoGroup]) -> dict[str, n
 
 
 def assign_rotations(maps: ExchangeMaps, group: MujocoGroup) -> None:
-    """Bring the rotations of the joint frames of a group up to date."""
+    """Update the rotations of the joint frames of a group."""
     rotation = maps.joint_rotation.numpy()
     rotation[_flat_joints(group)] = group.joint_rotation.reshape(-1, 4)
     maps.joint_rotation.assign(rotation)

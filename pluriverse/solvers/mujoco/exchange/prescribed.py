@@ -1,13 +1,14 @@
-"""Exchange of kinematic joints: what is prescribed reaches its targets, and what it carries feels it.
+"""Exchange of kinematic joints: prescribed joints reach their targets, and attached bodies feel the motion.
 
 Reads   joint_q, joint_qd of the old state; targets and modes of drives
 Writes  rows before the step; joint_q, joint_qd of the new state after it
 
-In MuJoCo such a joint has an armature that nothing in a scene accelerates. Its velocity at the end of a step
-follows from mode and targets as in `SolverSAP`; a force on the armature gives it the acceleration that leads
-there, so inertial forces act on what hangs on it. Its coordinates then are what was asked for, without
-rounding. A joint without a target keeps its coordinates and velocity. Ball and free joints have velocity
-targets only, and move as a whole, by the velocity at the end of the step, if one of their axes has one.
+In MuJoCo such a joint has an armature too large for anything in a scene to accelerate. Its velocity at the
+end of a step follows from mode and targets as in `SolverSAP`; a force on the armature produces the required
+acceleration, so inertial forces act on attached bodies. Its coordinates are then set to the prescribed
+values, without rounding. A joint without a target keeps its coordinates and velocity. Ball and free joints
+have velocity targets only, and move as a whole, by the velocity at the end of the step, if one of their axes
+has one.
 """
 
 import functools
@@ -37,7 +38,7 @@ ARMATURE = wp.constant(wp.float64(KINEMATIC_ARMATURE))
 
 @wp.struct
 class Targets:
-    """Arrays that say where kinematic joints go; see `Model`, `State` and `Control`."""
+    """Arrays that prescribe kinematic joints; see `Model`, `State` and `Control`."""
 
     body_flags: wp.array[int]
     body_com: wp.array[wp.vec3]
@@ -72,7 +73,7 @@ def end_rate(targets: Targets, dof: int) -> wp.float64:
 
 @functools.cache
 def _whole_joints() -> SimpleNamespace:
-    """Return the functions of ball and free joints, which move as a whole."""
+    """Return the functions of ball and free joints, whose axes are prescribed together."""
     convert, rotate = conversion_functions(wp.float64), rotation_functions(wp.float64)
     widen_vec3, widen_rotation = convert.widen_vec3, convert.widen_rotation
     read_vec3, read_rotation = convert.read_vec3, convert.read_rotation
@@ -132,7 +133,7 @@ def _whole_joints() -> SimpleNamespace:
         outer, inner = targets.joint_X_p[joint], targets.joint_X_c[joint]
         outer_turn = widen_rotation(wp.transform_get_rotation(outer))
         inner_turn = widen_rotation(wp.transform_get_rotation(inner))
-        # From the point of the joint on the body to its centre of mass, which has the velocity.
+        # From the joint's point on the body to its centre of mass, to which the velocity refers.
         lever = widen_vec3(targets.body_com[body]) - widen_vec3(wp.transform_get_translation(inner))
         before = body_rotation(targets, joint, coord)
         after = quat_normalize(turned_by(dt * end_rates(targets, dof + 3)) * before)
@@ -215,7 +216,7 @@ def _pull_kernel() -> wp.Kernel:
         joint_q: wp.array[float],  # [coord] m, rad
         joint_qd: wp.array[float],  # [dof] m/s, rad/s
     ):
-        """Write where the kinematic joints of a world went."""
+        """Write the prescribed state of the kinematic joints of a world."""
         world = worlds[wp.tid()]
         if world < 0:
             return
@@ -290,7 +291,7 @@ def pull_kinematic_joints(
     world_stepped: wp.array,
     dt: float,
 ) -> None:
-    """Write where kinematic joints went into the new state, after all others."""
+    """Write the prescribed state of kinematic joints into the new state, after all others."""
     if not model.has_kinematic_bodies:
         return
     launch_kernel(

@@ -1,4 +1,4 @@
-"""Restore stage: worlds that were not stepped, or have no finite poses, keep the state they had.
+"""Restore stage: worlds that were not stepped, or have non-finite poses, keep their old state.
 
 Reads   both states, which worlds were stepped
 Writes  the new state of such worlds; world_frozen
@@ -34,7 +34,7 @@ def restore_world(
     coord_count: wp.array[int],  # [template]
     arrays: RestoreArrays,
 ):
-    """Put back a world that was not stepped, or freeze and put back one whose poses are not finite."""
+    """Restore a world that was not stepped, or freeze and restore one whose poses are not finite."""
     world = worlds[wp.tid()]
     if world < 0:
         return
@@ -72,7 +72,7 @@ def restore_worlds(
     world_stepped: wp.array,
     world_frozen: wp.array,
 ) -> None:
-    """Put worlds that were not stepped, or that have no finite poses, back to `state_in`."""
+    """Restore worlds that were not stepped, or have non-finite poses, to `state_in`."""
     arrays = RestoreArrays()
     for name in ("joint_q", "joint_qd", "body_q", "body_qd"):
         setattr(arrays, f"{name}_in", getattr(state_in, name))

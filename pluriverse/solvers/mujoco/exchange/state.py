@@ -1,7 +1,7 @@
-"""StateExchange: what every engine does before and after it lets MuJoCo step.
+"""StateExchange: what every engine does before and after MuJoCo's step.
 
 Before a step State and Control become rows of MuJoCo's data (`push`). After it the rows become the new State,
-with bodies placed by our own forward kinematics, and worlds without a sound state keep the one they had
+with body poses from our own forward kinematics, and worlds without a valid new state keep the old one
 (`pull`).
 """
 
@@ -23,23 +23,23 @@ from pluriverse.solvers.unfreeze import unfreeze_worlds
 
 
 class StateExchange:
-    """The rows of all worlds, and the way from State and Control to them and back.
+    """The rows of all worlds, and their conversion from State and Control and back.
 
     Args:
         model: Model that is stepped.
         groups: Its groups.
         real: Type of the numbers in rows.
-        interval: Read the joint state from the State in every so many steps; between them, and always if 0,
-            worlds continue from what MuJoCo has.
+        interval: Number of steps between readings of the joint state from the State; in other steps, and
+            always if 0, worlds continue from MuJoCo's own state.
     """
 
     def __init__(self, model: Model, groups: Sequence[MujocoGroup], real: Any, interval: int):
         self.model, self.groups, self._interval = model, groups, interval
         count, device = model.world_count, model.device
         self.maps = make_maps(model, groups)
-        """Where the entities of every world are in the rows."""
+        """Positions of the entities of every world in the rows."""
         self.rows = ExchangeRows(groups, real, device)
-        """What worlds have of MuJoCo's data."""
+        """The rows of MuJoCo's data of all worlds."""
         self.known: Any = wp.zeros(count, dtype=int, device=device)
         """1 where the rows are what the last step left, shape [world]."""
         self.age: Any = wp.zeros(count, dtype=int, device=device)
@@ -50,7 +50,7 @@ class StateExchange:
 
     @property
     def runtime_arrays(self) -> dict[str, wp.array]:
-        """What worlds carry from step to step besides their State, by name."""
+        """Arrays that worlds carry from step to step besides their State, by name."""
         names = ("qpos", "qvel", "act", "qacc_warmstart", "time")
         rows = {name: getattr(self.rows, name) for name in names}
         return {**rows, "world_known": self.known, "world_age": self.age}
@@ -58,7 +58,7 @@ class StateExchange:
     def push(
         self, worlds: wp.array, state_in: State, control: Control, world_frozen: wp.array, dt: float
     ) -> None:
-        """Write what a step of `dt` [s] needs into the rows; frozen worlds are left out. Only launches."""
+        """Write the inputs of a step of `dt` [s] into the rows; frozen worlds are skipped. Only launches."""
         push_worlds(
             self.model,
             worlds,
@@ -90,7 +90,7 @@ class StateExchange:
         restore_worlds(model, worlds, self._coord_count, state_in, state_out, stepped, world_frozen)
 
     def assign_group(self, index: int) -> None:
-        """Write what only the model decides of a group: poses of mocap bodies, constraints, joint frames."""
+        """Write the rows that depend on the model alone: poses of mocap bodies, constraints, joint frames."""
         group = self.groups[index]
         assign_rotations(self.maps, group)
         values = {
@@ -104,10 +104,10 @@ class StateExchange:
                 rows.assign(np.ascontiguousarray(value).reshape(rows.shape))
 
     def tracked_rows(self, index: int) -> dict[str, wp.array]:
-        """Return the rows of a group that only the model decides, flat, by name."""
+        """Return the rows of a group that depend on the model alone, flat, by name."""
         names = ("mocap_pos", "mocap_quat", "eq_active")
         return {name: self.rows.of_group(self.groups, index, name).flatten() for name in names}
 
     def reset(self, selection: WorldSelection) -> None:
-        """Let worlds begin anew from their State. Only launches."""
+        """Restart worlds from their State. Only launches."""
         unfreeze_worlds(selection, self.known)

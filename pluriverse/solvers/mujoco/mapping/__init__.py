@@ -1,1 +1,1 @@
-"""What MuJoCo's models are made of: groups of worlds, their compiled models, and their fields."""
+"""Mapping to MuJoCo: groups of worlds, their compiled models, and their fields."""

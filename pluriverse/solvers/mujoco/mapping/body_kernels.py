@@ -4,12 +4,12 @@ Reads   gravity; body_mass, body_com, body_inertia; joint_X_p, joint_X_c, joint_
 Writes  opt.gravity; body_mass, body_ipos, body_iquat, body_inertia; body_pos, body_quat, jnt_pos, jnt_axis,
         mocap poses, rotations of joint frames
 
-A body stands in MuJoCo as it stands when all its joints are at zero, so coordinates are the same numbers in
-both. With joints 1 to n between the parent P and the body B,
+The reference pose of a body in MuJoCo is its pose with all its joints at zero, so coordinates are the same
+numbers in both. With joints 1 to n between the parent P and the body B,
 
     X_PB(q) = X_p1 J_1(q_1) X_c1^-1 X_p2 ... J_n(q_n) X_cn^-1,
 
-the frame of joint i in the body is the inverse of what stands to the right of J_i, with all later joints at
+the frame of joint i in the body is the inverse of the factors to the right of J_i, with all later joints at
 zero. Inertias are principal moments and the rotation of their axes.
 """
 
@@ -34,15 +34,15 @@ from pluriverse.solvers.mujoco.mapping.stages import (
 )
 from pluriverse.solvers.mujoco.mapping.structure import MujocoJoint, StructurePlan
 
-# Off-diagonal entries up to here, relative to the largest moment, are roundings of single precision (2**-24),
-# and the axes of the body are taken for the principal ones.
+# Off-diagonal entries up to this size, relative to the largest moment, are single-precision rounding
+# (2**-24); the axes of the body then count as principal.
 DIAGONAL_ROUNDING = 2.0**-24
-# Mass [kg] and moment of inertia [kg·m²] of a moving body that has none of its own: MuJoCo refuses less than
-# 1e-15. Its joints carry armature or bodies with mass, or the model would have been refused.
+# Mass [kg] and moment of inertia [kg·m²] given to a moving body without them: MuJoCo refuses less than 1e-15.
+# Its joints have armature or carry bodies with mass, else the model would have been refused.
 MASS_MIN = 1e-12
 INERTIA_MIN = 1e-14
-# How much less than the sum of the others [relative] the largest moment of a thin body is at most: some
-# roundings of double precision, for MuJoCo compares exactly.
+# Relative amount by which the largest moment of a thin body stays below the sum of the others: a few
+# double-precision roundings, since MuJoCo compares exactly.
 THIN_ROUNDING = 1e-14
 _OFF_DIAGONAL = wp.constant(wp.float64(DIAGONAL_ROUNDING))
 _MASS_MIN = wp.constant(wp.float64(MASS_MIN))
@@ -107,7 +107,7 @@ def to_device(values: Any, device: Any) -> Any:
 
 
 def assign_inplace(maps: Any, name: str, values: np.ndarray, dtype: Any, device: Any) -> None:
-    """Write an array of a struct, into the memory that it has, which recorded launches know."""
+    """Write an array of a struct in place, since recorded launches hold its memory."""
     before = getattr(maps, name)
     if before is not None and before.size == len(values):
         before.assign(values)
@@ -248,7 +248,7 @@ def body_kernels(real: Any) -> SimpleNamespace:
                         axis = widen(joint_axis[first_dof + maps.joint_dof[mine]])
                         write_vec3(fields.jnt_axis, target, rotated(rotation, axis))
                 pose = composed(widen_pose(joint_X_p[joint]), pose)
-            # What moves freely has its pose in the coordinates; MuJoCo reads that of the body in qpos0 only.
+            # A free body has its pose in the coordinates; MuJoCo uses its body pose for qpos0 only.
             if maps.is_free[body] == 0:
                 position = wp.transform_get_translation(pose)
                 orientation = wp.normalize(wp.transform_get_rotation(pose))

@@ -1,9 +1,9 @@
-"""Which geoms may touch, said in MuJoCo's words: contact bits, excluded bodies, explicit pairs.
+"""Which geoms may touch, expressed for MuJoCo: contact bits, excluded bodies, explicit pairs.
 
 Two geoms of MuJoCo touch if `contype` of one and `conaffinity` of the other share a bit. Geoms that may touch
 the same others form a *colour*; colour k has bit k as its `contype`, and the bits of the colours that it may
-touch as its `conaffinity`, which is exact for up to 32 colours. What needs more falls back on excluding whole
-bodies from each other, and what still needs more on naming each pair, so the result is always exact.
+touch as its `conaffinity`, which is exact for up to 31 colours. Beyond that whole bodies are excluded from
+each other, and as a last resort pairs are listed one by one, so the result is always exact.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 COLOUR_COUNT = 31
-"""Colours that contact bits tell apart. MuJoCo's are signed integers, so the last bit is left alone."""
+"""Colours that contact bits can represent. MuJoCo's are signed integers, so the last bit is not used."""
 
 _FREE, _NO, _YES = -1, 0, 1
 
@@ -25,11 +25,11 @@ class CollisionMasks:
     conaffinity: np.ndarray
     """Bits that a geom touches, shape [geom]."""
     filter_parent: bool
-    """Whether MuJoCo leaves out neighbours across a joint by itself."""
+    """Whether MuJoCo filters neighbours across a joint itself."""
     excludes: list[tuple[int, int]] = field(default_factory=list)
     """Pairs of MuJoCo's bodies that never touch."""
     pairs: list[tuple[int, int]] = field(default_factory=list)
-    """Pairs of geoms that touch although their bits do not say so."""
+    """Pairs of geoms that may touch although their bits do not match."""
     colour_count: int = 0
     """Colours that the geoms need."""
 
@@ -74,7 +74,7 @@ def _masks_of(
     excludes: list[tuple[int, int]],
 ) -> CollisionMasks:
     touching = np.flatnonzero((table == _YES).any(axis=1))
-    # Where bits run out, colours of few geoms go without, for every pair of theirs has to be named.
+    # If bits run out, the colours with the fewest geoms get none, since each of their pairs must be listed.
     size = np.bincount(colours, minlength=len(table))[touching]
     kept = np.sort(touching[np.argsort(-size, kind="stable")][:COLOUR_COUNT])
     contype = np.zeros(len(table), dtype=np.int64)

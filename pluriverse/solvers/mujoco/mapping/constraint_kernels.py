@@ -4,9 +4,9 @@ Reads   equality_constraint_anchor, _axis, _torquescale, _relpose, _polycoef, _e
         joint_X_p, joint_X_c, joint_limit_*; tendon_invweight0
 Writes  eq_data, eq_active; site_pos, site_quat; tendon_range; tendon_solref_lim
 
-A weld holds a point of the second body, other constraints a point of the first. The rotational stiffness of a
-hinge grows with the square of the distance of its two points. Limits of tendons are forces per length, as
-those of joint limits (`solref`), but without damping the limit is a spring without any.
+A weld constrains a point of the second body, other constraints a point of the first. The rotational stiffness
+of a hinge grows with the square of the distance of its two points. Gains of tendon limits are in force space,
+like those of joint limits (`solref`), but a limit without damping is an undamped spring.
 """
 
 import functools
@@ -102,7 +102,7 @@ def make_constraint_maps(
 
 
 def assign_tendon_limits(maps: ConstraintMaps, rows: ModelRows, group: MujocoGroup, device: Any) -> None:
-    """Write which limits of tendons are forces, which custom attributes say, into maps."""
+    """Write which tendon limits have force-space gains, from custom attributes, into maps."""
     shape = (group.world_count, int(group.model.ntendon))
     is_force, stiffness, damping = (np.zeros(shape) for _ in range(3))
     if group.model.ntendon:
@@ -233,7 +233,7 @@ def constraint_kernels(real: Any) -> SimpleNamespace:
         inverse_weight: wp.array[real],  # [row tendon] 1/kg
         fields: fields_type,
     ):
-        """Write how the limits of the tendons of one world pull that are forces."""
+        """Write the `solref` of the tendon limits of one world with force-space gains."""
         row = wp.tid()
         if selected_world(worlds, selected, row) < 0:
             return

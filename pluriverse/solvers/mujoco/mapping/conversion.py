@@ -1,8 +1,8 @@
 """Conversion: from a model to one MuJoCo model per group of worlds.
 
-The steps: sort worlds into groups, plan the structure of each, let kernels compute the numbers of its worlds,
-write and compile the description of the first world, let the same kernels write the fields of all worlds, and
-let MuJoCo compute what follows from them.
+The steps: sort worlds into groups, plan the structure of each, compute the values of its worlds in kernels,
+write and compile the description of the first world, write the fields of all worlds with the same kernels,
+and let MuJoCo compute the derived fields.
 """
 
 from collections.abc import Mapping
@@ -99,7 +99,7 @@ def find_general_bodies(plan: GroupPlan, fields: Mapping[str, np.ndarray]) -> fr
 
 
 def _fill_maps(group: MujocoGroup, rows: ModelRows, plan: GroupPlan, sites: list[int]) -> None:
-    """Set where the entities of the worlds are in MuJoCo's model; `sites` are those of `plan.sites`."""
+    """Set the indices of the worlds' entities in MuJoCo's model; `sites` are those of `plan.sites`."""
     structure, model = plan.structure, group.model
     template = structure.template
     for kind in ("body", "joint", "coord", "dof", "shape", "equality"):

@@ -1,4 +1,4 @@
-"""Drives as MuJoCo's actuators: which there are. `joint_kernels` computes their gains.
+"""Drives as MuJoCo actuators: their structure. `joint_kernels` computes their gains.
 
 | Mode of the degree of freedom | Actuators |
 | --- | --- |
@@ -19,7 +19,7 @@ from pluriverse.solvers.mujoco.mapping.structure import MujocoJoint, StructurePl
 from pluriverse.types import JointTargetMode
 
 POSITION, VELOCITY, EFFORT = range(3)
-"""What the control of an actuator is."""
+"""Meaning of the control of an actuator."""
 
 
 @dataclass

@@ -1,6 +1,6 @@
-"""Equality constraints as MuJoCo's: which there are. `constraint_kernels` computes their numbers.
+"""Equality constraints in MuJoCo: their structure. `constraint_kernels` computes their values.
 
-Points and poses are held at sites, so that they do not depend on MuJoCo's reference pose:
+Constraints act between sites, so that they do not depend on MuJoCo's reference pose:
 
 | Ours | MuJoCo's |
 | --- | --- |
@@ -10,9 +10,9 @@ Points and poses are held at sites, so that they do not depend on MuJoCo's refer
 | `JOINT`, mimic | joint |
 | `DISTANCE` | a spatial tendon of limited length between two sites |
 
-MuJoCo's constraints give way under a load, the more the lighter the bodies are. The weld that holds a body
-together which a loop joint cuts has the largest impedance that MuJoCo takes, so that what the joint carries
-does not open it; `eq_solimp` of the constraint says otherwise.
+MuJoCo's constraints are compliant, the more so the lighter the bodies are. The weld that joins the parts of a
+body split at a loop joint has the largest impedance that MuJoCo allows, so that the load of the joint does
+not open it, unless `eq_solimp` of the constraint is given.
 """
 
 from dataclasses import dataclass, field
@@ -27,11 +27,11 @@ from pluriverse.types import EqType
 CONNECT, WELD, JOINT = range(3)
 """`mujoco.mjtEq`."""
 
-# The largest impedance that MuJoCo takes: under a load a constraint gives way by (1 - d) / d of what it would
-# accelerate by freely in the square of its time constant.
+# The largest impedance that MuJoCo allows. Under a load a constraint yields by (1 - d) / d times the free
+# acceleration times the square of its time constant.
 RIGID_IMPEDANCE = 0.9999
-# Distance [m] of the two points that hold the axis of a hinge. The torque about them grows with its square;
-# this is the size of the joints that close the loops of robots.
+# Distance [m] of the two points that fix the axis of a hinge. Its rotational stiffness grows with the square
+# of it; this is the size of the loop joints of robots.
 HINGE_LENGTH = 0.1
 
 
@@ -50,14 +50,14 @@ class ConstraintPlan:
     """MuJoCo's joint that follows."""
     joint2: int = -1
     side: float = 0.0
-    """Where on the axis of a hinge the point is, in half lengths."""
+    """Position of the point on the axis of a hinge, in half lengths."""
     holds_part: bool = False
-    """Whether it holds a part to the body that a loop joint cut it from."""
+    """Whether it joins a part to the body from which it was split at a loop joint."""
 
 
 @dataclass
 class DistancePlan:
-    """A tendon of MuJoCo that keeps two points within a distance."""
+    """A tendon of MuJoCo that bounds the distance of two points."""
 
     equality: int
     """World-local equality constraint."""
@@ -108,7 +108,7 @@ def plan_equalities(plan: StructurePlan) -> EqualityPlan:
 def authored_constraints(
     rows: ModelRows, equalities: EqualityPlan, worlds: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Return what custom attributes say about constraints, MuJoCo's default where nothing.
+    """Return the custom attributes of constraints, with MuJoCo's defaults where they are absent.
 
     Returns:
         `eq_solref`, `eq_solimp`, shape [row, constraint, ...], and `tendon_solref_lim`, `tendon_solimp_lim`,

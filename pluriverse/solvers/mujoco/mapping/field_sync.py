@@ -1,9 +1,9 @@
 """FieldSync: keep the fields of MuJoCo's models up to date with arrays of the model on the device.
 
-Which arrays are tracked is decided on the host, once: `FieldSync.add` gives the fields that depend on them a
-row per world, compiles what worlds may come to have, and undoes the shortcuts that MuJoCo takes for fixed
-numbers. After that `FieldSync.launch` brings worlds up to date. It can be recorded into a graph together with
-what writes to the arrays.
+The tracked arrays are chosen once, on the host: `FieldSync.add` gives the fields that depend on them a row
+per world, compiles the meshes that worlds may later use, and undoes MuJoCo's shortcuts for constant values.
+After that `FieldSync.launch` updates worlds. It can be recorded into a graph together with the kernels that
+write to the arrays.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,18 +46,18 @@ from pluriverse.types import GeoType
 _INERTIAL = STAGES["inertia"].reads | frozenset(FRAME_ARRAYS)
 
 VariantRows = Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]
-"""Meshes that shapes may come to have: flat shapes of a world, and sources and sizes, shape [variant, shape]
-and [variant, shape, 3]."""
+"""Meshes that shapes may be given: flat shapes of a world, and sources and sizes, shape [variant, shape] and
+[variant, shape, 3]."""
 
 
 class FieldSync:
-    """Brings MuJoCo's models up to date on the device.
+    """Updates MuJoCo's models on the device.
 
     Args:
         model: Model that the groups are of.
         options: How MuJoCo solves.
         groups: Its groups.
-        engine: What steps them.
+        engine: The engine that steps them.
     """
 
     def __init__(self, model: Model, options: MujocoOptions, groups: Sequence[MujocoGroup], engine: Engine):
@@ -70,7 +70,7 @@ class FieldSync:
         self._retired: list[_GroupSync] = []  # recorded launches know their memory
 
     def add(self, names: Mapping[str, np.ndarray | None], meshes: VariantRows = ()) -> None:
-        """Follow arrays of the model from now on, next to those followed before.
+        """Track arrays of the model from now on, in addition to those tracked before.
 
         Args:
             names: Arrays by name, each with a mask of the entries that may take any value, or None.
@@ -92,7 +92,7 @@ class FieldSync:
                 )
             if name not in KNOWN_ARRAYS | WITHOUT_EFFECT:
                 raise ValueError(
-                    f"SolverMuJoCo: {name} cannot change on the device, for MuJoCo has it compiled in. Write "
+                    f"SolverMuJoCo: {name} cannot change on the device, since MuJoCo compiles it in. Write "
                     "to it on the host and call notify_model_changed(), or make a new solver."
                 )
         wanted = self._names | (frozenset(names) & KNOWN_ARRAYS)
@@ -117,7 +117,7 @@ class FieldSync:
         self._engine.on_renewal = self.launch_all
 
     def sync_from_host(self) -> None:
-        """Go on after the groups were brought up to date on the host."""
+        """Continue after the groups were updated on the host."""
         if self._syncs:
             rows = ModelRows(self._model)
             for sync in self._syncs:
@@ -145,7 +145,7 @@ class FieldSync:
             sync.launch(self._selected)
 
     def _check_sizes(self, rows: ModelRows, drawn: np.ndarray | None) -> None:
-        """Raise if shapes are to take any size whose geometry MuJoCo compiles."""
+        """Raise if shapes of compiled geometry are meant to take any size."""
         if drawn is None:
             return
         fixed = [GeoType.HFIELD]
@@ -160,7 +160,7 @@ class FieldSync:
             shape = int(bad[0])
             raise ValueError(
                 f"SolverMuJoCo: shape '{self._model.shape_label[shape]}' (index {shape}) is a "
-                f"{GeoType(int(kinds[shape])).name.lower()}, whose size MuJoCo has compiled in, so it cannot "
+                f"{GeoType(int(kinds[shape])).name.lower()}, whose size MuJoCo compiles in, so it cannot "
                 "be drawn. Leave it out with entities=, use variants of several sizes, step meshes and "
                 "cones in MuJoCo's C engine, or use SolverSAP."
             )
@@ -172,7 +172,7 @@ class FieldSync:
         group: MujocoGroup,
         drawn: np.ndarray | None,
     ) -> None:
-        """Let a group have all that may come, and a row per world for what changes."""
+        """Extend a group by all values that may occur, with a row per world for fields that change."""
         names, model = self._names, group.model
         plan = group.plan
         if drawn is not None:
@@ -194,7 +194,7 @@ class FieldSync:
         bodies = range(1, model.nbody)
         general = frozenset(bodies) if names & _INERTIAL else frozenset()
         if fresh or not general <= group.general_bodies:
-            # There will be other vertices; recorded launches may know the memory of those that there were.
+            # The vertices will change; recorded launches may hold the memory of the old ones.
             self._dropped += [group.fields.pop(name) for name in MESH_FIELDS if name in group.fields]
             compiled = compile_group(rows, self._options, group.plan, group.general_bodies | general)
             replace_model(group, compiled)
@@ -219,7 +219,7 @@ class FieldSync:
 
 
 class _GroupSync:
-    """Brings the worlds of one group up to date on the device."""
+    """Updates the worlds of one group on the device."""
 
     def __init__(
         self,
@@ -242,7 +242,7 @@ class _GroupSync:
         self.assign(rows)
 
     def assign(self, rows: ModelRows) -> None:
-        """Take over what only the host changes."""
+        """Copy the values that only the host changes."""
         group, device = self._group, rows.model.device
         self._kernels.assign_group(rows, group, margins=margins_are_kept(self._options, group))
         for name in READ_FIELDS:
@@ -264,7 +264,7 @@ class _GroupSync:
 
 
 def active_stages(group: MujocoGroup, names: frozenset[str]) -> list[str]:
-    """Return the stages that a group needs to follow arrays, in their order."""
+    """Return the stages that a group needs to track arrays, in order."""
     plan, model = group.plan, group.model
     result = []
     for stage, entry in STAGES.items():
@@ -284,13 +284,13 @@ def active_stages(group: MujocoGroup, names: frozenset[str]) -> list[str]:
 
 
 def _uses_sites(model: Any) -> bool:
-    """Return whether actuators act on sites or bodies, so that where these are counts."""
+    """Return whether actuators act on sites or bodies, so that their poses matter."""
     joints = (0, 1)  # mjTRN_JOINT, mjTRN_JOINTINPARENT
     return bool((~np.isin(model.actuator_trntype, joints)).any())
 
 
 def _assets(rows: ModelRows, group: MujocoGroup, meshes: VariantRows) -> Iterator[MeshAsset]:
-    """Yield the meshes that the geoms of a group may come to have."""
+    """Yield the meshes that the geoms of a group may be given."""
     first = rows.first["shape"][group.worlds[0]]
     template = rows.model.world_template[group.worlds[0]]
     entries = {
@@ -317,7 +317,7 @@ def _assets(rows: ModelRows, group: MujocoGroup, meshes: VariantRows) -> Iterato
 
 
 def _open_ranges(rows: ModelRows, group: MujocoGroup, names: frozenset[str]) -> None:
-    """Let all joints and drives have ranges whose limits may come."""
+    """Enable the ranges of all joints and drives that may receive limits."""
     plan, model = group.plan.structure, group.model
     scalar = scalar_joints(plan)
     if not len(scalar):

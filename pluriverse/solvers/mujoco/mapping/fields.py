@@ -1,7 +1,7 @@
 """FieldTable: the arrays of `mjModel` of all worlds of a group.
 
-A field of `mjModel` is either given by the values of the group, or follows from others by `mj_setConst`
-(inverse weights, subtree masses, lengths of tendons), or by the bounds of geoms.
+A field of `mjModel` is either written from the values of the group, or derived from others by `mj_setConst`
+(inverse weights, subtree masses, lengths of tendons) or from the bounds of geoms.
 """
 
 from typing import Any
@@ -46,20 +46,20 @@ SOURCES = (
     "actuator_gear",
     "actuator_armature",
 )
-"""Fields that the derived ones follow from."""
+"""Fields from which others are derived."""
 
 SHORTCUTS = ("body_sameframe", "geom_sameframe", "site_sameframe")
-"""Fields that say which frames are the same as others."""
+"""Fields that mark frames which coincide with others."""
 
-# Difference up to which MuJoCo takes frames for equal [m, parts of a quaternion]: that of its compiler.
+# Difference up to which MuJoCo's compiler treats frames as equal [m, quaternion components].
 FRAME_ERROR = 1e-6
 
 SPECIAL_FRAME = ("body_ipos", "body_iquat", "jnt_pos", "jnt_axis")
-"""Fields that decide whether MuJoCo takes a body for a simple one, whose mass matrix is diagonal."""
+"""Fields that decide whether MuJoCo treats a body as simple, with a diagonal mass matrix."""
 
 
 class FieldTable:
-    """Collects the fields of all worlds of a group, then puts them into it.
+    """Collects the fields of all worlds of a group, then writes them into it.
 
     Args:
         group: Group with its compiled model.
@@ -70,13 +70,13 @@ class FieldTable:
         self._edits: dict[str, np.ndarray] = {}
 
     def edit(self, name: str) -> np.ndarray:
-        """Return a field of all worlds to write to, shape [row, ...], as it is now to begin with."""
+        """Return a field of all worlds to edit, shape [row, ...], initially with its current values."""
         if name not in self._edits:
             self._edits[name] = self.group.value(name).copy()
         return self._edits[name]
 
     def put(self, name: str, values: np.ndarray) -> None:
-        """Give a field of all worlds."""
+        """Set a field of all worlds."""
         field = self.group.shared(name)
         self._edits[name] = np.broadcast_to(values, (self.group.world_count, *field.shape)).astype(
             field.dtype
@@ -116,13 +116,13 @@ def write_shared(model: Any, name: str, value: np.ndarray) -> None:
 
 
 def update_derived(group: MujocoGroup, changed: set[str]) -> set[str]:
-    """Compute anew what `mj_setConst` computes, where its sources changed; return the changed names."""
+    """Recompute the results of `mj_setConst` where their sources changed; return the changed names."""
     if not changed & set(SOURCES):
         return set()
     import mujoco
 
     model, data = group.model, mujoco.MjData(group.model)
-    # Newer versions decide these anew, for one world; `set_shortcuts` does it for all.
+    # Newer versions recompute these for one world; `set_shortcuts` does it for all.
     shortcuts = {name: getattr(model, name).copy() for name in SHORTCUTS}
     try:
         return _update_derived(group, data)
@@ -175,10 +175,10 @@ def _keys(table: np.ndarray) -> np.ndarray:
 
 
 def set_shortcuts(group: MujocoGroup) -> set[str]:
-    """Tell MuJoCo which frames are the same in every world, and no others; return the changed names.
+    """Mark exactly those frames for MuJoCo that coincide in every world; return the changed names.
 
-    Where a geom or site is in the place of its body or of its centre of mass, MuJoCo does not compute its
-    pose anew. It decides that when it compiles the first world.
+    MuJoCo skips the pose of a geom or site that coincides with the frame of its body or with its centre of
+    mass. It decides that when it compiles the first world.
     """
     model = group.model
     body_pos, body_quat = group.value("body_ipos"), group.value("body_iquat")
@@ -227,9 +227,10 @@ def _is_same_turn(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def keep_free_of_trees(group: MujocoGroup, changed: set[str]) -> bool:
-    """Let MuJoCo do without the trees of boxes that it compiled, where boxes moved; return whether it does.
+    """Switch off the compiled bounding volume trees if boxes moved; return whether they are off.
 
-    The trees only save tests of pairs of geoms of the same two bodies; the contacts are the same without.
+    The trees only save tests of pairs of geoms of the same two bodies; the contacts are the same without
+    them.
     """
     import mujoco
 

@@ -1,4 +1,4 @@
-"""Order of quaternions, and where bodies that move freely stand in MuJoCo's model."""
+"""Order of quaternions, and initial poses of free bodies in MuJoCo's model."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def as_xyzw(quat: np.ndarray) -> np.ndarray:
 def initial_poses(rows: ModelRows, plan: StructurePlan, world: int) -> dict[int, np.ndarray]:
     """Return the initial pose (position [m], xyzw) of each of MuJoCo's bodies with a free joint, by body.
 
-    MuJoCo reads it in `qpos0` only: what moves freely has its pose in the coordinates.
+    MuJoCo uses it for `qpos0` only: a free body has its pose in the coordinates.
     """
     worlds = np.array([world])
     inner = rows.take("joint_X_p", "joint", worlds)[0]

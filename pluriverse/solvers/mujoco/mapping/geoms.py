@@ -1,4 +1,4 @@
-"""Shapes as MuJoCo's geoms and sites: which there are. `shape_kernels` computes their numbers."""
+"""Shapes as MuJoCo geoms and sites: their structure. `shape_kernels` computes their values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,11 +29,11 @@ GEOM_OF_SHAPE = {
     GeoType.CONVEX_MESH: MESH,
     GeoType.CONE: MESH,
 }
-"""What geom each shape becomes. A finite plane becomes a box, a cone the hull of points on its surface."""
+"""Type of geom of each shape. A finite plane becomes a box, a cone the hull of points on its surface."""
 
-# Corners of the base of the hull that stands for a cone: the sagitta of an edge is 0.005 of the radius.
+# Base vertices of the hull that represents a cone: the sagitta of an edge is 0.005 of the radius.
 CONE_CORNER_COUNT = 32
-# Distance of the lines of the grid that MuJoCo draws on a plane [m].
+# Spacing of the grid lines that MuJoCo draws on a plane [m].
 PLANE_GRID = 1.0
 # Size [m] of a site that is only a point.
 POINT_SIZE = 0.005
@@ -92,10 +92,10 @@ def plan_shapes(
         order = chosen[np.argsort(body[chosen], kind="stable")]
         result.append(ShapePlan(code[order], mujoco_kind[order], body[order], slab[order], collides[order]))
     geom_plan, site_plan = result
-    # A site is a frame, which stays where it is: one of a plane is no slab below it.
+    # A site is a frame and stays in place: a site of a plane does not become a slab below it.
     site_plan.kind = np.where(site_plan.is_slab, PLANE, site_plan.kind)
     site_plan.is_slab = np.zeros_like(site_plan.is_slab)
-    # Sites have no meshes: what MuJoCo draws no site of becomes a point.
+    # Sites have no meshes: a shape that a site cannot have becomes a point.
     site_plan.kind = np.where(
         np.isin(site_plan.kind, [SPHERE, CAPSULE, CYLINDER, BOX, ELLIPSOID]), site_plan.kind, SPHERE
     )
@@ -124,7 +124,7 @@ def _mesh_name(rows: ModelRows, flat: int) -> str:
 
 
 def geom_attributes(rows: ModelRows, shapes: ShapePlan, worlds: np.ndarray) -> dict[str, np.ndarray]:
-    """Return what custom attributes alone decide about geoms, MuJoCo's default where there are none.
+    """Return the properties of geoms that only custom attributes set, with MuJoCo's defaults.
 
     Returns:
         `solimp` [row, geom, 5], `solmix` [row, geom], `force_space` (whether stiffness and damping are forces

@@ -1,10 +1,10 @@
-"""MujocoGroup: the worlds of one structure as MuJoCo sees them, and where each entity of theirs is.
+"""MujocoGroup: the worlds of one structure in MuJoCo, with the indices of all their entities.
 
 This is the interface between the conversion, which fills groups, and the engines, which step them. Indices of
 Pluriverse entities are world-local: entity k of world `worlds[row]` has the flat index `first_body[row] + k`
 (`first_joint`, `first_coord`, ...). Indices of MuJoCo are those of `model`. "None" is -1 throughout.
 
-What an engine does with a group before a step:
+An engine writes the following before a step:
 
 - Coordinates. For every joint, by `joint_kind`:
   `SCALAR`: `qpos[joint_qpos + i] = joint_q[joint_coord + i]`, likewise `qvel` and `joint_qd`.
@@ -13,7 +13,7 @@ What an engine does with a group before a step:
   the body.
   `FREE`: with `X = joint_X_p[flat] * q * joint_X_c[flat]^-1`, `qpos = (X.p, X.q as wxyz)`; with the public
   `qd = (v, w)`, in world axes and `v` at the centre of mass c, `qvel = (v - w x (R c), R^T w)`.
-  `FLOAT` is what `exchange.floating` makes of the poses of both bodies.
+  `FLOAT` follows from the poses of both bodies (`exchange.floating`).
   `NONE` (fixed) has no coordinates; those fixed to the world are in `mocap_joint` instead.
 - Mocap bodies. `mocap_pos, mocap_quat` of mocap body m is `joint_X_p * joint_X_c^-1` of `mocap_joint[m]`
   (`mocap_pose` gives all of them). They change only by `notify_model_changed(JOINT_PROPERTIES)`.
@@ -21,16 +21,16 @@ What an engine does with a group before a step:
   `ctrl[velocity_ctrl[dof]] = joint_target_vel`, `ctrl[effort_ctrl[dof]] = joint_act`; where there is a
   velocity control and no position control, it takes `joint_target_vel + joint_act / target_kd`. Both
   actuators of a dof, if it has two, are limited together (`jnt_actfrcrange`). Where the gain is 0,
-  `joint_act` belongs into `qfrc_applied`. General actuators take theirs as they are:
+  `joint_act` belongs into `qfrc_applied`. Those of general actuators are copied unchanged:
   `ctrl[direct_ctrl] = control.mujoco.ctrl[direct_row]`.
-- Applied forces. `joint_f` of `SCALAR` goes to `qfrc_applied` as it is. That of `BALL` is a torque in the
+- Applied forces. `joint_f` of `SCALAR` goes to `qfrc_applied` unchanged. That of `BALL` is a torque in the
   parent's joint frame, rotated like velocities. That of `FREE` is (force, torque about the centre of mass) in
   world axes, as `xfrc_applied` of the body, to which `body_f` is added. Forces on kinematic bodies
   (`model.body_flags`, which may change) and their joints are left out.
-- Equality. `eq_active` is `fields["eq_active0"]` or `model.eq_active0`; it lives in `mjData`, so it is copied
-  there when it changes.
+- Equality. `eq_active` is `fields["eq_active0"]` or `model.eq_active0`; `mjData` has its own copy, which is
+updated when it changes.
 
-After a step the same maps lead back. Joints of kinematic bodies get the state that is prescribed
+After a step the same maps lead back. Joints of kinematic bodies get their prescribed state
 (`exchange.prescribed`).
 
 MuJoCo's body frames are ours, so `xpos, xquat` of `body_mj[body]` is `body_q`. A body without mass and shapes
@@ -50,7 +50,7 @@ import numpy as np
 
 
 class JointKind(enum.IntEnum):
-    """How the coordinates of a joint become those of MuJoCo."""
+    """Conversion between the coordinates of a joint and those of MuJoCo."""
 
     NONE = 0
     """Fixed: there are none."""
@@ -76,12 +76,12 @@ class MujocoGroup:
     """Compiled model (`mujoco.MjModel`) of the first world. Its `opt.timestep` is set by the engine."""
     fields: dict[str, np.ndarray] = field(default_factory=dict)
     """Arrays of `mjModel` that differ between the worlds, by name, shape [row, ...] with the rest as in
-    `model`. Names with a dot are fields of `opt` (`opt.gravity`). What is not listed is that of `model` for
-    all worlds. A name once listed stays listed, and its array keeps its memory."""
+    `model`. Names with a dot are fields of `opt` (`opt.gravity`). For other fields all worlds have the values
+    of `model`. A name once listed stays listed, and its array keeps its memory."""
     revision: int = 0
-    """Grows whenever `model` itself was written to or compiled anew, in contrast to `fields`."""
+    """Incremented whenever `model` itself, in contrast to `fields`, was written to or recompiled."""
 
-    # where the entities of each world begin in the flat arrays of the model, shape [row]
+    # first entity of each world in the flat arrays of the model, shape [row]
     first_body: np.ndarray = field(default_factory=lambda: _no_index())
     first_joint: np.ndarray = field(default_factory=lambda: _no_index())
     first_coord: np.ndarray = field(default_factory=lambda: _no_index())
@@ -95,7 +95,7 @@ class MujocoGroup:
     joint_child: np.ndarray = field(default_factory=lambda: _no_index())
     """Body that the joint moves."""
     joint_parent: np.ndarray = field(default_factory=lambda: _no_index())
-    """Body that the joint hangs on, -1 for the world."""
+    """Parent body of the joint, -1 for the world."""
     joint_coord: np.ndarray = field(default_factory=lambda: _no_index())
     """First public coordinate."""
     joint_dof: np.ndarray = field(default_factory=lambda: _no_index())
@@ -111,7 +111,7 @@ class MujocoGroup:
 
     # degrees of freedom, shape [dof]
     dof_qvel: np.ndarray = field(default_factory=lambda: _no_index())
-    """Entry of `qvel` of the same place in the same joint."""
+    """Entry of `qvel` of the same axis of the same joint."""
     dof_joint: np.ndarray = field(default_factory=lambda: _no_index())
     """MuJoCo's joint."""
     position_ctrl: np.ndarray = field(default_factory=lambda: _no_index())
@@ -121,7 +121,7 @@ class MujocoGroup:
     effort_ctrl: np.ndarray = field(default_factory=lambda: _no_index())
     """Entry of `ctrl` that takes the effort."""
 
-    # general actuators, behind those of the drives
+    # general actuators, after those of the drives
     direct_ctrl: np.ndarray = field(default_factory=lambda: _no_index())
     """Entry of `ctrl` of each, shape [actuator]."""
     direct_row: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
@@ -139,7 +139,7 @@ class MujocoGroup:
 
     # shapes
     shape_geom: np.ndarray = field(default_factory=lambda: _no_index())
-    """MuJoCo's geom, shape [shape]; -1 for sites and what never collides."""
+    """MuJoCo's geom, shape [shape]; -1 for sites and shapes that never collide."""
     shape_site: np.ndarray = field(default_factory=lambda: _no_index())
     """MuJoCo's site, shape [shape]."""
     geom_shape: np.ndarray = field(default_factory=lambda: _no_index())
@@ -158,22 +158,22 @@ class MujocoGroup:
     equality_eq: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     """MuJoCo's constraints (a hinge is two), shape [equality constraint, 2]."""
     notes: list[str] = field(default_factory=list)
-    """What the conversion changed about the worlds, in words."""
+    """Texts on what the conversion changed about the worlds."""
     plan: Any = None
-    """What the conversion planned (`group_plan.GroupPlan`), for later updates."""
+    """Plan of the conversion (`group_plan.GroupPlan`), for later updates."""
     compiled: np.ndarray | None = None
-    """Numbers of the first world that are compiled in (`grouping.compiled_numbers`)."""
+    """Compiled-in values of the first world (`grouping.compiled_numbers`)."""
     switched: bool = False
     """Whether geoms were ever switched off (`shape_enabled`)."""
     pair_off: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))
     """Whether each explicit contact pair has a geom that is switched off, shape [row, npair]."""
     tracked: frozenset[str] = frozenset()
-    """Names of the fields that kernels keep up to date (`field_sync`). In the C engine they are written right
-    into `fields`; those of MuJoCo Warp are on the device only."""
+    """Names of the fields that kernels keep up to date (`field_sync`). For the C engine they are written
+    directly into `fields`; for MuJoCo Warp they are on the device only."""
     kernels: Any = None
     """The kernels that compute the fields (`group_kernels.GroupKernels`) for `model`."""
     general_bodies: frozenset[int] = frozenset()
-    """MuJoCo's bodies that were compiled without the shortcuts for bodies with a special inertial frame."""
+    """MuJoCo's bodies that were compiled without the shortcuts for special inertial frames."""
 
     @property
     def world_count(self) -> int:

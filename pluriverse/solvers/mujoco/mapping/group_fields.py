@@ -1,7 +1,7 @@
-"""Writing the numbers of all worlds of a group into its MuJoCo model and its fields.
+"""Writing the values of all worlds of a group into its MuJoCo model and its fields.
 
-Kernels compute what depends on arrays of the model (`group_kernels`). What custom attributes alone decide is
-copied here, and MuJoCo derives the rest (`fields.update_derived`).
+Kernels compute the values that depend on arrays of the model (`group_kernels`). Values that come from custom
+attributes alone are copied here, and MuJoCo derives the rest (`fields.update_derived`).
 """
 
 from collections.abc import Iterable
@@ -45,7 +45,7 @@ _PLACES = {"body_ipos", "body_iquat", "geom_pos", "geom_quat", "site_pos", "site
 def write_fields(
     group: MujocoGroup, rows: ModelRows, options: MujocoOptions, flags: ModelFlags = ModelFlags.ALL
 ) -> set[str]:
-    """Write the numbers of all worlds into a group.
+    """Write the values of all worlds into a group.
 
     Args:
         group: Group to write to.
@@ -90,7 +90,7 @@ def write_fields(
 
 
 def margins_are_kept(options: MujocoOptions, group: MujocoGroup) -> bool:
-    """Return whether MuJoCo gets the margins of geoms.
+    """Return whether the margins of geoms are passed to MuJoCo.
 
     MuJoCo Warp before 3.17 refuses them between boxes, and between boxes and meshes with several contacts per
     pair.
@@ -115,7 +115,7 @@ def _wanted_stages(group: MujocoGroup, flags: ModelFlags) -> list[str]:
 
 
 def _put_attributes(table: FieldTable, rows: ModelRows, options: MujocoOptions, flags: ModelFlags) -> None:
-    """Put what custom attributes alone decide."""
+    """Write the values that come from custom attributes alone."""
     group = table.group
     plan: GroupPlan = group.plan
     if flags & (ModelFlags.BODY_PROPERTIES | ModelFlags.BODY_INERTIAL_PROPERTIES):
@@ -141,7 +141,7 @@ def _put_attributes(table: FieldTable, rows: ModelRows, options: MujocoOptions, 
         table.edit("geom_solref")[attributes["is_authored"]] = attributes["solref"][attributes["is_authored"]]
         group.geom_force_space = attributes["force_space"]
         enabled = rows.array("shape_enabled")[flat_shapes(rows, plan.geoms, plan.worlds)] != 0
-        # External contacts come from a pipeline that leaves such shapes out.
+        # External contacts come from a pipeline that ignores disabled shapes.
         if options.use_mujoco_contacts and not enabled.all():
             group.switched = True
         group.pair_off = ~(enabled[:, group.model.pair_geom1] & enabled[:, group.model.pair_geom2])
@@ -154,7 +154,7 @@ def _put_attributes(table: FieldTable, rows: ModelRows, options: MujocoOptions, 
 
 
 def _keep_compiled_bounds(table: FieldTable) -> None:
-    """Leave the bounds of meshes as compiled, where all worlds have the compiled meshes."""
+    """Keep the compiled bounds of meshes where all worlds have the compiled meshes."""
     group = table.group
     if not group.model.ngeom or "geom_dataid" in group.fields or group.plan.sized.any():
         return
@@ -166,7 +166,7 @@ def _keep_compiled_bounds(table: FieldTable) -> None:
 
 
 def _keep_extra(group: MujocoGroup, extra: dict[str, np.ndarray], flags: ModelFlags) -> None:
-    """Keep what engines need beside the fields of MuJoCo's model."""
+    """Store the values that engines need beside the fields of MuJoCo's model."""
     if "joint_rotation" in extra:
         group.joint_rotation = extra["joint_rotation"]
         group.mocap_pose = np.concatenate([extra["mocap_pos"], extra["mocap_quat"]], axis=-1)
@@ -175,7 +175,7 @@ def _keep_extra(group: MujocoGroup, extra: dict[str, np.ndarray], flags: ModelFl
 
 
 def _limit_joints(group: MujocoGroup, rows: ModelRows) -> set[str]:
-    """Let joints and drives have limits that had none in any world so far."""
+    """Enable limits of joints and drives that had none in any world so far."""
     plan: GroupPlan = group.plan
     limited, force_limited = find_limited(rows, plan.structure, plan.worlds)
     drives = np.zeros(len(group.model.actuator_forcelimited), dtype=bool)
@@ -197,7 +197,7 @@ def _limit_joints(group: MujocoGroup, rows: ModelRows) -> set[str]:
 def _write_limits(
     kernels: GroupKernels, rows: ModelRows, table: FieldTable, *, all_joints: bool, changed: Iterable[str]
 ) -> set[str]:
-    """Write how limits push, which may depend on the inverse weights that MuJoCo has derived."""
+    """Write the `solref` of limits, which may depend on inverse weights that MuJoCo has derived."""
     group, plan = table.group, table.group.plan
     stages = []
     if all_joints or "dof_invweight0" in changed:
@@ -215,7 +215,7 @@ def _write_limits(
 
 
 def set_mean_inertia(group: MujocoGroup, rows: ModelRows) -> None:
-    """Leave prescribed joints out of the mean that MuJoCo measures the progress of its solver against."""
+    """Exclude prescribed joints from the mean inertia that scales the tolerance of MuJoCo's solver."""
     prescribed = kinematic_dofs(rows, group.plan.structure, group.worlds[:1])[0]
     if "stat.meaninertia" in group.fields:
         means = group.value("dof_M0")[:, prescribed if prescribed.all() else ~prescribed].mean(axis=1)
@@ -228,7 +228,7 @@ def set_mean_inertia(group: MujocoGroup, rows: ModelRows) -> None:
 
 
 def reset_extra(group: MujocoGroup) -> None:
-    """Make room for what engines need beside the fields of a model just compiled."""
+    """Allocate the arrays that engines need beside the fields of a newly compiled model."""
     model: Any = group.model
     group.mocap_pose = np.zeros((group.world_count, int(model.nmocap), 7))
     group.geom_ke, group.geom_kd = (np.zeros((group.world_count, int(model.ngeom))) for _ in range(2))

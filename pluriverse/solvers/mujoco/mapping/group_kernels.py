@@ -47,7 +47,7 @@ from pluriverse.solvers.mujoco.mapping.shape_kernels import (
 from pluriverse.solvers.mujoco.mapping.stages import EXTRA_FIELDS, STAGES, attribute_of, fields_struct
 
 DESCRIBED = ("inertia", "frames", "dofs", "ranges", "drives", "placement", "materials", "constraints")
-"""Stages whose numbers a description is written from."""
+"""Stages whose results the description is written from."""
 _READS = {
     "limits": ("dof_invweight0",),
     "tendon_limits": ("tendon_invweight0",),
@@ -79,23 +79,24 @@ class GroupKernels:
         self._bodies = make_body_maps(plan.structure, device)
         self._joints = make_joint_maps(plan.structure, plan.drives, layout.actuator_count, device)
         self.shapes = make_shape_maps(plan, layout, device)
-        """Where geoms and sites come from."""
+        """Sources of geoms and sites."""
         assign_height_fields(self.shapes, rows)
         self._constraints = make_constraint_maps(plan, layout, rows.first["equality"], device)
         self._pairs: Any = None
-        # Axes of drives of ball joints follow from joint frames; where these stay there are none.
+        # Axes of drives of ball joints depend on joint frames; if these are constant there is nothing to
+        # update.
         count = len(plan.worlds) * plan.structure.template.node_count if "frames" in self.stages else 0
         self.joint_rotation: Any = wp.zeros(count, dtype=wp.quatd, device=device)
         """Rotation of the frame of each joint in MuJoCo's body, flat, shape [row joint]."""
 
     def assign_plan(self, rows: ModelRows) -> None:
-        """Take over what decides the numbers of a group that is not compiled yet."""
+        """Copy the inputs of a group that is not compiled yet."""
         plan, device = self._plan, self._model.device
         assign_limited(self._joints, *find_limited(rows, plan.structure, plan.worlds), device)
         assign_materials(self.shapes, rows, plan, margins=False)
 
     def assign_group(self, rows: ModelRows, group: MujocoGroup, *, margins: bool) -> None:
-        """Take over what only the host changes: values of custom attributes, and which joints have limits."""
+        """Copy the values that only the host changes: custom attributes, and which joints have limits."""
         device = self._model.device
         assign_limits(self._joints, rows, group, device)
         assign_tendon_limits(self._constraints, rows, group, device)
@@ -116,7 +117,7 @@ class GroupKernels:
 
         Args:
             memory: Flat arrays of the fields to write, by name. Others are left out.
-            selected: 1 for the worlds that are meant, shape [world].
+            selected: 1 for the selected worlds, shape [world].
             joint_rotation: Rotation of the frame of each joint in MuJoCo's body, shape [joint], which is
                 written; may be empty.
             fixed: Flat arrays of the fields that stages only read.
@@ -206,9 +207,9 @@ class GroupKernels:
 
 
 def describe_worlds(rows: ModelRows, plan: GroupPlan) -> dict[str, np.ndarray]:
-    """Return the fields that worlds have in a description, in the order of the plan.
+    """Return the fields of worlds for a description, in the order of the plan.
 
-    Poses of meshes are those of their shapes, which MuJoCo's compiler moves to their centres.
+    Poses of meshes are those of their shapes; MuJoCo's compiler moves them to the centres of the meshes.
 
     Returns:
         Fields by name, shape [row, entity, ...], and `drive_limited`, whether the actuator of each drive is
@@ -285,7 +286,7 @@ def update_table(
 def _launch_on_host(
     kernels: GroupKernels, rows: ModelRows, values: dict[str, np.ndarray], stages: Iterable[str]
 ) -> None:
-    """Launch stages for all worlds of a group, and write what they compute into arrays on the host."""
+    """Launch stages for all worlds of a group, and write the results into arrays on the host."""
     device = rows.model.device
     memory: dict[str, Any] = {}
     for name, array in values.items():
@@ -300,5 +301,5 @@ def _launch_on_host(
 
 
 def shares_memory(device: Any) -> bool:
-    """Return whether kernels on a device can write right into arrays on the host."""
+    """Return whether kernels on a device can write directly into arrays on the host."""
     return bool(device.is_cpu)

@@ -1,4 +1,4 @@
-"""GroupPlan: the structure of a group, which is compiled in; and what it follows from."""
+"""GroupPlan: the compiled-in structure of a group, and its derivation."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ from pluriverse.solvers.mujoco.options import MujocoOptions
 
 @dataclass
 class GroupPlan:
-    """The structure of a group: what is compiled in."""
+    """The compiled-in structure of a group."""
 
     worlds: np.ndarray
     """Worlds of the group, shape [row]."""
@@ -33,7 +33,7 @@ class GroupPlan:
     equalities: EqualityPlan
     masks: CollisionMasks
     assets: list[MeshAsset]
-    """Meshes that geoms have in any world, or may come to have."""
+    """Meshes that geoms have in any world, or may be given."""
     sized: np.ndarray
     """Whether the size of a geom with a mesh changes on the device, shape [geom]."""
 

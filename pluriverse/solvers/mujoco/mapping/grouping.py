@@ -1,7 +1,7 @@
 """Grouping: which worlds can share one MuJoCo model.
 
-They have the same template, and agree in all else that MuJoCo compiles in: which drives there are, what has
-no mass, the sizes of height fields, whole-number options. Everything else may differ.
+They have the same template, and agree in everything that MuJoCo compiles in: drive modes, massless bodies,
+the sizes of height fields, integer options. Everything else may differ.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from pluriverse.solvers.mujoco.options import MujocoOptions
 from pluriverse.types import GeoType, ShapeFlags
 
 _FIXED_SIZE = (GeoType.HFIELD,)
-"""Shapes whose geometry is compiled, size included, and can be no other."""
+"""Shapes whose geometry is compiled in, including its size."""
 
 
 def find_groups(rows: ModelRows, options: MujocoOptions) -> list[np.ndarray]:
@@ -33,7 +33,7 @@ def find_groups(rows: ModelRows, options: MujocoOptions) -> list[np.ndarray]:
 
 
 def compiled_numbers(rows: ModelRows, worlds: np.ndarray) -> np.ndarray:
-    """Return what of worlds of one template is compiled in beside the template, shape [row, column]."""
+    """Return the compiled-in values of worlds of one template, shape [row, column]."""
     kind = rows.take("shape_type", "shape", worlds)
     scale = rows.take("shape_scale", "shape", worlds)
     fixed = np.isin(kind, _FIXED_SIZE)[..., None] & np.ones(3, dtype=bool)
@@ -61,5 +61,5 @@ def compiled_numbers(rows: ModelRows, worlds: np.ndarray) -> np.ndarray:
 
 
 def as_integers(values: np.ndarray) -> np.ndarray:
-    """Return integers that are equal where the numbers are, bit by bit."""
+    """Return integers that are equal exactly if the numbers are, bit by bit."""
     return np.ascontiguousarray(values, dtype=np.float64).view(np.int64)

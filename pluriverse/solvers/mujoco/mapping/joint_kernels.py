@@ -38,7 +38,7 @@ _UNLIMITED = wp.constant(wp.float64(EFFORT_UNLIMITED))
 _PRESCRIBED = wp.constant(wp.float64(KINEMATIC_ARMATURE))
 _POSITION = wp.constant(POSITION)
 _VELOCITY = wp.constant(VELOCITY)
-# Numbers that an actuator has for gain and bias in `mjModel`, and axes of its gear.
+# Number of gain and bias parameters of an actuator in `mjModel`, and of gear axes.
 _PRM = wp.constant(10)
 _GEAR = wp.constant(6)
 
@@ -47,7 +47,7 @@ solref_of_gains = mixing_functions(wp.float64).solref_of_gains
 
 @wp.struct
 class JointMaps:
-    """Where MuJoCo's joints, degrees of freedom and drives come from."""
+    """Sources of MuJoCo's joints, degrees of freedom and drives."""
 
     joint_dof: wp.array[int]  # [njnt] world-local public degree of freedom
     joint_qvel: wp.array[int]  # [njnt]
@@ -96,7 +96,7 @@ def assign_limited(maps: JointMaps, limited: np.ndarray, force_limited: np.ndarr
 
 
 def assign_limits(maps: JointMaps, rows: ModelRows, group: MujocoGroup, device: Any) -> None:
-    """Write what decides the `solref` of limits into maps (custom attributes), and which joints have any."""
+    """Write the modes that set the `solref` of limits (custom attributes), and which joints have limits."""
     assign_limited(maps, group.model.jnt_limited, group.model.jnt_actfrclimited, device)
     is_raw, _ = authored_limits(rows, group.plan.structure, group.worlds)
     assign_inplace(maps, "limit_is_raw", is_raw.reshape(-1).astype(np.int32), wp.int32, device)
@@ -235,7 +235,7 @@ def joint_kernels(real: Any) -> SimpleNamespace:
         inverse_weight: wp.array[real],  # [row nv] 1/kg or 1/(kg m^2)
         fields: fields_type,
     ):
-        """Write how the limits of the joints of one world push."""
+        """Write the `solref` of the joint limits of one world."""
         row = wp.tid()
         world = selected_world(worlds, selected, row)
         if world < 0:

@@ -1,4 +1,4 @@
-"""Joints of MuJoCo: which have limits, which are prescribed, what custom attributes say of them."""
+"""Joints of MuJoCo: their limits, prescribed motion and custom attributes."""
 
 from typing import Any
 
@@ -10,17 +10,17 @@ from pluriverse.solvers.mujoco.mapping.solref import DEFAULT_SOLIMP, DEFAULT_SOL
 from pluriverse.solvers.mujoco.mapping.structure import MujocoJoint, StructurePlan, dof_joints, public_dofs
 from pluriverse.types import BodyFlags, JointTargetMode
 
-# Limits [m or rad] from here on count as none, as do those of the builder's default.
+# Limits [m or rad] from this value on count as none; the builder's default is one.
 LIMIT_NONE = 1e9
-# Bound [m or rad] that stands for none where the other side of a range has one.
+# Bound [m or rad] that stands for no limit on one side of a range.
 FAR = 1e10
-# Width [m or rad] of the range of a locked joint, for MuJoCo wants the bounds to differ.
+# Width [m or rad] of the range of a locked joint, since MuJoCo requires the bounds to differ.
 RANGE_MIN = 1e-9
-# Efforts [N or N·m] from here on count as unlimited; the builder's default of 1e6 stays a limit.
+# Efforts [N or N·m] from this value on count as unlimited; the builder's default of 1e6 remains a limit.
 EFFORT_UNLIMITED = 1e20
 # Armature [kg or kg·m²] of a joint with a prescribed motion: 1e4 N change its speed by 5e-6 m/s in a step of
-# 5 ms, before that is taken back. MuJoCo ends its line search too early for what rests on a larger one: with
-# 1e10 boxes on a kinematic platform shake at some rad/s, with 1e7 they are at rest to 2e-3 rad/s.
+# 5 ms, which is corrected afterwards. With a larger armature, MuJoCo's line search ends too early for resting
+# bodies: boxes on a kinematic platform shake at some rad/s with 1e10, and rest to 2e-3 rad/s with 1e7.
 KINEMATIC_ARMATURE = 1e7
 
 
@@ -62,7 +62,7 @@ def kinematic_dofs(rows: ModelRows, plan: StructurePlan, worlds: np.ndarray) -> 
 
 
 def joint_attributes(rows: ModelRows, plan: StructurePlan, worlds: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the fields of joints that custom attributes alone decide, shape [row, njnt or nv, ...].
+    """Return the fields of joints that only custom attributes set, shape [row, njnt or nv, ...].
 
     The rest position of springs (`springref`) has one number per joint and is no field of `mjModel`.
     """
@@ -78,7 +78,7 @@ def joint_attributes(rows: ModelRows, plan: StructurePlan, worlds: np.ndarray) -
     return {
         "jnt_margin": custom("limit_margin", (0.0,))[:, first, 0],
         "jnt_solimp": custom("solimplimit", DEFAULT_SOLIMP)[:, first],
-        # The spring of a ball joint pulls to its coordinates at zero.
+        # The spring of a ball joint pulls to its zero position.
         "jnt_stiffness": np.where(is_free, 0.0, custom("dof_passive_stiffness", (0.0,))[:, first, 0]),
         "jnt_actgravcomp": custom("jnt_actgravcomp", (0.0,))[:, first, 0] != 0.0,
         "dof_solref": custom("solreffriction", DEFAULT_SOLREF),

@@ -1,8 +1,8 @@
-"""FieldLayout: where the entities of a plan are in the arrays that kernels write.
+"""FieldLayout: indices of the entities of a plan in the arrays that kernels write.
 
-MuJoCo orders bodies, joints, geoms and the actuators of drives as a plan does. Sites and pairs it sorts, and
-what custom attributes add (sites, tendons, actuators) stands between and behind. Before there is a compiled
-model, arrays are in the order of the plan, which is how its description is written.
+MuJoCo orders bodies, joints, geoms and the actuators of drives as a plan does. It sorts sites and pairs, and
+elements from custom attributes (sites, tendons, actuators) come between and after them. Before there is a
+compiled model, arrays are in the order of the plan, in which its description is written.
 """
 
 from dataclasses import dataclass
@@ -13,32 +13,32 @@ import numpy as np
 from pluriverse.solvers.mujoco.mapping.group import NO_SHAPE, MujocoGroup
 from pluriverse.solvers.mujoco.mapping.group_plan import GroupPlan
 
-# Numbers of an equality constraint in `eq_data` of MuJoCo.
+# Number of entries of an equality constraint in `eq_data`.
 EQUALITY_DATA = 11
 
 
 @dataclass(frozen=True)
 class FieldLayout:
-    """Places of entities, and how many there are of each kind."""
+    """Indices of entities, and their number per kind."""
 
     site_shape: np.ndarray
-    """Shape of each site that stands for one, as in `ShapePlan.shape`, shape [site of a shape]."""
+    """Shape of each site that represents one, as in `ShapePlan.shape`, shape [site of a shape]."""
     site: np.ndarray
-    """Place of that site, shape [site of a shape]."""
+    """Index of that site, shape [site of a shape]."""
     constraint_site: np.ndarray
-    """Places of the two sites of each constraint, shape [constraint, 2]; not used for joint constraints."""
+    """Indices of the two sites of each constraint, shape [constraint, 2]; not used for joint constraints."""
     distance_site: np.ndarray
-    """Places of the two sites of each distance constraint, shape [distance constraint, 2]."""
+    """Indices of the two sites of each distance constraint, shape [distance constraint, 2]."""
     site_count: int
     constraint_count: int
     tendon_count: int
     actuator_count: int
     constraint_data: int
-    """Numbers of a constraint in `eq_data`."""
+    """Number of entries of a constraint in `eq_data`."""
 
 
 def planned_layout(plan: GroupPlan) -> FieldLayout:
-    """Return the layout of a plan that is not compiled: all sites in the order in which they are added."""
+    """Return the layout of a plan that is not compiled yet: sites in the order of addition."""
     shapes, constraints = len(plan.sites), len(plan.equalities.constraints)
     distances = len(plan.equalities.distances)
     ends = shapes + np.arange(2 * (constraints + distances)).reshape(-1, 2)

@@ -1,4 +1,4 @@
-"""Mesh assets: the meshes that the geoms of a group may have, and which one each has in each world.
+"""Mesh assets: the meshes that the geoms of a group may have, and the one of each geom in each world.
 
 MuJoCo compiles meshes in, size included, but which of them a geom has is a number that may differ between
 worlds (`geom_dataid`).
@@ -24,15 +24,15 @@ class MeshAsset:
     source: int
     """Index into `Model.meshes`, -1 for cones."""
     scale: tuple[float, float, float]
-    """Size that it is compiled in."""
+    """Size at which it is compiled."""
     shape: int = field(compare=False)
-    """A flat shape that has or may have it, for messages."""
+    """A flat shape that has or may be given it, for messages."""
     geom: int = -1
-    """Geom that has it alone, for its size changes on the device; -1 for all geoms of this size."""
+    """The only geom that uses it, since its size changes on the device; -1 for all geoms of this size."""
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What tells meshes of a group apart: the size only where it does not change."""
+        """Key of the mesh in its group, without the size if that may change."""
         return (self.kind, self.source, self.geom, self.scale if self.geom < 0 else None)
 
     @property
@@ -45,7 +45,7 @@ class MeshAsset:
 def find_assets(
     rows: ModelRows, shapes: ShapePlan, worlds: np.ndarray, sized: np.ndarray | None = None
 ) -> tuple[list[MeshAsset], np.ndarray]:
-    """Return the meshes of the geoms of worlds of one structure, and the number of each.
+    """Return the meshes of the geoms of worlds of one structure, and the index of each geom's mesh.
 
     Args:
         rows: Arrays of the model.
@@ -54,8 +54,8 @@ def find_assets(
         sized: Whether the size of each geom changes on the device, shape [geom]; None for none.
 
     Returns:
-        The meshes, those of the first world in front, and the place of that of each geom among them, shape
-        [row, geom]; -1 for geoms without a mesh.
+        The meshes, those of the first world first, and the index of each geom's mesh among them, shape [row,
+        geom]; -1 for geoms without a mesh.
     """
     flat = flat_shapes(rows, shapes, worlds)
     number = np.full(flat.shape, -1, dtype=np.int64)
@@ -86,7 +86,7 @@ def find_assets(
         for index in first[order].tolist()
     ]
     number[:, entries] = rank[inverse.reshape(-1)].reshape(chosen.shape)
-    # A slot for a mesh that no variant fills yet has none.
+    # A mesh slot that no variant fills yet has no mesh.
     is_mesh = np.array([asset.source >= 0 or asset.kind == GeoType.CONE for asset in found], dtype=bool)
     places = np.append(np.where(is_mesh, np.cumsum(is_mesh) - 1, -1), -1)
     return [asset for asset, keep in zip(found, is_mesh, strict=True) if keep], places[number]
@@ -95,7 +95,7 @@ def find_assets(
 def check_assets(
     rows: ModelRows, shapes: ShapePlan, worlds: np.ndarray, sized: np.ndarray, assets: Sequence[MeshAsset]
 ) -> None:
-    """Raise where a geom has a mesh that is not among those compiled in.
+    """Raise if a geom has a mesh that is not compiled in.
 
     Raises:
         ValueError: If so; the message names the shape.
@@ -112,7 +112,7 @@ def check_assets(
 
 
 def mesh_box(model: Any, mesh: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return centre and half extents [m] of the box about a mesh, in the frame that MuJoCo gave it."""
+    """Return centre and half extents [m] of the box around a mesh, in the frame that MuJoCo gave it."""
     first = int(model.mesh_vertadr[mesh])
     vertices = model.mesh_vert[first : first + int(model.mesh_vertnum[mesh])].astype(np.float64)
     lower, upper = vertices.min(axis=0), vertices.max(axis=0)

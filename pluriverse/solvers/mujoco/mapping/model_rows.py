@@ -8,11 +8,11 @@ from pluriverse.model import Model
 from pluriverse.model.topology import Template
 
 NAMESPACE = "mujoco"
-"""Namespace of the custom attributes that only MuJoCo knows."""
+"""Namespace of the MuJoCo-specific custom attributes."""
 
 
 class ModelRows:
-    """Copies of model arrays on the host, taken when first asked for.
+    """Copies of model arrays on the host, made on first use.
 
     Args:
         model: Model to read.
@@ -32,7 +32,7 @@ class ModelRows:
         self.first["equality"] = equality
         self.first["world"] = np.arange(model.world_count)
         self.global_shapes = self._find_global_shapes()
-        """Flat indices of the shapes that all worlds share."""
+        """Flat indices of the global shapes."""
         self._arrays: dict[str, np.ndarray] = {}
 
     def template(self, worlds: np.ndarray) -> Template:

@@ -1,10 +1,10 @@
-"""Fields of pairs: contact pairs that MuJoCo knows one by one, one world per thread.
+"""Fields of explicit contact pairs, one world per thread.
 
 Reads   shape_material_mu, _mu_torsional, _mu_rolling, shape_margin; shape_enabled; geom_solref
 Writes  pair_friction, pair_solref, pair_margin, pair_gap
 
-Pairs that filters have to name get what MuJoCo would mix for their geoms. Of pairs that an asset brings only
-the switches are written.
+Pairs that collision filters must list get the properties that MuJoCo would mix from their geoms. For pairs
+from an asset only the switches are written.
 """
 
 import functools
@@ -32,11 +32,11 @@ _FRICTION = wp.constant(5)
 
 @wp.struct
 class PairMaps:
-    """Where MuJoCo's pairs come from."""
+    """Sources of MuJoCo's pairs."""
 
     geom1: wp.array[int]  # [npair]
     geom2: wp.array[int]  # [npair]
-    # named by filters, [npair]: -1 no; 0 both geoms count; 1, 2 only this one does
+    # listed for filters, [npair]: -1 no; 0 both geoms count; 1, 2 only this one does
     chooses: wp.array[int]
     share: wp.array[wp.float64]  # [row npair] of the first geom, where both count
     margin: wp.array[wp.float64]  # [row npair] of pairs that an asset brings
@@ -44,7 +44,7 @@ class PairMaps:
 
 
 def make_pair_maps(group: MujocoGroup, device: Any) -> PairMaps:
-    """Return the maps of a group on a device, without what only the host changes."""
+    """Return the maps of a group on a device, without the values that only the host changes."""
     maps = PairMaps()
     maps.geom1 = to_device(group.model.pair_geom1, device)
     maps.geom2 = to_device(group.model.pair_geom2, device)
@@ -55,8 +55,8 @@ def mix_pairs(rows: ModelRows, group: MujocoGroup) -> tuple[np.ndarray, np.ndarr
     """Return how the properties of the geoms of each pair are mixed, by MuJoCo's rules.
 
     Returns:
-        Whose count: -1 for a pair that an asset brings, 0 for both, 1 or 2 for only this one, shape [npair];
-        the share of the first geom, shape [row, npair]; and the mixed impedance, shape [row, npair, 5].
+        Which geoms count: -1 for a pair from an asset, 0 for both, 1 or 2 for only this one, shape [npair];
+        the weight of the first geom, shape [row, npair]; and the mixed impedance, shape [row, npair, 5].
     """
     model, attributes = group.model, geom_attributes(rows, group.plan.geoms, group.worlds)
     chooses = np.full(int(model.npair), -1)
@@ -77,7 +77,7 @@ def mix_pairs(rows: ModelRows, group: MujocoGroup) -> tuple[np.ndarray, np.ndarr
 
 
 def assign_pairs(maps: PairMaps, rows: ModelRows, group: MujocoGroup, device: Any) -> None:
-    """Write how pairs are mixed, and the distances of those that an asset brings, into maps."""
+    """Write how pairs are mixed, and the distances of pairs from assets, into maps."""
     chooses, share, _ = mix_pairs(rows, group)
     margin, gap = np.zeros_like(share), np.zeros_like(share)
     own, places = authored_pairs(rows, group)

@@ -1,4 +1,4 @@
-"""Refresh: bring the groups of a model up to date after its arrays were written to."""
+"""Refresh: update the groups of a model after its arrays were written to."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,21 +22,21 @@ _FRAMES = (
     | ModelFlags.BODY_INERTIAL_PROPERTIES
     | ModelFlags.JOINT_REFERENCE_POSE_PROPERTIES
 )
-"""What inertial frames and joint frames depend on."""
+"""Arrays that inertial frames and joint frames depend on."""
 
 
 def refresh_groups(
     model: Model, options: MujocoOptions, groups: Sequence[MujocoGroup], flags: ModelFlags
 ) -> list[set[str]]:
-    """Write what changed in a model into its groups.
+    """Write the changes of a model into its groups.
 
-    The numbers that the flags name are computed anew and compared with what the groups have.
+    The values that the flags name are recomputed and compared with those of the groups.
 
     Returns:
         Per group, the names of the fields that changed.
 
     Raises:
-        ValueError: If something changed that is compiled in.
+        ValueError: If a compiled-in value changed.
     """
     if not flags:
         return [set() for _ in groups]
@@ -57,14 +57,14 @@ def _refresh_group(
         fields = {name: table.edit(name) for name in SPECIAL_FRAME}
         general = find_general_bodies(plan, fields) | _moved_bodies(group, fields)
         if general & simple:
-            # The compiled model takes these bodies for simpler than they are now.
+            # The compiled model uses shortcuts that no longer hold for these bodies.
             fresh = compile_group(rows, options, plan, group.general_bodies | general)
             return replace_model(group, fresh)
     return write_fields(group, rows, options, flags)
 
 
 def _moved_bodies(group: MujocoGroup, fields: Mapping[str, np.ndarray]) -> frozenset[int]:
-    """Return the bodies of MuJoCo whose inertial frame or joint frames are no longer as they were."""
+    """Return the bodies of MuJoCo whose inertial frame or joint frames have changed."""
     moved = np.zeros(group.model.nbody, dtype=bool)
     for name, values in fields.items():
         differs = (values != group.value(name)).any(axis=(0, 2))
@@ -73,7 +73,7 @@ def _moved_bodies(group: MujocoGroup, fields: Mapping[str, np.ndarray]) -> froze
 
 
 def replace_model(group: MujocoGroup, fresh: MujocoGroup) -> set[str]:
-    """Take over the model of a group compiled anew, keeping the memory of the fields that there were."""
+    """Adopt the recompiled model of a group, keeping the memory of existing fields."""
     group.spec, group.model = fresh.spec, fresh.model
     group.general_bodies = fresh.general_bodies
     for name, rows in group.fields.items():
@@ -94,7 +94,7 @@ def replace_model(group: MujocoGroup, fresh: MujocoGroup) -> set[str]:
 
 
 def _check_structure(rows: ModelRows, group: MujocoGroup) -> None:
-    """Raise if something that is compiled in was written to.
+    """Raise if a compiled-in value was changed.
 
     Raises:
         ValueError: If so.

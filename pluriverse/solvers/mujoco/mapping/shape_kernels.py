@@ -50,7 +50,7 @@ _PLANE, _HFIELD, _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH = (
         geoms.MESH,
     )
 )
-# Margin [m] below which no two geoms overlap.
+# Margin [m] with which no two geoms overlap.
 FAR_APART = 1e10
 _FAR_APART = wp.constant(wp.float64(FAR_APART))
 _GRID = wp.constant(wp.float64(geoms.PLANE_GRID))
@@ -62,7 +62,7 @@ solref_of_gains = mixing_functions(wp.float64).solref_of_gains
 
 @wp.struct
 class ShapeMaps:
-    """Where MuJoCo's geoms and sites come from."""
+    """Sources of MuJoCo's geoms and sites."""
 
     geom_shape: wp.array[int]  # [ngeom] world-local, or -1 - flat index of a shared one
     geom_kind: wp.array[int]  # [ngeom]
@@ -84,7 +84,7 @@ class ShapeMaps:
     asset_pose: wp.array[wp.transformd]  # of the principal axes in the frame of the shape
     asset_centre: wp.array[wp.vec3d]  # of its box, in its principal axes
     asset_half: wp.array[wp.vec3d]  # half extents of its box
-    # geoms that have a mesh alone, whose size changes: a mesh by its vertices and faces in its compiled size
+    # geoms with their own mesh, whose size changes: a mesh by its vertices and faces in its compiled size
     asset_geom: wp.array[int]  # -1: of any geom of this size
     asset_base: wp.array[wp.vec3d]  # extent along each axis, of meshes 1 if not scaled
     asset_is_cone: wp.array[int]
@@ -116,7 +116,7 @@ def make_shape_maps(plan: GroupPlan, layout: FieldLayout, device: Any) -> ShapeM
 
 
 def assign_height_fields(maps: ShapeMaps, rows: ModelRows) -> None:
-    """Write the least heights of height fields into maps, and that no geom has a mesh so far."""
+    """Write the least heights of height fields into maps, and no mesh for any geom."""
     device, meshes = rows.model.device, rows.model.meshes
     maps.asset_start = to_device(np.zeros(len(meshes) + 2), device)
     lift = np.array([getattr(mesh, "min_z", 0.0) for mesh in meshes], dtype=np.float32)
@@ -158,7 +158,7 @@ def assign_assets(maps: ShapeMaps, rows: ModelRows, group: MujocoGroup, assets: 
 
 
 def assign_materials(maps: ShapeMaps, rows: ModelRows, plan: GroupPlan, *, margins: bool) -> None:
-    """Write what decides the `solref` of geoms, which custom attributes say, into maps."""
+    """Write the modes that determine the `solref` of geoms, from custom attributes, into maps."""
     maps.has_margin = int(margins)
     is_raw = geoms.geom_attributes(rows, plan.geoms, plan.worlds)["is_authored"]
     assign_inplace(maps, "is_raw", is_raw.reshape(-1).astype(np.int32), wp.int32, rows.model.device)
@@ -166,7 +166,7 @@ def assign_materials(maps: ShapeMaps, rows: ModelRows, plan: GroupPlan, *, margi
 
 @wp.func
 def shape_of_code(topology: Topology, world: int, code: int) -> int:
-    """Return the flat shape of a world-local or shared one."""
+    """Return the flat index of a world-local or global shape."""
     if code >= 0:
         return topology.world_shape[world] + code
     return -1 - code
@@ -174,7 +174,7 @@ def shape_of_code(topology: Topology, world: int, code: int) -> int:
 
 @wp.func
 def find_asset(maps: ShapeMaps, geom: int, source: int, scale: wp.vec3) -> int:
-    """Return the asset of a mesh that a geom has alone, or of this size; -1 if there is none."""
+    """Return the asset of a geom's own mesh, or of a mesh of this size; -1 if there is none."""
     bucket = source
     if source < 0:
         bucket = maps.asset_start.shape[0] - 2
@@ -195,7 +195,7 @@ def shape_kernels(real: Any) -> SimpleNamespace:
 
     @wp.func
     def resize_mesh(maps: ShapeMaps, asset: int, row: int, scale: wp.vec3, fields: fields_type):
-        """Write the vertices and normals of a mesh in another size; return centre and half of its box.
+        """Write vertices and normals of a mesh in another size; return centre and half extents of its box.
 
         Its frame in the shape stays, so vertices move as S x does in the axes of the shape, and normals
         with the inverse of S.

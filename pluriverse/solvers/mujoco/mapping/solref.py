@@ -2,23 +2,22 @@
 
 A constraint with impedance d, approximate inverse mass w and violation r accelerates by -B v - K d r and has
 the regularization R = (1 - d) w / d (MuJoCo's page on computation, "Parameters"). With `solref = (-k, -b)`,
-K = k / dmax^2 and B = b / dmax; held still at d = dmax it pushes with
+K = k / dmax^2 and B = b / dmax; at rest with d = dmax its force is
 
     f = K d r / R = k r / ((1 - dmax) w),
 
 so force-space gains ke and kd are k = ke w (1 - dmax) and b = kd w (1 - dmax). The positive form with
-timeconst = 2 / b and dampratio = b / (2 sqrt(k)) gives the same K and B, and lets MuJoCo soften what its time
-step does not resolve (`refsafe`).
+timeconst = 2 / b and dampratio = b / (2 sqrt(k)) gives the same K and B, and lets MuJoCo soften constraints
+that its time step does not resolve (`refsafe`).
 
-MuJoCo raises timeconst to twice its time step where it is less, and leaves dampratio alone: of an
-overdamped constraint that would take the stiffness, by the square of what the damping is too large by. A
-stiffness of 1e7 with a dissipation time of 10 ms would become softer than MuJoCo's default. So the damping is
-at most critical, or that of MuJoCo's default, b = 100 / s, if this is more: then a high stiffness is as stiff
-as the step resolves.
+MuJoCo raises timeconst to at least twice its time step, and keeps dampratio. That would reduce the stiffness
+of an overdamped constraint by the square of the excess damping: a stiffness of 1e7 with a dissipation time of
+10 ms would become softer than MuJoCo's default. So the damping is at most critical, or that of MuJoCo's
+default, b = 100 / s, if this is more: a high stiffness is then as stiff as the step resolves.
 
-A gain that is not given (NaN) is that of MuJoCo's own solref, (0.02, 1): a stiffness k of 2500 / s^2 per
-unit of mass, and critical damping, b = 2 sqrt(k). So without either the solref is MuJoCo's own. The function
-is `exchange.contact_mixing.mixing_functions(real).solref_of_gains`.
+A gain that is not given (NaN) is that of MuJoCo's default solref, (0.02, 1): a stiffness k of 2500 / s^2 per
+unit of mass, and critical damping, b = 2 sqrt(k). So if neither is given the solref is MuJoCo's default. The
+function is `exchange.contact_mixing.mixing_functions(real).solref_of_gains`.
 """
 
 import enum
@@ -28,22 +27,22 @@ DEFAULT_SOLREF = (0.02, 1.0)
 DEFAULT_STIFFNESS = 2500.0
 """Stiffness k of `DEFAULT_SOLREF` per unit of mass [1/s²]."""
 DAMPING_BOUND = 100.0
-"""Damping b of `DEFAULT_SOLREF` per unit of mass [1/s]: up to here it may be more than critical."""
+"""Damping b of `DEFAULT_SOLREF` per unit of mass [1/s]: up to this value it may exceed the critical one."""
 RIGID_SOLREF = (1e-6, 1.0)
-"""What stands for an infinite stiffness: faster than any step, so MuJoCo softens it to what that resolves."""
+"""Stands for an infinite stiffness: faster than any step, so MuJoCo softens it to what the step resolves."""
 DEFAULT_SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
 """MuJoCo's own impedance: at no violation, at full violation, width [m or rad], midpoint, power."""
 STILL_FACTOR = 1.0 - DEFAULT_SOLIMP[1]
-"""Stiffness k of a solref per stiffness per mass with which it holds still, 1 - dmax."""
+"""Ratio of the stiffness k of a solref to its static stiffness per mass, 1 - dmax."""
 
 
 class SolrefMode(enum.IntEnum):
-    """What decides the `solref` of a joint limit or a shape."""
+    """Source of the `solref` of a joint limit or a shape."""
 
     FORCE_SPACE = 0
-    """Stiffness and damping of the model, as forces; MuJoCo's default where they are not given (NaN)."""
+    """Stiffness and damping of the model, in force space; MuJoCo's default where they are not given (NaN)."""
     RAW = 1
-    """The authored `solref`, as it is."""
+    """The authored `solref`, unchanged."""
     MJCF_DEFAULT = 2
-    """MuJoCo's default, until stiffness or damping of the model are given, which are then forces of a limit,
-    and those for a mass of 1 kg of a shape."""
+    """MuJoCo's default, unless stiffness or damping of the model are given: those of a limit are in force
+    space, those of a shape apply to a mass of 1 kg."""

@@ -33,7 +33,7 @@ _CONTROL_NAME = {POSITION: "position", VELOCITY: "velocity", EFFORT: "effort"}
 
 @dataclass
 class SpecNames:
-    """The names of MuJoCo's elements, for what refers to them; each list in the order of MuJoCo."""
+    """The names of MuJoCo's elements, for references; each list in the order of MuJoCo."""
 
     body: list[str] = field(default_factory=list)
     joint: list[str] = field(default_factory=list)
@@ -49,8 +49,8 @@ class SpecWriter:
         rows: Arrays of the model.
         options: How MuJoCo solves.
         plan: Structure of the group.
-        fields: Its numbers (`group_kernels.describe_worlds`), of which the first row is written.
-        general_bodies: MuJoCo's bodies whose inertial frame must not be taken for a special one, since it
+        fields: Its values (`group_kernels.describe_worlds`), of which the first row is written.
+        general_bodies: MuJoCo's bodies whose inertial frame must not get a compiler shortcut, since it
             differs between worlds or changes.
     """
 
@@ -177,7 +177,7 @@ class SpecWriter:
         return bodies
 
     def _generalize(self, body: Any) -> None:
-        """Keep the compiler from simplifications that only hold for one place of the centre of mass."""
+        """Keep the compiler from simplifications that only hold for one position of the centre of mass."""
         if hasattr(body, "simple"):
             body.simple = 0
         else:  # older versions decide by the numbers, which are written again after compilation
@@ -231,7 +231,7 @@ class SpecWriter:
             geom.pos, geom.quat = field["geom_pos"][index], field["geom_quat"][index]
             if kind == MESH:
                 number = int(assets[1][0, index])
-                # A slot that no variant fills here is off, and may have any mesh.
+                # A slot that no variant fills here is disabled, and may have any mesh.
                 asset = self.plan.assets[0] if number < 0 else assets[0][number]
                 geom.meshname = known[asset.key]
             elif kind == HFIELD:
@@ -250,7 +250,7 @@ class SpecWriter:
             geom.rgba = [*color[flat[index]], 1.0]
 
     def _add_meshes(self) -> None:
-        """Add the meshes that geoms have in any world, or may come to have."""
+        """Add the meshes that geoms have in any world, or may be given."""
         for asset in self.plan.assets:
             self._taken.setdefault("mesh", set()).add(asset.name)
             try:
@@ -278,7 +278,7 @@ class SpecWriter:
         field.userdata = source.data.astype(np.float64).ravel()
         half = [source.hx * scale[0], source.hy * scale[1]]
         height = (source.max_z - source.min_z) * scale[2]
-        # MuJoCo wants a height even of a flat field, whose data are all zero.
+        # MuJoCo requires a height even for a flat field, whose data are all zero.
         field.size = [*half, height if height > 0.0 else min(half), min(half)]
         return asset
 
@@ -304,7 +304,7 @@ class SpecWriter:
             add("distance", index, (distance.body1, distance.body2), layout.distance_site[index])
 
     def _add_distances(self) -> None:
-        """Add the tendons that keep points within a distance; they are the first of all tendons."""
+        """Add the tendons that bound the distance of points; they come before all other tendons."""
         authored = authored_constraints(self.rows, self.plan.equalities, self._worlds)
         labels = self.rows.model.equality_constraint_label
         first = int(self.rows.first["equality"][self.world])
@@ -400,7 +400,7 @@ def _tristate(mujoco: Any, value: Any) -> Any:
 
 
 def _set_first(element: Any, name: str, value: float) -> None:
-    """Set a number that newer versions of MuJoCo have as the first coefficient of a polynomial."""
+    """Set a value that is the first coefficient of a polynomial in newer versions of MuJoCo."""
     current = getattr(element, name)
     if np.ndim(current):
         current = np.zeros_like(current)

@@ -1,7 +1,7 @@
 """Stages: which fields of `mjModel` depend on which arrays of the model, and the structs of their memory.
 
-The stages read arrays and write fields, by kernels: when a model is converted, after a notice on the host,
-and, for arrays that are tracked, on the device. What MuJoCo itself derives from fields comes last.
+The stages read arrays and write fields, by kernels: when a model is converted, after a notification on the
+host, and, for tracked arrays, on the device. Fields that MuJoCo itself derives come last.
 """
 
 import functools
@@ -18,14 +18,14 @@ _NONE = ModelFlags(0)
 POSE_FLAGS = (
     ModelFlags.JOINT_PROPERTIES | ModelFlags.BODY_PROPERTIES | ModelFlags.JOINT_REFERENCE_POSE_PROPERTIES
 )
-"""What frames of bodies and joints depend on."""
+"""Flags that frames of bodies and joints depend on."""
 DOF_FLAGS = (
     ModelFlags.JOINT_DOF_PROPERTIES
     | ModelFlags.JOINT_DOF_FORCE_PROPERTIES
     | ModelFlags.JOINT_DOF_INERTIAL_PROPERTIES
     | ModelFlags.BODY_PROPERTIES
 )
-"""What limits, losses and armature depend on."""
+"""Flags that limits, losses and armature depend on."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Stage:
     fields: tuple[str, ...]
     """Fields of `mjModel` that it writes."""
     flags: ModelFlags
-    """Notices after which it runs; none for a stage whose turn depends on what MuJoCo derived."""
+    """Notifications after which it runs; none for a stage that depends on fields which MuJoCo derived."""
 
 
 def _stage(reads: Iterable[str], fields: Iterable[str], flags: ModelFlags = _NONE) -> Stage:
@@ -165,12 +165,12 @@ WITHOUT_EFFECT = frozenset(
         *("shape_material_restitution", "shape_aabb_lower", "shape_aabb_upper", "shape_collision_radius"),
     ]
 )
-"""Arrays of `Model` of which MuJoCo reads nothing once a solver is made, or which engines read themselves."""
-# What lengths of tendons follow from beside what `derived` reads: the sites that tendons run through.
+"""Arrays of `Model` that MuJoCo does not use once a solver is made, or that engines read directly."""
+# Inputs of tendon lengths beside those of `derived`: the sites that tendons run through.
 TENDON_ARRAYS = STAGES["placement"].reads | STAGES["constraints"].reads
 EXTRA_FIELDS = ("mocap_pos", "mocap_quat", "eq_active", "external_ke", "external_kd", "geom_gap")
-"""Memory that is written along with the fields: rows of `mjData` that change with the model only, gains that
-external contacts are mixed from, and what switches geoms off in MuJoCo Warp."""
+"""Arrays that are written along with the fields: rows of `mjData` that depend on the model alone, gains for
+mixing external contacts, and switches of geoms in MuJoCo Warp."""
 MESH_FIELDS = ("mesh_vert", "mesh_polynormal")
 """Fields of meshes whose sizes change."""
 INTEGERS = ("geom_dataid", "geom_contype", "geom_conaffinity")
@@ -182,7 +182,7 @@ def field_names() -> tuple[str, ...]:
 
 
 def attribute_of(name: str) -> str:
-    """Return how the structs of kernels call a field."""
+    """Return the name of a field in the structs of kernels."""
     return name.replace(".", "_")
 
 
@@ -190,8 +190,7 @@ def attribute_of(name: str) -> str:
 def fields_struct(real: Any) -> Any:
     """Return the `wp.struct` of the fields of a group, flat, with numbers of type `real`.
 
-    A field that a group does not track, or that its engine does not know, is empty. `EXTRA_FIELDS` come
-    behind.
+    A field that a group does not track, or that its engine lacks, is empty. `EXTRA_FIELDS` come last.
     """
     annotations: dict[str, Any] = {
         attribute_of(name): wp.array(dtype=wp.int32 if name in INTEGERS else real) for name in field_names()
@@ -207,7 +206,7 @@ def fields_struct(real: Any) -> Any:
 def field_writers(real: Any) -> Any:
     """Return the `wp.func`s that write numbers, 3-vectors and quaternions (as wxyz) into flat fields.
 
-    Fields without entries are left alone.
+    Fields without entries are skipped.
     """
     from types import SimpleNamespace
 
@@ -254,7 +253,7 @@ def widen_pose(pose: wp.transform) -> wp.transformd:
 
 @wp.func
 def rotated(turn: wp.quatd, vector: wp.vec3d) -> wp.vec3d:
-    """Return a vector turned by a quaternion, as `poses.rotate` does where its length is not quite 1."""
+    """Return a vector rotated by a quaternion of nearly unit length, as `poses.rotate` does."""
     axis = wp.vec3d(turn[0], turn[1], turn[2])
     across = wp.float64(2.0) * wp.cross(axis, vector)
     return vector + turn[3] * across + wp.cross(axis, across)
@@ -277,7 +276,7 @@ def inverted(pose: wp.transformd) -> wp.transformd:
 
 @wp.func
 def selected_world(worlds: wp.array[int], selected: wp.array[int], row: int) -> int:
-    """Return the world of a row of a group, -1 if it is not meant."""
+    """Return the world of a row of a group, -1 if it is not selected."""
     world = worlds[row]
     if selected[world] == 0:
         return -1

@@ -1,9 +1,8 @@
-"""StructurePlan: which bodies and joints MuJoCo gets for the worlds of one structure, in its order.
+"""StructurePlan: the bodies and joints of MuJoCo for the worlds of one structure, in its order.
 
-MuJoCo lets a body have several joints, one acting after the other, and wants every body that moves to have
-mass. So a body without mass and shapes that only stands between two joints is not made: its joints become
-joints of the next body, which is exactly what they were if they came from MuJoCo. A D6 joint is a joint per
-axis.
+MuJoCo allows several joints in a row on one body, and requires that every moving body has mass. So a body
+without mass and shapes between two joints is omitted: its joints become joints of the next body, as they were
+if the model came from MuJoCo. A D6 joint becomes one joint per axis.
 """
 
 import enum
@@ -107,7 +106,7 @@ class StructurePlan:
         self._add_bodies(made)
 
     def _add_bodies(self, made: list[tuple[int, int, list[int], bool]]) -> None:
-        """Add bodies in the order of MuJoCo: each one before those below it, and these together."""
+        """Add bodies in the order of MuJoCo: depth first."""
         children: dict[int, list[int]] = {}
         for entry, (_, above, _, _) in enumerate(made):
             children.setdefault(above, []).append(entry)

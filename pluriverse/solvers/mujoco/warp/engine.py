@@ -36,7 +36,7 @@ from pluriverse.solvers.mujoco.warp.outcome import (
 )
 from pluriverse.solvers.mujoco.warp.velocity_limit import limit_row_speeds
 
-# Growth of what was too small.
+# Growth factor of capacities that were too small.
 GROWTH = 2
 
 
@@ -49,14 +49,14 @@ class WarpEngine(Engine):
         use_mujoco_contacts: Whether MuJoCo Warp finds the contacts; otherwise those handed to `step` are
             solved.
         update_data_interval: Take the joint state from `state_in` in every so many steps.
-        nconmax: Contacts per world that there is room for; None for an estimate.
-        njmax: Constraint rows per world that there is room for; None for an estimate.
+        nconmax: Capacity of contacts per world; None for an estimate.
+        njmax: Capacity of constraint rows per world; None for an estimate.
         graph_conditional: Whether iterations end on a GPU once all worlds of a group have converged.
         enforce_velocity_limit: Whether joints keep below `joint_velocity_limit`.
 
     Raises:
         ImportError: If MuJoCo Warp is not installed.
-        ValueError: If worlds differ in what MuJoCo Warp has once per group.
+        ValueError: If worlds differ in a field that MuJoCo Warp shares within a group.
     """
 
     is_thread_safe = False
@@ -89,7 +89,7 @@ class WarpEngine(Engine):
         }
         self._graph_conditional = graph_conditional
         self._limit_speeds = enforce_velocity_limit
-        # A loop that ends on the device can be recorded on the stream of the recording only.
+        # A conditional loop can be recorded on the stream of the recording only.
         side_by_side = device.is_cuda and len(groups) > 1 and not graph_conditional
         self._streams = [wp.Stream(device) for _ in groups] if side_by_side else []
         self._groups = [self._make_group(index) for index in range(len(groups))]
@@ -161,16 +161,16 @@ class WarpEngine(Engine):
         return result
 
     def derive_fields(self, group_index: int, selected: wp.array[int]) -> None:
-        """Let MuJoCo Warp compute what follows from the fields of a group. Only launches.
+        """Let MuJoCo Warp compute the derived fields of a group. Only launches.
 
-        It does so for all worlds of the group; for those that did not change, the result is the same.
+        It does so for all worlds of the group; those that did not change get the same values.
         """
         self._groups[group_index].derive_fields()
 
     def take_overflow(self) -> list[Overflow]:
         """Return where memory was too small since the last call, and double it; recorded steps keep theirs.
 
-        MuJoCo Warp has one store of contacts for all worlds of a group, so if that is full, it is so for all.
+        MuJoCo Warp has one contact store for all worlds of a group, so an overflow concerns all of them.
         """
         bits = self._arrays["overflow"].numpy().copy()
         if not bits.any():
@@ -225,7 +225,7 @@ class WarpEngine(Engine):
         )
 
     def _replace_group(self, index: int) -> None:
-        """Make model and data of a group anew. The old ones stay, for steps that were recorded with them."""
+        """Rebuild model and data of a group. The old ones stay, for steps that were recorded with them."""
         self._retired.append(self._groups[index])
         self._groups[index] = self._make_group(index)
         self._make_external_contacts()
@@ -234,7 +234,7 @@ class WarpEngine(Engine):
             self.on_renewal()
 
     def _fork(self, work: Any) -> None:
-        """Do the work of all groups, on a GPU side by side."""
+        """Run a task for all groups, on a GPU concurrently."""
         if not self._streams:
             for index in range(len(self.groups)):
                 work(index)
@@ -323,7 +323,7 @@ class WarpEngine(Engine):
             )
 
     def _push_external(self, index: int, state_in: State, listing: Any) -> None:
-        """Hand the contacts of a group over."""
+        """Pass the contacts of a group to MuJoCo Warp."""
         part, external, model = self._groups[index], self._external_contacts[index], self.model
         device = model.device
         launch_kernel(
@@ -355,7 +355,7 @@ class WarpEngine(Engine):
         )
 
     def _pull_external(self, index: int, listing: Any) -> None:
-        """Bring the forces of the contacts of a group back."""
+        """Copy back the contact forces of a group."""
         part, external = self._groups[index], self._external_contacts[index]
         launch_kernel(
             pull_external_force,
@@ -373,7 +373,7 @@ class WarpEngine(Engine):
         )
 
     def _assign_gains(self) -> None:
-        """Write stiffness and damping as forces, for external contacts."""
+        """Write force-space stiffness and damping, for external contacts."""
         if not self._external:
             return
         device = self.model.device

@@ -1,10 +1,10 @@
-"""External contacts: hand the contacts of a buffer to MuJoCo Warp, and bring their forces back.
+"""External contacts: pass the contacts of a buffer to MuJoCo Warp, and copy their forces back.
 
 Reads   contacts; poses of bodies; contact properties of geoms
 Writes  contacts of MuJoCo Warp's data, one per slot; forces of the buffer
 
-Every slot of the buffer has a place of its own in MuJoCo Warp's store, so no world waits for another. A slot
-without a contact that presses holds one that is far away.
+Every slot of the buffer has its own entry in MuJoCo Warp's store, so worlds do not interact. A slot without a
+pressing contact holds a separated one.
 """
 
 from typing import Any
@@ -46,7 +46,7 @@ class GeomProperties:
 
 @wp.struct
 class ForceGains:
-    """Stiffness and damping as forces, shape [world geom]."""
+    """Force-space stiffness and damping, shape [world geom]."""
 
     is_force: wp.array[int]
     ke: wp.array[float]
@@ -55,7 +55,7 @@ class ForceGains:
 
 @wp.struct
 class WarpContactStore:
-    """Contacts in MuJoCo Warp's data, shape [place]."""
+    """Contacts in MuJoCo Warp's data, shape [entry]."""
 
     count: wp.array[int]  # [1]
     worldid: wp.array[int]
@@ -92,7 +92,7 @@ def clear_external_count(
     group_worlds: wp.array[int],  # [row]
     pressing: wp.array[int],  # [world] contacts that press
 ):
-    """Forget how many contacts were pressing in for a world."""
+    """Reset the number of pressing contacts of a world."""
     pressing[group_worlds[wp.tid()]] = 0
 
 
@@ -113,7 +113,7 @@ def push_external_contact(
     target: WarpContactStore,
     pressing: wp.array[int],  # [world] contacts that press
 ):
-    """Hand one slot over."""
+    """Pass one slot to MuJoCo Warp."""
     place = wp.tid()
     slot, row = slots[place], slot_rows[place]
     world = group_worlds[row]
@@ -221,7 +221,7 @@ def pull_external_force(
     source: wp.array[wp.spatial_vector],  # [place] force and torque, world axes
     force: wp.array[wp.vec3],  # [slot]
 ):
-    """Bring the force of one slot back."""
+    """Copy back the force of one slot."""
     place = wp.tid()
     if listed[group_worlds[slot_rows[place]]] == 0:
         return
@@ -232,7 +232,7 @@ def pull_external_force(
 
 
 class ExternalContacts:
-    """The way of the slots of a buffer into the contacts of one group.
+    """Transfer from the slots of a buffer to the contacts of one group.
 
     Args:
         group: The group.

@@ -35,8 +35,8 @@ _ROWS = (
 )
 
 
-# Fields that MuJoCo Warp has once per group, of which the first world's do for all: lengths that only scale
-# the speed at which trees fall asleep.
+# Fields that MuJoCo Warp shares within a group and for which the first world's value suffices: lengths that
+# only scale the speed at which trees fall asleep.
 _TAKEN_FROM_FIRST = ("dof_length",)
 
 
@@ -73,11 +73,11 @@ class WarpGroup:
         index: Which one.
         rows: Rows of all worlds.
         device: Device of the group.
-        nconmax: Contacts per world that there is room for; None for an estimate.
-        njmax: Constraint rows per world that there is room for; None for an estimate.
+        nconmax: Capacity of contacts per world; None for an estimate.
+        njmax: Capacity of constraint rows per world; None for an estimate.
         slot_count: External contacts of all worlds; None where MuJoCo Warp finds them.
         graph_conditional: Whether iterations end on a GPU once all worlds have converged.
-        limit_speeds: Whether speeds of joints are to be limited.
+        limit_speeds: Whether joint speeds are limited.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class WarpGroup:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the group has another model by now, or differs between worlds in more fields."""
+        """Whether the group has another model now, or more fields that differ between worlds."""
         group = self.group
         return (
             group.model is not self.source
@@ -208,7 +208,7 @@ class WarpGroup:
         return result
 
     def derive_fields(self) -> None:
-        """Compute what follows from the fields of all worlds. Only launches."""
+        """Compute the derived fields of all worlds. Only launches."""
         with wp.ScopedDevice(self.model.qpos0.device):
             self.module.set_const(self.model, self.data, restore=False)
 
@@ -216,7 +216,7 @@ class WarpGroup:
         """Return MuJoCo Warp's model, with a row per world for the fields named.
 
         Raises:
-            NotImplementedError: If it has something that MuJoCo Warp does not know.
+            NotImplementedError: If it uses a feature that MuJoCo Warp lacks.
         """
         try:
             return self.module.put_model(host, dict.fromkeys(batched, self.group.world_count))
@@ -228,9 +228,9 @@ class WarpGroup:
             ) from error
 
     def _switch_geoms(self) -> None:
-        """Let geoms that lost their contact bits find no contacts; MuJoCo Warp sorts pairs out at its start.
+        """Keep geoms that lost their contact bits from contact; MuJoCo Warp filters pairs only at its start.
 
-        The gap widens where contacts are looked for, and does nothing else here.
+        The gap only affects where contacts are searched for.
         """
         group, masks = self.group, self.group.plan.masks
         off = (group.value("geom_contype") | group.value("geom_conaffinity")) == 0
@@ -238,7 +238,7 @@ class WarpGroup:
         self.model.geom_gap.assign(np.where(off, -FAR_APART, 0.0).astype(np.float32))
 
     def _host_model(self) -> Any:
-        """Return the group's model with all geoms on, without flags that MuJoCo Warp does not know."""
+        """Return the group's model with all geoms enabled, without flags that MuJoCo Warp lacks."""
         host, masks = copy.copy(self.group.model), self.group.plan.masks
         host.geom_contype[:], host.geom_conaffinity[:] = masks.contype, masks.conaffinity
         known = 0
@@ -254,7 +254,7 @@ class WarpGroup:
         return bool(shape) and shape[0] == "*"
 
     def _adopt(self, name: str, rows: wp.array) -> None:
-        """Let the data work on the rows, in place."""
+        """Make the data use the rows in place."""
         old = getattr(self.data, name)
         if old.size == 0:
             return

@@ -1,4 +1,4 @@
-"""Warp outcome: what became of each world of a group in MuJoCo Warp, and its contacts.
+"""Warp outcome: the status of each world of a group after a step of MuJoCo Warp, and its contacts.
 
 Reads   rows, contacts, counters and overflow bits of MuJoCo Warp's data
 Writes  contacts with their forces; status of each world; rows of worlds that were not to be stepped
@@ -10,7 +10,7 @@ from pluriverse.model import Topology
 from pluriverse.solvers.mujoco.exchange.contact_copy import ContactArrays
 from pluriverse.solvers.mujoco.exchange.maps import NA, NQ, NV, ExchangeMaps, rows_struct, shape_of_geom
 
-# Values from here on overflow their squares within a few steps.
+# Values from which squares overflow within a few steps.
 VALUE_MAX = wp.constant(1e10)
 
 Rows = rows_struct(wp.float32)
@@ -33,7 +33,7 @@ class WarpContacts:
 
 @wp.struct
 class WarpOutcome:
-    """What became of each world, shape [world]."""
+    """Status of each world, shape [world]."""
 
     listed: wp.array[int]  # 1 where the world is to be stepped
     frozen: wp.array[int]
@@ -56,7 +56,7 @@ def list_world(
     worlds: wp.array[int],
     listed: wp.array[int],  # [world] 1: to be stepped
 ):
-    """Mark a world as one to be stepped."""
+    """Mark a world for stepping."""
     listed[worlds[wp.tid()]] = 1
 
 
@@ -71,7 +71,7 @@ def keep_row(
     rows: Rows,
     kept: Rows,
 ):
-    """Remember the rows of a world that is not listed; give a frozen one a sound state to go through."""
+    """Save the rows of a world that is not listed; give a frozen one a valid state for the step."""
     row = wp.tid()
     world = group_worlds[row]
     qpos = maps.world_start[world, NQ]
@@ -98,7 +98,7 @@ def keep_row(
 
 @wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.outcome")
 def clear_world_contact(worlds: wp.array[int], contacts: ContactArrays):
-    """Forget the contacts of a world."""
+    """Clear the contacts of a world."""
     world = worlds[wp.tid()]
     if world < 0:
         return
@@ -170,7 +170,7 @@ def finalize_row(
     kept: Rows,
     outcome: WarpOutcome,
 ):
-    """Take note of what became of one world."""
+    """Write the status of one world."""
     row = wp.tid()
     world = group_worlds[row]
     qpos = maps.world_start[world, NQ]

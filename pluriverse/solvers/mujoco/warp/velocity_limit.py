@@ -1,4 +1,4 @@
-"""Velocity limits in MuJoCo Warp: hold the speeds of joints after a step, as `cpu.velocity_limit` does.
+"""Velocity limits in MuJoCo Warp: bound the speeds of joints after a step, as `cpu.velocity_limit` does.
 
 Reads   rows; mass matrices of MuJoCo Warp's data; joint_velocity_limit
 Writes  qvel and qpos of the rows
@@ -18,9 +18,9 @@ from pluriverse.solvers.mujoco.exchange.maps import NQ, NV, ExchangeMaps, is_pre
 from pluriverse.solvers.mujoco.mapping.group import JointKind
 
 SWEEP_COUNT = wp.constant(SPEED_SWEEPS)
-# How far a speed may stay above its limit [relative]: some roundings of single precision.
+# Relative excess of a speed over its limit that is tolerated: a few single-precision roundings.
 SPEED_ROUNDING = wp.constant(1e-6)
-# Angle [rad] below which nothing turns: its square is lost in rounding.
+# Angle [rad] below which a rotation is ignored: its square is lost in rounding.
 ANGLE_MIN = wp.constant(1e-12)
 
 Rows = rows_struct(wp.float32)
@@ -85,7 +85,7 @@ def solve_unit(masses: MassRows, row: int, dof: int):
 
 @wp.func
 def turn(qpos: wp.array[float], place: int, rotation: wp.vec3):
-    """Turn a rotation of MuJoCo, scalar part first, by a rotation vector in axes of the body."""
+    """Rotate a MuJoCo quaternion, scalar part first, by a rotation vector in body axes."""
     angle = wp.length(rotation)
     if angle > ANGLE_MIN:
         old = wp.quat(qpos[place + 1], qpos[place + 2], qpos[place + 3], qpos[place])
@@ -106,7 +106,7 @@ def limit_row_speed(
     dt: float,
     rows: Rows,
 ):
-    """Bring the speeds of one world within their limits, and its coordinates to where they lead."""
+    """Bring the speeds of one world within their limits, and update its coordinates accordingly."""
     row = wp.tid()
     world = group_worlds[row]
     group = maps.world_group[world]
