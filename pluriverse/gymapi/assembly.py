@@ -157,11 +157,11 @@ def add_ground_shape(sim: Sim, builder: ModelBuilder, ground: Ground) -> None:
     if ground.kind == "plane":
         builder.add_shape_plane(xform=ground.pose, width=0.0, length=0.0, cfg=config, label="ground")
     elif ground.kind == "mesh":
-        if ground.source is None:
-            ground.source = Mesh(
+        if ground.mesh is None:
+            ground.mesh = Mesh(
                 ground.vertices, ground.triangles, compute_inertia=False, is_solid=False, name="terrain"
             )
-        builder.add_shape_mesh(-1, xform=ground.pose, mesh=ground.source, cfg=config, label="terrain")
+        builder.add_shape_mesh(-1, xform=ground.pose, mesh=ground.mesh, cfg=config, label="terrain")
     else:
         from pluriverse.gymapi.terrain import add_heightfield_shape
 

@@ -1,11 +1,9 @@
 """Attractor forces: the attractors of all envs, as springs that pull bodies."""
 
-from typing import Any
-
 import numpy as np
 import warp as wp
 
-from pluriverse.gymapi.scene import Attractor
+from pluriverse.gymapi.scene import Attractor, Sim
 from pluriverse.gymapi.tables import integers
 from pluriverse.model import State
 from pluriverse.springs.bodies import BodySprings, BodySpringTable
@@ -15,22 +13,22 @@ class AttractorForces(BodySprings):
     """The attractors of a prepared sim.
 
     Args:
-        runtime: The sim, with at least one attractor.
+        sim: The prepared sim, with at least one attractor.
     """
 
-    def __init__(self, runtime: Any):
-        self._runtime = runtime
+    def __init__(self, sim: Sim):
+        self._sim = sim
         self.size = -1
-        self.is_stale = False
-        """Whether properties changed since they were taken over."""
-        super().__init__(runtime.simulation)
+        super().__init__(sim.prepared.simulation)
         self.update()
-        runtime.add_springs(self)
+        sim.prepared.has_passive_force = True  # so that the forces of the last step are cleared
+        sim.prepared.add_springs(self)
+        sim.has_attractor_forces = True
 
     def update(self) -> None:
         """Take over the properties of all attractors."""
-        attractors: list[Attractor] = self._runtime.sim.attractors
-        self.is_stale = False
+        attractors = self._sim.attractors
+        self._sim.attractors_changed = False
         if len(attractors) != self.size:
             self._allocate(attractors)
         table = self.table
@@ -45,7 +43,7 @@ class AttractorForces(BodySprings):
 
     def _allocate(self, attractors: list[Attractor]) -> None:
         self.size = count = len(attractors)
-        device = self._runtime.device
+        device = self._sim.device
         table = BodySpringTable()
         joint = [_joint_of_body(part) for part in attractors]
         table.body = integers([part.actor.starts["body"] + part.body for part in attractors], device)
@@ -64,7 +62,7 @@ class AttractorForces(BodySprings):
 
     def before_substep(self, worlds: wp.array[int], state: State) -> None:
         """Add the forces of all attractors, with the properties that they have now."""
-        if self.is_stale:
+        if self._sim.attractors_changed:
             self.update()
         super().before_substep(worlds, state)
 

@@ -1,55 +1,15 @@
-"""Camera records: what camera sensors are, and where they are."""
+"""Camera records: where camera sensors are, and which of them are rendered together."""
 
-import dataclasses
 from typing import Any
 
 import numpy as np
-import warp as wp
 
-from pluriverse.gymapi.enums import CameraFollowMode, ImageType, UpAxis
+from pluriverse.gymapi.enums import CameraFollowMode, UpAxis
 from pluriverse.gymapi.frames import body_rows
-from pluriverse.gymapi.scene import Env, Sim
+from pluriverse.gymapi.scene import CameraRecord, Sim
 from pluriverse.gymapi.structures import CameraProperties
 from pluriverse.model import poses
 from pluriverse.types import Axis
-
-_LAYOUTS: dict[ImageType, tuple[Any, tuple[int, ...]]] = {
-    ImageType.IMAGE_COLOR: (wp.uint8, (4,)),
-    ImageType.IMAGE_DEPTH: (wp.float32, ()),
-    ImageType.IMAGE_SEGMENTATION: (wp.int32, ()),
-    ImageType.IMAGE_OPTICAL_FLOW: (wp.int16, (2,)),
-}
-"""Type and shape of a pixel of each kind of image."""
-
-
-@dataclasses.dataclass(eq=False)
-class CameraRecord:
-    """A camera sensor of an env."""
-
-    env: Env
-    handle: int
-    properties: CameraProperties
-    body: tuple[Any, int] | None = None
-    """Actor and body that carry it, or None."""
-    follows_rotation: bool = True
-    """Whether it turns with that body."""
-    pose: np.ndarray = dataclasses.field(default_factory=lambda: np.array([0.0] * 6 + [1.0]))
-    """Pose in the env, or relative to the body [m, xyzw]: it looks along x."""
-    is_destroyed: bool = False
-    batch: Any = None
-    """`CameraBatch` that renders it, once there is one."""
-    images: dict[ImageType, Any] = dataclasses.field(default_factory=dict)
-    """Memory of each kind of image that was asked for."""
-
-    def image(self, kind: ImageType, device: Any) -> Any:
-        """Return the memory of an image, which is rendered from now on."""
-        if kind not in self.images:
-            dtype, pixel = _LAYOUTS[kind]
-            shape = (int(self.properties.height), int(self.properties.width), *pixel)
-            self.images[kind] = wp.zeros(shape, dtype=dtype, device=device)
-            if self.batch is not None:
-                self.batch.is_outdated = True
-        return self.images[kind]
 
 
 def camera_axes(sim: Sim) -> np.ndarray:

@@ -11,7 +11,6 @@ import warp as wp
 
 from pluriverse.gymapi.camera_images import IMAGE_TYPE_COUNT, write_pixels
 from pluriverse.gymapi.camera_records import (
-    CameraRecord,
     batch_key,
     camera_axes,
     quaternion_of,
@@ -21,7 +20,7 @@ from pluriverse.gymapi.camera_records import (
 from pluriverse.gymapi.drawn_shapes import DrawnShapes
 from pluriverse.gymapi.enums import ImageType
 from pluriverse.gymapi.lighting import make_light
-from pluriverse.gymapi.scene import Sim
+from pluriverse.gymapi.scene import CameraRecord, Sim
 from pluriverse.model import State, poses
 from pluriverse.render import SeenGeometry
 from pluriverse.render.raycast.looks import LookArrays
@@ -249,13 +248,9 @@ class CameraSet:
     def shapes(self, geometry: SeenGeometry) -> DrawnShapes:
         """Return what is seen, made when it is needed."""
         if geometry not in self._shapes:
-            self._shapes[geometry] = DrawnShapes(self.sim, geometry)
+            shapes = self._shapes[geometry] = DrawnShapes(self.sim, geometry)
+            self.sim.shape_watchers.append(shapes)
         return self._shapes[geometry]
-
-    @property
-    def made_shapes(self) -> list[DrawnShapes]:
-        """The drawn shapes that exist so far."""
-        return list(self._shapes.values())
 
     def update_batches(self) -> None:
         """Put cameras without a batch into batches."""
@@ -278,3 +273,8 @@ class CameraSet:
         for batch in self.batches:
             if any(record.images for record in batch.records):
                 batch.render()
+
+
+def camera_set(sim: Sim) -> CameraSet:
+    """Return what renders the cameras of a prepared sim, made when it is needed."""
+    return sim.part(CameraSet) or sim.add_part(CameraSet(sim))

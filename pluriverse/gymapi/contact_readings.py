@@ -10,6 +10,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.gymapi.enums import ContactCollection
+from pluriverse.gymapi.runtime import Runtime
 from pluriverse.gymapi.scene import Sim
 from pluriverse.gymapi.values import RigidContact
 from pluriverse.launch import launch_kernel
@@ -89,9 +90,9 @@ class ContactReadings:
         runtime: The prepared sim.
     """
 
-    def __init__(self, runtime: Any):
+    def __init__(self, runtime: Runtime):
         self._runtime = runtime
-        device, count = runtime.device, runtime.sim.body_count
+        device, count = runtime.device, runtime.bodies.body.size
         self.force = wp.zeros(count, dtype=wp.vec3, device=device)
         """Force on each body [N], shape [body]."""
         self.torque = wp.zeros(count, dtype=wp.vec3, device=device)
@@ -105,7 +106,7 @@ class ContactReadings:
         """Clear the readings, and say how the substeps count: recorded steps look it up."""
         self.force.zero_()
         self.torque.zero_()
-        collection = int(self._runtime.sim.params.physx.contact_collection)
+        collection = int(self._runtime.params.physx.contact_collection)
         weight = -1.0
         if collection == ContactCollection.CC_ALL_SUBSTEPS:
             weight = 1.0 / self._runtime.substeps
@@ -144,7 +145,7 @@ class ContactReadings:
 
 def contact_records(sim: Sim, world: int | None) -> np.ndarray:
     """Return the contacts of the last solver step, of one world or all, as `RigidContact` records."""
-    runtime = sim.runtime
+    runtime = sim.prepared
     model, contacts = runtime.model, runtime.simulation.contacts
     start, count = contacts.slot_start.numpy(), contacts.rigid_contact_count.numpy()
     worlds = range(model.world_count) if world is None else [world]

@@ -124,7 +124,7 @@ class CellGuard:
         """Look at where bodies are, after a step."""
         if self._has_warned:
             return
-        runtime, device = self._sim.runtime, self._sim.device
+        runtime, device = self._sim.prepared, self._sim.device
         launch_kernel(
             find_stray,
             dim=self._reach.size,

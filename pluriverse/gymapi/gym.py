@@ -6,7 +6,7 @@ from pluriverse.gymapi.gym_absent import AbsentCalls
 from pluriverse.gymapi.gym_appearance import AppearanceCalls
 from pluriverse.gymapi.gym_assets import AssetCalls
 from pluriverse.gymapi.gym_cameras import CameraCalls
-from pluriverse.gymapi.gym_components import ComponentCalls, add_tendon_forces
+from pluriverse.gymapi.gym_components import ComponentCalls
 from pluriverse.gymapi.gym_controls import ControlCalls
 from pluriverse.gymapi.gym_envs import EnvCalls
 from pluriverse.gymapi.gym_properties import PropertyCalls
@@ -15,8 +15,6 @@ from pluriverse.gymapi.gym_simulation import SimulationCalls
 from pluriverse.gymapi.gym_states import StateCalls
 from pluriverse.gymapi.gym_tensors import TensorCalls
 from pluriverse.gymapi.gym_viewer import ViewerCalls
-from pluriverse.gymapi.scene import Sim
-from pluriverse.gymapi.tendons import tendons_act
 
 
 class Gym(
@@ -35,12 +33,6 @@ class Gym(
     AbsentCalls,
 ):
     """The calls of the actor API. It has no state of its own; `acquire_gym` returns the one there is."""
-
-    def _attach(self, sim: Sim) -> None:
-        sim.prepared.has_effort = sim.efforts_pending
-        self._attach_sensors(sim)
-        if any(tendons_act(actor) for actor in sim.actors):
-            add_tendon_forces(sim)
 
 
 _gym = Gym()

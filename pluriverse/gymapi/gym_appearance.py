@@ -155,9 +155,8 @@ class AppearanceCalls(Checks):
         call = "set_rigid_body_segmentation_id"
         actor, index = self._part(env, actor_handle, body, call)
         actor.segmentation_ids[index] = as_int(segmentation_id, "segmentation_id", call)
-        if actor.env.sim.camera_set is not None:
-            for shapes in actor.env.sim.camera_set.made_shapes:
-                shapes.segment(actor, index)
+        for watcher in actor.env.sim.shape_watchers:
+            watcher.segment(actor, index)
 
     def get_rigid_body_segmentation_id(self, env: Any, actor_handle: int, body: int) -> int:
         """Return the segmentation id of a body."""
@@ -212,9 +211,8 @@ def _bits(mesh_type: Any, call: str) -> list[int]:
 
 def _paint(actor: Actor, body: int) -> None:
     """Apply changes to what is drawn, if anything is drawn so far."""
-    if actor.env.sim.camera_set is not None:
-        for shapes in actor.env.sim.camera_set.made_shapes:
-            shapes.paint(actor, body)
+    for watcher in actor.env.sim.shape_watchers:
+        watcher.paint(actor, body)
 
 
 def _add_texture(sim: Any, texture: Any) -> int:

@@ -7,18 +7,17 @@ import warp as wp
 
 from pluriverse.gymapi.arguments import as_float, as_int, transform, vector
 from pluriverse.gymapi.camera_records import (
-    CameraRecord,
     camera_axes,
     env_pose,
     follow_mode,
     looking_pose,
     rotation_of,
 )
-from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.enums import CameraFollowMode, ImageType
 from pluriverse.gymapi.errors import GymError, require
 from pluriverse.gymapi.image_files import as_picture, write_image
-from pluriverse.gymapi.scene import Sim, pose_row
+from pluriverse.gymapi.preparation import PreparingCalls
+from pluriverse.gymapi.scene import CameraRecord, Sim, pose_row
 from pluriverse.gymapi.structures import CameraProperties
 from pluriverse.gymapi.tensor import Tensor
 from pluriverse.gymapi.values import Quat, Transform, Vec3
@@ -27,7 +26,7 @@ from pluriverse.gymapi.values import Quat, Transform, Vec3
 SIZE_MAX = 16384
 
 
-class CameraCalls(Checks):
+class CameraCalls(PreparingCalls):
     """Camera sensors: create, place, render, read."""
 
     def create_camera_sensor(self, env: Any, properties: CameraProperties | None = None) -> int:
@@ -149,7 +148,9 @@ class CameraCalls(Checks):
     def render_all_camera_sensors(self, sim: Any) -> None:
         """Render the images of all cameras that were asked for, as things are now."""
         found = self._prepare_for(sim, "render_all_camera_sensors")
-        self._camera_set(found).render()
+        from pluriverse.gymapi.cameras import camera_set  # loads the ray caster
+
+        camera_set(found).render()
 
     def get_camera_image(
         self, sim: Any, env: Any, camera_handle: int, image_type: ImageType | int
@@ -220,24 +221,18 @@ class CameraCalls(Checks):
         is_new = kind not in record.images
         record.image(kind, found.device)
         if is_new or record.batch is None or record.batch.render_count == 0:
-            cameras = self._camera_set(found)
+            from pluriverse.gymapi.cameras import camera_set  # loads the ray caster
+
             found.prepared.place_bodies()
-            cameras.update_batches()
+            camera_set(found).update_batches()
+            assert record.batch is not None
             record.batch.render()
         return record, kind
 
     def _prepare_for(self, sim: Any, call: str) -> Sim:
         """Return a sim, which is prepared if it is not yet."""
-        self._runtime(sim, call)  # type: ignore[attr-defined]  # of SimulationCalls
+        self._runtime(sim, call)
         return self._sim(sim, call)
-
-    def _camera_set(self, sim: Sim) -> Any:
-        """Return what renders the cameras of a prepared sim, made when it is needed."""
-        if sim.camera_set is None:
-            from pluriverse.gymapi.cameras import CameraSet  # loads the ray caster
-
-            sim.camera_set = CameraSet(sim)
-        return sim.camera_set
 
     def _camera(self, env: Any, handle: Any, call: str) -> CameraRecord:
         """Return the camera of a handle."""
@@ -249,7 +244,7 @@ class CameraCalls(Checks):
                 f"{call}: env {found.index} has no camera {handle}; it has {len(cameras)}. Use the handle "
                 "that create_camera_sensor() returned for this env."
             )
-        record: CameraRecord = cameras[place]
+        record = cameras[place]
         if record.is_destroyed:
             raise GymError(f"{call}: camera {handle} of env {found.index} was destroyed. Create another one.")
         return record

@@ -8,7 +8,8 @@ from pluriverse.gymapi.arguments import as_float, as_int, as_list
 from pluriverse.gymapi.checks import INVALID_HANDLE, Checks
 from pluriverse.gymapi.errors import require
 from pluriverse.gymapi.frames import dof_frames, joint_transforms
-from pluriverse.gymapi.scene import Actor, Sim
+from pluriverse.gymapi.preparation import update_tendons
+from pluriverse.gymapi.scene import Actor
 from pluriverse.gymapi.structures import ActuatorProperties, TendonProperties
 from pluriverse.gymapi.tendons import (
     actor_tendons,
@@ -255,7 +256,7 @@ class ComponentCalls(Checks):
             f"{len(parts)} properties were given, but {actor} has {len(tendons)} tendons.",
         )
         put_tendon_properties(tendons, parts, call, str(actor))
-        follow_tendons(actor)
+        _update_tendons(actor)
         return True
 
     def get_actor_tendon_offset(self, env: Any, actor_handle: int, tendon: int) -> float:
@@ -271,7 +272,7 @@ class ComponentCalls(Checks):
         if actor.tendon_offsets is None:
             actor.tendon_offsets = [0.0] * len(actor.asset.tendons)
         actor.tendon_offsets[tendon] = as_float(offset, "offset", "set_actor_tendon_offset")
-        follow_tendons(actor)
+        _update_tendons(actor)
         return True
 
     def find_actor_tendon_index(self, env: Any, actor_handle: int, name: str) -> int:
@@ -317,7 +318,7 @@ class ComponentCalls(Checks):
             f"{len(found.dofs)} joints.",
         )
         found.coefficients = [as_float(value, "a coefficient", call) for value in values]
-        follow_tendons(actor)
+        _update_tendons(actor)
         return True
 
     def _actor_tendon(self, actor: Actor, index: Any, call: str) -> Any:
@@ -329,23 +330,11 @@ class ComponentCalls(Checks):
         return next((actor for actor in self._env(env, call).actors if actor.name == name), None)
 
 
-def follow_tendons(actor: Actor) -> None:
+def _update_tendons(actor: Actor) -> None:
     """Update the forces of tendons of a prepared sim after a change."""
     sim = actor.env.sim
-    if sim.runtime is None:
-        return
-    if sim.tendon_forces is not None:
-        sim.tendon_forces.is_stale = True
-    elif tendons_act(actor):
-        add_tendon_forces(sim)
-
-
-def add_tendon_forces(sim: Sim) -> None:
-    """Add the forces of tendons to a prepared sim."""
-    # Kernels are compiled with all that are declared by then: not those of tendons where there are none.
-    from pluriverse.gymapi.tendon_forces import TendonForces
-
-    sim.tendon_forces = TendonForces(sim.runtime)
+    if sim.is_prepared and (sim.has_tendon_forces or tendons_act(actor)):
+        update_tendons(sim)
 
 
 def _handle(index: int, count: int, start: int) -> int:

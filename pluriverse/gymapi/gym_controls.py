@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from pluriverse.gymapi.arguments import as_float, as_int, vector
-from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.enums import CoordinateSpace, DofDriveMode
 from pluriverse.gymapi.errors import GymError, require
 from pluriverse.gymapi.frames import body_rows
+from pluriverse.gymapi.preparation import PreparingCalls
 from pluriverse.gymapi.scene import Actor
 from pluriverse.gymapi.states import dof_rows
 from pluriverse.gymapi.store import read, write
@@ -18,7 +18,7 @@ from pluriverse.model import poses
 _POS, _VEL, _EFFORT = DofDriveMode.DOF_MODE_POS, DofDriveMode.DOF_MODE_VEL, DofDriveMode.DOF_MODE_EFFORT
 
 
-class ControlCalls(Checks):
+class ControlCalls(PreparingCalls):
     """Efforts and targets of degrees of freedom, forces on bodies."""
 
     def apply_actor_dof_efforts(self, env: Any, actor_handle: int, efforts: Any) -> bool:
@@ -164,7 +164,7 @@ class ControlCalls(Checks):
         return True
 
     def _add_force(self, actor: Actor, body: int, force: np.ndarray, torque: np.ndarray, call: str) -> None:
-        runtime = self._runtime(actor.env.sim, call)  # type: ignore[attr-defined]
+        runtime = self._runtime(actor.env.sim, call)
         row = actor.body_start + body
         for array, part in ((runtime.applied_force, force), (runtime.applied_torque, torque)):
             if runtime.device.is_cpu:

@@ -13,6 +13,7 @@ from pluriverse.gymapi.errors import GymError, require
 from pluriverse.gymapi.frames import body_rows
 from pluriverse.gymapi.scaling import scale_actor, set_dof_properties
 from pluriverse.gymapi.scene import Actor
+from pluriverse.gymapi.scene_tables import body_flags
 from pluriverse.gymapi.shape_properties import read_shape_properties, write_shape_properties
 from pluriverse.gymapi.states import set_root
 from pluriverse.gymapi.store import read, write
@@ -22,7 +23,6 @@ from pluriverse.gymapi.structures import (
     as_mat33,
     matrix_of,
 )
-from pluriverse.gymapi.tables import body_flags
 from pluriverse.gymapi.values import Vec3
 from pluriverse.types import BodyFlags
 
@@ -104,7 +104,7 @@ class PropertyCalls(Checks):
             self._hold_still(actor, flags, call)
             actor.body_flags = flags
             if actor.env.sim.runtime is not None:
-                actor.env.sim.runtime.set_body_flags(actor, body_flags(actor))
+                actor.env.sim.runtime.set_body_flags(actor.body_start, body_flags(actor))
         return True
 
     @staticmethod

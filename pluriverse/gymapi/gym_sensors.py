@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from pluriverse.gymapi.arguments import as_int
-from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.contact_readings import ContactReadings, contact_records
 from pluriverse.gymapi.enums import AttractorAxes
 from pluriverse.gymapi.errors import GymError, require
 from pluriverse.gymapi.joint_efforts import JointEfforts
+from pluriverse.gymapi.preparation import PreparingCalls, update_attractors
 from pluriverse.gymapi.scene import Attractor, Env, Sim
 from pluriverse.gymapi.sensor_readings import SensorReadings
 from pluriverse.gymapi.structures import AttractorProperties
@@ -36,45 +36,26 @@ class ForceSensorView:
         return self._index
 
 
-class SensorCalls(Checks):
+class SensorCalls(PreparingCalls):
     """Contacts, sensors and attractors."""
 
     def _contacts(self, sim: Any, call: str) -> ContactReadings:
         """Return the contact readings of a sim, which is prepared if it is not yet."""
-        self._runtime(sim, call)  # type: ignore[attr-defined]
-        readings: ContactReadings = sim.contact_readings
+        self._runtime(sim, call)
+        readings = sim.part(ContactReadings)
+        assert readings is not None  # every prepared sim has them
         return readings
 
     def _sensors(self, sim: Any, call: str) -> SensorReadings:
-        self._runtime(sim, call)  # type: ignore[attr-defined]
-        readings: SensorReadings = sim.sensor_readings
+        """Return the readings of the force sensors of a sim that has some."""
+        self._runtime(sim, call)
+        readings = sim.part(SensorReadings)
+        assert readings is not None
         return readings
 
     def _efforts(self, sim: Any, call: str) -> JointEfforts:
-        runtime = self._runtime(sim, call)  # type: ignore[attr-defined]
-        readings: JointEfforts | None = sim.joint_efforts
-        if readings is None:
-            readings = sim.joint_efforts = JointEfforts(runtime)
-        return readings
-
-    def _attach_sensors(self, sim: Sim) -> None:
-        """Add what readings and attractors need to a sim that was just prepared."""
-        runtime = sim.runtime
-        contacts = sim.contact_readings = ContactReadings(runtime)
-        if sim.sensor_count:
-            sim.sensor_readings = SensorReadings(runtime, contacts)
-        if any(actor.dof_force_sensors for actor in sim.actors):
-            sim.joint_efforts = JointEfforts(runtime)
-        if sim.attractors:
-            self._attach_attractors(sim)
-
-    @staticmethod
-    def _attach_attractors(sim: Sim) -> None:
-        sim.prepared.has_passive_force = True  # so that the forces of the last step are cleared
-        # Kernels are compiled with all that are declared by then: not these where there is no attractor.
-        from pluriverse.gymapi.attractor_forces import AttractorForces
-
-        sim.attractor_forces = AttractorForces(sim.runtime)
+        runtime = self._runtime(sim, call)
+        return sim.part(JointEfforts) or sim.add_part(JointEfforts(runtime))
 
     def get_rigid_contact_forces(self, sim: Any) -> np.ndarray:
         """Return the net contact force on each body in the last `simulate` [N], as `Vec3` records."""
@@ -97,31 +78,31 @@ class SensorCalls(Checks):
     def get_rigid_contacts(self, sim: Any) -> np.ndarray:
         """Return the contacts of the last solver step, as `RigidContact` records."""
         found = self._sim(sim, "get_rigid_contacts")
-        self._runtime(found, "get_rigid_contacts")  # type: ignore[attr-defined]
+        self._runtime(found, "get_rigid_contacts")
         return contact_records(found, None)
 
     def get_env_rigid_contacts(self, env: Any) -> np.ndarray:
         """Return the contacts of the last solver step that bodies of an env take part in."""
         found = self._env(env, "get_env_rigid_contacts")
-        self._runtime(found.sim, "get_env_rigid_contacts")  # type: ignore[attr-defined]
+        self._runtime(found.sim, "get_env_rigid_contacts")
         records = contact_records(found.sim, found.world)
         return records[(records["env0"] == found.index) | (records["env1"] == found.index)]
 
     def acquire_net_contact_force_tensor(self, sim: Any) -> Tensor:
         """Return the tensor of net contact forces in the last `simulate` [N], shape [body, 3]."""
         call = "acquire_net_contact_force_tensor"
-        self._tensors(sim, call)  # type: ignore[attr-defined]
+        self._tensors(sim, call)
         return Tensor(_numbers(self._contacts(sim, call).force, (sim.body_count, 3)))
 
     def refresh_net_contact_force_tensor(self, sim: Any) -> bool:
         """Do nothing: the tensor always holds the forces of the last `simulate`."""
-        self._tensors(sim, "refresh_net_contact_force_tensor")  # type: ignore[attr-defined]
+        self._tensors(sim, "refresh_net_contact_force_tensor")
         return True
 
     def acquire_force_sensor_tensor(self, sim: Any) -> Tensor:
         """Return the tensor of the force sensors, force [N] and torque [N·m], shape [sensor, 6]."""
         call = "acquire_force_sensor_tensor"
-        self._tensors(sim, call)  # type: ignore[attr-defined]
+        self._tensors(sim, call)
         if sim.sensor_count == 0:
             raise GymError(
                 f"{call}: the sim has no force sensor. Call create_asset_force_sensor() before "
@@ -131,7 +112,7 @@ class SensorCalls(Checks):
 
     def refresh_force_sensor_tensor(self, sim: Any) -> bool:
         """Do nothing: the tensor always holds the readings of the last `simulate`."""
-        self._tensors(sim, "refresh_force_sensor_tensor")  # type: ignore[attr-defined]
+        self._tensors(sim, "refresh_force_sensor_tensor")
         return True
 
     def get_sensor(self, sim: Any, index: int) -> ForceSensorView | None:
@@ -167,7 +148,7 @@ class SensorCalls(Checks):
         `acquire_dof_force_tensor` on; before that they are zero.
         """
         actor = self._actor(env, actor_handle, "get_actor_dof_forces")
-        count, readings = actor.asset.dof_count, actor.env.sim.joint_efforts
+        count, readings = actor.asset.dof_count, actor.env.sim.part(JointEfforts)
         if readings is None:
             return np.zeros(count, dtype=np.float32)
         return np.array(readings.effort.numpy()[actor.dof_start : actor.dof_start + count])
@@ -175,12 +156,12 @@ class SensorCalls(Checks):
     def acquire_dof_force_tensor(self, sim: Any) -> Tensor:
         """Return the tensor of what drives and efforts exert on each degree of freedom, shape [dof]."""
         call = "acquire_dof_force_tensor"
-        self._tensors(sim, call)  # type: ignore[attr-defined]
+        self._tensors(sim, call)
         return Tensor(self._efforts(sim, call).effort)
 
     def refresh_dof_force_tensor(self, sim: Any) -> bool:
         """Do nothing: the tensor always holds the forces of the last `simulate`."""
-        self._tensors(sim, "refresh_dof_force_tensor")  # type: ignore[attr-defined]
+        self._tensors(sim, "refresh_dof_force_tensor")
         return True
 
     def create_rigid_body_attractor(self, env: Any, properties: AttractorProperties) -> int:
@@ -198,11 +179,7 @@ class SensorCalls(Checks):
         sim.attractors.append(attractor)
         found.attractors.append(attractor)
         if sim.is_prepared:
-            forces = sim.attractor_forces
-            if forces is None:
-                self._attach_attractors(sim)
-            else:
-                forces.update()
+            update_attractors(sim)
         return len(found.attractors) - 1
 
     def get_attractor_properties(self, env: Any, handle: int) -> AttractorProperties:
@@ -221,19 +198,13 @@ class SensorCalls(Checks):
             "another attractor for another body.",
         )
         attractor.properties = chosen
-        self._update_attractors(found)
+        found.sim.attractors_changed = True
 
     def set_attractor_target(self, env: Any, handle: int, target: Transform) -> None:
         """Change the pose, in the env, that an attractor is pulled to."""
         found, attractor = self._attractor(env, handle, "set_attractor_target")
         attractor.properties.target = target
-        self._update_attractors(found)
-
-    @staticmethod
-    def _update_attractors(env: Env) -> None:
-        forces = env.sim.attractor_forces
-        if forces is not None:
-            forces.is_stale = True
+        found.sim.attractors_changed = True
 
     def _attractor(self, env: Any, handle: Any, call: str) -> tuple[Env, Attractor]:
         found = self._env(env, call)

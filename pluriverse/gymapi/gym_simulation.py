@@ -10,11 +10,10 @@ import warp as wp
 
 import pluriverse
 from pluriverse.gymapi.arguments import as_int
-from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.enums import SimType, UpAxis
-from pluriverse.gymapi.errors import GymError, GymWarning, require
+from pluriverse.gymapi.errors import GymWarning, require
 from pluriverse.gymapi.parameter_changes import follow_params
-from pluriverse.gymapi.runtime import Runtime
+from pluriverse.gymapi.preparation import PreparingCalls, prepare
 from pluriverse.gymapi.scene import Ground, Sim, pose_row
 from pluriverse.gymapi.structures import (
     HeightFieldParams,
@@ -26,7 +25,7 @@ from pluriverse.gymapi.structures import (
 from pluriverse.gymapi.values import Version
 
 
-class SimulationCalls(Checks):
+class SimulationCalls(PreparingCalls):
     """Sims: create, prepare, step, ask."""
 
     def create_sim(
@@ -98,6 +97,7 @@ class SimulationCalls(Checks):
         if found.runtime is not None:
             old = found.params
             found.runtime.set_params(params)
+            found.params = found.runtime.params
             follow_params(found, old)
         else:
             found.params = params.copy()
@@ -109,26 +109,8 @@ class SimulationCalls(Checks):
     def prepare_sim(self, sim: Any) -> bool:
         """Make the model of everything that was created. `simulate` does it where a script does not."""
         found = self._sim(sim, "prepare_sim")
-        if found.runtime is None:
-            for env in found.envs:
-                if env.aggregate is not None:
-                    raise GymError(
-                        f"prepare_sim: an aggregate of env {env.index} is still open. Call end_aggregate()."
-                    )
-            found.runtime = Runtime(found)
-            self._attach(found)
+        prepare(found, "prepare_sim")
         return True
-
-    def _attach(self, sim: Sim) -> None:
-        """Add what acts before and after steps; see `Gym`."""
-
-    def _runtime(self, sim: Any, call: str) -> Runtime:
-        """Return the runtime of a sim, which is prepared if it is not yet."""
-        found = self._sim(sim, call)
-        if found.runtime is None:
-            self.prepare_sim(found)
-            found.prepared_by = call
-        return found.prepared
 
     def simulate(self, sim: Any) -> None:
         """Advance by `SimParams.dt`."""

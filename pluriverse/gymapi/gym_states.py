@@ -6,10 +6,10 @@ import numpy as np
 
 from pluriverse.gymapi.arguments import as_int, vector
 from pluriverse.gymapi.arguments import transform as pose_of
-from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.enums import StateFlags
 from pluriverse.gymapi.errors import require
 from pluriverse.gymapi.frames import body_rows
+from pluriverse.gymapi.preparation import PreparingCalls
 from pluriverse.gymapi.scene import pose_row
 from pluriverse.gymapi.states import (
     all_body_states,
@@ -23,7 +23,7 @@ from pluriverse.gymapi.states import (
 from pluriverse.gymapi.values import DofState, RigidBodyState, Transform, Vec3
 
 
-class StateCalls(Checks):
+class StateCalls(PreparingCalls):
     """States of bodies and degrees of freedom, as structured arrays that are copies."""
 
     def get_actor_rigid_body_states(self, env: Any, actor_handle: int, flags: int) -> np.ndarray:
@@ -44,7 +44,7 @@ class StateCalls(Checks):
         """Return the states of the bodies of a sim; what `flags` leave out is zero."""
         found = self._sim(sim, "get_sim_rigid_body_states")
         if found.runtime is not None:
-            rows = self._read_body_rows(found)  # type: ignore[attr-defined]
+            rows = self._tensors(found, "get_sim_rigid_body_states").read_body_rows()
             return all_body_states(rows, as_int(flags, "flags", "get_sim_rigid_body_states"))
         return body_states(found.actors, as_int(flags, "flags", "get_sim_rigid_body_states"))
 

@@ -2,41 +2,21 @@
 
 from typing import Any
 
-import numpy as np
 import warp as wp
 
 from pluriverse.gymapi.arguments import as_int, text
 from pluriverse.gymapi.body_forces import add_body_force
-from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.enums import CoordinateSpace, DofDriveMode
 from pluriverse.gymapi.errors import require
 from pluriverse.gymapi.matrices import ArticulationMatrices
-from pluriverse.gymapi.runtime import Runtime
+from pluriverse.gymapi.preparation import PreparingCalls
 from pluriverse.gymapi.scene import Sim
 from pluriverse.gymapi.tensor import Tensor, as_array
-from pluriverse.gymapi.tensor_set import TensorSet
 from pluriverse.launch import launch_kernel
 
 
-class TensorCalls(Checks):
+class TensorCalls(PreparingCalls):
     """Tensors: acquire, refresh, set. Setters may be called in any order and as often as one likes."""
-
-    def _tensors(self, sim: Any, call: str) -> TensorSet:
-        """Return the buffers of a sim, which is prepared if it is not yet."""
-        runtime = self._runtime(sim, call)  # type: ignore[attr-defined]
-        cached: TensorSet | None = sim.tensors
-        if cached is None:
-            cached = sim.tensors = TensorSet(runtime)
-        return cached
-
-    def _read_body_rows(self, sim: Sim) -> np.ndarray:
-        """Return the states of all bodies, shape [body, 13]; a copy."""
-        tensors = self._tensors(sim, "get_sim_rigid_body_states")
-        rows = sim.body_cache
-        if rows is None:
-            rows = sim.body_cache = TensorSet(tensors.runtime)
-        rows.refresh_body()
-        return np.array(rows.body.numpy())
 
     def acquire_actor_root_state_tensor(self, sim: Any) -> Tensor:
         """Return the tensor of root states, shape [actor, 13]."""
@@ -246,11 +226,8 @@ class TensorCalls(Checks):
         return True
 
     def _matrices(self, sim: Any, call: str) -> ArticulationMatrices:
-        runtime: Runtime = self._tensors(sim, call).runtime
-        cached: ArticulationMatrices | None = sim.matrices
-        if cached is None:
-            cached = sim.matrices = ArticulationMatrices(runtime)
-        return cached
+        self._runtime(sim, call)
+        return sim.part(ArticulationMatrices) or sim.add_part(ArticulationMatrices(sim))
 
     def _values(self, sim: Sim, values: Any, count: int, width: int, call: str, what: str) -> wp.array:
         """Return a flat array of `count` times `width` numbers."""

@@ -14,10 +14,11 @@ import numpy as np
 
 from pluriverse.gymapi.arguments import as_int, vector
 from pluriverse.gymapi.camera_records import quaternion_of, up_direction
-from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.enums import KeyboardInput, MouseInput
 from pluriverse.gymapi.errors import GymWarning, require
 from pluriverse.gymapi.image_files import write_image
+from pluriverse.gymapi.preparation import PreparingCalls
+from pluriverse.gymapi.scene import Sim
 from pluriverse.gymapi.structures import CameraProperties
 from pluriverse.gymapi.values import Quat, Transform, Vec3
 
@@ -71,7 +72,7 @@ class Viewer:
 
     def __init__(
         self,
-        sim: Any,
+        sim: Sim,
         frames: int | None,
         properties: CameraProperties,
         window_options: dict[str, Any] | None = None,
@@ -156,6 +157,11 @@ class Viewer:
         if self.window is not None:
             self.window.close()
 
+    def keep_pace(self) -> None:
+        """Wait until as much time has passed as was simulated, if somebody looks on in a window."""
+        if self.window is not None and self.window.is_running:
+            self.window.keep_pace()
+
     @property
     def lines(self) -> tuple[np.ndarray, np.ndarray]:
         """Ends of all lines [m], shape [line, 2, 3], and their colours, shape [line, 3]."""
@@ -172,7 +178,7 @@ class Viewer:
         return self.frames is not None and frames >= self.frames
 
 
-class ViewerCalls(Checks):
+class ViewerCalls(PreparingCalls):
     """Graphics: without effect on physics, but for what the mouse pulls at in a window."""
 
     def create_viewer(
@@ -256,10 +262,11 @@ class ViewerCalls(Checks):
             return  # before the sim is prepared there is nothing to see yet
         runtime.place_bodies()
         if found.window is None:
-            from pluriverse.gymapi.viewer_window import ActorWindow  # loads what draws
+            # Both load what draws.
+            from pluriverse.gymapi.cameras import camera_set
+            from pluriverse.gymapi.viewer_window import ActorWindow
 
-            cameras = self._camera_set(found.sim)  # type: ignore[attr-defined]  # of CameraCalls
-            found.window = ActorWindow(found, cameras.shapes, **found.window_options)
+            found.window = ActorWindow(found, camera_set(found.sim).shapes, **found.window_options)
         found.window.present(found.take_lines())
 
     def destroy_viewer(self, viewer: Any) -> None:
@@ -273,8 +280,7 @@ class ViewerCalls(Checks):
     def sync_frame_time(self, sim: Any) -> None:
         """Wait until as much time has passed as was simulated, if somebody looks on in a window."""
         for viewer in self._sim(sim, "sync_frame_time").viewers:
-            if viewer.window is not None and viewer.window.is_running:
-                viewer.window.keep_pace()
+            viewer.keep_pace()
 
     def poll_viewer_events(self, viewer: Any) -> None:
         """Accept a viewer."""
@@ -403,15 +409,14 @@ class ViewerCalls(Checks):
         """
         call = "write_viewer_image_to_file"
         found = self._viewer(viewer, call)
-        runtime = self._runtime(found.sim, call)  # type: ignore[attr-defined]  # of SimulationCalls
-        runtime.place_bodies()
+        self._runtime(found.sim, call).place_bodies()
         if found.renderer is None:
-            # Both load the ray caster.
+            # They load the ray caster.
+            from pluriverse.gymapi.cameras import camera_set
             from pluriverse.gymapi.viewer_picture import ViewerRenderer
             from pluriverse.render import SeenGeometry
 
-            cameras = self._camera_set(found.sim)  # type: ignore[attr-defined]  # of CameraCalls
-            found.renderer = ViewerRenderer(found.sim, cameras.shapes(SeenGeometry.VISUAL))
+            found.renderer = ViewerRenderer(found.sim, camera_set(found.sim).shapes(SeenGeometry.VISUAL))
         size = (int(found.size.x), int(found.size.y))
         picture = found.renderer.picture(found.position, found.target, size, found.fov, found.lines)
         write_image(call, filename, picture)

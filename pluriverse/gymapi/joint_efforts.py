@@ -7,10 +7,9 @@ The drive of a step is implicit: stiffness (target - q - dt v) + damping (target
 v the velocity at the end of the step, held within the largest effort. Losses and limits are no part of it.
 """
 
-from typing import Any
-
 import warp as wp
 
+from pluriverse.gymapi.runtime import Runtime
 from pluriverse.gymapi.tables import DofTable
 from pluriverse.launch import launch_kernel
 from pluriverse.types import JointTargetMode
@@ -65,9 +64,9 @@ class JointEfforts:
         runtime: The prepared sim.
     """
 
-    def __init__(self, runtime: Any):
+    def __init__(self, runtime: Runtime):
         self._runtime = runtime
-        self.effort = wp.zeros(runtime.sim.dof_count, dtype=float, device=runtime.device)
+        self.effort = wp.zeros(runtime.dofs.dof.size, dtype=float, device=runtime.device)
         """Effort on each degree of freedom [N or N·m], shape [dof]."""
         self._joint_q = wp.clone(runtime.simulation.state.joint_q)
         runtime.before_substep.append(self._remember)
@@ -92,7 +91,7 @@ class JointEfforts:
         drives.act = control.joint_act
         launch_kernel(
             add_joint_effort,
-            dim=runtime.sim.dof_count,
+            dim=runtime.dofs.dof.size,
             inputs=[
                 runtime.dofs,
                 drives,

@@ -9,7 +9,7 @@ import warp as wp
 
 from pluriverse.dynamics import eval_jacobian, eval_mass_matrix
 from pluriverse.gymapi.errors import GymError
-from pluriverse.gymapi.runtime import Runtime
+from pluriverse.gymapi.scene import Sim
 from pluriverse.gymapi.tables import integers
 from pluriverse.launch import launch_kernel
 
@@ -49,10 +49,10 @@ def copy_mass_matrix(
 class _Selection:
     """The actors of a name."""
 
-    def __init__(self, runtime: Runtime, name: str, call: str):
-        actors = [actor for actor in runtime.sim.actors if actor.name == name]
+    def __init__(self, sim: Sim, name: str, call: str):
+        actors = [actor for actor in sim.actors if actor.name == name]
         if not actors:
-            names = ", ".join(sorted({f"'{actor.name}'" for actor in runtime.sim.actors})[:8])
+            names = ", ".join(sorted({f"'{actor.name}'" for actor in sim.actors})[:8])
             raise GymError(f"{call}: there is no actor '{name}'. The names are {names}.")
         asset = actors[0].asset
         for actor in actors:
@@ -62,7 +62,7 @@ class _Selection:
                     f"{actor.asset}. Give actors of different assets different names."
                 )
         self.count = len(actors)
-        device = runtime.device
+        device = sim.device
         self.articulations = integers([actor.starts["articulation"] for actor in actors], device)
         builder = asset.builder
         # The place of a joint in its articulation is its place in the builder: an asset is one articulation.
@@ -79,11 +79,12 @@ class ArticulationMatrices:
     """The Jacobians and mass matrices that were acquired.
 
     Args:
-        runtime: The prepared sim.
+        sim: The prepared sim.
     """
 
-    def __init__(self, runtime: Runtime):
-        self._runtime = runtime
+    def __init__(self, sim: Sim):
+        self._sim = sim
+        self._runtime = sim.prepared
         self._selections: dict[str, _Selection] = {}
         self._jacobians: dict[str, wp.array] = {}
         self._mass_matrices: dict[str, wp.array] = {}
@@ -144,5 +145,5 @@ class ArticulationMatrices:
 
     def _selection(self, name: str, call: str) -> _Selection:
         if name not in self._selections:
-            self._selections[name] = _Selection(self._runtime, name, call)
+            self._selections[name] = _Selection(self._sim, name, call)
         return self._selections[name]

@@ -1,38 +1,33 @@
 """Runtime: a prepared sim. Its model, the loop, and what happens before and after each step."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import warp as wp
 
 from pluriverse.dynamics.forward_kinematics import place_articulations
 from pluriverse.gymapi.actor_simulation import ActorSimulation, ActorStage
-from pluriverse.gymapi.assembly import make_model
 from pluriverse.gymapi.ball_drives import drive_ball
 from pluriverse.gymapi.body_forces import sum_body_forces
 from pluriverse.gymapi.contact_options import contact_options, has_friction_moments
 from pluriverse.gymapi.enums import ContactCollection, DofDriveMode
-from pluriverse.gymapi.env_cells import CellGuard
 from pluriverse.gymapi.errors import GymError
-from pluriverse.gymapi.scene import Actor, Sim
+from pluriverse.gymapi.structures import SimParams
 from pluriverse.gymapi.tables import (
+    ActorTable,
+    BodyTable,
+    DofTable,
     find_body_rows,
     find_split_parts,
     integers,
-    make_actor_table,
-    make_body_table,
-    make_dof_table,
 )
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Contacts, Model, State
 from pluriverse.simulation import Simulation
 from pluriverse.solvers.base import SolverBase
-from pluriverse.types import JointType, ModelFlags
-
-if TYPE_CHECKING:
-    from pluriverse.springs.bodies import BodySprings
-    from pluriverse.springs.coordinates import CoordinateSprings
+from pluriverse.springs.response import Springs
+from pluriverse.types import ModelFlags
 
 SOLVERS = ("sap", "mujoco")
 """Values of `SimParams.solver`."""
@@ -75,14 +70,20 @@ class Runtime:
     """The model of a sim, its loop, and the tables that tensors are read and written by.
 
     Args:
-        sim: Sim with at least one actor.
+        model: The model of all actors.
+        params: Parameters of the sim, which it shares.
+        actors: Where the actors are in the model.
+        dofs: Where the degrees of freedom are.
+        bodies: Where the bodies are.
     """
 
-    def __init__(self, sim: Sim):
-        self.sim = sim
-        params = sim.params
+    def __init__(
+        self, model: Model, params: SimParams, actors: ActorTable, dofs: DofTable, bodies: BodyTable
+    ):
+        self.model = model
+        self.params = params
+        """Parameters of the sim."""
         self.substeps = max(int(params.substeps), 1)
-        self.model = make_model(sim, params.dt / self.substeps)
         self.device = self.model.device
         self.read_contacts: Callable[[Contacts, State, wp.array], None] | None = None
         """Launches the readings of contacts after each solver step, in the recorded step."""
@@ -90,7 +91,7 @@ class Runtime:
         """Whether recorded steps write external forces, one entry."""
         self._sums_in_step = False
         self._always = wp.ones(1, dtype=wp.bool, device=self.device)
-        self.simulation = self._make_simulation(params)
+        self.simulation = self._make_simulation()
         self.changed = ModelFlags(0)
         """What was written to in the model since the last step."""
         self.moved: wp.array[bool] = wp.ones(self.model.articulation_count, dtype=wp.bool, device=self.device)
@@ -99,46 +100,36 @@ class Runtime:
         # Without envs that are apart there is one world, which articulations then call -1.
         self._articulation_world = np.maximum(self.model.articulation_world.numpy(), 0)
         self._world_list: wp.array[int] = wp.empty(self.model.world_count, dtype=wp.int32, device=self.device)
-        self.actors = make_actor_table(sim, self.device)
-        self.dofs = make_dof_table(sim, self.device)
-        self.bodies = make_body_table(sim, self.device)
+        self.actors, self.dofs, self.bodies = actors, dofs, bodies
         self.body_row = integers(find_body_rows(self.model, self.bodies), self.device)
         """Place in the sim of each body of the model; -2 - place for a part that was cut from a body."""
         self.split_parts = find_split_parts(self.model, self.bodies)
         """Parts of each body of the model that some were cut from."""
         self.no_indices: wp.array[int] = wp.empty(0, dtype=wp.int32, device=self.device)
         self.no_vectors: wp.array[wp.vec3] = wp.empty(0, dtype=wp.vec3, device=self.device)
-        self.applied_force = wp.zeros(sim.body_count, dtype=wp.vec3, device=self.device)
-        self.applied_torque = wp.zeros(sim.body_count, dtype=wp.vec3, device=self.device)
+        self.applied_force = wp.zeros(bodies.body.size, dtype=wp.vec3, device=self.device)
+        self.applied_torque = wp.zeros(bodies.body.size, dtype=wp.vec3, device=self.device)
         self.warned_of_copies = False
         """Whether a host call on a GPU was warned of."""
         self.has_applied = False
         self.has_effort = False
         self.has_body_force = False
         self.has_passive_force = self._find_passive_force()
-        self.has_jointed_root = any(
-            actor.asset.root_type not in (JointType.FREE, JointType.FIXED) for actor in sim.actors
-        )
-        balls = [
-            actor.dof_start + np.flatnonzero(actor.asset.dof_ball_axis == 0)
-            for actor in sim.actors
-            if (actor.asset.dof_ball_axis == 0).any()
-        ]
-        self.ball_rows = integers(np.concatenate(balls) if balls else np.zeros(0), self.device)
+        self.has_jointed_root = bool(actors.root_moves.numpy().any())
+        self.ball_rows = integers(np.flatnonzero(dofs.ball_axis.numpy() == 0), self.device)
         """First rows of ball joints."""
         self.before_step: list[Callable[[float], None]] = []
         """Called before each `simulate`, with its duration [s]: forces that depend on the state."""
         self.before_substep: list[Callable[[float], None]] = []
         """Called before each solver step, with its duration [s]."""
-        self._springs: list[CoordinateSprings | BodySprings] = []
+        self._springs: list[Springs] = []
         self.after_substep: list[Callable[[int], None]] = []
         """Called after each solver step, with its number."""
         self.after_step: list[Callable[[float], None]] = []
         """Called after each `simulate`, with its duration [s]."""
-        if sim.are_envs_apart:
-            self.after_step.append(CellGuard(sim).look)
 
-    def _make_simulation(self, params: Any) -> Simulation:
+    def _make_simulation(self) -> Simulation:
+        params = self.params
         if self.model.joint_dof_count == 0:
             raise GymError(
                 "prepare_sim: nothing in the sim can move: all actors are fixed and have no joints. Load at "
@@ -167,9 +158,9 @@ class Runtime:
         if self.read_contacts is not None:
             self.read_contacts(self.simulation.contacts, state, worlds)
 
-    def set_params(self, params: Any) -> None:
+    def set_params(self, params: SimParams) -> None:
         """Take over changed parameters: gravity at once, time step and substeps with a new loop."""
-        old = self.sim.params
+        old = self.params
         for name in ("use_gpu_pipeline", "solver", "solver_options", "max_contacts", "isolate_envs"):
             if getattr(params, name) != getattr(old, name):
                 raise GymError(
@@ -179,7 +170,7 @@ class Runtime:
         if params.gravity != old.gravity:
             self.model.set_gravity(list(params.gravity))
             self.changed |= ModelFlags.MODEL_PROPERTIES
-        self.sim.params = params.copy()
+        self.params = params.copy()
         threshold, old_threshold = (one.physx.bounce_threshold_velocity for one in (params, old))
         if (params.dt, int(params.substeps), threshold) != (old.dt, int(old.substeps), old_threshold):
             self._make_simulation_anew()
@@ -188,14 +179,14 @@ class Runtime:
         """Go on with a new loop and solver, from the same state."""
         snapshot = self.simulation.save()
         self.simulation.close()
-        self.substeps = max(int(self.sim.params.substeps), 1)
-        self.simulation = self._make_simulation(self.sim.params)
+        self.substeps = max(int(self.params.substeps), 1)
+        self.simulation = self._make_simulation()
         for springs in self._springs:
             springs.response.simulation = self.simulation
             self.simulation.add_stage(springs)
         self.simulation.restore(snapshot)
 
-    def add_springs(self, springs: "CoordinateSprings | BodySprings") -> None:
+    def add_springs(self, springs: Springs) -> None:
         """Add springs to every solver step."""
         self._springs.append(springs)
         self.simulation.add_stage(springs)
@@ -203,12 +194,11 @@ class Runtime:
     @property
     def collects_all(self) -> bool:
         """Whether contact forces are a mean over the substeps."""
-        return int(self.sim.params.physx.contact_collection) == ContactCollection.CC_ALL_SUBSTEPS
+        return int(self.params.physx.contact_collection) == ContactCollection.CC_ALL_SUBSTEPS
 
-    def mark_kinematics(self, actor: Actor) -> None:
-        """Note that the bodies of an actor are not where its joints say, and unfreeze its world."""
+    def mark_kinematics(self, articulation: int, world: int) -> None:
+        """Note that the bodies of an articulation are not where its joints say, and unfreeze its world."""
         self.any_moved = True
-        articulation, world = actor.starts["articulation"], actor.env.world
         frozen = self.simulation.solver.world_frozen
         if self.device.is_cpu:
             self.moved.numpy()[articulation] = True
@@ -251,7 +241,7 @@ class Runtime:
 
     def step(self) -> None:
         """Make the solver steps of one `simulate`."""
-        dt = self.sim.params.dt
+        dt = self.params.dt
         self.apply_changes()
         for action in self.before_step:
             action(dt)
@@ -341,7 +331,7 @@ class Runtime:
                 state.body_qd,
                 self.applied_force,
                 self.applied_torque,
-                self.sim.params.dt / self.substeps,
+                self.params.dt / self.substeps,
             ],
             outputs=[state.body_f],
             device=self.device,
@@ -349,37 +339,31 @@ class Runtime:
 
     def _find_passive_force(self) -> bool:
         """Return whether a body is damped, limited in speed, or left alone by gravity or precession."""
-        return any(
-            actor.asset.options.linear_damping > 0.0
-            or actor.asset.options.angular_damping > 0.0
-            or np.isfinite(actor.asset.options.max_linear_velocity)
-            or np.isfinite(actor.asset.options.max_angular_velocity)
-            or actor.asset.options.disable_gravity
-            or not actor.asset.options.enable_gyroscopic_forces
-            or (actor.body_flags is not None and actor.body_flags.any())
-            for actor in self.sim.actors
+        bodies = self.bodies
+        return bool(
+            bodies.flags.numpy().any()
+            or any(rate.numpy().any() for rate in (bodies.linear_damping, bodies.angular_damping))
+            or any(np.isfinite(limit.numpy()).any() for limit in (bodies.linear_limit, bodies.angular_limit))
         )
 
-    def set_body_flags(self, actor: Actor, flags: np.ndarray) -> None:
-        """Write the flags of the bodies of an actor."""
-        self._write_table(self.bodies.flags, actor.body_start, flags)
+    def set_body_flags(self, start: int, flags: np.ndarray) -> None:
+        """Write the flags of bodies, from a row on."""
+        self._write_table(self.bodies.flags, start, flags)
         self.has_passive_force = self.has_passive_force or bool(np.any(flags))
 
-    def set_drive_modes(self, actor: Actor) -> None:
-        """Write the drive modes of an actor, and drop efforts on what no longer takes any."""
-        modes = actor.dof_properties["driveMode"]
-        stiffness = actor.dof_properties["stiffness"]
+    def set_drive_modes(self, start: int, modes: np.ndarray, stiffness: np.ndarray) -> None:
+        """Write drive modes and stiffnesses, from a row on; drop efforts on what no longer takes any."""
+        rows = slice(start, start + len(modes))
         if len(stiffness) and self.device.is_cpu:
-            self.dofs.stiffness.numpy()[actor.dof_start : actor.dof_start + len(stiffness)] = stiffness
+            self.dofs.stiffness.numpy()[rows] = stiffness
         elif len(stiffness):
-            part = self.dofs.stiffness[actor.dof_start : actor.dof_start + len(stiffness)]
-            part.assign(np.ascontiguousarray(stiffness))
-        self._write_table(self.dofs.drive_mode, actor.dof_start, modes)
-        act = self.simulation.control.joint_act
-        idle = actor.asset.dof_index[modes != DofDriveMode.DOF_MODE_EFFORT]
-        if self.has_effort and len(idle):
+            self.dofs.stiffness[rows].assign(np.ascontiguousarray(stiffness))
+        self._write_table(self.dofs.drive_mode, start, modes)
+        idle = modes != DofDriveMode.DOF_MODE_EFFORT
+        if self.has_effort and idle.any():
+            act = self.simulation.control.joint_act
             values = act.numpy()
-            values[actor.starts["dof"] + idle] = 0.0
+            values[self.dofs.dof.numpy()[rows][idle]] = 0.0
             if not self.device.is_cpu:
                 act.assign(values)
 

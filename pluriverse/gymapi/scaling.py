@@ -31,9 +31,8 @@ def scale_actor(actor: Actor, scale: float, *, gains: bool) -> None:
         size = read(actor, "shape_scale").reshape(-1, 3)
         size[builder.shape_type != GeoType.PLANE] *= factor
         write(actor, "shape_scale", size)
-    if actor.env.sim.camera_set is not None:
-        for shapes in actor.env.sim.camera_set.made_shapes:
-            shapes.rescale(actor)
+    for watcher in actor.env.sim.shape_watchers:
+        watcher.rescale(actor)
     write(actor, "body_mass", read(actor, "body_mass") * factor**3)
     write(actor, "body_inertia", read(actor, "body_inertia") * factor**5)
     write(actor, "body_com", read(actor, "body_com") * factor)
@@ -122,4 +121,5 @@ def set_dof_properties(actor: Actor, properties: np.ndarray) -> None:
             rows[actor.asset.dof_index] = derived[name]
             write(actor, name, rows)
     if sim.runtime is not None:
-        sim.runtime.set_drive_modes(actor)
+        properties = actor.dof_properties
+        sim.runtime.set_drive_modes(actor.dof_start, properties["driveMode"], properties["stiffness"])

@@ -6,25 +6,65 @@ arrays of the model; afterwards the arrays of model, state and control have ever
 
 import dataclasses
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
+import warp as wp
 
-from pluriverse.gymapi.asset import Asset, AssetDof, AssetJoint
+from pluriverse.geometry import Heightfield, Mesh, Texture
+from pluriverse.gymapi.asset import Asset, AssetDof, AssetJoint, FixedTendon
+from pluriverse.gymapi.enums import ImageType
 from pluriverse.gymapi.lights import Lights
-from pluriverse.gymapi.structures import AttractorProperties, SimParams
+from pluriverse.gymapi.runtime import Runtime
+from pluriverse.gymapi.structures import AttractorProperties, CameraProperties, SimParams
 from pluriverse.gymapi.values import Transform, Vec3
 
-if TYPE_CHECKING:
-    from pluriverse.gymapi.attractor_forces import AttractorForces
-    from pluriverse.gymapi.cameras import CameraSet
-    from pluriverse.gymapi.contact_readings import ContactReadings
-    from pluriverse.gymapi.joint_efforts import JointEfforts
-    from pluriverse.gymapi.matrices import ArticulationMatrices
-    from pluriverse.gymapi.runtime import Runtime
-    from pluriverse.gymapi.sensor_readings import SensorReadings
-    from pluriverse.gymapi.tendon_forces import TendonForces
-    from pluriverse.gymapi.tensor_set import TensorSet
+Part = TypeVar("Part")
+
+_LAYOUTS: dict[ImageType, tuple[Any, tuple[int, ...]]] = {
+    ImageType.IMAGE_COLOR: (wp.uint8, (4,)),
+    ImageType.IMAGE_DEPTH: (wp.float32, ()),
+    ImageType.IMAGE_SEGMENTATION: (wp.int32, ()),
+    ImageType.IMAGE_OPTICAL_FLOW: (wp.int16, (2,)),
+}
+"""Type and shape of a pixel of each kind of image."""
+
+
+class ShapeWatcher(Protocol):
+    """What shows the shapes of a sim, and is told when they change."""
+
+    def paint(self, actor: "Actor", body: int) -> None:
+        """Show a body with the colours and textures that it has now."""
+
+    def rescale(self, actor: "Actor") -> None:
+        """Show an actor at the scale that it has now."""
+
+    def segment(self, actor: "Actor", body: int) -> None:
+        """Show a body with the segmentation id that it has now."""
+
+
+class RenderedBatch(Protocol):
+    """What renders cameras."""
+
+    is_outdated: bool
+    """Whether the requested images differ from those that are rendered."""
+    is_moved: bool
+    """Whether calls changed where cameras are."""
+    render_count: int
+    """How often it was rendered."""
+
+    def render(self) -> None:
+        """Render all requested images."""
+
+
+class SimViewer(Protocol):
+    """A viewer of a sim."""
+
+    def close(self) -> None:
+        """Close its window, if it has one."""
+
+    def keep_pace(self) -> None:
+        """Wait until as much time has passed as was simulated, if its window is open."""
 
 
 @dataclasses.dataclass
@@ -43,8 +83,10 @@ class Ground:
     """Extents of a height field along local x and y [m]."""
     vertices: np.ndarray | None = None
     triangles: np.ndarray | None = None
-    source: Any = None
-    """Mesh or height field, made once for all worlds."""
+    mesh: Mesh | None = None
+    """Mesh of a ground of that kind, made once for all worlds."""
+    heightfield: Heightfield | None = None
+    """The same of a height field."""
     segmentation_id: int = 0
     """Label in segmentation images."""
 
@@ -107,7 +149,7 @@ class Actor:
         """Thickness of the shapes [m], shape [shape]."""
         self.tendon_offsets: list[float] | None = None
         self.dof_force_sensors = False
-        self.tendons: list[Any] | None = None
+        self.tendons: list[FixedTendon] | None = None
         """Tendons of its own once one is changed or read."""
         self.colors: dict[tuple[int, int], Vec3] = {}
         """Colours that calls gave bodies, by body and bit of `MeshType`."""
@@ -176,8 +218,8 @@ class Env:
         self.aggregate: Aggregate | None = None
         self.aggregates: list[Aggregate] = []
         self.attractors: list[Attractor] = []
-        self.cameras: list[Any] = []
-        """`CameraRecord` of each camera handle."""
+        self.cameras: list[CameraRecord] = []
+        """The camera of each handle."""
         self.world = -1
         """World of the model, once the sim is prepared."""
         self.offset = np.zeros(3)
@@ -238,6 +280,36 @@ class Attractor:
     """Index in the sim."""
 
 
+@dataclasses.dataclass(eq=False)
+class CameraRecord:
+    """A camera sensor of an env."""
+
+    env: Env
+    handle: int
+    properties: CameraProperties
+    body: tuple[Actor, int] | None = None
+    """Actor and body that carry it, or None."""
+    follows_rotation: bool = True
+    """Whether it turns with that body."""
+    pose: np.ndarray = dataclasses.field(default_factory=lambda: np.array([0.0] * 6 + [1.0]))
+    """Pose in the env, or relative to the body [m, xyzw]: it looks along x."""
+    is_destroyed: bool = False
+    batch: RenderedBatch | None = None
+    """What renders it, once there is something."""
+    images: dict[ImageType, Any] = dataclasses.field(default_factory=dict)
+    """Memory of each kind of image that was asked for."""
+
+    def image(self, kind: ImageType, device: Any) -> Any:
+        """Return the memory of an image, which is rendered from now on."""
+        if kind not in self.images:
+            dtype, pixel = _LAYOUTS[kind]
+            shape = (int(self.properties.height), int(self.properties.width), *pixel)
+            self.images[kind] = wp.zeros(shape, dtype=dtype, device=device)
+            if self.batch is not None:
+                self.batch.is_outdated = True
+        return self.images[kind]
+
+
 class Sim:
     """A simulation: envs, grounds, parameters, and once it is prepared the model and its loop.
 
@@ -254,10 +326,10 @@ class Sim:
         self.assets: list[Asset] = []
         self.grounds: list[Ground] = []
         self.attractors: list[Attractor] = []
-        self.cameras: list[Any] = []
+        self.cameras: list[CameraRecord] = []
         """Cameras of all envs."""
-        self.textures: dict[int, Any] = {}
-        """`Texture` of each handle."""
+        self.textures: dict[int, Texture] = {}
+        """The texture of each handle."""
         self.freed_textures: set[int] = set()
         """Handles that must not be used any more."""
         self.lights = Lights()
@@ -272,31 +344,31 @@ class Sim:
         self.begin_time = time.monotonic()
         self.is_destroyed = False
         self.runtime: Runtime | None = None
-        """`pluriverse.gymapi.runtime.Runtime` once the sim is prepared."""
+        """The model and its loop, once the sim is prepared."""
         self.prepared_by = "prepare_sim"
         """Call that prepared it."""
         self.step_time = 0.0
         """Wall-clock time of the last `simulate` [s]."""
         self.efforts_pending = False
         """Whether efforts were applied before the sim was prepared."""
-        # What is made of the runtime when it is needed.
-        self.tensors: TensorSet | None = None
-        self.body_cache: TensorSet | None = None
-        self.matrices: ArticulationMatrices | None = None
-        self.contact_readings: ContactReadings | None = None
-        self.sensor_readings: SensorReadings | None = None
-        self.joint_efforts: JointEfforts | None = None
-        self.attractor_forces: AttractorForces | None = None
-        self.tendon_forces: TendonForces | None = None
+        self.has_tendon_forces = False
+        """Whether tendons act in its steps."""
+        self.tendons_changed = False
+        """Whether properties of tendons changed since the forces took them over."""
+        self.has_attractor_forces = False
+        """Whether attractors act in its steps."""
+        self.attractors_changed = False
+        """The same of attractors."""
         self.are_envs_apart = False
         """Whether envs are worlds of their own only because each stays in its cell."""
-        self.camera_set: CameraSet | None = None
-        """`pluriverse.gymapi.cameras.CameraSet` once a picture was asked for."""
-        self.viewers: list[Any] = []
+        self.viewers: list[SimViewer] = []
         """Viewers that were created for it."""
+        self.shape_watchers: list[ShapeWatcher] = []
+        """What shows its shapes."""
+        self._parts: dict[type, Any] = {}
 
     @property
-    def prepared(self) -> "Runtime":
+    def prepared(self) -> Runtime:
         """The runtime of a sim that was prepared."""
         assert self.runtime is not None
         return self.runtime
@@ -322,6 +394,15 @@ class Sim:
         self.shape_count += asset.shape_count
         self.sensor_count += len(asset.force_sensors)
         asset.actor_count += 1
+
+    def part(self, kind: type[Part]) -> Part | None:
+        """Return what was made of the sim when it was needed, by its class; None if it was not."""
+        return self._parts.get(kind)
+
+    def add_part(self, part: Part) -> Part:
+        """Keep what was made of the sim, for `part`, and return it."""
+        self._parts[type(part)] = part
+        return part
 
     def __repr__(self) -> str:
         return f"Sim({len(self.envs)} envs, {self.actor_count} actors, on {self.device})"

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.gymapi.contact_readings import ContactReadings
+from pluriverse.gymapi.scene import Sim
 from pluriverse.gymapi.tables import integers
 from pluriverse.launch import launch_kernel
 
@@ -88,15 +90,16 @@ class SensorReadings:
     """Readings of all force sensors.
 
     Args:
-        runtime: The prepared sim.
+        sim: The prepared sim.
         contacts: Its contact readings.
     """
 
-    def __init__(self, runtime: Any, contacts: Any):
-        self._runtime = runtime
+    def __init__(self, sim: Sim, contacts: ContactReadings):
+        self._sim = sim
+        self._runtime = runtime = sim.prepared
         self._contacts = contacts
         device = runtime.device
-        actors = runtime.sim.actors
+        actors = sim.actors
         self.table = SensorTable()
         pairs = [(actor, sensor) for actor in actors for sensor in actor.asset.force_sensors]
         self.table.row = integers([actor.body_start + sensor.body for actor, sensor in pairs], device)
@@ -123,7 +126,7 @@ class SensorReadings:
         state = self._runtime.simulation.state
         wp.copy(self._body_q, state.body_q)
         wp.copy(self._body_qd, state.body_qd)
-        scales = [actor.scale for actor in self._runtime.sim.actors]
+        scales = [actor.scale for actor in self._sim.actors]
         if scales != self._scales:
             self._scales = scales
             self.table.pose.assign(self._poses())

@@ -13,6 +13,7 @@ import warp as wp
 from pluriverse.dynamics import eval_fk, eval_ik
 from pluriverse.gymapi.asset import Asset
 from pluriverse.gymapi.errors import GymWarning
+from pluriverse.gymapi.runtime import Runtime
 from pluriverse.gymapi.scene import Actor
 from pluriverse.gymapi.split_parts import find_origins
 from pluriverse.model import Model
@@ -90,7 +91,7 @@ def write(actor: Actor, name: str, rows: np.ndarray) -> None:
     if name not in _STATE and name not in _CONTROL:
         runtime.changed |= MODEL_ARRAYS[name].flag
     if name in ("joint_q", "joint_qd", "joint_X_p", "joint_X_c", "body_com"):
-        runtime.mark_kinematics(actor)
+        runtime.mark_kinematics(actor.starts["articulation"], actor.env.world)
 
 
 def _put(array: Any, start: int, stop: int, rows: np.ndarray) -> None:
@@ -103,7 +104,7 @@ def _put(array: Any, start: int, stop: int, rows: np.ndarray) -> None:
         array[start:stop].assign(np.ascontiguousarray(rows, dtype=kind_of))
 
 
-def _split_bodies(runtime: Any, actor: Actor, name: str) -> list[tuple[int, list[int]]]:
+def _split_bodies(runtime: Runtime, actor: Actor, name: str) -> list[tuple[int, list[int]]]:
     """Return the bodies of an actor whose rows parts share, where they do: place in the actor, parts."""
     if not runtime.split_parts or name not in ("body_com", *_DIVIDED):
         return []
@@ -112,7 +113,7 @@ def _split_bodies(runtime: Any, actor: Actor, name: str) -> list[tuple[int, list
     return [(body - start, parts) for body, parts in runtime.split_parts.items() if body in bodies]
 
 
-def _array(runtime: Any, name: str) -> Any:
+def _array(runtime: Runtime, name: str) -> Any:
     if name in _STATE:
         return getattr(runtime.simulation.state, name)
     if name in _CONTROL:
@@ -125,7 +126,7 @@ def _count(asset: Asset, name: str) -> int:
     return int(getattr(asset.builder, f"{ENTITY_OF_ARRAY[name].key}_count"))
 
 
-def _view(runtime: Any, actor: Actor, name: str) -> np.ndarray:
+def _view(runtime: Runtime, actor: Actor, name: str) -> np.ndarray:
     kind = start_key(name)
     start = actor.starts[kind]
     stop = start + _count(actor.asset, name)

@@ -1,11 +1,9 @@
 """Tendon forces: the fixed tendons of all actors, as springs on the coordinates of their joints."""
 
-from typing import Any
-
 import numpy as np
 import warp as wp
 
-from pluriverse.gymapi.scene import Actor
+from pluriverse.gymapi.scene import Actor, Sim
 from pluriverse.gymapi.tables import integers
 from pluriverse.gymapi.tendons import actor_tendons
 from pluriverse.model import State
@@ -16,14 +14,13 @@ class TendonForces(CoordinateSprings):
     """The tendons of a prepared sim.
 
     Args:
-        runtime: The sim, with at least one actor whose tendons act.
+        sim: The prepared sim, with at least one actor whose tendons act.
     """
 
-    def __init__(self, runtime: Any):
-        self._runtime = runtime
-        self._actors: list[Actor] = [actor for actor in runtime.sim.actors if actor.asset.tendons]
-        self.is_stale = False
-        """Whether properties changed since they were taken over."""
+    def __init__(self, sim: Sim):
+        self._sim = sim
+        runtime = sim.prepared
+        self._actors: list[Actor] = [actor for actor in sim.actors if actor.asset.tendons]
         builders = [actor.asset.builder for actor in self._actors]
         super().__init__(
             runtime.simulation,
@@ -34,10 +31,11 @@ class TendonForces(CoordinateSprings):
         )
         self._update()
         runtime.add_springs(self)
+        sim.has_tendon_forces = True
 
     def _make_table(self) -> TendonTable:
         """Return the table of all tendons, with no numbers yet."""
-        actors, device = self._actors, self._runtime.device
+        actors, device = self._actors, self._sim.device
         table = TendonTable()
         builders = [actor.asset.builder for actor in actors]
         table.articulation = integers([actor.starts["articulation"] for actor in actors], device)
@@ -62,7 +60,7 @@ class TendonForces(CoordinateSprings):
 
     def _update(self) -> None:
         """Take over the properties of all tendons."""
-        self.is_stale = False
+        self._sim.tendons_changed = False
         tendons = [tendon for actor in self._actors for tendon in actor_tendons(actor)]
         parts = [tendon.properties for tendon in tendons]
         offsets = [
@@ -85,6 +83,6 @@ class TendonForces(CoordinateSprings):
 
     def before_substep(self, worlds: wp.array[int], state: State) -> None:
         """Write the forces of all tendons, with the properties that they have now."""
-        if self.is_stale:
+        if self._sim.tendons_changed:
             self._update()
         super().before_substep(worlds, state)

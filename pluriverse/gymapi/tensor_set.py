@@ -1,5 +1,6 @@
 """Tensor set: the buffers of a prepared sim, which keep their memory as long as it lives."""
 
+import numpy as np
 import warp as wp
 
 from pluriverse.gymapi import state_tensors
@@ -20,16 +21,17 @@ class TensorSet:
 
     def __init__(self, runtime: Runtime):
         self.runtime = runtime
-        sim, device = runtime.sim, runtime.device
-        self.root = wp.zeros((sim.actor_count, 13), dtype=float, device=device)
+        device = runtime.device
+        self.root = wp.zeros((runtime.actors.root_body.size, 13), dtype=float, device=device)
         """Root states, shape [actor, 13]."""
-        self.body = wp.zeros((sim.body_count, 13), dtype=float, device=device)
+        self.body = wp.zeros((runtime.bodies.body.size, 13), dtype=float, device=device)
         """Body states, shape [body, 13]."""
-        self.dof = wp.zeros((sim.dof_count, 2), dtype=float, device=device)
+        self.dof = wp.zeros((runtime.dofs.dof.size, 2), dtype=float, device=device)
         """States of degrees of freedom, shape [dof, 2]."""
         # By buffer and state. A launch from scratch takes 10 us, after a step, when no cache holds the code
         # that makes it, up to 100 us.
         self._launches: dict[tuple[int, int], tuple[State, wp.Launch]] = {}
+        self._host_rows: TensorSet | None = None
         self._control_launches: dict[int, tuple[wp.array, wp.Launch]] = {}  # by mode
 
     def refresh_root(self) -> None:
@@ -41,6 +43,13 @@ class TensorSet:
         """Fill the body states."""
         self.runtime.place_bodies()
         self._refresh(_BODY)
+
+    def read_body_rows(self) -> np.ndarray:
+        """Return the body states; a copy. The buffers that scripts hold stay as they are."""
+        if self._host_rows is None:
+            self._host_rows = TensorSet(self.runtime)
+        self._host_rows.refresh_body()
+        return np.array(self._host_rows.body.numpy())
 
     def refresh_dof(self) -> None:
         """Fill the states of the degrees of freedom."""
@@ -57,15 +66,15 @@ class TensorSet:
         known[1].launch()
 
     def _record_refresh(self, which: int, state: State) -> wp.Launch:
-        runtime, sim = self.runtime, self.runtime.sim
+        runtime = self.runtime
         bodies, joints = [state.body_q, state.body_qd], [state.joint_q, state.joint_qd]
-        kernel, row_count, inputs, rows = (
-            (state_tensors.read_root_state, sim.actor_count, [runtime.actors, *joints, *bodies], self.root),
-            (state_tensors.read_body_state, sim.body_count, [runtime.bodies, *bodies], self.body),
-            (state_tensors.read_dof_state, sim.dof_count, [runtime.dofs, *joints], self.dof),
+        kernel, inputs, rows = (
+            (state_tensors.read_root_state, [runtime.actors, *joints, *bodies], self.root),
+            (state_tensors.read_body_state, [runtime.bodies, *bodies], self.body),
+            (state_tensors.read_dof_state, [runtime.dofs, *joints], self.dof),
         )[which]
         return launch_kernel(
-            kernel, dim=row_count, inputs=inputs, outputs=[rows], device=runtime.device, record_cmd=True
+            kernel, dim=rows.shape[0], inputs=inputs, outputs=[rows], device=runtime.device, record_cmd=True
         )
 
     def write_root(self, indices: wp.array, slots: int, rows: wp.array) -> None:

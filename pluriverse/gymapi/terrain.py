@@ -19,7 +19,7 @@ def add_heightfield_shape(sim: Sim, builder: Any, ground: Ground, config: Any) -
     pose, rows = ground.pose, ground.heights
     if int(sim.params.up_axis) == UpAxis.UP_AXIS_Y:
         pose, rows = poses.compose(pose, _Y_UP), rows[:, ::-1]
-    if ground.source is None:
+    if ground.heightfield is None:
         hx, hy = (0.5 * extent for extent in ground.size)
-        ground.source = Heightfield(rows.T, rows.shape[1], rows.shape[0], hx, hy)
-    builder.add_shape_heightfield(xform=pose, heightfield=ground.source, cfg=config, label="terrain")
+        ground.heightfield = Heightfield(rows.T, rows.shape[1], rows.shape[0], hx, hy)
+    builder.add_shape_heightfield(xform=pose, heightfield=ground.heightfield, cfg=config, label="terrain")

@@ -18,10 +18,10 @@ from pluriverse.dynamics import eval_jacobian
 from pluriverse.launch import launch_kernel
 from pluriverse.math.rotation_vector import rotation_vector
 from pluriverse.model import State
-from pluriverse.simulation import Simulation, StepStage
+from pluriverse.simulation import Simulation
 from pluriverse.springs.response import (
     MotionArrays,
-    StepResponse,
+    Springs,
     factor_response,
     jacobian_array,
     solve_rows,
@@ -152,20 +152,15 @@ def pull_body(
     wp.atomic_add(body_f, body, wp.spatial_vector(force, torque))
 
 
-class BodySprings(StepStage):
+class BodySprings(Springs):
     """Springs that pull bodies, added to every solver step.
-
-    The matrices of all articulations are evaluated at once, so it runs between replays and not in them.
 
     Args:
         simulation: The simulation.
     """
 
-    is_recorded = False
-
     def __init__(self, simulation: Simulation) -> None:
-        self.response = StepResponse(simulation)
-        """How joints move without the springs."""
+        super().__init__(simulation)
         self._jacobian: wp.array | None = None
 
     def set_springs(self, table: BodySpringTable, worlds: wp.array[int], dof_count_max: int) -> None:

@@ -16,8 +16,8 @@ import warp as wp
 
 from pluriverse.launch import launch_kernel
 from pluriverse.model import State
-from pluriverse.simulation import Simulation, StepStage
-from pluriverse.springs.response import MotionArrays, StepResponse, factor_response, solve_rows
+from pluriverse.simulation import Simulation
+from pluriverse.springs.response import MotionArrays, Springs, factor_response, solve_rows
 
 _MODULE = "pluriverse.springs.coordinates"
 
@@ -136,10 +136,8 @@ def pull_joints(
             joint_f[dof] = joint_f[dof] + table.coefficient[entry] * float(value)
 
 
-class CoordinateSprings(StepStage):
+class CoordinateSprings(Springs):
     """Tendons of some articulations, added to every solver step.
-
-    The matrices of all articulations are evaluated at once, so it runs between replays and not in them.
 
     Args:
         simulation: The simulation.
@@ -149,8 +147,6 @@ class CoordinateSprings(StepStage):
         tendon_count_max: Most tendons of one.
     """
 
-    is_recorded = False
-
     def __init__(
         self,
         simulation: Simulation,
@@ -159,10 +155,9 @@ class CoordinateSprings(StepStage):
         dof_count_max: int,
         tendon_count_max: int,
     ) -> None:
+        super().__init__(simulation)
         self.table = table
         """The tendons."""
-        self.response = StepResponse(simulation)
-        """How joints move without the tendons."""
         self._worlds = worlds
         count, size, device = table.articulation.size, dof_count_max, simulation.model.device
         self._factor = wp.zeros((count, size, size), dtype=wp.float64, device=device)

@@ -10,7 +10,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.dynamics import eval_inverse_dynamics, eval_mass_matrix
-from pluriverse.simulation import Simulation
+from pluriverse.simulation import Simulation, StepStage
 from pluriverse.types import JointTargetMode
 
 # Pivot of the mass matrix [relative to its diagonal] below which a direction counts as without inertia.
@@ -156,6 +156,22 @@ class StepResponse:
         motion.target_pos, motion.target_vel = control.joint_target_pos, control.joint_target_vel
         motion.act = control.joint_act
         return motion
+
+
+class Springs(StepStage):
+    """Springs of a simulation, added to every solver step; a base class.
+
+    The matrices of all articulations are evaluated at once, so it runs between replays and not in them.
+
+    Args:
+        simulation: The simulation.
+    """
+
+    is_recorded = False
+
+    def __init__(self, simulation: Simulation):
+        self.response = StepResponse(simulation)
+        """How joints move without the springs."""
 
 
 def jacobian_array(model: Any) -> wp.array:
