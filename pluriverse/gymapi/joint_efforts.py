@@ -12,22 +12,10 @@ import warp as wp
 from pluriverse.gymapi.runtime import Runtime
 from pluriverse.gymapi.tables import DofTable
 from pluriverse.launch import launch_kernel
+from pluriverse.model.drive_effort import DriveArrays, drive_arrays, drive_effort
 from pluriverse.types import JointTargetMode
 
 _MODULE = "pluriverse.gymapi.joint_efforts"
-
-
-@wp.struct
-class DriveArrays:
-    """Drives of the degrees of freedom of the model; see `Model` and `Control`."""
-
-    mode: wp.array[int]
-    ke: wp.array[float]
-    kd: wp.array[float]
-    limit: wp.array[float]
-    target_pos: wp.array[float]
-    target_vel: wp.array[float]
-    act: wp.array[float]
 
 
 @wp.kernel(enable_backward=False, module=_MODULE)
@@ -43,18 +31,11 @@ def add_joint_effort(
     """Add the effort of one degree of freedom in one step."""
     row = wp.tid()
     dof = dofs.dof[row]
-    mode = drives.mode[dof]
-    if mode == JointTargetMode.NONE:
+    if drives.mode[dof] == JointTargetMode.NONE:
         return
     v = joint_qd[dof]
-    effort = drives.act[dof]
-    if mode == JointTargetMode.POSITION:
-        effort += drives.ke[dof] * (drives.target_pos[dof] - joint_q[dofs.coord[row]] - dt * v)
-        effort -= drives.kd[dof] * v
-    if mode == JointTargetMode.VELOCITY:
-        effort += drives.kd[dof] * (drives.target_vel[dof] - v)
-    limit = drives.limit[dof]
-    efforts[row] = efforts[row] + weight * wp.clamp(effort, -limit, limit)
+    effort = drive_effort(drives, dof, joint_q[dofs.coord[row]] + dt * v, v)
+    efforts[row] = efforts[row] + weight * effort
 
 
 class JointEfforts:
@@ -79,22 +60,12 @@ class JointEfforts:
         runtime = self._runtime
         if number == 0:
             self.effort.zero_()
-        model, control = runtime.model, runtime.simulation.control
-        drives = DriveArrays()
-        drives.mode, drives.ke, drives.kd = (
-            model.joint_target_mode,
-            model.joint_target_ke,
-            model.joint_target_kd,
-        )
-        drives.limit = model.joint_effort_limit
-        drives.target_pos, drives.target_vel = control.joint_target_pos, control.joint_target_vel
-        drives.act = control.joint_act
         launch_kernel(
             add_joint_effort,
             dim=runtime.dofs.dof.size,
             inputs=[
                 runtime.dofs,
-                drives,
+                drive_arrays(runtime.model, runtime.simulation.control),
                 self._joint_q,
                 runtime.simulation.state.joint_qd,
                 runtime.simulation.dt,
