@@ -45,6 +45,16 @@ _DAMAGE = (
 )
 
 
+# Length of an STL file that is nothing but its header of 80 bytes, with or without the number 0 of triangles.
+_EMPTY_STL = (80, 84)
+# How files begin that Git keeps elsewhere.
+_LFS_POINTER = b"version https://git-lfs"
+
+
+class NoTrianglesError(ValueError):
+    """A mesh file of which nothing is missing, and which holds nothing."""
+
+
 def load_triangles(
     path: Path, *, apply_up_axis: bool
 ) -> tuple[np.ndarray, np.ndarray, tuple[float, float, float] | None, MeshSkin | None]:
@@ -52,13 +62,20 @@ def load_triangles(
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file cannot be read or holds no triangles.
+        NoTrianglesError: If it is an STL file of no triangles.
+        ValueError: If the file cannot be read, or holds no triangles.
     """
     import trimesh
 
     if not path.is_file():
         raise FileNotFoundError(f"mesh file '{path}' does not exist.")
     suffix = path.suffix.lower().lstrip(".")
+    with path.open("rb") as file:
+        beginning = file.read(len(_LFS_POINTER))
+    if beginning == _LFS_POINTER:
+        raise ValueError(
+            f"mesh file '{path}' is a pointer of Git LFS, not the mesh. Fetch it with `git lfs pull`."
+        )
     if suffix not in trimesh.available_formats():
         raise ValueError(
             f"mesh file '{path}': files ending in '.{suffix}' cannot be read. Convert it to STL, OBJ, PLY, "
@@ -83,7 +100,8 @@ def load_triangles(
         if len(getattr(geometry, "faces", ())) > 0:  # points and lines have no surface
             parts.append((matrix @ placement[:3, :3], matrix @ placement[:3, 3], geometry))
     if not parts:
-        raise ValueError(f"mesh file '{path}' holds no triangles.")
+        is_empty = suffix == "stl" and path.stat().st_size in _EMPTY_STL
+        raise (NoTrianglesError if is_empty else ValueError)(f"mesh file '{path}' holds no triangles.")
     vertices = [_placed(part.vertices, turn, offset) for turn, offset, part in parts]
     starts = np.cumsum([0] + [len(block) for block in vertices])
     triangles = [

@@ -1,12 +1,18 @@
 """Finding the files that a URDF document refers to."""
 
+import functools
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 # Files that mark the root folder of a ROS package.
 PACKAGE_MARKERS = ("package.xml", "manifest.xml")
+# Folders of documents within a package, beside the folders of meshes.
+DOCUMENT_FOLDERS = ("urdf", "robots", "robot", "model", "models", "cfg", "xml")
+# Files that a search looks through: packages have some hundreds, home folders many more.
+SEARCHED_MAX = 20_000
 
 
 class AssetFiles:
@@ -29,6 +35,8 @@ class AssetFiles:
     ):
         folder = Path.cwd() if document is None else Path(os.path.abspath(document)).parent
         linked = folder if document is None else document.resolve().parent
+        self.is_file = document is not None
+        """Whether the document is a file."""
         self.folders = list(dict.fromkeys([folder, linked]))
         """Folders that relative references start at: that of the document, and of what it is a link to."""
         self.named: dict[str, Path] = {}
@@ -45,6 +53,50 @@ class AssetFiles:
         """Return the file of a reference, or None, and the places that were looked at."""
         candidates = self._candidates(reference)
         return next((path for path in candidates if path.is_file()), None), candidates
+
+    def search(self, reference: str) -> list[Path]:
+        """Return files near the document that end like a reference that leads nowhere.
+
+        They are in the package of the document, or in its folder; upper and lower case are one. Only those
+        are returned that have most of the folders of the reference.
+        """
+        _, is_url, path = reference.strip().rpartition("://")
+        wanted = [part.lower() for part in re.split(r"[/\\]", path) if part not in ("", ".", "..")]
+        if not wanted or (is_url and not reference.strip().startswith(("package://", "model://", "file://"))):
+            return []
+        found = [(file, [part.lower() for part in file.parts]) for file in self._index.get(wanted[-1], ())]
+        for count in range(len(wanted), 0, -1):
+            matching = [file for file, parts in found if parts[-count:] == wanted[-count:]]
+            if matching:
+                return matching
+        return []
+
+    @functools.cached_property
+    def _index(self) -> dict[str, list[Path]]:
+        """The files near the document by their names in lower case; none for text."""
+        index: dict[str, list[Path]] = {}
+        roots = dict.fromkeys(self._package(folder) for folder in self.folders) if self.is_file else ()
+        count = 0
+        for root in roots:
+            for folder, folders, names in os.walk(root):
+                folders.sort()
+                folders[:] = [name for name in folders if not name.startswith(".")]
+                count += len(names)
+                if count > SEARCHED_MAX:
+                    return {}  # this is no package; what part of it was seen would be chance
+                for name in names:
+                    file = Path(folder, name)
+                    if file not in index.setdefault(name.lower(), []):
+                        index[name.lower()].append(file)
+        return index
+
+    @staticmethod
+    def _package(folder: Path) -> Path:
+        """Return the folder of the package that a folder is in."""
+        for above in (folder, *folder.parents):
+            if any((above / marker).is_file() for marker in PACKAGE_MARKERS):
+                return above
+        return folder.parent if folder.name.lower() in DOCUMENT_FOLDERS else folder
 
     def _candidates(self, reference: str) -> list[Path]:
         reference = reference.strip()

@@ -30,6 +30,7 @@ MARGIN = 1e-9
 LOCKED = 1e-5
 
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX = range(7)  # mujoco.mjtGeom
+BALL = 1  # mujoco.mjtJoint
 _MUJOCO_MESHES = (".stl", ".obj", ".msh")
 """Endings of mesh files that MuJoCo reads."""
 _SIZE_COUNT = {SPHERE: 1, CAPSULE: 2, ELLIPSOID: 3, CYLINDER: 2, BOX: 3}
@@ -111,6 +112,14 @@ def repair_spec(spec: Any, report: ImportReport) -> None:
         if joint.limited == 1 and joint.range[0] == joint.range[1]:  # mjLIMITED_TRUE
             joint.range = joint.range + np.array([-LOCKED, LOCKED])
             report.add("range of no width", joint.name, "the joint is locked there", ImportSeverity.REPAIR)
+        if joint.type == BALL and joint.range[0] < 0.0 < joint.range[1]:
+            joint.range = np.array([0.0, joint.range[1]])
+            report.add(
+                "range of a ball joint that begins below 0",
+                joint.name,
+                "its upper end bounds the angle of the whole rotation",
+                ImportSeverity.REPAIR,
+            )
     for body in spec.bodies:
         if body.explicitinertial and body.mass > 0.0:
             _repair_inertia(body, report)

@@ -19,6 +19,10 @@ REMEDIES = (
     ("'mujocoinclude'", "This is a part for <include>: pass the file that includes it."),
     ("mass and inertia", "Give the body a geom with a density, or an <inertial> with mass and inertia > 0."),
     ("inertia must satisfy", 'Correct the inertia, or set <compiler balanceinertia="true"/>.'),
+    (
+        "plugin",
+        "Load the library of the plugin first (mujoco.mj_loadPluginLibrary), or leave the plugin out.",
+    ),
     ("repeated name", "Give each element of a kind a name of its own."),
     ("unknown default", "Define the default class, or correct its name."),
     ("Error opening file", "Add the file, or correct its path and the compiler's meshdir."),

@@ -14,7 +14,8 @@ from typing import Any
 from pluriverse.importers.errors import AssetError, AssetFileError, AssetLimitError
 from pluriverse.importers.limits import LINK_COUNT_MAX, LINK_DEPTH_MAX
 from pluriverse.importers.report import ImportReport, ImportSeverity
-from pluriverse.importers.urdf_repair import describe, repair, written_tag
+from pluriverse.importers.urdf_contact import CONTACT_FIELDS
+from pluriverse.importers.urdf_repair import describe, fill_in_defaults, repair, written_tag
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar", "spherical")
 GEOMETRIES = {
@@ -39,6 +40,10 @@ IGNORED_ROBOT_ELEMENTS = {
 # What libxml2 says of a prefix without a declaration, and where one can be declared for the whole document.
 _UNDECLARED_PREFIX = re.compile(r"Namespace prefix ([\w.-]+) .*is not defined")
 _ROOT_TAG = re.compile(rb"<robot(?=[\s>])")
+# What puts all elements of a document without a prefix into a namespace.
+_DEFAULT_NAMESPACE = re.compile(rb"""(<robot\b[^>]*?)\bxmlns\s*=\s*(?:"[^"]*"|'[^']*')""")
+# The version of XML that a document declares. Some declare 0.0, which a few simulators do not look at.
+_XML_VERSION = re.compile(rb"""\A<\?xml\s+version\s*=\s*["'](?!1\.[01]["'])([^"']*)["']""")
 
 
 @dataclasses.dataclass
@@ -93,8 +98,26 @@ def read_urdf(source: str | Path, report: ImportReport) -> UrdfDocument:
             file=name,
             remedy="Split it, or build such a robot with the ModelBuilder.",
         )
+    version = _XML_VERSION.match(data)
+    if version is not None:
+        data = b'<?xml version="1.0"' + data[version.end() :]
+        report.add(
+            f"XML version '{version[1].decode(errors='replace')}'",
+            "line 1",
+            "there is no such version; the file is read as 1.0",
+            ImportSeverity.REPAIR,
+        )
     root = _parse(data, name, report)
+    if root.prefix is None and root.tag.endswith("}robot"):
+        report.add(
+            f"elements of the namespace '{root.nsmap[None]}'",
+            describe(root),
+            "they are read as those of URDF",
+            ImportSeverity.REPAIR,
+        )
+        root = _parse(_DEFAULT_NAMESPACE.sub(rb"\1", data, count=1), name, report)
     checker = _Checker(name, report)
+    fill_in_defaults(root, report)
     checker.check_language(root)
     repair(root, "robot" if is_text else Path(text).stem, report)
     checker.check(root)
@@ -230,6 +253,11 @@ class _Checker:
             for entry in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"):
                 if inertia is not None and inertia.get(entry) is not None:
                     self._numbers(inertia, entry, 1)
+        for contact in link.findall("contact"):
+            for element in contact:
+                if element.tag in CONTACT_FIELDS and not self._numbers(element, "value", 1)[0] >= 0.0:
+                    value = element.get("value")
+                    self._fail(element, f"it is {value}, which is negative", value, "Give a value >= 0.")
         for collision in link.findall("collision"):
             self._check_shape(collision)
         for visual in link.findall("visual"):
@@ -337,7 +365,8 @@ class _Checker:
                     limit,
                     f"lower is {lower} and upper {upper}",
                     (lower, upper),
-                    "The lower limit must not exceed the upper one (a missing one is 0).",
+                    "The lower limit must not exceed the upper one (a missing one is 0). If the joint is "
+                    "free, as Bullet reads this, leave both out.",
                 )
         dynamics = joint.find("dynamics")
         for name in ("damping", "friction"):

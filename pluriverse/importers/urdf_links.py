@@ -63,7 +63,7 @@ def add_links(
             description = _joint(joint, robot.label, scale, planar_joints_turn, report)
             description.is_kept = joint.name in kept
             if description.type is JointType.FREE:
-                parent = _detach(robot, parent, description, joint)
+                parent = _detach(robot, parent, description, joint, report)
         index_of[name] = len(robot.links)
         robot.links.append(
             LinkDescription(
@@ -251,24 +251,28 @@ def _plane(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.cross(second, normal), second
 
 
-def _detach(robot: RobotDescription, parent: int, joint: JointDescription, urdf_joint: Any) -> int:
-    """Return the parent of a floating joint: the world, where its parent link is fixed to it."""
+def _detach(
+    robot: RobotDescription, parent: int, joint: JointDescription, urdf_joint: Any, report: ImportReport
+) -> int:
+    """Return the parent of a floating joint, the world, and let its coordinates be those in the world.
+
+    A floating joint holds nothing, so that the link moves the same whatever its coordinates refer to.
+    """
     pose = Frame(np.array(joint.q[:3]), np.array(joint.q[3:]))
     index = parent
+    can_move = False
     while index != WORLD:
-        link = robot.links[index]
-        if link.joint.type is not JointType.FIXED:
-            raise AssetError(
-                f"it is floating, but its parent link '{urdf_joint.parent}' can move, and a free joint holds "
-                "a body "
-                "to the world only",
-                file=robot.source,
-                element=f"joint '{urdf_joint.name}'",
-                value=urdf_joint.parent,
-                remedy="Put the floating link in a file of its own, or import with floating=False.",
-            )
-        pose = link.joint.parent_frame @ pose
-        index = link.parent
+        above = robot.links[index].joint
+        can_move = can_move or above.type is not JointType.FIXED
+        pose = above.parent_frame @ above.motion() @ above.child_frame.inverse() @ pose
+        index = robot.links[index].parent
+    if can_move:
+        report.add(
+            "floating joint on a link that moves",
+            urdf_joint.name,
+            "its coordinates are those in the world",
+            ImportSeverity.NOTE,
+        )
     joint.q = [*pose.position, *pose.quat]
     return WORLD
 

@@ -4,9 +4,11 @@ Each is reported. Elements are changed in place, so that what is parsed afterwar
 """
 
 import math
+import re
 from typing import Any
 
 from pluriverse.importers.report import ImportReport, ImportSeverity
+from pluriverse.importers.urdf_contact import unread_contact_elements
 
 # Sides of boxes and cylinders that are 0, relative to the largest side of the shape: a sheet is a thin plate.
 SHEET_SHARE = 1e-3
@@ -15,7 +17,7 @@ SHEET_SHARE = 1e-3
 VECTORS = {"xyz": 3, "rpy": 3, "size": 3, "scale": 3, "rgba": 4}
 
 # Children of links and joints that URDF has, or that others have given them.
-LINK_CHILDREN = ("inertial", "visual", "collision")
+LINK_CHILDREN = ("inertial", "visual", "collision", "contact")
 JOINT_CHILDREN = (
     "parent",
     "child",
@@ -27,6 +29,12 @@ JOINT_CHILDREN = (
     "safety_controller",
     "calibration",
 )
+
+
+# Shapes that a `<geometry>` can hold, and a value from the environment with one to take without it, as
+# roslaunch writes it.
+SHAPES = ("box", "cylinder", "capsule", "sphere", "mesh")
+_FROM_ENVIRONMENT = re.compile(r"\$\(optenv\s+[^\s()]+\s*([^()]*)\)")
 
 
 def written_tag(element: Any) -> str:
@@ -49,6 +57,21 @@ def describe(element: Any) -> str:
     return f"{text} (line {element.sourceline})"
 
 
+def fill_in_defaults(root: Any, report: ImportReport) -> None:
+    """Take values from the environment at the defaults that the file has for them."""
+    for element in root.iter():
+        for attribute, text in element.attrib.items():
+            expanded = _FROM_ENVIRONMENT.sub(lambda match: match[1].strip(), text)
+            if expanded != text:
+                element.set(attribute, expanded)
+                report.add(
+                    "value from the environment",
+                    describe(element),
+                    f"{attribute} is '{expanded}', its default",
+                    ImportSeverity.REPAIR,
+                )
+
+
 def repair(root: Any, name: str, report: ImportReport) -> None:
     """Repair a `<robot>` element; `name` is what a robot without a name is called."""
 
@@ -67,9 +90,18 @@ def repair(root: Any, name: str, report: ImportReport) -> None:
         report.add("robot without a name", describe(root), f"it is called '{name}'", ImportSeverity.REPAIR)
     for link in root.findall("link"):
         _repair_inertials(link, note)
+        for shape in (*link.findall("collision"), *link.findall("visual")):
+            _repair_geometry(shape, note)
         for collision in link.findall("collision"):
             _repair_sizes(link, collision, note)
         _note_unknown(link, LINK_CHILDREN, report)
+        for element in unread_contact_elements(link):
+            report.add(
+                f"<{written_tag(element)}> in a contact",
+                describe(element),
+                "it is not read",
+                ImportSeverity.NOTE,
+            )
     for joint in root.findall("joint"):
         _repair_joint(joint, note)
         _note_unknown(joint, JOINT_CHILDREN, report)
@@ -108,6 +140,17 @@ def _repair_inertials(link: Any, note: Any) -> None:
         elif inertia is None and (_numbers(mass.get("value")) or [0.0])[0] > 0.0:
             where = "its colliders" if link.find("collision") is not None else "a ball of water"
             note("mass without an <inertia>", inertial, f"the inertia is that of {where} where it has one")
+
+
+def _repair_geometry(shape: Any, note: Any) -> None:
+    """Leave what is no shape out of a `<geometry>` that holds one shape: an origin, an extension."""
+    for geometry in shape.findall("geometry"):
+        children = [child for child in geometry if isinstance(child.tag, str)]
+        others = [child for child in children if child.tag not in SHAPES]
+        if len(children) - len(others) == 1:
+            for other in others:
+                note(f"<{written_tag(other)}> in a <geometry>", other, "it is not read there")
+                geometry.remove(other)
 
 
 def _repair_sizes(link: Any, collision: Any, note: Any) -> None:

@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 
 from pluriverse.geometry import SDF_MAX_RESOLUTION, Appearance, Mesh, Texture
+from pluriverse.geometry.mesh_file import NoTrianglesError
 from pluriverse.geometry.signed_distance import RESOLUTION_LIMIT
 from pluriverse.importers.asset_files import AssetFiles
 from pluriverse.importers.description import ShapeDescription
 from pluriverse.importers.errors import AssetError, AssetFileError
 from pluriverse.importers.report import ImportReport, ImportSeverity
+from pluriverse.importers.urdf_contact import contact_material
 from pluriverse.importers.urdf_custom import UrdfCustom
 from pluriverse.importers.urdf_document import UrdfDocument
 from pluriverse.importers.urdf_links import frame_of
@@ -44,6 +46,7 @@ class UrdfShapes:
     def colliders(self, link: Any, label: str) -> list[ShapeDescription]:
         """Return the shapes of the `<collision>` elements of a link."""
         shapes = []
+        material = contact_material(self.links[link.name])
         for number, collision in enumerate(link.collisions):
             name = collision.name or f"collision_{number}"
             shape = self._shape(
@@ -53,7 +56,9 @@ class UrdfShapes:
                 self._geometry(link, "collision", number),
                 must_exist=True,
             )
-            assert shape is not None
+            if shape is None:
+                continue
+            shape.cfg |= material
             self.custom.set_shape(shape, link.name, "collision", number)
             resolution = self._sdf_resolution(link.name, number)
             if resolution is not None and shape.type is GeoType.MESH:
@@ -124,9 +129,21 @@ class UrdfShapes:
         path, places = self.files.find(mesh.filename)
         kind = "collision" if must_exist else "visual"
         if path is None:
+            found = self.files.search(mesh.filename)
+            if len(found) == 1:
+                path = found[0]
+                self.report.add(
+                    "mesh elsewhere than written",
+                    f"link '{link}', {mesh.filename}",
+                    f"it is read from {path.parent}",
+                    ImportSeverity.REPAIR,
+                )
+        if path is None:
             looked = (
                 f"not at {', '.join(map(str, places[:6]))}" if places else "such references are not fetched"
             )
+            if found:
+                looked += f"; it could be any of {', '.join(map(str, found[:4]))}"
             if must_exist:
                 raise AssetFileError(
                     f"the collision mesh '{mesh.filename}' was not found ({looked})",
@@ -144,6 +161,14 @@ class UrdfShapes:
         if key not in self.meshes:
             try:
                 self.meshes[key] = Mesh.load(path, factors)
+            except NoTrianglesError:
+                self.report.add(
+                    f"{kind} mesh without triangles",
+                    f"link '{link}', {mesh.filename}",
+                    "there is nothing of it; it is left out",
+                    ImportSeverity.REPAIR if must_exist else ImportSeverity.WARNING,
+                )
+                return None
             except ValueError as error:
                 if must_exist:
                     raise AssetError(

@@ -142,10 +142,6 @@ MALFORMED_URDF = {
         urdf(link=shape('<mesh filename="http://host/x.stl"/>')),
         ("link 'tip'", "http://host/x.stl", "not fetched", "Add the file"),
     ),
-    "floating joint on a moving link": (
-        urdf(rest=f'<link name="c">{INERTIAL}</link>' + joint_to("tip", "c").replace("fixed", "floating")),
-        ("joint 'other'", "parent link 'tip' can move", "file of its own"),
-    ),
 }
 
 
@@ -232,6 +228,10 @@ MALFORMED_MJCF = {
     "free joint on a child": (
         mjcf(body='<body name="leg"><freejoint/><geom size="0.1"/></body>'),
         ("'leg'", "free joint", "top level", "worldbody"),
+    ),
+    "plugin that is not loaded": (
+        mjcf(rest='<extension><plugin plugin="mujoco.sdf.none"/></extension>'),
+        ("plugin mujoco.sdf.none not found", "Load the library of the plugin"),
     ),
     "keyframe of the wrong length": (
         mjcf(rest='<keyframe><key name="k" qpos="1 2 3"/></keyframe>'),

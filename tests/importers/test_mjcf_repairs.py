@@ -120,6 +120,15 @@ REPAIRED = {
         mass,
         SPHERE_MASS,
     ),
+    "range of a ball joint as if of a hinge": (
+        mjcf(
+            world='<body name="leg" pos="0 0 1"><joint name="hip" type="ball" limited="true" range="-30 60"/>'
+            '<geom size="0.1"/></body>'
+        ),
+        "range of a ball joint",
+        mass,
+        SPHERE_MASS,
+    ),
     "joint of a type that others have": (
         mjcf(world='<body pos="0 0 1"><joint name="knee" type="fixed"/><geom size="0.1"/></body>'),
         "joint of type fixed",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from pluriverse import ModelBuilder
+from pluriverse import ModelBuilder, Simulation
 from pluriverse.importers import AssetError, AssetWarning, UnsupportedAssetError
 from pluriverse.types import GeoType
 
@@ -169,6 +169,30 @@ REPAIRED = {
         lambda b: b.joint_axis[0],
         (0.0, 0.0, 1.0),
     ),
+    "version of XML that does not exist": (
+        f'<?xml version="0.0" ?>\n{arm()}',
+        "XML version '0.0'",
+        mass,
+        1.0,
+    ),
+    "default namespace": (
+        arm(name='xmlns="http://drake.mit.edu" name="arm"'),
+        "elements of the namespace 'http://drake.mit.edu'",
+        mass,
+        1.0,
+    ),
+    "value from the environment": (
+        arm(joint='<axis xyz="$(optenv ARM_AXIS 0 1 0)"/>'),
+        "value from the environment",
+        lambda b: b.joint_axis[0],
+        (0.0, 1.0, 0.0),
+    ),
+    "no shape beside the shape of a geometry": (
+        arm(f"{INERTIAL}{BOX}".replace("</geometry>", '<origin xyz="1 0 0"/></geometry>')),
+        "<origin> in a <geometry>",
+        lambda b: b.shape_transform[0][:3],
+        np.zeros(3),
+    ),
     "undefined world": (
         arm().replace('<parent link="base"/>', '<parent link="world"/>').replace('<link name="base"/>', ""),
         "undefined link 'world'",
@@ -243,6 +267,104 @@ def test_meshes_are_found_beside_a_link_to_the_file_and_by_the_name_of_a_folder(
         builder = ModelBuilder()
         builder.add_urdf(package / name, strict=True)
         assert builder.shape_count == 1
+
+
+MESH = '<collision><geometry><mesh filename="{}"/></geometry></collision>'
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "package://collision/base_link.stl",  # without the folders between
+        "package://other_name/arm/collision/base_link.stl",
+        "../Meshes/Arm/Collision/BASE_LINK.STL",  # written where case does not matter
+        "C:\\robots\\arm\\collision\\base_link.stl",
+    ],
+)
+def test_a_mesh_elsewhere_than_written_is_found_if_only_one_can_be_meant(tmp_path, reference):
+    for kind, size in (("collision", 1.0), ("visual", 2.0)):
+        folder = tmp_path / "arm_support" / "meshes" / "arm" / kind
+        folder.mkdir(parents=True)
+        trimesh.creation.box((size, size, size)).export(folder / "base_link.stl")
+    path = tmp_path / "arm_support" / "urdf" / "arm.urdf"
+    path.parent.mkdir()
+    path.write_text(arm(INERTIAL + MESH.format(reference)))
+    builder = ModelBuilder()
+    with pytest.warns(AssetWarning, match=r"mesh elsewhere than written .*read from .*meshes/arm/collision"):
+        builder.add_urdf(path)
+    np.testing.assert_allclose(np.ptp(builder.shape_source[0].vertices, axis=0), 1.0)
+    with pytest.raises(UnsupportedAssetError, match="mesh elsewhere"):
+        ModelBuilder().add_urdf(path, strict=True)
+
+
+def test_a_mesh_that_several_files_could_be_is_refused_with_their_names(tmp_path):
+    for robot in ("left", "right"):
+        folder = tmp_path / "meshes" / robot
+        folder.mkdir(parents=True)
+        trimesh.creation.box((1.0, 1.0, 1.0)).export(folder / "base.stl")
+    path = tmp_path / "arm.urdf"
+    path.write_text(arm(INERTIAL + MESH.format("package://arm/base.stl")))
+    with pytest.raises(AssetError, match=r"could be any of .*left/base\.stl, .*right/base\.stl"):
+        ModelBuilder().add_urdf(path)
+
+
+def test_a_mesh_file_that_git_keeps_elsewhere_says_how_to_fetch_it(tmp_path):
+    (tmp_path / "base.stl").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+    path = tmp_path / "arm.urdf"
+    path.write_text(arm(INERTIAL + MESH.format("base.stl")))
+    with pytest.raises(AssetError, match="git lfs pull"):
+        ModelBuilder().add_urdf(path)
+
+
+def test_an_empty_collision_mesh_is_left_out_and_a_broken_one_refused(tmp_path):
+    """Vendors ship STL files of nothing but a header for links that are frames."""
+    path = tmp_path / "arm.urdf"
+    path.write_text(arm(INERTIAL + MESH.format("tool.stl")))
+    for header in (bytes(80), bytes(84)):
+        (tmp_path / "tool.stl").write_bytes(header)
+        builder = ModelBuilder()
+        with pytest.warns(AssetWarning, match="collision mesh without triangles"):
+            builder.add_urdf(path)
+        assert builder.shape_count == 0
+    (tmp_path / "tool.stl").write_bytes(b"")  # a download that was cut short
+    with pytest.raises(AssetError, match=r"tool\.stl"):
+        ModelBuilder().add_urdf(path)
+
+
+def test_contact_elements_are_the_material_of_the_colliders():
+    """Robots for Bullet have friction and stiffness of a link in its <contact>."""
+    contact = """<contact><lateral_friction value="0.4"/><rolling_friction value="0.001"/>
+      <spinning_friction value="0.02"/><stiffness value="30000"/><damping value="1000"/>
+      <contact_cfm value="0"/></contact>"""
+    builder = ModelBuilder()
+    report = builder.add_urdf(arm(contact + INERTIAL + BOX), strict=True)
+    assert [entry.feature for entry in report.entries] == ["<contact_cfm> in a contact"]
+    assert builder.shape_material_mu[0] == pytest.approx(0.4)
+    assert builder.shape_material_mu_rolling[0] == pytest.approx(0.001)
+    assert builder.shape_material_mu_torsional[0] == pytest.approx(0.02)
+    assert builder.shape_material_ke[0] == pytest.approx(30000.0)
+    assert builder.shape_material_tau[0] == pytest.approx(1.0 / 30.0)
+    with pytest.raises(AssetError, match=r"<lateral_friction> of link 'tip' .*negative"):
+        ModelBuilder().add_urdf(arm(contact.replace('"0.4"', '"-0.4"') + INERTIAL + BOX))
+
+
+def test_a_link_floating_from_a_moving_one_moves_freely():
+    """A floating joint holds nothing: the link falls as if it were alone, from where the file has it."""
+    document = arm(
+        INERTIAL,
+        '<origin xyz="0 0 1"/><axis xyz="0 1 0"/>',
+        rest=f"""<link name="loose">{INERTIAL}</link><joint name="none" type="floating"><parent link="tip"/>
+        <child link="loose"/><origin xyz="0.5 0 0"/></joint>""",
+    )
+    builder = ModelBuilder()
+    report = builder.add_urdf(document, strict=True)
+    assert [entry.feature for entry in report.entries] == ["floating joint on a link that moves"]
+    model = builder.finalize("cpu")
+    simulation = Simulation(model, dt=0.001)
+    simulation.step(100)
+    place = simulation.state.body_q.numpy()[builder.body_label.index("arm/loose"), :3]
+    fall = 0.5 * 9.81 * 0.001**2 * 100 * 101  # of the semi-implicit scheme, step by step
+    np.testing.assert_allclose(place, (0.5, 0.0, 1.0 - fall), atol=1e-5)
 
 
 def test_a_collision_mesh_in_a_plane_is_a_plate(tmp_path):
