@@ -15,8 +15,8 @@ _DRAWN = "it serves Newton's renderer; pluriverse.draw and BrowserViewer draw"
 _IK = "inverse kinematics is not part of this package; eval_jacobian gives what an iteration of yours needs"
 _ACTUATOR = "take JointActuators or NetworkActuators of pluriverse.actuators"
 _BROWSER = (
-    "ViewerNull takes the same loop without showing it; BrowserViewer shows a Simulation, pluriverse.draw "
-    "makes pictures, Simulation.record and pluriverse.recording.export_usd write files"
+    "ViewerNull takes the same loop without showing it, ViewerFile and ViewerUSD write it to files, "
+    "ViewerGL(headless=True) makes pictures; BrowserViewer shows a Simulation"
 )
 _STORED = "it is how Newton stores what it needs"
 _BVH = "rays go through pluriverse.sensors.RaySensor, which keeps what it needs itself"
@@ -90,9 +90,7 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("take pluriverse benchmark, or a profiler", "EventTracer event_scope run_benchmark"),
         ("Mesh checks its triangles by itself", "validate_triangle_mesh"),
     ),
-    "viewer": (
-        (_BROWSER, "Layer ViewerBase ViewerFile ViewerGL ViewerRTX ViewerRerun ViewerUSD ViewerViser"),
-    ),
+    "viewer": ((_BROWSER, "Layer ViewerBase ViewerRTX ViewerRerun ViewerViser"),),
     "ModelBuilder": (
         (
             _SOFT,

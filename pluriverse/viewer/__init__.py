@@ -7,12 +7,21 @@ from typing import Any
 
 from pluriverse.newton_names import missing
 from pluriverse.viewer.html import export_html
+from pluriverse.viewer.loop_viewers import ViewerFile, ViewerGL, ViewerUSD
 from pluriverse.viewer.null_viewer import ViewerNull
 from pluriverse.viewer.recording_viewer import RecordingViewer
 from pluriverse.viewer.viewer import BrowserViewer
 from pluriverse.viewer.viewer import view as view
 
-__all__ = ["BrowserViewer", "RecordingViewer", "ViewerNull", "export_html"]
+__all__ = [
+    "BrowserViewer",
+    "RecordingViewer",
+    "ViewerFile",
+    "ViewerGL",
+    "ViewerNull",
+    "ViewerUSD",
+    "export_html",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -22,7 +22,7 @@ class ViewerNull:
     def __init__(self, num_frames: int = 1000):
         if isinstance(num_frames, bool) or not num_frames >= 0:
             raise ValueError(f"ViewerNull: num_frames is {num_frames!r}, but it must be a number >= 0.")
-        self.num_frames = num_frames
+        self.num_frames: float = num_frames
         """Frames after which the loop ends."""
         self.frame_count = 0
         """Frames so far."""
@@ -82,6 +82,7 @@ class ViewerNull:
 
     log_lines = log_arrows = log_mesh = log_instances = log_shapes = log_capsules = log_points
     log_image = log_array = log_scalar = log_gizmo = log_points
+    log_gaussian = log_geo = log_wireframe_shape = log_hydro_contact_surface = log_points
 
     def close(self) -> None:
         """End the loop."""
