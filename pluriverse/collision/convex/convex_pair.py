@@ -1,6 +1,6 @@
 """Collider of any two convex shapes: shortest connection or shortest way out, then the patch where they meet.
 
-The distance and its direction come from support functions in double precision. Where that direction is the
+The distance and its direction come from `touch`. Where that direction is the
 normal of a face of either shape, what the other shows towards it is clipped to that face, and the corners of
 the patch become contacts; where two straight sides lie along each other, the ends of the overlap do.
 Otherwise the closest points are the contact.
@@ -12,12 +12,11 @@ import warp as wp
 
 from pluriverse.collision.components import column
 from pluriverse.collision.contact_output import ContactOutput, add_contact
-from pluriverse.collision.convex.epa import make_penetration
 from pluriverse.collision.convex.feature import Feature, find_feature
-from pluriverse.collision.convex.gjk import APART, NEAR, make_closest_points
 from pluriverse.collision.convex.polygon import POLYGON_CAPACITY, clip_to_face, drop_corner
-from pluriverse.collision.convex.separation import are_out_of_reach
-from pluriverse.collision.convex.support import ConvexPair, core_radius, support_first, support_second
+from pluriverse.collision.convex.separation import OUT_OF_REACH, find_outermost_face
+from pluriverse.collision.convex.support import ConvexPair
+from pluriverse.collision.convex.touch import Touch, align_to_face, find_face_touch, find_touch, to_double
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
 from pluriverse.collision.shape_state import ShapeModel, hull_of
@@ -34,136 +33,12 @@ ALONG = wp.constant(0.05)
 MERGE = wp.constant(1.0e-3)
 MISSED = wp.constant(1.0e-5)
 ON_EDGE = wp.constant(1.0e-6)
-# A face normal takes the place of the direction found if it separates as much, to this fraction of the size.
-ALIGNED = wp.constant(1.0e-7)
 # Of two faces along the normal to this difference of cosines, that of the first (larger) shape is the
 # reference.
 EQUAL_COSINE = wp.constant(1.0e-6)
 
 # Contacts of a pair at most.
 PATCH_CORNER_COUNT = wp.constant(8)
-
-
-find_closest_points = make_closest_points(ConvexPair, HullData, support_first, support_second)
-find_penetration = make_penetration(ConvexPair, HullData, support_first, support_second)
-
-
-@wp.struct
-class Touch:
-    """Closest or deepest points of two shapes, axes of the first, from the origin of the second [m]."""
-
-    is_near: bool
-    """Whether they are within reach; else nothing below is set."""
-    normal: wp.vec3
-    """Unit normal from the first to the second shape."""
-    point0: wp.vec3
-    """Point of the first shape."""
-    point1: wp.vec3
-    """Point of the second shape."""
-    distance: float
-    """normal . (point1 - point0)."""
-
-
-@wp.func
-def to_single(v: wp.vec3d) -> wp.vec3:
-    """Return a vector in single precision."""
-    return wp.vec3(wp.float32(v[0]), wp.float32(v[1]), wp.float32(v[2]))
-
-
-@wp.func
-def to_double(v: wp.vec3) -> wp.vec3d:
-    """Return a vector in double precision."""
-    return wp.vec3d(wp.float64(v[0]), wp.float64(v[1]), wp.float64(v[2]))
-
-
-@wp.func
-def find_touch(pair: ConvexPair, hulls: HullData, size: float, reach: float) -> Touch:
-    """Return the closest points of two shapes, or their deepest points if they overlap.
-
-    Args:
-        pair: The shapes.
-        hulls: Convex hulls.
-        size: Size of the pair [m], for tolerances.
-        reach: Distance [m] beyond which they do not matter.
-    """
-    touch = Touch()
-    radius0 = wp.float64(core_radius(pair.type0, pair.size0))
-    radius1 = wp.float64(core_radius(pair.type1, pair.size1))
-    w = wp.zeros(shape=4, dtype=wp.vec3d)
-    a = wp.zeros(shape=4, dtype=wp.vec3d)
-    b = wp.zeros(shape=4, dtype=wp.vec3d)
-    weight = wp.zeros(shape=4, dtype=wp.float64)
-    found = find_closest_points(
-        pair,
-        hulls,
-        pair.position,
-        wp.float64(reach) + radius0 + radius1,
-        wp.float64(size),
-        w,
-        a,
-        b,
-        weight,
-    )
-    normal = wp.vec3d()
-    point0 = wp.vec3d()
-    point1 = wp.vec3d()
-    if found[0] == APART:
-        return touch
-    touch.is_near = True
-    if found[0] == NEAR:
-        for index in range(found[1]):
-            point0 += weight[index] * a[index]
-            point1 += weight[index] * b[index]
-        normal = wp.normalize(point1 - point0)
-    else:
-        exit_direction = find_penetration(pair, hulls, wp.float64(size), w, a, b, found[1])
-        touch.is_near = exit_direction.is_found
-        normal = exit_direction.normal
-        point0 = exit_direction.point0
-        point1 = exit_direction.point1
-    point0 += radius0 * normal
-    point1 -= radius1 * normal
-    touch.normal = to_single(normal)
-    touch.distance = wp.float32(wp.dot(normal, point1 - point0))
-    touch.point0 = to_single(point0 - pair.position)
-    touch.point1 = to_single(point1 - pair.position)
-    return touch
-
-
-@wp.func
-def align_to_face(
-    pair: ConvexPair, hulls: HullData, touch: Touch, face: int, normal: wp.vec3, size: float
-) -> Touch:
-    """Return `touch` with the normal of a face of either shape, if that separates the shapes as well.
-
-    Where a curved side penetrates a face, the search for the way out ends with a normal and a point that are
-    off by the square root of its tolerance, to another side at every step: bodies at rest would rock. The
-    normal of the face and the farthest point of the curved side along it are exact.
-
-    Args:
-        pair: The shapes.
-        hulls: Convex hulls.
-        touch: Deepest points.
-        face: Which shape has the face, 0 or 1.
-        normal: Normal of the face, from the first to the second shape, axes of the first.
-        size: Size of the pair [m], for tolerances.
-    """
-    n = wp.normalize(to_double(normal))
-    radius0 = wp.float64(core_radius(pair.type0, pair.size0))
-    radius1 = wp.float64(core_radius(pair.type1, pair.size1))
-    point0 = support_first(pair, hulls, n) + radius0 * n
-    point1 = support_second(pair, hulls, -n) - radius1 * n
-    distance = wp.dot(n, point1 - point0)
-    if distance >= wp.float64(touch.distance - ALIGNED * size):
-        if face == 0:
-            point0 = point1 - distance * n
-        else:
-            point1 = point0 + distance * n
-        touch.normal = to_single(n)
-        touch.distance = wp.float32(distance)
-        touch.point0 = to_single(point0 - pair.position)
-        touch.point1 = to_single(point1 - pair.position)
-    return touch
 
 
 @wp.func
@@ -302,10 +177,14 @@ def collide_convex(
     output: ContactOutput, model: ShapeModel, hulls: HullData, pair: ShapePair, found: int
 ) -> int:
     """Add the contacts of two convex shapes."""
-    if are_out_of_reach(model, pair):
+    face_axis = find_outermost_face(model, pair)
+    if face_axis == OUT_OF_REACH:
         return found
     shapes = make_convex_pair(model, pair)
-    touch = find_touch(shapes, hulls, pair.extent, pair.reach)
+    touch = find_face_touch(shapes, hulls, face_axis)
+    is_on_face = touch.is_near
+    if not is_on_face:
+        touch = find_touch(shapes, hulls, pair.extent, pair.reach)
     if not touch.is_near or not touch.distance <= pair.reach:
         return found
 
@@ -358,7 +237,7 @@ def collide_convex(
             sign = -1.0
         plane = face.normal
         anchor = points[8 * reference]
-        if other.cosine < FACE_COSINE:
+        if other.cosine < FACE_COSINE and not is_on_face:
             touch = align_to_face(shapes, hulls, touch, reference, sign * plane, pair.extent)
         # Four of the eight points of a rim do.
         stride = wp.where(other.is_circle, 2, 1)

@@ -1,10 +1,11 @@
-"""Whether two convex shapes are surely out of reach, by their widths along a few directions.
+"""Whether two convex shapes are surely out of reach, and if not where they may touch, by their widths.
 
 Most near pairs of a robot never touch: boxes around neighbouring links overlap, the links do not. Along any
 unit direction d, two shapes are at least |d . c| - w0(d) - w1(d) apart. Here c leads from the middle of one
 to that of the other, and w is the half width of a shape, in closed form. Seven directions, the axes of both
 shapes and c itself, tell for almost all such pairs, at a fraction of the price of the shortest connection.
-Contacts do not depend on this test: a pair that it leaves out has none.
+Contacts do not depend on this test: a pair that it leaves out has none. Of the others, the flat face along
+whose normal they are farthest apart is the one on which they touch, if they touch on any.
 """
 
 import warp as wp
@@ -12,6 +13,7 @@ import warp as wp
 from pluriverse.collision.components import column
 from pluriverse.collision.shape_pair import ShapePair
 from pluriverse.collision.shape_state import (
+    BOX,
     CAPSULE,
     CONE,
     CONVEX_MESH,
@@ -21,6 +23,9 @@ from pluriverse.collision.shape_state import (
     ShapeModel,
     hull_of,
 )
+
+NO_FACE = wp.constant(-1)
+OUT_OF_REACH = wp.constant(-2)
 
 # Rounding of the sums below, relative to the lengths in them: a dozen roundings of float32 (2**-24 each).
 ROUNDING = wp.constant(1.0e-6)
@@ -75,8 +80,20 @@ def half_width(shape_type: int, extents: wp.vec3, direction: wp.vec3) -> float:
 
 
 @wp.func
-def are_out_of_reach(model: ShapeModel, pair: ShapePair) -> bool:
-    """Return whether two shapes are surely farther from each other than the reach of the pair."""
+def has_face(shape_type: int, axis: int) -> bool:
+    """Return whether a shape has two flat faces across an axis, each around its middle."""
+    result = shape_type == BOX
+    return result or (shape_type == CYLINDER and axis == 2)
+
+
+@wp.func
+def find_outermost_face(model: ShapeModel, pair: ShapePair) -> int:
+    """Return the face of two shapes along whose normal they are farthest apart, or overlap least.
+
+    Returns:
+        Axis of the first shape (0 to 2) or of the second (3 to 5) across which the face is, `NO_FACE` if no
+        shape has one; `OUT_OF_REACH` if the shapes are surely farther from each other than the pair reaches.
+    """
     type0, type1 = model.shape_type[pair.shape0], model.shape_type[pair.shape1]
     extents0 = local_half_extents(model, pair.shape0, pair.size0)
     extents1 = local_half_extents(model, pair.shape1, pair.size1)
@@ -84,15 +101,27 @@ def are_out_of_reach(model: ShapeModel, pair: ShapePair) -> bool:
     apart -= local_middle(model, pair.shape0, pair.size0)
     length = wp.length(apart)
     enough = pair.reach + ROUNDING * (length + wp.length(extents0) + wp.length(extents1))
+    found = int(NO_FACE)
+    widest = float(-1.0e30)
     # Along a face normal of a shape first: these tell most often.
     for axis in range(3):
         row = wp.vec3(pair.rotation[axis, 0], pair.rotation[axis, 1], pair.rotation[axis, 2])
-        if wp.abs(apart[axis]) - extents0[axis] - half_width(type1, extents1, row) > enough:
-            return True
+        separation = wp.abs(apart[axis]) - extents0[axis] - half_width(type1, extents1, row)
+        if separation > enough:
+            return OUT_OF_REACH
+        if separation > widest and has_face(type0, axis):
+            widest = separation
+            found = axis
     for axis in range(3):
         normal = column(pair.rotation, axis)
-        if wp.abs(wp.dot(normal, apart)) - extents1[axis] - half_width(type0, extents0, normal) > enough:
-            return True
+        separation = wp.abs(wp.dot(normal, apart)) - extents1[axis] - half_width(type0, extents0, normal)
+        if separation > enough:
+            return OUT_OF_REACH
+        if separation > widest and has_face(type1, axis):
+            widest = separation
+            found = 3 + axis
     direction = apart / length
     across = wp.transpose(pair.rotation) * direction
-    return length - half_width(type0, extents0, direction) - half_width(type1, extents1, across) > enough
+    if length - half_width(type0, extents0, direction) - half_width(type1, extents1, across) > enough:
+        return OUT_OF_REACH
+    return found

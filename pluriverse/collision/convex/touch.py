@@ -1,0 +1,219 @@
+"""Closest points of two convex shapes, or the shortest way out if they overlap, in double precision.
+
+Most shapes that touch do so on a face of a box or the end of a cylinder. That is looked at first
+(`find_face_touch`): the point of the other shape that is farthest down there decides, in closed form. All
+else is left to the search for the shortest connection (`gjk`) and the shortest way out (`epa`).
+"""
+
+import warp as wp
+
+from pluriverse.collision.convex.epa import make_penetration
+from pluriverse.collision.convex.gjk import APART, NEAR, make_closest_points
+from pluriverse.collision.convex.support import ConvexPair, core_radius, support_first, support_second
+from pluriverse.collision.hull import HullData
+from pluriverse.collision.shape_state import BOX, CYLINDER
+
+# A face normal takes the place of the direction found if it separates as much, to this fraction of the size.
+ALIGNED = wp.constant(1.0e-7)
+
+find_closest_points = make_closest_points(ConvexPair, HullData, support_first, support_second)
+find_penetration = make_penetration(ConvexPair, HullData, support_first, support_second)
+
+
+@wp.struct
+class Touch:
+    """Closest or deepest points of two shapes, axes of the first, from the origin of the second [m]."""
+
+    is_near: bool
+    """Whether they are within reach; else nothing below is set."""
+    normal: wp.vec3
+    """Unit normal from the first to the second shape."""
+    point0: wp.vec3
+    """Point of the first shape."""
+    point1: wp.vec3
+    """Point of the second shape."""
+    distance: float
+    """normal . (point1 - point0)."""
+
+
+@wp.func
+def to_single(v: wp.vec3d) -> wp.vec3:
+    """Return a vector in single precision."""
+    return wp.vec3(wp.float32(v[0]), wp.float32(v[1]), wp.float32(v[2]))
+
+
+@wp.func
+def to_double(v: wp.vec3) -> wp.vec3d:
+    """Return a vector in double precision."""
+    return wp.vec3d(wp.float64(v[0]), wp.float64(v[1]), wp.float64(v[2]))
+
+
+@wp.func
+def find_touch(pair: ConvexPair, hulls: HullData, size: float, reach: float) -> Touch:
+    """Return the closest points of two shapes, or their deepest points if they overlap.
+
+    Args:
+        pair: The shapes.
+        hulls: Convex hulls.
+        size: Size of the pair [m], for tolerances.
+        reach: Distance [m] beyond which they do not matter.
+    """
+    touch = Touch()
+    radius0 = wp.float64(core_radius(pair.type0, pair.size0))
+    radius1 = wp.float64(core_radius(pair.type1, pair.size1))
+    w = wp.zeros(shape=4, dtype=wp.vec3d)
+    a = wp.zeros(shape=4, dtype=wp.vec3d)
+    b = wp.zeros(shape=4, dtype=wp.vec3d)
+    weight = wp.zeros(shape=4, dtype=wp.float64)
+    found = find_closest_points(
+        pair,
+        hulls,
+        pair.position,
+        wp.float64(reach) + radius0 + radius1,
+        wp.float64(size),
+        w,
+        a,
+        b,
+        weight,
+    )
+    normal = wp.vec3d()
+    point0 = wp.vec3d()
+    point1 = wp.vec3d()
+    if found[0] == APART:
+        return touch
+    touch.is_near = True
+    if found[0] == NEAR:
+        for index in range(found[1]):
+            point0 += weight[index] * a[index]
+            point1 += weight[index] * b[index]
+        normal = wp.normalize(point1 - point0)
+    else:
+        exit_direction = find_penetration(pair, hulls, wp.float64(size), w, a, b, found[1])
+        touch.is_near = exit_direction.is_found
+        normal = exit_direction.normal
+        point0 = exit_direction.point0
+        point1 = exit_direction.point1
+    point0 += radius0 * normal
+    point1 -= radius1 * normal
+    touch.normal = to_single(normal)
+    touch.distance = wp.float32(wp.dot(normal, point1 - point0))
+    touch.point0 = to_single(point0 - pair.position)
+    touch.point1 = to_single(point1 - pair.position)
+    return touch
+
+
+@wp.func
+def is_below_face(shape_type: int, size: wp.vec3d, axis: int, point: wp.vec3d, depth: wp.float64) -> bool:
+    """Return whether the shortest way from a face of a shape to a point, or out of it, is along its normal.
+
+    The shape reaches at least `depth` from the foot of the point to all sides of the face, and as far below
+    the point. So a ball of that radius about the point is inside the shape: no way out is shorter.
+
+    Args:
+        shape_type: `BOX` or `CYLINDER`.
+        size: Sizes [m].
+        axis: Axis of the shape that is normal to the face.
+        point: The point, frame of the shape [m].
+        depth: How far it is below the face [m], 0 above.
+    """
+    result = bool(False)
+    if shape_type == BOX:
+        j, k = (axis + 1) % 3, (axis + 2) % 3
+        result = (
+            wp.abs(point[j]) + depth <= size[j]
+            and wp.abs(point[k]) + depth <= size[k]
+            and depth <= size[axis]
+        )
+    elif shape_type == CYLINDER:
+        rim = size[0] - depth
+        result = (
+            rim >= wp.float64(0.0)
+            and point[0] * point[0] + point[1] * point[1] <= rim * rim
+            and depth <= size[1]
+        )
+    return result
+
+
+@wp.func
+def find_face_touch(pair: ConvexPair, hulls: HullData, face_axis: int) -> Touch:
+    """Return the closest or deepest points of two shapes if a face has one of them; else nothing is near.
+
+    The face looks towards the other shape, whose farthest point against the normal has its foot on the face.
+    Where the shapes are apart, that foot is the closest point: the plane of the face separates them by that
+    distance. Where they overlap, the difference of both shapes holds that of the shape with the face and this
+    one point, and so a ball as large as the depth (`is_below_face`).
+
+    Args:
+        pair: The shapes.
+        hulls: Convex hulls.
+        face_axis: Axis of the first shape (0 to 2) or second shape (3 to 5) normal to the face, -1 for none.
+    """
+    touch = Touch()
+    if face_axis < 0:
+        return touch
+    zero = wp.float64(0.0)
+    axis = face_axis % 3
+    unit = wp.vec3d(zero, zero, zero)
+    if face_axis < 3:
+        size = to_double(pair.size0)
+        half = wp.where(pair.type0 == CYLINDER, size[1], size[axis])
+        unit[axis] = wp.where(pair.position[axis] < zero, wp.float64(-1.0), wp.float64(1.0))
+        point1 = support_second(pair, hulls, -unit)
+        point1 -= wp.float64(core_radius(pair.type1, pair.size1)) * unit
+        distance = wp.dot(unit, point1) - half
+        touch.is_near = is_below_face(pair.type0, size, axis, point1, wp.max(-distance, zero))
+        point0 = point1 - distance * unit
+    else:
+        size = to_double(pair.size1)
+        half = wp.where(pair.type1 == CYLINDER, size[1], size[axis])
+        outward = wp.vec3d(pair.rotation[0, axis], pair.rotation[1, axis], pair.rotation[2, axis])
+        # From the second shape to the middle of the first.
+        outward = wp.where(wp.dot(outward, pair.position) > zero, -outward, outward)
+        unit = -wp.normalize(outward)
+        point0 = support_first(pair, hulls, unit)
+        point0 += wp.float64(core_radius(pair.type0, pair.size0)) * unit
+        distance = wp.dot(unit, pair.position + half * outward - point0)
+        local = wp.transpose(pair.rotation) * (point0 - pair.position)
+        touch.is_near = is_below_face(pair.type1, size, axis, local, wp.max(-distance, zero))
+        point1 = point0 + distance * unit
+    touch.normal = to_single(unit)
+    touch.distance = wp.float32(distance)
+    touch.point0 = to_single(point0 - pair.position)
+    touch.point1 = to_single(point1 - pair.position)
+    return touch
+
+
+@wp.func
+def align_to_face(
+    pair: ConvexPair, hulls: HullData, touch: Touch, face: int, normal: wp.vec3, size: float
+) -> Touch:
+    """Return `touch` with the normal of a face of either shape, if that separates the shapes as well.
+
+    Where a curved side penetrates a face, the search for the way out ends with a normal and a point that are
+    off by the square root of its tolerance, to another side at every step: bodies at rest would rock. The
+    normal of the face and the farthest point of the curved side along it are exact.
+
+    Args:
+        pair: The shapes.
+        hulls: Convex hulls.
+        touch: Deepest points.
+        face: Which shape has the face, 0 or 1.
+        normal: Normal of the face, from the first to the second shape, axes of the first.
+        size: Size of the pair [m], for tolerances.
+    """
+    n = wp.normalize(to_double(normal))
+    radius0 = wp.float64(core_radius(pair.type0, pair.size0))
+    radius1 = wp.float64(core_radius(pair.type1, pair.size1))
+    point0 = support_first(pair, hulls, n) + radius0 * n
+    point1 = support_second(pair, hulls, -n) - radius1 * n
+    distance = wp.dot(n, point1 - point0)
+    if distance >= wp.float64(touch.distance - ALIGNED * size):
+        if face == 0:
+            point0 = point1 - distance * n
+        else:
+            point1 = point0 + distance * n
+        touch.normal = to_single(n)
+        touch.distance = wp.float32(distance)
+        touch.point0 = to_single(point0 - pair.position)
+        touch.point1 = to_single(point1 - pair.position)
+    return touch
