@@ -9,6 +9,7 @@ import numpy as np
 from pluriverse.geometry import MassProperties, combine_mass_properties, transform_mass_properties
 from pluriverse.importers.description import WORLD, JointDescription, LinkDescription, RobotDescription
 from pluriverse.importers.errors import AssetError
+from pluriverse.importers.pivots import find_joint_without_pivot
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.solids import mass_from_shapes
 from pluriverse.types import JointType
@@ -71,6 +72,12 @@ def repair_masses(
             least = MASS_SHARE * min(authored) if authored else MASS_ALONE
             _give_inertia(link, carried[index], least, report, mesh_maxhullvert)
             carried[index] = combine_mass_properties([link.mass_properties, *rest])
+    armatures = [_armature(link.joint, armature_default) for link in robot.links]
+    for _ in robot.links:  # each pass gives one link a mass
+        place = find_joint_without_pivot(robot, halves, armatures)
+        if place is None or robot.links[place].mass_properties.mass > 0.0:
+            break
+        _give_mass(robot.links[place], MASS_SHARE * carried[place].mass, report, mesh_maxhullvert)
 
 
 def _repair_link(
@@ -196,11 +203,17 @@ def _give_inertia(
             ImportSeverity.REPAIR,
         )
         return
+    _give_mass(link, least_mass, report, mesh_maxhullvert)
+
+
+def _give_mass(link: LinkDescription, least_mass: float, report: ImportReport, mesh_maxhullvert: int) -> None:
+    """Give a link without mass that of its colliders, or make it a ball of water of `least_mass` [kg]."""
+    shapes = mass_from_shapes(link, DENSITY, mesh_maxhullvert)
     if shapes.mass > 0.0:
         link.mass_properties = shapes
         what = f"it weighs what its colliders weigh at {DENSITY:g} kg/m³"
     else:
-        link.mass_properties = MassProperties(least_mass, com, _ball_inertia(least_mass))
+        link.mass_properties = MassProperties(least_mass, link.mass_properties.com, _ball_inertia(least_mass))
         what = f"it is a ball of water of {least_mass:.3g} kg"
     report.add(
         "no mass on a joint", f"{link.element}, joint '{link.joint.label}'", what, ImportSeverity.REPAIR

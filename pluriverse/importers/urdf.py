@@ -19,6 +19,7 @@ from pluriverse.importers.report import ImportReport
 from pluriverse.importers.solids import mass_from_shapes
 from pluriverse.importers.urdf_custom import UrdfCustom
 from pluriverse.importers.urdf_document import read_urdf
+from pluriverse.importers.urdf_drake import read_drake_extensions
 from pluriverse.importers.urdf_links import add_links
 from pluriverse.importers.urdf_shapes import UrdfShapes, as_collider
 
@@ -48,6 +49,7 @@ def import_urdf(builder: Any, source: str | Path, options: UrdfOptions) -> Impor
         planar_joints_turn=options["planar_joints_turn"],
         report=report,
     )
+    read_drake_extensions(robot, document.root, report)
     pose = mount(robot, attachment)
     custom = UrdfCustom(builder, document.root, document.name)
     custom.describe(robot)

@@ -15,6 +15,7 @@ from pluriverse.importers.errors import AssetError, AssetFileError, AssetLimitEr
 from pluriverse.importers.limits import LINK_COUNT_MAX, LINK_DEPTH_MAX
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.urdf_contact import CONTACT_FIELDS
+from pluriverse.importers.urdf_drake import FILTER_GROUP, local_name
 from pluriverse.importers.urdf_repair import describe, fill_in_defaults, repair, written_tag
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar", "spherical")
@@ -213,7 +214,8 @@ class _Checker:
             self._check_joint(joint, links)
         self._check_tree(root, links, joints)
         for child in root:
-            if isinstance(child.tag, str) and child.tag not in ("link", "joint", "material"):
+            is_known = child.tag in ("link", "joint", "material") or local_name(child) == FILTER_GROUP
+            if isinstance(child.tag, str) and not is_known:
                 consequence, severity = IGNORED_ROBOT_ELEMENTS.get(
                     child.tag, ("it is not read", ImportSeverity.NOTE)
                 )

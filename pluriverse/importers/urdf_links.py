@@ -58,6 +58,9 @@ def add_links(
         link = links[name]
         parent = WORLD if joint is None else index_of[joint.parent]
         if joint is None:
+            if floating and _floats_already(document, name):
+                floating = False
+                report.add("base that holds a floating joint", name, "it stands still", ImportSeverity.NOTE)
             description = _base_joint(robot.label, floating)
         else:
             description = _joint(joint, robot.label, scale, planar_joints_turn, report)
@@ -151,6 +154,14 @@ def _order(document: UrdfDocument, joint_ordering: JointOrdering) -> list[tuple[
         else:
             pending.extendleft(reversed(children[joint.child]))
     return ordered
+
+
+def _floats_already(document: UrdfDocument, root: str) -> bool:
+    """Return whether the base has no mass or shapes and only holds what floats, such as a link `world`."""
+    link = next(link for link in document.robot.links if link.name == root)
+    inertial = link.inertial
+    kinds = {joint.type for joint in document.robot.joints if joint.parent == root}
+    return kinds == {"floating"} and not link.collisions and (inertial is None or not inertial.mass)
 
 
 def _base_joint(label: str, floating: bool) -> JointDescription:

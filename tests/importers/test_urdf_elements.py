@@ -469,3 +469,49 @@ def test_impossible_inertia_becomes_possible_with_a_warning():
     assert [entry.feature for entry in report.repairs] == ["impossible inertia"]
     model = builder.finalize("cpu")
     np.testing.assert_allclose(model.body_inertia.numpy()[1], np.diag([0.025, 0.025, 0.05]), rtol=1e-6)
+
+
+DRAKE_CHAIN = """<robot name="chain" xmlns:drake="http://drake.mit.edu">
+  {links}
+  {joints}
+  <transmission name="t"><joint name="j1"/><actuator name="a"><drake:gear_ratio value="100"/>
+    <drake:rotor_inertia value="6e-5"/></actuator></transmission>
+  <drake:collision_filter_group name="near"><drake:member link="l0"/><drake:member link="l2"/>
+    <drake:ignored_collision_filter_group name="near"/>
+    <drake:ignored_collision_filter_group name="far"/></drake:collision_filter_group>
+  <drake:collision_filter_group name="far"><drake:member link="l3"/></drake:collision_filter_group>
+</robot>"""
+
+
+def drake_chain():
+    links = "".join(
+        f"""<link name="l{k}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>
+        <collision><geometry><sphere radius="0.1"/></geometry></collision></link>"""
+        for k in range(4)
+    )
+    joints = "".join(
+        f"""<joint name="j{k}" type="continuous"><parent link="l{k - 1}"/><child link="l{k}"/>
+        <axis xyz="0 1 0"/></joint>"""
+        for k in range(1, 4)
+    )
+    return DRAKE_CHAIN.format(links=links, joints=joints)
+
+
+def test_filter_groups_and_rotors_of_drake():
+    """Groups leave out the pairs that they name; a rotor has the inertia r I r at the joint."""
+    builder = ModelBuilder()
+    report = builder.add_urdf(drake_chain(), strict=True)
+    assert all("collision" not in entry.feature for entry in report.entries)
+    assert builder.joint_armature[0] == pytest.approx(6e-5 * 100.0**2)
+    assert list(builder.joint_armature[1:]) == [0.0, 0.0]
+    colliding = {
+        (int(first), int(second))
+        for first in range(4)
+        for second in range(first + 1, 4)
+        if (first, second) not in builder.shape_collision_filter_pairs
+    }
+    assert colliding == {(1, 3)}  # neighbours never do
+    with pytest.warns(AssetWarning, match=r"collision filter of an unknown link .*'l9'"):
+        ModelBuilder().add_urdf(drake_chain().replace('member link="l3"', 'member link="l9"'))
+    with pytest.raises(AssetError, match=r"<drake:rotor_inertia>.*value is '6e'"):
+        ModelBuilder().add_urdf(drake_chain().replace('"6e-5"', '"6e"'))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from pluriverse import ModelBuilder, Simulation
+from pluriverse import ModelBuilder, Simulation, SolverMuJoCo, SolverSAP
 from pluriverse.importers import AssetError, AssetWarning, UnsupportedAssetError
 from pluriverse.types import GeoType
 
@@ -385,3 +385,52 @@ def test_a_collision_mesh_in_a_plane_is_a_plate(tmp_path):
     assert mesh.mass_properties(1.0).mass == pytest.approx(0.06 * 0.04 * 6e-5, rel=1e-3)
     with pytest.raises(UnsupportedAssetError, match="strict=False"):
         ModelBuilder().add_urdf(path, strict=True)
+
+
+@pytest.mark.parametrize("shape", ["", BOX])
+def test_a_base_without_mass_below_a_joint_can_float(shape):
+    """A massless `base_footprint` takes no part in the motion of what turns on it, until it weighs something.
+
+    The whole falls freely whatever the joint between does: its centre of mass is at g t² / 2.
+    """
+    document = arm(INERTIAL, '<axis xyz="0 0 1"/>').replace(
+        '<link name="base"/>', f'<link name="base">{shape}</link>'
+    )
+    if shape:  # a collider alone would give it a mass at once
+        document = document.replace(shape, f'<inertial><mass value="0"/></inertial>{shape}')
+    builder = ModelBuilder()
+    with pytest.warns(AssetWarning, match=r"no mass on a joint \(link 'base' \(line 1\)"):
+        builder.add_urdf(document, floating=True)
+    expected = 1000.0 * 0.2**3 if shape else 0.01
+    assert builder.body_mass[0] == pytest.approx(expected)
+    builder.joint_qd[6] = 3.0
+    for solver in (SolverSAP, SolverMuJoCo):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model = builder.finalize("cpu")
+            simulation = Simulation(model, solver(model), dt=0.001)
+            simulation.step(100)
+        height = np.average(simulation.state.body_q.numpy()[:, 2], weights=builder.body_mass)
+        np.testing.assert_allclose(height, -0.5 * 9.81 * 0.001**2 * 100 * 101, atol=1e-5)
+    with pytest.raises(UnsupportedAssetError, match="no mass on a joint"):
+        ModelBuilder().add_urdf(document, floating=True, strict=True)
+    held = ModelBuilder()  # held by the world it needs none
+    held.add_urdf(document)
+    assert held.body_mass[0] == 0.0
+
+
+def test_a_robot_that_floats_already_is_not_put_on_another_free_joint():
+    """Vendors write a link `world` with a floating joint; floating=True then changes nothing."""
+    document = arm(rest=f"""<link name="free">{INERTIAL}</link>""").replace(
+        "</robot>",
+        """<link name="world"/>
+        <joint name="root" type="floating"><parent link="world"/><child link="free"/></joint>
+        <joint name="on" type="fixed"><parent link="free"/><child link="base"/></joint></robot>""",
+    )
+    counts = []
+    for floating in (False, True):
+        builder = ModelBuilder()
+        builder.add_urdf(document, floating=floating, strict=True)
+        counts.append(builder.joint_dof_count)
+        builder.finalize("cpu")
+    assert counts == [7, 7]

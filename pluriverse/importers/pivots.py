@@ -1,0 +1,91 @@
+"""Joints of a described robot that find nothing to move once the joints beyond them are free.
+
+A base without mass, as `base_footprint` often is, takes none of the motion of the arm on it, however heavy
+that is: turning the base and turning the joint back moves nothing, and the mass matrix is singular.
+"""
+
+import numpy as np
+
+from pluriverse.builder.mass_matrix_validation import PIVOT_ROUNDING
+from pluriverse.geometry import MassProperties
+from pluriverse.importers.description import WORLD, JointDescription, RobotDescription
+from pluriverse.importers.frames import Frame
+from pluriverse.importers.mechanics import find_initial_poses
+from pluriverse.types import JointType
+
+
+def find_joint_without_pivot(
+    robot: RobotDescription, extra: list[list[MassProperties]], armature: list[float]
+) -> int | None:
+    """Return the outermost link whose joint finds no articulated inertia ([Featherstone2008] ch. 7), or None.
+
+    Args:
+        robot: The robot, every joint of which carries inertia by itself.
+        extra: What each link carries besides its own mass, link frame.
+        armature: Armature of the degrees of freedom of each link's joint.
+    """
+    poses = find_initial_poses(robot)
+    composite = np.array(
+        [
+            sum(_spatial_inertia(part, pose) for part in (link.mass_properties, *more))
+            for link, more, pose in zip(robot.links, extra, poses, strict=True)
+        ]
+    )
+    articulated = composite.copy()
+    for index in reversed(range(len(robot.links))):
+        link = robot.links[index]
+        if link.is_kinematic:
+            continue  # its motion is prescribed, whatever it carries
+        passed_on = articulated[index]
+        if link.joint.type is not JointType.FIXED:
+            motion = _motions(link.joint, poses[index])
+            carried = motion.T @ passed_on
+            added = armature[index] * np.eye(motion.shape[1])
+            pivot = carried @ motion + added
+            entries = np.diagonal(motion.T @ composite[index] @ motion + added)
+            if not entries.min() > 0.0:
+                return index
+            scale = 1.0 / np.sqrt(entries)
+            if not np.linalg.eigvalsh(scale[:, None] * pivot * scale)[0] > PIVOT_ROUNDING:
+                return index
+            passed_on = passed_on - carried.T @ np.linalg.solve(pivot, carried)
+        if link.parent != WORLD:
+            articulated[link.parent] += passed_on
+            composite[link.parent] += composite[index]
+    return None
+
+
+def _spatial_inertia(part: MassProperties, pose: Frame) -> np.ndarray:
+    """Return the spatial inertia [angular; linear] about the origin of the world, in its axes."""
+    turn = pose.matrix
+    cross = _cross(pose.apply(part.com))
+    result = np.empty((6, 6))
+    result[:3, :3] = turn @ part.inertia @ turn.T - part.mass * (cross @ cross)
+    result[:3, 3:] = part.mass * cross
+    result[3:, :3] = -part.mass * cross
+    result[3:, 3:] = part.mass * np.eye(3)
+    return result
+
+
+def _motions(joint: JointDescription, pose: Frame) -> np.ndarray:
+    """Return the motions that a joint allows its link, [angular; linear] by degree of freedom."""
+    frame = pose @ joint.child_frame
+    turn = frame.matrix
+    if joint.type in (JointType.REVOLUTE, JointType.PRISMATIC):
+        assert joint.dof is not None
+        axes = (turn @ joint.dof.axis)[:, None]
+        linear_count = int(joint.type is JointType.PRISMATIC)
+    elif joint.type is JointType.D6:
+        axes = np.stack([turn @ dof.axis for dof in joint.dofs], axis=1)
+        linear_count = joint.linear_count
+    elif joint.type is JointType.BALL:
+        axes, linear_count = turn, 0
+    else:
+        axes, linear_count = np.concatenate([np.eye(3), np.eye(3)], axis=1), 3
+    linear, angular = axes[:, :linear_count], axes[:, linear_count:]
+    return np.block([[np.zeros_like(linear), angular], [linear, _cross(frame.position) @ angular]])
+
+
+def _cross(vector: np.ndarray) -> np.ndarray:
+    x, y, z = vector
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
