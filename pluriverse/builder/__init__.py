@@ -1,4 +1,4 @@
-"""What a user assembles on the host: the tables of a builder, and a module of functions per concept.
+"""Assembly of models on the host: the tables of a builder, and one module of functions per concept.
 
 `pluriverse.ModelBuilder` offers them as its methods. `ShapeConfig` and `JointDofConfig` are public as
 `pluriverse.ShapeConfig` and so on.

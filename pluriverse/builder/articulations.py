@@ -1,4 +1,4 @@
-"""Articulations: which joints belong together, and bodies that move freely."""
+"""Articulations: groups of joints that belong together, and free bodies."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
@@ -16,9 +16,9 @@ from pluriverse.types import BodyFlags, Entity
 
 @with_options(LinkOptions)
 def add_body(builder: BuilderTables, **options: Unpack[LinkOptions]) -> int:
-    """Add a body that moves freely: a link, its free joint and an articulation of the two.
+    """Add a free body: a link, its free joint and an articulation of the two.
 
-    The joint is called `LABEL_free_joint`, the articulation `LABEL_articulation`.
+    The joint is labelled `LABEL_free_joint`, the articulation `LABEL_articulation`.
 
     Returns:
         Index of the body.
@@ -41,8 +41,8 @@ def add_articulation(
 ) -> int:
     """Declare that joints belong together, such as those of one robot.
 
-    Every joint must be in one articulation. Where one is off (`enabled=False`), its child moves freely: a
-    free joint called `BODY_free_joint` takes its place, and the joint itself is left to close a loop.
+    Every joint must be in one articulation. If a joint is disabled (`enabled=False`), its child moves freely:
+    a free joint labelled `BODY_free_joint` takes its place, and the joint itself becomes a loop joint.
 
     Args:
         joints: Joints, in any order.
@@ -53,8 +53,8 @@ def add_articulation(
         Index of the articulation.
 
     Raises:
-        ValueError: If a joint is listed twice, is in another articulation already, or in another world,
-            or hangs a kinematic body on another body.
+        ValueError: If a joint is listed twice, is in another articulation already, or in another world, or
+            attaches a kinematic body to another body.
         IndexError: If there is no such joint.
     """
     index = builder.articulation_count
@@ -97,7 +97,7 @@ def add_articulation(
 
 
 def _free_if_off(builder: BuilderTables, joint: int) -> int:
-    """Return a joint, or, if it is off, a new free joint for its child."""
+    """Return a joint, or, if it is disabled, a new free joint for its child."""
     if builder.joint_enabled[joint]:
         return joint
     child = int(builder.joint_child[joint])
@@ -105,12 +105,12 @@ def _free_if_off(builder: BuilderTables, joint: int) -> int:
 
 
 def check_kinematic_child(builder: BuilderTables, joint: int) -> None:
-    """Raise if a joint hangs a kinematic body on another body."""
+    """Raise if a joint attaches a kinematic body to another body."""
     parent, child = int(builder.joint_parent[joint]), int(builder.joint_child[joint])
     if parent < 0 or not builder.body_flags[child] & BodyFlags.KINEMATIC:
         return
     raise ValueError(
         f"{builder.joint_name(joint)}: its child {builder.body_name(child)} is kinematic, but its parent is "
-        f"{builder.body_name(parent)}. Only a body whose joint hangs on the world can be kinematic: leave "
+        f"{builder.body_name(parent)}. Only a body whose joint is on the world can be kinematic: leave "
         "out is_kinematic=True, or pass parent=-1."
     )

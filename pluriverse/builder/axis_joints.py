@@ -16,7 +16,7 @@ from pluriverse.types import JointType
 def add_joint_revolute(
     builder: BuilderTables, parent: int, child: int, **options: Unpack[AxisJointOptions]
 ) -> int:
-    """Add a hinge: the child turns about `axis`.
+    """Add a hinge: the child rotates about `axis`.
 
     Args:
         parent: Parent body, -1 for the world.
@@ -71,18 +71,19 @@ def add_joint_d6(
     angular_axes: Sequence[JointDofConfig | AxisLike] | None = None,
     **options: Unpack[JointOptions],
 ) -> int:
-    """Add a joint of several axes: the child slides along the linear, then turns about the angular ones.
+    """Add a joint of several axes: the child slides along the linear, then rotates about the angular ones.
 
     The linear axes are fixed in the joint frame of the parent. The angular ones are successive: the
-    second is carried by the first, the third by both, all three through the point that the child slid
-    to. Coordinates and degrees of freedom are those of the linear axes, then of the angular ones.
+    second is carried by the first, the third by both, all three pass through the displaced origin of the
+    child's joint frame. Coordinates and degrees of freedom are those of the linear axes, then of the angular
+    ones.
 
     Args:
         parent: Parent body, -1 for the world.
         child: Child body.
         linear_axes: Up to three axes to slide along, in the joint frame, each as an axis or as a
-            `JointDofConfig`. An axis alone takes everything else from `default_joint_cfg`.
-        angular_axes: Up to three axes to turn about, in the order in which they follow the parent.
+            `JointDofConfig`. A bare axis takes everything else from `default_joint_cfg`.
+        angular_axes: Up to three axes to rotate about, in order from the parent.
 
     Returns:
         Index of the joint.

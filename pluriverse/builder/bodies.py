@@ -12,8 +12,8 @@ from pluriverse.geometry import MassProperties, combine_mass_properties
 from pluriverse.options import with_options
 from pluriverse.types import BodyFlags, Entity
 
-# How far an inertia given by the user may be from symmetric, relative to its largest entry: single precision
-# and asset files with six digits stay well below.
+# Tolerated asymmetry of a user's inertia, relative to its largest entry: single precision and asset files
+# with six digits stay well below.
 INERTIA_SYMMETRY_TOLERANCE = 1.0e-4
 
 
@@ -21,7 +21,7 @@ INERTIA_SYMMETRY_TOLERANCE = 1.0e-4
 def add_link(builder: BuilderTables, **options: Unpack[LinkOptions]) -> int:
     """Add a body without a joint, for `add_joint_*` to connect.
 
-    Its mass is that given here plus that of its shapes. `mass` alone is a point mass at `com`.
+    Its mass is the given one plus that of its shapes. `mass` without `inertia` is a point mass at `com`.
 
     Returns:
         Index of the body.
@@ -56,7 +56,7 @@ def add_link(builder: BuilderTables, **options: Unpack[LinkOptions]) -> int:
 
 
 def add_body_mass(builder: BuilderTables, body: int, part: MassProperties) -> None:
-    """Add a rigid part, given in the body frame, to the mass of a body."""
+    """Add the mass properties of a rigid part, given in the body frame, to a body."""
     if body < 0 or builder.body_lock_inertia[body] or part.mass == 0.0:
         return
     so_far = MassProperties(

@@ -1,4 +1,4 @@
-"""Cameras: rows of the custom frequency `render:camera`, which are copied and moved along with bodies."""
+"""Cameras: rows of the custom frequency `render:camera`, which are copied and moved with bodies."""
 
 import enum
 
@@ -29,7 +29,7 @@ class CameraMode(enum.IntEnum):
     TRACK = 1
     """It follows the position of the body, and keeps its own orientation in the world."""
     TARGET = 2
-    """It is fixed to its body, and turns towards another."""
+    """It is fixed to its body, and points at another body."""
 
 
 _ATTRIBUTES = (
@@ -64,8 +64,8 @@ def add_camera(
         fov: Vertical field of view [rad].
         width: Columns of its image.
         height: Rows of its image.
-        mode: Whether it is fixed to its body, keeps its orientation, or turns towards another body.
-        target: Body that it turns towards, with `CameraMode.TARGET`.
+        mode: Whether it is fixed to its body, keeps its orientation, or points at another body.
+        target: Body that it points at, with `CameraMode.TARGET`.
         label: Name; `camera_INDEX` if None.
 
     Returns:
@@ -89,7 +89,9 @@ def add_camera(
     if mode is CameraMode.TARGET:
         check_body(builder, target, f"{name}: target")
         if target < 0:
-            raise ValueError(f"{name}: target is {target}, but a camera that turns needs a body to look at.")
+            raise ValueError(
+                f"{name}: target is {target}, but a camera of mode TARGET needs a body to look at."
+            )
     row = add_custom_rows(
         builder,
         {
@@ -106,7 +108,7 @@ def add_camera(
 
 
 def declare_cameras(builder: BuilderTables) -> None:
-    """Declare the rows of cameras; to do it again changes nothing."""
+    """Declare the rows of cameras; repeated calls change nothing."""
     if FREQUENCY in builder.custom_frequencies:
         return
     add_custom_frequency(
@@ -127,7 +129,7 @@ def camera_count(builder: BuilderTables) -> int:
 
 
 def move_camera_copies(builder: BuilderTables, offsets: np.ndarray, first: int) -> None:
-    """Move the cameras that no body carries, from row `first` on, by the poses of their copies."""
+    """Move the cameras attached to the world, from row `first` on, by the poses of their copies."""
     count = camera_count(builder) - first
     if count <= 0 or not len(offsets):
         return

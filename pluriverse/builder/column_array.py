@@ -1,7 +1,7 @@
-"""Column array: a column as a builder shows it, a NumPy array with the methods of a list.
+"""Column array: a column as a builder exposes it, a NumPy array with the methods of a list.
 
-Scripts written for builders of lists look for entries (`index`, `count`), take the parts of a pose (`p`, `q`)
-and write to entries that follow from the arguments of a call, which has to fail with a remedy.
+Scripts written for list-based builders search entries (`index`, `count`), read the parts of a pose (`p`, `q`)
+and write to read-only columns, which must fail with a remedy.
 """
 
 from typing import Any, Never
@@ -12,11 +12,11 @@ READ_ONLY = (
     "follows from the arguments of add_link(), add_joint_*(), add_shape() and add_articulation() and cannot "
     "be assigned; initial poses are set through joint_q"
 )
-"""Why a column cannot be written to, for messages."""
+"""Why a column is read-only, for messages."""
 
 
 class ColumnArray(np.ndarray):
-    """Array of a builder, or part of one; the name of the column is known to its messages."""
+    """Array of a builder, or part of one, with the name of its column for messages."""
 
     column_name: str = "an array"
 
@@ -28,7 +28,7 @@ class ColumnArray(np.ndarray):
         """Positions of poses [m], shape [..., 3].
 
         Raises:
-            AttributeError: If the entries are no poses.
+            AttributeError: If the entries are not poses.
         """
         return self._pose_part(slice(0, 3), "p")
 
@@ -37,7 +37,7 @@ class ColumnArray(np.ndarray):
         """Rotations of poses, quaternions xyzw, shape [..., 4].
 
         Raises:
-            AttributeError: If the entries are no poses.
+            AttributeError: If the entries are not poses.
         """
         return self._pose_part(slice(3, 7), "q")
 
@@ -45,7 +45,7 @@ class ColumnArray(np.ndarray):
         """Return the index of the first entry that is equal to a value.
 
         Raises:
-            ValueError: If it stands nowhere.
+            ValueError: If it does not occur.
         """
         found = np.flatnonzero(self._matches(value))
         if not len(found):
@@ -72,7 +72,7 @@ class ColumnArray(np.ndarray):
 
     def __iadd__(self, other: Any) -> Any:  # type: ignore[misc]
         if isinstance(other, list | tuple) and np.ndim(other) == self.ndim:
-            # Of a list this would append, of an array add: nobody shall get the other of the two.
+            # For a list this would append, for an array add; an error avoids the wrong one of the two.
             raise TypeError(
                 f"ModelBuilder.{self.column_name} += a list: columns have one entry per entity, so nothing "
                 "can be appended. Write to entries ([-7:] = values), or add an array to add numbers."
@@ -80,7 +80,7 @@ class ColumnArray(np.ndarray):
         return super().__iadd__(other)
 
     def __eq__(self, other: Any) -> Any:
-        """Compare with a list as a list does, to one truth value; with all else entry by entry."""
+        """Compare with a list to a single truth value, as lists do; with anything else entry by entry."""
         if isinstance(other, list | tuple) and self.ndim:
             return np.bool_(self._is_list(other))  # which has all() and any(), as arrays do
         return super().__eq__(other)

@@ -13,7 +13,7 @@ from pluriverse.builder.column_array import READ_ONLY, ColumnArray
 from pluriverse.model.schema import MODEL_ARRAYS, ModelArrays, describe_arrays
 from pluriverse.types import Entity
 
-# How a builder keeps an entry of an array of the model: in double precision, poses and matrices as numbers.
+# Storage of a model array's entries in a builder: double precision, poses and matrices as plain numbers.
 _TYPES: dict[Any, tuple[Any, tuple[int, ...]]] = {
     wp.int32: (np.int32, ()),
     wp.bool: (np.bool_, ()),
@@ -51,7 +51,7 @@ class Table:
         return self._arrays[name][: self.size]
 
     def append(self, **values: Any) -> int:
-        """Add an entry and return its index; values that are not given are the defaults."""
+        """Add an entry and return its index; missing values are the defaults."""
         index = self.size
         self.extend(1)
         for name, value in values.items():
@@ -59,14 +59,14 @@ class Table:
         return index
 
     def extend(self, count: int) -> slice:
-        """Add `count` entries of defaults and return where they are."""
+        """Add `count` entries of defaults and return their range."""
         added = self._grow(count)
         for name, column in self.columns.items():
             self._arrays[name][added] = column.default
         return added
 
     def extend_copies(self, source: "Table", count: int) -> slice:
-        """Add `count` copies of all entries of `source`, one after the other, and return where they are."""
+        """Add `count` copies of all entries of `source`, one after the other, and return their range."""
         size = source.size
         added = self._grow(count * size)
         if size:
@@ -109,7 +109,7 @@ class ColumnView:
     Args:
         entity: Kind of entity, with one entry each. If None, kind, type, default and meaning are those of the
             array of the model of this name (`pluriverse.model.schema`).
-        column: Type, shape of an entry and default of a column that a model does not have.
+        column: Type, shape of an entry and default of a column that models lack.
         writable: Whether it may be written to.
     """
 
@@ -186,7 +186,7 @@ def column(
 ) -> ColumnView:
     """Return a column of the array of the model that has the name of the attribute.
 
-    With an entity it is a column that only builders have, of the given type, shape and default.
+    With an entity it is a builder-only column of the given type, shape and default.
     """
     return ColumnView(entity, None if entity is None else Column(dtype, shape, default), writable)
 

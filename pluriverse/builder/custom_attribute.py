@@ -22,25 +22,25 @@ _PYTHON_TYPES = {float: wp.float32, int: wp.int32, bool: wp.bool}
 
 
 class CustomAttribute:
-    """Declaration of a custom attribute: a value per entity that no solver needs to know.
+    """Declaration of a custom attribute: a value per entity, whether or not a solver uses it.
 
-    `ModelBuilder.add_custom_attribute` takes a copy of it, which `ModelBuilder.custom_attributes` shows.
+    `ModelBuilder.add_custom_attribute` stores a copy of it, which `ModelBuilder.custom_attributes` shows.
 
     Args:
         name: Name, an identifier.
         dtype: Type of a value: a Warp scalar, vector, quaternion, transform or matrix, `str`, or a type of
             Python (`float`, `int`, `bool`) for the Warp type of 32 bits.
-        frequency: What there is one value for: a kind of entity, or the key of a custom frequency.
+        frequency: What it has one value per: a kind of entity, or the key of a custom frequency.
         assignment: Object that has the array. Texts belong to the model.
         namespace: Namespace, an identifier; None for an attribute of the object itself.
-        references: Kind of entity (such as "body"), "world", or custom frequency that the values are indices
-            of. They move along when a builder is added to another; negative ones stay. None for other values.
-        default: Value of entities that are given none; zero, false, the identity of quaternions and
+        references: Kind of entity (such as "body"), "world", or custom frequency that the values index.
+            Indices are offset when a builder is added to another; negative ones stay. None for other values.
+        default: Value of entities without one; zero, false, the identity of quaternions and
             transforms, or an empty text if None.
         values: Values given so far: a dictionary by index of the entity, or a list of the rows of a custom
             frequency, with None for rows without a value.
-        usd_attribute_name: USD attribute that `add_usd` reads, `newton:NAMESPACE:NAME` if None; "*" asks
-            `usd_value_transformer` about every prim.
+        usd_attribute_name: USD attribute that `add_usd` reads, `newton:NAMESPACE:NAME` if None; "*" calls
+            `usd_value_transformer` for every prim.
         mjcf_attribute_name: XML attribute that `add_mjcf` reads; `name` if None.
         urdf_attribute_name: XML attribute that `add_urdf` reads; `name` if None.
         usd_value_transformer: Makes the value from that of USD and a context (`prim`, `attr`, `builder`).
@@ -50,7 +50,7 @@ class CustomAttribute:
             of `references`. It is called once per copy with the values of the rows that have one and a
             context: `builder`, `destination_builder`, `entity_offsets`, `custom_frequency_offsets`,
             `row_indices`, `world`, `label_prefix`.
-        row_references: Tells, for a builder, what the value of each row refers to, as in `references`, where
+        row_references: Returns, for a builder, what the value of each row refers to, as in `references`, if
             that differs from row to row. Unlike `reference_value_transformer`, it costs nothing per copy.
 
     Raises:
@@ -69,7 +69,7 @@ class CustomAttribute:
     namespace: str | None
     """Name of the namespace."""
     references: str | None
-    """What the values are indices of."""
+    """What the values index."""
     default: Any
     """Value of entities for which none is given."""
     column: CustomColumn
@@ -173,8 +173,8 @@ class CustomAttribute:
     def values(self) -> EntityValues | RowValues:
         """The values given so far.
 
-        They are like a dictionary by index of the entity or, with a custom frequency, like a list with None
-        for rows without a value.
+        They behave like a dictionary by index of the entity or, with a custom frequency, like a list with
+        None for rows without a value.
         """
         view = RowValues if self.is_custom_frequency else EntityValues
         return view(self.column, self.convert)
@@ -239,12 +239,12 @@ class CustomAttribute:
 
 @dataclass(eq=False)
 class CustomFrequency:
-    """Declaration of a kind of entity that the builder does not know, such as tendons.
+    """Declaration of a user-defined kind of entity, such as tendons.
 
     Its entities are rows of custom attributes, added by `ModelBuilder.add_custom_values`.
 
     Raises:
-        ValueError: If a name is no identifier, or an attribute is not one of the frequency.
+        ValueError: If a name is not an identifier, or an attribute does not belong to the frequency.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Custom attributes of a builder: what users and solvers declare beside the properties of every model."""
+"""Custom attributes of a builder: properties that users and solvers declare beside those of every model."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from pluriverse.builder.tables import BuilderTables
 from pluriverse.types import Entity
 
 JOINT_CONSTRAINT_COUNT = 6
-"""Degrees of freedom of a free body. A joint removes those that it does not have."""
+"""Degrees of freedom of a free body; a joint constrains the others."""
 
 
 class CustomValue(NamedTuple):
@@ -19,7 +19,7 @@ class CustomValue(NamedTuple):
 
     attribute: CustomAttribute
     place: int
-    """Place among the entities of the kind that are added together, such as the axis of a joint."""
+    """Index among the entities of the kind that are added together, such as the axis of a joint."""
     row: np.ndarray
     """The value."""
 
@@ -31,9 +31,9 @@ def add_custom_attribute(builder: BuilderTables, attribute: CustomAttribute) -> 
         attribute: Declaration, with or without values. The builder keeps a copy.
 
     Raises:
-        TypeError: If `attribute` is no declaration.
-        ValueError: If it is declared in another way already, if its frequency is not declared, or if it
-            takes the place of something that every model has.
+        TypeError: If `attribute` is not a declaration.
+        ValueError: If it is already declared differently, if its frequency is not declared, or if its name is
+            that of a standard attribute.
     """
     if not isinstance(attribute, CustomAttribute):
         raise TypeError(
@@ -65,8 +65,8 @@ def add_custom_frequency(builder: BuilderTables, frequency: CustomFrequency) -> 
     """Declare a custom frequency, a kind of entity. Declaring it again changes nothing.
 
     Raises:
-        TypeError: If `frequency` is no declaration.
-        ValueError: If it is declared in another way already.
+        TypeError: If `frequency` is not a declaration.
+        ValueError: If it is already declared differently.
     """
     if not isinstance(frequency, CustomFrequency):
         raise TypeError(
@@ -156,7 +156,7 @@ def add_custom_rows(builder: BuilderTables, given: Mapping[str, Any]) -> dict[st
 
 
 def rows_of(builder: BuilderTables, frequency: str) -> Table:
-    """Return the rows of a custom frequency, those too that were written to `values` directly."""
+    """Return the rows of a custom frequency, including those written to `values` directly."""
     table = builder.custom_rows[frequency]
     columns = (attribute.column for attribute in get_custom_attributes_by_frequency(builder, [frequency]))
     missing = max((column.size for column in columns), default=0) - len(table)
@@ -208,8 +208,8 @@ def check_custom_values(
 
     Args:
         given: Values by keys of attributes.
-        counts: How many entities of each kind are added together: one, but for what belongs to a joint.
-        name: What messages call the entity.
+        counts: How many entities of each kind are added together: one, except for the parts of a joint.
+        name: Name of the entity in messages.
 
     Raises:
         AttributeError: If there is no such attribute.
@@ -273,7 +273,7 @@ def convert(attribute: CustomAttribute, value: Any, name: str) -> np.ndarray:
 
 
 def _values_of_parts(attribute: CustomAttribute, value: Any, count: int, name: str) -> list[CustomValue]:
-    """Return the values of the axes, coordinates or constraints of a joint: one for all, one each or some."""
+    """Return the values of a joint's axes, coordinates or constraints, given for all, each or some."""
     kind = attribute.frequency_key
     if isinstance(value, Mapping):
         for place in value:

@@ -1,7 +1,7 @@
 """Custom columns: the values of a custom attribute while a model is built.
 
-A column keeps rows only up to the last one that was given a value; what is missing is the default. So an
-attribute that nobody uses costs nothing, however many entities there are.
+A column stores rows only up to the last one with a value; missing rows have the default. So an unused
+attribute costs nothing, however many entities there are.
 """
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, MutableSequence
@@ -16,7 +16,7 @@ class CustomColumn:
 
     Args:
         dtype: Warp type of a value, or `str`.
-        default: Value of the rows that were given none.
+        default: Value of the rows without one.
     """
 
     def __init__(self, dtype: Any, default: Any):
@@ -24,22 +24,22 @@ class CustomColumn:
         self.default = default
         self.shape = component_shape(dtype)
         self.size = 0
-        """Number of rows kept."""
+        """Number of stored rows."""
         self._rows = np.empty((0, *self.shape), dtype=number_type(dtype))
         self._given = np.zeros(0, dtype=bool)
 
     @property
     def rows(self) -> np.ndarray:
-        """The rows kept, defaults where no value was given."""
+        """The stored rows, with defaults where no value was given."""
         return self._rows[: self.size]
 
     @property
     def given(self) -> np.ndarray:
-        """Which of the rows kept were given a value."""
+        """Which of the stored rows were given a value."""
         return self._given[: self.size]
 
     def put(self, first: int, values: np.ndarray) -> None:
-        """Give values to consecutive rows, from `first` on."""
+        """Set the values of consecutive rows, from `first` on."""
         self.grow(first + len(values))
         self._rows[first : first + len(values)] = values
         self._given[first : first + len(values)] = True
@@ -55,7 +55,7 @@ class CustomColumn:
         self.size = 0
 
     def grow(self, size: int) -> None:
-        """Keep at least `size` rows."""
+        """Store at least `size` rows."""
         if size > len(self._rows):
             capacity = max(size, 2 * len(self._rows), 16)
             rows = np.empty((capacity, *self.shape), dtype=self._rows.dtype)

@@ -1,6 +1,7 @@
 """Merging custom attributes when a builder is added to another, or when entities are removed.
 
-Copies are made column by column, whatever the number of worlds. Indices move along with what they refer to.
+Copies are made column by column, whatever the number of worlds. Indices are offset with the entities that
+they refer to.
 """
 
 import warnings
@@ -38,8 +39,8 @@ def append_custom_copies(
         target: Builder that the copies are added to.
         source: Builder that is copied.
         worlds: World of each copy, -1 outside of any.
-        first: Index that the first entity of each kind has in each copy, by the name of the kind.
-        prefixes: What is put before the names of rows in each copy, with a slash; None for nothing.
+        first: Index of the first entity of each kind in each copy, by the name of the kind.
+        prefixes: Prefix of the names of rows in each copy, followed by a slash; None for none.
 
     Raises:
         ValueError: If both builders declare an attribute or a custom frequency in different ways.
@@ -65,7 +66,7 @@ def append_custom_copies(
 
 
 def declare_custom_attributes(target: BuilderTables, source: BuilderTables, what: str) -> None:
-    """Declare what `source` declares, without its values.
+    """Declare the attributes and frequencies of `source`, without values.
 
     Raises:
         ValueError: If both declare an attribute or a custom frequency in different ways.
@@ -81,7 +82,7 @@ def declare_custom_attributes(target: BuilderTables, source: BuilderTables, what
 
 
 def _adopt_once(column: CustomColumn, attribute: CustomAttribute) -> None:
-    """Copy a value of the whole model; the last one counts."""
+    """Copy a value of the whole model; the last one wins."""
     if not attribute.column.size or not attribute.column.given[0]:
         return
     theirs = attribute.column.rows[:1]
@@ -134,7 +135,7 @@ def _append(
 
 
 def _put_sparse(column: CustomColumn, source: CustomColumn, places: np.ndarray, size: int) -> None:
-    """Give rows of `column` the first value of `source`."""
+    """Set rows of `column` to the first value of `source`."""
     if size and source.given[0]:
         for place in _ranges(places):
             column.put(int(place[0]), np.repeat(source.rows[:1], len(place), axis=0))
@@ -146,7 +147,7 @@ def _ranges(places: np.ndarray) -> list[np.ndarray]:
 
 
 def kinds_of_rows(source: BuilderTables, attribute: CustomAttribute, size: int) -> list[str | None]:
-    """Return what the value of each row refers to, None for nothing."""
+    """Return the kind of entity that the value of each row refers to, or None."""
     if attribute.row_references is None:
         return [attribute.references] * size
     kinds = list(attribute.row_references(source))
@@ -190,7 +191,7 @@ def _transform(
     first: Mapping[str, np.ndarray],
     prefixes: Sequence[str | None],
 ) -> None:
-    """Let the transformer of an attribute make the values of each copy, in place."""
+    """Compute the values of each copy by the transformer of an attribute, in place."""
     assert attribute.reference_value_transformer is not None
     given = np.flatnonzero(attribute.column.given)
     for copy, world in enumerate(worlds):
@@ -225,8 +226,8 @@ def taken_custom_attributes(
 
     Args:
         builder: Builder before that.
-        kept: For each kind concerned, the former index of each entity in the new order. Entities that come
-            from one former entity have its values, and references go to the first of them.
+        kept: For each kind concerned, the former index of each entity in the new order. Entities with the
+            same former index share its values, and references go to the first of them.
         became: For each kind whose entities became part of others, the former index of the entity that
             references go to instead, -1 for none.
     """
@@ -255,7 +256,7 @@ def taken_custom_attributes(
 
 
 def given_entities(builder: BuilderTables, kind: str, entities: np.ndarray) -> list[tuple[str, int]]:
-    """Return the custom attributes (by key) that were given a value for one of some entities, and which."""
+    """Return the custom attributes (by key) with a value for any of some entities, and those entities."""
     found: list[tuple[str, int]] = []
     for key, attribute in builder.custom_attributes.items():
         if attribute.frequency_key == kind:

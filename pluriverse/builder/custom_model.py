@@ -13,11 +13,11 @@ from pluriverse.model import Model
 
 
 def put_custom_attributes(model: Model, builder: BuilderTables) -> None:
-    """Give a model, which has all its other arrays, the custom attributes of its builder.
+    """Add the custom attributes of a builder to its model, which has all its other arrays.
 
     Raises:
-        ValueError: If a value belongs to an entity that does not exist, or refers to one.
-        AttributeError: If an attribute has the name of something that every model has.
+        ValueError: If a value belongs or refers to an entity that does not exist.
+        AttributeError: If an attribute has the name of a standard attribute.
     """
     for key in builder.custom_frequencies:
         table = rows_of(builder, key)
@@ -62,14 +62,14 @@ def put_custom_attributes(model: Model, builder: BuilderTables) -> None:
 
 
 def _show_equalities(model: Model) -> None:
-    """Let the namespace `mujoco` show the equality constraints of the model, as the same arrays."""
+    """Expose the equality constraints of the model in the namespace `mujoco`, as the same arrays."""
     for name, value in list(vars(model).items()):
         if name.startswith("equality_constraint_"):
             object.__setattr__(vars(model)["mujoco"], name, value)
 
 
 def _worlds_of_rows(builder: BuilderTables, frequency: str) -> np.ndarray:
-    """Return the world of each row: what an attribute that refers to worlds says, else where it was added."""
+    """Return the world of each row: from an attribute that refers to worlds, else where it was added."""
     table = rows_of(builder, frequency)
     for attribute in get_custom_attributes_by_frequency(builder, [frequency]):
         if attribute.references == "world" and not attribute.column.shape:

@@ -1,6 +1,6 @@
-"""Distance joints: a free joint, and an equality constraint that keeps two points within a distance.
+"""Distance joints: a free joint, and an equality constraint that bounds the distance of two points.
 
-The constraint is the last of its world, has the label of the joint, and reads frames and distances from it.
+The constraint is the last of its world, has the label of the joint, and uses its frames and distances.
 """
 
 import copy

@@ -43,25 +43,25 @@ def add_equality_constraint(
     joint2_axis: int | None = None,
     custom_attributes: Mapping[str, Any] | None = None,
 ) -> int:
-    """Add an equality constraint of any type; the methods below take only what each type needs.
+    """Add an equality constraint of any type; the methods below take only the arguments of one type.
 
     Args:
-        constraint_type: What is held.
+        constraint_type: Type of the constraint.
         body1: First body, -1 for the world.
         body2: Second body, -1 for the world.
-        anchor: Point to be held [m]: in the first body, for a weld in the second.
-        torquescale: Stiffness of the rotational part of a weld or hinge, relative to near rigid; 0 lets
-            the bodies turn.
-        relpose: Pose of the second body in the first one at which the constraint holds; None for the pose
-            that the initial joint coordinates give.
+        anchor: Constrained point [m]: in the first body, for a weld in the second.
+        torquescale: Stiffness of the rotational part of a weld or hinge, relative to near rigid; 0 leaves
+            rotation free.
+        relpose: Constrained pose of the second body in the first; None for the pose at the initial joint
+            coordinates.
         joint1: Joint that follows.
         joint2: Joint that leads, -1 for none.
         polycoef: Up to five coefficients of the polynomial, constant first.
         label: Name; `equality_constraint_INDEX` if None.
         enabled: Whether it acts; may be changed in the model at any time.
         axis: Axis of a hinge, in the first body.
-        joint1_axis: Axis of `joint1` that follows, by its place among the axes of the joint: 0, 1, ...,
-            the linear ones of a D6 joint first. May be left out if the joint has one axis only.
+        joint1_axis: Axis of `joint1` that follows, by its index among the axes of the joint: 0, 1, ..., the
+            linear ones of a D6 joint first. Optional if the joint has only one axis.
         joint2_axis: Axis of `joint2` that leads, likewise.
         custom_attributes: Custom attributes of the constraint, by key.
 
@@ -112,7 +112,7 @@ def add_equality_constraint(
             if (row["joint1"], row["joint1_axis"]) == (row["joint2"], row["joint2_axis"]):
                 raise ValueError(
                     f"{name}: joint1 and joint2 are both {builder.joint_name(joint1)}. Couple two joints, "
-                    "or leave joint2 out to hold one at polycoef[0]."
+                    "or leave joint2 out to fix one at polycoef[0]."
                 )
         row["polycoef"] = _as_polynomial(polycoef, name)
     else:
@@ -148,7 +148,7 @@ def add_equality_constraint_connect(
     enabled: bool = True,
     custom_attributes: Mapping[str, Any] | None = None,
 ) -> int:
-    """Hold a point of one body at a point of another, as a ball joint does.
+    """Keep a point of one body at a point of another, as a ball joint does.
 
     The point of the second body is the one that coincides with the anchor at the initial coordinates.
 
@@ -190,13 +190,14 @@ def add_equality_constraint_weld(
     enabled: bool = True,
     custom_attributes: Mapping[str, Any] | None = None,
 ) -> int:
-    """Hold one body at a pose in another.
+    """Keep one body at a pose in another.
 
     Args:
         body1: First body, -1 for the world.
         body2: Second body, -1 for the world.
-        anchor: Point of the second body at which it is held [m]; its origin if None.
-        torquescale: Stiffness of the rotational part, relative to near rigid; 1 if None, 0 lets it turn.
+        anchor: Constrained point of the second body [m]; its origin if None.
+        torquescale: Stiffness of the rotational part, relative to near rigid; 1 if None, 0 leaves rotation
+            free.
         relpose: Pose of the second body in the first one; None for that of the initial coordinates.
         label: Name; `equality_constraint_INDEX` if None.
         enabled: Whether it acts.
@@ -241,13 +242,13 @@ def add_equality_constraint_joint(
 
     Args:
         joint1: Joint that follows.
-        joint2: Joint that leads; -1 holds `joint1` at c0.
+        joint2: Joint that leads; -1 fixes `joint1` at c0.
         polycoef: Up to five coefficients, constant first; (0, 1) if None.
         label: Name; `equality_constraint_INDEX` if None.
         enabled: Whether it acts.
         custom_attributes: Custom attributes of the constraint, by key.
-        joint1_axis: Axis of `joint1`, by its place among the axes of the joint; may be left out if there
-            is one only.
+        joint1_axis: Axis of `joint1`, by its index among the axes of the joint; optional if there is only
+            one.
         joint2_axis: Axis of `joint2`, likewise.
 
     Returns:
@@ -286,7 +287,7 @@ def add_constraint_mimic(
 ) -> int:
     """Let one joint mimic another: q0 = coef0 + coef1 q1.
 
-    It is kept as an equality constraint of type JOINT.
+    It is stored as an equality constraint of type JOINT.
 
     Args:
         joint0: Joint that follows.
@@ -296,8 +297,8 @@ def add_constraint_mimic(
         enabled: Whether it acts.
         label: Name; `equality_constraint_INDEX` if None.
         custom_attributes: Custom attributes of the constraint, by key.
-        joint0_axis: Axis of `joint0`, by its place among the axes of the joint; may be left out if there
-            is one only.
+        joint0_axis: Axis of `joint0`, by its index among the axes of the joint; optional if there is only
+            one.
         joint1_axis: Axis of `joint1`, likewise.
 
     Returns:
@@ -309,7 +310,7 @@ def add_constraint_mimic(
     """
     if joint1 == -1:
         raise ValueError(
-            "add_constraint_mimic: joint1 is -1, but it must be the joint to be mimicked. To hold a "
+            "add_constraint_mimic: joint1 is -1, but it must be the joint to be mimicked. To fix a "
             "joint at a value use add_equality_constraint_joint(joint1, polycoef=[value])."
         )
     return add_equality_constraint_joint(
@@ -328,9 +329,9 @@ def add_constraint_mimic(
 def set_joint_mimic(
     builder: BuilderTables, joint: int, reference_joint: int | None, *, coeffs: Sequence[float] = (0.0, 1.0)
 ) -> None:
-    """Let one joint mimic another, q = coeffs[0] + coeffs[1] q_reference, in place of what it mimicked.
+    """Let one joint mimic another, q = coeffs[0] + coeffs[1] q_reference, replacing any previous mimic.
 
-    It is kept as an equality constraint of type JOINT, called `JOINT_mimic` after the joint's label.
+    It is stored as an equality constraint of type JOINT, labelled `JOINT_mimic` after the joint's label.
 
     Args:
         joint: Joint that follows.
@@ -369,7 +370,7 @@ def set_joint_mimic(
 
 
 def _check_axis(builder: BuilderTables, joint: Any, axis: Any, what: str) -> tuple[int, int]:
-    """Return a joint of the current world and one of its axes that has a coordinate of its own."""
+    """Return a joint of the current world and one of its single-coordinate axes."""
     if not isinstance(joint, int | np.integer) or not 0 <= joint < builder.joint_count:
         raise IndexError(
             f"{what}: joint {joint!r} does not exist; there are {builder.joint_count} joints. Use an index "
@@ -418,6 +419,6 @@ def _as_torquescale(value: float | None, name: str) -> float:
     scale = 1.0 if value is None else float(value)
     if not (math.isfinite(scale) and scale >= 0.0):
         raise ValueError(
-            f"{name}: torquescale is {value}, but it must be a finite number >= 0 (0 lets the bodies turn)."
+            f"{name}: torquescale is {value}, but it must be a finite number >= 0 (0 leaves rotation free)."
         )
     return scale

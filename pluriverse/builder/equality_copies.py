@@ -38,17 +38,17 @@ def append_equality_copies(
     target.column("equality_constraint_world")[added] = np.repeat(worlds, size)
     target.equality_constraint_label += copied_labels(builder.equality_constraint_label, prefixes)
 
-    # What is given in the frame of the world moves with the copy.
+    # Quantities given in the frame of the world move with the copy.
     move_constraints(target, builder, added, offsets)
 
 
 def add_constraints_of_joints(target: BuilderTables, joints: np.ndarray, **columns: Any) -> np.ndarray:
     """Add constraints that represent joints, with their labels, each as the last of its world.
 
-    Copies of the builder keep the table that they had.
+    Copies of the builder keep their own table.
 
     Returns:
-        Former index of each constraint, in the new order; those added are behind the others.
+        Former index of each constraint, in the new order; added ones come after the others.
     """
     table = target.tables[Entity.EQUALITY_CONSTRAINT].copied()
     added = table.extend(len(joints))
@@ -65,7 +65,7 @@ def add_constraints_of_joints(target: BuilderTables, joints: np.ndarray, **colum
 def move_constraints(
     target: BuilderTables, builder: BuilderTables, added: slice, offsets: np.ndarray
 ) -> None:
-    """Move what copies of the constraints of `builder` hold to the world, by an offset per copy."""
+    """Move the world-fixed parts of copies of `builder`'s constraints, by an offset per copy."""
     size, count = builder.equality_constraint_count, len(offsets)
     kind, body1 = builder.equality_constraint_type, builder.equality_constraint_body1
     of_bodies = kind != EqType.JOINT

@@ -24,7 +24,7 @@ class EqualityColumns:
             if name.startswith(_PREFIX)
         }
         self.ranges = WorldRanges(self.columns["world"], source.authored_world_count)
-        """Where the constraints begin in each world."""
+        """First constraint of each world."""
 
     def __len__(self) -> int:
         return len(self.columns["type"])
@@ -47,7 +47,7 @@ class EqualityColumns:
         return rows, bounds - bounds[0]
 
     def check(self) -> None:
-        """Check the numbers that may have been written to the arrays.
+        """Check the values of the arrays, which users may have written to.
 
         Raises:
             ValueError: If one is not finite or contradicts another.
@@ -106,7 +106,7 @@ class EqualityColumns:
                     )
 
     def complete(self, body_q: np.ndarray) -> None:
-        """Give axes their length, and constraints their pose; `body_q` has the initial ones, [body, 7]."""
+        """Normalize axes, and fill in missing poses from the initial `body_q`, [body, 7]."""
         axis = self.columns["axis"]
         axis /= np.linalg.norm(axis, axis=1, keepdims=True)
         self.columns["relpose"][:] = self._relposes(body_q)
@@ -119,7 +119,7 @@ class EqualityColumns:
         model.equality_constraint_label = list(self.source.builder.equality_constraint_label)
 
     def _relposes(self, body_q: np.ndarray) -> np.ndarray:
-        """Return the pose of the second body in the first one, from `body_q` where none was given."""
+        """Return the pose of the second body in the first, from `body_q` where none was given."""
         relpose = self.columns["relpose"].copy()
         placed = np.vstack([body_q.reshape(-1, 7), [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]])  # -1: the world
         pose1, pose2 = placed[self.columns["body1"]], placed[self.columns["body2"]]

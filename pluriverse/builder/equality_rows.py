@@ -1,6 +1,6 @@
-"""Equality constraints as rows of `mujoco:equality_constraint`, the way Newton 1.8 has users add them.
+"""Equality constraints as rows of `mujoco:equality_constraint`, as in Newton 1.8.
 
-Here they are equality constraints of the builder, so a row given in that form becomes one.
+A row in that form becomes an equality constraint of the builder.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ PREFIX = "mujoco:equality_constraint_"
 CONNECT, WELD, JOINT, TENDON = range(4)
 """Values of `mujoco:equality_constraint_type` (`mujoco.mjtEq`)."""
 
-# What a row has that leaves something out.
+# Defaults of a row.
 DEFAULTS: dict[str, Any] = {
     "type": CONNECT,
     "body1": -1,
@@ -53,7 +53,7 @@ def add_equality_row(builder: BuilderTables, values: Mapping[str, Any]) -> dict[
     """Add the equality constraint that a row describes; return its index for every key.
 
     Raises:
-        AttributeError: If a key is none of such a row.
+        AttributeError: If a key does not belong to such a row.
         ValueError: If a value is out of range, or of another world.
     """
     row, softness = dict(DEFAULTS), {}

@@ -1,4 +1,4 @@
-"""Filter pairs: the shapes that do not collide, as a list of pairs that can be written to."""
+"""Filter pairs: pairs of shapes that do not collide, as an editable list."""
 
 from collections.abc import Iterable, Iterator, MutableSequence
 from typing import Any
@@ -13,7 +13,7 @@ class FilterPairs(MutableSequence[tuple[int, int]]):
     """The pairs of a builder, in the order in which they were added; `np.asarray` gives shape [pair, 2].
 
     Args:
-        builder: Builder whose pairs they are; what is written here is written there.
+        builder: Builder that owns the pairs; changes are written through to it.
     """
 
     def __init__(self, builder: BuilderTables):
@@ -57,7 +57,7 @@ class FilterPairs(MutableSequence[tuple[int, int]]):
 
         Raises:
             IndexError: If there is no such shape.
-            ValueError: If it is no pair of different shapes.
+            ValueError: If it is not a pair of different shapes.
         """
         if index >= len(self):  # what `append` asks for
             add_shape_collision_filter_pair(self._builder, *_pair(value))
@@ -67,7 +67,7 @@ class FilterPairs(MutableSequence[tuple[int, int]]):
         self.replace(pairs)
 
     def count(self, value: object) -> int:
-        """Return how often exactly this pair is in the list."""
+        """Return how often exactly this pair occurs in the list."""
         return self._list().count(value)  # type: ignore[arg-type]
 
     def replace(self, pairs: Iterable[Any]) -> None:
@@ -75,7 +75,7 @@ class FilterPairs(MutableSequence[tuple[int, int]]):
 
         Raises:
             IndexError: If there is no such shape; then nothing changes.
-            ValueError: If one is no pair of different shapes; then nothing changes.
+            ValueError: If one is not a pair of different shapes; then nothing changes.
         """
         checked = [_pair(pair) for pair in pairs]
         table = self._builder.shape_filters

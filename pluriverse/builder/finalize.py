@@ -66,7 +66,7 @@ def make_model(builder: BuilderTables, device: Any) -> Model:
         check_masses(source, body_q, body_weld)
         check_mass_matrix(source, joint_depth, body_q, body_weld)
     except NothingToAccelerateError as error:
-        # Poses and Jacobians need no masses. A solver refuses such a model.
+        # Poses and Jacobians need no masses; solvers refuse such a model.
         model.dynamics_obstacle = str(error)
     _put_counts(model, source)
     _put_worlds(model, source)
@@ -86,13 +86,13 @@ def make_model(builder: BuilderTables, device: Any) -> Model:
     model.batches = make_batches(templates, device)
     model.connect_targets()
     put_custom_attributes(model, source.builder)
-    # Which bodies are kinematic may change where steps look for it.
+    # If there are kinematic bodies, steps read the flags, so these may change.
     model.guard_structure(live=("body_flags",) if model.has_kinematic_bodies else ())
     return model
 
 
 def _flatten(source: Snapshot, templates: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the depth of each joint and the flat root of the bodies fixed to each body, for all worlds."""
+    """Return, for all worlds, the depth of each joint and the root of each group of welded bodies."""
     joint_depth = np.zeros(len(source.joint_type), dtype=np.int64)
     body_weld = np.zeros(len(source.body_mass), dtype=np.int64)
     for template in templates:

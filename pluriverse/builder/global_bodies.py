@@ -1,9 +1,8 @@
-"""Global bodies: give every world a copy of the bodies and joints that belong to no world.
+"""Global bodies: copy the bodies and joints that belong to no world into every world.
 
-What is copied are bodies, joints, articulations and equality constraints of no world, the shapes on these
-bodies, and the rows of custom frequencies that belong to them. Shapes of no world that are attached to the
-world itself are shared by all worlds, and stay as they are. A world has its copies in front of what is its
-own.
+Copied are the global bodies, joints, articulations and equality constraints, the shapes on these bodies, and
+the rows of custom frequencies that belong to them. Global shapes that are attached to the world itself stay
+shared by all worlds. In each world the copies precede its own entities.
 """
 
 import numpy as np
@@ -56,7 +55,7 @@ class Layout:
         self._place[own] = place[is_own]
 
     def moved(self, index: np.ndarray, world: np.ndarray) -> np.ndarray:
-        """Return the new indices of entities as seen from the given worlds; -1 stays."""
+        """Return the new indices of entities for the given worlds; -1 stays."""
         index = np.asarray(index, dtype=np.int64)
         if not len(self.copied):
             return index
@@ -69,11 +68,11 @@ class Layout:
 
 
 class PartLayout:
-    """The new order of what joints have several of: coordinates, degrees of freedom.
+    """The new order of coordinates or degrees of freedom of joints.
 
     Args:
         joints: New order of the joints.
-        counts: How many of these each joint had, shape [joint] in the former order.
+        counts: Number of these per joint, shape [joint] in the former order.
     """
 
     def __init__(self, joints: Layout, counts: np.ndarray):
@@ -91,7 +90,7 @@ class PartLayout:
         """Which of the former entries are copied."""
 
     def moved(self, index: np.ndarray, world: np.ndarray) -> np.ndarray:
-        """Return where entries are now, seen from the given worlds; -1 stays."""
+        """Return the new indices of entries for the given worlds; -1 stays."""
         index = np.asarray(index, dtype=np.int64)
         if self._former[-1] == 0:
             return index
@@ -104,18 +103,18 @@ Order = Layout | PartLayout
 
 
 def copy_global_bodies(builder: BuilderTables) -> None:
-    """Give every world a copy of the bodies and joints of no world.
+    """Copy the global bodies and joints into every world.
 
-    A model with worlds cannot have bodies of no world. With them go their articulations, shapes, equality
-    constraints and custom attributes, and rows of custom frequencies that refer to them. Shapes attached
-    to the world itself (`body=-1`) stay shared. A world has its copies, under the same labels, in front
-    of what is its own, so indices of entities change. Without worlds or such bodies nothing happens.
+    A model with worlds cannot have global bodies. Their articulations, shapes, equality constraints and
+    custom attributes are copied too, and rows of custom frequencies that refer to them. Shapes attached to
+    the world itself (`body=-1`) stay shared. In each world the copies, under the same labels, precede its own
+    entities, so indices change. Without worlds or such bodies nothing happens.
 
     Call it when all worlds and all bodies were added.
 
     Raises:
         RuntimeError: If a world is open.
-        ValueError: If a custom attribute has values that cannot be taken along.
+        ValueError: If a custom attribute has values that cannot be copied.
     """
     if builder.current_world >= 0:
         raise RuntimeError(
@@ -152,7 +151,7 @@ def copy_global_bodies(builder: BuilderTables) -> None:
 
 
 def _kinds_of(builder: BuilderTables, attribute: CustomAttribute) -> np.ndarray | None:
-    """Return what the value of each row refers to, empty for nothing; None if none refers to anything."""
+    """Return the kind that the value of each row refers to, empty for none; None if no row refers to any."""
     if attribute.row_references is None and attribute.references is None:
         return None
     size = custom_entity_count(builder, attribute.frequency)
@@ -169,8 +168,8 @@ def _order_rows(
 ) -> dict[str, Order]:
     """Return the new order of the rows of custom frequencies.
 
-    Where one row of no world refers to something that is copied, all rows of its kind that belong to no
-    world are copied, so that ranges of rows stay together.
+    If one global row refers to a copied entity, all global rows of its kind are copied, so that ranges of
+    rows stay contiguous.
     """
     known = dict(copied)
     known |= {kind: order.copied for kind, order in orders.items() if isinstance(order, PartLayout)}
@@ -191,7 +190,7 @@ def _order_rows(
 
 
 def _refers_to(values: np.ndarray, kinds: np.ndarray, marked: dict[str, np.ndarray]) -> bool:
-    """Return whether a value is the index of something marked."""
+    """Return whether a value is the index of a marked entity."""
     for kind in set(kinds.tolist()) & set(marked):
         index = values[kinds == kind]
         if marked[kind][index[index >= 0]].any():
@@ -205,13 +204,13 @@ def _moved_attribute(
     """Return a custom attribute in the new order, with the indices that it holds.
 
     Raises:
-        ValueError: If only the attribute itself knows how its values change.
+        ValueError: If only the attribute's transformer knows how its values change.
     """
     result = attribute.copied()
     if attribute.reference_value_transformer is not None and attribute.column.given.any():
         raise ValueError(
-            f"copy_global_bodies: {attribute.label} has a reference_value_transformer, which follows whole "
-            "builders only. Put the bodies of no world into a builder of their own, and add it to each "
+            f"copy_global_bodies: {attribute.label} has a reference_value_transformer, which handles whole "
+            "builders only. Put the global bodies into a separate builder, and add it to each "
             "world by add_builder()."
         )
     order = orders.get(attribute.frequency_key)
@@ -268,7 +267,7 @@ def _move_tables(builder: BuilderTables, orders: dict[str, Order]) -> None:
 
 
 def _moved_filters(builder: BuilderTables, order: Order) -> np.ndarray:
-    """Return the filtered pairs of shapes; a pair with a shape that is copied is one per world."""
+    """Return the filtered pairs of shapes; a pair with a copied shape becomes one per world."""
     assert isinstance(order, Layout)
     pairs = builder.shape_filters.view("shape").astype(np.int64)
     world = builder.shape_world[pairs].max(axis=1, initial=-1)

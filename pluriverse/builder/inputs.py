@@ -1,4 +1,4 @@
-"""Inputs: turn what users pass (transforms, vectors, axes) into arrays, or say what is wrong with it."""
+"""Inputs: convert user arguments (transforms, vectors, axes) into arrays, or raise a clear error."""
 
 import itertools
 import math
@@ -17,7 +17,7 @@ AxisLike = Axis | int | str | Sequence[float] | np.ndarray
 """An axis: `Axis`, 0 to 2, "x", "y" or "z", or a vector of any length but zero."""
 
 # A quaternion whose length is off by less than this [relative] is normalized; it covers values written with
-# two digits, such as (0.7, 0, 0, 0.7). One further off is more likely another thing, such as an axis and an
+# two digits, such as (0.7, 0, 0, 0.7). One further off is more likely something else, such as an axis and an
 # angle.
 QUATERNION_LENGTH_TOLERANCE = 0.02
 
@@ -43,8 +43,8 @@ def as_transform(value: Transform | None, what: str) -> np.ndarray:
     """Return a pose as position and unit quaternion xyzw, shape [7].
 
     Raises:
-        ValueError: If `value` is no pose, or its quaternion is not of unit length; `what` says whose value it
-            is.
+        ValueError: If `value` is not a pose, or its quaternion does not have unit length; `what` names the
+            value.
     """
     if value is None:
         return IDENTITY.copy()
@@ -76,7 +76,7 @@ def as_transform(value: Transform | None, what: str) -> np.ndarray:
 
 
 def number_or_not_given(value: float | None) -> float:
-    """Return a number, NaN for None: what an array has where nothing is given."""
+    """Return a number, with NaN for None: arrays store it for values that are not given."""
     return math.nan if value is None else float(value)
 
 
@@ -101,7 +101,7 @@ def as_axis(value: AxisLike, what: str) -> np.ndarray:
     """Return a unit vector.
 
     Raises:
-        ValueError: If `value` names no axis or is zero; `what` says whose value it is.
+        ValueError: If `value` names no axis or is zero; `what` names the value.
     """
     if isinstance(value, str):
         name = value.strip().lower()
@@ -122,7 +122,7 @@ def as_axis(value: AxisLike, what: str) -> np.ndarray:
 
 
 def as_gravity(value: float | Vector, up_axis: Axis = Axis.Z) -> np.ndarray:
-    """Return gravity [m/s²] as a vector, from a vector or its component along the axis that points up.
+    """Return gravity [m/s²] as a vector, from a vector or its component along the up axis.
 
     Raises:
         ValueError: If `value` is neither.
@@ -138,7 +138,7 @@ def as_gravity(value: float | Vector, up_axis: Axis = Axis.Z) -> np.ndarray:
 
 
 def upright_rotation(axis: Axis, up_axis: Axis) -> tuple[float, float, float, float]:
-    """Return the shortest rotation that lets `axis` point along `up_axis`, xyzw."""
+    """Return the shortest rotation from `axis` to `up_axis`, xyzw."""
     if axis is up_axis:
         return (0.0, 0.0, 0.0, 1.0)
     x, y, z = np.sqrt(0.5) * np.cross(axis.vector, up_axis.vector)

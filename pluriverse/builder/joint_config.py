@@ -34,10 +34,9 @@ class JointDofConfig:
     target_vel: float = 0.0
     """Velocity that the drive pulls to [m/s or rad/s]."""
     target_lower: float = -np.inf
-    """Least target that the drive follows [m or rad, in mode `VELOCITY` m/s or rad/s]; it takes this one for
-    lower ones."""
+    """Least target of the drive [m or rad, in mode `VELOCITY` m/s or rad/s]; lower ones are clamped."""
     target_upper: float = np.inf
-    """Largest target that the drive follows, likewise."""
+    """Largest target of the drive, likewise."""
     target_ke: float = 0.0
     """Stiffness of the drive [N/m or N·m/rad]."""
     target_kd: float = 0.0
@@ -47,7 +46,7 @@ class JointDofConfig:
     armature: float = 0.0
     """Inertia of the rotor, added to the diagonal of the mass matrix [kg or kg·m²]."""
     effort_limit: float = 1.0e6
-    """Largest force of the drive [N or N·m]; 0 means none at all, infinity no limit."""
+    """Largest force of the drive [N or N·m]; 0 allows no force, infinity any."""
     velocity_limit: float = 1.0e6
     """Rated speed [m/s or rad/s]; `SolverSAP` enforces it on request (`enforce_velocity_limit`)."""
     friction: float = 0.0
@@ -66,7 +65,7 @@ class JointDofConfig:
 
     @classmethod
     def create_unlimited(cls, axis: AxisLike = Axis.X) -> "JointDofConfig":
-        """Return the configuration of a degree of freedom that moves freely."""
+        """Return the configuration of a free degree of freedom."""
         return cls(
             axis=axis,
             limit_lower=-np.inf,
@@ -83,7 +82,7 @@ def mode_value(mode: JointTargetMode | int | None, what: str) -> int:
     """Return the number of an actuator mode.
 
     Raises:
-        ValueError: If there is no such mode; `what` says whose it is.
+        ValueError: If there is no such mode; `what` names its owner.
     """
     if mode is None:
         return int(JointTargetMode.AUTO)

@@ -1,4 +1,4 @@
-"""Joint entries: what all joints have in common, frames, degrees of freedom, coordinates and targets."""
+"""Joint entries: what all joints share, namely frames, degrees of freedom, coordinates and targets."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ from pluriverse.builder.world_scope import check_body
 from pluriverse.model import poses
 from pluriverse.types import FLOATING_JOINTS, Entity, JointType
 
-# What the columns of a degree of freedom take from a `JointDofConfig` as it is.
+# Columns of a degree of freedom that are copied from a `JointDofConfig`.
 _DOF_NUMBERS = (
     "armature",
     "damping",
@@ -45,10 +45,10 @@ _DOF_NUMBERS = (
 def dof_config(
     builder: BuilderTables, axis: AxisLike | JointDofConfig | None, **values: Any
 ) -> JointDofConfig:
-    """Return the configuration of an axis: that given, else the default, with the values that are not None.
+    """Return the configuration of an axis: the given one or the default, updated by values that are not None.
 
     Raises:
-        ValueError: If one target is given under both of its names.
+        ValueError: If a target is given under both of its names.
     """
     for name, other in (("target_pos", "target_q"), ("target_vel", "target_qd")):
         if values.get(name) is not None and values.get(other) is not None:

@@ -1,4 +1,4 @@
-"""Joints: those without axes of their own (ball, fixed, free, distance), and joints of any type."""
+"""Joints without configured axes (ball, fixed, free, distance), and joints of any type."""
 
 from collections.abc import Sequence
 from typing import Unpack
@@ -31,10 +31,10 @@ def add_joint_ball(
     actuator_mode: JointTargetMode | int | None = None,
     **options: Unpack[JointOptions],
 ) -> int:
-    """Add a ball joint: the child turns about a point, without limits.
+    """Add a ball joint: the child rotates about a point, without limits.
 
-    The arguments are those of `add_joint_revolute`; they hold for each of the three axes of the joint
-    frame. A ball joint has no position drive.
+    The arguments are those of `add_joint_revolute`; they apply to each of the three axes of the joint frame.
+    A ball joint has no position drive.
 
     Returns:
         Index of the joint.
@@ -105,9 +105,9 @@ def add_joint_free(
     """Let the child move freely. It starts at the pose given to `add_link`.
 
     The coordinates of a free joint are the pose of the joint frame of the child in that of the parent:
-    without frames and parent, the pose of the body in the world. Its velocity is that of the centre of
-    mass and the angular velocity; in world axes, or below a parent body, which the child does not feel,
-    relative to it and in the axes of its joint frame.
+    without frames and parent, the pose of the body in the world. Its velocity is that of the centre of mass
+    and the angular velocity, in world axes. Below a parent body, which exerts no force on the child, the
+    velocity is relative to the parent and in the axes of its joint frame.
 
     Returns:
         Index of the joint.
@@ -136,11 +136,11 @@ def add_joint_distance(
     max_distance: float = 1.0,
     **options: Unpack[JointOptions],
 ) -> int:
-    """Keep two points within a distance of each other, as a rope or a rod does.
+    """Bound the distance of two points, as a rope or a rod does.
 
     The points are the origins of the joint frames in parent and child. Otherwise the child moves freely:
-    coordinates, velocities and initial pose are those of `add_joint_free`. `finalize` makes an equality
-    constraint of the label of the joint.
+    coordinates, velocities and initial pose are those of `add_joint_free`. `finalize` adds an equality
+    constraint with the label of the joint.
 
     Args:
         parent: Parent body, -1 for the world.
@@ -181,8 +181,8 @@ def add_joint(
     """Add a joint of any type, with the arguments of `add_joint_d6`.
 
     A prismatic joint takes one linear axis, a revolute joint one angular axis, a D6 joint up to three of
-    each, all others none. A ball joint may be given x, y and z as angular axes: then these have its
-    armature, damping, friction, `target_kd` and limit of the effort.
+    each, all others none. A ball joint may be given x, y and z as angular axes: these then supply its
+    armature, damping, friction, `target_kd` and effort limit.
 
     Returns:
         Index of the joint.
@@ -229,7 +229,7 @@ def _add_ball_of_axes(
     if configs and not np.array_equal(given, np.eye(3)):
         raise ValueError(
             f"add_joint: the angular axes of a ball joint are {given.tolist()}, but they must be x, y "
-            "and z. Turn its frames by parent_xform and child_xform, or use JointType.D6."
+            "and z. Rotate its frames by parent_xform and child_xform, or use JointType.D6."
         )
     for config in configs:
         if config.target_ke != 0.0:

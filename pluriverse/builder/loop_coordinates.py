@@ -1,7 +1,7 @@
-"""Loop coordinates: where a loop joint stands, from the poses of the two bodies that it joins.
+"""Loop coordinates: coordinates of loop joints, from the poses of the two bodies that each connects.
 
-Trees say where all bodies are; the coordinates of a joint that closes a loop follow. Their velocities do
-likewise. What the joint does not allow, a loop that starts open, has no coordinate and is left out.
+The trees determine all body poses, from which the coordinates and velocities of loop joints follow. Motion
+that the joint does not allow (a loop that starts open) has no coordinate and is ignored.
 """
 
 import numpy as np
@@ -15,16 +15,16 @@ from pluriverse.types import JointType
 # Newton steps for successive angles. They converge quadratically: an error of some tenths is at rounding
 # after five or six; the rest is for axes far from right angles.
 ANGLE_STEP_COUNT = 20
-# Error [rad] from which on angles are not found yet, and another beginning is tried.
+# Error [rad] above which angles count as not converged, and another starting point is tried.
 ANGLE_ERROR = 1e-9
-# Turns [rad] of the second axis by which other beginnings differ from the coordinates given.
+# Rotations [rad] of the second axis by which other starting points differ from the given coordinates.
 OTHER_BEGINNINGS = (0.9, -0.9, 1.8, -1.8, 2.7)
 
 
 def find_loop_coordinates(source: Snapshot, cut: CutJoints, body_q: np.ndarray, body_qd: np.ndarray) -> None:
     """Write `joint_q` and `joint_qd` of loop joints.
 
-    Of several coordinates that mean the same those next to the ones given are taken, also whole turns away.
+    Of equivalent coordinates those closest to the given ones are taken, including full revolutions.
 
     Args:
         source: Columns of the builder.
@@ -75,7 +75,7 @@ def _rates(
 
 
 def _factors(axes: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Return the factors of axes (shape [joint, axis, 3]) whose sums are closest to vectors."""
+    """Return the coefficients of axes (shape [joint, axis, 3]) whose combinations are closest to vectors."""
     return np.einsum("jai,ji->ja", np.linalg.pinv(axes).swapaxes(1, 2), wanted)
 
 

@@ -1,10 +1,10 @@
 """Loop joints: a second joint to a body that is in no articulation closes a loop.
 
-Joints form trees, each body being moved by one of them. What the joint of an articulation leaves open between
-two bodies, a joint beside it holds. If it only holds, an equality constraint stands for it: a ball joint is a
-connect constraint, a fixed one a weld, a revolute one a hinge, a distance joint a rope. It is none of the
-model's joints then, and has no coordinate. A joint that needs its coordinates, for what it drives, limits or
-damps or because it slides, stays a joint: it moves a part of the body, which is cut for that
+Joints form trees, in which one joint moves each body. A further joint to a body closes a loop. If it only
+constrains, an equality constraint replaces it: a connect constraint for a ball joint, a weld for a fixed one,
+a hinge for a revolute one, a distance constraint for a distance joint. It is then not among the model's
+joints, and has no coordinate. A joint that needs its coordinates, because it has a drive, limits or damping
+or because it slides, stays a joint: it moves a part of the body, which is split for that
 (`pluriverse.builder.split_bodies`).
 """
 
@@ -30,7 +30,7 @@ _CONSTRAINT = {
     JointType.FIXED: EqType.WELD,
     JointType.REVOLUTE: EqType.HINGE,
 }
-# Limits of a joint from here on [m or rad] count as none; that of the builder's default is 1e10.
+# Joint limits from this value on [m or rad] count as none; the builder's default is 1e10.
 LIMIT_NONE = 1e9
 _FORCES = ("target_ke", "target_kd", "damping", "friction", "f", "act")
 _UNDRIVEN = (JointTargetMode.AUTO, JointTargetMode.NONE)
@@ -43,15 +43,15 @@ class CutJoints:
     joint: np.ndarray
     """The joints, shape [cut]."""
     body: np.ndarray
-    """Body that the part was cut from, shape [cut]."""
+    """Body that the part was split from, shape [cut]."""
 
 
 def replace_loop_joints(builder: BuilderTables) -> tuple[BuilderTables, CutJoints]:
-    """Return the builder, or, if it has loop joints, a copy that has trees and constraints instead.
+    """Return the builder, or, if it has loop joints, a copy with trees and constraints instead.
 
     Raises:
-        ValueError: If a joint frame is not finite, a joint that holds nothing closes a loop, a body that is
-            to be cut has no mass, or a constraint couples a joint that is off.
+        ValueError: If a joint frame is not finite, a loop joint constrains nothing, a body to be split has no
+            mass, or a constraint couples a disabled joint.
     """
     loops = _find_loops(builder)
     if len(loops) == 0:
@@ -68,12 +68,12 @@ def replace_loop_joints(builder: BuilderTables) -> tuple[BuilderTables, CutJoint
 
 
 def replace_holding_joints(builder: Builder) -> Builder:
-    """Return the builder, or, if it has loop joints that only hold, a copy that has constraints instead.
+    """Return the builder, or, if it has loop joints that only constrain, a copy with constraints instead.
 
-    What reads joints of a builder as those of the model that it will make calls this first.
+    Callers that use a builder's joints as those of the resulting model call this first.
 
     Raises:
-        ValueError: If a joint frame is not finite, or a joint that holds nothing closes a loop.
+        ValueError: If a joint frame is not finite, or a loop joint constrains nothing.
     """
     loops = _find_loops(builder)
     holding = loops[~_needs_coordinates(builder)[loops]]
@@ -84,7 +84,7 @@ def replace_holding_joints(builder: Builder) -> Builder:
 
 
 def _find_loops(builder: BuilderTables) -> np.ndarray:
-    """Return the joints that close loops: those in no articulation to bodies that another joint moves."""
+    """Return the loop joints: those in no articulation whose child is moved by another joint."""
     loose = builder.joint_articulation < 0
     held = np.bincount(builder.joint_child[~loose], minlength=builder.body_count) == 1
     return np.flatnonzero(loose & held[builder.joint_child])
@@ -104,7 +104,7 @@ def _replace(
         whole: Builder with parts.
         holding: Joints that become constraints.
         filtered: Joints whose bodies do not collide.
-        removed: Joints that are taken out.
+        removed: Joints that are removed.
     """
     result = copy.copy(whole)
     order = _add_constraints(result, whole, holding)
@@ -131,7 +131,7 @@ def _check(builder: BuilderTables, loops: np.ndarray) -> None:
             f"{name} closes a loop: {builder.body_name(int(builder.joint_child[joint]))} has a joint already"
         )
         if kind is JointType.FREE:
-            raise ValueError(f"{closes}. A FREE joint holds nothing, so leave it out.")
+            raise ValueError(f"{closes}. A FREE joint constrains nothing, so leave it out.")
         dofs = _dofs_of(builder, joint)
         acting = [name for name in _FORCES if (getattr(builder, f"joint_{name}")[dofs] != 0.0).any()]
         if acting:
@@ -147,7 +147,7 @@ def _dofs_of(builder: BuilderTables, joint: int) -> slice:
 
 
 def _needs_coordinates(builder: BuilderTables) -> np.ndarray:
-    """Return which joints do more than hold two bodies, or hold them in a way that no constraint can."""
+    """Return which joints do more than constrain two bodies, or cannot be expressed by a constraint."""
     acts = ~np.isin(builder.joint_target_mode, _UNDRIVEN)
     acts |= (builder.joint_limit_lower > -LIMIT_NONE) | (builder.joint_limit_upper < LIMIT_NONE)
     for name in _FORCES:
@@ -161,20 +161,20 @@ def _needs_coordinates(builder: BuilderTables) -> np.ndarray:
 
 
 def _check_off(builder: BuilderTables, joints: np.ndarray) -> None:
-    """Warn of joints that are off and cannot become constraints: nothing could be switched on later."""
+    """Warn of disabled joints that cannot become constraints: nothing could be enabled later."""
     coupled = np.concatenate([builder.equality_constraint_joint1, builder.equality_constraint_joint2])
     used = np.intersect1d(coupled, joints)
     if len(used):
         raise ValueError(
-            f"{builder.joint_name(int(used[0]))} closes a loop and is off (joint_enabled is false), but an "
+            f"{builder.joint_name(int(used[0]))} closes a loop and is disabled (joint_enabled false), but an "
             "equality constraint couples it. Enable the joint, or leave both out."
         )
     if len(joints):
         warnings.warn(
-            f"{builder.joint_name(int(joints[0]))} closes a loop and is off (joint_enabled is false), as "
-            f"{len(joints)} in all that would move a part of a body: they are left out of the model. Ball, "
+            f"{builder.joint_name(int(joints[0]))} closes a loop and is disabled (joint_enabled false), as "
+            f"{len(joints)} in all that would move a part of a body: they are not in the model. Ball, "
             "fixed and revolute joints without drive, limits and losses become constraints that can be "
-            "switched on.",
+            "enabled.",
             stacklevel=4,
         )
 
@@ -249,13 +249,13 @@ def _remove_joints(result: BuilderTables, builder: BuilderTables, loops: np.ndar
 def _move_custom_attributes(
     result: BuilderTables, builder: BuilderTables, loops: np.ndarray, order: np.ndarray
 ) -> None:
-    """Reorder custom attributes with the joints that stay and with the constraints, which are in `order`."""
+    """Reorder custom attributes with the remaining joints and with the constraints, which are in `order`."""
     if not builder.custom_attributes:
         return
     for key, joint in given_entities(builder, "joint", loops)[:1]:
         warnings.warn(
-            f"{builder.joint_name(joint)} closes a loop, so it is an equality constraint of the model and "
-            f"none of its joints: the value of custom attribute '{key}' is left out.",
+            f"{builder.joint_name(joint)} closes a loop, so it becomes an equality constraint of a model, "
+            f"not a joint: the value of custom attribute '{key}' is ignored.",
             stacklevel=4,
         )
     keep = np.ones(builder.joint_count, dtype=bool)

@@ -1,9 +1,9 @@
-"""Mass matrix: can it be factored in the initial pose?
+"""Mass matrix validation: check that it can be factored in the initial pose.
 
-The pivot of a joint in the factorization M = Lᵀ D L is the articulated inertia that it moves, that of its
-child with everything beyond whose own joints are left free ([Featherstone2008] ch. 7). It vanishes where
-joints in series undo each other, such as two hinges about one axis with a massless link between, although
-each of them carries inertia.
+The pivot of a joint in the factorization M = Lᵀ D L is the articulated inertia that it moves: that of its
+child and all descendants with their joints free ([Featherstone2008] ch. 7). It vanishes where joints in
+series cancel each other, such as two hinges about one axis with a massless link between, although each of
+them carries inertia.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ def check_mass_matrix(
     given the inertia of a ball, with a warning.
 
     Raises:
-        NothingToAccelerateError: If a joint finds nothing left to move.
+        NothingToAccelerateError: If a joint has no inertia left to move.
     """
     joint, pivot = _find_singular_joint(source, joint_depth, body_q)
     while joint >= 0:
@@ -40,7 +40,7 @@ def check_mass_matrix(
             builder = source.builder
             raise NothingToAccelerateError(
                 f"{builder.joint_name(joint)}: the mass matrix is singular in the initial pose (pivot "
-                f"{pivot:.3g} of its entry), because the joints beyond undo this one and nothing between "
+                f"{pivot:.3g} of its entry), because later joints cancel this one and nothing between "
                 f"has inertia. Give {builder.body_name(int(source.joint_child[joint]))} mass and inertia, "
                 "give the joint an armature, or leave one of the joints out."
             )
@@ -54,7 +54,7 @@ def _find_singular_joint(source: Snapshot, joint_depth: np.ndarray, body_q: np.n
     articulated = composite.copy()
     for depth in range(int(joint_depth.max(initial=-1)), -1, -1):
         level = np.flatnonzero(joint_depth == depth)
-        # Kinematic bodies have a prescribed motion, whatever inertia they have.
+        # The motion of kinematic bodies is prescribed, whatever their inertia.
         level = level[source.body_flags[source.joint_child[level]] != BodyFlags.KINEMATIC]
         for joints in group_joints(source, level):
             joint_type = JointType(source.joint_type[joints[0]])
@@ -73,7 +73,7 @@ def _find_singular_joint(source: Snapshot, joint_depth: np.ndarray, body_q: np.n
 
 
 def _tree_points(source: Snapshot, joint_depth: np.ndarray, body_q: np.ndarray) -> np.ndarray:
-    """Return the origin of the root body of each body's tree [m]. Moments about it lose few digits."""
+    """Return the origin of the root body of each body's tree [m]; moments about it lose few digits."""
     point = np.zeros((len(body_q), 3))
     for depth in range(int(joint_depth.max(initial=-1)) + 1):
         joints = np.flatnonzero(joint_depth == depth)
@@ -126,7 +126,7 @@ def _motion_subspace(
 def _eliminate(
     source: Snapshot, joints: np.ndarray, motion: np.ndarray, composite: np.ndarray, articulated: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the articulated inertia that parents feel when the joints are free.
+    """Return the articulated inertia that parents see when the joints are free.
 
     Also the least pivot of each joint, relative to the same entry of the mass matrix.
     """

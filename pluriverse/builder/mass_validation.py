@@ -1,10 +1,9 @@
-"""Masses: can every joint accelerate what it carries?
+"""Mass validation: check that every joint has inertia to accelerate.
 
-What counts is what a joint carries: its child with all bodies further out, in the initial poses. So a
-massless frame fixed to a massive body is fine, and so is a massless link between two hinges. A hinge needs
-inertia about its axis, a slider mass, a ball or free joint inertia about every axis. Where point masses alone
-leave a joint without, they become balls. All comparisons are relative: a body of a milligram is as good as
-one of a ton.
+A joint carries its child and all descendants, in the initial poses. So a massless frame fixed to a massive
+body is fine, and so is a massless link between two hinges. A hinge needs inertia about its axis, a slider
+mass, a ball or free joint inertia about every axis. If a joint carries only point masses and lacks inertia,
+they become balls. All comparisons are relative: a body of a milligram is as good as one of a ton.
 """
 
 import warnings
@@ -22,12 +21,12 @@ INERTIA_ROUNDING = 1.0e-6
 # Relative to the largest principal inertia, how far it may exceed the sum of the others, which no
 # distribution of mass can: asset files list inertias with a few digits only.
 TRIANGLE_TOLERANCE = 1.0e-2
-# Density [kg/m³] of the ball that a point mass is taken for where it must have an extent: that of water.
+# Density [kg/m³] of the ball that replaces a point mass which needs an extent: that of water.
 POINT_MASS_DENSITY = 1000.0
 
 
 class NothingToAccelerateError(ValueError):
-    """A joint carries nothing that resists it: the model has poses, but no accelerations."""
+    """A joint carries no inertia: the model has poses, but accelerations are undefined."""
 
 
 def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) -> None:
@@ -41,7 +40,7 @@ def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) ->
         body_weld: Body at the root of the bodies fixed together, shape [body].
 
     Raises:
-        NothingToAccelerateError: If a joint has nothing to accelerate.
+        NothingToAccelerateError: If a joint has no inertia to accelerate.
         ValueError: If a value is out of range.
     """
     builder = source.builder
@@ -157,7 +156,7 @@ def _check_inertias(source: Snapshot) -> None:
 
 
 def fill_point_masses(source: Snapshot, roots: np.ndarray, carried: tuple[np.ndarray, np.ndarray]) -> bool:
-    """Give point masses on the joints of `roots` the inertia of a ball; return whether there are any."""
+    """Give point masses on the joints of `roots` the inertia of a ball; return whether there were any."""
     body, root = carried
     bodies = np.unique(body[np.isin(root, roots)])
     is_point = (source.body_mass[bodies] > 0.0) & ~source.body_inertia[bodies].any(axis=(1, 2))
@@ -171,7 +170,7 @@ def fill_point_masses(source: Snapshot, roots: np.ndarray, carried: tuple[np.nda
     others = f" and {len(bodies) - 1} more" if len(bodies) > 1 else ""
     warnings.warn(
         f"{source.builder.body_name(first)}{others}: a mass of {mass[0]:g} kg without any inertia on a "
-        f"joint that turns it; it gets the inertia of a ball of {POINT_MASS_DENSITY:g} kg/m³. Pass "
+        f"joint that rotates it; it gets the inertia of a ball of {POINT_MASS_DENSITY:g} kg/m³. Pass "
         "inertia= to add_link() or add_body(), or give the body a shape with density > 0.",
         stacklevel=5,
     )
@@ -186,9 +185,10 @@ def _find_joint_inertias(
     mass: np.ndarray,
     body_q: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least inertia that each moving joint finds about its axes, and the principal ones [kg·m²].
+    """Return the least inertia of each moving joint about its axes, and the principal inertias [kg·m²].
 
-    Counted is the child with all that hangs on it. A joint that only slides has infinite least inertia.
+    The inertia is that of the child and all its descendants. A joint that only slides has infinite least
+    inertia.
     """
     body, root = carried
     turn = poses.quat_to_matrix(body_q[:, 3:])
@@ -227,5 +227,5 @@ def _find_joint_inertias(
 
 
 def _sum_at(values: np.ndarray, body: np.ndarray, body_count: int) -> np.ndarray:
-    """Return, for each body, the sum of the values that are counted at it."""
+    """Return, for each body, the sum of the values assigned to it."""
     return np.bincount(body, weights=values, minlength=body_count)

@@ -16,9 +16,9 @@ from pluriverse.types import Entity, GeoType, ShapeFlags
 from pluriverse.warnings import MeshApproximationWarning
 
 METHODS = ("convex_hull", "components", "bounding_box", "bounding_sphere", "coacd", "vhacd", "quadratic")
-"""What `approximate_meshes` can do."""
+"""Methods of `approximate_meshes`."""
 
-# What is tried next where a method fails.
+# Fallback of each method.
 _FALLBACK = {
     "components": "convex_hull",
     "coacd": "convex_hull",
@@ -40,29 +40,27 @@ def approximate_meshes(
     cache_dir: str | Path | None = None,
     **options: Any,
 ) -> set[int]:
-    """Let shapes with a mesh collide as simpler geometry. Masses stay as they are.
+    """Let shapes with a mesh collide as simpler geometry. Masses do not change.
 
-    Do this before the builder is replicated or added to another one: then all copies share the result.
+    Call it before the builder is replicated or added to another one, so that all copies share the result.
 
     Args:
-        method: `"convex_hull"`; `"components"`, the hull of each connected piece, as a shape of its own;
+        method: `"convex_hull"`; `"components"`, the hull of each connected piece, as a separate shape;
             `"bounding_box"` (oriented); `"bounding_sphere"`; `"coacd"` or `"vhacd"`:
-            a convex decomposition, each part a shape of its own; `"quadratic"`: a mesh of fewer
-            triangles.
-        shape_indices: Shapes concerned, those without a mesh being left out; None for all meshes that
+            a convex decomposition, each part a separate shape; `"quadratic"`: a mesh of fewer triangles.
+        shape_indices: Shapes concerned, of which those without a mesh are ignored; None for all meshes that
             collide.
-        raise_on_failure: Whether to raise where a method fails. Otherwise a warning names the shape, and
-            the convex hull is taken, or the box if that fails too.
+        raise_on_failure: Whether to raise if a method fails. Otherwise a warning names the shape, and the
+            convex hull is used, or the box if that fails too.
         keep_visual_shapes: Whether the mesh stays visible, as a shape that does not collide.
         cache_dir: Folder that keeps decompositions and simplifications; see `approximate_mesh`.
         **options: Options of the method, such as `threshold` of CoACD; see `approximate_mesh`.
 
     Returns:
-        The shapes that were replaced. Further parts are added behind the last shape, as `LABEL_1` and so
-        on.
+        The shapes that were replaced. Further parts are added after the last shape, as `LABEL_1` and so on.
 
     Raises:
-        ValueError: If there is no such method, or a shape in a world that is closed becomes several.
+        ValueError: If there is no such method, or a shape in a closed world becomes several.
         IndexError: If there is no such shape.
         TypeError: If the method has no such option.
         ImportError: If a package is missing and `raise_on_failure` is set.
@@ -83,7 +81,7 @@ def approximate_meshes(
 
 
 def _chosen(builder: BuilderTables, shape_indices: Iterable[int] | None) -> list[int]:
-    """Return the shapes with a mesh among those asked for, by default those that collide."""
+    """Return the shapes with a mesh among the given ones, by default those that collide."""
     types = builder.shape_type
     if shape_indices is None:
         collides = (builder.shape_flags & int(ShapeFlags.COLLIDE_SHAPES)) != 0
@@ -108,7 +106,7 @@ def _approximate(
     cache_dir: str | Path | None,
     options: dict[str, Any],
 ) -> bool:
-    """Replace one shape by the first method that works; return whether one did."""
+    """Replace one shape by the first method that succeeds; return whether one did."""
     name = builder.shape_name(shape)
     mesh = builder.meshes[int(builder.shape_source_index[shape])]
     if method in _DECOMPOSITIONS and mesh.hull_source is not None:
@@ -162,7 +160,7 @@ def _approximate(
 
 
 def _may_grow(builder: BuilderTables, shape: int) -> bool:
-    """Return whether a shape may be added beside another: in the world that is open, or with none at all."""
+    """Return whether a shape may be added beside another: in the open world, or without any worlds."""
     return int(builder.shape_world[shape]) == builder.current_world
 
 

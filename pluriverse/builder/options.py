@@ -26,8 +26,8 @@ class LinkOptions(TypedDict, total=False):
     lock_inertia: Annotated[bool, False]
     """Whether shapes add nothing to mass, com and inertia."""
     is_kinematic: Annotated[bool, False]
-    """Whether the body moves as its state and targets say, whatever acts on it. Its joint must hang on the
-    world; what hangs on the body stays dynamic."""
+    """Whether state and targets prescribe the motion of the body, whatever forces act on it. Its joint must
+    be attached to the world; bodies attached to it stay dynamic."""
     custom_attributes: Mapping[str, Any] | None
     """Custom attributes of the body, by key."""
 
@@ -44,11 +44,11 @@ class JointOptions(TypedDict, total=False):
     collision_filter_parent: Annotated[bool, True]
     """Whether the shapes of parent and child do not collide."""
     enabled: Annotated[bool, True]
-    """Whether it acts. If not, the child moves freely, and the joint is a constraint that is off (see
+    """Whether it acts. If not, the child moves freely, and the joint becomes a disabled constraint (see
     `add_articulation`)."""
     custom_attributes: Mapping[str, Any] | None
     """Custom attributes by key: those of the joint, and those of its degrees of freedom, coordinates and
-    constraints (one value for all, one for each, or some by place)."""
+    constraints (one value for all, one for each, or some by index)."""
 
 
 class AxisOptions(TypedDict, total=False):

@@ -8,10 +8,10 @@ from typing import Any
 def other_names(**properties: property) -> Callable[[type], type]:
     """Give a dataclass further attributes that are also keyword arguments of its constructor.
 
-    They are no fields, so `dataclasses.replace` of a configuration sees each value once.
+    They are not fields, so `dataclasses.replace` of a configuration sees each value once.
 
     Args:
-        properties: How to read and write each attribute; None as an argument leaves it alone.
+        properties: How to read and write each attribute; None as an argument changes nothing.
     """
 
     def extend(cls: Any) -> Any:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-# Most numbers of a sensor; each has random numbers of its own for its noise.
+# Largest number of components of a sensor; each component has its own noise.
 DIM_MAX = 1024
 
 
 class SensorSide(enum.IntEnum):
-    """Which shapes one side of a contact or a distance has."""
+    """The shapes of one side of a contact or a distance."""
 
     ANY = 0
     """All."""
@@ -20,7 +20,7 @@ class SensorSide(enum.IntEnum):
     BODY = 2
     """Those of a body, or of the world."""
     SUBTREE = 3
-    """Those of a body and of all that it carries."""
+    """Those of a body and of all its descendants."""
     ZONE = 4
     """All, where the contact lies in the zone of the sensor."""
 
@@ -34,28 +34,29 @@ CONTACT_REDUCTIONS = ("none", "mindist", "maxforce", "netforce")
 class SensorContacts:
     """What a contact sensor measures of the contacts between its sides, as MuJoCo's `<contact>` does.
 
-    Contacts count that touch or push; near ones do not. Each slot holds one contact, zeros behind the last:
+    Contacts count if they touch or push; near ones do not. Each slot holds one contact; unused slots hold
+    zeros:
 
-    - `found`: how many contacts there are in all, 0 in an empty slot;
+    - `found`: total number of contacts, 0 in an empty slot;
     - `force`: on the second side [N], along normal, tangent and the third axis of the contact;
-    - `torque`: about the point of the contact, which is zero but for `netforce` [N·m];
+    - `torque`: about the point of the contact, zero except for `netforce` [N·m];
     - `dist`: distance of the surfaces, negative where they overlap [m];
     - `pos`, `normal`, `tangent`: point between the surfaces [m], unit normal from the first side to the
       second and the first tangent, world axes.
     """
 
     fields: tuple[str, ...] = ("found", "force")
-    """Some of these words; the values come in the order above."""
+    """Some of these names; the values come in the order above."""
     reduce: str = "netforce"
-    """Which contacts get the slots. The first ones (`none`), the deepest (`mindist`), those that push most
-    (`maxforce`), or one for all (`netforce`), which is their sum in world axes, at the mean of their points
-    weighted by force, with the torque about it."""
+    """Which contacts get the slots: the first ones (`none`), the deepest (`mindist`), those with the largest
+    force (`maxforce`), or one for all (`netforce`): their sum in world axes, at the force-weighted mean of
+    their points, with the torque about it."""
     slots: int = 1
     """Number of slots."""
     is_subtree: bool = False
-    """Whether all that the body carries belongs to the first side."""
+    """Whether the descendants of the body belong to the first side."""
     is_reference_subtree: bool = False
-    """Whether all that the reference body carries belongs to the second side."""
+    """Whether the descendants of the reference body belong to the second side."""
 
 
 def side_values(
@@ -67,15 +68,15 @@ def side_values(
     contacts: SensorContacts | None,
     is_contact: bool,
 ) -> dict[str, Any]:
-    """Return the shapes that a sensor is about, and what it measures of them.
+    """Return the shapes that a sensor concerns, and what it measures of them.
 
     Args:
-        name: The sensor, for messages.
+        name: Name of the sensor, for messages.
         first: Body, shape, and whether there is a zone, of the first side.
         second: Body and shape of the second side.
         shape_count: Number of shapes of the builder.
-        contacts: What it tells of contacts.
-        is_contact: Whether it is about contacts, or a distance.
+        contacts: What it measures of contacts.
+        is_contact: Whether it measures contacts, or a distance.
 
     Raises:
         IndexError: If there is no such shape.
@@ -105,7 +106,7 @@ def side_values(
         values |= _contact_values(contacts, name)
     elif SensorSide.ANY in sides or contacts is not None:
         raise ValueError(
-            f"{name}: a distance is between two things: pass body or shape, and reference_body or "
+            f"{name}: a distance is measured between two sides: pass body or shape, and reference_body or "
             "reference_shape, and no contacts."
         )
     return values | {"side": int(sides[0]), "reference_side": int(sides[1])}

@@ -1,4 +1,4 @@
-"""Sums that sensors measure: shares of joint coordinates, and lengths of stretches, as of a tendon."""
+"""Sums that sensors measure: terms of joint coordinates, and lengths of segments, as for a tendon."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ SEGMENT_ATTRIBUTES = (
 
 @dataclasses.dataclass(frozen=True)
 class SensorTerm:
-    """A share of a sum over joint coordinates: coefficient * (q - offset)."""
+    """A term of a sum over joint coordinates: coefficient * (q - offset)."""
 
     coord: int
     """Coordinate of the builder."""
@@ -40,27 +40,27 @@ class SensorTerm:
     coefficient: float = 1.0
     """Factor."""
     offset: float = 0.0
-    """Where the share is zero."""
+    """Coordinate at which the term is zero."""
 
 
 @dataclasses.dataclass(frozen=True)
 class SensorSegment:
-    """A stretch between two points on bodies, of which a sum has the length."""
+    """A segment between two points on bodies, whose length enters a sum."""
 
     body: int
-    """Body that one end is on, -1 for the world."""
+    """Body of the first end, -1 for the world."""
     point: tuple[float, float, float]
-    """That end in the frame of the body [m]."""
+    """First end in the frame of its body [m]."""
     reference_body: int
-    """Body that the other end is on, -1 for the world."""
+    """Body of the second end, -1 for the world."""
     reference_point: tuple[float, float, float]
     """That end [m]."""
     weight: float = 1.0
-    """How often the sum has the length."""
+    """Factor of the length in the sum."""
 
 
 def add_terms(builder: BuilderTables, terms: Sequence[SensorTerm]) -> dict[str, Any]:
-    """Add the shares of a sum; return where they are."""
+    """Add the terms of a sum; return their range."""
     first = -1
     for term in terms:
         rows = add_custom_rows(
@@ -78,7 +78,7 @@ def add_terms(builder: BuilderTables, terms: Sequence[SensorTerm]) -> dict[str, 
 
 
 def add_segments(builder: BuilderTables, segments: Sequence[SensorSegment]) -> dict[str, Any]:
-    """Add the stretches of a sum; return where they are."""
+    """Add the segments of a sum; return their range."""
     first = -1
     for segment in segments:
         rows = add_custom_rows(

@@ -1,7 +1,7 @@
 """Sensors of robots: rows of the custom frequency `sensor:sensor`, copied along with bodies.
 
-A sensor is on a frame of a body, on a joint, or on the world. What it measures is a `SensorType`; the words
-are those of MuJoCo's `<sensor>` elements, which it agrees with number by number.
+A sensor is on a frame of a body, on a joint, or on the world. Its `SensorType` says what it measures. The
+names are those of MuJoCo's `<sensor>` elements, and so are the values.
 """
 
 import dataclasses
@@ -41,10 +41,10 @@ FREQUENCY = "sensor:sensor"
 
 
 class SensorType(enum.IntEnum):
-    """What a sensor measures. Vectors are in the axes of the sensor's frame unless it says otherwise."""
+    """What a sensor measures. Vectors are in the axes of the sensor's frame unless stated otherwise."""
 
     ACCELEROMETER = 1
-    """Specific force: acceleration of the frame's origin less gravity [m/s²], 3 numbers."""
+    """Specific force: acceleration of the frame's origin minus gravity [m/s²], 3 numbers."""
     VELOCIMETER = 2
     """Velocity of the frame's origin [m/s], 3 numbers."""
     GYRO = 3
@@ -62,13 +62,13 @@ class SensorType(enum.IntEnum):
     CAMPROJECTION = 9
     """Pixel (column, row) at which a camera sees the frame's origin, 2 numbers."""
     JOINTPOS = 10
-    """Position of a hinge or slide, or of what is a sum of such [rad or m], 1 number."""
+    """Position of a hinge or slide, or a sum of positions [rad or m], 1 number."""
     JOINTVEL = 11
     """Velocity of the same [rad/s or m/s], 1 number."""
     JOINTACTUATORFRC = 12
     """Force of drives on the same [N·m or N], 1 number."""
     JOINTLIMITPOS = 13
-    """Distance to the limit that is exceeded, negative; 0 within the limits [rad or m], 1 number."""
+    """Distance to the exceeded limit, negative; 0 within the limits [rad or m], 1 number."""
     JOINTLIMITVEL = 14
     """Its rate of change; 0 within the limits [rad/s or m/s], 1 number."""
     BALLQUAT = 15
@@ -86,15 +86,15 @@ class SensorType(enum.IntEnum):
     FRAMEZAXIS = 21
     """z axis likewise, 3 numbers."""
     FRAMELINVEL = 22
-    """Velocity of the frame in the world, or as seen from a reference frame [m/s], 3 numbers."""
+    """Velocity of the frame in the world, or relative to a reference frame [m/s], 3 numbers."""
     FRAMEANGVEL = 23
     """Angular velocity likewise [rad/s], 3 numbers."""
     FRAMELINACC = 24
-    """Acceleration of the frame's origin less gravity, world axes [m/s²], 3 numbers."""
+    """Acceleration of the frame's origin minus gravity, world axes [m/s²], 3 numbers."""
     FRAMEANGACC = 25
     """Angular acceleration, world axes [rad/s²], 3 numbers."""
     SUBTREECOM = 26
-    """Centre of mass of the body and all that it carries, world axes [m], 3 numbers."""
+    """Centre of mass of the body and all its descendants, world axes [m], 3 numbers."""
     SUBTREELINVEL = 27
     """Velocity of that centre of mass, world axes [m/s], 3 numbers."""
     SUBTREEANGMOM = 28
@@ -108,7 +108,7 @@ class SensorType(enum.IntEnum):
     CLOCK = 32
     """Time since the world was reset [s], 1 number."""
     CONTACT = 33
-    """Contacts of a shape, a body, a subtree or a zone, with anything or with one of these; see
+    """Contacts of a shape, body, subtree or zone, with anything or with another of these; see
     `SensorContacts`."""
     GEOMDIST = 34
     """Signed distance of two shapes or bodies, at most the cutoff [m], 1 number."""
@@ -124,7 +124,7 @@ class SensorType(enum.IntEnum):
 
     @property
     def dim(self) -> int:
-        """How many numbers it measures; 0 for contacts, where the fields decide."""
+        """Number of components; 0 for contacts, where the fields decide."""
         return _DIM.get(self, 3)
 
     @property
@@ -235,7 +235,7 @@ class SensorZone:
 
 
 def as_sensor_type(value: Any) -> SensorType:
-    """Return the type that a word or a number means.
+    """Return the type with a name or a number.
 
     Raises:
         ValueError: If there is no such type.
@@ -277,30 +277,30 @@ def add_sensor(
 
     Args:
         type: What it measures: a `SensorType`, or its name in either case, as in MJCF.
-        body: Body that carries it, -1 or None for the world. The first side of contacts and distances, where
-            -1 is what is fixed to the world, and None anything.
+        body: Body that carries it, -1 or None for the world. For contacts and distances, the first side,
+            where -1 means the shapes fixed to the world, and None any shape.
         xform: Frame of the sensor in that body [m, xyzw]; the frame of the body if None.
         joint: Joint that it is on, for `jointpos`, `jointvel`, `jointactuatorfrc`, `jointlimitpos`,
             `jointlimitvel`, `ballquat` and `ballangvel`.
         axis: Axis of a D6 joint.
         shape: Shape in place of `body`, for contacts and distances.
         reference_body: Body whose frame `frame*` sensors measure in, that of the zone of `insidesite`, or
-            of the camera of `camprojection`; -1 for the world, None for none. The second side of contacts and
-            distances.
+            of the camera of `camprojection`; -1 for the world, None for none. For contacts and distances, the
+            second side.
         reference_xform: The frame in that body.
         reference_shape: Shape in place of `reference_body`, for contacts and distances.
-        zone: Volume that contacts of `touch` and `contact`, or the frame's origin of `insidesite`, are looked
-            for in.
-        contacts: What a `contact` tells, and how; number and net force if None.
-        terms: Shares of a sum over joint coordinates in place of `joint`; springs of `e_potential`.
-        segments: Stretches whose lengths such a sum contains as well, as those of a tendon.
+        zone: Volume that selects the contacts of `touch` and `contact`, or that `insidesite` tests the
+            frame's origin against.
+        contacts: What a `contact` sensor measures; number and net force if None.
+        terms: Terms of a sum over joint coordinates in place of `joint`; springs of `e_potential`.
+        segments: Segments whose lengths such a sum also contains, as for a tendon.
         parameter: The field in the world of `magnetometer`; focal lengths and centre of the image [pixel]
             of `camprojection`; lowest and highest value and margin of `tendonlimit*`; the margin of
             `jointlimit*`.
-        cutoff: Largest absolute value that it tells, 0 for no bound; not for quaternions, axes and contacts.
-            How far distances are measured [m]; with 0 only overlaps are.
+        cutoff: Largest absolute value of its components, 0 for no bound; not for quaternions, axes and
+            contacts. For distances the largest measured one [m]; 0 measures overlaps only.
         noise: Standard deviation of the noise of each sample, in the unit of the sensor.
-        delay: How late it is read [s].
+        delay: Delay of its readings [s].
         label: Name; `TYPE_INDEX` if None.
 
     Returns:
@@ -308,7 +308,7 @@ def add_sensor(
 
     Raises:
         IndexError: If there is no such body.
-        ValueError: If a value is out of range, or something that the type needs is missing.
+        ValueError: If a value is out of range, or an argument that the type needs is missing.
     """
     declare_sensors(builder)
     kind = as_sensor_type(type)
@@ -380,7 +380,7 @@ def add_sensor_imu(
         xform: Its frame in the body.
         accelerometer_noise: Standard deviation of the specific force [m/s²].
         gyro_noise: Standard deviation of the angular velocity [rad/s].
-        delay: How late it is read [s].
+        delay: Delay of its readings [s].
         label: First part of the three names.
 
     Returns:
@@ -407,13 +407,13 @@ def add_sensor_force_torque(
     delay: float = 0.0,
     label: str = "wrist",
 ) -> tuple[int, int]:
-    """Add sensors `LABEL_force` and `LABEL_torque` of what the joint above a body transmits to it.
+    """Add sensors `LABEL_force` and `LABEL_torque` of the load that a body's joint transmits to it.
 
     Args:
-        body: Body on the far side of the joint.
+        body: Child body of the joint.
         xform: Frame of the sensor in the body; torques are about its origin.
         noise: Standard deviation [N and N·m].
-        delay: How late it is read [s].
+        delay: Delay of its readings [s].
         label: First part of the two names.
 
     Returns:
@@ -448,7 +448,7 @@ def _zone_values(kind: SensorType, zone: SensorZone | None, name: str) -> dict[s
 
 
 def _joint_term(builder: BuilderTables, joint: int | None, axis: int, name: str) -> SensorTerm:
-    """Return the coordinate of a joint with one, or of one axis of a joint with several."""
+    """Return the coordinate of a single-axis joint, or of one axis of a joint with several."""
     joint = _checked_joint(builder, joint, name)
     first, first_dof = int(builder.joint_q_start[joint]), int(builder.joint_qd_start[joint])
     linear, angular = (int(count) for count in builder.joint_dof_dim[joint])
@@ -505,18 +505,18 @@ def declare_sensors(builder: BuilderTables) -> None:
 
 
 def sensor_counts(builder: BuilderTables) -> tuple[int, int]:
-    """Return the number of sensors of a builder, and of the stretches that they measure."""
+    """Return the number of sensors of a builder, and of the segments that they measure."""
     if FREQUENCY not in builder.custom_frequencies:
         return 0, 0
     return custom_frequency_count(builder, FREQUENCY), custom_frequency_count(builder, SEGMENT_FREQUENCY)
 
 
 def move_sensor_copies(builder: BuilderTables, offsets: np.ndarray, first: tuple[int, int]) -> None:
-    """Move frames of sensors that are fixed to the world along with their copies.
+    """Move the frames of world-fixed sensors with their copies.
 
     Args:
         builder: Builder.
-        offsets: Where each copy is, shape [copy, 7].
+        offsets: Pose of each copy, shape [copy, 7].
         first: `sensor_counts` before there were copies.
     """
     for row, count, prefix in zip(first, sensor_counts(builder), ("sensor", "segment"), strict=True):

@@ -6,8 +6,7 @@ import numpy as np
 
 from pluriverse.types import GeoType
 
-# How far an unbounded shape reaches [m]. Finite, so that sums and rotations of it stay numbers in single
-# precision.
+# Extent of an unbounded shape [m]; finite, so that sums and rotations stay finite in single precision.
 UNBOUNDED_EXTENT = 1.0e10
 
 

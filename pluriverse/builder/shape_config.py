@@ -57,21 +57,21 @@ def _without_effect(name: str, meaning: str) -> property:
 class ShapeConfig:
     """Material, mass and collision behaviour of a shape.
 
-    A contact damping `kd` [N·s/m], as argument or attribute, is another way to give `tau` = kd / ke. As an
-    attribute, set it after `ke`. Newton's `kf` and `ka` can be given and change nothing, with a warning.
+    A contact damping `kd` [N·s/m], as argument or attribute, is another way to set `tau` = kd / ke. As an
+    attribute, set it after `ke`. Newton's `kf` and `ka` are accepted with a warning and have no effect.
     """
 
     density: float = 1000.0
     """Density [kg/m³]; adds mass and inertia to the body."""
     ke: float | None = None
-    """Contact stiffness [N/m]. None, or NaN, is one that is not given: `SolverSAP` then makes contacts
-    as stiff as the step resolves, whatever the masses, and `SolverMuJoCo` has MuJoCo's own (`solref`)."""
+    """Contact stiffness [N/m]. None, or NaN, means not given: `SolverSAP` then makes contacts as stiff as the
+    step resolves, whatever the masses, and `SolverMuJoCo` uses MuJoCo's default `solref`."""
     ke_per_mass: float | None = None
-    """Contact stiffness per mass that the contact feels [1/s²], in place of `ke`; None, or NaN, is none. A
-    load of its own weight presses such a contact in by g / ke_per_mass, whatever the mass. Importers give it
-    for MuJoCo's `solref`, which means it."""
+    """Contact stiffness per effective mass [1/s²], in place of `ke`; None, or NaN, means not given. A body's
+    own weight compresses such a contact by g / ke_per_mass, whatever the mass. Importers set it from MuJoCo's
+    `solref`."""
     tau: float | None = None
-    """Contact dissipation time [s]. None, or NaN, is one that is not given. `SolverSAP` then has 0.01 s
+    """Contact dissipation time [s]. None, or NaN, means not given: `SolverSAP` then uses 0.01 s
     (`contact_tau_d`), and `SolverMuJoCo` critical damping."""
     mu: float = 1.0
     """Coefficient of friction; 0 is frictionless."""
@@ -89,7 +89,7 @@ class ShapeConfig:
     kh: float = 1.0e10
     """Pressure per depth of a hydroelastic shape [N/m³]."""
     is_solid: bool = True
-    """Whether the shape is solid; otherwise it weighs as a shell with walls of thickness `margin`."""
+    """Whether the shape is solid; otherwise it has the mass of a shell with walls of thickness `margin`."""
     collision_group: int = 1
     """0 collides with nothing, a positive group with itself and all negative ones, a negative one with all
     others."""
@@ -105,13 +105,13 @@ class ShapeConfig:
     is_site: bool = False
     """Whether the shape only marks a frame: no mass, no collision."""
     is_hydroelastic: bool = False
-    """Whether the shape is compliant with the pressure `kh` times depth, and touches others in patches.
-    Planes and height fields are always rigid, and lose this mark."""
+    """Whether the shape is compliant with the pressure `kh` times depth, and has patch contacts. Planes and
+    height fields are always rigid, and ignore this flag."""
 
     sdf_max_resolution: int | None = None
     """Cells along the longest side of the signed distance grid of a triangle mesh; None for 64."""
     sdf_target_voxel_size: float | None = None
-    """Edge of a cell of that grid [m]; goes before `sdf_max_resolution`."""
+    """Edge of a cell of that grid [m]; takes precedence over `sdf_max_resolution`."""
     sdf_narrow_band_range: tuple[float, float] | None = None
     """Distances inside (<= 0) and outside (>= 0) up to which the grid has all its nodes [m]; None for two
     cells."""
@@ -120,7 +120,7 @@ class ShapeConfig:
 
     @property
     def signed_distance_options(self) -> dict[str, Any]:
-        """Options of `Mesh.with_signed_distance` that are given."""
+        """The given options of `Mesh.with_signed_distance`."""
         names = ("max_resolution", "target_voxel_size", "narrow_band_range", "padding")
         options = {name: getattr(self, f"sdf_{name}") for name in names}
         return {name: value for name, value in options.items() if value is not None}
@@ -155,7 +155,7 @@ class ShapeConfig:
         return copy.copy(self)
 
     def mark_as_site(self) -> None:
-        """Make the shape mark a frame only: no mass, no collision."""
+        """Let the shape only mark a frame: no mass, no collision."""
         self.is_site = True
         self.density = 0.0
         self.collision_group = 0
@@ -164,10 +164,10 @@ class ShapeConfig:
         self.is_hydroelastic = False
 
     def validate(self, shape_type: GeoType | int | None = None) -> None:
-        """Check all values, as adding a shape does.
+        """Check all values, as when a shape is added.
 
         Args:
-            shape_type: Type of the shape that it is meant for, for the message.
+            shape_type: Type of the shape that uses it, for the message.
 
         Raises:
             ValueError: If one is out of range.
@@ -179,7 +179,7 @@ class ShapeConfig:
         """Check all values.
 
         Raises:
-            ValueError: If one is out of range; `what` says whose it is.
+            ValueError: If one is out of range; `what` names its owner.
         """
         for name, unit in _NON_NEGATIVE.items():
             value = getattr(self, name)

@@ -1,4 +1,4 @@
-"""Geometry of shapes: which sizes each kind needs, what it weighs, and where a plane lies."""
+"""Geometry of shapes: sizes that each kind needs, mass properties, and the pose of a plane."""
 
 from collections.abc import Callable, Sequence
 
@@ -116,7 +116,7 @@ def plane_pose(plane: Sequence[float] | np.ndarray) -> np.ndarray:
             "normal (a, b, c) that is not zero."
         )
     normal = coefficients[:3] / norm
-    # The shortest turn from z to the normal; for the opposite of z any turn by pi about a horizontal axis.
+    # The shortest rotation from z to the normal; for -z any rotation by pi about a horizontal axis.
     quat = np.array([-normal[1], normal[0], 0.0, 1.0 + normal[2]])
     length = np.linalg.norm(quat)
     quat = quat / length if length > 1.0e-8 else np.array([1.0, 0.0, 0.0, 0.0])

@@ -1,4 +1,4 @@
-"""Shapes: geometry that collides, weighs and is seen."""
+"""Shapes: geometry that collides, has mass and is drawn."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
@@ -23,7 +23,7 @@ from pluriverse.options import with_options
 from pluriverse.types import Axis, Entity, GeoType
 
 SHAPE_COLOR = (0.6, 0.63, 0.68)
-"""Colour of shapes that are given none."""
+"""Default colour of shapes."""
 GROUND_COLOR = (0.3, 0.33, 0.36)
 """Colour of the ground plane."""
 
@@ -193,7 +193,7 @@ def add_ground_plane(
     color: Vector | None = GROUND_COLOR,
     custom_attributes: Mapping[str, Any] | None = None,
 ) -> int:
-    """Add an infinite plane facing up, at `height` [m] along the axis of the builder that points up.
+    """Add an infinite plane facing up, at `height` [m] along the up axis of the builder.
 
     Returns:
         Index of the shape.
@@ -304,8 +304,8 @@ def add_shape_mesh(
 ) -> int:
     """Add a triangle mesh, `scale` times its size.
 
-    The mesh must be closed to have the mass of a solid; with `cfg.is_solid` or `mesh.is_solid` false its
-    surface weighs, `cfg.margin` thick.
+    The mesh must be closed to have the mass of a solid; with `cfg.is_solid` or `mesh.is_solid` false it is a
+    shell of thickness `cfg.margin`.
     """
     return add_shape(
         builder,
@@ -398,7 +398,7 @@ def add_site(
 
 
 def set_appearance(builder: BuilderTables, shape: int, appearance: Appearance | None) -> None:
-    """Give a shape a texture, opacity and gloss; None takes them away.
+    """Give a shape a texture, opacity and gloss; None removes them.
 
     Raises:
         IndexError: If there is no such shape.

@@ -13,16 +13,16 @@ from pluriverse.types import FLOATING_JOINTS, Entity, JointTargetMode, JointType
 from pluriverse.warnings import PluriverseWarning
 
 COLUMN_NAMES = tuple(value.name for value in vars(BuilderTables).values() if isinstance(value, ColumnView))
-"""The columns that builders show."""
+"""The columns that builders expose."""
 
 
 class WorldRanges:
-    """Where the entities of one kind begin in each world.
+    """First entities of one kind in each world.
 
     Args:
         world: World of each entity: -1 in front, then worlds in ascending order, then -1 again.
         world_count: Number of worlds that were opened.
-        sizes: What each entity counts for; 1 if None.
+        sizes: Weight of each entity; 1 if None.
     """
 
     def __init__(self, world: np.ndarray, world_count: int, sizes: np.ndarray | None = None):
@@ -39,7 +39,7 @@ class WorldRanges:
 
 
 class Snapshot(JointColumns):
-    """All columns of a builder as arrays of their own, under the names that they have in the model."""
+    """Copies of all columns of a builder, under their names in the model."""
 
     joint_target_mode: np.ndarray
     joint_target_pos: np.ndarray
@@ -71,17 +71,17 @@ class Snapshot(JointColumns):
             "coord": WorldRanges(self.joint_world, worlds, coord_count),
             "constraint": WorldRanges(self.joint_world, worlds, 6 - dof_count),
         }
-        """Where the entities of each kind begin in each world."""
+        """First entities of each kind in each world."""
         self.dof_joint = np.repeat(np.arange(len(dof_count)), dof_count)
         """Joint of each degree of freedom."""
         self._unify_targets()
 
     def __getattr__(self, name: str) -> Any:
-        # Columns are set by name in __init__; this only tells type checkers so.
+        # Columns are set by name in __init__; this declaration is for type checkers.
         raise AttributeError(name)
 
     def _unify_targets(self) -> None:
-        """Take over targets that were written by coordinate.
+        """Adopt targets that were written by coordinate.
 
         Raises:
             ValueError: If a target was written under both names, with different values.
@@ -103,10 +103,10 @@ class Snapshot(JointColumns):
         self.joint_target_pos[dofs] = self.joint_target_q[coord[dofs]]
 
     def drop_floating_drives(self) -> None:
-        """Leave out the drives of free joints that were given a stiffness, with a warning.
+        """Remove the drives of free joints that were given a stiffness, with a warning.
 
-        Scripts write the gains of a robot to all its degrees of freedom. Nothing holds a base at a position,
-        and a damping that was meant for motors must not brake it.
+        Scripts write the gains of a robot to all its degrees of freedom. A free base has no motors: neither
+        stiffness nor damping meant for motors may act on it.
         """
         follows = np.isin(
             self.joint_target_mode,
@@ -124,14 +124,14 @@ class Snapshot(JointColumns):
         others = f" and {len(joints) - 1} more" if len(joints) > 1 else ""
         warnings.warn(
             f"{self.builder.joint_name(int(joints[0]))}{others}: joint_target_ke and joint_target_kd of a "
-            "free joint are left out, since it has no position drive. Write gains to the degrees of freedom "
-            "behind it only; target_kd alone drives the velocity of a free joint.",
+            "free joint are ignored, since it has no position drive. Write gains to the degrees of freedom "
+            "after it only; target_kd alone drives the velocity of a free joint.",
             PluriverseWarning,
             stacklevel=4,
         )
 
     def decide_target_modes(self) -> None:
-        """Replace `JointTargetMode.AUTO` by what the gains say."""
+        """Replace `JointTargetMode.AUTO` by the mode that the gains imply."""
         ke, kd, target_vel = self.joint_target_ke, self.joint_target_kd, self.joint_target_vel
         decided = np.select(
             [(ke > 0.0) & (kd * target_vel != 0.0), ke > 0.0, kd > 0.0],
@@ -156,5 +156,5 @@ class Snapshot(JointColumns):
 
 def _normalize(rows: np.ndarray) -> None:
     length = np.linalg.norm(rows, axis=1, keepdims=True)
-    # Rows of length 1 stay bit for bit what they are.
+    # Rows of length 1 keep their bits.
     np.divide(rows, length, out=rows, where=length != 1.0)

@@ -1,10 +1,11 @@
-"""Cut bodies: a loop joint with coordinates moves a part of its child, which is welded to the rest.
+"""Split bodies: a loop joint with coordinates moves a part of its child, which is welded to the rest.
 
-A loop of joints becomes a tree by cutting one of its joints, or one of its bodies ([Featherstone2008] ch. 8).
-Cutting the body leaves all joints whole: what drives, limits or damps a joint of a tree does so for the joint
-that closes the loop. With n such joints to a body it is cut into n + 1 parts of equal mass and inertia, with
-one frame and one centre of mass. The body itself, with its shapes, is one of them; each of the others hangs
-on a loop joint and is called `JOINT_half` after it. A weld with the label of the joint holds it to the body.
+A loop of joints becomes a tree by cutting one of its joints or splitting one of its bodies
+([Featherstone2008] ch. 8). Splitting the body keeps all joints: drives, limits and damping of the loop joint
+work as in a tree. With n such joints a body is split into n + 1 parts of equal mass and inertia, with the
+same frame and centre of mass. The body itself, with its shapes, is one of them. Each other part is the child
+of a loop joint and labelled `JOINT_half` after it. A weld with the label of the joint attaches it to the
+body.
 """
 
 import copy
@@ -20,15 +21,15 @@ from pluriverse.types import BodyFlags, Entity, EqType
 def split_bodies(builder: BuilderTables, joints: np.ndarray) -> tuple[BuilderTables, np.ndarray]:
     """Return the builder, or, if there are such joints, a copy where each moves a part of its child.
 
-    The parts are the last bodies of their worlds. A joint is in the articulation of its parent then, or, if
-    it hangs on the world, in that of its child.
+    The parts are the last bodies of their worlds. The joint joins the articulation of its parent, or, if the
+    parent is the world, that of its child.
 
     Args:
         builder: Builder of which each joint given has a child that another joint moves too.
         joints: Joints that close loops, ascending.
 
     Returns:
-        The builder, and the child that the part of each joint was cut from, shape [joint].
+        The builder, and the child that the part of each joint was split from, shape [joint].
 
     Raises:
         ValueError: If a child has no mass.
@@ -73,14 +74,14 @@ def _check_masses(builder: BuilderTables, joints: np.ndarray) -> None:
         row = int(np.argmin(mass > 0.0))
         joint = int(joints[row])
         raise ValueError(
-            f"{builder.joint_name(joint)} closes a loop and has coordinates, so that it moves a part of "
+            f"{builder.joint_name(joint)} closes a loop and has coordinates, so it moves a part of "
             f"{builder.body_name(int(builder.joint_child[joint]))}, whose mass is {mass[row]} kg. Give the "
             "body a mass, or exchange parent and child of the joint."
         )
 
 
 def _articulations(builder: BuilderTables, joints: np.ndarray) -> np.ndarray:
-    """Return the articulation that each joint is to be in."""
+    """Return the new articulation of each joint."""
     tree = np.flatnonzero(builder.joint_articulation >= 0)
     articulation = np.full(builder.body_count + 1, -1, dtype=np.int64)  # of the joint that moves each body
     articulation[builder.joint_child[tree]] = builder.joint_articulation[tree]

@@ -65,11 +65,11 @@ class _LocalStructure:
         ).astype(np.int64)
         self.first_joint, self.first_shape = joints.start, shapes.start
         self.filter, self.filter_start = self._local_filters()
-        # Without authored worlds, what is listed as global is the one world itself.
+        # Without authored worlds, the entities listed as global form the single world.
         self.global_shapes = np.flatnonzero((source.shape_world < 0) & (source.authored_world_count > 0))
 
     def tables(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return what makes up the structure, for `find_equal_worlds`."""
+        """Return the tables that define the structure, for `find_equal_worlds`."""
         source = self.source
         no_columns = np.zeros((len(source.body_mass) + 1, 0), dtype=np.int64)
         return [
@@ -81,7 +81,7 @@ class _LocalStructure:
         ]
 
     def template(self, worlds: np.ndarray) -> Template:
-        """Return the template of worlds that are all alike."""
+        """Return the template of worlds of equal structure."""
         source, builder, world = self.source, self.source.builder, int(worlds[0])
         bounds = {name: ranges.bounds[world : world + 2] for name, ranges in source.ranges.items()}
         joint = self.joint[slice(*(bounds["joint"] - self.first_joint))]
@@ -99,8 +99,8 @@ class _LocalStructure:
         if len(cyclic):
             names = ", ".join(builder.joint_name(int(bounds["joint"][0] + index)) for index in cyclic)
             raise ValueError(
-                f"the joints {names} hang on each other in a cycle and not on the world. Let one of their "
-                "bodies hang on the world, for example by add_joint_free() instead of the joint that "
+                f"the joints {names} form a cycle that is not connected to the world. Connect one of their "
+                "bodies to the world, for example by add_joint_free() instead of the joint that "
                 "closes the cycle."
             )
         moving_plane = (shape[:, 0] == GeoType.PLANE) & (shape[:, 1] >= 0) & _collides(shape[:, 2])
@@ -144,9 +144,9 @@ class _LocalStructure:
         return find_pairs(columns, joint_welds, filters)
 
     def _local_filters(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the filtered pairs in codes of `CollisionShapes`, sorted, and where each world begins.
+        """Return the filtered pairs in codes of `CollisionShapes`, sorted, and the first pair of each world.
 
-        Pairs of two global shapes are left out: these never move, so they are no candidates anyway.
+        Pairs of two global shapes are omitted: these never move, so they are never candidates.
         """
         source = self.source
         pairs = source.filters.astype(np.int64)
@@ -170,10 +170,10 @@ def _collides(flags: np.ndarray) -> np.ndarray:
 
 
 def _inside(bounds: np.ndarray) -> slice:
-    """Return where the entities of all worlds are, without the global ones."""
+    """Return the range of the entities of all worlds, without the global ones."""
     return slice(int(bounds[0]), int(bounds[-1]))
 
 
 def _first_of(entity_bounds: np.ndarray, other_bounds: np.ndarray) -> np.ndarray:
-    """Return, for each entity, where the entities of another kind begin in its world."""
+    """Return, for each entity, the first entity of another kind in its world."""
     return np.repeat(other_bounds[:-1], np.diff(entity_bounds))

@@ -1,4 +1,4 @@
-"""Tables: what a builder holds, and the attributes that show it.
+"""Tables: the data of a builder, and the attributes that expose it.
 
 The columns are those of the arrays of a model (`pluriverse.model.schema`). Each attribute `NAME = column()`
 is a NumPy array, one row per entity, to be read and written in place. An array is outdated as soon as
@@ -17,16 +17,16 @@ from pluriverse.builder.shape_config import ShapeConfig
 from pluriverse.types import Axis, Entity
 
 GRAVITY = -9.81
-"""Gravity along the up axis of a builder that sets none [m/s²]."""
+"""Default gravity along the up axis of a builder [m/s²]."""
 
 
 class BuilderTables:
-    """All that a builder holds: a table per kind of entity, labels, meshes, custom attributes, defaults."""
+    """The data of a builder: a table per kind of entity, labels, meshes, custom attributes, defaults."""
 
     # bodies
     body_q = column(writable=False)
-    """Pose given to `add_link` or `add_body` [m, xyzw], shape [body, 7]. Read-only: a free joint took it over
-    into `joint_q`, which is what the model starts from."""
+    """Pose given to `add_link` or `add_body` [m, xyzw], shape [body, 7]. Read-only: a free joint copied it
+    into `joint_q`, from which the model starts."""
     body_mass = column()
     body_inertia = column()
     body_com = column()
@@ -48,20 +48,20 @@ class BuilderTables:
     """First degree of freedom in `joint_qd`, shape [joint]."""
     joint_dof_dim = column(writable=False)
     joint_articulation = column()
-    """Articulation, -1 before `add_articulation`, shape [joint]. Write -1 to let a joint close a loop."""
+    """Articulation, -1 before `add_articulation`, shape [joint]. Write -1 to make it a loop joint."""
     joint_collision_filter_parent = column(Entity.JOINT, np.bool_, (), True)
     """Whether the shapes of parent and child are filtered against each other, shape [joint]."""
     joint_enabled = column()
-    """Whether the joint acts; only one that closes a loop may be off, shape [joint]."""
+    """Whether the joint acts; only a loop joint may be disabled, shape [joint]."""
     joint_world = column(writable=False)
     """World, -1 outside of any, shape [joint]."""
     joint_q = column()
     """Initial coordinates [m, rad, quaternion xyzw], shape [coord]."""
     joint_target_q = column()
     """Position targets, numbered like `joint_q` [m or rad]; entries of quaternions are not used, shape
-    [coord]. What is written here goes to `joint_target_pos` in `finalize`."""
+    [coord]. Values written here are copied to `joint_target_pos` in `finalize`."""
     _joint_target_q_seen = column(Entity.JOINT_COORD, np.float64)
-    """What `joint_target_q` was when the joint was added: where it differs now, it was written to."""
+    """`joint_target_q` when the joint was added: entries that differ now were written to."""
 
     # degrees of freedom
     joint_qd = column()
@@ -133,7 +133,7 @@ class BuilderTables:
     equality_constraint_axis = column()
     equality_constraint_torquescale = column()
     equality_constraint_relpose = column()
-    """Pose of the second body in the first one to be held [m, xyzw], NaN for that of the initial coordinates,
+    """Constrained pose of the second body in the first [m, xyzw], NaN for that at the initial coordinates,
     shape [equality constraint, 7]."""
     equality_constraint_joint1 = column(writable=False)
     equality_constraint_joint2 = column(writable=False)
@@ -164,17 +164,17 @@ class BuilderTables:
         self.world_label: list[str] = []
         """Name, shape [world]."""
         self.own_gravity: float | np.ndarray | None = None
-        """Gravity that was set [m/s²], None for none."""
+        """Gravity that was set [m/s²], or None."""
         self._up_axis = Axis.Z
         self._current_world = -1
         self.meshes: list[Any] = []
         """The different `Mesh`es of all shapes, only added to by `add_shape_mesh` and its like."""
         self.mesh_of_content: dict[bytes, int] = {}
-        """Index of each mesh by what it holds."""
+        """Index of each mesh by its contents."""
         self.appearances: list[Any] = []
         """The different `Appearance`s of all shapes, only added to by `add_shape` and `set_appearance`."""
         self.appearance_of_content: dict[bytes, int] = {}
-        """Index of each appearance by what it holds."""
+        """Index of each appearance by its contents."""
         self.custom_attributes: dict[str, CustomAttribute] = {}
         """The declared attributes with the values given so far, by key ("namespace:name", or "name")."""
         self.custom_frequencies: dict[str, CustomFrequency] = {}
@@ -184,21 +184,21 @@ class BuilderTables:
         self.default_body_armature: float = 0.0
         """Rotational inertia added to the diagonal of the inertia of every new body [kg·m²]."""
         self.default_joint_cfg = JointDofConfig()
-        """What the joints take where their arguments say nothing."""
+        """Default configuration of joint axes."""
         self.default_shape_cfg = ShapeConfig()
-        """What shapes take where no `cfg` is given."""
+        """Default configuration of shapes."""
         self.rigid_gap: float = 0.1
-        """Gap of shapes whose configuration has none [m]."""
+        """Gap of shapes whose configuration does not set one [m]."""
 
     def __copy__(self) -> Self:
-        """Return a builder of the same tables, any of which can be replaced without changing this one."""
+        """Return a builder that shares all tables; replacing a table in it does not change this one."""
         result = type(self).__new__(type(self))
         result.__dict__.update(self.__dict__)
         result.tables = dict(self.tables)
         return result
 
     def column(self, name: str) -> np.ndarray:
-        """Return the array of a column, those too that are read-only as attributes, to be written to."""
+        """Return the writable array of a column, even if it is read-only as an attribute."""
         view = vars(BuilderTables)[name]
         return self.tables[view.entity].view(name)
 
@@ -251,7 +251,7 @@ class BuilderTables:
     def up_axis(self) -> Axis:
         """Axis that points up: that of gravity given as a number, of the ground plane and of imported assets.
 
-        Assign an axis, its name ("y") or its number before anything is added; what was added stays as it is.
+        Assign an axis, its name ("y") or its number before adding entities; existing ones do not change.
         """
         return self._up_axis
 
@@ -261,7 +261,7 @@ class BuilderTables:
 
     @property
     def gravity(self) -> float | np.ndarray:
-        """Gravity [m/s²] of worlds that have none of their own: a vector, or its component along `up_axis`.
+        """Default gravity of worlds [m/s²]: a vector, or its component along `up_axis`.
 
         It is -9.81 if not set. `add_world` and `replicate` give the copies the gravity of the builder they
         copy, if that was set.
@@ -282,13 +282,13 @@ class BuilderTables:
         return [self.meshes[index] if index >= 0 else None for index in self.shape_source_index.tolist()]
 
     def body_name(self, body: int) -> str:
-        """Return what messages call a body: label and index."""
+        """Return the name of a body for messages: label and index."""
         return f"body '{self.body_label[body]}' (index {body})" if body >= 0 else "the world"
 
     def joint_name(self, joint: int) -> str:
-        """Return what messages call a joint: label and index."""
+        """Return the name of a joint for messages: label and index."""
         return f"joint '{self.joint_label[joint]}' (index {joint})"
 
     def shape_name(self, shape: int) -> str:
-        """Return what messages call a shape: label and index."""
+        """Return the name of a shape for messages: label and index."""
         return f"shape '{self.shape_label[shape]}' (index {shape})"

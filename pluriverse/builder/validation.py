@@ -1,4 +1,4 @@
-"""Validation: is what a builder holds a model at all?
+"""Validation: check that the contents of a builder form a valid model.
 
 Every message names the entity, the value and the remedy.
 """
@@ -38,7 +38,7 @@ def check_articulations(builder: BuilderTables) -> None:
 
 
 def check_structure(source: Snapshot) -> None:
-    """Check that bodies and joints form trees that one world each holds.
+    """Check that bodies and joints form trees within one world each.
 
     Raises:
         ValueError: If they do not.
@@ -104,7 +104,7 @@ def check_structure(source: Snapshot) -> None:
 
 
 def _check_world_order(source: Snapshot) -> None:
-    """Check that what belongs to no world stands before the first world or behind the last."""
+    """Check that global entities come before the first world or after the last."""
     builder = source.builder
     inside = np.flatnonzero(source.shape_world >= 0)
     between = np.flatnonzero(source.shape_world < 0)
@@ -316,7 +316,7 @@ def _check_dofs(source: Snapshot) -> None:
 
 
 def _check_distances(source: Snapshot) -> None:
-    """Check the distances that distance joints keep to; they stand in the limits of their first dof."""
+    """Check the distances of distance joints, which are stored in the limits of their first dof."""
     joints = np.flatnonzero(source.joint_type == JointType.DISTANCE)
     first = source.joint_qd_start[joints]
     least, most = source.joint_limit_lower[first], source.joint_limit_upper[first]

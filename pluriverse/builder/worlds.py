@@ -1,6 +1,6 @@
 """Worlds from builders: `add_world`, `replicate` and `add_builder` copy whole tables.
 
-A copy is shifted to where it stands.
+Each copy is moved to its pose.
 """
 
 import math
@@ -49,9 +49,9 @@ def add_builder(
 
     Args:
         builder: Builder without worlds; not changed.
-        xform: Where its origin stands. Moves what is attached to the world: free joints, the parent
-            frames of other joints to the world, and shapes of the world.
-        label_prefix: Put before its labels, with a slash.
+        xform: Pose of its origin. It moves everything attached to the world: free joints, the parent frames
+            of other joints to the world, and shapes of the world.
+        label_prefix: Prefix of its labels, followed by a slash.
 
     Raises:
         ValueError: If `builder` has worlds of its own, or is this one.
@@ -103,8 +103,8 @@ def replicate(
             worlds at the origin, which is best for accuracy: worlds never collide anyway.
         separate_worlds: Whether each copy is a world of its own. If not, all copies go to the current
             world (or are global, outside of any), as by `add_builder`, and collide with each other.
-        xforms: Where the origin of each copy stands, instead of `spacing`.
-        label_prefix: Put before the labels of all copies, with a slash.
+        xforms: Pose of the origin of each copy, instead of `spacing`.
+        label_prefix: Prefix of the labels of all copies, followed by a slash.
         label_prefixes: One prefix per copy; None leaves the labels of a copy as they are.
         world_count: Another name of `copy_count`.
 
@@ -160,7 +160,7 @@ def _check_source(target: BuilderTables, builder: BuilderTables, what: str) -> N
 
 
 def _adopt_gravity(target: BuilderTables, builder: BuilderTables) -> None:
-    """Take over the gravity of a builder that is merged into the current world, if that has none."""
+    """Adopt the gravity of a builder that is merged into the current world, if the world has none."""
     if builder.own_gravity is None:
         return
     theirs = as_gravity(builder.own_gravity, builder.up_axis)
@@ -235,7 +235,7 @@ def _append_copies(
     _shift(target.column("shape_body")[shapes], first_body, keep_negative=True)
     _shift(target.shape_filters.view("shape")[filters], shapes.start + builder.shape_count * np.arange(count))
     if builder.meshes:
-        # The last entry, which the shapes without a mesh (-1) address, stays -1.
+        # The last entry, which shapes without a mesh (-1) address, stays -1.
         place = np.array([*(mesh_index(target, mesh) for mesh in builder.meshes), -1], dtype=np.int32)
         sources = target.column("shape_source_index")
         sources[shapes] = place[sources[shapes]]
@@ -324,10 +324,10 @@ def _move_copies(
 
 
 def world_offsets(world_count: int, spacing: np.ndarray, up_axis: Axis = Axis.Z) -> np.ndarray:
-    """Return where each world stands [m], shape [world, 3].
+    """Return the position of each world [m], shape [world, 3].
 
-    The axes with a spacing span a line, square or cube, filled along the first of them first, and centred
-    except along the axis that points up, so that worlds stand on the ground.
+    The axes with a spacing span a line, square or cube, filled along the first axis first, and centred except
+    along the up axis, so that worlds stand on the ground.
     """
     offsets = np.zeros((world_count, 3))
     axes = np.flatnonzero(spacing)

@@ -287,7 +287,7 @@ def test_given_coordinate_of_a_loop_joint_says_how_many_turns_it_has_made():
 def test_free_joint_that_closes_a_loop_is_refused():
     builder = linkage(lambda builder, rod, rocker: builder.add_joint_free(rocker, label="loop"))
     with pytest.raises(
-        ValueError, match=r"'loop' .* closes a loop: body 'rocker' .* FREE joint holds nothing"
+        ValueError, match=r"'loop' .* closes a loop: body 'rocker' .* FREE joint constrains nothing"
     ):
         builder.finalize("cpu")
 
@@ -349,11 +349,11 @@ def test_joint_of_a_tree_that_is_off_leaves_its_child_free():
 def test_loop_joint_that_is_off_and_no_constraint_is_left_out():
     builder = linkage(lambda *bodies: slide(*bodies, enabled=False))
     builder.add_equality_constraint_joint(3, 0)
-    with pytest.warns(UserWarning, match=r"'loop' .* is off .*: they are left out of the model"):
+    with pytest.warns(UserWarning, match=r"'loop' .* is disabled .*: they are not in the model"):
         model = builder.finalize("cpu")
     assert model.joint_label == ["first", "second", "third"]
     assert model.body_label == ["crank", "rod", "rocker"]
     assert model.equality_constraint_joint1.numpy().tolist() == [2]
     builder.add_equality_constraint_joint(1)
-    with pytest.raises(ValueError, match=r"'loop' .* is off .*, but an equality constraint couples it"):
+    with pytest.raises(ValueError, match=r"'loop' .* is disabled .*, but an equality constraint couples it"):
         builder.finalize("cpu")

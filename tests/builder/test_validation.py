@@ -155,7 +155,7 @@ AT_FINALIZE = [
     ),
     (
         tree((0, 1), (1, 2), (2, 0)),
-        r"joints joint 'joint_2' \(index 2\), .*'joint_4' \(index 4\) hang on each other",
+        r"joints joint 'joint_2' \(index 2\), .*'joint_4' \(index 4\) form a cycle",
     ),
     (in_a_world(tree((-1, 0))), r"body 'rod' \(index 0\) is global, but the model has 1 worlds"),
     (
@@ -383,6 +383,6 @@ def test_a_cycle_in_one_world_names_its_joints():
     scene.replicate(make_pendulum(), 2)
     in_a_world(tree((0, 1), (1, 0)))(scene)
     with pytest.raises(
-        ValueError, match=r"joint 'joint_4' \(index 4\), joint 'joint_5' \(index 5\) hang on each other"
+        ValueError, match=r"joint 'joint_4' \(index 4\), joint 'joint_5' \(index 5\) form a cycle"
     ):
         scene.finalize("cpu")

@@ -173,7 +173,7 @@ def test_wrong_sides_are_refused():
         builder.add_sensor("contact", body=body, shape=shape, label="a")
     with pytest.raises(IndexError, match="reference_shape is 4, but there are shapes 0 to 0"):
         builder.add_sensor("contact", reference_shape=4)
-    with pytest.raises(ValueError, match="a distance is between two things"):
+    with pytest.raises(ValueError, match="a distance is measured between two sides"):
         builder.add_sensor("geomdist", shape=shape, cutoff=1.0)
     with pytest.raises(ValueError, match=r"fields are \('forces',\).*found, force, torque"):
         builder.add_sensor("contact", contacts=SensorContacts(("forces",)))

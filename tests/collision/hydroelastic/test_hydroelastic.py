@@ -313,7 +313,7 @@ def test_mujoco_takes_the_patches_and_says_so_where_it_does_not():
     builder = pv.ModelBuilder()
     builder.add_world(resting_world(SPHERE, 0.1))
     model = builder.finalize("cpu")
-    with pytest.warns(PluriverseWarning, match="hydroelastic, which MuJoCo has not"):
+    with pytest.warns(PluriverseWarning, match="hydroelastic, which MuJoCo lacks"):
         SolverMuJoCo(model)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

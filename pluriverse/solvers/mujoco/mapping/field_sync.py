@@ -160,7 +160,7 @@ class FieldSync:
             shape = int(bad[0])
             raise ValueError(
                 f"SolverMuJoCo: shape '{self._model.shape_label[shape]}' (index {shape}) is a "
-                f"{GeoType(int(kinds[shape])).name.lower()}, whose size MuJoCo compiles in, so it cannot "
+                f"{GeoType(int(kinds[shape])).name.lower()}, whose size MuJoCo has compiled in, so it cannot "
                 "be drawn. Leave it out with entities=, use variants of several sizes, step meshes and "
                 "cones in MuJoCo's C engine, or use SolverSAP."
             )
