@@ -15,6 +15,7 @@ from pluriverse.solvers.mujoco.cpu.library import (
     find_layout,
     set_memory,
 )
+from pluriverse.solvers.mujoco.mapping.fields import reference_qpos
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
 
 # Addresses in a worker, in the order of `addresses`.
@@ -96,6 +97,9 @@ class CpuWorker:
             copy.copy(group.model) if own else group.model
             for group, own in zip(groups, own_models, strict=True)
         ]
+        for model, own in zip(self.models, own_models, strict=True):
+            if own:
+                model.qpos0[:] = reference_qpos(model)  # fields are derived in it
         self.data = []
         for model, size in zip(self.models, memory, strict=True):
             before = model.narena

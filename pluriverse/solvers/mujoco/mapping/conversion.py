@@ -12,7 +12,7 @@ import numpy as np
 from pluriverse.model import Model
 from pluriverse.solvers.mujoco.caveats import warn_of_caveats
 from pluriverse.solvers.mujoco.mapping.drives import EFFORT, POSITION, VELOCITY
-from pluriverse.solvers.mujoco.mapping.fields import SPECIAL_FRAME, FieldTable
+from pluriverse.solvers.mujoco.mapping.fields import SPECIAL_FRAME, FieldTable, update_derived
 from pluriverse.solvers.mujoco.mapping.group import NO_SHAPE, JointKind, MujocoGroup
 from pluriverse.solvers.mujoco.mapping.group_fields import reset_extra, write_fields
 from pluriverse.solvers.mujoco.mapping.group_kernels import describe_worlds
@@ -77,6 +77,7 @@ def compile_group(
     for name, entries in options.batched(rows).items():
         table.put(f"opt.{name}", entries[plan.worlds])
     table.apply()
+    update_derived(group, {"qpos0"})  # MuJoCo has derived fields at the poses of the first world
     reset_extra(group)
     write_fields(group, rows, options)
     group.revision = 0

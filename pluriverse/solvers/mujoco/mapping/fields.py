@@ -25,6 +25,7 @@ DERIVED = (
 """Fields that `mj_setConst` computes."""
 
 SOURCES = (
+    "qpos0",
     "body_gravcomp",
     "body_mass",
     "body_inertia",
@@ -123,23 +124,62 @@ def update_derived(group: MujocoGroup, changed: set[str]) -> set[str]:
 
     model, data = group.model, mujoco.MjData(group.model)
     # Newer versions recompute these for one world; `set_shortcuts` does it for all.
-    shortcuts = {name: getattr(model, name).copy() for name in SHORTCUTS}
+    kept = {name: getattr(model, name).copy() for name in ("qpos0", *SHORTCUTS)}
+    model.qpos0[:] = reference_qpos(model)
     try:
         return _update_derived(group, data)
     finally:
-        for name, flags in shortcuts.items():
-            getattr(model, name)[...] = flags
+        for name, values in kept.items():
+            getattr(model, name)[...] = values
+
+
+def reference_qpos(model: Any) -> np.ndarray:
+    """Return the coordinates at which MuJoCo derives fields: those of the model, free bodies at the origin.
+
+    Masses and inverse weights as joints see them do not depend on where a tree is, but their rounding does.
+    At the pose of the first world, a world in a group would differ from the same world alone. A tree stays
+    where it is if a tendon or an actuator spans from it to another: their lengths at rest are those of the
+    initial poses.
+    """
+    import mujoco
+
+    free = np.flatnonzero(model.jnt_type == mujoco.mjtJoint.mjJNT_FREE)
+    free = free[~np.isin(model.body_rootid[model.jnt_bodyid[free]], _spanned_trees(model))]
+    result = model.qpos0.copy()
+    result[model.jnt_qposadr[free][:, None] + np.arange(7)] = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+    return result
+
+
+def _spanned_trees(model: Any) -> list[int]:
+    """Return the roots of the trees that spatial tendons, and actuators between sites, connect."""
+    import mujoco
+
+    spans = []
+    for start, count in zip(model.tendon_adr, model.tendon_num, strict=True):
+        kinds, objects = model.wrap_type[start : start + count], model.wrap_objid[start : start + count]
+        at_site = kinds == mujoco.mjtWrap.mjWRAP_SITE
+        at_geom = np.isin(kinds, (mujoco.mjtWrap.mjWRAP_SPHERE, mujoco.mjtWrap.mjWRAP_CYLINDER))
+        spans.append([*model.site_bodyid[objects[at_site]], *model.geom_bodyid[objects[at_geom]]])
+    for sites in model.actuator_trnid[model.actuator_trntype == mujoco.mjtTrn.mjTRN_SITE]:
+        if sites[1] >= 0:
+            spans.append(list(model.site_bodyid[sites]))
+    for sites in model.actuator_trnid[model.actuator_trntype == mujoco.mjtTrn.mjTRN_SLIDERCRANK]:
+        spans.append(list(model.site_bodyid[sites]))
+    trees = [np.unique(model.body_rootid[np.array(span, dtype=np.int64)]) for span in spans]
+    return [int(root) for roots in trees if len(roots) > 1 for root in roots]
 
 
 def _update_derived(group: MujocoGroup, data: Any) -> set[str]:
     import mujoco
 
     model = group.model
+    preserved = model.eq_data.copy()  # some versions compute anchors of the poses in `qpos0`
     varying = [name for name in SOURCES if name in group.fields]
     derived = [name for name in DERIVED if hasattr(model, name) and getattr(model, name).size]
     if not varying:
         before = {name: getattr(model, name).copy() for name in derived}
         mujoco.mj_setConst(model, data)
+        model.eq_data[...] = preserved
         after = {name: getattr(model, name).copy() for name in derived}
         result = set()
         for name in derived:
@@ -152,7 +192,6 @@ def _update_derived(group: MujocoGroup, data: Any) -> set[str]:
     _, first, inverse = np.unique(_keys(tables), return_index=True, return_inverse=True)
     results = {name: np.zeros((len(first), *getattr(model, name).shape)) for name in derived}
     before = {name: getattr(model, name).copy() for name in derived}
-    preserved = model.eq_data.copy()
     for number, row in enumerate(first):
         for name in varying:
             getattr(model, name)[...] = group.fields[name][row]

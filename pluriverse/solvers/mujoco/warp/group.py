@@ -11,6 +11,7 @@ import warp as wp
 
 from pluriverse.launch import launch_kernel
 from pluriverse.solvers.mujoco.exchange.maps import ExchangeRows
+from pluriverse.solvers.mujoco.mapping.fields import reference_qpos
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
 from pluriverse.solvers.mujoco.mapping.shape_kernels import FAR_APART
 from pluriverse.solvers.mujoco.warp.outcome import (
@@ -240,6 +241,7 @@ class WarpGroup:
     def _host_model(self) -> Any:
         """Return the group's model with all geoms enabled, without flags that MuJoCo Warp lacks."""
         host, masks = copy.copy(self.group.model), self.group.plan.masks
+        host.qpos0[:] = reference_qpos(host)
         host.geom_contype[:], host.geom_conaffinity[:] = masks.contype, masks.conaffinity
         known = 0
         for bit in self.module.DisableBit:

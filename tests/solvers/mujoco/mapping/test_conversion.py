@@ -24,6 +24,7 @@ from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
 from pluriverse.solvers.mujoco.options import MujocoOptions
 from tests.dynamics.trees import build_model, random_joint_state, random_tree, set_joint_state
+from tests.solvers.mujoco.worlds import ROBOT
 
 KINDS = [
     JointType.PRISMATIC,
@@ -51,6 +52,39 @@ def initial_data(model: Model, group: MujocoGroup, row: int = 0) -> mujoco.MjDat
         data.mocap_pos, data.mocap_quat = group.mocap_pose[row, :, :3], group.mocap_pose[row, :, 3:]
     mujoco.mj_forward(group.model, data)
     return data
+
+
+def test_what_is_derived_does_not_depend_on_where_another_world_begins():
+    """Inverse weights and masses of a floating tree have the bits that they have without other worlds."""
+    robots = [ModelBuilder(), ModelBuilder()]
+    robots[0].add_mjcf(str(ROBOT))
+    robots[1].add_mjcf(str(ROBOT), xform=((3.1, -0.7, 1.9), (0.36, 0.48, 0.64, 0.48)))
+    groups = []
+    for worlds in (robots[1:], robots):
+        builder = ModelBuilder()
+        for robot in worlds:
+            builder.add_world(robot)
+        groups += convert(builder.finalize("cpu"))
+    alone, group = groups
+    for name in ("body_invweight0", "dof_invweight0", "dof_M0", "body_subtreemass"):
+        np.testing.assert_array_equal(group.value(name)[1], alone.value(name)[0], err_msg=name)
+
+
+def test_rest_length_of_a_tendon_between_trees_is_that_of_the_initial_poses():
+    """A spatial tendon from the world to a free body, of no given length, rests where the body begins."""
+    builder = ModelBuilder()
+    SolverMuJoCo.register_custom_attributes(builder)
+    builder.add_mjcf(
+        """<mujoco><worldbody>
+          <site name="hook" pos="0 0 2"/>
+          <body pos="0.6 0 1.2"><freejoint/><geom type="box" size=".1 .1 .1"/><site name="eye"/></body>
+        </worldbody><tendon><spatial stiffness="10"><site site="hook"/><site site="eye"/></spatial></tendon>
+        </mujoco>"""
+    )
+    (group,) = convert(builder.finalize("cpu"))
+    assert group.model.ntendon == 1
+    np.testing.assert_allclose(group.value("tendon_length0"), 1.0, rtol=1e-6)  # 0.6, 0.8: float32 poses
+    np.testing.assert_allclose(group.value("tendon_lengthspring"), 1.0, rtol=1e-6)
 
 
 def test_bodies_move_as_in_the_model():
