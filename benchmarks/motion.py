@@ -185,39 +185,53 @@ class Ours:
 
     def error(self) -> float:
         """Return how far the next step's change of velocity is from that of an exact solver, relative."""
-        before = self._simulation.save()
         if self._single_steps is None:
             self._single_steps = self._make_single_steps()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for simulation in self._single_steps:
-                simulation.state.assign(before.state)
-                simulation.control.assign(before.control)
-                simulation.step()
-        other, mine = self._single_steps
-        expected, found = (simulation.state.joint_qd.numpy() for simulation in (other, mine))
-        change = np.abs(expected - before.state.joint_qd.numpy()).max()
-        return float(np.abs(found - expected).max() / max(change, 1e-3))
+        return step_error(self._simulation, *self._single_steps)
 
     def _make_single_steps(self) -> tuple[pv.Simulation, pv.Simulation]:
         """Return an exact simulation of the scene and one as this, which make a step a call."""
         model = make_model(self._scene, self._world_count, "sap_all")
-        exact = pv.SolverSAP(
-            model,
-            contact_solve_precision="fp64",
-            contact_linear_solve_precision="fp64",
-            optimality_rel_tol=1e-10,
-            cost_rel_tol=0.0,
-            max_iterations=300,
-        )
         return (
-            make_simulation("sap_all", model, exact, threads=1, decimation=1),
+            make_simulation("sap_all", model, exact_solver(model), threads=1, decimation=1),
             make_simulation(self._name, self._simulation.model, None, threads=1, decimation=1),
         )
 
     def close(self) -> None:
         """End the threads."""
         self._simulation.close()
+
+
+def exact_solver(model: pv.Model) -> pv.SolverSAP:
+    """Return a solver in double precision with a tolerance of 1e-10."""
+    return pv.SolverSAP(
+        model,
+        contact_solve_precision="fp64",
+        contact_linear_solve_precision="fp64",
+        optimality_rel_tol=1e-10,
+        cost_rel_tol=0.0,
+        max_iterations=300,
+    )
+
+
+def step_error(simulation: pv.Simulation, exact: pv.Simulation, own: pv.Simulation) -> float:
+    """Return how far the next step's change of velocity is from that of an exact simulation, relative.
+
+    Args:
+        simulation: Where the step begins.
+        exact: Simulation with all contacts and an `exact_solver`, which makes a step a call.
+        own: Simulation like `simulation`, which makes a step a call.
+    """
+    before = simulation.save()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for single in (exact, own):
+            single.state.assign(before.state)
+            single.control.assign(before.control)
+            single.step()
+    expected, found = (single.state.joint_qd.numpy() for single in (exact, own))
+    change = np.abs(expected - before.state.joint_qd.numpy()).max()
+    return float(np.abs(found - expected).max() / max(change, 1e-3))
 
 
 def make_model(scene: MovingScene, world_count: int, contestant: str, gap: float | None = None) -> pv.Model:
