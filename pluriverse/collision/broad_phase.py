@@ -26,7 +26,7 @@ from pluriverse.collision.pair_table import (
 from pluriverse.collision.shape_pair import bounds_overlap, flat_shape, is_near_plane, is_within_reach
 from pluriverse.collision.shape_state import ShapeState, bounds_vector
 from pluriverse.launch import launch_kernel
-from pluriverse.math.bit_sets import LANE_COUNT, next_set_bit, overlap_functions
+from pluriverse.math.bit_sets import LANE_COUNT, next_set_bit, overlap_functions, sorted_scratch_size
 from pluriverse.model import Model
 
 BROAD_PHASES = ("explicit", "nxn", "sap")
@@ -48,7 +48,8 @@ _MODES = {"explicit": 0, "nxn": 1, "sap": 2}
 # test of bounds would find.
 ORDER_ROUNDING = wp.constant(1.0e-6)
 
-mark_overlaps = overlap_functions(bounds_vector).mark_overlaps
+_overlaps = overlap_functions(bounds_vector)
+mark_overlaps, mark_sorted_overlaps = _overlaps.mark_overlaps, _overlaps.mark_sorted_overlaps
 
 
 @wp.struct
@@ -71,6 +72,10 @@ class BroadPhaseData:
     """Entries of a world as last sorted along its axis."""
     axis: wp.array[int]
     """Axis along which the entries of a world are sorted, shape [world]."""
+    scratch_start: wp.array[int]
+    """First number of each world in `scratch`, shape [world]."""
+    scratch: wp.array[float]
+    """Bounds of the entries of a world in their order, one component after the other."""
     candidate_start: wp.array[int]
     """First word of each template in `candidates`, shape [template]."""
     candidates: wp.array[wp.uint32]
@@ -153,6 +158,9 @@ class BroadPhase:
         data.candidates = upload(join(candidates), wp.uint32)
         data.order_start = upload(_starts(size)[:-1])
         data.order = upload(join([np.arange(count, dtype=np.int32) for count in size]))
+        room = sorted_scratch_size(size)
+        data.scratch_start = upload(_starts(room)[:-1])
+        data.scratch = wp.empty(int(room.sum()), dtype=float, device=device)
         data.axis = upload(np.zeros(model.world_count))
         self.data = data
         """What kernels need for it."""
@@ -231,15 +239,6 @@ def lower_end(state: ShapeState, shape: int, axis: int) -> float:
 
 
 @wp.func
-def upper_end(state: ShapeState, shape: int, axis: int) -> float:
-    """Return an upper bound of a shape along an axis [m]."""
-    bounds = state.bounds[shape]
-    return (
-        bounds[axis] + bounds[axis + 3] + ORDER_ROUNDING * (wp.abs(bounds[axis]) + wp.abs(bounds[axis + 3]))
-    )
-
-
-@wp.func
 def longest_axis(
     data: BroadPhaseData, state: ShapeState, first_shape: int, first_entry: int, count: int
 ) -> int:
@@ -313,27 +312,29 @@ def sweep_entries(
     """Mark the candidate pairs of a world whose bounds overlap, sorted along the axis of largest spread."""
     first_entry = data.shape_start[template]
     count = data.shape_start[template + 1] - first_entry
-    row = data.lookup_start[template]
     first = data.order_start[world]
     axis = longest_axis(data, state, first_shape, first_entry, count)
     sort_entries(data, state, first_shape, first_entry, first, count, axis)
-    for index in range(count):
-        one = data.order[first + index]
-        shape0 = flat_shape(data.shape[first_entry + one], first_shape)
-        limit = upper_end(state, shape0, axis)
-        other = int(index + 1)
-        while other < count:
-            two = data.order[first + other]
-            shape1 = flat_shape(data.shape[first_entry + two], first_shape)
-            if lower_end(state, shape1, axis) <= limit:
-                if bounds_overlap(state.bounds[shape0], state.bounds[shape1]):
-                    if may_matter(some, shape0, shape1):
-                        pair = data.lookup[row + one * count + two]
-                        if pair >= 0:
-                            set_bit(table.near, table.near_start[world], pair)
-                other += 1
-            else:
-                other = count
+    mark_sorted_overlaps(
+        state.bounds,
+        some.is_limited,
+        some.change,
+        some.assumed,
+        data.shape,
+        first_entry,
+        count,
+        first_shape,
+        data.order,
+        first,
+        axis,
+        ORDER_ROUNDING,
+        data.scratch,
+        data.scratch_start[world],
+        data.lookup,
+        data.lookup_start[template],
+        table.near,
+        table.near_start[world],
+    )
 
 
 @wp.func

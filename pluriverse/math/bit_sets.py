@@ -81,6 +81,60 @@ _MARK = """
     }
 """
 
+_MARK_SORTED = """
+    const float* boxes = (const float*)bounds.data;
+    const float* weights = weight.data;
+    const float* limits = weight_limit.data;
+    const int* entries = shape.data + first_entry;
+    const int* sorted = order.data + first_order;
+    const int* pairs = lookup.data + first_lookup;
+    unsigned* words = (unsigned*)bits.data + first_word;
+    const int stride = (count + 31) / 32 * 32;
+    float* lane = scratch.data + first_scratch;
+    float* low = lane + 6 * stride;
+    for (int k = 0; k < stride; ++k) {
+        const int entry = entries[sorted[k < count ? k : count - 1]];
+        const float* box = boxes + 6 * (entry < 0 ? -1 - entry : first_shape + entry);
+        for (int c = 0; c < 6; ++c) lane[c * stride + k] = k < count || c < 3 ? box[c] : -1.0e30f;
+        const float size = (box[axis] < 0.0f ? -box[axis] : box[axis])
+            + (box[axis + 3] < 0.0f ? -box[axis + 3] : box[axis + 3]);
+        low[k] = box[axis] - box[axis + 3] - rounding * size;
+    }
+    for (int k = 0; k < count; ++k) {
+        const float x = lane[k], y = lane[stride + k], z = lane[2 * stride + k];
+        const float dx = lane[3 * stride + k], dy = lane[4 * stride + k], dz = lane[5 * stride + k];
+        const float middle = lane[axis * stride + k], half = lane[(axis + 3) * stride + k];
+        const float size = (middle < 0.0f ? -middle : middle) + (half < 0.0f ? -half : half);
+        const float limit = middle + half + rounding * size;
+        const int row = sorted[k] * count;
+        const int first = entries[sorted[k]];
+        const int one = first < 0 ? -1 - first : first_shape + first;
+        for (int begin = (k + 1) / 32 * 32; begin < count; begin += 32) {
+            if (low[begin > k ? begin : k + 1] > limit) break;
+            const float* l0 = lane + begin;
+            unsigned near = 0;
+            for (int l = 0; l < 32; ++l) {
+                const float ax = x - l0[l], ay = y - l0[stride + l], az = z - l0[2 * stride + l];
+                const unsigned hit = ((ax < 0.0f ? -ax : ax) <= dx + l0[3 * stride + l])
+                    & ((ay < 0.0f ? -ay : ay) <= dy + l0[4 * stride + l])
+                    & ((az < 0.0f ? -az : az) <= dz + l0[5 * stride + l]);
+                near |= hit << l;
+            }
+            if (begin <= k) near &= 0xfffffffeu << (k - begin);
+            for (; near; near &= near - 1) {
+                const int other = sorted[begin + PLURIVERSE_LOWEST_BIT(near)];
+                if (has_weights) {
+                    const int two = entries[other] < 0 ? -1 - entries[other] : first_shape + entries[other];
+                    if (!(weights[one] + weights[two] > limits[one] + limits[two])) continue;
+                }
+                const int pair = pairs[row + other];
+                if (pair >= 0) words[pair >> 5] |= 1u << (pair & 31);
+            }
+        }
+    }
+"""
+"""Sorted boxes are laid out one component after the other, so that 32 neighbours are compared at a time."""
+
 
 @wp.func_native(_COUNT_ZEROS + _NEXT)
 def next_set_bit(
@@ -102,7 +156,11 @@ def next_set_bit(
 
 @functools.cache
 def overlap_functions(box_type: Any) -> SimpleNamespace:
-    """Return `mark_overlaps` for boxes of a vector type: centre and half extents, six float32."""
+    """Return `mark_overlaps` and `mark_sorted_overlaps`.
+
+    Args:
+        box_type: Vector type of boxes: centre and half extents, six float32.
+    """
 
     @wp.func_native(_COUNT_ZEROS + _MARK)
     def mark_overlaps(
@@ -141,4 +199,54 @@ def overlap_functions(box_type: Any) -> SimpleNamespace:
         """
         ...
 
-    return SimpleNamespace(mark_overlaps=mark_overlaps)
+    @wp.func_native(_COUNT_ZEROS + _MARK_SORTED)
+    def mark_sorted_overlaps(
+        bounds: wp.array(dtype=box_type),
+        has_weights: int,
+        weight: wp.array[float],
+        weight_limit: wp.array[float],
+        shape: wp.array[int],
+        first_entry: int,
+        count: int,
+        first_shape: int,
+        order: wp.array[int],
+        first_order: int,
+        axis: int,
+        rounding: float,
+        scratch: wp.array[float],
+        first_scratch: int,
+        lookup: wp.array[int],
+        first_lookup: int,
+        bits: wp.array[wp.uint32],
+        first_word: int,
+    ):
+        """Do the same with shapes that are sorted along an axis, comparing those that overlap along it.
+
+        Args:
+            bounds: Boxes of all shapes [m], shape [shape].
+            has_weights: Whether only pairs count whose weights exceed their limits together.
+            weight: Weights, shape [shape].
+            weight_limit: Their limits, shape [shape].
+            shape: Shapes to compare: index from `first_shape`, or -1 - index, shape [entry].
+            first_entry: First entry of the shapes of this world.
+            count: How many there are, n.
+            first_shape: First shape of this world.
+            order: Entries of many worlds, from `first_entry`, by their lower ends along the axis.
+            first_order: First of this world.
+            axis: Axis, 0 to 2.
+            rounding: Fraction of centre and half extent by which ends are moved out.
+            scratch: Room for `sorted_scratch_size(n)` numbers from `first_scratch` on.
+            first_scratch: See `scratch`.
+            lookup: Bit of the pair of every two shapes, -1 for none, n rows of n.
+            first_lookup: First entry of these rows.
+            bits: Words of many sets, written.
+            first_word: First word of the set of this world.
+        """
+        ...
+
+    return SimpleNamespace(mark_overlaps=mark_overlaps, mark_sorted_overlaps=mark_sorted_overlaps)
+
+
+def sorted_scratch_size(count: Any) -> Any:
+    """Return how many numbers `mark_sorted_overlaps` writes for `count` shapes."""
+    return 7 * (-(-count // LANE_COUNT) * LANE_COUNT)

@@ -30,25 +30,30 @@ _ORDER = """
     int* place = position.data + tree_base;
     int* loc = location.data + location_base;
     int count = 0, used = 0, left = 0;
+    // Until a tree is eliminated, its place holds -1 - its degree.
+    auto note_degree = [&](int b) {
+        int degree = 0;
+        for (int w = 0; w < words; ++w) {
+            word bits = graph[b * words + w];
+    #ifdef __CUDA_ARCH__
+            degree += __popcll(bits);
+    #else
+            degree += __builtin_popcountll(bits);
+    #endif
+        }
+        place[b] = -1 - degree;
+    };
     for (int b = 0; b < n; ++b) {
-        place[b] = -1;
-        left += on[b] != 0;
+        place[b] = -(1 << 30);
+        if (!on[b]) continue;
+        left += 1;
+        note_degree(b);
     }
     while (count < left) {
-        int best = -1, best_degree = 1 << 30;
+        int best = 0, largest = -(1 << 30);
         for (int b = 0; b < n; ++b) {
-            if (!on[b] || place[b] >= 0) continue;
-            int degree = 0;
-            for (int w = 0; w < words; ++w) {
-                word bits = graph[b * words + w];
-    #ifdef __CUDA_ARCH__
-                degree += __popcll(bits);
-    #else
-                degree += __builtin_popcountll(bits);
-    #endif
-            }
-            if (degree < best_degree) {
-                best_degree = degree;
+            if (place[b] < 0 && place[b] > largest) {
+                largest = place[b];
                 best = b;
             }
         }
@@ -66,6 +71,7 @@ _ORDER = """
             for (int w = 0; w < words; ++w) other[w] |= row[w];
             other[i >> 6] &= ~(1ull << (i & 63));
             other[best >> 6] &= ~(1ull << (best & 63));
+            note_degree(i);
         }
     }
     return used;
@@ -85,13 +91,29 @@ _BLOCK_UPDATE = """
             }
             return;
         }
-        for (int c = 0; c < n_j; ++c)
-            for (int k = 0; k < n_k; ++k) {
-                const T s = y[n_j * k + c];
-                const T* xk = x + n_i * k;
-                T* tc = target + n_i * c;
-                for (int r = 0; r < n_i; ++r) tc[r] -= xk[r] * s;
+        for (int c = 0; c < n_j; ++c) {
+            T* tc = target + n_i * c;
+            int r = 0;
+            for (; r + 8 <= n_i; r += 8) {
+                T t[8];
+                for (int e = 0; e < 8; ++e) t[e] = tc[r + e];
+                for (int k = 0; k < n_k; ++k)
+                    for (int e = 0; e < 8; ++e) t[e] -= x[n_i * k + r + e] * y[n_j * k + c];
+                for (int e = 0; e < 8; ++e) tc[r + e] = t[e];
             }
+            for (; r + 2 <= n_i; r += 2) {
+                T t[2];
+                for (int e = 0; e < 2; ++e) t[e] = tc[r + e];
+                for (int k = 0; k < n_k; ++k)
+                    for (int e = 0; e < 2; ++e) t[e] -= x[n_i * k + r + e] * y[n_j * k + c];
+                for (int e = 0; e < 2; ++e) tc[r + e] = t[e];
+            }
+            for (; r < n_i; ++r) {
+                T t = tc[r];
+                for (int k = 0; k < n_k; ++k) t -= x[n_i * k + r] * y[n_j * k + c];
+                tc[r] = t;
+            }
+        }
     };
 """
 
