@@ -42,6 +42,8 @@ SAP_OPTIONS = {
 """Options of SolverSAP that scripts do not set by `SimParams.solver_options`."""
 MUJOCO_OPTIONS = {"enforce_velocity_limit": True}
 """The same of SolverMuJoCo."""
+SHARED_TREE_COUNT = 64
+"""Robots and objects of a world from which on none of its contacts is left out (`cull_contacts`)."""
 
 
 def make_solver(model: Model, name: str, options: dict[str, Any]) -> SolverBase:
@@ -147,6 +149,9 @@ class Runtime:
             decimation=1,
             threads=threads if threads > 0 else None,
             rigid_contact_max=params.max_contacts,
+            # A contact that was left out and is missed has its whole world solved again: of many robots in
+            # one world, some miss one in every step.
+            cull_contacts=min(one.tree_count for one in self.model.templates) < SHARED_TREE_COUNT,
         )
 
     def _push(self, state: State, worlds: wp.array) -> None:
