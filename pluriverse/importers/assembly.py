@@ -21,15 +21,15 @@ from pluriverse.importers.mechanics import find_group_parents, find_initial_pose
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.types import EqType, GeoType, JointType
 
-# Thickness of the plate that a collision mesh in a plane is taken for, relative to its size: as that of a box
-# of MJCF that has none.
+# Thickness of the plate that replaces a flat collision mesh, relative to its size; boxes of MJCF without
+# thickness get the same.
 PLATE_THICKNESS = 1e-3
 
 
 def make_hulls(robot: RobotDescription, mesh_maxhullvert: int, report: ImportReport) -> None:
-    """Make the convex hulls of all colliding meshes, so that one without is found before anything is added.
+    """Make the convex hulls of all colliding meshes, so that a failure is found before anything is added.
 
-    A mesh in a plane, as those of markers, becomes a plate.
+    A flat mesh, such as that of a marker, becomes a plate.
 
     Raises:
         AssetError: If a mesh has no hull.
@@ -61,7 +61,7 @@ def make_hulls(robot: RobotDescription, mesh_maxhullvert: int, report: ImportRep
 
 
 def _plate(mesh: Mesh, max_vertices: int) -> Mesh | None:
-    """Return the plate that a mesh in a plane is taken for; None for any other mesh."""
+    """Return the plate that replaces a flat mesh; None for any other mesh."""
     points = thicken_plane(mesh.vertices, PLATE_THICKNESS)
     if points is None:
         return None
@@ -78,12 +78,12 @@ def assemble(
     mesh_maxhullvert: int,
     report: ImportReport,
 ) -> Placement:
-    """Add the robot to `builder`, standing at `xform` in the world; note the indices in `report`.
+    """Add the robot to `builder` at the pose `xform` in the world; record the indices in `report`.
 
-    On a `parent_body` it stands at `xform` in the frame of that body, which takes the place of the world.
+    With a `parent_body`, `xform` is in the frame of that body, which takes the place of the world.
 
     Returns:
-        Where the parts of the asset went.
+        The placement of the parts of the asset.
     """
     placement = Placement()
     ground = IDENTITY if parent_body == WORLD else frame_from_transform(builder.body_q[parent_body])
@@ -150,7 +150,7 @@ def assemble(
 
 
 def _counts(builder: Any) -> tuple[int, ...]:
-    """Return how many entities of each kind there are."""
+    """Return the number of entities of each kind."""
     kinds = ("body", "joint", "joint_coord", "joint_dof", "shape", "articulation")
     return tuple(getattr(builder, f"{kind}_count") for kind in kinds)
 
@@ -210,7 +210,7 @@ def _add_joint(
     enabled: bool = True,
     filters_parent: bool = False,
 ) -> int:
-    """Add the joint that holds `child` to `parent`, its frame turned and moved by `xform`."""
+    """Add the joint that connects `child` to `parent`, with its frame moved by `xform`."""
     coord, dof = builder.joint_coord_count, builder.joint_dof_count
     common: dict[str, Any] = {
         "label": joint.label,
@@ -295,7 +295,7 @@ def _close_loop(
 
 
 def _dof_config(builder: Any, dof: DofDescription) -> Any:
-    """Return the configuration of a degree of freedom; the builder gives what the asset does not."""
+    """Return the configuration of a degree of freedom; the builder supplies what the asset omits."""
     return builder.default_joint_cfg.merged(
         axis=dof.axis,
         limit_lower=dof.lower,
@@ -366,8 +366,8 @@ def _add_shapes(
 def _find_filtering_joints(robot: RobotDescription) -> list[bool]:
     """Return, per link, whether its joint keeps the shapes of the link from those of its parent.
 
-    The shapes of the asset are filtered pair by pair, see `_add_filters`. The joints say the same of shapes
-    that are added to the links afterwards.
+    The shapes of the asset are filtered pair by pair, see `_add_filters`. The flags of the joints do the same
+    for shapes that are added to the links later.
     """
     groups = find_rigid_groups(robot)
     parents = find_group_parents(robot, groups)
@@ -394,7 +394,7 @@ def _add_filters(
     """Filter the pairs of shapes that do not collide.
 
     These are neighbours across one joint (links welded together count as one), excluded links and shapes, and
-    pairs that the bit masks rule out. Shapes that the asset pairs collide whatever these say.
+    pairs that the bit masks rule out. Shapes that the asset pairs explicitly always collide.
     """
     groups = find_rigid_groups(robot)
     parents = find_group_parents(robot, groups)

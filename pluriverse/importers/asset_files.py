@@ -22,11 +22,12 @@ class AssetFiles:
     the package that the document is in (the folder above it with a `package.xml`, or that holds PATH);
     `model://NAME/PATH`, as Gazebo writes it, likewise. A
     relative path starts at the folder of the document, then at those above it within one of `package_dirs`,
-    then beside a folder above it that has the name of the path's first part. Where the document is a link to
-    a file elsewhere, files are looked for beside both.
+    then beside a folder above it that has the name of the path's first part. If the document is a symbolic
+    link, files are searched beside both the link and its target.
 
     Args:
-        document: The file of the document; None for text, whose references start at the current directory.
+        document: The file of the document; None for text, whose references are relative to the current
+            directory.
         package_dirs: Folders that contain packages, or folders by name of the package.
     """
 
@@ -38,7 +39,7 @@ class AssetFiles:
         self.is_file = document is not None
         """Whether the document is a file."""
         self.folders = list(dict.fromkeys([folder, linked]))
-        """Folders that relative references start at: that of the document, and of what it is a link to."""
+        """Folders of relative references: that of the document, and that of its link target."""
         self.named: dict[str, Path] = {}
         """Folders of packages by name."""
         self.roots: list[Path] = []
@@ -50,7 +51,7 @@ class AssetFiles:
             self.roots = [Path(path) for path in paths]
 
     def find(self, reference: str) -> tuple[Path | None, list[Path]]:
-        """Return the file of a reference, or None, and the places that were looked at."""
+        """Return the file of a reference, or None, and the places that were searched."""
         candidates = self._candidates(reference)
         return next((path for path in candidates if path.is_file()), None), candidates
 
@@ -104,7 +105,7 @@ class AssetFiles:
             name, _, path = reference.partition("://")[2].partition("/")
             return self._package_candidates(name, path)
         if reference.startswith("file://"):
-            # Files write relative paths like that, too, whose first part then stands where a host does.
+            # Some files write relative paths like that, with the first part in place of a host.
             relative = unquote(reference.removeprefix("file://")).lstrip("/")
             absolute = self.folders[0] / unquote(urlparse(reference).path)
             return [absolute, *(folder / relative for folder in self.folders)]

@@ -1,4 +1,4 @@
-"""What holds the base of an asset, and where: the options that all importers have in common for it."""
+"""Base attachment: how and where the base of an asset is attached, by options that all importers share."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from pluriverse.importers.frames import Frame, frame_from_transform, make_frame
 from pluriverse.importers.mechanics import find_initial_poses, find_rigid_groups
 from pluriverse.types import Axis, JointTargetMode, JointType
 
-# What a base joint may say, by its type, beside `_KEYS`.
+# Keys of a base joint, by its type, beside `_KEYS`.
 _AXES = ("linear_axes", "angular_axes")
 _FIELD_OF_DOF = {
     "limit_lower": "lower",
@@ -46,7 +46,7 @@ _KEYS_OF_TYPE = {
 
 
 class BaseAttachmentError(ValueError):
-    """An asset cannot be held as an option of an importer says."""
+    """An asset cannot be attached as an option of an importer asks."""
 
     def __init__(self, importer: str, option: str, message: str):
         self.option = option
@@ -56,24 +56,24 @@ class BaseAttachmentError(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class BaseAttachment:
-    """How an asset shall be held."""
+    """How an asset is attached."""
 
     importer: str
     """Name of the importer, for messages."""
     pose: Frame
-    """Pose of the asset, turned upright, in the world or in `parent_body`."""
+    """Pose of the asset, rotated upright, in the world or in `parent_body`."""
     upright: Frame
-    """The turn that lets the up axis of the file point along that of the builder."""
+    """Rotation from the up axis of the file to that of the builder."""
     parent_body: int
-    """Body that holds it, or `WORLD`."""
+    """Body that it is attached to, or `WORLD`."""
     base_joint: JointDescription | None
-    """The joint of its base; None for that of the importer."""
+    """The joint of its base; None for the importer's own."""
     override_root_xform: bool
     """Whether `pose` is that of the first body, whatever its pose in the file."""
 
 
 def read_base_attachment(importer: str, builder: Any, options: Mapping[str, Any]) -> BaseAttachment:
-    """Return how an asset shall be held.
+    """Return how an asset is attached.
 
     Raises:
         BaseAttachmentError: If the options contradict each other or a value is out of range.
@@ -111,10 +111,10 @@ def read_base_attachment(importer: str, builder: Any, options: Mapping[str, Any]
 
 
 def mount(robot: RobotDescription, attachment: BaseAttachment) -> Frame:
-    """Give the base of a robot its joint, and return the pose of the robot in what holds it.
+    """Give the base of a robot its joint, and return the pose of the robot in its parent.
 
     Raises:
-        BaseAttachmentError: If the robot has no base, or several, or one that cannot be held so.
+        BaseAttachmentError: If the robot has no base, or several, or one that cannot be attached so.
     """
     if attachment.base_joint is not None:
         _replace_base_joint(robot, attachment, attachment.base_joint)
@@ -194,7 +194,7 @@ def _joint(importer: str, options: Mapping[str, Any], parent_body: int) -> Joint
                 importer,
                 "base_joint",
                 f"a {kind.name.lower()} joint has no {key!r}; there are {', '.join(known)}."
-                + (" Where the base stands is said by xform." if key == "parent_xform" else ""),
+                + (" xform gives the pose of the base." if key == "parent_xform" else ""),
             )
     joint = JointDescription(
         label=options.get("label") or "",
@@ -248,7 +248,7 @@ def _joint_type(importer: str, value: Any) -> JointType:
 
 
 def _dof(importer: str, value: Any) -> DofDescription:
-    """Return the degree of freedom that a configuration, a mapping of its fields, or an axis describes."""
+    """Return the degree of freedom described by a configuration, a mapping of its fields, or an axis."""
     if isinstance(value, JointDofConfig):
         fields = {name: getattr(value, name) for name in _FIELD_OF_DOF}
     elif isinstance(value, Mapping):
@@ -273,7 +273,7 @@ def _dof(importer: str, value: Any) -> DofDescription:
 
 
 def split_root_articulation(robot: RobotDescription) -> None:
-    """Give each limb of a fixed base an articulation of its own, if there are several."""
+    """Give each limb of a fixed base its own articulation, if there are several."""
     groups = find_rigid_groups(robot)
     limbs: list[tuple[int, LinkDescription]] = [
         (index, link)

@@ -1,4 +1,4 @@
-"""Custom attributes of a user in asset files: the values of declared attributes that elements carry."""
+"""User-defined custom attributes in asset files: values of declared attributes on elements."""
 
 import warnings
 from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ def parse_text(text: str, attribute: Any) -> Any:
     """Return the value of a text in an XML attribute.
 
     Raises:
-        ValueError: If it is no value of the type of the attribute.
+        ValueError: If it is not a value of the attribute's type.
     """
     if attribute.dtype is str:
         return text
@@ -65,7 +65,7 @@ class XmlAttributes:
         self._kind = kind
         self.file = file
         """What messages call the document."""
-        # What SolverMuJoCo declares is read from MuJoCo's compiled model, defaults and all.
+        # Attributes that SolverMuJoCo declares are read from MuJoCo's compiled model, including defaults.
         self._attributes = [
             attribute
             for attribute in builder.custom_attributes.values()
@@ -89,11 +89,11 @@ class XmlAttributes:
         Args:
             element: Its XML attributes.
             frequencies: Kinds of entities that it becomes.
-            what: What messages call it.
-            context: What transformers receive as their second argument.
+            what: Its name in messages.
+            context: Second argument of transformers.
 
         Raises:
-            AssetError: If a text is no value of its attribute.
+            AssetError: If a text is not a valid value of its attribute.
         """
         wanted, result = set(frequencies), {}
         for attribute in self._attributes:

@@ -42,9 +42,9 @@ class ShapeDescription:
     appearance: Any = None
     """Its `Appearance`, or None."""
     contype: int = 1
-    """Bit mask of what it is for the pair rule."""
+    """Category bits for the pair rule."""
     conaffinity: int = 1
-    """Bit mask of what it collides with for the pair rule."""
+    """Collision mask for the pair rule."""
     cfg: dict[str, Any] = dataclasses.field(default_factory=dict)
     """Fields of the builder's shape configuration that the asset gives."""
     custom: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -78,7 +78,7 @@ class DofDescription:
     limit_kd: float | None = None
     """Damping of the limits [N·m·s/rad or N·s/m]."""
     mode: JointTargetMode | None = None
-    """What the drive follows."""
+    """Mode of the drive."""
     target_ke: float | None = None
     """Stiffness of the drive [N·m/rad or N/m]."""
     target_kd: float | None = None
@@ -101,7 +101,7 @@ class DofDescription:
 
 @dataclasses.dataclass
 class JointDescription:
-    """The joint that holds a link to its parent."""
+    """The joint that connects a link to its parent."""
 
     label: str
     """Full label."""
@@ -132,7 +132,7 @@ class JointDescription:
     filter_parent: bool = True
     """Whether the links on both sides do not collide with each other."""
     is_kept: bool = False
-    """Whether a fixed joint stays one where links behind fixed joints are merged."""
+    """Whether a fixed joint is kept when links behind fixed joints are merged."""
     custom: dict[str, Any] = dataclasses.field(default_factory=dict)
     """Custom attributes of the joint (and of all degrees of freedom of a ball or free joint), by key."""
     origin: Hashable = None
@@ -169,12 +169,12 @@ class JointDescription:
 
 @dataclasses.dataclass
 class LoopDescription:
-    """A joint between two links that other joints connect already: it closes a loop."""
+    """A joint between two links that other joints already connect: it closes a loop."""
 
     label: str
     """Full label."""
     type: EqType
-    """What is held: `CONNECT`, `WELD` or `HINGE`."""
+    """Type of the constraint: `CONNECT`, `WELD` or `HINGE`."""
     links: tuple[int, int]
     """Indices of the two links, or `WORLD`."""
     frames: tuple[Frame, Frame]
@@ -193,7 +193,7 @@ class LoopDescription:
 
 @dataclasses.dataclass
 class LoopJointDescription:
-    """A joint that closes a loop and does more than to hold two links: it slides, drives, limits or damps."""
+    """A loop joint that does more than constrain two links: it slides, drives, limits or damps."""
 
     links: tuple[int, int]
     """Indices of its parent link, or `WORLD`, and of its child link."""
@@ -205,18 +205,18 @@ class LoopJointDescription:
 
 @dataclasses.dataclass
 class CouplingDescription:
-    """A coordinate of a joint that follows another one, q = polynomial(q of the other), or is held."""
+    """A joint coordinate that follows another one, q = polynomial(q of the other), or is fixed."""
 
     label: str
     """Full label."""
     link: int
     """Link whose joint follows."""
     leader: int | None
-    """Link whose joint leads; None for a joint that is held."""
+    """Link whose joint leads; None for a fixed coordinate."""
     polynomial: np.ndarray
     """Coefficients, constant first, shape [5]."""
     axis: int = 0
-    """Axis of the joint that follows, by its place among the axes."""
+    """Axis of the joint that follows, by its index among the axes."""
     leader_axis: int = 0
     """Axis of the joint that leads."""
     enabled: bool = True
@@ -236,7 +236,7 @@ class LinkDescription:
     label: str
     """Full label."""
     element: str
-    """What messages call it."""
+    """Its name in messages."""
     parent: int
     """Index of the parent link, or `WORLD`."""
     joint: JointDescription
@@ -248,17 +248,17 @@ class LinkDescription:
     is_intermediate: bool = False
     """Whether the link only connects two joints of one body of the asset."""
     is_kinematic: bool = False
-    """Whether the motion of the link is prescribed, whatever acts on it."""
+    """Whether the motion of the link is prescribed."""
     custom: dict[str, Any] = dataclasses.field(default_factory=dict)
     """Custom attributes of the body, by key."""
     origins: dict[Hashable, Frame] = dataclasses.field(default_factory=dict)
-    """What of the asset it is, as keys of `Placement`: its body, and those that became part of it, with their
+    """Elements of the asset in it, as keys of `Placement`: its body, and bodies merged into it, with their
     frames in the link."""
 
 
 @dataclasses.dataclass
 class RobotDescription:
-    """Links, parents before children, and what is fixed to the world."""
+    """Links, parents before children, and shapes fixed to the world."""
 
     label: str
     """First component of all labels."""
@@ -269,7 +269,7 @@ class RobotDescription:
     world_shapes: list[ShapeDescription] = dataclasses.field(default_factory=list)
     """Geometry fixed to the world."""
     loops: list[LoopDescription] = dataclasses.field(default_factory=list)
-    """Joints that close loops and only hold two links."""
+    """Loop joints that only constrain two links."""
     loop_joints: list[LoopJointDescription] = dataclasses.field(default_factory=list)
     """The other joints that close loops."""
     couplings: list[CouplingDescription] = dataclasses.field(default_factory=list)
@@ -279,10 +279,10 @@ class RobotDescription:
     excluded_shapes: list[tuple[ShapeDescription, ShapeDescription]] = dataclasses.field(default_factory=list)
     """Pairs of shapes that do not collide with each other."""
     paired_shapes: list[tuple[ShapeDescription, ShapeDescription]] = dataclasses.field(default_factory=list)
-    """Pairs of shapes that collide with each other, whatever links they are on and what their bits say."""
+    """Pairs of shapes that collide with each other, whatever their links and bits."""
     tree_labels: dict[int, str] = dataclasses.field(default_factory=dict)
-    """Labels of articulations, by the link that each begins at: of those at the world where the asset has
-    names for them, and of those that begin further out."""
+    """Labels of articulations, by the first link of each: for those at the world if the asset names them, and
+    for those that start further out."""
     body_order: list[int] | None = None
     """Links in the order of their bodies; None for that of the links."""
     filter_static_parent: bool = True
@@ -291,7 +291,7 @@ class RobotDescription:
 
 @dataclasses.dataclass
 class Placement:
-    """Where in the builder the parts of an asset went, by their origins."""
+    """Indices in the builder of the parts of an asset, by their origins."""
 
     bodies: dict[Hashable, int] = dataclasses.field(default_factory=dict)
     frames: dict[Hashable, Frame] = dataclasses.field(default_factory=dict)

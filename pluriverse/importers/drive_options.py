@@ -1,4 +1,4 @@
-"""Drives that an asset does not have: what the options `drive_gains` and `effort_limit` give its joints."""
+"""Drives that an asset lacks, from the options `drive_gains` and `effort_limit`."""
 
 import fnmatch
 from collections.abc import Callable, Iterator, Mapping
@@ -14,9 +14,9 @@ from pluriverse.types import JointTargetMode
 def give_drives(what: str, robot: RobotDescription, drive_gains: Gains, effort_limit: Limits) -> None:
     """Give joints drives and effort limits.
 
-    A pair of gains is for joints without a drive that no other joint leads, a limit for those that the asset
-    gives none; both are for the joints with drives of mode None or `NONE`. Mappings are for the joints that
-    they name, whatever the asset says of these. A drive of this kind begins where the joint does.
+    A pair of gains applies to joints without a drive that do not follow another joint, a limit to those
+    without one; drives of mode None or `NONE` count as missing. Mappings apply to the joints that they name,
+    and override the asset. The target of such a drive is the joint's initial position.
 
     Args:
         what: Function that messages name.
@@ -25,7 +25,7 @@ def give_drives(what: str, robot: RobotDescription, drive_gains: Gains, effort_l
         effort_limit: Largest effort.
 
     Raises:
-        ValueError: If a number is out of range, or a name finds no joint.
+        ValueError: If a number is out of range, or a name matches no joint.
     """
     for name, drive, target in _chosen(what, "drive_gains", robot, drive_gains, _is_undriven):
         drive.target_ke, drive.target_kd = _pair(what, name, target[1])
@@ -55,7 +55,7 @@ def _chosen(
     given: Any,
     needs: Callable[[DofDescription], bool],
 ) -> Iterator[tuple[str, DofDescription, tuple[float, Any]]]:
-    """Yield the degrees of freedom that an option is for: joint, dof, (initial coordinate, what it gives)."""
+    """Yield the degrees of freedom of an option: joint, dof, (initial coordinate, value)."""
     if given is None:
         return
     joints = [link.joint for link in robot.links] + [loop.joint for loop in robot.loop_joints]

@@ -5,7 +5,7 @@ from typing import Any
 
 
 class AssetError(ValueError):
-    """An asset cannot be imported: says which file and element, the value and the way out."""
+    """An asset cannot be imported. The message names the file, the element, the value and the remedy."""
 
     def __init__(
         self,
@@ -17,7 +17,7 @@ class AssetError(ValueError):
         remedy: str,
     ):
         self.problem = problem
-        """What is wrong, in words."""
+        """The problem, as a text."""
         self.file = None if file is None else str(file)
         """The asset file, or the name of the text it was read from."""
         self.element = element
@@ -25,7 +25,7 @@ class AssetError(ValueError):
         self.value = value
         """The value that is wrong, or None."""
         self.remedy = remedy
-        """What to do about it."""
+        """The remedy."""
         place = ": ".join(part for part in (self.file, element) if part)
         super().__init__(f"{place + ': ' if place else ''}{problem.rstrip('.')}. {remedy}")
 
@@ -35,7 +35,7 @@ class AssetFileError(AssetError):
 
 
 class AssetLimitError(AssetError):
-    """An asset asks for more than anybody builds: counts, nesting, references."""
+    """An asset exceeds a limit of counts, nesting or references."""
 
 
 class UnsupportedAssetError(AssetError):

@@ -1,8 +1,8 @@
 """Chains of joints as D6 joints.
 
-An importer describes several joints of one body as a chain of massless links, one joint each. Where they are
-slides, then hinges about axes through one point, each carried by the ones before, the chain is one D6 joint
-with the same coordinates and equations of motion, and without additional links.
+An importer describes several joints of one body as a chain of massless links, one joint each. Slides followed
+by hinges about axes through one point, each carried by the ones before, equal one D6 joint with the same
+coordinates and equations of motion, and without additional links.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ ANCHOR_ROUNDING = 1e-12
 
 
 def merge_joint_chains(robot: RobotDescription) -> RobotDescription:
-    """Return the robot with every chain that is a D6 joint made one; other chains stay as they are."""
+    """Return the robot with every chain that equals a D6 joint replaced by one; other chains stay."""
     merged: dict[int, LinkDescription] = {}
     end_of_link: dict[int, int] = {}  # for links that fall away: the link that their chain ends in
     axis_of_link: dict[int, int] = {}  # for links of merged chains: the axis that their joint becomes
@@ -82,8 +82,8 @@ def _make_d6(joints: list[JointDescription]) -> JointDescription | None:
     in_order = [JointType.PRISMATIC] * linear_count + [JointType.REVOLUTE] * angular_count
     if kinds != in_order or max(linear_count, angular_count) > 3:
         return None
-    # Bring the frames between the joints to the ends of the chain. What turns goes outward, taking the axes
-    # behind along; what shifts goes inward, which only slides let pass.
+    # Move the frames between the joints to the ends of the chain: rotations outward, which rotates the axes
+    # behind them, translations inward, which is possible past slides only.
     parent_frame, turn = joints[0].parent_frame, IDENTITY
     dofs = []
     for number, joint in enumerate(joints):

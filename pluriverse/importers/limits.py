@@ -1,7 +1,7 @@
-"""Limits of documents: what a few lines may ask for, checked before anything is made of them.
+"""Limits of documents, checked before anything is built from them.
 
-A count, a nesting or a reference can stand for more than any machine holds. The limits are far above what
-anybody builds, and what exceeds one is refused at once.
+A few lines with counts, nesting or references can expand to more than any machine holds. The limits are far
+above real models; a document that exceeds one is refused at once.
 """
 
 import contextlib
@@ -26,13 +26,13 @@ LINK_COUNT_MAX = 20_000
 LINK_DEPTH_MAX = 1_000
 """Links of a URDF document that hang on one another."""
 PRIM_COUNT_MAX = 1_000_000
-"""Prims of a USD stage, those of references as often as they are referred to."""
+"""Prims of a USD stage, counting those of references once per reference."""
 PRIM_DEPTH_MAX = 500
 """Prims of a USD layer inside one another, which usd-core's parser follows by calling itself."""
 
 
 def element_count(root: ElementTree.Element) -> float:
-    """Return how many elements an MJCF element becomes when the counts in it are carried out."""
+    """Return the number of elements that an MJCF element expands to."""
     # From the leaves up, since documents may nest deeper than functions.
     sizes: dict[ElementTree.Element, float] = {}
     for part in reversed(list(root.iter())):
@@ -46,7 +46,7 @@ def element_count(root: ElementTree.Element) -> float:
 
 
 def check_mjcf(root: ElementTree.Element, file: str) -> None:
-    """Raise if the elements of an MJCF document ask for too much.
+    """Raise if the elements of an MJCF document exceed the limits.
 
     Raises:
         AssetLimitError: If they make too many elements, nest too deeply, or a height field is too large.

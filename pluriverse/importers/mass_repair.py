@@ -1,7 +1,7 @@
 """Masses of a described robot: impossible ones are repaired and reported, or refused.
 
-Refused are masses that are negative or not finite. Repaired are inertias with negative principal moments or
-with one that exceeds the sum of the others, and joints that find nothing to accelerate.
+Negative or non-finite masses are refused. Inertias with a negative principal moment or with one that exceeds
+the sum of the others are repaired, and so are joints without inertia.
 """
 
 import numpy as np
@@ -17,8 +17,8 @@ from pluriverse.types import JointType
 # Relative rounding of authored inertias: files give five or six digits, so that a rotated or merged inertia
 # can leave the set of possible ones by this much of its largest entry.
 INERTIA_ROUNDING = 1e-5
-# Inertia, relative to that of a ball of water of the same mass, below which it is rounding and nothing else:
-# a point mass. A link would have to be a hundred thousand times smaller than that ball.
+# Inertia, relative to that of a ball of water of the same mass, below which it counts as rounding: a point
+# mass. A real link would have to be a hundred thousand times smaller than that ball.
 POINT_ROUNDING = 1e-10
 # Inertia about an axis, relative to the largest principal moment, below which it is rounding: that of single
 # precision, in which models are stored.
@@ -26,7 +26,7 @@ AXIS_ROUNDING = 1e-6
 # Density of solids whose mass is not given [kg/m³]: that of water.
 DENSITY = 1000.0
 # Mass of a link without mass or colliders that a joint moves, relative to the lightest link that has a mass:
-# little enough for the others not to notice, enough for single precision.
+# too small to affect the others, large enough for single precision.
 MASS_SHARE = 1e-2
 # Mass of such a link where no link has one [kg].
 MASS_ALONE = 1.0
@@ -37,7 +37,7 @@ def repair_masses(
 ) -> None:
     """Repair masses and inertias so that all are possible and every joint has an inertia to move.
 
-    Joints without an armature of their own will have `armature_default`.
+    Joints without an armature use `armature_default`.
 
     Raises:
         AssetError: If a mass is negative, or a number is not finite.
@@ -83,7 +83,7 @@ def repair_masses(
 def _repair_link(
     robot: RobotDescription, link: LinkDescription, report: ImportReport, mesh_maxhullvert: int
 ) -> None:
-    """Check the mass of a link, and let its inertia have no negative principal moment."""
+    """Check the mass of a link, and remove negative principal moments of its inertia."""
     mass, com, inertia = link.mass_properties
     if not 0.0 <= mass < np.inf:
         raise AssetError(
@@ -137,7 +137,7 @@ def _repair_link(
 
 
 def _possible_inertia(link: LinkDescription, mesh_maxhullvert: int) -> tuple[MassProperties, str]:
-    """Return mass properties for a link whose inertia no body has, and what they are."""
+    """Return mass properties for a link of impossible inertia, and their description."""
     mass, com, inertia = link.mass_properties
     moments = np.diagonal(inertia)
     if (moments > 0.0).all():
@@ -155,7 +155,7 @@ def _possible_inertia(link: LinkDescription, mesh_maxhullvert: int) -> tuple[Mas
 
 
 def _has_inertia(joint: JointDescription, carried: MassProperties, armature_default: float) -> bool:
-    """Return whether a joint finds inertia against each of its motions in what it carries."""
+    """Return whether a joint carries inertia against each of its motions."""
     armature = _armature(joint, armature_default)
     if armature > 0.0:
         return True
@@ -186,7 +186,7 @@ def _give_inertia(
     report: ImportReport,
     mesh_maxhullvert: int,
 ) -> None:
-    """Give a link that its joint cannot move otherwise the inertia of its colliders, or of a ball."""
+    """Give a link whose joint lacks inertia that of its colliders, or of a ball."""
     mass, com, inertia = link.mass_properties
     shapes = mass_from_shapes(link, DENSITY, mesh_maxhullvert)
     if carried.mass > 0.0:  # a point mass, or a rod, on the axis

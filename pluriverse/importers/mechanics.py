@@ -30,9 +30,9 @@ def find_rigid_groups(robot: RobotDescription) -> list[int]:
 
 
 def find_group_parents(robot: RobotDescription, groups: list[int]) -> dict[int, int]:
-    """Return the group that each moving group hangs on and does not collide with.
+    """Return the parent group of each moving group, with which it does not collide.
 
-    Links that only stand between joints do not count.
+    Links that only connect joints do not count.
     """
     parents: dict[int, int] = {}
     for group in set(groups) - {WORLD}:
@@ -46,7 +46,7 @@ def find_group_parents(robot: RobotDescription, groups: list[int]) -> dict[int, 
 
 
 def find_initial_poses(robot: RobotDescription, xform: Frame = IDENTITY) -> list[Frame]:
-    """Return the initial pose of each link in the world, for a robot that stands at `xform`."""
+    """Return the initial pose of each link in the world, for a robot at `xform`."""
     poses: list[Frame] = []
     for link in robot.links:
         parent = xform if link.parent == WORLD else poses[link.parent]
@@ -56,7 +56,7 @@ def find_initial_poses(robot: RobotDescription, xform: Frame = IDENTITY) -> list
 
 
 def merge_welded_links(robot: RobotDescription, report: ImportReport) -> RobotDescription:
-    """Return the robot with links welded to others made part of them; welds to the world or to be kept stay.
+    """Return the robot with welded links merged; welds to the world, or marked to be kept, stay.
 
     Mass, centre of mass, inertia, shapes and the joints further out are carried over exactly.
     """
@@ -127,7 +127,7 @@ def merge_welded_links(robot: RobotDescription, report: ImportReport) -> RobotDe
 
 
 def _move_loop(loop: LoopDescription, target: list[int], placement: list[Frame]) -> LoopDescription:
-    """Return a loop after its links became part of others, given per old link."""
+    """Return a loop after its links were merged into others, given per old link."""
     first, second = (
         (link, frame) if link == WORLD else (target[link], placement[link] @ frame)
         for link, frame in zip(loop.links, loop.frames, strict=True)
@@ -138,7 +138,7 @@ def _move_loop(loop: LoopDescription, target: list[int], placement: list[Frame])
 def _move_loop_joint(
     loop: LoopJointDescription, target: list[int], placement: list[Frame]
 ) -> LoopJointDescription:
-    """Return a joint that closes a loop after its links became part of others, given per old link."""
+    """Return a loop joint after its links were merged into others, given per old link."""
     parent, child = loop.links
     joint = dataclasses.replace(loop.joint, child_frame=placement[child] @ loop.joint.child_frame)
     if parent != WORLD:

@@ -1,4 +1,4 @@
-"""What `ModelBuilder` has of the importers, which load on first use."""
+"""The importers as methods of `ModelBuilder`, loaded on first use."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,12 +19,12 @@ def add_mjcf(builder: Any, source: Any, **options: Unpack[MjcfOptions]) -> "Impo
     See `docs/importers.md` for what becomes of each element.
 
     Args:
-        builder: The `ModelBuilder` to add to; its `default_shape_cfg` and `default_joint_cfg` give what MJCF
-            does not.
+        builder: The `ModelBuilder` to add to; its `default_shape_cfg` and `default_joint_cfg` supply what
+            MJCF lacks.
         source: Path of an MJCF file, its XML text, or a `mujoco.MjSpec`, which is not changed.
 
     Returns:
-        What was added, and what of the model could not be represented.
+        Report of what was added and what could not be represented.
 
     Raises:
         AssetError: If the document cannot be read, or a value in it is impossible.
@@ -43,13 +43,13 @@ def add_urdf(builder: Any, source: str | Path, **options: Unpack[UrdfOptions]) -
     See `docs/importers.md` for what becomes of each element.
 
     Args:
-        builder: The `ModelBuilder` to add to; its `default_shape_cfg` and `default_joint_cfg` give what URDF
-            does not (material, armature, limit gains). Links without `<inertial>` get their mass from their
+        builder: The `ModelBuilder` to add to; its `default_shape_cfg` and `default_joint_cfg` supply what
+            URDF lacks (material, armature, limit gains). Links without `<inertial>` get their mass from their
             colliders and the density of `default_shape_cfg`.
         source: Path of a URDF file, or its XML text.
 
     Returns:
-        What was added, and what of the robot could not be represented.
+        Report of what was added and what could not be represented.
 
     Raises:
         AssetError: If the document cannot be read, or a value in it is impossible.
@@ -66,17 +66,17 @@ def add_urdf(builder: Any, source: str | Path, **options: Unpack[UrdfOptions]) -
 def add_usd(builder: Any, source: str | Path | Any, **options: Unpack[UsdOptions]) -> "ImportReport":
     """Add the rigid bodies, joints, colliders and display geometry of a USD stage to `builder`.
 
-    Lengths are in `metersPerUnit` of the stage; one that does not say is in centimetres, as USD has it, which
-    is warned about. The physics scene of the stage, if there is one, sets `builder.gravity`. See
-    `docs/importers.md` for what becomes of each schema.
+    Lengths are in `metersPerUnit` of the stage; without it they are in centimetres, USD's default, with a
+    warning. The physics scene of the stage, if there is one, sets `builder.gravity`. See `docs/importers.md`
+    for what becomes of each schema.
 
     Args:
-        builder: The `ModelBuilder` to add to; its `default_shape_cfg` and `default_joint_cfg` give what the
-            stage does not.
+        builder: The `ModelBuilder` to add to; its `default_shape_cfg` and `default_joint_cfg` supply what the
+            stage lacks.
         source: Path of a USD file (usd, usda, usdc, usdz), the text of a usda file, or a `Usd.Stage`.
 
     Returns:
-        What was added, and what of the stage could not be represented.
+        Report of what was added and what could not be represented.
 
     Raises:
         ImportError: If usd-core is not installed.

@@ -112,5 +112,5 @@ def import_mjcf(builder: Any, source: Any, options: MjcfOptions) -> ImportReport
 
 
 def _left_out(report: ImportReport) -> str:
-    """Return what of a document that is empty now was left out, in words."""
+    """Return a text on what was left out of a document that is now empty."""
     return "".join(f"; {entry}" for entry in report.repairs)

@@ -5,7 +5,8 @@ MuJoCo's actuator on a joint exerts, with gear g, control u and F the clamp to `
     tau = g F(k u + b0 + b1 g q + b2 g q')
 
 which is a drive of stiffness `-g² b1` and damping `-g² b2`; the control moves its target. Several actuators
-on a joint add up. What has no stiffness follows a velocity; what has neither is an effort.
+on a joint add up. An actuator without stiffness follows a velocity; one without stiffness and damping is an
+effort.
 
 With the namespace `mujoco`, only position and velocity servos that are drives exactly, alone on their joint,
 become drives. All others are rows that only SolverMuJoCo uses, with the control `control.mujoco.ctrl`.
@@ -39,7 +40,7 @@ class _Term:
     offset: float
     effort_limit: float
     offset_range: tuple[float, float] = (-np.inf, np.inf)
-    """What its control may make of the offset."""
+    """Range of the offset over its control range."""
 
 
 def add_drives(
@@ -118,7 +119,7 @@ def _find_servos(model: Any, link_of_joint: dict[int, int], robot: RobotDescript
             and int(model.actuator_biastype[actuator]) == BIAS_AFFINE
             and int(model.actuator_dyntype[actuator]) == 0
             and bias[0] == 0.0
-            # The effort of a drive is limited at its joint, and what pulls by tendons would be with it.
+            # The effort limit of a drive applies to its joint, and would also limit the forces of tendons.
             and (not model.actuator_forcelimited[actuator] or (low == -high and only_on_joints))
             and not any(table is not None and np.any(table[actuator] != 0.0) for table in changed)
         )
@@ -154,9 +155,9 @@ def _limit_direct_efforts(
     *,
     registered: bool,
 ) -> None:
-    """Limit the sum of the efforts on joints without a drive, as `actuatorfrcrange` says.
+    """Limit the sum of the efforts on joints without a drive by `actuatorfrcrange`.
 
-    With the namespace, what no range limits is unlimited, for actuators of it act there.
+    With the namespace, joints without a range are unlimited, since its actuators act there.
     """
     for joint, link in link_of_joint.items():
         dof = robot.links[link].joint.dof
@@ -257,7 +258,7 @@ def _symmetric(low: float, high: float, name: str, quantity: str, report: Import
 def _set_drive(
     dof: DofDescription, terms: list[_Term], name: str, length: float, report: ImportReport
 ) -> None:
-    """Set the drive of `dof` to the sum of the terms, and of the spring that it may have."""
+    """Set the drive of `dof` to the sum of the terms and of its spring, if any."""
     ke = sum(term.ke for term in terms)
     kd = sum(term.kd for term in terms)
     spring = dof.target_ke or 0.0
@@ -276,7 +277,7 @@ def _set_drive(
                 "spring and actuator are one drive, so that the spring's rest position moves with the target "
                 "and the effort of the actuator has no limit",
             )
-    # Position targets of a term with stiffness; what is left over pulls the velocity target, or is an effort.
+    # Terms with stiffness set the position target; the remainder sets the velocity target, or is an effort.
     pulling = sum(term.offset for term in terms if term.ke > 0.0) * length
     dragging = sum(term.offset for term in terms if term.ke == 0.0 and term.kd > 0.0) * length
     dof.act = sum(term.offset for term in terms if term.ke == 0.0 and term.kd == 0.0)
@@ -306,10 +307,10 @@ def _set_drive(
 def _bound_targets(
     dof: DofDescription, terms: list[_Term], spring: float, name: str, length: float, report: ImportReport
 ) -> None:
-    """Bound the target of a drive by what the controls of its actuators may ask for.
+    """Bound the target of a drive by the control ranges of its actuators.
 
     Position actuators bound the position target, velocity actuators the velocity target of a drive without
-    stiffness. What a spring adds does not depend on a control.
+    stiffness. The term of a spring does not depend on a control.
     """
     pulling = [term for term in terms if term.ke > 0.0]
     dragging = [term for term in terms if term.ke == 0.0 and term.kd > 0.0]
@@ -322,7 +323,7 @@ def _bound_targets(
         report.add("ctrlrange of a velocity actuator beside a stiffness", name, "its control has no range")
     if not acting or not total:
         return
-    # What the target is now, less what the controls make of it: the share of the spring.
+    # The current target minus the contribution of the controls: the share of the spring.
     target = (dof.target_pos if pulling else dof.target_vel) or 0.0
     rest = target - length * sum(term.offset for term in acting) / total
     low, high = (sum(term.offset_range[side] for term in acting) for side in (0, 1))

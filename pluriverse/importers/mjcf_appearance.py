@@ -13,7 +13,7 @@ IGNORED_ROLES = {2: "occlusion", 4: "metallic", 5: "normal", 6: "opacity", 7: "e
 
 
 class MjcfAppearances:
-    """Makes appearances of the materials of a compiled model, each once."""
+    """Makes appearances from the materials of a compiled model, each once."""
 
     def __init__(self, model: Any, report: ImportReport):
         self.model = model
@@ -62,7 +62,7 @@ class MjcfAppearances:
                 pixels = pixels[:, :, :1]
             if kind == TEXTURE_CUBE and rows == columns:
                 pixels = np.tile(pixels, (6, 1, 1))  # one image for all six faces
-            # MuJoCo keeps the faces of a cube as they are, and images with their first row at the bottom.
+            # MuJoCo stores the faces of a cube unchanged, and images with their first row at the bottom.
             self._textures[texture] = Texture(
                 pixels if kind == TEXTURE_CUBE else pixels[::-1],
                 mapping=TextureMapping.CUBE if kind == TEXTURE_CUBE else TextureMapping.SURFACE,

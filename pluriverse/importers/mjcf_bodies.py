@@ -1,6 +1,6 @@
 """MJCF bodies and joints as links.
 
-MuJoCo lets a body have several joints, which act one after the other at the body. Such a body becomes a chain
+MuJoCo allows several joints on a body, which act one after the other. Such a body becomes a chain
 of links without mass, one per joint, that ends in the body: the joint coordinates, and with them the
 equations of motion, are those of MuJoCo (`mj_kinematics` composes the joints in the same way). Chains that
 are D6 joints become one in the end (`joint_chains`).
@@ -186,8 +186,7 @@ def _joint(
     length = options["scale"] if kind == SLIDE else 1.0
     axis = np.array(model.jnt_axis[joint])
     reference = length * float(model.qpos0[model.jnt_qposadr[joint]])
-    # The coordinate is `ref` where the body stands as authored, so the joint frame starts that much further
-    # back.
+    # The coordinate is `ref` at the authored pose of the body, so the joint frame is offset backwards by it.
     back = make_frame(quat=quat_from_axis_angle(axis, -reference))
     if kind == SLIDE:
         back = make_frame(-reference * axis)

@@ -37,7 +37,7 @@ class MjcfCustom:
         self._elements: dict[str, dict[int, ElementTree.Element]] = {}
         self._source: MjcfSource | None = None
         self.sensors: list[SensorElement] = []
-        """The sensors of the document, which are taken out before it is compiled."""
+        """The sensors of the document, which are removed before it is compiled."""
 
     @property
     def names(self) -> set[str]:
@@ -45,7 +45,7 @@ class MjcfCustom:
         return self._xml.names([*(kind for kinds in _KINDS.values() for kind in kinds), *_ONCE])
 
     def bind(self, source: MjcfSource) -> None:
-        """Take a document, compiled, as the one that elements are asked about."""
+        """Set the compiled document from which elements are read."""
         self._source = source
         self._xml.file = source.name
         by_line = source.element_of_line

@@ -1,4 +1,4 @@
-"""Edits of an MJCF document before it is compiled: what options and missing display files leave out."""
+"""Edits of an MJCF document before it is compiled: removal of elements by options or for missing files."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from pluriverse.importers.report import ImportReport, ImportSeverity
 
 
 def edit_document(spec: Any, options: MjcfSettings, report: ImportReport) -> None:
-    """Remove elements from a document (`mujoco.MjSpec`) and note what that means."""
+    """Remove elements from a document (`mujoco.MjSpec`) and report the consequences."""
     import mujoco
 
     for sensor in list(spec.sensors):
@@ -35,7 +35,8 @@ def _remove_names(spec: Any, options: MjcfSettings, report: ImportReport) -> Non
     def ignored() -> list[Any]:
         return [b for b in spec.bodies if b.name != "world" and matches(options["ignore_names"], b.name)]
 
-    # Before any body goes: not every version of MuJoCo lists its keyframes afterwards, or cuts them right.
+    # Before any body is removed: not every version of MuJoCo lists keyframes afterwards, or trims them
+    # correctly.
     if any(body.find_all("joint") for body in ignored()):
         for number, key in enumerate(list(spec.keys)):
             report.add(
@@ -44,7 +45,7 @@ def _remove_names(spec: Any, options: MjcfSettings, report: ImportReport) -> Non
                 "it cannot be used, since its numbers count joints that ignore_names leaves out",
             )
             spec.delete(key)
-    # A body takes its descendants with it, so the list has to be made anew after each removal.
+    # Removing a body removes its descendants, so the list must be rebuilt after each removal.
     while bodies := ignored():
         spec.delete(bodies[0])
     for elements in (list(spec.geoms), list(spec.sites)):
@@ -66,7 +67,7 @@ def _remove_meshes(spec: Any, options: MjcfSettings, report: ImportReport) -> No
 
 
 def _remove_missing_visuals(spec: Any, options: MjcfSettings, report: ImportReport) -> None:
-    """Remove geoms that neither collide nor weigh and whose mesh file is missing; others stay, an error."""
+    """Remove visual geoms without mass whose mesh file is missing; for other geoms that stays an error."""
     folder = Path(spec.modelfiledir) / spec.meshdir
     for mesh in list(spec.meshes):
         if not mesh.file or (folder / mesh.file).is_file() or mesh.file in spec.assets:

@@ -1,7 +1,7 @@
 """MJCF equality constraints: connect and weld as loops, joint as couplings.
 
-MuJoCo keeps what a constraint holds at the configuration `qpos0`, in which the bodies stand as authored; a
-keyframe does not change it.
+MuJoCo's constraints hold at the configuration `qpos0`, the authored pose of the bodies; a keyframe does not
+change that.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.types import EqType
 
 CONNECT, WELD, JOINT, TENDON = range(4)  # mujoco.mjtEq
-# The solref that MuJoCo gives constraints without their own (MuJoCo's XML reference).
+# MuJoCo's default solref of constraints (MuJoCo's XML reference).
 DEFAULT_SOLREF = (0.02, 1.0)
 
 
@@ -36,7 +36,7 @@ def add_equalities(
     options: MjcfSettings,
     report: ImportReport,
 ) -> None:
-    """Add the equality constraints of the document to `robot`; report those that it cannot hold."""
+    """Add the equality constraints of the document to `robot`; report unsupported ones."""
     import mujoco
 
     model = source.model
@@ -81,7 +81,7 @@ def add_equalities(
 def _loop(
     model: Any, index: int, label: str, link_of_body: dict[int, int], options: MjcfSettings, site: int
 ) -> LoopDescription:
-    """Return a connect or weld constraint from the two frames that shall coincide."""
+    """Return a connect or weld constraint from the two frames that must coincide."""
     ends = [int(model.eq_obj1id[index]), int(model.eq_obj2id[index])]
     data = np.asarray(model.eq_data[index], dtype=np.float64)
     kind = EqType.WELD if model.eq_type[index] == WELD else EqType.CONNECT

@@ -33,7 +33,7 @@ def add_shapes(
     parents = read_class_parents(source.spec)
     classes = {geom.id: class_names(geom, parents) for geom in source.spec.geoms}
     paired = _paired_geoms(model)
-    # Rows of the namespace name geoms that need not collide by themselves.
+    # Rows of the namespace may name geoms that do not collide otherwise.
     named = paired | _wrapped_geoms(model) if options["custom"].namespace.is_registered else set()
     meshes: dict[int, Mesh] = {}
     looks = MjcfAppearances(model, report)
@@ -95,7 +95,7 @@ def _paired_geoms(model: Any) -> set[int]:
 
 
 def _wrapped_geoms(model: Any) -> set[int]:
-    """Return the geoms that spatial tendons go around."""
+    """Return the geoms that spatial tendons wrap around."""
     around = np.isin(model.wrap_type, (WRAP_SPHERE, WRAP_CYLINDER))
     return {int(geom) for geom in np.asarray(model.wrap_objid)[around]}
 
@@ -193,7 +193,7 @@ def _mesh(model: Any, mesh: int, scale: float) -> Mesh:
 
 
 def _height_field(model: Any, geom: int, scale: float) -> Heightfield:
-    """Return the height field of a geom [m]. MuJoCo's has a bottom, ours is solid all the way down."""
+    """Return the height field of a geom [m]. MuJoCo's has a base, ours is solid without bound below."""
     field = int(model.geom_dataid[geom])
     rows, columns = int(model.hfield_nrow[field]), int(model.hfield_ncol[field])
     first = int(model.hfield_adr[field])
@@ -208,7 +208,7 @@ def _set_material(
     sliding, torsional, rolling = (float(value) for value in model.geom_friction[geom])
     condim = int(model.geom_condim[geom])
     shape.cfg["mu"] = sliding
-    # A pair has the larger condim of its geoms, so those of a geom of a lower one may act too.
+    # A pair has the larger condim of its geoms, so the coefficients of a geom with a lower one may act too.
     shape.cfg["mu_torsional"], shape.cfg["mu_rolling"] = torsional, rolling
     kept = options["custom"].namespace.keeps
     if condim == 1 and not kept("condim 1", name):
@@ -223,7 +223,8 @@ def _set_material(
         )
     margin = options["scale"] * float(model.geom_margin[geom])
     gap = options["scale"] * float(model.geom_gap[geom])
-    # MuJoCo pushes below the sum of both margins, and detects below that of margins and gaps, as we do.
+    # As in MuJoCo, contacts push below the sum of both margins, and are detected below that of margins and
+    # gaps.
     for quantity, value in (("margin", margin), ("gap", gap)):
         if value > 0.0:
             shape.cfg[quantity] = value
@@ -236,7 +237,7 @@ def _set_material(
             report.add(
                 "solref",
                 name,
-                "converted to a stiffness per mass that the contact feels and a dissipation time "
+                "converted to a stiffness per effective mass and a dissipation time "
                 "(ke_per_mass = 1/((1 - dmax) (t d)²), tau = 2 t d²)",
             )
     if not np.allclose(model.geom_solimp[geom], DEFAULT_SOLIMP) and not kept("solimp", name):

@@ -17,7 +17,7 @@ PREFERRED = ("home", "stand", "standing")
 
 
 def select_keyframe(model: Any, keyframe: str | int | None, file: str) -> int | None:
-    """Return the index of the keyframe that `keyframe` asks for, None for the configuration as authored.
+    """Return the index of the keyframe that `keyframe` selects, None for the authored configuration.
 
     Raises:
         AssetError: If there is no such keyframe.

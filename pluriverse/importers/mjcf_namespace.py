@@ -1,7 +1,7 @@
-"""The namespace `mujoco` of an MJCF document: what only MuJoCo knows about bodies, joints, geoms and options.
+"""The namespace `mujoco` of an MJCF document: MuJoCo-specific values of bodies, joints, geoms, options.
 
-A builder has these attributes where `SolverMuJoCo.register_custom_attributes` was called before; without it
-they are reported. Values come from MuJoCo's compiled model, in which defaults are resolved; those that are
+A builder has these attributes if `SolverMuJoCo.register_custom_attributes` was called before; otherwise they
+are reported. Values come from MuJoCo's compiled model, in which defaults are resolved; those that are
 MuJoCo's own are not written.
 """
 
@@ -40,7 +40,7 @@ DOF_FIELDS = (
 
 
 class MujocoNamespace:
-    """What a builder can keep of the parameters that only MuJoCo knows.
+    """The MuJoCo-specific parameters that a builder can store.
 
     Args:
         builder: Builder that the document is added to.
@@ -54,7 +54,7 @@ class MujocoNamespace:
         """Whether the builder has the attributes."""
 
     def keeps(self, feature: str, entity: str) -> bool:
-        """Return whether a feature that is no property of the model is kept in the namespace; note it."""
+        """Return whether the namespace keeps a feature that the model lacks, and report it."""
         if self.is_registered:
             self._report.add(feature, entity, KEPT, ImportSeverity.NOTE)
         return self.is_registered
@@ -129,7 +129,7 @@ class MujocoNamespace:
 
 
 def _given_options(source: MjcfSource) -> set[str]:
-    """Return the names of the options that a document gives; those that are not as by default, if no XML."""
+    """Return the names of the options that a document sets; without XML, those that are not default."""
     import mujoco
 
     if source.tree is not None:
@@ -145,7 +145,7 @@ def _given_options(source: MjcfSource) -> set[str]:
 
 
 def _given_switches(source: MjcfSource) -> dict[str, bool]:
-    """Return the flags that a document gives; those that are not as by default, if it is no XML."""
+    """Return the flags that a document sets; without XML, those that differ from the default."""
     import mujoco
 
     if source.tree is not None:

@@ -39,7 +39,7 @@ class SensorElement:
 
     name: str
     type: str
-    """What it measures, in MuJoCo's word."""
+    """What it measures, by MuJoCo's name."""
     kind: int
     """Kind of the object it is on (`mujoco.mjtObj`)."""
     object: str
@@ -51,13 +51,13 @@ class SensorElement:
     cutoff: float
     noise: float
     delay: float = 0.0
-    """How late it is read [s]."""
+    """Delay of its readings [s]."""
     options: tuple[int, ...] = (0, 0, 0)
-    """Which data it tells, as bits, of types that can tell several; how contacts are reduced; to how many."""
+    """Bits of the reported data, for types with several; reduction of contacts; number of contacts."""
 
 
 def take_sensor(sensor: Any) -> SensorElement:
-    """Return what an element of a document (`mujoco.MjsSensor`) says."""
+    """Return the contents of an element of a document (`mujoco.MjsSensor`)."""
     return SensorElement(
         sensor.name,
         sensor.type.name.removeprefix("mjSENS_").lower(),
@@ -112,7 +112,7 @@ def add_visual_cameras(
     scale: float,
     report: ImportReport,
 ) -> None:
-    """Add the cameras as those of `ModelBuilder.add_camera`, which pictures and sensors look through."""
+    """Add the cameras as by `ModelBuilder.add_camera`, for pictures and sensors."""
     model = source.model
     for camera in range(model.ncam):
         body = int(model.cam_bodyid[camera])

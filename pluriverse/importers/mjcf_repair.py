@@ -1,6 +1,6 @@
-"""Repairs of MJCF documents that MuJoCo's parser or compiler refuses: what old files have and mean.
+"""Repairs of MJCF documents that MuJoCo's parser or compiler refuses, mostly old files.
 
-Each is reported. What stays is MuJoCo's own complaint.
+Each repair is reported. What cannot be repaired remains MuJoCo's error.
 """
 
 import itertools
@@ -23,16 +23,16 @@ BOUND = 2e-15
 # Principal moments relative to the largest: negative ones up to this are rounding.
 INERTIA_ROUNDING = 1e-5
 
-# How much more than the least change repaired moments get, relative: MuJoCo compares them without tolerance.
+# Relative excess over the least change of repaired moments, since MuJoCo compares them without tolerance.
 MARGIN = 1e-9
 
-# Half the range of a joint that is locked, in the units of the file: MuJoCo wants one of some width.
+# Half the range of a locked joint, in the units of the file: MuJoCo requires a range of some width.
 LOCKED = 1e-5
 
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX = range(7)  # mujoco.mjtGeom
 BALL = 1  # mujoco.mjtJoint
 _MUJOCO_MESHES = (".stl", ".obj", ".msh")
-"""Endings of mesh files that MuJoCo reads."""
+"""Extensions of mesh files that MuJoCo reads."""
 _SIZE_COUNT = {SPHERE: 1, CAPSULE: 2, ELLIPSOID: 3, CYLINDER: 2, BOX: 3}
 
 
@@ -44,7 +44,7 @@ def repair_tree(
     Args:
         tree: The document.
         message: The complaint.
-        elements: Elements of the document by what MuJoCo says of them ("line 3").
+        elements: Elements of the document by MuJoCo's position text ("line 3").
         report: Report of the import.
     """
     place = re.search(r"Element '[^']*', (line \d+)", message)
@@ -126,7 +126,7 @@ def repair_spec(spec: Any, report: ImportReport) -> None:
 
 
 def _read_meshes(spec: Any) -> None:
-    """Read the mesh files that MuJoCo has no decoder for."""
+    """Read the mesh files that MuJoCo cannot decode."""
     folder = Path(spec.modelfiledir) / spec.meshdir
     for mesh in spec.meshes:
         path = folder / mesh.file
@@ -139,7 +139,7 @@ def _read_meshes(spec: Any) -> None:
 
 
 def _drop_pictures(spec: Any, report: ImportReport) -> None:
-    """Leave out what only a picture needs, so that missing files and materials do no harm."""
+    """Leave out elements that only affect pictures if their files or materials are missing."""
     known = {material.name for material in spec.materials}
     for kind, elements in (("geom", spec.geoms), ("site", spec.sites), ("tendon", spec.tendons)):
         for number, element in enumerate(elements):
@@ -168,7 +168,7 @@ def _drop_pictures(spec: Any, report: ImportReport) -> None:
 
 
 def _too_large(texture: Any, files: list[Path | bytes]) -> str:
-    """Return what is too large about a texture, nothing if it is not."""
+    """Return a text if a texture is too large, else an empty one."""
     try:
         for file in files:
             check_png(file, "the image")
@@ -180,7 +180,7 @@ def _too_large(texture: Any, files: list[Path | bytes]) -> str:
 
 
 def _check_height_fields(spec: Any, file: str) -> None:
-    """Raise if an image of heights is too large, since the ground is not to be left out.
+    """Raise if an image of heights is too large, since the ground must not be left out.
 
     Raises:
         AssetLimitError: If one is.
@@ -216,7 +216,7 @@ def _drop_contacts(spec: Any, report: ImportReport) -> None:
 def _drop_tendons(spec: Any, report: ImportReport) -> None:
     """Leave out tendons along joints and sites that do not exist, as files shared by robots and objects have.
 
-    What drives or measures such a tendon goes with it.
+    Actuators and sensors of such a tendon are removed with it.
     """
     import mujoco
 
@@ -244,7 +244,7 @@ def _drop_tendons(spec: Any, report: ImportReport) -> None:
 
 
 def _drop_actuators(spec: Any, report: ImportReport) -> None:
-    """Leave out the actuators of an object that includes those of a robot: none of their joints is there."""
+    """Leave out included actuators of a robot that is missing: none of their joints exists."""
     import mujoco
 
     joints = {joint.name for joint in spec.joints}
@@ -273,7 +273,7 @@ def _is_on_tendon(kind: Any, target: str, tendon: str) -> bool:
 
 
 def _repair_size(spec: Any, geom: Any, name: str, report: ImportReport) -> None:
-    """Leave out a geom without extent, and let one without thickness be a thin plate."""
+    """Leave out a geom without extent, and make one without thickness a thin plate."""
     count = _SIZE_COUNT.get(int(geom.type), 0)
     if geom.meshname or count == 0:
         return

@@ -1,4 +1,4 @@
-"""What an MJCF document has beyond bodies, joints and shapes, as rows of the namespace `mujoco`.
+"""Elements of an MJCF document beyond bodies, joints and shapes, as rows of the namespace `mujoco`.
 
 Contact pairs, tendons with the joints, sites and geoms that they pass, constraints between tendons, and all
 actuators. They refer to joints, shapes and bodies of the builder, so they are added after these.
@@ -34,7 +34,7 @@ GENERAL = 2  # value of ctrl_type
 
 
 def report_rows(source: MjcfSource, options: MjcfSettings, report: ImportReport) -> None:
-    """Note what of pairs, tendons and actuators is kept in the namespace, and what cannot be."""
+    """Report which pairs, tendons and actuators are kept in the namespace, and which cannot be."""
     namespace, model = options["custom"].namespace, source.model
     kinds = [("contact pair", model.npair, "pair"), ("tendon", model.ntendon, "tendon")]
     for kind, count, field in kinds:
@@ -76,7 +76,7 @@ def unkept_actuator(source: MjcfSource, actuator: int, options: MjcfSettings) ->
 
 
 def _transmission(model: Any, actuator: int) -> int:
-    """Return what an actuator acts on; an orientation is one of a joint, or of a site seen from another."""
+    """Return the target of an actuator; an orientation is one of a joint, or of a site in another."""
     kind = int(model.actuator_trntype[actuator])
     if kind == TRN_ROTATION:
         return TRN_JOINT if int(model.actuator_trnid[actuator, 1]) < 0 else TRN_SITE
@@ -197,7 +197,7 @@ class RowWriter:
         return {"tendon_wrap_type": GEOM, "tendon_wrap_shape": geom, "tendon_wrap_sidesite": side}
 
     def _owner(self, row: dict[str, Any], *, fixed: bool) -> int:
-        """Return the articulation that a tendon begins at, -1 for none."""
+        """Return the articulation of a tendon's first element, -1 for none."""
         if fixed:
             return int(self._builder.joint_articulation[row["tendon_joint"]])
         shape = row.get("tendon_wrap_shape", -1)
@@ -239,7 +239,7 @@ class RowWriter:
         )
 
     def _target(self, actuator: int) -> tuple[int, int, int] | None:
-        """Return what an actuator acts on, a second thing (-1 for none) and the articulation it is in."""
+        """Return the target of an actuator, a second target (-1 for none) and its articulation."""
         model, placement = self._model, self._placement
         kind = _transmission(model, actuator)
         index, second = (int(value) for value in model.actuator_trnid[actuator])
@@ -315,7 +315,7 @@ class RowWriter:
             )
 
     def _range(self, name: str, place: int) -> dict[str, Any]:
-        """Return a range of an actuator or a control, and whether it holds."""
+        """Return a range of an actuator or a control, and whether it is active."""
         bounds = getattr(self._model, f"actuator_{name}range")[place]
         return {
             f"actuator_{name}range": bounds,

@@ -36,9 +36,9 @@ RENAMED = {
     "actuatorfrc": SensorType.JOINTACTUATORFRC,
     "jointactfrc": SensorType.JOINTACTUATORFRC,
 }
-"""What measures the same, by MuJoCo's word."""
+"""Types that measure the same, by MuJoCo's name."""
 SIDED = (SensorType.CONTACT, SensorType.GEOMDIST, SensorType.GEOMNORMAL, SensorType.GEOMFROMTO)
-"""Types that are about the shapes of two sides."""
+"""Types that concern the shapes of two sides."""
 UNREAD = {
     "jointlimitfrc": "solvers do not tell the forces of limits one by one",
     "tendonlimitfrc": "solvers do not tell the forces of limits one by one",
@@ -47,7 +47,7 @@ UNREAD = {
     "user": "what it measures is code of a program that uses the file",
     "plugin": "plugins do not run",
 }
-"""Why a type is not measured, by MuJoCo's word."""
+"""Why a type is not measured, by MuJoCo's name."""
 
 
 class _UnreadError(Exception):
@@ -90,7 +90,7 @@ class SensorReader:
         self._drives = drives
 
     def add(self, sensors: list[SensorElement]) -> None:
-        """Add those that can be measured, and note the others with the reason."""
+        """Add those that can be measured, and report the others with the reason."""
         for number, sensor in enumerate(sensors):
             name = sensor.name or f"{sensor.type}_{number}"
             try:
@@ -182,7 +182,7 @@ class SensorReader:
         return _Place(place, [*frame.position, *frame.quat])
 
     def _sides(self, sensor: SensorElement, kind: SensorType) -> dict[str, Any]:
-        """Return what a sensor of contacts or distances is about, and what it tells."""
+        """Return the sides of a sensor of contacts or distances, and what it measures."""
         options: dict[str, Any] = {}
         for prefix, what, name in (
             ("", sensor.kind, sensor.object),
@@ -267,7 +267,7 @@ class SensorReader:
         return SensorTerm(int(self._builder.joint_q_start[place]) + within, dof, coefficient)
 
     def _tendon(self, tendon: int, factor: float) -> dict[str, Any]:
-        """Return the shares of joints, or the stretches between sites, that make up a tendon."""
+        """Return the joint terms, or the segments between sites, that make up a tendon."""
         model = self._model
         first = int(model.tendon_adr[tendon])
         wraps = list(range(first, first + int(model.tendon_num[tendon])))
@@ -294,7 +294,7 @@ class SensorReader:
         return {"segments": segments}
 
     def _tendon_limit(self, tendon: int) -> dict[str, Any]:
-        """Return what makes up a tendon, and its limits; none if it has no limits."""
+        """Return the parts of a tendon, and its limits; none if it has no limits."""
         model = self._model
         if not bool(model.tendon_limited[tendon]):
             return {"terms": [], "parameter": [-np.inf, np.inf, 0.0]}
@@ -337,14 +337,14 @@ class SensorReader:
         ]
 
     def _check_drives(self, actuators: list[int], name: str, joint: int) -> None:
-        """Raise if what acts on a joint is not just its drive."""
+        """Raise if more than its drive acts on a joint."""
         if self._drives is not None and not set(actuators) <= set(self._drives):
             raise _UnreadError(f"'{name}' has actuators that are no drives; they stay inside SolverMuJoCo")
         if self._drives is None and float(np.ravel(self._model.jnt_stiffness[joint])[0]) != 0.0:
             raise _UnreadError(f"the spring of '{name}' and its actuator are one drive, whose sum is known")
 
     def _springs(self) -> list[SensorTerm]:
-        """Return the springs of the joints, which keep energy."""
+        """Return the springs of the joints, which store energy."""
         model, terms = self._model, []
         for joint in range(int(model.njnt)):
             stiffness = float(np.ravel(model.jnt_stiffness[joint])[0])

@@ -14,7 +14,7 @@ from pluriverse.importers.mjcf_repair import BOUND, repair_spec, repair_tree
 from pluriverse.importers.mjcf_tree import MjcfTree
 from pluriverse.importers.report import ImportReport
 
-# What to do about the complaints of MuJoCo's parser and compiler that users meet most, by telling words.
+# Remedies for the most frequent errors of MuJoCo's parser and compiler, by characteristic words.
 REMEDIES = (
     ("'mujocoinclude'", "This is a part for <include>: pass the file that includes it."),
     ("mass and inertia", "Give the body a geom with a density, or an <inertial> with mass and inertia > 0."),
@@ -45,7 +45,7 @@ class MjcfSource:
     """An MJCF document, parsed and compiled."""
 
     name: str
-    """The file, or what the text is called in messages."""
+    """The file, or the name of the text in messages."""
     spec: Any
     """`mujoco.MjSpec`: the elements as authored."""
     model: Any
@@ -67,7 +67,7 @@ def read_mjcf(
 
     Args:
         source: Path, XML text, or a `mujoco.MjSpec`, of which a copy is edited.
-        edit: What is done to the elements before they are compiled.
+        edit: Called on the elements before they are compiled.
         report: Report of the import.
         custom_names: Names of XML attributes that a user declared; MuJoCo need not know them.
 

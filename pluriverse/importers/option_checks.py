@@ -1,4 +1,4 @@
-"""Checks of options that several importers have."""
+"""Checks of options that several importers share."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ def check_hull_limit(importer: str, mesh_maxhullvert: int) -> None:
 
 
 def check_factor(importer: str, options: Mapping[str, Any], name: str, *, may_be_zero: bool = False) -> None:
-    """Check an option that something is multiplied by.
+    """Check an option that is a factor.
 
     Raises:
         ValueError: If it is not finite, or not positive; with `may_be_zero`, if it is negative.
@@ -51,7 +51,7 @@ def read_patterns(importer: str, name: str, patterns: Sequence[str] | None) -> t
     """Return the regular expressions of an option, which may be one alone, or None.
 
     Raises:
-        ValueError: If one of them is no regular expression.
+        ValueError: If one of them is not a regular expression.
     """
     patterns = (patterns,) if isinstance(patterns, str) else tuple(patterns or ())
     for pattern in patterns:

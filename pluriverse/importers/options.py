@@ -24,21 +24,21 @@ class ImportOptions(TypedDict, total=False):
 
     xform: Any
     """Pose of the asset in the world, or in `parent_body`: of the world frame of a MuJoCo model, the base
-    link of a URDF robot, or the stage, turned so that its up axis is that of the builder."""
+    link of a URDF robot, or the stage, rotated so that its up axis is that of the builder."""
     floating: bool | None
-    """Whether the base moves freely. True frees a base that the file fixes to the world; False fixes one that
-    is free, where it stands. None takes the base as authored, which in URDF is fixed."""
+    """Whether the base moves freely. True frees a base that the file fixes to the world; False fixes a free
+    one in place. None keeps the base as authored, which in URDF is fixed."""
     base_joint: Mapping[str, Any] | None
-    """Joint that holds the base instead of a fixed or free one, as a mapping: `joint_type` (fixed, free,
+    """Joint of the base instead of a fixed or free one, as a mapping: `joint_type` (fixed, free,
     revolute, prismatic, ball or d6), `axis` and the other fields of `JointDofConfig`, `linear_axes` and
-    `angular_axes` of D6, `child_xform`, `collision_filter_parent`, `label`. At zero the base is where it is
-    authored. It excludes `floating`."""
+    `angular_axes` of D6, `child_xform`, `collision_filter_parent`, `label`. At zero the base has its authored
+    pose. It excludes `floating`."""
     parent_body: Annotated[int, -1]
     """Body that the base is mounted on; `xform` is then a pose in that body. -1 is the world."""
     override_root_xform: Annotated[bool, False]
     """Whether `xform` is the pose of the first body, whatever its pose in the file."""
     enable_self_collisions: Annotated[bool, True]
-    """Whether bodies of the asset collide with each other. A USD articulation may say so itself."""
+    """Whether bodies of the asset collide with each other. A USD articulation may override it."""
     force_show_colliders: Annotated[bool, False]
     """Whether colliders of bodies with display geometry are visible too."""
     collapse_fixed_joints: Annotated[bool, False]
@@ -47,11 +47,11 @@ class ImportOptions(TypedDict, total=False):
     mesh_maxhullvert: Annotated[int, 64]
     """Largest number of vertices of the convex hull of a collision mesh."""
     drive_gains: Gains
-    """Stiffness and damping of drives for joints that the asset has none for [N·m/rad and N·m·s/rad, of
-    sliding joints N/m and N·s/m], which hold them where they begin; or a mapping from names of joints (with
+    """Stiffness and damping of drives for joints without one in the asset [N·m/rad and N·m·s/rad, of sliding
+    joints N/m and N·s/m], whose targets are the initial positions; or a mapping from names of joints (with
     wildcards) to such pairs. None leaves them undriven."""
     effort_limit: Limits
-    """Largest effort of drives that the asset has no limit for [N·m or N]; or a mapping as above."""
+    """Largest effort of drives without a limit in the asset [N·m or N]; or a mapping as above."""
     strict: Annotated[bool, False]
     """Whether to raise for features that cannot be represented, rather than warn."""
 
@@ -60,15 +60,15 @@ class XmlOptions(ImportOptions, total=False):
     """Options of MJCF and URDF."""
 
     up_axis: Annotated[Any, "z"]
-    """Axis of the file that shall point along the up axis of the builder: "x", "y", "z" or an `Axis`."""
+    """Axis of the file that becomes the up axis of the builder: "x", "y", "z" or an `Axis`."""
     scale: Annotated[float, 1.0]
     """Factor on all lengths; masses are kept, inertias follow."""
     hide_visuals: Annotated[bool, False]
     """Whether display geometry is added invisible."""
     parse_visuals_as_colliders: Annotated[bool, False]
-    """Whether the display geometry of a body takes the place of its colliders."""
+    """Whether the display geometry of a body replaces its colliders."""
     ignore_inertial_definitions: Annotated[bool, False]
-    """Whether mass and inertia follow from the colliders where `<inertial>` gives them."""
+    """Whether mass and inertia follow from the colliders even where `<inertial>` gives them."""
 
 
 class OrderOptions(ImportOptions, total=False):
@@ -81,7 +81,7 @@ class OrderOptions(ImportOptions, total=False):
     "dfs_by_name", of URDF only, with siblings by the names of their joints; or None for the order in the
     file."""
     bodies_follow_joint_ordering: Annotated[bool, True]
-    """Whether bodies are in the order of the joints that hold them; otherwise in that of the file."""
+    """Whether bodies are in the order of their joints; otherwise in that of the file."""
 
 
 class MjcfOptions(XmlOptions, total=False):
@@ -104,9 +104,9 @@ class MjcfOptions(XmlOptions, total=False):
     visual_classes: Annotated[Sequence[str], ("visual",)]
     """Regular expressions of default classes whose geoms only display."""
     collider_classes: Annotated[Sequence[str], ("collision",)]
-    """Regular expressions of default classes whose geoms collide if their contact bits let them."""
+    """Regular expressions of default classes whose geoms collide if their contact bits allow it."""
     no_class_as_colliders: Annotated[bool, True]
-    """Whether geoms in neither kind of class collide if their contact bits let them."""
+    """Whether geoms in neither kind of class collide if their contact bits allow it."""
     keyframe: Annotated[str | int | None, "auto"]
     """Keyframe of the initial state by name or index; "auto" takes one called home or stand, else the first;
     None takes the configuration as authored."""
@@ -118,10 +118,10 @@ class UrdfOptions(XmlOptions, OrderOptions, total=False):
     mesh_scale: Annotated[float | Sequence[float], 1.0]
     """Further factor on meshes, or one per axis."""
     planar_joints_turn: Annotated[bool, False]
-    """Whether planar joints also turn about their axis: three degrees of freedom."""
+    """Whether planar joints also rotate about their axis: three degrees of freedom."""
     split_bimanual_root_articulation: Annotated[bool, False]
-    """Whether what moves on a base that is fixed becomes an articulation of its own, `ROBOT/LINK`, if there
-    are several: the two arms of a torso. The base keeps `ROBOT`."""
+    """Whether each limb on a fixed base becomes its own articulation, `ROBOT/LINK`, if there are several,
+    like the two arms of a torso. The base keeps `ROBOT`."""
     package_dirs: Mapping[str, str | Path] | Sequence[str | Path] | None
     """Folders that contain the packages of `package://` references, or folders by package name."""
 
@@ -134,7 +134,7 @@ class UsdOptions(OrderOptions, total=False):
     ignore_paths: Annotated[Sequence[str], ()]
     """Regular expressions; prims whose path starts with a match are left out."""
     only_load_enabled_rigid_bodies: Annotated[bool, False]
-    """Whether bodies with `rigidBodyEnabled = false` are part of the world; otherwise they move as the
+    """Whether bodies with `rigidBodyEnabled = false` are part of the world; otherwise they move like the
     others."""
     only_load_enabled_joints: Annotated[bool, True]
     """Whether joints with `jointEnabled = false` are left out."""
@@ -145,24 +145,23 @@ class UsdOptions(OrderOptions, total=False):
     hide_collision_shapes: Annotated[bool, False]
     """Whether colliders of bodies with display geometry are invisible."""
     apply_up_axis_from_stage: Annotated[bool, False]
-    """Whether the axes of the stage are kept, whichever points up; otherwise the stage is turned so that its
-    up axis is that of the builder. If they are kept, the builder takes over the up axis of the stage."""
+    """Whether the axes of the stage are kept; otherwise the stage is rotated so that its up axis is that of
+    the builder. If they are kept, the builder adopts the up axis of the stage."""
     joint_drive_gains_scaling: Annotated[float, 1.0]
     """Factor on stiffness and damping of angular drives."""
     force_position_velocity_actuation: Annotated[bool, False]
-    """Whether drives with stiffness and damping follow a velocity target too, also where the stage has
-    none."""
+    """Whether drives with stiffness and damping also follow a velocity target, even if the stage has none."""
 
 
 class MjcfSettings(MjcfOptions):
-    """What the parts of the MJCF importer read: all options, and the reader of custom attributes."""
+    """Inputs of the parts of the MJCF importer: all options, and the reader of custom attributes."""
 
     custom: "MjcfCustom"
     """Reads the custom attributes that the builder declares."""
 
 
 class UsdSettings(UsdOptions):
-    """What the parts of the USD importer read: all options, and the up axis of the builder."""
+    """Inputs of the parts of the USD importer: all options, and the up axis of the builder."""
 
     up_axis: "Axis"
     """Axis of the builder that points up."""

@@ -1,4 +1,4 @@
-"""Options of Newton's importers: taken, so that scripts run, with a warning where they mean nothing."""
+"""Options of Newton's importers: accepted so that scripts run, with a warning if they have no effect."""
 
 import warnings
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _MARGINS = "margin and gap are read as MuJoCo means them"
 _MASSLESS = "a massless base is kept where it is fixed; use collapse_fixed_joints=True to merge it"
 _CONSTRAINTS = "equality constraints always become those of the model, which both solvers hold"
 
-# What a script can ask for: the value that asks for nothing, and why another one changes nothing here.
+# An option of a script: its neutral value, and why other values change nothing here.
 _WITHOUT_MEANING: Mapping[str, Mapping[str, tuple[Any, str]]] = {
     "add_mjcf": {
         "collapse_massless_fixed_root": (False, _MASSLESS),
@@ -54,13 +54,13 @@ OTHER_OPTIONS = {importer: ("verbose", *options) for importer, options in _WITHO
 
 
 def read_other_options(importer: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-    """Return the options that the importer itself has, and whether its report shall be printed.
+    """Return the options of the importer itself, and whether to print its report.
 
-    Warns of each option that asks for what does not exist here.
+    Warns of each option that has no effect here.
 
     Args:
         importer: Name of the method, for example `add_mjcf`.
-        options: What it was called with.
+        options: The arguments of the call.
     """
     own = dict(options)
     is_verbose = bool(own.pop("verbose", False))

@@ -11,17 +11,16 @@ from pluriverse.importers.errors import AssetWarning, UnsupportedAssetError
 
 
 class ImportSeverity(enum.Enum):
-    """How much an entry of a report matters."""
+    """Severity of an entry of a report."""
 
     NOTE = "note"
-    """Worth knowing; the bodies move as authored. Nobody is warned."""
+    """For information; the bodies move as authored, without a warning."""
     WARNING = "warning"
     """Something is missing that does not move bodies, such as the mesh of a picture."""
     REPAIR = "repair"
-    """Something in the file cannot be as it stands, and was read as what comes closest to it. An error with
-    `strict=True`."""
+    """Something in the file is impossible as written, and was repaired. An error with `strict=True`."""
     LOSS = "loss"
-    """Bodies may move other than authored. An error with `strict=True`."""
+    """Bodies may move differently than authored. An error with `strict=True`."""
 
 
 @dataclasses.dataclass
@@ -31,7 +30,7 @@ class ImportEntry:
     feature: str
     """The feature, for example `tendon`."""
     consequence: str
-    """What that means for the simulation."""
+    """The consequence for the simulation."""
     entities: list[str]
     """The elements concerned, by name."""
     severity: ImportSeverity = ImportSeverity.LOSS
@@ -47,7 +46,8 @@ class ImportEntry:
 class Keyframe:
     """A configuration that an asset names, in the coordinates of the joints that were added.
 
-    `builder.joint_q[report.coords] = keyframe.joint_q` lets the robot begin there, likewise the others.
+    `builder.joint_q[report.coords] = keyframe.joint_q` makes the robot start there; the other arrays work
+    alike.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Keyframe:
 
 @dataclasses.dataclass
 class ImportReport:
-    """What an importer added to a builder, and what of the asset it could not represent."""
+    """Report of what an importer added to a builder, and what of the asset it could not represent."""
 
     source: str
     """The file, or the name of the text that was read."""
@@ -130,12 +130,12 @@ class ImportReport:
 
     @property
     def losses(self) -> list[ImportEntry]:
-        """The entries after which bodies may move other than authored."""
+        """The entries due to which bodies may move differently than authored."""
         return [entry for entry in self.entries if entry.severity is ImportSeverity.LOSS]
 
     @property
     def repairs(self) -> list[ImportEntry]:
-        """The entries of what was impossible as written, with what it was read as."""
+        """The entries of what was impossible as written and was repaired."""
         return [entry for entry in self.entries if entry.severity is ImportSeverity.REPAIR]
 
     def add(

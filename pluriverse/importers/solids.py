@@ -1,4 +1,4 @@
-"""What the shapes of a link weigh as solids: where a file gives no mass or inertia, or an impossible one."""
+"""Mass properties of a link's shapes as solids, for files with missing or impossible mass or inertia."""
 
 from collections.abc import Callable
 from typing import Any

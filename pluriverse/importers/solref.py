@@ -1,4 +1,4 @@
-"""MuJoCo's `solref` of contacts as stiffness and dissipation, which documents of MJCF and USD may have."""
+"""MuJoCo's `solref` of contacts, in MJCF and USD documents, as stiffness and dissipation."""
 
 from collections.abc import Sequence
 
@@ -7,11 +7,11 @@ DEFAULT_SOLREF = (0.02, 1.0)
 
 
 def gains_of_solref(solref: Sequence[float], still: float = 0.95) -> dict[str, float]:
-    """Return the fields of `ShapeConfig` that a `solref` means, none where contacts have no stiffness.
+    """Return the fields of `ShapeConfig` for a `solref`, none if contacts have no stiffness.
 
     A time constant t and a damping ratio d make k = 1 / (t d)² and b = 2 / t, per unit of mass; two negative
-    numbers are -k and -b themselves. A contact at rest has the impedance `still` (dmax of `solimp`) and
-    then pushes with k / (1 - dmax) per unit of mass (MuJoCo's page on computation, "Parameters").
+    numbers are -k and -b themselves. A contact at rest has the impedance `still` (dmax of `solimp`), which
+    gives a stiffness of k / (1 - dmax) per unit of mass (MuJoCo's page on computation, "Parameters").
     """
     first, second = (float(number) for number in solref)
     if first > 0.0:

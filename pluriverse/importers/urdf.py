@@ -1,4 +1,4 @@
-"""URDF importer: robots as ROS describes them, read by yourdfpy."""
+"""URDF importer: robot descriptions of ROS, read by yourdfpy."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Custom attributes in URDF: what a builder declares is read from the elements as XML attributes.
+"""Custom attributes in URDF: attributes that a builder declares are read from XML attributes.
 
 A body has those of its `<link>`, a joint and its degrees of freedom those of `<joint>`, a shape those of
 `<collision>` or `<visual>`, the articulation, the world and the whole model those of `<robot>`.
@@ -20,7 +20,7 @@ class UrdfCustom:
     Args:
         builder: Builder that the document is added to.
         root: The `<robot>` element.
-        file: What messages call the document.
+        file: Name of the document in messages.
     """
 
     def __init__(self, builder: Any, root: Any, file: str):
@@ -57,7 +57,7 @@ class UrdfCustom:
             shape: The shape.
             link: Name of the link.
             kind: "collision" or "visual".
-            number: Which of these elements of the link.
+            number: Index of the element in the link.
 
         Raises:
             AssetError: If a text is no value of its attribute.

@@ -1,6 +1,6 @@
 """Reading URDF: the document is checked element by element, then parsed by yourdfpy.
 
-yourdfpy takes what it finds; the checks before it say where a document is wrong, with element and line.
+yourdfpy accepts anything; the checks before it report errors with element and line.
 """
 
 import copy
@@ -27,7 +27,7 @@ GEOMETRIES = {
     "mesh": ("filename",),
 }
 
-# Elements of which nothing is taken, with what that means and how much it matters.
+# Elements that are ignored, with the consequence and its severity.
 IGNORED_ROBOT_ELEMENTS = {
     "transmission": ("no transmission acts; set drives with set_joint_targets", ImportSeverity.NOTE),
     "gazebo": ("extensions of Gazebo are not read", ImportSeverity.NOTE),
@@ -38,7 +38,7 @@ IGNORED_ROBOT_ELEMENTS = {
     "constraint": ("the constraint does not act", ImportSeverity.LOSS),
 }
 
-# What libxml2 says of a prefix without a declaration, and where one can be declared for the whole document.
+# Error of libxml2 for an undeclared prefix, and the place for a declaration of the whole document.
 _UNDECLARED_PREFIX = re.compile(r"Namespace prefix ([\w.-]+) .*is not defined")
 _ROOT_TAG = re.compile(rb"<robot(?=[\s>])")
 # What puts all elements of a document without a prefix into a namespace.
@@ -61,7 +61,7 @@ class UrdfDocument:
     """The `<robot>` element, repaired."""
 
     def density(self, link: str, default: float) -> float:
-        """Return the density [kg/m³] that a link gives in place of a mass, `default` without one."""
+        """Return the density [kg/m³] that a link has in place of a mass, or `default`."""
         for element in self.root.findall("link"):
             if element.get("name") == link and element.get("density") is not None:
                 return float(element.get("density"))
@@ -188,7 +188,7 @@ class _Checker:
         self.report = report
 
     def check_language(self, root: Any) -> None:
-        """Check that the document is URDF, with nothing left that another program has to expand."""
+        """Check that the document is URDF without unexpanded macros."""
         if root.tag != "robot":
             remedy = "Pass an MJCF file to add_mjcf()." if root.tag == "mujoco" else "Pass a URDF file."
             self._fail(
@@ -281,7 +281,7 @@ class _Checker:
             self._check_sdf(sdf)
 
     def _check_sdf(self, sdf: Any) -> None:
-        """Check the wish of a collision mesh to collide as it is, with a signed distance grid."""
+        """Check the request of a collision mesh for a signed distance grid."""
         text = sdf.get("resolution")
         if text is not None and not (text.strip().isdigit() and int(text) >= 8):
             self._fail(

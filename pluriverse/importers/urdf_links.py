@@ -92,7 +92,7 @@ def _add_mimic(
     scale: float,
     report: ImportReport,
 ) -> None:
-    """Add what a `<mimic>` says: q = multiplier * q of the other joint + offset."""
+    """Add the coupling of a `<mimic>`: q = multiplier * q of the other joint + offset."""
     leader: Any = next((other for other in document.robot.joints if other.name == joint.mimic.joint), None)
     links = [index_of[part.child] for part in (joint, leader) if part is not None]
     scalar = all(robot.links[link].joint.dof is not None for link in links)
@@ -127,7 +127,7 @@ def _add_mimic(
 
 
 def _order(document: UrdfDocument, joint_ordering: JointOrdering) -> list[tuple[str, Any]]:
-    """Return (link, joint that holds it) with parents before children."""
+    """Return (link, joint to its parent) with parents before children."""
     children: dict[str, list[Any]] = {link.name: [] for link in document.robot.links}
     for joint in document.robot.joints:
         children[joint.parent].append(joint)
@@ -219,7 +219,7 @@ def _joint(
             dofs.append(dataclasses.replace(dof, lower=-np.inf, upper=np.inf, velocity_limit=None))
         else:
             report.add(
-                "planar joint", joint.name, "it slides in its plane without turning", ImportSeverity.NOTE
+                "planar joint", joint.name, "it slides in its plane without rotating", ImportSeverity.NOTE
             )
         rest = [0.0] * len(dofs)
         return JointDescription(
@@ -236,7 +236,7 @@ def _joint(
 
 
 def _ball_joint(joint: Any, label: str, frame: Frame, report: ImportReport) -> JointDescription:
-    """Return the joint of the type `spherical`, which is no part of URDF but in use."""
+    """Return the joint of the type `spherical`, which is not part of URDF but in use."""
     damping = friction = 0.0
     if joint.dynamics is not None:
         damping, friction = float(joint.dynamics.damping or 0.0), float(joint.dynamics.friction or 0.0)
@@ -255,7 +255,7 @@ def _ball_joint(joint: Any, label: str, frame: Frame, report: ImportReport) -> J
 
 def _plane(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return two unit vectors that make a right-handed frame with a unit normal: x and y for z."""
-    # What lies in the plane of y; a normal near y leaves too little of it, so x takes its place.
+    # The projection of y onto the plane; for a normal near y it is too short, so x is used.
     other = np.array([0.0, 1.0, 0.0] if abs(normal[1]) < 0.9 else [1.0, 0.0, 0.0])
     second = other - (other @ normal) * normal
     second /= np.linalg.norm(second)

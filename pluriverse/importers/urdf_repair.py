@@ -1,4 +1,4 @@
-"""Repairs of a URDF document before it is checked: what robot files of the wild have and mean.
+"""Repairs of a URDF document before it is checked, for faults that are common in robot files.
 
 Each is reported. Elements are changed in place, so that what is parsed afterwards is the repaired document.
 """
@@ -16,7 +16,7 @@ SHEET_SHARE = 1e-3
 # Attributes of several numbers. With commas as decimal points there would be more of them.
 VECTORS = {"xyz": 3, "rpy": 3, "size": 3, "scale": 3, "rgba": 4}
 
-# Children of links and joints that URDF has, or that others have given them.
+# Children of links and joints in URDF and its common extensions.
 LINK_CHILDREN = ("inertial", "visual", "collision", "contact")
 JOINT_CHILDREN = (
     "parent",
@@ -44,7 +44,7 @@ def written_tag(element: Any) -> str:
 
 
 def describe(element: Any) -> str:
-    """Return what messages call an element: tag, the link or joint it is in, and line."""
+    """Return the name of an element in messages: tag, its link or joint, and line."""
     owner = element
     while owner is not None and not (owner.get("name") and owner.tag in ("link", "joint")):
         owner = owner.getparent()
@@ -73,7 +73,7 @@ def fill_in_defaults(root: Any, report: ImportReport) -> None:
 
 
 def repair(root: Any, name: str, report: ImportReport) -> None:
-    """Repair a `<robot>` element; `name` is what a robot without a name is called."""
+    """Repair a `<robot>` element; `name` is the default name of a robot."""
 
     def note(feature: str, element: Any, consequence: str) -> None:
         report.add(feature, describe(element), consequence, ImportSeverity.REPAIR)
@@ -154,7 +154,7 @@ def _repair_geometry(shape: Any, note: Any) -> None:
 
 
 def _repair_sizes(link: Any, collision: Any, note: Any) -> None:
-    """Leave out colliders without extent, and let those without thickness be thin plates."""
+    """Leave out colliders without extent, and make those without thickness thin plates."""
     for shape in collision.iterfind("geometry/*"):
         attributes = {"box": ("size",), "cylinder": ("radius", "length"), "capsule": ("radius",)}.get(
             shape.tag, ("radius",) if shape.tag == "sphere" else ()
@@ -174,7 +174,7 @@ def _repair_sizes(link: Any, collision: Any, note: Any) -> None:
 
 
 def _repair_joint(joint: Any, note: Any) -> None:
-    """Leave out bounds of effort and speed below 0, which files have for "none"."""
+    """Leave out effort and speed limits below 0, which in some files mean "none"."""
     for limit in joint.findall("limit"):
         for name in ("effort", "velocity"):
             numbers = _numbers(limit.get(name))
@@ -184,7 +184,7 @@ def _repair_joint(joint: Any, note: Any) -> None:
 
 
 def _add_world(root: Any, note: Any) -> None:
-    """Add the link `world` where a joint holds the robot to it and the file does not define it."""
+    """Add the link `world` if a joint refers to it and the file does not define it."""
     names = {link.get("name") for link in root.findall("link")}
     parents = [joint.find("parent") for joint in root.findall("joint")]
     used = [parent for parent in parents if parent is not None and parent.get("link") == "world"]

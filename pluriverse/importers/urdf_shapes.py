@@ -20,7 +20,7 @@ from pluriverse.types import GeoType
 
 
 class UrdfShapes:
-    """Makes shapes of the geometry of a document, reading each mesh file once."""
+    """Makes shapes from the geometry of a document, reading each mesh file once."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class UrdfShapes:
             self.custom.set_shape(shape, link.name, "collision", number)
             resolution = self._sdf_resolution(link.name, number)
             if resolution is not None and shape.type is GeoType.MESH:
-                # The mesh collides as it is.
+                # The mesh collides with its own triangles.
                 shape.collides = True
                 shape.cfg["sdf_max_resolution"] = resolution
                 shapes.append(shape)
@@ -71,7 +71,7 @@ class UrdfShapes:
         return shapes
 
     def _sdf_resolution(self, link: str, number: int) -> int | None:
-        """Return the resolution that the `<sdf>` of a `<collision>` asks for, None without one."""
+        """Return the resolution of the `<sdf>` of a `<collision>`, None without one."""
         sdf = self.links[link].findall("collision")[number].find("sdf")
         if sdf is None:
             return None

@@ -215,7 +215,7 @@ def _add_display(
 
 
 def _stage_order(robot: RobotDescription, bodies: dict[str, UsdBody]) -> list[int]:
-    """Return the links in the order of their bodies on the stage, those between joints last."""
+    """Return the links in the order of their bodies on the stage, those that only connect joints last."""
     place = {link.label: index for index, link in enumerate(robot.links)}
     order = [place[path] for path in bodies if path in place]
     return order + [index for index in range(len(robot.links)) if index not in set(order)]

@@ -16,7 +16,7 @@ TEXTURE_INPUTS = ("diffuse_texture", "file", "diffuse_color_texture", "albedo_te
 
 
 class Surface:
-    """What a material says: colour, opacity and texture."""
+    """Colour, opacity and texture of a material."""
 
     def __init__(self, color: tuple[float, float, float] | None, alpha: float, texture: Texture | None):
         self.color = color
@@ -33,7 +33,7 @@ class UsdAppearances:
         self._textures: dict[str, Texture | None] = {}
 
     def of_prim(self, prim: Any) -> tuple[tuple[float, float, float] | None, Appearance | None]:
-        """Return the colour and the appearance of a prim, None for what it does not say."""
+        """Return the colour and the appearance of a prim, None for what it does not set."""
         surface = self._bound(prim)
         color, alpha = _display(prim)
         texture = None
@@ -55,7 +55,7 @@ class UsdAppearances:
             prim: The mesh.
             corner_of_triangle: Which face-vertex each corner is, shape [triangle, 3].
             face_of_triangle: Face that each triangle was cut from, shape [triangle].
-            is_turned: Whether the corners of the triangles run the other way now.
+            is_turned: Whether the winding of the triangles was reversed.
         """
         from pxr import UsdGeom
 

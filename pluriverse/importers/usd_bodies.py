@@ -2,8 +2,8 @@
 
 The bodies are the vertices of a graph, the joints its edges. A spanning tree of each connected part, rooted
 at the world or at the root of its articulation, becomes links; the other joints close loops. So do distance
-joints, and joints that are off: they move nothing.
-Articulations are not needed for that: a body without a joint moves freely.
+joints and disabled joints, which move nothing. Articulations are not required: a body without a joint moves
+freely.
 """
 
 import dataclasses
@@ -38,7 +38,7 @@ class UsdBody:
     prim: Any
     """Its prim."""
     description: Any
-    """What the physics parser says about it."""
+    """Its description by the physics parser."""
     frame: Frame
     """Pose on the stage [m]."""
     articulation: str = ""
@@ -63,7 +63,7 @@ class _Edge:
 
 
 def read_bodies(source: UsdSource, options: UsdSettings, report: ImportReport) -> dict[str, UsdBody]:
-    """Return the bodies of the stage that move or can be held, by path, in the order of the stage."""
+    """Return the bodies of the stage that move or may be fixed, by path, in the order of the stage."""
     bodies = {}
     for path, description in source.objects("RigidBody"):
         prim = source.prims[path]
@@ -143,9 +143,9 @@ def add_links(
 
 
 def fix_what_cannot_move(robot: RobotDescription, report: ImportReport, *, is_mounted: bool) -> None:
-    """Fix kinematic bodies that carry colliding planes, or that belong to what is mounted on a body.
+    """Fix kinematic bodies that carry colliding planes, or that belong to an asset mounted on a body.
 
-    To be called when the links have their shapes.
+    Call it once the links have their shapes.
     """
     for link in robot.links:
         flat = any(shape.type is GeoType.PLANE and shape.collides for shape in link.shapes)
@@ -154,7 +154,7 @@ def fix_what_cannot_move(robot: RobotDescription, report: ImportReport, *, is_mo
         pose = Frame(np.array(link.joint.q[:3]), np.array(link.joint.q[3:]))
         link.joint = JointDescription(link.joint.label, JointType.FIXED, parent_frame=pose)
         link.is_kinematic = False
-        why = "planes collide only where they stand still" if flat else "it is mounted on a body"
+        why = "planes collide only if they are fixed" if flat else "it is mounted on a body"
         report.add(
             f"kinematic body that is fixed, because {why}",
             link.label,
@@ -195,7 +195,7 @@ def _read_joints(
                     break
             else:
                 first, second = joint_frames(source, path, description)
-                # A body that is no link (a disabled one) is part of the world.
+                # A body that is not a link (a disabled one) is part of the world.
                 names, frames = [], []
                 for end, frame in zip(ends, (first, second), strict=True):
                     stands = end if end in bodies else STAGE
@@ -221,10 +221,10 @@ def _read_joints(
 def _spanning_trees(
     bodies: dict[str, UsdBody], joints: list[UsdJoint], source: UsdSource, report: ImportReport
 ) -> tuple[dict[str, list[_Edge]], list[UsdJoint]]:
-    """Return, per body (and the world), its joints without those that close a loop, and those.
+    """Return, per body (and the world), its tree joints, and the loop joints.
 
-    Kruskal's algorithm; joints excluded from articulations come last, so that they open the loops. Distance
-    joints and joints that are off leave the bodies their freedom and are always among those that close loops.
+    Kruskal's algorithm; joints excluded from articulations come last, so that they become loop joints.
+    Distance joints and disabled joints are always loop joints, since they leave the bodies free.
     """
     part = {path: path for path in (STAGE, *bodies)}
 
@@ -267,7 +267,7 @@ def _adds_mobility(source: UsdSource, bodies: dict[str, UsdBody], joint: UsdJoin
 
 
 def _same_pair(edges: dict[str, list[_Edge]], joint: UsdJoint) -> list[UsdJoint] | None:
-    """Return what is stacked on the joint that joins the same bodies the same way round, if there is one."""
+    """Return the joints stacked on one that connects the same bodies in the same order, if there is one."""
     for edge in edges[joint.bodies[0]]:
         if edge.joint.bodies == joint.bodies:
             return edge.stacked
@@ -275,7 +275,7 @@ def _same_pair(edges: dict[str, list[_Edge]], joint: UsdJoint) -> list[UsdJoint]
 
 
 def _roots(source: UsdSource, bodies: dict[str, UsdBody], edges: dict[str, list[_Edge]]) -> list[str]:
-    """Return where the trees begin: the world, bodies held still, and one body of each part that floats."""
+    """Return the roots of the trees: the world, fixed bodies, and one body of each floating part."""
     chosen = {
         str(path)
         for _, description in source.objects("Articulation")
@@ -356,7 +356,7 @@ def _add_link(
     joints = [edge.joint, *edge.stacked]
     link, joint = _add_chain(robot, bodies, link, joints[0], maker, reverse=edge.reverse)
     for below in joints[1:]:
-        # What stands between has the frame of the child, which all joints of a stack start from.
+        # Links in between have the frame of the child, which all joints of a stack share.
         link = _add_intermediate(robot, joint, joints[0].path, link)
         side = 0 if edge.reverse else 1
         frame = below.frames[side]
@@ -374,7 +374,7 @@ def _add_loop_joint(
     maker: UsdJoints,
     report: ImportReport,
 ) -> None:
-    """Add a joint that closes a loop and does more than to hold."""
+    """Add a loop joint that does more than constrain."""
     enabled = bool(joint.description.jointEnabled)
     if not enabled and joint.kind != "DistanceJoint":
         report.add(
@@ -384,7 +384,7 @@ def _add_loop_joint(
         )
         return
     first, second = joint.bodies
-    # Its child is the body that is cut: one that moves.
+    # Its child is the body that is split: one that moves.
     reverse = second == STAGE or (bodies[second].is_held and first != STAGE)
     parent, child = (second, first) if reverse else (first, second)
     link = WORLD if parent == STAGE else bodies[parent].link
@@ -448,7 +448,7 @@ def _append(robot: RobotDescription, body: UsdBody, path: str, parent: int, join
 def _set_velocities(
     robot: RobotDescription, source: UsdSource, bodies: dict[str, UsdBody], report: ImportReport
 ) -> None:
-    """Give the free joints the velocities of their bodies; report those of bodies that other joints hold."""
+    """Give free joints the velocities of their bodies; report those of bodies with other joints."""
     for path, body in bodies.items():
         joint = robot.links[body.link].joint
         velocity = np.array([body.description.linearVelocity, body.description.angularVelocity], dtype=float)

@@ -10,7 +10,7 @@ from pluriverse.importers.report import ImportReport
 from pluriverse.importers.usd_bodies import UsdBody
 from pluriverse.importers.usd_source import UsdSource, inverse_matrix, split_matrix
 
-# Rows of the image of a camera; USD does not say, and the columns follow from its aperture.
+# Rows of a camera's image, which USD does not specify; the columns follow from its aperture.
 ROWS = 64
 
 

@@ -2,7 +2,7 @@
 
 The first says q = coef0 + coef1 * q of the other, the second, for an axis, q + gearing * q of the other +
 offset = 0, with the offset of an angle in degrees. The third is a polynomial of fourth degree, in radians,
-of the other joint, or without one holds the joint at its constant.
+of the other joint, or without one fixes the joint at its constant.
 """
 
 import numpy as np
@@ -77,7 +77,7 @@ def _add_physx(
     scalar: dict[str, int],
     report: ImportReport,
 ) -> None:
-    """Add the coupling that PhysX has for an axis of a joint."""
+    """Add the PhysX coupling of an axis of a joint."""
     prim, name = source.prims[path], f"physxMimicJoint:{axis}"
     leaders = [str(target) for target in prim.GetRelationship(f"{name}:referenceJoint").GetTargets()]
     if len(leaders) != 1 or leaders[0] == path or not source.stage.GetPrimAtPath(leaders[0]):
@@ -110,7 +110,7 @@ def _add_physx(
 def _add_polynomial(
     robot: RobotDescription, source: UsdSource, path: str, scalar: dict[str, int], report: ImportReport
 ) -> None:
-    """Add the coupling that MuJoCo has for a joint."""
+    """Add the MuJoCo coupling of a joint."""
     prim = source.prims[path]
     relation = prim.GetRelationship("mjc:target")
     leaders = [str(target) for target in relation.GetTargets()] if relation else []

@@ -1,10 +1,10 @@
-"""Custom attributes on a USD stage: what a builder declares is read from the prims.
+"""Custom attributes on a USD stage: attributes that a builder declares are read from the prims.
 
 A body, joint or shape has the attributes of its prim, an articulation those of the prim that is its root,
 and a constraint those of its joint. Attributes of worlds and of the whole model are those of the physics
-scene. Rows of a custom frequency come from the prims that its filter chooses.
+scene. Rows of a custom frequency come from the prims that its filter selects.
 
-Numbers are taken as they are, whatever the units of the stage; a `usd_value_transformer` can convert them.
+Values are not converted from the units of the stage; a `usd_value_transformer` can do that.
 """
 
 from collections.abc import Iterable
@@ -40,7 +40,7 @@ class UsdCustom:
         """Names of the attributes of prims that are read."""
 
     def has_rows(self, prim: Any) -> bool:
-        """Return whether a custom frequency takes rows from a prim."""
+        """Return whether a custom frequency has rows from a prim."""
         filters = [frequency.usd_prim_filter for frequency in self._builder.custom_frequencies.values()]
         context = {"builder": self._builder, "stage": self._source.stage, "prim": prim}
         return any(chooses is not None and chooses(prim, context) for chooses in filters)

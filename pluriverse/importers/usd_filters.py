@@ -20,7 +20,7 @@ def add_filters(
     options: UsdSettings,
     report: ImportReport,
 ) -> None:
-    """Put the rules of the stage into `robot`.
+    """Add the collision rules of the stage to `robot`.
 
     `shapes` are its colliders by path, as parsed and as shapes.
     """
@@ -33,8 +33,7 @@ def _filter_groups(source: UsdSource, shapes: dict[str, tuple[Any, list[ShapeDes
     """Give the shapes bit masks by which those of filtered groups do not collide.
 
     Shapes in the same set of groups share a bit; two sets collide unless a group of one filters one of the
-    other. A group with inverted filters collides with the groups that it names and with nothing else, be it
-    in a group or in none.
+    other. A group with inverted filters collides only with the groups that it names.
     """
     groups = dict(source.objects("CollisionGroup"))
     if not groups:
@@ -90,7 +89,7 @@ def _filter_pairs(
     shapes: dict[str, tuple[Any, list[ShapeDescription]]],
     report: ImportReport,
 ) -> None:
-    """Exclude what the `physics:filteredPairs` of bodies, colliders and articulations name."""
+    """Exclude the pairs in `physics:filteredPairs` of bodies, colliders and articulations."""
     members: dict[str, list[str]] = {}
     for path, body in bodies.items():
         members.setdefault(path, []).append(path)

@@ -4,9 +4,9 @@ A generic joint becomes the D6 joint of the axes that are not locked: first thos
 about X, Y and Z, each carried by the ones before.
 
 USD measures angles in degrees, also in rates and gains. Joint positions are those of body 1 relative to body
-0. Where the tree runs from body 1 to body 0, axes point the other way and act in the reverse order, so that
-coordinates, limits and targets keep their sign. (If the joint both slides and turns it is then a chain of
-joints with massless links between them, as a D6 joint slides first.)
+0. If the tree runs from body 1 to body 0, axes are reversed and act in the reverse order, so that
+coordinates, limits and targets keep their sign. (A joint that both slides and rotates then becomes a chain of
+joints with massless links, since a D6 joint slides first.)
 """
 
 import dataclasses
@@ -32,9 +32,9 @@ JOINT_KINDS = (
 )
 AXES = {"X": 0, "Y": 1, "Z": 2}
 D6_AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
-# Forces and limits from here on are USD's "unlimited" (the largest number in single precision).
+# Forces and limits from this value on mean "unlimited" in USD (the largest number in single precision).
 UNLIMITED = 3.0e38
-# Distance [m] and angle [rad] that the frames of a joint may be apart on the stage: files give five digits.
+# Tolerated gap between the frames of a joint on the stage [m, rad]: files give five digits.
 GAP_TOLERANCE = 1e-3
 
 
@@ -91,7 +91,7 @@ def joint_frames(source: UsdSource, path: str, description: Any) -> tuple[Frame,
 
 
 class UsdJoints:
-    """Makes joints of links of the joints of a stage."""
+    """Converts the joints of a stage to joints of links."""
 
     def __init__(self, source: UsdSource, options: UsdSettings, report: ImportReport):
         self.source = source
@@ -99,7 +99,7 @@ class UsdJoints:
         self.report = report
 
     def chain(self, joint: UsdJoint, poses: tuple[Frame, Frame], *, reverse: bool) -> list[JointDescription]:
-        """Return the joints, at least one, that take the place of a joint of the stage.
+        """Return the joints, at least one, that represent a joint of the stage.
 
         Args:
             joint: The joint.
@@ -176,7 +176,7 @@ class UsdJoints:
         return links
 
     def closure(self, joint: UsdJoint, links: tuple[int, int]) -> LoopDescription | None:
-        """Return the constraint of a joint that closes a loop, None if the joint does more than to hold.
+        """Return the constraint of a loop joint, None if the joint does more than constrain.
 
         `links` are those of body 0 and body 1.
         """
@@ -222,7 +222,7 @@ class UsdJoints:
         )
 
     def _axes(self, joint: UsdJoint) -> list[_Axis]:
-        """Return the axes of a joint that are not locked, as they act one after the other."""
+        """Return the axes of a joint that are not locked, in the order in which they act."""
         description = joint.description
         if joint.kind in ("RevoluteJoint", "PrismaticJoint"):
             is_angular = joint.kind == "RevoluteJoint"
@@ -280,7 +280,7 @@ class UsdJoints:
         return dof
 
     def _limit_effort(self, path: str, axis: _Axis, dof: DofDescription) -> None:
-        """Limit the sum of the efforts on a joint in both directions, as MuJoCo's schema does."""
+        """Limit the total effort on a joint in both directions, as in MuJoCo's schema."""
         ends = [self._read(path, f"mjc:actuatorfrcrange:{end}") for end in ("min", "max")]
         flag = self._read(path, "mjc:actuatorfrclimited")
         if ends == [None, None] or str(flag).lower() == "false":
@@ -305,7 +305,7 @@ class UsdJoints:
             official = "newton:limitStiffness" if name == "Ke" else "newton:limitDamping"
             for what in (official, f"newton:limit{word}{name}"):
                 value = self._read(path, what)
-                # -inf leaves it to the solver; limits of the model are soft, as hard as the solver's own.
+                # -inf leaves it to the solver's default.
                 if value is not None and not np.isinf(value):
                     setattr(dof, field, factor * self.source.number(path, what, value, minimum=0.0))
                     break
@@ -410,7 +410,7 @@ class UsdJoints:
             )
 
     def _check_gap(self, joint: UsdJoint, authored_pose: Frame, motion: Frame) -> None:
-        """Report joint frames that the bodies do not bring together on the stage."""
+        """Report joint frames that do not coincide on the stage."""
         gap = motion.inverse() @ authored_pose
         distance = float(np.linalg.norm(gap.position))
         angle = 2.0 * float(np.arcsin(min(1.0, float(np.linalg.norm(gap.quat[:3])))))
@@ -429,12 +429,12 @@ def _token(kind: Any) -> str:
 
 
 def _positions(relative: Frame) -> np.ndarray:
-    """Return the positions along x, y, z and the angles about x, y, z, in this order one after the other."""
+    """Return the positions along x, y, z and the successive angles about x, y, z."""
     m = relative.matrix  # R = Rx(a) Ry(b) Rz(c)
     a = np.arctan2(-m[1, 2], m[2, 2])
     b = np.arcsin(np.clip(m[0, 2], -1.0, 1.0))
     c = np.arctan2(-m[0, 1], m[0, 0])
-    # A half turn about y alone has two half turns about x and z as its other form.
+    # A half rotation about y equals half rotations about x and z.
     x, y, z, w = relative.quat
     if max(abs(x), abs(z)) < 1e-9 * max(abs(y), abs(w)):
         a, b, c = 0.0, 2.0 * np.arctan2(y, w), 0.0

@@ -1,7 +1,7 @@
-"""Mass properties of USD bodies: what MassAPI says, and what follows from colliders and densities.
+"""Mass properties of USD bodies: from MassAPI, and from colliders and densities.
 
-The precedence is that of USD: the mass of a body goes before those of its colliders; a density goes before
-that of what it is in, which goes before that of the material; a density that is not given is the builder's.
+The precedence is that of USD: the mass of a body overrides those of its colliders; a density of a prim
+overrides that of its ancestors, which overrides that of the material; the builder's density is the default.
 """
 
 from collections.abc import Callable
@@ -53,8 +53,8 @@ def collider_mass(
 ) -> MassProperties:
     """Return the mass properties of a collider with the given shapes, frame of the link.
 
-    `density` [kg/m³] is that of its material or of the builder; MassAPI of the collider, or of what it is in
-    up to the body, goes before it.
+    `density` [kg/m³] is that of its material or of the builder; MassAPI of the collider, or of its ancestors
+    up to the body, overrides it.
     """
     part = combine_mass_properties([solid_mass(shape, 1.0, hull) for shape in shapes])
     own = _positive(source, prim, "physics:mass")
@@ -77,7 +77,7 @@ def body_mass(source: UsdSource, prim: Any, parts: list[MassProperties]) -> Mass
 
 
 def _density(source: UsdSource, prim: Any, body: Any, density: float) -> float:
-    """Return the density that MassAPI gives a prim, itself or what it is in, else `density` [kg/m³]."""
+    """Return the MassAPI density of a prim or its ancestors, else `density` [kg/m³]."""
     while True:
         value = _positive(source, prim, "physics:density")
         if value > 0.0:
@@ -88,7 +88,7 @@ def _density(source: UsdSource, prim: Any, body: Any, density: float) -> float:
 
 
 def _overridden(source: UsdSource, prim: Any, body: Any, part: MassProperties) -> MassProperties:
-    """Return a part with the centre of mass and inertia that MassAPI gives the prim, frame of the link."""
+    """Return a part with the MassAPI centre of mass and inertia of the prim, frame of the link."""
     # The frame of the link has no scale, that of the prim may have.
     matrix = inverse_matrix(source.world_frame(body)) @ source.world_matrix(prim)
     mass, com, inertia = part
@@ -142,14 +142,14 @@ def _principal_turn(source: UsdSource, prim: Any) -> np.ndarray:
 
 
 def _positive(source: UsdSource, prim: Any, name: str) -> float:
-    """Return a mass or density; 0 is USD's "not given", which its own mass computation also makes of less."""
+    """Return a mass or density; 0 means "not given", and as in USD so do negative values."""
     value = authored(prim, name)
     if value is None:
         return 0.0
     number = source.number(prim, name, value)
     if number < 0.0:
         entity = f"prim '{prim.GetPath()}', {number:g}"
-        # The density of a body is asked for by each of its colliders.
+        # Each collider of a body reads the density of the body; report it once.
         if not any(entity in entry.entities for entry in source.report.repairs):
             source.report.add(
                 f"negative {name}", entity, "it counts as not given, as in USD", ImportSeverity.REPAIR

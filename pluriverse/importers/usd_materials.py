@@ -35,7 +35,7 @@ class UsdMaterials:
                 self._surfaces[bound[0]] = self._surface(bound[0], material)
             surface = self._surfaces[bound[0]]
             if authored(prim, "mjc:solref") is not None or "ke" in cfg:
-                # A material of a converter repeats the solref of the collider as if for 1 kg, in N/m.
+                # Converters write the solref of the collider into the material again, as if for 1 kg, in N/m.
                 repeated = ("ke", "ke_per_mass", "tau")
                 surface = {name: value for name, value in surface.items() if name not in repeated}
             cfg |= surface
@@ -129,7 +129,7 @@ class UsdMaterials:
             self.report.add(
                 "mjc:solref",
                 path,
-                "converted to a stiffness per mass that the contact feels; SolverMuJoCo takes it as it is "
+                "converted to a stiffness per effective mass; SolverMuJoCo uses it unchanged "
                 "where its custom attributes are registered",
                 ImportSeverity.NOTE,
             )

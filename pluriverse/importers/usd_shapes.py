@@ -19,7 +19,7 @@ from pluriverse.importers.usd_source import (
 )
 from pluriverse.types import GeoType
 
-# Difference of two scale factors below which they are the same [relative]: files give six digits.
+# Relative difference up to which scale factors count as equal: files give six digits.
 SCALE_TOLERANCE = 1e-4
 # Frames whose z axis is the x, y or z axis of the prim: the axis of round shapes is local z.
 AXIS_TURNS = {
@@ -34,7 +34,7 @@ ROUND = {
     "Cylinder_1": GeoType.CYLINDER,
     "Cone": GeoType.CONE,
 }
-# The size without which nothing is left of a prim: one of 0 marks a place, or is a leftover of a converter.
+# The essential size of a prim: with 0 the prim only marks a place, or is a leftover of a converter.
 EXTENTS = {"Sphere": "radius", "Capsule": "radius", "Cube": "size"}
 GEOMETRY = ("Sphere", "Cube", "Plane", "Mesh", "Points", *ROUND)
 """Types of prims that become shapes."""
@@ -42,7 +42,7 @@ SHOWN_PURPOSES = ("default", "render")
 
 
 class UsdShapes:
-    """Makes shapes of the geometry of a stage, reading each mesh once."""
+    """Makes shapes from the geometry of a stage, reading each mesh once."""
 
     def __init__(self, source: UsdSource, options: UsdSettings, report: ImportReport):
         self.source = source
@@ -52,7 +52,7 @@ class UsdShapes:
         self._looks = UsdAppearances(report)
 
     def collider(self, prim: Any, approximation: str | None, body: Frame) -> list[ShapeDescription]:
-        """Return the colliding shapes of a prim, for a body that stands at `body` on the stage."""
+        """Return the colliding shapes of a prim, for a body at the pose `body` on the stage."""
         if self._has_no_extent(prim):
             self.report.add(
                 "collider without extent",
@@ -203,7 +203,7 @@ class UsdShapes:
                 value=len(points),
                 remedy="Correct points, faceVertexCounts and faceVertexIndices.",
             )
-        # A fan per face: its first corner, and two that follow each other.
+        # Triangle fan per face: its first corner, and two consecutive ones.
         fan = np.maximum(counts - 2, 0)
         face = np.repeat(np.arange(len(counts)), fan)
         place = np.arange(len(face)) - np.repeat(np.cumsum(fan) - fan, fan)

@@ -19,7 +19,7 @@ from pluriverse.types import Axis
 
 USD_SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
 TEXT_START = "#usda"
-# What holds for a subtree wherever on the stage it is.
+# Properties of a subtree that do not depend on its place on the stage.
 SHARED_KINDS = ("Scene", "CollisionGroup", "RigidBodyMaterial")
 GRAVITY_MAGNITUDE = 9.81  # m/s², where a physics scene leaves it to the reader
 
@@ -27,8 +27,7 @@ GRAVITY_MAGNITUDE = 9.81  # m/s², where a physics scene leaves it to the reader
 class UsdSource:
     """A stage, its units, and what the physics parser found on it.
 
-    Positions are given in metres, along the axes of the stage; `turn` is what takes those to the up axis of
-    the builder.
+    Positions are in metres, along the axes of the stage; `turn` rotates them to the up axis of the builder.
     """
 
     def __init__(self, stage: Any, name: str, options: UsdSettings, report: ImportReport):
@@ -125,7 +124,7 @@ class UsdSource:
         return sorted(found, key=lambda item: self._order[item[0]])
 
     def order(self, path: str) -> int:
-        """Return the place of a prim in the order of the stage."""
+        """Return the index of a prim in the order of the stage."""
         return self._order[path]
 
     def world_matrix(self, prim: Any) -> np.ndarray:
@@ -188,7 +187,7 @@ def authored(prim: Any, *names: str) -> Any:
 
 
 def applied_schemas(prim: Any) -> list[str]:
-    """Return the API schemas of a prim as authored, also those that usd-core does not know."""
+    """Return the authored API schemas of a prim, including those unknown to usd-core."""
     operations = prim.GetMetadata("apiSchemas")
     return [] if operations is None else [str(name) for name in operations.GetAppliedItems()]
 
@@ -283,7 +282,7 @@ def usd_errors(name: str) -> Iterator[None]:
 
 
 def _complaint(text: str) -> str:
-    """Return what an error of usd-core says, without where in its own source that was."""
+    """Return the message of a usd-core error, without its source location."""
     said: Iterator[str] = (match.group(1) for match in re.finditer(r"\.\w+ : '(.*?)'\s*$", text, re.M | re.S))
     return " ".join(" ".join(said).split()) or " ".join(text.split())
 

@@ -1,4 +1,4 @@
-"""What a stage has beyond the bodies, joints and colliders of UsdPhysics: it is reported."""
+"""Report of stage contents beyond the bodies, joints and colliders of UsdPhysics."""
 
 import re
 from typing import Any
@@ -9,7 +9,7 @@ from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.usd_custom import UsdCustom
 from pluriverse.importers.usd_source import UsdSource, applied_schemas, authored
 
-# Namespaces of other simulators; what is in them and moves bodies is read or reported.
+# Namespaces of other simulators; attributes in them that affect motion are read or reported.
 NAMESPACES = re.compile(r"(physx\w*|newton|mjc|warpSim|isaac\w*):")
 # Attributes that the importer reads.
 READ = re.compile(
@@ -33,13 +33,13 @@ HARMLESS = re.compile(
     r"|physxArticulation:(solver.*|sleep.*|stabilization.*|articulationEnabled)"
     r"|physxRigidBody:(solver.*|sleep.*|stabilization.*|enableCCD|enableSpeculativeCCD|contactSlopCoefficient"
     r"|cfmScale|max.*Velocity|maxContactImpulse|retainAccelerations|solveContact|lockedPosAxis)"
-    # What PhysX has no limit of, and what only makes the inertia of bodies easier on another solver.
+    # Values that mean "unlimited" in PhysX, and attributes that only condition inertias for another solver.
     r"|physxLimit:[XYZ]:.*|physxLimit:\w+:contactDistance|warpSim:armature"
     r"|physxConvexHullCollision:.*|physxTriangleMesh.*|physxMaterial:.*CombineMode"
 )
-# Values at which an attribute does nothing.
+# Neutral values of attributes.
 NEUTRAL = (0, 0.0, "", None)
-# API schemas, by their beginning, that are constraints, actuators or bodies of their own.
+# Prefixes of API schemas that are constraints, actuators or bodies in their own right.
 SCHEMAS = {
     "PhysxTendon": "it exerts nothing",
     "PhysxDeformable": "it is not deformable",
@@ -116,7 +116,7 @@ def set_gravity(source: UsdSource, builder: Any, report: ImportReport) -> None:
 def gravity_vector(source: UsdSource, direction: np.ndarray, magnitude: float) -> np.ndarray:
     """Return the gravity of a physics scene [m/s²] in the axes of the builder.
 
-    A direction of zero is down, a negative magnitude that of the earth.
+    A direction of zero means down, a negative magnitude that of the earth.
     """
     from pluriverse.importers.usd_source import GRAVITY_MAGNITUDE
 

@@ -1,4 +1,4 @@
-"""Randomization: properties of worlds drawn anew on the device, each world by itself."""
+"""Randomization: properties of worlds drawn on the device, separately for each world."""
 
 from pluriverse.randomization.distributions import (
     Choice,

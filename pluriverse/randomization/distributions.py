@@ -1,6 +1,6 @@
 """Distributions: what is drawn, on the host.
 
-A parameter is one number, or one per component of what is drawn (the axes of a vector).
+A parameter is one number, or one per component of the drawn quantity (the axes of a vector).
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ Parameter = float | Sequence[float]
 # Kinds, as kernels know them.
 CONSTANT, UNIFORM, LOG_UNIFORM, GAUSSIAN, CHOICE = range(5)
 
-# Least probability that a truncated normal distribution keeps. Below, its quantiles are those of an
-# exponential tail that the inverse of the error function does not resolve.
+# Least probability mass of a truncated normal distribution. Below it, the quantiles lie in an exponential
+# tail that the inverse error function does not resolve.
 KEPT_PROBABILITY_MIN = 1e-6
 
 
@@ -104,7 +104,7 @@ class Uniform(Distribution):
 
 @dataclass(frozen=True)
 class LogUniform(Distribution):
-    """Between two positive bounds, the logarithm uniform: as likely in 1..2 as in 2..4."""
+    """Log-uniform between two positive bounds: as likely in 1..2 as in 2..4."""
 
     low: Parameter
     high: Parameter

@@ -1,9 +1,9 @@
-"""Terms under the names that event terms of mjlab have: `from pluriverse.randomization import dr`.
+"""Terms under the names of mjlab's event terms: `from pluriverse.randomization import dr`.
 
 Each function takes a range (low, high), of numbers or of numbers per component, or any `Distribution`; the
 operation by its name there ("abs", "scale", "add"); and the law by its name ("uniform", "log_uniform",
-"gaussian", of which the range is mean and standard deviation). What it returns goes into a `Randomizer`, or
-its entries do where it is a list.
+"gaussian", of which the range is mean and standard deviation). Pass the result, or the entries of a list, to
+a `Randomizer`.
 """
 
 from typing import Any, Literal
@@ -105,7 +105,7 @@ def body_mass(
     distribution: Law = "uniform",
     entities: Patterns = "*",
 ) -> Property:
-    """Return a term that draws masses [kg] and leaves inertias, with a warning: see `pseudo_inertia`."""
+    """Return a term that draws masses [kg] but not inertias, with a warning; prefer `pseudo_inertia`."""
     law = _distribution("body_mass", ranges, distribution)
     return _body_mass(law, operation=_operation("body_mass", operation), entities=entities)
 
@@ -129,11 +129,11 @@ def pseudo_inertia(
         d_range: Range of d1, d2 and d3, logarithms of the factors on extents along the axes.
         s_range: Range of the shears s12, s13 and s23.
         t_range: Range of the shifts along the axes [m].
-        d1_range: Range of d1 alone, in place of `d_range`; 0 where others are given only.
+        d1_range: Range of d1 alone, in place of `d_range`; 0 if only others are given.
         d2_range: As `d1_range`, of d2.
         d3_range: As `d1_range`, of d3.
         distribution: Law, as for all functions.
-        entities: Labels of the bodies meant.
+        entities: Labels of the bodies.
 
     Raises:
         ValueError: If `d_range` is given together with one of its components, or if a range is not a range.
@@ -157,7 +157,7 @@ def pseudo_inertia(
 def geom_quat(
     ranges: Any, *, distribution: Law = "uniform", entities: Patterns = "*", shared_random: bool = False
 ) -> Rotation:
-    """Return a term that turns shapes by a rotation vector [rad], axes of their bodies."""
+    """Return a term that rotates shapes by a rotation vector [rad], axes of their bodies."""
     law = _distribution("geom_quat", ranges, distribution)
     return Rotation("shape_transform", law, entities, shared_random)
 

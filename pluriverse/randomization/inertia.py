@@ -6,8 +6,8 @@ Writes  body_mass, body_com, body_inertia
 With the second moment of mass about the centre of mass, Σ = tr(I)/2 1 - I, the pseudo-inertia matrix is
 J = [[Σ + m c cᵀ, m c], [m cᵀ, m]] ([Wensing2018]). Its factor U of [RuckerWensing2022] has
 m = exp(2α), t = c, and the upper triangular F of Σ = m F Fᵀ with diagonal exp(d) and the shears s above it.
-Two kernels draw: one a U that J is multiplied with from both sides, one what is added to the parameters of
-its own factor.
+Of the two kernels, one draws a U that multiplies J from both sides, the other draws increments of the
+parameters of J's own factor.
 """
 
 import warp as wp
@@ -115,7 +115,7 @@ def write_inertia_factor(
     body_com: wp.array[wp.vec3],  # [body] m, body frame
     body_inertia: wp.array[wp.mat33],  # [body] kg·m² about the centre of mass, body axes
 ):
-    """Draw what is added to the parameters of the factors of the bodies of one world."""
+    """Draw increments of the parameters of the factors of the bodies of one world."""
     environment = chosen_environment(episode, wp.tid())
     if environment < 0:
         return

@@ -46,25 +46,25 @@ from pluriverse.solvers import SolverBase
 from pluriverse.types import Entity, ModelFlags
 
 _OPPOSITE = {"joint_limit_lower": "joint_limit_upper", "joint_limit_upper": "joint_limit_lower"}
-# Arrays that the poses and velocities of bodies follow from.
+# Arrays that determine the poses and velocities of bodies.
 _MOVES_BODIES = ("joint_q", "joint_qd", "joint_X_p", "joint_X_c", "body_com")
 
 
 class Randomizer:
-    """Draws properties of worlds anew, each from its own default.
+    """Draws properties of worlds, each relative to its own default.
 
-    A number depends on the seed, the index of its environment, how often that was drawn for, and what it is
-    for; not on the batch, nor on the order of calls. `apply` only launches kernels and may be recorded.
+    A draw depends on the seed, the index of its environment, the number of earlier draws there, and its
+    purpose; not on the batch, nor on the order of calls. `apply` only launches kernels and may be recorded.
 
     Args:
-        target: A `Simulation` or a `Model`. The snapshots of a simulation hold how often was drawn, so draws
-            after `restore` are those that followed `save`. With a simulation of variants, defaults are those
-            of the variant that an environment holds, and indices are those of environments.
-        terms: What is drawn; lists among them are taken apart.
+        target: A `Simulation` or a `Model`. The snapshots of a simulation store the number of draws, so draws
+            after `restore` repeat those that followed `save`. With a simulation of variants, defaults are
+            those of the variant that an environment holds, and indices are those of environments.
+        terms: The randomized properties; nested lists are flattened.
         seed: Seed of all draws, 0 to 2**31 - 1.
-        identities: What the draws of each environment depend on, whole numbers from 0 to 2**31 - 1, shape
-            [environment]; its index if None. A part of a batch draws what it draws in the whole if they are
-            the indices there, and environments of equal identity draw equal numbers.
+        identities: Identity on which the draws of each environment depend, whole numbers from 0 to 2**31 - 1,
+            shape [environment]; its index if None. A part of a batch draws the same as in the whole if
+            identities are the indices there, and environments of equal identity draw equal numbers.
 
     Raises:
         KeyError: If a pattern finds nothing.
@@ -108,7 +108,7 @@ class Randomizer:
         self.flags = ModelFlags(0)
         for index, term in enumerate(_flattened(terms)):
             self._add(term, index)
-        # Solvers that keep copies of what they read of a model have to take it in.
+        # Solvers that keep copies of model arrays must be updated.
         solver = getattr(target, "solver", None)
         keeps_copies = type(solver).sync_worlds is not SolverBase.sync_worlds if solver else False
         self._solver = solver if keeps_copies else None
@@ -121,15 +121,15 @@ class Randomizer:
 
     @property
     def episode(self) -> wp.array[int]:
-        """How often each environment was drawn for, on the device, shape [environment]."""
+        """Number of draws of each environment so far, on the device, shape [environment]."""
         return self._count
 
     def apply(self, environments: Any = None) -> None:
         """Draw all terms for environments (default: all).
 
-        Initial states are drawn in the model; `Simulation.reset` then puts worlds there. The solver of a
-        simulation that keeps copies of the model (`SolverMuJoCo`) takes in what was drawn, on the device too.
-        Where only a model was given, notify such a solver of `flags`.
+        Initial states are drawn in the model; `Simulation.reset` then puts worlds there. A solver of the
+        simulation that keeps copies of the model (`SolverMuJoCo`) is updated too, also on the device. If only
+        a model was given, notify such a solver of `flags`.
 
         Args:
             environments: Indices, or one truth value per environment (world), on host or device.
@@ -146,7 +146,7 @@ class Randomizer:
         self._conclude(episode)
 
     def restart(self, seed: int | None = None) -> None:
-        """Begin with the first draws again, of a seed if one is given.
+        """Restart from the first draws, with a new seed if one is given.
 
         Raises:
             ValueError: If the seed is out of range.
@@ -160,7 +160,7 @@ class Randomizer:
         self._count.zero_()
 
     def restore(self, environments: Any = None) -> None:
-        """Put everything that is drawn back to its default, for environments (default: all)."""
+        """Restore the defaults of everything that is drawn, for environments (default: all)."""
         episode = self._episode(environments, "Randomizer.restore")
         for inputs, outputs in self._restores:
             launch(restore_property, episode, inputs, outputs)
@@ -187,7 +187,7 @@ class Randomizer:
         return result
 
     def _conclude(self, episode: Episode) -> None:
-        """Let follow what does: the initial poses of bodies, and what a solver keeps."""
+        """Update dependent values: the initial poses of bodies, and copies in a solver."""
         if not (self._moves_bodies or self._solver is not None):
             return
         size = episode.environments.size
@@ -262,7 +262,7 @@ class Randomizer:
         self._remember(term.name, targets)
 
     def _add_bounds(self, targets: Targets) -> None:
-        """Let the bounds of shapes follow from their size."""
+        """Update the bounds of shapes from their sizes."""
         model, device = self._model, self._model.device
         vertices = [np.asarray(mesh.vertices, dtype=np.float64) for mesh in model.meshes]
         lower = np.array([each.min(axis=0) for each in vertices]).reshape(-1, 3)
@@ -292,7 +292,7 @@ class Randomizer:
         is_factor = isinstance(term, InertiaFactor)
         names = ("body_mass", "body_com", "body_inertia")
         defaults = [self._default(name) for name in names]
-        # Bodies without mass have no parameters, and stay as they are.
+        # Bodies without mass have no parameters, and do not change.
         heavy = defaults[0].numpy() > 0.0
         found, targets = self._targets(Entity.BODY, term.entities, what, keep=heavy)
         for _, entities, values in self._rows("body_inertia") if is_factor else ():
@@ -381,7 +381,7 @@ class Randomizer:
                 )
 
     def _extreme(self, name: str, key: Any, entities: np.ndarray, row_count: int) -> np.ndarray:
-        """Return how far limits of joints come towards the opposite ones, with the terms so far."""
+        """Return how close joint limits may come to the opposite ones, with the terms so far."""
         if (name, key) not in self._extremes:
             own = next((values for known, _, values in self._rows(name) if known == key), None)
             if own is None:  # variants differ in the other limit only
@@ -398,7 +398,7 @@ class Randomizer:
         return found, upload_targets(self._model, kind, found)
 
     def _claim(self, name: str, found: np.ndarray, index: int) -> None:
-        """Note that a term draws some entries of an array.
+        """Record that a term draws some entries of an array.
 
         Raises:
             ValueError: If another one does so already.
@@ -413,7 +413,7 @@ class Randomizer:
         taken[found] = index
 
     def _remember(self, name: str, targets: Targets) -> None:
-        """Note what `restore` has to put back, and whether bodies move with it."""
+        """Record what `restore` must reset, and whether that moves bodies."""
         default, value = self._default(name), getattr(self._model, name)
         words = _flat(value).size // max(value.shape[0], 1)
         self._restores.append(([targets, words, _flat(default)], [_flat(value)]))
@@ -422,7 +422,7 @@ class Randomizer:
 
 
 def _identities(identities: Any, count: int, device: Any) -> wp.array[int]:
-    """Return what the draws of each environment depend on, on the device."""
+    """Return the identity of each environment, on the device."""
     values = np.arange(count) if identities is None else np.asarray(identities)
     if values.shape != (count,) or not np.issubdtype(values.dtype, np.integer):
         raise ValueError(
@@ -446,7 +446,7 @@ def _flattened(terms: Sequence[Term | Sequence[Term]]) -> Iterable[Term]:
 
 
 def _or_zero(distribution: Distribution | None, count: int, what: str) -> Distribution:
-    """Return a distribution of so many components; always zero if there is none."""
+    """Return a distribution with the given number of components; a constant zero if it is None."""
     if distribution is None:
         return Constant(0.0)
     given = distribution.component_count()

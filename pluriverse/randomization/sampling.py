@@ -18,7 +18,7 @@ LOG_UNIFORM = wp.constant(distributions.LOG_UNIFORM)
 GAUSSIAN = wp.constant(distributions.GAUSSIAN)
 CHOICE = wp.constant(distributions.CHOICE)
 
-# Second word of the key of all draws of properties, so that they are none of those of variants.
+# Second word of the key of property draws, which keeps them distinct from draws of variants.
 PROPERTY_STREAM = wp.constant(wp.uint32(0x70726F70))
 ROOT_TWO = wp.constant(wp.float64(1.4142135623730951))
 
@@ -50,7 +50,7 @@ def make_sampler(distribution: Distribution, count: int, device: Any) -> Sampler
 
 @wp.func
 def quantile(sampler: Sampler, component: int, u: wp.float64) -> wp.float64:
-    """Return the number below which a part `u` of a distribution lies."""
+    """Return the quantile `u` of a distribution."""
     kind = int(sampler.parameters[component, 0])
     first = sampler.parameters[component, 1]
     second = sampler.parameters[component, 2]
@@ -69,7 +69,7 @@ def quantile(sampler: Sampler, component: int, u: wp.float64) -> wp.float64:
         while index < sampler.values.shape[0] - 1 and u >= sampler.cumulative[index]:
             index += 1
         result = sampler.values[index]
-    # Rounding may leave the bounds by a hair, and beyond them a mass may be negative.
+    # Rounding may slightly exceed the bounds, beyond which a mass may be negative.
     return wp.clamp(result, sampler.parameters[component, 5], sampler.parameters[component, 6])
 
 
@@ -77,14 +77,14 @@ def quantile(sampler: Sampler, component: int, u: wp.float64) -> wp.float64:
 def draw(
     sampler: Sampler, component: int, environment: int, episode: int, place: int, term: int, seed: int
 ) -> wp.float64:
-    """Return the number that a seed holds for one place of one environment in one episode.
+    """Return the random number of a seed for one purpose of one environment in one episode.
 
     Args:
         sampler: The distribution.
         component: Component of it.
         environment: Index of the environment.
-        episode: How often it was drawn before.
-        place: What the number is for in the environment; unlike for unlike things.
+        episode: Number of earlier draws.
+        place: Purpose of the number in the environment; different purposes have different values.
         term: Index of what is randomized.
         seed: Seed of all draws.
     """

@@ -1,4 +1,4 @@
-"""Targets: which entities a term means, and whether what it may draw is allowed for them."""
+"""Targets: the entities that a term selects, and checks of the values that it may draw."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ from pluriverse.randomization.write import Targets
 from pluriverse.selection.patterns import match_labels
 from pluriverse.types import Entity, JointType
 
-# Least eigenvalue of the second moment of mass, relative to the largest, from which a body can be factored:
-# some roundings of the float32 inertia that it is computed from.
+# Least eigenvalue of the second moment of mass, relative to the largest, for which it is factored: a few
+# roundings of the float32 inertia that it is computed from.
 MOMENT_RATIO_MIN = 1e-6
 
 
@@ -24,7 +24,7 @@ LIMIT_NONE = 1e9
 
 
 def entity_of(name: str) -> Entity:
-    """Return what an array of the model has one entry for.
+    """Return the frequency of an array of the model.
 
     Raises:
         ValueError: If the array cannot be randomized; the message says what to do instead.
@@ -46,7 +46,7 @@ def entity_of(name: str) -> Entity:
 
 
 def property_components(term: Property, model: Model) -> tuple[list[int], int]:
-    """Return the components that a term draws, and how many numbers an entity has.
+    """Return the components that a term draws, and the number of components of an entity.
 
     Raises:
         ValueError: If there are no such components, or the distribution has another number of them.
@@ -83,7 +83,7 @@ def property_components(term: Property, model: Model) -> tuple[list[int], int]:
 
 
 def find_targets(model: Model, kind: Entity, patterns: Any, what: str) -> np.ndarray:
-    """Return which entities of worlds a pattern means, as truth values. Shared entities are never meant.
+    """Return which entities of worlds match a pattern, as truth values. Global entities never match.
 
     Raises:
         KeyError: If the pattern finds nothing.
@@ -116,7 +116,7 @@ def find_targets(model: Model, kind: Entity, patterns: Any, what: str) -> np.nda
 
 
 def upload_targets(model: Model, kind: Entity, found: np.ndarray) -> Targets:
-    """Return the entities meant by world, on the device."""
+    """Return the selected entities by world, on the device."""
     first, count = world_ranges(model, kind)
     chosen = np.flatnonzero(found)
     bounds = np.concatenate(
@@ -145,9 +145,9 @@ def check_property(
     Args:
         term: The term.
         model: Model that it is drawn in.
-        chosen: Entities meant.
-        values: Defaults of what is drawn of them, shape [entity, component].
-        opposite: How near the other limit of each may come, where limits of joints are drawn.
+        chosen: Selected entities.
+        values: Their defaults, shape [entity, component].
+        opposite: How close the opposite limit of each may come, if limits of joints are drawn.
 
     Returns:
         The least and the largest value that may be drawn, shape [entity, component].
@@ -178,7 +178,7 @@ def check_property(
     least, most = extremes.min(axis=0), extremes.max(axis=0)
     spec = MODEL_ARRAYS[term.name]
     if spec.low is not None:
-        # What is positive and must stay so: the mass of a body, the size of a shape.
+        # Quantities that must stay positive: the mass of a body, the size of a shape.
         bad = (least <= spec.low) & (values > spec.low) if spec.keeps_positive else least < spec.low
         if bad.any():
             row, column = np.argwhere(bad)[0]
@@ -244,7 +244,7 @@ def check_inertia_factor(model: Model, chosen: np.ndarray, inertia: np.ndarray) 
 
 
 def entity_name(model: Model, name: str, entry: int) -> str:
-    """Return how messages call the entity of an entry of an array."""
+    """Return the name of the entity of an array's entry, for messages."""
     kind = entity_of(name)
     if kind is Entity.WORLD:
         return f"world {entry}"
@@ -262,7 +262,7 @@ def entity_name(model: Model, name: str, entry: int) -> str:
 
 
 def check_scalar_joints(term: Property, model: Model, found: np.ndarray) -> None:
-    """Check that coordinates are no parts of quaternions.
+    """Check that coordinates are not parts of quaternions.
 
     Raises:
         ValueError: If some are.

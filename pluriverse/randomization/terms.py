@@ -1,4 +1,4 @@
-"""Terms: what is randomized, as a user writes it."""
+"""Terms: user-level descriptions of what is randomized."""
 
 import enum
 import warnings
@@ -23,7 +23,7 @@ class Operation(enum.Enum):
 
 
 def _distribution_hint(what: str, value: Any) -> str:
-    """Return the message for something that is no distribution, with what was probably meant."""
+    """Return the message for something that is not a distribution, with the probable intention."""
     if isinstance(value, tuple | list) and len(value) == 2:
         low, high = value
         meant = f"Write Uniform({low!r}, {high!r}) for anything between both, or Gaussian({low!r}, {high!r})"
@@ -60,7 +60,7 @@ class Term:
 class Property(Term):
     """An array of the model.
 
-    By default, every entity has a draw of its own, and so has every component of a vector.
+    By default, every entity and every component of a vector is drawn independently.
     """
 
     name: str
@@ -70,9 +70,9 @@ class Property(Term):
     operation: Operation = Operation.ABSOLUTE
     """What is done with it."""
     entities: Patterns = "*"
-    """Labels of the bodies, joints or shapes meant: names, wildcards, regular expressions."""
+    """Labels of the bodies, joints or shapes: names, wildcards, regular expressions."""
     components: Sequence[int] | None = None
-    """Components meant of a vector; of a pose only those of its position. All if None."""
+    """Components of a vector to draw; of a pose only those of its position. All if None."""
     same_for_entities: bool = False
     """Whether all entities of a world get the same draw."""
     same_for_components: bool = False
@@ -86,9 +86,9 @@ class Rotation(Term):
     name: str
     """Array of poses: `joint_X_p`, `joint_X_c`, `shape_transform` or `equality_constraint_relpose`."""
     distribution: Distribution
-    """Rotation vector [rad] by which each pose is turned, axes of what it is given in; three components."""
+    """Rotation vector [rad] applied to each pose, in the axes of its parent frame; three components."""
     entities: Patterns = "*"
-    """Labels of the joints, shapes or constraints meant."""
+    """Labels of the joints, shapes or constraints."""
     same_for_entities: bool = False
     """Whether all entities of a world get the same draw."""
 
@@ -111,7 +111,7 @@ class PseudoInertia(Term):
     d: Distribution | None = None
     """d1, d2, d3: what lies at x along an axis of the body goes to exp(d) x, the centre of mass too."""
     s: Distribution | None = None
-    """s12, s13, s23: shears, without unit, which turn the principal axes."""
+    """s12, s13, s23: shears, dimensionless, which rotate the principal axes."""
     t: Distribution | None = None
     """Shift of the mass as a whole [m], body axes."""
     entities: Patterns = "*"
@@ -133,9 +133,9 @@ class InertiaFactor(Term):
     alpha: Distribution | None = None
     """Added to α: the mass is multiplied by exp(2α), and the inertia with it."""
     d: Distribution | None = None
-    """Added to d1, d2, d3: how far the mass reaches along the body's axes is multiplied by exp(d)."""
+    """Added to d1, d2, d3: the extent of the mass along the body's axes is multiplied by exp(d)."""
     s: Distribution | None = None
-    """Added to s12, s13, s23 [m]: shears, which turn the principal axes."""
+    """Added to s12, s13, s23 [m]: shears, which rotate the principal axes."""
     t: Distribution | None = None
     """Added to the centre of mass [m], body axes."""
     entities: Patterns = "*"
@@ -144,12 +144,12 @@ class InertiaFactor(Term):
 
 @dataclass(frozen=True)
 class InitialState(Term):
-    """Where worlds begin: the initial joint coordinates and velocities, which `Simulation.reset` reads."""
+    """Initial joint coordinates and velocities of worlds, which `Simulation.reset` uses."""
 
     root_position: Distribution | None = None
     """Added to the position of floating roots [m]."""
     root_rotation: Distribution | None = None
-    """Rotation vector by which floating roots are turned [rad], world axes."""
+    """Rotation vector applied to floating roots [rad], world axes."""
     root_velocity: Distribution | None = None
     """Added to the velocity of floating roots: linear [m/s], angular [rad/s]; six components."""
     joint_position: Distribution | None = None
@@ -163,9 +163,9 @@ class InitialState(Term):
 def body_mass(
     distribution: Distribution, *, operation: Operation = Operation.SCALE, entities: Patterns = "*"
 ) -> Property:
-    """Return a term that draws masses [kg] and leaves inertias as they are.
+    """Return a term that draws masses [kg] but not inertias.
 
-    That is the effect of a point mass at the centre of mass, and warned about: for another density or size,
+    This models a point mass at the centre of mass, and raises a warning: for another density or size,
     `pseudo_inertia` changes both together.
     """
     warnings.warn(
@@ -215,8 +215,8 @@ def friction(
 ) -> Property:
     """Return a term that draws coefficients of friction of shapes, the same for all those of a world.
 
-    A ground that all worlds share keeps its own, and what acts is that of the pair: with the default rule of
-    `SolverSAP`, 0.34 on a ground of 1 acts as 0.51. For what is drawn to hold, give the solver
+    A shared ground keeps its coefficient, and contacts use that of the pair: with the default rule of
+    `SolverSAP`, 0.34 on a ground of 1 gives 0.51. To make the drawn value effective, give the solver
     `friction_combination="minimum"` and the ground the largest friction that is drawn.
     """
     return Property(

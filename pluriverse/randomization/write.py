@@ -1,4 +1,4 @@
-"""Write stage: draw the entries of an array of the model anew.
+"""Write stage: draw the entries of an array of the model.
 
 Reads   the defaults of the array; episode
 Writes  the array, where entities are meant
@@ -32,7 +32,7 @@ class Targets:
 
 @wp.struct
 class Episode:
-    """Which environments are drawn for, and what their draws depend on."""
+    """The environments to draw for, and their identities."""
 
     environments: wp.array[int]
     """Environments of this launch, shape [slot]."""
@@ -41,16 +41,16 @@ class Episode:
     world: wp.array[int]
     """World of each environment, shape [environment]."""
     count: wp.array[int]
-    """How often each environment was drawn for, shape [environment]."""
+    """Number of draws of each environment so far, shape [environment]."""
     identity: wp.array[int]
-    """What the draws of each environment depend on, by default its index, shape [environment]."""
+    """Identity of each environment, by default its index, shape [environment]."""
     seed: int
     """Seed of all draws."""
 
 
 @wp.func
 def chosen_environment(episode: Episode, slot: int) -> int:
-    """Return the environment of a slot, -1 if it is not meant."""
+    """Return the environment of a slot, -1 if it is not selected."""
     environment = episode.environments[slot]
     if environment < 0 or environment >= episode.world.shape[0]:
         return -1  # an index on the device that names no environment
@@ -144,7 +144,7 @@ def write_rotation(
     # out
     value: wp.array[wp.transform],  # [entity] m, xyzw
 ):
-    """Turn the poses of one world. Their positions stay as they are."""
+    """Rotate the poses of one world. Their positions do not change."""
     environment = chosen_environment(episode, wp.tid())
     if environment < 0:
         return
@@ -172,7 +172,7 @@ def restore_property(
     # out
     value: wp.array[float],  # [entity word]
 ):
-    """Put the entries of one world back to their defaults."""
+    """Restore the entries of one world to their defaults."""
     environment = chosen_environment(episode, wp.tid())
     if environment < 0:
         return

@@ -32,9 +32,9 @@ class ArticulationView(View):
     Root transforms and velocities are always those of the articulation's first joint.
 
     Args:
-        model: Model to look at.
+        model: Model to view.
         pattern: Labels of articulations with or without wildcards, regular expressions, or indices.
-        include_joints: Joints to keep: names, wildcards, regular expressions, or places in the articulation.
+        include_joints: Joints to keep: names, wildcards, regular expressions, or indices in the articulation.
         exclude_joints: Joints to leave out.
         include_links: Links to keep, in the same way.
         exclude_links: Links to leave out.
@@ -43,8 +43,8 @@ class ArticulationView(View):
         include_joint_types: Types (`JointType`) of joints to keep.
         exclude_joint_types: Types of joints to leave out.
         worlds: Worlds, by their labels or indices; all if None.
-        homogeneous: Whether to insist that all articulations own equally many joints, links and so on, so
-            that every array is a box. Switch it off for ragged views of different robots.
+        homogeneous: Whether to require that all articulations have equal numbers of joints, links and so on,
+            so that every array is rectangular. Set it to False for ragged views of different robots.
         verbose: Whether to print what was found.
 
     Raises:
@@ -235,12 +235,12 @@ class ArticulationView(View):
 
     @property
     def joint_labels(self) -> list[str]:
-        """Label of each joint, of the first articulation if they have equally many, else of all."""
+        """Label of each joint, of the first articulation if all have the same number, else of all."""
         return self._labels_of(Entity.JOINT)
 
     @property
     def link_labels(self) -> list[str]:
-        """Label of each link, of the first articulation if they have equally many, else of all."""
+        """Label of each link, of the first articulation if all have the same number, else of all."""
         return self._labels_of(Entity.BODY)
 
     @property
@@ -250,7 +250,7 @@ class ArticulationView(View):
 
     @property
     def shape_labels(self) -> list[str]:
-        """Label of each shape, of the first articulation if they have equally many, else of all."""
+        """Label of each shape, of the first articulation if all have the same number, else of all."""
         return self._labels_of(Entity.SHAPE)
 
     @property
@@ -372,9 +372,9 @@ class ArticulationView(View):
         return self.get_attribute("body_qd", source, copy=copy)
 
     def get_model_articulation_mask(self, mask: Any = None, *, indices: Any = None) -> wp.array[bool]:
-        """Return which articulations of the model are meant, shape [articulation of the model].
+        """Return which articulations of the model are selected, shape [articulation of the model].
 
-        The array belongs to the view and is written anew by each call.
+        The array belongs to the view and is overwritten by each call.
 
         Args:
             mask: Which rows, as in `set_attribute`; all if None.
@@ -510,6 +510,6 @@ def _filter(
 
 
 def _keep(entities: np.ndarray, start: np.ndarray, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the entities kept, and where each row begins among them."""
+    """Return the selected entities, and the first one of each row."""
     before = np.concatenate([[0], np.cumsum(kept)])
     return entities[kept], before[start]

@@ -1,9 +1,9 @@
-"""Layout: where the entries of an array stand that belong to the rows of a view.
+"""Layout: positions of the entries of an array that belong to the rows of a view.
 
 The rows of a view are its articulations, bodies, joints, shapes or worlds. Each row owns some entries of an
-array: an articulation of 12 joints owns 12 entries of `joint_type`. If all rows own equally many, the entries
-form a box [world, row, entry]. Where they stand at regular distances in memory, the box is a view of the
-array itself, and nothing is copied.
+array: an articulation of 12 joints owns 12 entries of `joint_type`. If all rows own the same number, the
+entries form a rectangular array [world, row, entry]. If they are at regular distances in memory, that is a
+view of the array itself, and nothing is copied.
 """
 
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class Layout:
     start: np.ndarray
     """First entry of each row and, at the end, the number of entries, shape [row + 1]."""
     row_shape: tuple[int, ...]
-    """Shape of the rows: (world, row of the world) where all worlds have equally many, else (row,)."""
+    """Shape of the rows: (world, row of the world) if all worlds have the same number, else (row,)."""
     is_own: bool
     """Whether the entries are the rows themselves, one each."""
     device: Any
@@ -60,7 +60,7 @@ class Layout:
 
     @property
     def padded_place_array(self) -> wp.array[int]:
-        """Flat place of each entry in an array [row, count_max], on the device, shape [entry]."""
+        """Flat index of each entry in an array [row, count_max], on the device, shape [entry]."""
         return self._array("padded_place", self.padded_places)
 
     @property
@@ -74,7 +74,7 @@ class Layout:
         return (len(self.start) - 1, self.count_max)
 
     def padded_places(self) -> np.ndarray:
-        """Return the flat place of each entry in an array [row, count_max]."""
+        """Return the flat index of each entry in an array [row, count_max]."""
         rows = self._entry_rows()
         return np.arange(len(self.index)) + rows * self.count_max - self.start[rows]
 
@@ -88,7 +88,7 @@ class Layout:
 
 
 def owned_by(rows: np.ndarray, owner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the entities that each row owns, row after row, and where each row begins.
+    """Return the entities that each row owns, row after row, and the start of each row.
 
     Args:
         rows: Index of each owner.
@@ -124,7 +124,7 @@ def _regular_strides(index: np.ndarray) -> tuple[int, ...] | None:
         if step <= 0 or (steps != step).any():
             return None
         strides.append(step)
-    # The distance along an axis of length 1 means nothing; let it be that of a dense array.
+    # The distance along an axis of length 1 has no meaning; use that of a dense array.
     inner = 1
     for axis in range(index.ndim - 1, -1, -1):
         if index.shape[axis] == 1:

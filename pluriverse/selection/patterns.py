@@ -43,7 +43,7 @@ def listed(patterns: Patterns) -> list[Pattern]:
 def match_labels(
     labels: Sequence[str], places: np.ndarray, patterns: Patterns, *, what: str, kind: str
 ) -> np.ndarray:
-    """Return which entities are meant by any of the patterns, as truth values.
+    """Return which entities match any of the patterns, as truth values.
 
     Args:
         labels: Label of each entity.

@@ -34,7 +34,7 @@ def mark_row(
     indices: wp.array[int],  # [entry] row
     selected: wp.array[bool],  # [row]
 ):
-    """Select the row of one entry; entries that name none are left out, and counted elsewhere."""
+    """Select the row of one entry; invalid entries are ignored here and counted elsewhere."""
     row = indices[wp.tid()]
     if row >= 0 and row < selected.shape[0]:
         selected[row] = True

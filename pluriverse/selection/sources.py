@@ -1,4 +1,4 @@
-"""Sources: the arrays that a view gives access to, and what they have one entry for."""
+"""Sources: the arrays that a view gives access to, and their frequencies."""
 
 from typing import Any
 

@@ -92,7 +92,7 @@ def _as_words(array: wp.array, row_count: int, word: Any) -> wp.array:
 
 
 def gather(index: wp.array, place: wp.array, source: wp.array, values: wp.array, place_count: int) -> None:
-    """Copy the entries at `index` of `source` to `values`, in order or to their places of `place_count`."""
+    """Copy the entries at `index` of `source` to `values`, in order or to given positions."""
     if index.size == 0:
         return
     word = _word_of(source)

@@ -1,4 +1,4 @@
-"""Values: what a caller hands to a view, as an array on its device, copied only where it has to be."""
+"""Values: arguments of a view as arrays on its device, copied only if necessary."""
 
 from collections.abc import Sequence
 from typing import Any

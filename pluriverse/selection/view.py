@@ -20,9 +20,10 @@ from pluriverse.types import Entity
 class View:
     """Entities of one kind, the *rows* of the view, sorted by world; made by its subclasses.
 
-    Arrays have the axes [world of the view, row of the world, entry of the row] where all worlds have equally
-    many rows and all rows equally many entries. Without the former, the first two are one axis [row]; without
-    the latter the array is *ragged*: [entry], row after row, as `offsets` tells, or padded on request.
+    Arrays have the axes [world of the view, row of the world, entry of the row] if all worlds have the same
+    number of rows and all rows the same number of entries. Without the former, the first two are one axis
+    [row]; without the latter the array is *ragged*: [entry], row after row, as given by `offsets`, or padded
+    on request.
     """
 
     model: Model
@@ -70,7 +71,7 @@ class View:
         )
 
     def layout(self, frequency: Entity | str) -> Layout:
-        """Return where the entries of a kind, or the rows of a custom frequency, stand.
+        """Return the layout of the entries of a kind, or of the rows of a custom frequency.
 
         Raises:
             ValueError: If the rows of the view own no such entries.
@@ -125,14 +126,14 @@ class View:
     ) -> wp.array:
         """Return the entries of an array that belong to the view, in the memory of the array itself.
 
-        To write to the result is to write to the array. That needs entries at regular distances in memory, as
-        worlds of one kind have them. Where worlds differ, ask for a copy, to be put back with
-        `set_attribute`, or make a view per kind of world.
+        Writing to the result writes to the array. That requires entries at regular distances in memory, as in
+        worlds of one kind. If worlds differ, request a copy and write it back with `set_attribute`, or make a
+        view per kind of world.
 
         Args:
             name: Name of the array, such as `joint_q`, or of a custom attribute, such as `mujoco.condim`.
             source: Model, state or control that has the array.
-            copy: Return a copy instead, wherever entries stand.
+            copy: Return a copy instead, whatever the layout.
             out: Array to copy into, contiguous, of the type and shape of the result; None for a view or a
                 new array.
 
@@ -155,7 +156,7 @@ class View:
         return out
 
     def irregular_message(self, name: str) -> str:
-        """Return what to say where entries stand at irregular distances."""
+        """Return the message for entries at irregular distances."""
         return (
             f"{type(self).__name__}: {name} of the {self.count} rows of this view stands at irregular "
             "distances in memory, as worlds or rows differ, so no array can share that memory. Pass "
@@ -171,7 +172,7 @@ class View:
         fill: float = 0.0,
         out: wp.array | None = None,
     ) -> wp.array:
-        """Return a copy with one line per row, as long as the longest, shape [row, most entries of a row].
+        """Return a copy padded to the longest row, shape [row, most entries of a row].
 
         Args:
             name: Name of the array.
@@ -296,7 +297,7 @@ def choose(
     *,
     what: str,
 ) -> np.ndarray:
-    """Return the entities meant by a pattern, in the worlds meant by another.
+    """Return the entities that match a pattern, in the worlds that match another.
 
     Raises:
         KeyError: If a pattern finds nothing, or nothing in these worlds.

@@ -1,6 +1,6 @@
-"""Worlds that hold different things: variants of an entity, shared out over worlds and changed at reset.
+"""Worlds with different contents: variants of an entity, distributed over worlds and changed at reset.
 
-`pluriverse.entity` and `pluriverse.scene` give the configurations under the names that scenes of mjlab use.
+`pluriverse.entity` and `pluriverse.scene` export the configurations under the names that mjlab's scenes use.
 """
 
 from pluriverse.variants.config import (

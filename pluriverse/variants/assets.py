@@ -1,4 +1,4 @@
-"""Assets: a builder from what a configuration names, be it a function, a spec, a builder or a file."""
+"""Assets: a builder from the source of a configuration: a function, a spec, a builder or a file."""
 
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
@@ -58,10 +58,10 @@ def load_asset(
 
 
 def replace_by_hulls(builder: Any) -> None:
-    """Let convex shapes have their hull as mesh, so that a model knows which of its meshes collide.
+    """Replace the meshes of convex shapes by their hulls, so that a model knows which meshes collide.
 
-    The hull of a mesh that no shape has yet is prepared for collisions only if it says that it is one. Meshes
-    that no shape has any more are dropped.
+    The hull of a mesh without a shape is prepared for collisions only if it is marked as a hull. Meshes that
+    no shape uses any more are dropped.
     """
     from pluriverse.builder.shapes import mesh_index
     from pluriverse.types import GeoType
@@ -104,7 +104,7 @@ def _root_tag(path: Path) -> str:
 
 
 def _add_mesh(builder: Any, path: Path) -> None:
-    """Add a free body that is seen as the mesh and collides and weighs as its convex hull."""
+    """Add a free body drawn as the mesh, with the collisions and the mass of its convex hull."""
     from pluriverse.geometry import Mesh
 
     mesh = Mesh.load(path)

@@ -1,20 +1,19 @@
-"""Assignment: which environment holds which variant at the beginning."""
+"""Assignment: the initial variant of each environment."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-# Quotas closer to each other than this [worlds] are equal: they come from weights in proportion to each
-# other, which differ by some roundings of float64.
+# Quotas closer to each other than this [worlds] count as equal: they come from proportional weights, with a
+# few roundings of float64.
 QUOTA_ROUNDING = 1e-9
 
 
 def share_out(weights: Sequence[float] | np.ndarray, count: int) -> np.ndarray:
-    """Return how many of `count` each weight gets, by the largest remainder method.
+    """Return the share of `count` of each weight, by the largest remainder method.
 
-    Everyone gets its quota rounded down; what is left goes to the largest remainders, the first of equal ones
-    first.
+    Each weight gets its quota rounded down; the rest goes to the largest remainders, in order.
     """
     shares = np.asarray(weights, dtype=np.float64)
     quotas = shares / shares.sum() * count

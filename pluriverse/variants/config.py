@@ -1,4 +1,4 @@
-"""Configurations: what a scene of many environments holds, as a user writes it."""
+"""Configurations: the user-level description of a scene of many environments."""
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
@@ -10,18 +10,18 @@ class VariantMode(enum.Enum):
     """How much the variants of an entity may differ."""
 
     ANY = "any"
-    """In everything: bodies, joints, drives, shapes, number of articulations."""
+    """In any respect: bodies, joints, drives, shapes, number of articulations."""
     SINGLE_LAYOUT = "single_layout"
     """In meshes, their attributes, and masses only, on a floating base; anything else is an error."""
 
 
 class PreparedWorlds(enum.Enum):
-    """How many worlds are prepared for environments whose variants differ in layout."""
+    """Number of worlds prepared for environments whose variants differ in layout."""
 
     OWN = "own"
-    """One for each environment and combination of layouts, so that every choice finds one."""
+    """One for each environment and combination of layouts, so that every choice is possible."""
     SHARED = "shared"
-    """As many for each combination as draws by the weights need, which all environments share."""
+    """A shared pool per combination, as large as draws by the weights need."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ _InitialState = InitialStateCfg  # its name inside of EntityCfg, where the publi
 
 @dataclass
 class EntityCfg:
-    """Something that every environment holds: a robot, an object, a pile.
+    """An entity of every environment: a robot, an object, a pile.
 
     `spec_fn` is a function that returns a `mujoco.MjSpec` or a `ModelBuilder`, one of these, or the path of
     an asset: MJCF, URDF, USD, or a mesh, which becomes a free body that collides as its convex hull.
@@ -65,13 +65,13 @@ class EntityCfg:
 
 @dataclass
 class VariantEntityCfg(EntityCfg):
-    """An entity that is something else in different environments."""
+    """An entity that differs between environments."""
 
     variants: Mapping[str, Callable[[], Any] | Any] = field(default_factory=dict)
     """Variants by name, each as `EntityCfg.spec_fn`."""
     assignment: Mapping[str, float] | Callable[[int], Sequence[int]] | None = None
-    """Which environment gets which variant: None for equal shares; weights by name, 1 for those not named; or
-    a function of the number of environments that returns one index per environment."""
+    """Assignment of variants to environments: None for equal shares; weights by name, 1 for those not named;
+    or a function of the number of environments that returns one index per environment."""
     mode: VariantMode = VariantMode.ANY
     """How much the variants may differ."""
 
@@ -94,10 +94,10 @@ class SceneCfg:
     prepared_worlds: PreparedWorlds = PreparedWorlds.OWN
     """How many worlds are prepared for that."""
     share_layouts: bool = True
-    """Whether variants of equal structure share one layout of bodies and slots for shapes, in which a variant
-    is a row of numbers. Without, each variant is a kind of world of its own."""
+    """Whether variants of equal structure share one layout of bodies and shape slots, in which a variant is a
+    row of values. Otherwise each variant is its own kind of world."""
     prepare_builder: Callable[[Any], None] | None = None
     """Called with every new `ModelBuilder` before an asset is read into it, for example
     `SolverMuJoCo.register_custom_attributes`."""
     seed: int = 0
-    """What the draws of `VariantSimulation.reassign` depend on, with environment and episode."""
+    """Seed of the draws of `VariantSimulation.reassign`, together with environment and episode."""

@@ -1,4 +1,4 @@
-"""Environments: draw what they hold and find where that is simulated, one environment per thread.
+"""Environments: draw their variants and find their worlds, one environment per thread.
 
 Reads   episode, shares of the variants
 Writes  episode, variant of each entity, environment_tuple, environment_world, control
@@ -8,13 +8,13 @@ import warp as wp
 
 from pluriverse.math.counter_random import philox, uniform_of
 
-# First words of the counters of draws, so that draws of variants are none of those of properties.
+# First words of the counters of draws, which keep draws of variants distinct from those of properties.
 VARIANT_STREAM = wp.constant(wp.uint32(0x76617269))
 
 
 @wp.func
 def is_chosen(environment: int, count: int, mask: wp.array[bool]) -> bool:
-    """Return whether an entry of a list of environments names one that is meant."""
+    """Return whether an entry of a list of environments names a selected one."""
     if environment < 0 or environment >= count:
         return False
     if mask.shape[0] == 0:
@@ -73,7 +73,7 @@ def take_variant(
     variant_allowed: wp.array[int],  # [variant] whether worlds are prepared for it
     variant: wp.array[int],  # [environment]
 ):
-    """Give one environment the variant it is to have."""
+    """Give one environment its requested variant."""
     environment = environments[wp.tid()]
     if not is_chosen(environment, variant.shape[0], mask):
         return
@@ -94,7 +94,7 @@ def set_layout(
     layout_count: int,  # of the entity
     environment_tuple: wp.array[int],  # [environment]
 ):
-    """Put the layout of one entity into the tuple of one environment, in which it is a digit."""
+    """Set the layout of one entity as a digit in the tuple of one environment."""
     environment = environments[wp.tid()]
     if is_chosen(environment, environment_tuple.shape[0], mask):
         before = environment_tuple[environment]

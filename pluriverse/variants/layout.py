@@ -1,8 +1,8 @@
-"""Layouts: variants of equal structure share the places of their bodies, joints and shapes.
+"""Layouts: variants of equal structure share the indices of their bodies, joints and shapes.
 
-What a variant is then made of is a row of numbers: masses, joint frames, gains, poses and sizes of shapes.
-Its shapes are laid out in *slots*, the union over all variants. A slot is known by the body that carries it,
-what it is for, and its number among its like; a variant that has no shape for it leaves it switched off.
+A variant is then a row of values: masses, joint frames, gains, poses and sizes of shapes. Its shapes are laid
+out in *slots*, the union over all variants. A slot is identified by its body, its role, and its number among
+slots of both; it is disabled for variants without a shape for it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ class Slot:
     body_path: str
     """Label of the body below the root, with a slash in front; "/" for the world."""
     role: str
-    """What it is for: "visual", "collision" or "site"."""
+    """Its role: "visual", "collision" or "site"."""
     ordinal: int
     """Number among the slots of this body and role."""
     type: GeoType
@@ -43,7 +43,7 @@ class Layout:
     variants: list[int]
     """Variants, as indices of the entity, in the order of their rows."""
     slots: list[Slot]
-    """Places of shapes, in the order of the shapes of `builder`."""
+    """Slots, in the order of the shapes of `builder`."""
     slot_of_shape: list[np.ndarray]
     """Slot of each shape of each variant, in the order of `variants`."""
 
@@ -60,7 +60,7 @@ class _Group:
         self.fillings: set[frozenset[int]] = set()
 
     def add(self, variant: int, builder: Any) -> bool:
-        """Take a variant of equal structure in, if its collision filters do not contradict the others."""
+        """Add a variant of equal structure, if its collision filters do not contradict the others."""
         keys = _slot_keys(builder)
         known = dict(self.slot_of_key)
         slots = np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
@@ -133,7 +133,7 @@ def shape_role(flags: int) -> str:
 
 
 def _structure(builder: Any) -> tuple[Any, ...]:
-    """Return what variants of one layout have in common; roots may have other names."""
+    """Return the common structure of variants of one layout; roots may have different names."""
     below = tuple(path.partition("/")[2].partition("/")[2] for path in body_paths(builder))
     joints = tuple(
         label.rpartition("/")[2] if parent >= 0 else ""
@@ -167,7 +167,7 @@ def _structure(builder: Any) -> tuple[Any, ...]:
 
 
 def _custom_contents(builder: Any) -> Iterator[tuple[str, bytes, Any]]:
-    """Yield the custom attributes that have values. Only what agrees in these shares a layout."""
+    """Yield the custom attributes that have values. Variants share a layout only if these agree."""
     for key, attribute in sorted(builder.custom_attributes.items()):
         column = attribute.column
         if column.given.any():
@@ -176,7 +176,7 @@ def _custom_contents(builder: Any) -> Iterator[tuple[str, bytes, Any]]:
 
 
 def _slot_keys(builder: Any) -> list[tuple[Any, ...]]:
-    """Return what each shape shares with those of other variants in the same slot, and its number."""
+    """Return the key that each shape shares with those of other variants in the same slot, and its number."""
     counts: dict[tuple[Any, ...], int] = {}
     keys = []
     finite = (builder.shape_scale[:, :2] > 0.0).all(axis=1)  # a plane with both sizes collides as a slab
@@ -234,7 +234,7 @@ def _layout(group: _Group, names: Sequence[str], builders: Sequence[Any]) -> Lay
     for variant, shape_slots in zip(group.variants, group.slot_of_shape, strict=True):
         for shape, slot in enumerate(shape_slots.tolist()):
             slots[slot].filled_by[names[variant]] = builders[variant].shape_label[shape]
-        # Meshes of all variants, so that a shape can become any of them.
+        # Meshes of all variants, so that a shape can use any of them.
         for index in used_meshes(builders[variant]):
             mesh_index(builder, builders[variant].meshes[index])
         for look in builders[variant].appearances:
@@ -246,7 +246,7 @@ def _layout(group: _Group, names: Sequence[str], builders: Sequence[Any]) -> Lay
 
 
 def _add_slot(builder: Any, source: Any, shape: int, label: str) -> None:
-    """Add a shape as in another builder that weighs nothing."""
+    """Add a massless copy of a shape of another builder."""
     mesh_index = int(source.shape_source_index[shape])
     look = int(source.shape_appearance[shape])
     config = builder.default_shape_cfg.copy()

@@ -1,9 +1,10 @@
-"""Pool: which prepared worlds environments have, and who gets which when they change their layouts.
+"""Pool: prepared worlds of environments, and their allocation when environments change layouts.
 
-Worlds of one kind (tuple of layouts) follow each other. Each environment may have one of every kind for
-itself; or all share those of a kind, and take a free one. There are then as many as draws by the weights
-need, but for a chance of `MISS_PROBABILITY`: the number of environments that hold a kind has a binomial
-distribution. Where none is free, the environment gets the next kind that has one, which is counted.
+Worlds of one kind (tuple of layouts) are contiguous. Either each environment has its own world of every kind,
+or all environments share a pool per kind and take a free world. The pool is sized so that draws by the
+weights exhaust it with a probability of at most `MISS_PROBABILITY`: the number of environments of a kind has
+a binomial distribution. If no world is free, the environment gets the next kind with a free one, which is
+counted.
 
 Reads   environment_tuple, variants
 Writes  environment_world, the free worlds of each kind; environment_tuple and variants where none was free
@@ -16,7 +17,7 @@ import warp as wp
 
 from pluriverse.variants.environments import is_chosen
 
-# Chance that some kind has no free world, per kind and time that environments draw.
+# Probability that a kind has no free world, per kind and draw.
 MISS_PROBABILITY = 1e-12
 
 
@@ -121,7 +122,7 @@ def fit_variant(
     tuple_variant: wp.array[int],  # [kind] a variant of that layout
     variant: wp.array[int],  # [environment] of that entity
 ):
-    """Let the variant of an entity in one environment be one of its world's layout."""
+    """Set the variant of an entity in one environment to one of its world's layout."""
     environment = environments[wp.tid()]
     if not is_chosen(environment, variant.shape[0], mask):
         return

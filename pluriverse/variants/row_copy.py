@@ -1,9 +1,9 @@
-"""Row copy: give the worlds of environments the numbers of their variants, from tables of all variants.
+"""Row copy: copy the values of variants from tables into the worlds of their environments.
 
 Reads   environment_world, environment_tuple, environment_variant; a table of one array of the model
 Writes  that array and its defaults
 
-Numbers are copied as what they are in memory, so that one kernel serves all types of four bytes.
+Values are copied bitwise, so that one kernel serves all types of four bytes.
 """
 
 import functools

@@ -1,8 +1,8 @@
-"""Scene: put the variants of all entities into worlds and make one model of them.
+"""Scene: distribute the variants of all entities over worlds, and make one model of them.
 
-An environment holds one variant of every entity. The layouts of these make a *tuple*, which is what its world
-is built from. Where environments may change their variants, there are worlds for every tuple, those of one
-following each other, of which one per environment is stepped at a time.
+An environment holds one variant of every entity. Their layouts form a *tuple*, from which its world is built.
+If environments may change their variants, there are worlds for every tuple, contiguous per tuple, of which
+one per environment is stepped at a time.
 """
 
 import dataclasses
@@ -38,7 +38,7 @@ from pluriverse.variants.validation import check_reserved_names, check_single_la
 if TYPE_CHECKING:
     from pluriverse.variants.simulation import VariantSimulation
 
-# Worlds of one model that are surely a mistake: 2**22 smallest worlds take some 10 GB.
+# Number of worlds of one model that is surely a mistake: 2**22 smallest worlds take some 10 GB.
 WORLD_COUNT_MAX = 2**22
 
 
@@ -92,7 +92,7 @@ class VariantScene:
     per_world_default_fields: dict[str, Any]
     """Default values of the arrays of the model that depend on variants, each in the shape of that array."""
     offsets: list[list[dict[Entity, int]]]
-    """By kind, how many entities of a world come before those of each entity, for each kind of world."""
+    """By kind, offset of each entity's entities in a world, for each kind of world."""
     builder: Any
     """The builder with all worlds. Variants that share a layout have the numbers of the first one in it."""
     first_environment: int = 0
@@ -156,7 +156,7 @@ class VariantScene:
                 yield (entity.name, index), first + np.arange(count), values
 
     def mesh_rows(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield the meshes that shapes of variants that share layouts may come to have.
+        """Yield the meshes that shapes of variants that share layouts may be given.
 
         Yields:
             Shapes of one world that is of such a layout, their entries in `shape_source_index` of the model,
@@ -204,8 +204,8 @@ def make_scene(
         config: What the environments hold.
         device: Device of the model; Warp's default if None.
         add_shared: Adds shapes that all environments share to the `ModelBuilder` it is given.
-        environments: The environments to make, neighbours among all that `config` describes; all if None.
-            They hold, and later draw, what they do in the whole.
+        environments: The environments to make, a contiguous range of all that `config` describes; all if
+            None. They hold, and later draw, the same as in the whole.
 
     Raises:
         TypeError: If an entity or its assignment is of the wrong type.

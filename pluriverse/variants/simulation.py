@@ -1,9 +1,9 @@
-"""The loop of a scene with variants: environments that change what they hold, without building anything anew.
+"""Simulation of a scene with variants: environments change their variants without rebuilding anything.
 
-Variants of one layout change by tables: numbers are copied into the model. Others change by the world: every
-environment has a world for each tuple of layouts, and the list of worlds that a step moves names another one.
-Where all environments share these worlds, they take free ones. All are launches of kernels, which may be
-recorded together with the steps.
+Changing to a variant of the same layout copies values from tables into the model. Changing to another layout
+switches the world: every environment has a world for each tuple of layouts, or takes a free one of a shared
+pool, and the list of stepped worlds names another one. Both only launch kernels, which may be recorded
+together with the steps.
 """
 
 import dataclasses
@@ -27,15 +27,15 @@ from pluriverse.warnings import SimulationError, SimulationWarning
 if TYPE_CHECKING:
     from pluriverse.variants.scene import VariantScene
 
-# What the names of arrays of this room begin with in a snapshot.
+# Prefix of the names of this module's arrays in a snapshot.
 _PREFIX = "variants/"
 
 
 class VariantSimulation(Simulation):
     """Steps the environments of a scene with variants. Made by `VariantScene.simulation`.
 
-    An environment is a place whose content may change; its world is where that content is simulated, and
-    changes with it only if the scene is `reassignable` and variants differ in layout.
+    The content of an environment may change. It is simulated in the environment's world, which changes too if
+    the scene is `reassignable` and the variants differ in layout.
 
     Args:
         scene: The scene.
@@ -103,18 +103,18 @@ class VariantSimulation(Simulation):
 
     @property
     def substitution_count(self) -> wp.array[int] | None:
-        """How often each environment got a variant of another layout than it had drawn.
+        """Number of times that each environment got a variant of another layout than it had drawn.
 
-        That is where environments share worlds (`SceneCfg.prepared_worlds`) and none was free; None where
-        they do not. On the device, shape [environment].
+        This happens if environments share worlds (`SceneCfg.prepared_worlds`) and none was free; None if they
+        do not share. On the device, shape [environment].
         """
         pool = self._switching.pool
         return None if pool is None else pool.substitution_count
 
     def add_restorer(self, restore: Callable[[WorldSelection], None]) -> None:
-        """Have properties of environments put back to their defaults when they get a world of others.
+        """Register a function that restores properties of environments when they get another one's world.
 
-        A `Randomizer` of this simulation does so itself. Where no worlds are shared nothing is called.
+        A `Randomizer` of this simulation registers itself. Without shared worlds it is never called.
 
         Args:
             restore: Called with the environments, by `reassign`; only launches kernels.
@@ -131,7 +131,7 @@ class VariantSimulation(Simulation):
         return super().report()
 
     def _report_substitutes(self, counts: np.ndarray) -> None:
-        """Report how often environments got another variant than they were to have, once."""
+        """Report once how often environments got another variant than drawn."""
         new = int(counts.sum()) - self._reported_substitutes
         self._reported_substitutes += max(new, 0)
         if new <= 0:
@@ -170,17 +170,17 @@ class VariantSimulation(Simulation):
         return self._switching.worlds_of(self.choose_environments(environments, what=what))
 
     def reassign(self, environments: Any = None, *, variants: Mapping[str, Any] | None = None) -> None:
-        """Give environments new variants, and put them back to the initial state of these.
+        """Give environments new variants, and reset them to the initial state of these.
 
         Without `variants`, each entity with variants draws one by the weights of its assignment, as a
-        function of the seed of the scene, the index of the environment and how often it was reassigned: not
-        of the other environments. Drives get the targets of the new variant. Only kernels are launched, so
-        the call may be recorded into a graph.
+        function of the seed of the scene, the index of the environment and the number of its reassignments,
+        but not of other environments. Drives get the targets of the new variant. Only kernels are launched,
+        so the call may be recorded into a graph.
 
         Args:
             environments: Indices or one truth value per environment, on host or device; None for all.
-            variants: Variant of every environment by entity, on host or device, shape [environment]; only
-                those of the environments chosen are looked at. Entities not named keep theirs.
+            variants: Variant of every environment by entity, on host or device, shape [environment]; only the
+                values of selected environments are used. Entities not named keep their variant.
 
         Raises:
             IndexError: If there is no such environment.
@@ -206,7 +206,7 @@ class VariantSimulation(Simulation):
         self._put_back(choice)
 
     def reset(self, worlds: Any = None, *, state: Any = None) -> None:
-        """Put environments (default: all) back to a state; see `Simulation.reset`.
+        """Reset environments (default: all) to a state; see `Simulation.reset`.
 
         Args:
             worlds: Indices of environments, or one truth value per environment; None for all.
@@ -232,7 +232,7 @@ class VariantSimulation(Simulation):
         return snapshot
 
     def restore(self, snapshot: SimulationSnapshot | str | Path) -> None:
-        """Come back to a snapshot, with the variants that environments held then; see `Simulation.restore`.
+        """Restore a snapshot, with the variants that environments held then; see `Simulation.restore`.
 
         Raises:
             FileNotFoundError: If there is no such file.
@@ -256,12 +256,12 @@ class VariantSimulation(Simulation):
             )
         for name, array in mine.items():
             wp.copy(array, held[name])
-        # The defaults follow from who holds what; then the arrays of the model come back as they were.
+        # First set the defaults from the assignment of variants, then restore the arrays of the model.
         self._switching.apply_tables(self.choose_environments(None, what="VariantSimulation.restore"))
         super().restore(dataclasses.replace(snapshot, solver_arrays=rest))
 
     def _put_back(self, choice: WorldSelection) -> None:
-        """Put environments back to the initial state of the model, whose bodies are placed first."""
+        """Reset environments to the initial state of the model, after updating its body poses."""
         worlds = self._switching.list_worlds(choice)
         place_worlds(self.model, worlds.worlds, self.model)  # type: ignore[arg-type]
         super().reset(worlds)

@@ -1,4 +1,4 @@
-"""Switching: which variants environments hold, where they are simulated, and how both change."""
+"""Switching: the variants and worlds of environments, and how they change."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -53,7 +53,7 @@ class Switching:
         self.environment_tuple: wp.array[int] = self._upload(scene.environment_tuple)
         """Tuple of layouts of each environment, shape [environment]."""
         self.episode: wp.array[int] = self._upload(np.zeros(count))
-        """How often each environment was switched, shape [environment]."""
+        """Number of switches of each environment, shape [environment]."""
         self.variant: dict[str, wp.array[int]] = {
             name: self._upload(entity.assignment) for name, entity in scene.entities.items()
         }
@@ -93,7 +93,7 @@ class Switching:
         self._world_dof = self._upload(bounds + int(scene.model.topology.world_dof.numpy()[0]))
 
     def switch(self, choice: WorldSelection, variants: Mapping[str, Any] | None) -> None:
-        """Give environments new variants, drawn or wanted, with the worlds and numbers that go with them."""
+        """Give environments new variants, drawn or requested, with their worlds and values."""
         scene, chosen = self._scene, [choice.worlds, choice.mask]
         wanted = None if variants is None else self._wanted(variants, choice)
         self._launch(begin_episode, choice, [*chosen], [self.episode])
@@ -120,7 +120,7 @@ class Switching:
         self.apply_tables(choice)
 
     def _take_from_pool(self, choice: WorldSelection) -> None:
-        """Give environments worlds of the kinds that they drew, or of others where there are none left."""
+        """Give environments worlds of the kinds that they drew, or of others if none are left."""
         self._exchange(acquire_worlds, choice)
         self._exchange(substitute_worlds, choice, dim=1)
         for name in self._scene.entities:
@@ -143,7 +143,7 @@ class Switching:
         return [self._upload(np.asarray(values)) for values in (entity.layout_of, layouts, variants)]
 
     def apply_tables(self, choice: WorldSelection) -> None:
-        """Give the worlds of environments the numbers of the variants that they hold."""
+        """Copy the values of the variants of environments into their worlds."""
         self._scene.tables.apply(
             choice.worlds, choice.mask, self.environment_world, self.environment_tuple, self.variant
         )
@@ -163,7 +163,7 @@ class Switching:
         return self.list_worlds(choice) if self.has_spare_worlds else choice
 
     def list_worlds(self, choice: WorldSelection) -> WorldSelection:
-        """Return the worlds of environments as a list without a mask, -1 for those that are not meant."""
+        """Return the worlds of environments as a list without a mask, -1 for those that are not selected."""
         size = choice.worlds.size
         worlds = self._worlds
         if size > worlds.size:  # a list on the device with repetitions
@@ -186,7 +186,7 @@ class Switching:
         )
 
     def _wanted(self, variants: Mapping[str, Any], choice: WorldSelection) -> dict[str, Any]:
-        """Return the variants that were asked for as arrays on the device."""
+        """Return the requested variants as arrays on the device."""
         result = {}
         count = self._scene.environment_count
         for name, values in variants.items():
@@ -238,8 +238,8 @@ class Switching:
     def _tuple_steps(self, place: int) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
         """Return how many tuples lie between the layout of each variant and the first, and which are there.
 
-        Tuples are the product of the layouts, so that of an environment is a number of which each entity has
-        a digit. The last numbers returned are what it counts, and how many values it has.
+        Tuples are the product of the layouts: the index of a tuple is a mixed-radix number with a digit per
+        entity. The last values returned are the place value of the digit, and its number of values.
         """
         scene = self._scene
         entity = list(scene.entities.values())[place]

@@ -1,7 +1,7 @@
-"""Tables: the numbers of all variants of a layout, and how a world gets those of its own.
+"""Tables: the values of all variants of a layout, and their copy into worlds.
 
-A layout with k variants is finalized once as a model of k worlds, so that every number passes the same checks
-and conversions as in any model. What differs between the rows is copied when a world changes its variant.
+A layout with k variants is finalized once as a model of k worlds, so that all values pass the same checks and
+conversions as in any model. Fields that differ between the rows are copied when a world changes its variant.
 """
 
 from collections.abc import Sequence
@@ -23,8 +23,8 @@ from pluriverse.variants.row_copy import copy_variant_rows
 _NOT_OF_A_VARIANT = ("gravity", "body_f", "shape_is_solid")
 
 LIVE_STRUCTURE = ("shape_flags", "shape_source_index")
-"""Arrays of the structure of a model that nevertheless change with the variant: whether shapes are seen, and
-their meshes."""
+"""Arrays of the structure of a model that nevertheless change with the variant: visibility of shapes, and
+meshes."""
 
 VARIANT_DEPENDENT_FIELDS: tuple[str, ...] = (
     *sorted(set(ENTITY_OF_ARRAY) - set(STRUCTURE) - set(_NOT_OF_A_VARIANT)),
@@ -49,7 +49,7 @@ def count_entities(builder: Any) -> dict[Entity, int]:
 
 
 class VariantRows:
-    """The numbers of all variants of one layout, on the host.
+    """The values of all variants of one layout, on the host.
 
     Args:
         what: Entity, for messages.
@@ -96,7 +96,7 @@ class VariantRows:
                 self.arrays[name] = rows
 
     def name_sources(self, mesh_index: np.ndarray, appearance_index: np.ndarray) -> None:
-        """Let the rows name meshes and appearances as the model of the scene does.
+        """Replace mesh and appearance indices in the rows by those of the scene's model.
 
         Args:
             mesh_index: Index in that model of each mesh of the layout.
@@ -161,7 +161,7 @@ _STRUCTURE_COLUMNS = (
 
 
 class VariantTables:
-    """The numbers of all variants of a scene on the device.
+    """The values of all variants of a scene on the device.
 
     Args:
         model: Model of the scene.
@@ -204,7 +204,7 @@ class VariantTables:
         for name, values in rows.arrays.items():
             kind = ENTITY_OF_ARRAY[name]
             dtype = wp.bool if values.dtype == np.bool_ else wp.int32
-            # Numbers are copied as what they are in memory, so one kernel serves all types of four bytes.
+            # Values are copied bitwise, so one kernel serves all types of four bytes.
             table: Any = wp.array(
                 values if dtype is wp.bool else values.view(np.int32), dtype=dtype, ndim=2, device=device
             )
@@ -236,7 +236,7 @@ class VariantTables:
         environment_tuple: wp.array[int],
         environment_variant: dict[str, wp.array[int]],
     ) -> None:
-        """Give the worlds of environments the numbers of their variants. Only launches."""
+        """Copy the values of their variants into the worlds of environments. Only launches."""
         for entity, inputs, outputs in self._launches:
             where = [environment_world, environment_tuple, environment_variant[entity]]
             copy_variant_rows(environments, mask, [*where, *inputs], outputs)

@@ -1,6 +1,6 @@
-"""Validation: whether the variants of an entity differ only in what a single layout lets them.
+"""Validation: check that the variants of an entity differ only where a single layout allows it.
 
-This is the form that scenes of mjlab keep to: a floating base, one tree of bodies and joints, equal primitive
+This is the form of mjlab's scenes: a floating base, one tree of bodies and joints, equal primitive
 geoms, actuators, sensors, tendons and equality constraints, and one way of giving inertia to each body.
 """
 
@@ -22,7 +22,7 @@ def check_reserved_names(what: str, builder: Any, spec: Any) -> None:
     elements = ("meshes", "materials", "textures", "actuators", "sensors", "tendons", "equalities")
     names = [] if spec is None else [each.name for kind in elements for each in getattr(spec, kind)]
     for label in (*builder.body_label, *builder.joint_label, *builder.shape_label, *names):
-        # Importers put the path of the body in front of a name.
+        # Importers prefix a name with the path of its body.
         if f"/{label}".find(f"/{PADDING_PREFIX}") >= 0:
             raise ValueError(
                 f"{what}: the name '{label}' begins with '{PADDING_PREFIX}', which is reserved for the "

@@ -207,7 +207,7 @@ WRONG = {
     ),
     "place": (
         {"base_joint": {"joint_type": "fixed", "parent_xform": None}},
-        "has no 'parent_xform'.*said by xform",
+        "has no 'parent_xform'.*xform gives the pose",
     ),
     "axis": ({"base_joint": {"joint_type": "revolute", "axis": "w"}}, "its axis is 'w'"),
     "key of an axis": (
