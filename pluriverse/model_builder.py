@@ -32,6 +32,7 @@ from pluriverse.builder.shape_config import ShapeConfig
 from pluriverse.builder.tables import BuilderTables
 from pluriverse.importers import methods as importers
 from pluriverse.model import Model
+from pluriverse.model.requested import check_contact_attributes, check_state_attributes
 from pluriverse.newton_names import explain_missing
 from pluriverse.types import Axis
 from pluriverse.warnings import PluriverseWarning
@@ -134,6 +135,23 @@ class ModelBuilder(BuilderTables):
     @shape_collision_filter_pairs.setter
     def shape_collision_filter_pairs(self, pairs: Iterable[Any]) -> None:
         FilterPairs(self).replace(pairs)
+
+    def request_state_attributes(self, *names: str) -> None:
+        """Have the model made of this builder request arrays of states; see `Model.request_state_attributes`.
+
+        Raises:
+            ValueError: If there is no such array.
+        """
+        check_state_attributes("ModelBuilder", names)
+        self.requested_state_attributes |= set(names)
+
+    def request_contact_attributes(self, *names: str) -> None:
+        """Ask for nothing: forces are in every `Contacts`; see `Model.request_contact_attributes`.
+
+        Raises:
+            ValueError: If there is no such array.
+        """
+        check_contact_attributes("ModelBuilder", names)
 
     @property
     def up_vector(self) -> tuple[float, float, float]:

@@ -60,12 +60,7 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         ),
         ("take transform_mass_properties", "transform_inertia"),
     ),
-    "sensors": (
-        ("take CameraSensor", "SensorTiledCamera"),
-        ("builder.add_sensor_imu measures the same at any site, in both solvers", "SensorIMU"),
-        ("take builder.add_sensor_force_torque, or Contacts.rigid_contact_force", "SensorContact"),
-        ("combine State.body_q with Model.shape_transform of the site", "SensorFrameTransform"),
-    ),
+    "sensors": (("take CameraSensor", "SensorTiledCamera"),),
     "solvers": (
         (_SOLVER, "SolverFeatherstone SolverKamino SolverSemiImplicit SolverXPBD"),
         (f"{_SOFT}; for rigid ones {_SOLVER}", "SolverImplicitMPM SolverStyle3D SolverVBD style3d"),
@@ -109,8 +104,6 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("add_site takes everything itself", "default_site_cfg"),
         ("candidate pairs are found by finalize; see Model.templates", "find_shape_contact_pairs"),
         ("print builder.joint_parent and joint_child, or use BrowserViewer", "plot_articulation"),
-        (_EXTENDED, "request_state_attributes"),
-        ("forces of contacts are always there: Contacts.rigid_contact_force", "request_contact_attributes"),
         (
             "inertias are never changed but by importers, which report it",
             "balance_inertia bound_inertia bound_mass validate_inertia_detailed",
@@ -150,10 +143,9 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("a damping is kept as the time tau = kd / ke", "shape_material_kd"),
         ("friction is Coulomb's with stiction, and nothing sticks", "shape_material_kf shape_material_ka"),
         ("call CollisionPipeline(model).contacts() and collide(state, contacts)", "collide contacts"),
-        (_EXTENDED, "request_state_attributes get_requested_state_attributes"),
         (
             "forces of contacts are always there: Contacts.rigid_contact_force",
-            "request_contact_attributes get_requested_contact_attributes",
+            "get_requested_contact_attributes",
         ),
         ("it is given to CollisionPipeline, per world", "rigid_contact_max"),
         (
@@ -172,7 +164,7 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         (_SOFT, "particle_*"),
         (
             _EXTENDED,
-            "body_qdd body_parent_f EXTENDED_* ExtendedAttributeTemplate validate_extended_attributes",
+            "body_parent_f EXTENDED_* ExtendedAttributeTemplate validate_extended_attributes",
         ),
         ("the state before a step is the state_in of that step", "body_q_prev"),
     ),

@@ -10,13 +10,14 @@ import pluriverse
 PACKAGE = Path(pluriverse.__file__).parent
 # Rooms whose kernels are stages of a step, of which one thread does one world.
 STAGE_ROOMS = ("collision", "dynamics", "sensors", "simulation", "solvers")
-# Kernels there that are launched for something else: shapes of all worlds, joints or articulations that a
-# user lists, parts of a mesh, counters, rows of MuJoCo Warp's models.
+# Kernels there that are launched for something else: shapes of all worlds, joints, articulations or
+# sites that a user lists, parts of a mesh, counters, rows of MuJoCo Warp's models.
 OF_OTHER_THINGS = {
     *("find_seam", "measure_triangle", "mark_sharp_edge", "average_edge_normal", "update_global_shape"),
     *("mark_articulation", "_mark_articulation", "mark_masked_articulation", "select_joint"),
     *("split_force", "sum_force", "add_to_count", "take_world"),
     *("clear_external_count", "push_external_contact", "pull_external_force"),
+    *("measure_site", "relate_shape"),
     *("keep_row", "list_contact", "finalize_row", "set_time_step", "limit_row_speed"),
 }
 

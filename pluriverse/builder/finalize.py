@@ -62,6 +62,7 @@ def make_model(builder: BuilderTables, device: Any) -> Model:
         find_loop_coordinates(source, cut, body_q, body_qd)
         body_q, body_qd = eval_initial_kinematics(source, joint_depth)
     model = Model(device)
+    model.request_state_attributes(*builder.requested_state_attributes)
     try:
         check_masses(source, body_q, body_weld)
         check_mass_matrix(source, joint_depth, body_q, body_weld)

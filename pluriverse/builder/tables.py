@@ -187,6 +187,8 @@ class BuilderTables:
         """Default configuration of joint axes."""
         self.default_shape_cfg = ShapeConfig()
         """Default configuration of shapes."""
+        self.requested_state_attributes: set[str] = set()
+        """Names of the arrays that `request_state_attributes` asked for."""
         self.rigid_gap: float = 0.1
         """Gap of shapes whose configuration does not set one [m]."""
 

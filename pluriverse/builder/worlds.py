@@ -213,6 +213,7 @@ def _append_copies(
 ) -> None:
     """Append one copy of all entities of `builder` per row of `offsets`, in the given worlds."""
     declare_custom_attributes(target, builder, "add_builder")
+    target.requested_state_attributes |= builder.requested_state_attributes
     count = len(offsets)
     bodies, joints, coords, dofs, articulations, shapes = (
         target.tables[entity].extend_copies(builder.tables[entity], count) for entity in _COPIED

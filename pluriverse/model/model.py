@@ -13,6 +13,7 @@ from pluriverse.model.derived import DerivedArrays
 from pluriverse.model.drive_targets import DriveTargets
 from pluriverse.model.edits import Edits
 from pluriverse.model.indices import IndexErrors
+from pluriverse.model.requested import check_contact_attributes, check_state_attributes
 from pluriverse.model.schema import MODEL_ARRAYS
 from pluriverse.model.state import State
 from pluriverse.model.structure import Structure
@@ -141,6 +142,7 @@ class Model(DerivedArrays):
         self._index_errors = IndexErrors(device)
         self.attribute_specs = {}
         self.custom_arrays = {}
+        self._requested_state_attributes: set[str] = set()
         self.custom_frequency_counts = {}
         self.custom_frequency_world = {}
         self.custom_frequency_articulation = {}
@@ -245,8 +247,37 @@ class Model(DerivedArrays):
         _refuse_gradients("Model.state", requires_grad)
         state = State(self.joint_q, self.joint_qd, self.body_q, self.body_qd)
         object.__setattr__(state, "_model", self)
+        if self._requested_state_attributes:
+            state.body_qdd = wp.zeros(self.body_count, dtype=wp.spatial_vectorf, device=self.device)
         self.attach_custom_arrays(state, attributes.AttributeAssignment.STATE)
         return state
+
+    def request_state_attributes(self, *names: str) -> None:
+        """Have states that are made from now on hold more arrays, which solvers write in each step.
+
+        Args:
+            names: "body_qdd".
+
+        Raises:
+            ValueError: If there is no such array.
+        """
+        check_state_attributes("Model", names)
+        self._requested_state_attributes |= set(names)
+
+    def get_requested_state_attributes(self) -> list[str]:
+        """Return the names of the arrays that states hold on request."""
+        return sorted(self._requested_state_attributes)
+
+    def request_contact_attributes(self, *names: str) -> None:
+        """Ask for nothing: forces are in every `Contacts`, as `rigid_contact_force`.
+
+        Args:
+            names: "force".
+
+        Raises:
+            ValueError: If there is no such array.
+        """
+        check_contact_attributes("Model", names)
 
     def control(self, requires_grad: bool | None = None) -> Control:
         """Return a new control: the targets of the model, and no force.

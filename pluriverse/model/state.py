@@ -19,6 +19,9 @@ class State(StateArrays):
 
     custom_arrays: dict[str, Any]
     """The custom attributes of states, by their keys."""
+    body_qdd: wp.array | None
+    """Mean acceleration of the centre of mass [m/s²], then angular acceleration [rad/s²], world axes, over
+    the last step, shape [body]; None unless `Model.request_state_attributes("body_qdd")` came before."""
 
     def __init__(
         self,
@@ -32,6 +35,7 @@ class State(StateArrays):
         self.body_q = wp.clone(body_q)
         self.body_qd = wp.clone(body_qd)
         self.body_f = wp.zeros(body_q.size, dtype=wp.spatial_vectorf, device=body_q.device)
+        self.body_qdd = None
         self.custom_arrays = {}
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -73,6 +77,8 @@ class State(StateArrays):
         self.check_counts(other, "State.assign")
         for name in STATE_ARRAYS:
             wp.copy(getattr(self, name), getattr(other, name))
+        if self.body_qdd is not None and other.body_qdd is not None:
+            wp.copy(self.body_qdd, other.body_qdd)
         assign_custom_arrays(self, other)
 
     def share_inputs(self, other: "State") -> None:

@@ -7,6 +7,8 @@ from pluriverse.builder.sensor_sides import SensorContacts
 from pluriverse.builder.sensors import SensorType, SensorZone
 from pluriverse.newton_names import missing
 from pluriverse.sensors.camera import CameraOutput, CameraSensor
+from pluriverse.sensors.contact_sensor import SensorContact
+from pluriverse.sensors.frame_sensors import SensorFrameTransform, SensorIMU
 from pluriverse.sensors.model_sensors import ModelSensors
 from pluriverse.sensors.patterns import grid_pattern, lidar_pattern
 from pluriverse.sensors.rays import RayAlignment, RaySensor, RayVisibility
@@ -19,7 +21,10 @@ __all__ = [
     "RayAlignment",
     "RaySensor",
     "RayVisibility",
+    "SensorContact",
     "SensorContacts",
+    "SensorFrameTransform",
+    "SensorIMU",
     "SensorType",
     "SensorZone",
     "grid_pattern",

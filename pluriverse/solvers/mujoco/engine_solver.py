@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.dynamics.body_acceleration import eval_body_accelerations
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_contacts, check_state
 from pluriverse.model.world_selection import resolve_worlds
@@ -151,6 +152,7 @@ class EngineSolver(SolverBase):
         control.unify_targets(worlds)
         self._stepped = state_in
         self.engine.step(state_in, state_out, control, contacts, dt, worlds)
+        eval_body_accelerations(self.model, worlds, state_in, state_out, dt)
         return state_out
 
     def body_contact_force(

@@ -8,6 +8,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.collision.contact_horizon import ContactHorizon
+from pluriverse.dynamics.body_acceleration import eval_body_accelerations
 from pluriverse.dynamics.forward_kinematics import eval_body_state
 from pluriverse.dynamics.free_motion import eval_free_motion
 from pluriverse.dynamics.integration import PositionIntegration, integrate
@@ -312,6 +313,7 @@ class SolverSAP(SolverBase):
             depth_limit=self.options.resting_depth_limit,
             dt=dt,
         )
+        eval_body_accelerations(model, worlds, state_in, state_out, dt)
         self._step_duration = dt
         self.sim_time += dt
         self.frame_id += 1

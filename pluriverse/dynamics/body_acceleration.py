@@ -1,0 +1,47 @@
+"""Body acceleration stage: how bodies accelerated in a step.
+
+Reads   body_qd before and after a solver step
+Writes  body_qdd of the state after
+
+It is the change of the velocity over the length of the step, what an accelerometer that samples once per
+step measures: impacts within the step are in it.
+"""
+
+import warp as wp
+
+from pluriverse.launch import launch_kernel
+from pluriverse.model import Model, State, Topology
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.dynamics.body_acceleration")
+def divide_velocity_change(
+    worlds: wp.array[int],  # [slot]
+    topology: Topology,
+    body_qd: wp.array[wp.spatial_vector],  # [body] m/s, rad/s, world axes
+    body_qd_after: wp.array[wp.spatial_vector],  # [body]
+    rate: float,  # 1 / dt [1/s]
+    body_qdd: wp.array[wp.spatial_vector],  # [body] m/s^2, rad/s^2, world axes
+):
+    """Write the mean accelerations of the bodies of one world."""
+    world = worlds[wp.tid()]
+    if world < 0:
+        return
+    template = topology.world_template[world]
+    first = topology.world_body[world]
+    for body in range(first, first + topology.template_body[template + 1] - topology.template_body[template]):
+        body_qdd[body] = (body_qd_after[body] - body_qd[body]) * rate
+
+
+def eval_body_accelerations(
+    model: Model, worlds: wp.array[int], before: State, after: State, dt: float
+) -> None:
+    """Write `after.body_qdd`, where it was asked for, of a step of `dt` [s]."""
+    if after.body_qdd is None:
+        return
+    launch_kernel(
+        divide_velocity_change,
+        dim=worlds.size,
+        inputs=[worlds, model.topology, before.body_qd, after.body_qd, 1.0 / dt],
+        outputs=[after.body_qdd],
+        device=model.device,
+    )
