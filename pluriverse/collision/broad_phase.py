@@ -372,10 +372,12 @@ def mark_overlapping_pairs(
     elif mode == SWEEP:
         sweep_entries(data, state, some, table, world, template, first_shape)
 
-    for collider in range(COLLIDER_COUNT):
-        begin = table.pair_start[template * COLLIDER_COUNT + collider]
-        end = table.pair_start[template * COLLIDER_COUNT + collider + 1]
-        is_plane = ((WITH_PLANE >> collider) & 1) != 0
+    # Bounds that are not constants: the loop would be unrolled else, and its code compiled for each collider.
+    first_row = template * COLLIDER_COUNT
+    for row in range(first_row, first_row + COLLIDER_COUNT):
+        begin = table.pair_start[row]
+        end = table.pair_start[row + 1]
+        is_plane = ((WITH_PLANE >> (row - first_row)) & 1) != 0
         if is_plane or mode == TEST_EVERY:
             for pair in range(begin, end):
                 shape0 = flat_shape(table.pair_shape0[pair], first_shape)
@@ -405,9 +407,9 @@ def find_near_pair(
     first_shape = table.world_shape[world]
     first_pair = table.pair_start[template * COLLIDER_COUNT]
     first_word = table.near_start[world]
-    for collider in range(COLLIDER_COUNT):
-        if ((WITH_PLANE >> collider) & 1) == 0:
-            row = template * COLLIDER_COUNT + collider
+    first_row = template * COLLIDER_COUNT
+    for row in range(first_row, first_row + COLLIDER_COUNT):  # not unrolled, as above
+        if ((WITH_PLANE >> (row - first_row)) & 1) == 0:
             last = table.pair_start[row + 1] - first_pair
             index = next_set_bit(table.near, first_word, table.pair_start[row] - first_pair, last)
             while index < last:

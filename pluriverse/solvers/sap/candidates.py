@@ -210,9 +210,9 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         some.change = found
         some.assumed = assumed
         mark_overlapping_pairs(world, state, some, broad_phase, pairs)
-        for collider in range(COLLIDER_COUNT):
-            is_plane = ((WITH_PLANE >> collider) & 1) != 0
-            row = template * COLLIDER_COUNT + collider
+        first_row = template * COLLIDER_COUNT
+        for row in range(first_row, first_row + COLLIDER_COUNT):  # not unrolled: bounds are no constants
+            is_plane = ((WITH_PLANE >> (row - first_row)) & 1) != 0
             last = pairs.pair_start[row + 1] - first_pair
             index = next_set_bit(pairs.near, first_word, pairs.pair_start[row] - first_pair, last)
             while index < last:
